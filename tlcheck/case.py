@@ -1,0 +1,65 @@
+"""How a kernel file declares its cases.
+
+Imported by kernel files inside the toolchain's interpreter: standard library only, Python 3.10 or newer.
+
+A case is one kernel with fixed build arguments, its targets, a torch reference with its tolerance, and what is expected of
+it in which releases. Cases are module-level variables; the variable's name is the case's name::
+
+    causal = Case(flashattn_bwd, args={"batch": 1, "heads": 64}, reference=reference, inputs=inputs)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+ALL_TARGETS = ("sm_80", "sm_90")
+
+
+@dataclass(frozen=True)
+class Expect:
+    """One known defect of some TileLang releases, as pytest's xfail: reported in full, counted apart.
+
+    releases: PEP 440 specifier of the releases that show it, e.g. ``">=0.1.7.post3,<=0.1.14"``.
+    rule: id of the rule that refutes an atomic of the case, e.g. ``"TLA001"``; or
+    error: regular expression found in the error that lowering ends with. Exactly one of both.
+    buffer: only findings at this destination; any where empty.
+    targets: archs that show it; empty for all of the case.
+    reason: why, with a link where one exists.
+    """
+
+    releases: str
+    rule: str = ""
+    error: str = ""
+    buffer: str = ""
+    targets: Sequence[str] = ()
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        if bool(self.rule) == bool(self.error):
+            raise ValueError("Expect takes exactly one of rule= and error=")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One kernel with fixed build arguments.
+
+    kernel: a ``@tilelang.jit`` function, a function that returns a PrimFunc, or a PrimFunc.
+    args: the kernel's build arguments.
+    targets: archs it is lowered for.
+    inputs: ``inputs(args, generator, device) -> tuple of tensors``, the kernel's parameters in order, outputs included
+        (zeroed where the kernel accumulates into them).
+    reference: ``reference(args, *inputs) -> mapping of parameter name -> float64 (or integer) tensor``, in the physical
+        arrangement in which the kernel leaves each output.
+    tolerance: bound of ||out - ref|| / ||ref|| for each output.
+    expect: known defects of releases.
+    """
+
+    kernel: Callable[..., Any] | Any
+    args: Mapping[str, Any] = field(default_factory=dict)
+    targets: Sequence[str] = ALL_TARGETS
+    inputs: Callable[..., Any] | None = None
+    reference: Callable[..., Any] | None = None
+    tolerance: float = 1e-3
+    expect: Sequence[Expect] = ()
