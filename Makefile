@@ -1,0 +1,52 @@
+# `make test` and `make demo` do all of their set-up themselves, on a fresh machine too.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format docs bench fixtures clean
+
+help:
+	@echo "targets: demo test lint format docs bench fixtures clean"
+
+# One stamp for the environment, so that a changed dependency rebuilds it.
+.venv/stamp: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+# The install is a no-op when the toolchain is there; it lives in the user's cache, not here.
+.PHONY: pinned
+pinned: .venv/stamp
+	$(BIN)/tlcheck toolchain install pinned
+
+# The first check must find the bug of the release that made the snapshot: exit code 1, or the demo is broken.
+demo: pinned
+	@echo '--- TileLang 0.1.7, from a saved snapshot: an AtomicAddx2 whose lanes are not neighbours'
+	$(BIN)/tlcheck check tests/fixtures/demo/attention_full_0.1.7.snapshot.json; \
+	  code=$$?; echo "exit code $$code"; test $$code -eq 1
+	@echo '--- the same kernel, lowered now with the pinned release'
+	$(BIN)/tlcheck check cases/attention_sink_bwd.py --arch sm_90 --toolchain pinned
+
+test: pinned
+	$(BIN)/python -m pytest
+
+lint: .venv/stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: .venv/stamp
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: .venv/stamp
+	$(BIN)/python -m tlcheck.rules.pages docs/rules
+
+bench: pinned
+	$(BIN)/python benchmarks/check.py
+
+fixtures: .venv/stamp
+	$(BIN)/python tests/fixtures/make.py
+
+clean:
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache dist build

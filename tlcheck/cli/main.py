@@ -1,0 +1,88 @@
+"""The `tlcheck` command: picks a command's module, runs it, turns errors into one line and an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Protocol, cast
+
+from tlcheck import __version__
+from tlcheck.errors import UsageError
+
+# Name -> one line of help. Only the chosen command's module is imported: `tlcheck --help` stays instant.
+COMMANDS = {
+    "check": "lower kernels, or read snapshots, and prove or refute every atomic",
+    "dump": "write the TIR of a kernel at a checkpoint, and its CUDA source",
+    "explain": "show a rule: what it means, why, a bad and a good example",
+    "toolchain": "install, list, remove and locate TileLang releases",
+    "doctor": "show what is installed, what works, and what to do about the rest",
+}
+
+USAGE_ERROR = 2
+INTERRUPTED = 130
+
+
+class Command(Protocol):
+    """What a module of this package offers."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
+
+    def run(self, args: argparse.Namespace) -> int: ...
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code: 2 bad usage, 1 refuted or changed, 3 not checked, 0 clean."""
+    try:
+        return _run(list(sys.argv[1:] if argv is None else argv))
+    except UsageError as error:
+        print(f"tlcheck: error: {error}", file=sys.stderr)
+        return USAGE_ERROR
+    except KeyboardInterrupt:
+        print("tlcheck: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        _discard_stdout()
+        return 0
+
+
+def _run(argv: list[str]) -> int:
+    arguments = _parser().parse_args(argv[:1])
+    name: str = arguments.command
+    command = cast(Command, importlib.import_module(f"tlcheck.cli.{name}"))
+    parser = argparse.ArgumentParser(prog=f"tlcheck {name}", description=_sentence(COMMANDS[name]))
+    command.add_arguments(parser)
+    code = command.run(parser.parse_args(argv[1:]))
+    sys.stdout.flush()  # a reader that has gone away must show here, not while the interpreter exits
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    """The parser of the first word only; the rest belongs to the command."""
+    width = max(map(len, COMMANDS))
+    lines = "\n".join(f"  {name:<{width}}  {text}" for name, text in COMMANDS.items())
+    parser = argparse.ArgumentParser(
+        prog="tlcheck",
+        usage="tlcheck [-h] [--version] COMMAND ...",
+        description="Lower TileLang kernels with any release and prove or refute every atomic in them.",
+        epilog=f"commands:\n{lines}\n\n`tlcheck COMMAND --help` shows a command's options.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"tlcheck {__version__}")
+    parser.add_argument("command", choices=COMMANDS, help=argparse.SUPPRESS, metavar="COMMAND")
+    return parser
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:] + "."
+
+
+def _discard_stdout() -> None:
+    """Point stdout at nothing, so that the interpreter's last flush cannot fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
