@@ -1,0 +1,102 @@
+"""`tlcheck toolchain`: install, list, remove and locate TileLang releases."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tlcheck.toolchain.environment import Recipe
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    install = actions.add_parser("install", help="install releases, `pinned`, `latest`, or wheel files")
+    install.add_argument("toolchains", nargs="+", metavar="TOOLCHAIN")
+    actions.add_parser("list", help="show the installed toolchains")
+    remove = actions.add_parser("remove", help="remove toolchains, whatever packages of yours they hold")
+    remove.add_argument("toolchains", nargs="+", metavar="TOOLCHAIN")
+    path = actions.add_parser("path", help="print the path of a toolchain's interpreter")
+    path.add_argument("toolchain", metavar="TOOLCHAIN")
+    for action in (install, path):
+        _add_with(action)
+
+
+def _add_with(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--with",
+        dest="requirements",
+        action="append",
+        default=[],
+        metavar="REQUIREMENT",
+        help="a package of yours that the toolchain holds too, beside [tool.tlcheck] requirements; may be repeated",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    {"install": _install, "list": _list, "remove": _remove, "path": _path}[args.action](args)
+    return 0
+
+
+def _install(args: argparse.Namespace) -> None:
+    from tlcheck.toolchain.environment import find
+    from tlcheck.toolchain.install import install
+    from tlcheck.toolchain.progress import progress
+
+    recipes = [_recipe(toolchain, _requirements(args)) for toolchain in args.toolchains]
+    for recipe in recipes:
+        if made := find(recipe):
+            print(f"{recipe.name}: already installed in {made.folder}")
+            continue
+        with progress(recipe.name) as reporter:
+            made = install(recipe, reporter)
+        print(f"{recipe.name}: installed in {made.folder} ({reporter.seconds():.0f} s)")
+
+
+def _recipe(toolchain: str, requirements: tuple[str, ...]) -> Recipe:
+    from tlcheck.errors import UsageError
+    from tlcheck.toolchain.resolve import recipe_of
+
+    recipe = recipe_of(toolchain, requirements)
+    if recipe is None:
+        raise UsageError(f"cannot install {toolchain!r}: give a release, `pinned`, `latest` or a wheel file")
+    return recipe
+
+
+def _requirements(args: argparse.Namespace) -> tuple[str, ...]:
+    from tlcheck.config import read_config
+
+    return tuple(dict.fromkeys([*read_config(Path.cwd()).requirements, *args.requirements]))
+
+
+def _list(args: argparse.Namespace) -> None:
+    from tlcheck.toolchain.environment import folders, load
+
+    for folder in folders():
+        made = load(folder)
+        state = "incomplete: install it again" if made is None else ", ".join(made.recipe.requirements)
+        print("  ".join([made.recipe.name if made else folder.name, str(folder), *([state] if state else [])]))
+
+
+def _remove(args: argparse.Namespace) -> None:
+    from tlcheck.errors import UsageError
+    from tlcheck.toolchain.environment import folders
+    from tlcheck.toolchain.install import remove
+    from tlcheck.toolchain.progress import progress
+
+    for toolchain in args.toolchains:
+        prefix = _recipe(toolchain, ()).folder.name
+        found = [folder for folder in folders() if folder.name == prefix or folder.name.startswith(f"{prefix}-")]
+        if not found:
+            raise UsageError(f"toolchain {toolchain} is not installed")
+        for folder in found:
+            with progress(toolchain) as reporter:
+                remove(folder, reporter)
+            print(f"{toolchain}: removed {folder}")
+
+
+def _path(args: argparse.Namespace) -> None:
+    from tlcheck.toolchain.resolve import resolve
+
+    print(resolve(args.toolchain, _requirements(args)).python)

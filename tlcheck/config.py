@@ -1,0 +1,78 @@
+"""`[tool.tlcheck]` of the project's pyproject.toml."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from tlcheck.errors import UsageError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+@dataclass(frozen=True)
+class Config:
+    """What a project sets once; relative paths count from its pyproject.toml."""
+
+    file: Path | None = None  # where it was read, None if there is no such table
+    paths: tuple[Path, ...] = ()  # the kernels to check when none are given
+    arch: tuple[str, ...] = ()  # instead of the targets that the cases declare
+    toolchain: str = "pinned"
+    requirements: tuple[str, ...] = ()  # installed into each toolchain
+    pythonpath: tuple[Path, ...] = ()  # where the kernels' own imports are found
+
+
+def read_config(start: Path) -> Config:
+    """The table of the nearest pyproject.toml at or above `start` that has one. Raises UsageError if it is wrong."""
+    for folder in [start.absolute(), *start.absolute().parents]:
+        file = folder / "pyproject.toml"
+        if file.is_file() and (table := _table(file)) is not None:
+            return _config(file, table)
+    return Config()
+
+
+def _table(file: Path) -> Any:
+    try:
+        tool = tomllib.loads(file.read_text(encoding="utf-8")).get("tool", {})
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"{file}: {error}") from error
+    return tool.get("tlcheck") if isinstance(tool, dict) else None
+
+
+def _config(file: Path, table: Any) -> Config:
+    known = [field.name for field in fields(Config) if field.name != "file"]
+    if not isinstance(table, dict):
+        raise UsageError(f"{file}: tool.tlcheck must be a table")
+    if unknown := sorted(set(table) - set(known)):
+        raise UsageError(f"{file}: unknown key {unknown[0]!r} in [tool.tlcheck] (known: {', '.join(known)})")
+    return Config(
+        file=file,
+        paths=_paths(file, table, "paths"),
+        arch=_strings(file, table, "arch"),
+        toolchain=_string(file, table, "toolchain", Config.toolchain),
+        requirements=_strings(file, table, "requirements"),
+        pythonpath=_paths(file, table, "pythonpath"),
+    )
+
+
+def _string(file: Path, table: dict[str, Any], key: str, default: str) -> str:
+    value = table.get(key, default)
+    if not isinstance(value, str):
+        raise UsageError(f"{file}: {key} in [tool.tlcheck] must be a string, not {value!r}")
+    return value
+
+
+def _strings(file: Path, table: dict[str, Any], key: str) -> tuple[str, ...]:
+    value = table.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise UsageError(f"{file}: {key} in [tool.tlcheck] must be a list of strings, not {value!r}")
+    return tuple(value)
+
+
+def _paths(file: Path, table: dict[str, Any], key: str) -> tuple[Path, ...]:
+    return tuple(file.parent / item for item in _strings(file, table, key))

@@ -1,0 +1,103 @@
+"""Installing a toolchain: venv, shared torch, TileLang with its pins, stubs, and the proof that it imports."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from tlcheck.errors import UsageError
+from tlcheck.toolchain import environment, store, stubs
+from tlcheck.toolchain.command import CommandError, Reporter, Runner
+from tlcheck.toolchain.environment import Environment, Recipe
+
+_PIP = (
+    "-m",
+    "pip",
+    "install",
+    "--no-input",
+    "--no-compile",
+    "--disable-pip-version-check",
+    "--no-warn-script-location",
+)
+_IMPORT = "import tilelang; print(tilelang.__version__)"
+
+
+def install(recipe: Recipe, reporter: Reporter) -> Environment:
+    """The complete environment of a recipe, made if it is not there. Raises UsageError when it cannot be made."""
+    folder = recipe.folder
+    with _locked(folder, reporter) as lock:
+        if found := environment.find(recipe):
+            return found
+        store.discard(folder)
+        try:
+            return _build(recipe, Runner(_log(folder), reporter, (lock,)))
+        except (CommandError, UsageError) as error:
+            store.discard(folder)
+            raise UsageError(f"cannot install {recipe.name}: {error} (log: {_log(folder)})") from error
+
+
+def remove(folder: Path, reporter: Reporter) -> None:
+    """Remove a toolchain's folder, after an install of it that may be under way."""
+    with _locked(folder, reporter):
+        store.discard(folder)
+        _log(folder).unlink(missing_ok=True)
+
+
+def _build(recipe: Recipe, runner: Runner) -> Environment:
+    folder = recipe.folder
+    runner.reporter.step("make the environment")
+    runner.run([sys.executable, "-m", "venv", folder])
+    _share_torch(recipe.torch, folder, runner)
+    runner.reporter.step(" ".join(["install", recipe.tilelang, *recipe.pins, *recipe.requirements]))
+    _pip_install(recipe, folder, runner)
+    made = _stub(Environment(recipe, folder, ()), runner.reporter)
+    runner.reporter.step("import tilelang")
+    runner.run([made.python, "-c", _IMPORT], env={**os.environ, **made.worker_env()})
+    store.write_stamp(folder, {**asdict(recipe), "cuda_libraries": made.cuda_libraries})
+    return made
+
+
+def _pip_install(recipe: Recipe, folder: Path, runner: Runner) -> None:
+    """TileLang, its pins and the user's packages at once; nothing may bring another torch."""
+    constraints = folder / "constraints.txt"
+    constraints.write_text(f"torch=={recipe.torch}\n")
+    wanted = [recipe.tilelang, *recipe.pins, *recipe.requirements]
+    runner.run([folder / "bin" / "python", *_PIP, "--constraint", constraints, *wanted])
+
+
+def _share_torch(version: str, folder: Path, runner: Runner) -> None:
+    """Make the shared torch if it is not there, and visible to the environment: pip then counts it as installed."""
+    shared = environment.torch_folder(version)
+    with _locked(shared, runner.reporter) as lock:
+        if store.read_stamp(shared) is None:
+            store.discard(shared)
+            runner.reporter.step(f"install torch {version}, shared by all toolchains")
+            python = folder / "bin" / "python"
+            holding = replace(runner, locks=(*runner.locks, lock))
+            holding.run([python, *_PIP, "--target", shared, f"torch=={version}"])
+            store.write_stamp(shared, {"torch": version})
+    (environment.site_packages(folder) / "tlcheck-torch.pth").write_text(f"{shared}\n")
+
+
+def _stub(made: Environment, reporter: Reporter) -> Environment:
+    """Find out which CUDA libraries TileLang's own ask for, and make their stubs."""
+    package = environment.site_packages(made.folder) / "tilelang"
+    needs = stubs.cuda_needs(sorted(package.glob("lib/*.so")))
+    if any(needs.values()):
+        reporter.step(f"compile stubs: {' '.join(soname for soname, symbols in needs.items() if symbols)}")
+        stubs.compile_stubs(needs, made.stubs)
+    return replace(made, cuda_libraries=tuple(needs))
+
+
+@contextmanager
+def _locked(folder: Path, reporter: Reporter) -> Iterator[int]:
+    with store.locked(folder, lambda: reporter.step("wait for another install to end")) as lock:
+        yield lock
+
+
+def _log(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.log")

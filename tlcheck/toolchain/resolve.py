@@ -1,0 +1,118 @@
+"""From what a user calls a toolchain to the interpreter that imports it.
+
+TOOLCHAIN = a release (`0.1.14`) | `pinned` | `latest` | `current` (the active environment) | a path of an interpreter,
+a wheel or a checkout.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+from packaging.version import InvalidVersion, Version
+
+from tlcheck.errors import UsageError
+from tlcheck.toolchain import environment
+from tlcheck.toolchain.environment import Environment, Recipe
+from tlcheck.toolchain.releases import PINNED
+
+Kind = Literal["release", "wheel", "interpreter", "checkout"]
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """One TileLang in one interpreter: the code under test."""
+
+    name: str  # short, for people: `0.1.15`, or a path
+    kind: Kind
+    python: Path  # the interpreter whose workers import this TileLang
+    env: Mapping[str, str] = field(default_factory=dict)  # to add to a worker's environment variables
+
+
+def resolve(toolchain: str, requirements: Iterable[str] = ()) -> Toolchain:
+    """The toolchain of that name, with the user's own packages in it. Raises UsageError if it is not there."""
+    if toolchain == "current":
+        return Toolchain("current", "interpreter", active_python())
+    if recipe := recipe_of(toolchain, requirements):
+        return _installed(toolchain, recipe, "wheel" if toolchain.endswith(".whl") else "release")
+    path = Path(toolchain).expanduser().absolute()
+    if path.is_file() and os.access(path, os.X_OK):
+        return Toolchain(toolchain, "interpreter", path)
+    if (path / "tilelang" / "__init__.py").is_file():
+        return _checkout(toolchain, path)
+    raise UsageError(
+        f"{toolchain!r} is no toolchain: a release such as {PINNED}, `pinned`, `latest`, `current`, "
+        "or the path of an interpreter, a wheel or a checkout"
+    )
+
+
+def recipe_of(toolchain: str, requirements: Iterable[str] = ()) -> Recipe | None:
+    """How tlcheck makes this toolchain; None for one that it does not make (an interpreter, a checkout, nonsense)."""
+    own = tuple(requirements)
+    if toolchain.endswith(".whl"):
+        return _wheel_recipe(Path(toolchain).expanduser(), own)
+    version = {"pinned": lambda: PINNED, "latest": latest_release}.get(toolchain, lambda: toolchain)()
+    try:
+        return environment.release_recipe(str(Version(version)), own)
+    except InvalidVersion:
+        return None
+
+
+def latest_release() -> str:
+    """The newest release on the user's package index."""
+    command = [sys.executable, "-m", "pip", "index", "versions", "tilelang"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if found := re.search(r"^tilelang \((\S+)\)", done.stdout, re.MULTILINE):
+        return found[1]
+    told = done.stderr.strip().splitlines()
+    raise UsageError(f"cannot ask the package index for the latest tilelang: {told[-1] if told else 'no answer'}")
+
+
+def active_python() -> Path:
+    """The interpreter of the active environment (venv, conda), else the one that runs tlcheck."""
+    for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        if prefix := os.environ.get(variable):
+            return Path(prefix) / "bin" / "python"
+    return Path(sys.executable)
+
+
+def from_environment(name: str, made: Environment, kind: Kind = "release") -> Toolchain:
+    """The toolchain in one of tlcheck's own environments."""
+    return Toolchain(name, kind, made.python, made.worker_env())
+
+
+def _installed(toolchain: str, recipe: Recipe, kind: Kind) -> Toolchain:
+    made = environment.find(recipe)
+    if made is None:
+        own = "".join(f" --with '{requirement}'" for requirement in recipe.requirements)
+        raise UsageError(f"toolchain {toolchain} is not installed: run `tlcheck toolchain install {toolchain}{own}`")
+    return from_environment(recipe.name, made, kind)
+
+
+def _wheel_recipe(wheel: Path, requirements: tuple[str, ...]) -> Recipe:
+    if not wheel.is_file():
+        raise UsageError(f"no such wheel: {wheel}")
+    try:
+        name, version, _, _ = parse_wheel_filename(wheel.name)
+    except InvalidWheelFilename as error:
+        raise UsageError(str(error)) from error
+    if name != "tilelang":
+        raise UsageError(f"{wheel.name} is a wheel of {name}, not of tilelang")
+    return environment.wheel_recipe(wheel, str(version), requirements)
+
+
+def _checkout(toolchain: str, path: Path) -> Toolchain:
+    """A built source tree, imported in place by the active environment, which holds what it needs."""
+    if not any(path.glob("build/lib/libtilelang*.so")) and not any(path.glob("tilelang/lib/libtilelang*.so")):
+        raise UsageError(f"the checkout {path} has no built libtilelang.so (in build/lib): build it first")
+    own = os.environ.get("PYTHONPATH")
+    return Toolchain(
+        toolchain, "checkout", active_python(), {"PYTHONPATH": os.pathsep.join([str(path), *([own] if own else [])])}
+    )
