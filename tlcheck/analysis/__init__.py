@@ -1,0 +1,1 @@
+"""From snapshots to verdicts: separation, footprints (NumPy) and proofs. Sees snapshots only, never TileLang."""

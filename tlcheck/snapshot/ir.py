@@ -1,0 +1,210 @@
+"""Expressions, buffers, layouts and statements of a snapshot.
+
+What the releases spell differently has one spelling here: `Block` and `SBlock`, `LetStmt` and `Bind`, `tir.` and `tirx.`,
+`x >> 3` and `x // 8`. What the extractor does not understand is an explicit `unknown` expression or `Unknown` statement.
+Objects are immutable and shared; an expression is compared by identity, a variable by its `uid`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+BINARY = frozenset(
+    "add sub mul div mod floordiv floormod truncdiv truncmod min max eq ne lt le gt ge and or".split()
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expr:
+    """One node of an expression.
+
+    op: one of `BINARY`; `int`, `float`, `str` (constants, in `value`); `var` (name in `value`, identity in `uid`);
+        `not`, `select` (condition, then, else), `cast`, `load` (args: indices, `buffer`), `ramp` (base, stride; lanes in
+        `value`), `broadcast` (lanes in `value`), `call` (name in `value`, without the era's prefix), `unknown` (what it was in `value`).
+        `if_then_else` and the remaining intrinsics are calls; shifts and masks by constant powers of two are floordiv and
+        floormod; div is float division, truncdiv and truncmod are C's.
+    dtype: TVM's spelling, lanes included: `float32x4`, `int32`, `bool`, `handle`.
+    annotations: those of a tile op's call, such as `use_tma`; constants, as text.
+    """
+
+    op: str
+    dtype: str
+    args: tuple[Expr, ...] = ()
+    value: int | float | str | None = None
+    uid: int = 0
+    buffer: Buffer | None = None
+    annotations: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Buffer:
+    """A typed view of memory. `data` is the pointer variable: buffers with one `data.uid` are aliases.
+
+    shape, strides, elem_offset: in elements; strides are empty for a compact row-major buffer.
+    scope: `global`, `shared`, `shared.dyn`, `local`, `local.fragment`, `local.var`, ...
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[Expr, ...]
+    scope: str
+    data: Expr
+    strides: tuple[Expr, ...] = ()
+    elem_offset: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layout:
+    """`tl.Layout` (logical index -> physical index) or, with `thread`, `tl.Fragment` (-> thread and local index).
+
+    vars: one variable for each input dimension; `replica` ranges over `replicas` and occurs in `thread` only.
+    """
+
+    vars: tuple[Expr, ...]
+    input_shape: tuple[Expr, ...]
+    index: tuple[Expr, ...]
+    thread: Expr | None = None
+    replica: Expr | None = None
+    replicas: int = 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stmt:
+    """Base of all statements. `line` is the line in the kernel's source, 0 if unknown."""
+
+    line: int = field(default=0, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seq(Stmt):
+    """Statements in order."""
+
+    body: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class For(Stmt):
+    """`kind`: serial, parallel, vectorized, unrolled or thread_binding."""
+
+    var: Expr
+    start: Expr
+    extent: Expr
+    kind: str
+    body: Stmt
+    annotations: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class While(Stmt):
+    condition: Expr
+    body: Stmt
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class If(Stmt):
+    condition: Expr
+    then: Stmt
+    orelse: Stmt | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bind(Stmt):
+    """A let: `var` stands for `value` in what follows in the enclosing Seq."""
+
+    var: Expr
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Thread(Stmt):
+    """A launch dimension: `tag` is `blockIdx.x`, `threadIdx.x`, ...; `var` ranges over `extent` in `body`."""
+
+    var: Expr
+    tag: str
+    extent: Expr
+    body: Stmt
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attr(Stmt):
+    """Any other attribute statement, e.g. `kWarpSpecializationScope`."""
+
+    key: str
+    value: Expr | None
+    body: Stmt
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Alloc(Stmt):
+    """A buffer of this kernel; lives to the end of the enclosing Seq."""
+
+    buffer: Buffer
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block(Stmt):
+    """A TIR block. `layouts`: its layout_map, from the pointer variable of each buffer."""
+
+    name: str
+    body: Stmt
+    layouts: tuple[tuple[Expr, Layout], ...] = ()
+    annotations: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Store(Stmt):
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evaluate(Stmt):
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unknown(Stmt):
+    """A statement that the extractor does not know: `what` names it, `body` holds what it encloses."""
+
+    what: str
+    body: tuple[Stmt, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Function:
+    """One PrimFunc: `params` are the pointer or scalar variables, `buffers` the declared ones among them."""
+
+    name: str
+    params: tuple[Expr, ...]
+    buffers: tuple[Buffer, ...]
+    attrs: tuple[tuple[str, str], ...]
+    body: Stmt
+
+
+CHECKPOINTS = ("intent", "tile-ops", "lower-tile-op", "type-cast", "vectorize-loop", "device-tir")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Snapshot:
+    """One kernel at its checkpoints.
+
+    case, file: as the user named them; `line` is the kernel's first line in `file`.
+    toolchain: versions that determine the IR: `tilelang`, `apache-tvm-ffi`, `z3-solver`.
+    target: arch, e.g. `sm_90`. args: build arguments, as text. pass_configs: as text.
+    checkpoints: name of `CHECKPOINTS` -> the device function there, in pipeline order; absent ones were not reached.
+    passes: checkpoint -> name of the pass after (or, for intent and tile-ops, before) which it was taken.
+    cuda: the generated source.
+    """
+
+    case: str
+    file: str
+    line: int
+    toolchain: Mapping[str, str]
+    target: str
+    args: Mapping[str, str]
+    pass_configs: Mapping[str, str]
+    checkpoints: Mapping[str, Function]
+    passes: Mapping[str, str]
+    cuda: str = ""
