@@ -38,7 +38,8 @@ class Algebra:
     """The atoms of one comparison. Polynomials of one algebra are equal as expressions if they are equal as dicts.
 
     ranges: inclusive range of each variable. names: variable -> the uid that stands for it (blocks and threads are matched by
-    tag). root: names the memory that a load reads, the same for all aliases.
+    tag). bindings, values: variables that stand for an expression or a polynomial. root: names the memory that a load reads,
+    the same for all aliases.
     """
 
     def __init__(self, root: Callable[[Expr], str]) -> None:
@@ -46,7 +47,8 @@ class Algebra:
         self.ranges: dict[int, Interval] = {}
         self.bindings: dict[int, Expr] = {}
         self.names: dict[int, int] = {}
-        self._root = root
+        self.values: dict[int, Poly] = {}
+        self.root = root
         self._numbers: dict[object, int] = {}
         self._memo: dict[int, tuple[Expr, Poly]] = {}
 
@@ -62,6 +64,15 @@ class Algebra:
             self._memo[id(expr)] = known
         return known[1]
 
+    def instantiate(self, expr: Expr, values: Mapping[int, Poly]) -> Poly:
+        """The normal form of an expression with polynomials for some of its variables."""
+        memo, kept = self._memo, self.values
+        self._memo, self.values = {}, {**kept, **values}
+        try:
+            return self.poly(expr)
+        finally:
+            self._memo, self.values = memo, kept
+
     def _normalize(self, e: Expr) -> Poly:
         op = e.op
         if op == "int":
@@ -73,7 +84,7 @@ class Algebra:
         if op in ("add", "sub", "mul", "floordiv", "floormod", "truncdiv", "truncmod"):
             return self._arithmetic(op, self.poly(e.args[0]), self.poly(e.args[1]))
         if op == "load" and e.buffer is not None:
-            return self._opaque("load", self._root(e), [self.poly(i) for i in e.args], _dtype_range(e.dtype))
+            return self._opaque("load", self.root(e), [self.poly(i) for i in e.args], _dtype_range(e.dtype))
         if op == "broadcast":
             return self.poly(e.args[0])
         if op in ("min", "max"):
@@ -85,11 +96,13 @@ class Algebra:
         bound = self.bindings.get(e.uid)
         if bound is not None:
             return self.poly(bound)
-        uid = self.names.get(e.uid, e.uid)
-        return {(self._intern("var", uid, (), frozenset((uid,)), self.ranges.get(uid, UNBOUNDED)),): 1}
+        return self.variable(self.names.get(e.uid, e.uid))
 
     def variable(self, uid: int) -> Poly:
         """The polynomial of a variable given by its uid."""
+        value = self.values.get(uid)
+        if value is not None:
+            return value
         return {(self._intern("var", uid, (), frozenset((uid,)), self.ranges.get(uid, UNBOUNDED)),): 1}
 
     def _arithmetic(self, op: str, a: Poly, b: Poly) -> Poly:
@@ -98,7 +111,7 @@ class Algebra:
         if op == "sub":
             return add(a, b, -1)
         if op == "mul":
-            return self._product(a, b)
+            return self.product(a, b)
         divisor = as_constant(b)
         if op in ("truncdiv", "truncmod"):  # C's: as floor where both are known not to be negative
             low = self.bounds(a)[0]
@@ -109,7 +122,8 @@ class Algebra:
             return self._opaque(op, "", [a, b], UNBOUNDED)
         return self.floordiv(a, divisor) if op == "floordiv" else self.floormod(a, divisor)
 
-    def _product(self, a: Poly, b: Poly) -> Poly:
+    def product(self, a: Poly, b: Poly) -> Poly:
+        """a * b, expanded."""
         if len(a) * len(b) > MAX_TERMS:
             return self._opaque("mul", "", [a, b], UNBOUNDED)
         out: Poly = {}
@@ -303,12 +317,3 @@ def _dtype_range(dtype: str) -> Interval:
         return 0, None
     return UNBOUNDED
 
-
-def substitute(mapping: Mapping[int, Expr], expr: Expr) -> Expr:
-    """expr with variables (by uid) replaced."""
-    if expr.op == "var":
-        return mapping.get(expr.uid, expr)
-    args = tuple(substitute(mapping, a) for a in expr.args)
-    if all(a is b for a, b in zip(args, expr.args, strict=True)):
-        return expr
-    return Expr(expr.op, expr.dtype, args, expr.value, expr.uid, expr.buffer, expr.annotations)

@@ -1,0 +1,176 @@
+"""The atomics of a function, in every spelling that TileLang's releases have for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tlcheck.analysis.walk import Placed, Program, Scope, expressions
+from tlcheck.snapshot.ir import Buffer, Expr
+
+_ELEMENT = re.compile(r"^atomic_?(add|max|min|or|and|xor)(x2|x4)?_?(ret)?(_elem_op)?$")
+_TILE = {"atomicadd": "add", "atomicmax": "max", "atomicmin": "min"}
+READ, WRITE = 1, 2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pointer:
+    """Elements in memory, from one on. `indices` are those of `buffer`; a flat address has one. `extents` only for a tile's region."""
+
+    root: str
+    buffer: Buffer | None
+    dtype: str
+    indices: tuple[Expr, ...]
+    extents: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Site:
+    """One atomic in the IR.
+
+    operation: add, max, min, ... `instruction` is its spelling. width: lanes of the instruction. tile: a tile operator, once a
+    block, not once a thread. value: an expression (of `width` lanes), or a pointer to the lanes. order: memory order, 0 is relaxed;
+    None where the call does not name one. returns: gives back the previous value.
+    """
+
+    operation: str
+    instruction: str
+    width: int
+    tile: bool
+    target: Pointer
+    value: Expr | Pointer
+    order: int | None
+    returns: bool
+    scope: Scope
+    placed: Placed
+    call: Expr
+    tma: bool = False
+
+
+def atomics(program: Program) -> list[Site]:
+    """All atomics in program order. One whose arguments cannot be read is not dropped: see `unreadable`."""
+    found: list[Site] = []
+    plain: set[int] = set()
+    for placed in program.statements:
+        for expr in expressions(placed.stmt):
+            for call, scope in _atomic_calls(expr, placed.scope, plain):
+                site = _site(program, call, scope, placed)
+                if site is not None:
+                    found.append(site)
+    return found
+
+
+def unreadable(program: Program) -> list[Expr]:
+    """Atomic calls that were recognized by name but not understood."""
+    return [
+        call
+        for placed in program.statements
+        for expr in expressions(placed.stmt)
+        for call, scope in _atomic_calls(expr, placed.scope, set())
+        if _site(program, call, scope, placed) is None
+    ]
+
+
+def atomic_name(call: Expr) -> str:
+    """The name under which a call is an atomic; empty if it is none."""
+    if call.op != "call":
+        return ""
+    name = str(call.value)
+    if name == "call_extern" and call.args and call.args[0].op == "str":
+        name = str(call.args[0].value)
+    if name in _TILE or _ELEMENT.match(name.lower()):
+        return name
+    return ""
+
+
+def _atomic_calls(expr: Expr, scope: Scope, plain: set[int]) -> Iterator[tuple[Expr, Scope]]:
+    """Atomic calls in expr; the branches of an if_then_else are guarded. `plain`: expressions known to hold none."""
+    if id(expr) in plain:
+        return
+    found = False
+    if atomic_name(expr):
+        found = True
+        yield expr, scope
+    guarded = expr.op == "call" and expr.value == "if_then_else" and len(expr.args) == 3
+    for position, arg in enumerate(expr.args):
+        inside = scope.under(expr.args[0], holds=position == 1) if guarded and position else scope
+        for item in _atomic_calls(arg, inside, plain):
+            found = True
+            yield item
+    if not found:
+        plain.add(id(expr))
+
+
+def _site(program: Program, call: Expr, scope: Scope, placed: Placed) -> Site | None:
+    name = atomic_name(call)
+    if name in _TILE:
+        return _tile_site(program, call, scope, placed)
+    match = _ELEMENT.match(name.lower())
+    args = call.args[1:] if call.value == "call_extern" else call.args
+    if match is None or len(args) < 2:
+        return None
+    target_expr = args[0]
+    if _is_conditional(target_expr):  # 0.1.7 puts a tail's predicate into the destination
+        scope, target_expr = scope.under(target_expr.args[0]), target_expr.args[1]
+    target = pointer(program, target_expr)
+    if target is None:
+        return None
+    width = int((match[2] or "x1")[1:])
+    value: Expr | Pointer = args[1]
+    if width > 1 and lanes(args[1].dtype) == 1 and args[1].op in ("call", "load"):
+        value = pointer(program, args[1]) or args[1]
+    order = _order(args[2]) if len(args) > 2 else None
+    return Site(match[1], name, width, False, target, value, order, bool(match[3]), scope, placed, call)
+
+
+def _tile_site(program: Program, call: Expr, scope: Scope, placed: Placed) -> Site | None:
+    if len(call.args) < 2:
+        return None
+    target = pointer(program, call.args[1])
+    source = call.args[0]
+    value: Expr | Pointer | None = pointer(program, source) if source.value == "region" else source
+    if target is None or value is None or not target.extents:
+        return None
+    notes = dict(call.annotations)
+    order = notes.get("memory_order")
+    if order is None and len(call.args) > 3:  # up to 0.1.7: use_tma and the order are arguments
+        order = str(call.args[3].value)
+    tma = notes.get("use_tma", "0") not in ("0", "False", "false")
+    tma = tma or (len(call.args) > 2 and call.args[2].op == "int" and bool(call.args[2].value))
+    number = int(order) if order is not None and order.isdigit() else None
+    name = str(call.value)
+    return Site(_TILE[name], name, 1, True, target, value, number, False, scope, placed, call, tma)
+
+
+def _order(arg: Expr) -> int | None:
+    return int(arg.value) if arg.op == "int" and arg.value is not None else None
+
+
+def _is_conditional(e: Expr) -> bool:
+    return e.op == "call" and e.value == "if_then_else" and len(e.args) == 3
+
+
+def pointer(program: Program, e: Expr) -> Pointer | None:
+    """The memory that an argument of an atomic points to; None where it is not understood."""
+    if e.op == "load" and e.buffer is not None:
+        return Pointer(program.roots.of(e.buffer.data), e.buffer, e.buffer.dtype, e.args)
+    if e.op != "call" or not e.args:
+        return None
+    if e.value in ("address_of", "access_ptr"):
+        return pointer(program, e.args[0])
+    if e.value == "region":
+        base = pointer(program, e.args[0])
+        if base is None:
+            return None
+        return Pointer(base.root, base.buffer, base.dtype, base.indices, e.args[2:])
+    if e.value == "tvm_access_ptr" and len(e.args) >= 3 and e.args[1].op == "var":
+        root = program.roots.of(e.args[1])
+        return Pointer(root, None, e.args[0].dtype, (e.args[2],))
+    return None
+
+
+def lanes(dtype: str) -> int:
+    """Lanes of a TVM dtype: 4 for `float32x4`."""
+    head, _, tail = dtype.rpartition("x")
+    return int(tail) if head and tail.isdigit() else 1

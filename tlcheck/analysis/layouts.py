@@ -1,0 +1,130 @@
+"""Layouts and fragments as functions: where a logical element lies, and which element a thread's register holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tlcheck.analysis.algebra import Algebra, Poly, add, as_constant, constant
+from tlcheck.analysis.evaluate import Dimension, Evaluator, chunks
+from tlcheck.analysis.walk import Program
+from tlcheck.snapshot.ir import Expr, Layout
+
+MAX_TABLE = 1 << 22
+
+
+def layouts(*programs: Program) -> dict[str, Layout]:
+    """Root -> its layout, by the first program that has one for it: `intent` annotates, `tile-ops` has all that were inferred."""
+    found: dict[str, Layout] = {}
+    for program in programs:
+        for block in program.blocks:
+            for data, layout in block.layouts:
+                found.setdefault(program.roots.of(data), layout)
+    return found
+
+
+def flatten(indices: Sequence[Poly], strides: Sequence[Poly], algebra: Algebra) -> Poly:
+    """The offset of an element, in elements."""
+    total: Poly = {}
+    for index, stride in zip(indices, strides, strict=True):
+        total = add(total, algebra.product(index, stride))
+    return total
+
+
+def row_major(shape: Sequence[Poly], algebra: Algebra) -> list[Poly]:
+    """Strides of a compact array."""
+    strides: list[Poly] = [constant(1)]
+    for extent in reversed(shape[1:]):
+        strides.insert(0, algebra.product(strides[0], extent))
+    return strides[: len(shape)]
+
+
+def physical(layout: Layout, indices: Sequence[Poly], shape: Sequence[Poly], algebra: Algebra) -> list[Poly]:
+    """The layout's image of a logical index. A buffer that got leading dimensions since (a stage of a pipeline) keeps them."""
+    extra = len(indices) - len(layout.vars)
+    values = {v.uid: i for v, i in zip(layout.vars, indices[extra:], strict=True)}
+    return [*indices[:extra], *(algebra.instantiate(e, values) for e in layout.index)]
+
+
+def physical_shape(layout: Layout, shape: Sequence[Poly], algebra: Algebra) -> list[Poly] | None:
+    """Extents of the physical index: one more than its largest value in each dimension; None where that is not known."""
+    extra = len(shape) - len(layout.vars)
+    for var, extent in zip(layout.vars, layout.input_shape, strict=True):
+        size = as_constant(algebra.poly(extent))
+        algebra.ranges[var.uid] = (0, None if size is None else size - 1)
+    extents = list(shape[:extra])
+    for index in layout.index:
+        high = algebra.bounds(algebra.instantiate(index, {}))[1]
+        if high is None:
+            return None
+        extents.append(constant(high + 1))
+    return extents
+
+
+@dataclass(frozen=True, slots=True)
+class FragmentTable:
+    """A fragment read backwards: `elements[thread * registers + local]` is the logical element (row-major) held there, or -1."""
+
+    registers: int
+    threads: int
+    elements: npt.NDArray[np.int64]
+
+    def at(self, thread: npt.NDArray[np.int64], local: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The elements held by registers `local` of `thread`; -1 where there is none."""
+        inside = (thread >= 0) & (thread < self.threads) & (local >= 0) & (local < self.registers)
+        slot = np.where(inside, thread * self.registers + local, 0)
+        return np.where(inside, self.elements[slot], -1)
+
+
+def fragment_table(layout: Layout) -> FragmentTable | None:
+    """The inverse of a fragment of constant shape; None for others, for very large ones and where two elements share a register."""
+    if layout.thread is None:
+        return None
+    algebra = Algebra(lambda _: "")
+    space: list[Dimension] = []
+    for var, extent in zip(layout.vars, layout.input_shape, strict=True):
+        size = as_constant(algebra.poly(extent))
+        if size is None:
+            return None
+        space.append(Dimension(var.uid, 0, size))
+    if layout.replica is not None:
+        space.append(Dimension(layout.replica.uid, 0, layout.replicas))
+    for dim in space:
+        algebra.ranges[dim.uid] = (0, dim.extent - 1)
+    points = int(np.prod([d.extent for d in space], dtype=np.int64))
+    if points > MAX_TABLE:
+        return None
+    (env,) = chunks(space, max(points, 1))
+    return _invert(algebra, layout, space, env)
+
+
+def _invert(
+    algebra: Algebra, layout: Layout, space: list[Dimension], env: Mapping[int, npt.NDArray[np.int64] | int]
+) -> FragmentTable | None:
+    evaluate = Evaluator(algebra, env)
+    shape = tuple(d.extent for d in space)
+    assert layout.thread is not None
+    extents = physical_shape(layout, [algebra.poly(e) for e in layout.input_shape], algebra)
+    if extents is None:
+        return None
+    index = [algebra.poly(e) for e in layout.index]
+    local = np.broadcast_to(evaluate(flatten(index, row_major(extents, algebra), algebra)), shape)
+    thread = np.broadcast_to(evaluate(algebra.poly(layout.thread)), shape)
+    dims = len(layout.vars)
+    logical = np.arange(int(np.prod(shape[:dims], dtype=np.int64)), dtype=np.int64).reshape(shape[:dims])
+    if len(shape) > dims:
+        logical = logical[..., None]
+    logical = np.broadcast_to(logical, shape)
+    registers, threads = int(local.max()) + 1, int(thread.max()) + 1
+    if local.min() < 0 or thread.min() < 0 or registers * threads > MAX_TABLE * 4:
+        return None
+    elements = np.full(registers * threads, -1, dtype=np.int64)
+    elements[(thread * registers + local).ravel()] = logical.ravel()
+    if (elements[thread * registers + local] != logical).any():
+        return None
+    return FragmentTable(registers, threads, elements)
+
+

@@ -1,0 +1,197 @@
+"""Where things happen in a function: every statement with the scopes around it, and the memory that pointers name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from tlcheck.snapshot.ir import (
+    Alloc,
+    Attr,
+    Bind,
+    Block,
+    Buffer,
+    Evaluate,
+    Expr,
+    For,
+    Function,
+    If,
+    Seq,
+    Stmt,
+    Store,
+    Thread,
+    Unknown,
+    While,
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Axis:
+    """One dimension of repetition: a launch dimension (`kind` block or thread, with its `tag`) or a loop (`kind` as in `For`)."""
+
+    var: Expr
+    start: Expr
+    extent: Expr
+    kind: str
+    tag: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Guard:
+    """A condition under which a statement runs; `holds` is False in the else branch."""
+
+    condition: Expr
+    holds: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scope:
+    """What surrounds a statement, outermost first. `opaque` says why it may run another number of times than the axes say."""
+
+    axes: tuple[Axis, ...] = ()
+    guards: tuple[Guard, ...] = ()
+    bindings: tuple[tuple[int, Expr], ...] = ()
+    opaque: str = ""
+
+    def within(self, axis: Axis) -> Scope:
+        return replace(self, axes=(*self.axes, axis))
+
+    def under(self, condition: Expr, holds: bool = True) -> Scope:
+        return replace(self, guards=(*self.guards, Guard(condition, holds)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placed:
+    """A statement that does something, with its scope; `order` counts them in program order."""
+
+    stmt: Stmt
+    scope: Scope
+    order: int
+
+
+class Roots:
+    """Names of the memory that pointers point into, equal for aliases: the pointer's name, numbered where names repeat."""
+
+    def __init__(self) -> None:
+        self._keys: dict[int, str] = {}
+        self._seen: dict[str, int] = {}
+
+    def alias(self, var: Expr, target: Expr) -> None:
+        """`var` points where `target` points."""
+        self._keys[var.uid] = self.of(target)
+
+    def of(self, data: Expr) -> str:
+        """The root of a pointer variable."""
+        key = self._keys.get(data.uid)
+        if key is None:
+            name = str(data.value)
+            count = self._seen[name] = self._seen.get(name, 0) + 1
+            key = self._keys[data.uid] = name if count == 1 else f"{name}#{count}"
+        return key
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """One function, walked once."""
+
+    function: Function
+    statements: tuple[Placed, ...]
+    roots: Roots
+    blocks: tuple[Block, ...]
+    buffers: dict[str, Buffer]  # root -> its first declaration
+
+
+def walk(function: Function) -> Program:
+    """Every Evaluate, Store, Bind and Unknown of the function with its scope, and its memory."""
+    walker = _Walker()
+    for buffer in function.buffers:
+        walker.declare(buffer)
+    walker.visit(function.body, Scope())
+    return Program(function, tuple(walker.statements), walker.roots, tuple(walker.blocks), walker.buffers)
+
+
+class _Walker:
+    def __init__(self) -> None:
+        self.roots = Roots()
+        self.statements: list[Placed] = []
+        self.blocks: list[Block] = []
+        self.buffers: dict[str, Buffer] = {}
+
+    def declare(self, buffer: Buffer) -> None:
+        self.buffers.setdefault(self.roots.of(buffer.data), buffer)
+
+    def place(self, stmt: Stmt, scope: Scope) -> None:
+        self.statements.append(Placed(stmt, scope, len(self.statements)))
+
+    def visit(self, stmt: Stmt, scope: Scope) -> Scope:
+        """Walk `stmt`; returns the scope of what follows it in its Seq."""
+        if isinstance(stmt, Seq):
+            inside = scope
+            for part in stmt.body:
+                inside = self.visit(part, inside)
+            return scope
+        if isinstance(stmt, Bind):
+            return self._bind(stmt, scope)
+        if isinstance(stmt, (Evaluate, Store)):
+            self.place(stmt, scope)
+        elif isinstance(stmt, Alloc):
+            self.declare(stmt.buffer)
+        elif isinstance(stmt, Unknown):
+            self.place(stmt, scope)
+            for part in stmt.body:
+                self.visit(part, replace(scope, opaque=f"inside an unknown statement ({stmt.what})"))
+        else:
+            self._enclosing(stmt, scope)
+        return scope
+
+    def _bind(self, stmt: Bind, scope: Scope) -> Scope:
+        self.place(stmt, scope)
+        value = stmt.value
+        while value.op == "call" and value.value == "reinterpret" and value.args:
+            value = value.args[0]
+        if value.op == "var" and value.dtype == "handle":
+            self.roots.alias(stmt.var, value)
+        return replace(scope, bindings=(*scope.bindings, (stmt.var.uid, stmt.value)))
+
+    def _enclosing(self, stmt: Stmt, scope: Scope) -> None:
+        if isinstance(stmt, For):
+            kind = "thread" if stmt.kind == "thread_binding" else stmt.kind
+            self.visit(stmt.body, scope.within(Axis(stmt.var, stmt.start, stmt.extent, kind)))
+        elif isinstance(stmt, Thread):
+            kind = "block" if stmt.tag.startswith("blockIdx") else "thread"
+            zero = Expr("int", stmt.var.dtype, value=0)
+            self.visit(stmt.body, scope.within(Axis(stmt.var, zero, stmt.extent, kind, stmt.tag)))
+        elif isinstance(stmt, If):
+            self.visit(stmt.then, scope.under(stmt.condition))
+            if stmt.orelse is not None:
+                self.visit(stmt.orelse, scope.under(stmt.condition, holds=False))
+        elif isinstance(stmt, While):
+            self.visit(stmt.body, replace(scope.under(stmt.condition), opaque="inside a while loop"))
+        elif isinstance(stmt, Attr):
+            self.visit(stmt.body, scope)
+        elif isinstance(stmt, Block):
+            self.blocks.append(stmt)
+            self.visit(stmt.body, scope)
+
+
+def expressions(stmt: Stmt) -> tuple[Expr, ...]:
+    """The expressions that a placed statement evaluates, in order."""
+    if isinstance(stmt, Evaluate):
+        return (stmt.value,)
+    if isinstance(stmt, Store):
+        return (*stmt.indices, stmt.value)
+    if isinstance(stmt, Bind):
+        return (stmt.value,)
+    return ()
+
+
+def subexpressions(expr: Expr) -> Iterator[Expr]:
+    """expr and everything in it, each once."""
+    seen: set[int] = set()
+    stack = [expr]
+    while stack:
+        e = stack.pop()
+        if id(e) not in seen:
+            seen.add(id(e))
+            yield e
+            stack.extend(reversed(e.args))
