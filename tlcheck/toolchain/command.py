@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,8 +32,11 @@ class Runner:
     reporter: Reporter
     locks: tuple[int, ...]  # descriptors that the commands inherit: an orphan must keep its folder locked
 
-    def run(self, command: Sequence[str | Path], env: Mapping[str, str] | None = None) -> str:
-        """Run to the end and return the output. Raises CommandError."""
+    def run(self, command: Sequence[str | Path], env: Mapping[str, str] | None = None, cwd: Path | None = None) -> None:
+        """Run to the end, with `env` added to the environment variables. Raises CommandError.
+
+        PYTHONPATH is not passed on: pip would count a TileLang found there as installed.
+        """
         lines = []
         with (
             self.log.open("a") as log,
@@ -43,7 +47,8 @@ class Runner:
                 stderr=subprocess.STDOUT,
                 text=True,
                 errors="replace",
-                env=env,
+                env={**os.environ, "PYTHONPATH": "", **(env or {})},
+                cwd=cwd,
                 pass_fds=self.locks,
             ) as process,
         ):
@@ -54,11 +59,10 @@ class Runner:
                 self.reporter.detail(lines[-1])
         if process.returncode:
             raise CommandError(telling_line(lines) or f"exit code {process.returncode}")
-        return "\n".join(lines)
 
 
 def telling_line(lines: Sequence[str]) -> str:
-    """pip's first `ERROR:` line after the list of what it tried, else the last line of a traceback."""
+    """The last `ERROR:` line of pip, else the last line, where a traceback says what it is about."""
     errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
     told = [line for line in lines if line.strip()]
     return errors[-1] if errors else told[-1] if told else ""

@@ -51,8 +51,11 @@ class Environment:
         return [site_packages(self.folder), torch_folder(self.recipe.torch)]
 
     def worker_env(self) -> dict[str, str]:
-        """What to add to the environment variables of a process that imports TileLang here."""
-        return loader.library_path(self.cuda_libraries, self.search_path(), self.stubs)
+        """What to add to the environment variables of a process that imports TileLang here.
+
+        The user's PYTHONPATH is emptied: compiler developers have their checkout on it, and it would win.
+        """
+        return {"PYTHONPATH": "", **loader.library_path(self.cuda_libraries, self.search_path(), self.stubs)}
 
 
 def release_recipe(version: str, requirements: tuple[str, ...] = ()) -> Recipe:

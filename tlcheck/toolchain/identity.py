@@ -9,6 +9,7 @@ import os
 import subprocess
 from dataclasses import dataclass
 from importlib.metadata import Distribution, distributions
+from pathlib import Path
 
 from tlcheck.errors import UsageError
 from tlcheck.toolchain.resolve import Toolchain
@@ -16,6 +17,7 @@ from tlcheck.toolchain.resolve import Toolchain
 # What takes part in lowering. Everything else in an environment is not part of its identity.
 _PACKAGES = ("tilelang", "apache-tvm-ffi", "z3-solver", "torch")
 _PROBE = "import json, platform, sys; print(json.dumps([platform.python_version(), sys.path[1:]]))"
+_PROBE_SECONDS = 60
 
 
 @dataclass(frozen=True)
@@ -24,10 +26,11 @@ class Identity:
 
     python: str
     packages: tuple[tuple[str, str], ...]  # (name, version), sorted, of those that are there
-    content: str  # sha256 over the recorded hashes of TileLang's own files
+    content: str  # sha256 over TileLang's own files; for one that was installed, over the hashes in its RECORD
 
     @property
     def release(self) -> str:
+        """TileLang's version."""
         return dict(self.packages)["tilelang"]
 
 
@@ -35,19 +38,23 @@ def identify(toolchain: Toolchain) -> Identity:
     """The identity of a toolchain. Raises UsageError if its interpreter does not run or has no TileLang."""
     python, path = _probe(toolchain)
     found = {name: found for name in _PACKAGES if (found := _first(name, path))}
-    if "tilelang" not in found:
+    versions = {name: distribution.version for name, distribution in found.items()}
+    if toolchain.checkout:
+        versions["tilelang"] = _checkout_version(toolchain.checkout)
+        content = _checkout_content(toolchain.checkout)
+    elif "tilelang" in found:
+        content = _wheel_content(found["tilelang"])
+    else:
         raise UsageError(f"toolchain {toolchain.name}: no tilelang is installed for {toolchain.python}")
-    packages = tuple(sorted((name, found[name].version) for name in found))
-    return Identity(python, packages, _content(found["tilelang"]))
+    return Identity(python, tuple(sorted(versions.items())), content)
 
 
 def _probe(toolchain: Toolchain) -> tuple[str, list[str]]:
     """The interpreter's version and module search path, as a worker would have them."""
     command = [str(toolchain.python), "-c", _PROBE]
+    env = {**os.environ, **toolchain.env}
     try:
-        done = subprocess.run(
-            command, env={**os.environ, **toolchain.env}, capture_output=True, text=True, check=True, timeout=60
-        )
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=True, timeout=_PROBE_SECONDS)
         version, path = json.loads(done.stdout)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         raise UsageError(f"toolchain {toolchain.name}: {toolchain.python} does not run: {error}") from error
@@ -59,7 +66,7 @@ def _first(name: str, path: list[str]) -> Distribution | None:
     return next(iter(distributions(name=name, path=path)), None)
 
 
-def _content(distribution: Distribution) -> str:
+def _wheel_content(distribution: Distribution) -> str:
     """Hash of a wheel's files, whoever installed it: its RECORD without the installer's own entries."""
     rows = csv.reader((distribution.read_text("RECORD") or "").splitlines())
     files = sorted((name, digest) for name, digest, *_ in rows if digest and not _is_installers(name))
@@ -67,5 +74,21 @@ def _content(distribution: Distribution) -> str:
 
 
 def _is_installers(name: str) -> bool:
-    metadata = name.partition("/")[0].endswith(".dist-info") and not name.endswith("/METADATA")
-    return metadata or name.endswith(".pyc") or name.startswith("..")
+    """Whether pip wrote the file: scripts, byte code, notes beside the metadata."""
+    note = name.partition("/")[0].endswith(".dist-info") and not name.endswith("/METADATA")
+    return note or name.endswith(".pyc") or name.startswith("..")
+
+
+def _checkout_version(checkout: Path) -> str:
+    version = checkout / "VERSION"
+    return version.read_text().strip() if version.is_file() else "unknown"
+
+
+def _checkout_content(checkout: Path) -> str:
+    """Hash of what is imported from a source tree: its Python files and its built libraries."""
+    files = [*checkout.glob("tilelang/**/*.py"), *checkout.glob("tilelang/lib/*.so"), *checkout.glob("build/lib/*.so")]
+    content = hashlib.sha256()
+    for file in sorted(files):
+        content.update(str(file.relative_to(checkout)).encode() + b"\0")
+        content.update(hashlib.sha256(file.read_bytes()).digest())
+    return content.hexdigest()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,16 +13,7 @@ from tlcheck.toolchain import environment, store, stubs
 from tlcheck.toolchain.command import CommandError, Reporter, Runner
 from tlcheck.toolchain.environment import Environment, Recipe
 
-_PIP = (
-    "-m",
-    "pip",
-    "install",
-    "--no-input",
-    "--no-compile",
-    "--disable-pip-version-check",
-    "--no-warn-script-location",
-)
-_IMPORT = "import tilelang; print(tilelang.__version__)"
+_PIP = ("-m", "pip", "install", "--no-input", "--no-compile", "--disable-pip-version-check")
 
 
 def install(recipe: Recipe, reporter: Reporter) -> Environment:
@@ -55,8 +45,7 @@ def _build(recipe: Recipe, runner: Runner) -> Environment:
     runner.reporter.step(" ".join(["install", recipe.tilelang, *recipe.pins, *recipe.requirements]))
     _pip_install(recipe, folder, runner)
     made = _stub(Environment(recipe, folder, ()), runner.reporter)
-    runner.reporter.step("import tilelang")
-    runner.run([made.python, "-c", _IMPORT], env={**os.environ, **made.worker_env()})
+    _import(made, runner)
     store.write_stamp(folder, {**asdict(recipe), "cuda_libraries": made.cuda_libraries})
     return made
 
@@ -91,6 +80,13 @@ def _stub(made: Environment, reporter: Reporter) -> Environment:
         reporter.step(f"compile stubs: {' '.join(soname for soname, symbols in needs.items() if symbols)}")
         stubs.compile_stubs(needs, made.stubs)
     return replace(made, cuda_libraries=tuple(needs))
+
+
+def _import(made: Environment, runner: Runner) -> None:
+    """Show that it works, and leave the byte code of all that is imported behind, whatever the user's setting."""
+    runner.reporter.step("import tilelang")
+    env = {"PYTHONDONTWRITEBYTECODE": "", **made.worker_env()}
+    runner.run([made.python, "-c", "import tilelang"], env=env, cwd=made.folder)
 
 
 @contextmanager

@@ -34,6 +34,7 @@ class Toolchain:
     kind: Kind
     python: Path  # the interpreter whose workers import this TileLang
     env: Mapping[str, str] = field(default_factory=dict)  # to add to a worker's environment variables
+    checkout: Path | None = None  # the source tree that is imported in place
 
 
 def resolve(toolchain: str, requirements: Iterable[str] = ()) -> Toolchain:
@@ -113,6 +114,5 @@ def _checkout(toolchain: str, path: Path) -> Toolchain:
     if not any(path.glob("build/lib/libtilelang*.so")) and not any(path.glob("tilelang/lib/libtilelang*.so")):
         raise UsageError(f"the checkout {path} has no built libtilelang.so (in build/lib): build it first")
     own = os.environ.get("PYTHONPATH")
-    return Toolchain(
-        toolchain, "checkout", active_python(), {"PYTHONPATH": os.pathsep.join([str(path), *([own] if own else [])])}
-    )
+    env = {"PYTHONPATH": os.pathsep.join([str(path), *([own] if own else [])])}
+    return Toolchain(toolchain, "checkout", active_python(), env, path)

@@ -50,7 +50,7 @@ def _compile(soname: str, symbols: frozenset[Symbol], folder: Path) -> None:
     source.write_text("".join(f"int {name}(void) {{ return {_UNKNOWN_ERROR}; }}\n" for name in names))
     script.write_text(_version_script(symbols))
     flags = [f"-Wl,--version-script={script}"] if script.stat().st_size else []
-    command = [_compiler(), "-shared", "-fPIC", "-w", "-o", str(folder / soname), str(source), f"-Wl,-soname,{soname}"]
+    command = [compiler(), "-shared", "-fPIC", "-w", "-o", str(folder / soname), str(source), f"-Wl,-soname,{soname}"]
     done = subprocess.run([*command, *flags], capture_output=True, text=True, check=False)
     if done.returncode:
         raise UsageError(f"cannot compile a stub {soname}: {done.stderr.strip().splitlines()[-1:] or done.returncode}")
@@ -67,7 +67,8 @@ def _list(names: Iterable[str]) -> str:
     return " ".join(f"{name};" for name in names)
 
 
-def _compiler() -> str:
+def compiler() -> str:
+    """A C compiler. Raises UsageError without one."""
     for name in ("cc", "gcc", "clang"):
         if path := shutil.which(name):
             return path

@@ -1,0 +1,53 @@
+"""`tlcheck doctor`: what is installed, what works, and what to do about the rest. Exit code 1 if something is wrong."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tlcheck.toolchain.health import Item
+
+SCHEMA = 1
+_STYLES = {"ok": "green", "absent": "yellow", "problem": "bold red"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="how to show it (default: text)")
+
+
+def run(args: argparse.Namespace) -> int:
+    from tlcheck.config import read_config
+    from tlcheck.toolchain.health import examine
+
+    items = examine(read_config(Path.cwd()))
+    shown = _show_json(items) if args.format == "json" else _show_text(items)
+    return int(any(item.state == "problem" for item in shown))
+
+
+def _show_json(items: Iterable[Item]) -> list[Item]:
+    import json
+    from dataclasses import asdict
+
+    shown = list(items)
+    print(json.dumps({"schema": SCHEMA, "items": [asdict(item) for item in shown]}, indent=2))
+    return shown
+
+
+def _show_text(items: Iterable[Item]) -> list[Item]:
+    """Each item as soon as it is known: one line, and one more that says what to do."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False, soft_wrap=True)
+    shown = []
+    for item in items:
+        line = Text.assemble((f"{item.state:<8}", _STYLES[item.state]), f" {item.name:<13} {item.detail}")
+        console.print(line.append(f"\n{'':>23}-> {item.advice}" if item.advice else ""))
+        shown.append(item)
+    problems = sum(item.state == "problem" for item in shown)
+    console.print(f"{problems} problems" if problems != 1 else "1 problem")
+    return shown

@@ -1,0 +1,147 @@
+"""What tlcheck needs on this machine, looked at piece by piece: there or not, working or not, and what to do."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tlcheck.config import Config
+from tlcheck.errors import UsageError
+from tlcheck.toolchain import environment, loader, releases, store, stubs
+from tlcheck.toolchain.command import telling_line
+from tlcheck.toolchain.resolve import Toolchain, from_environment, resolve
+
+State = Literal["ok", "absent", "problem"]  # absent: not there, and not needed to check kernels
+
+_IMPORT_SECONDS = 300
+_PROVER = "import tvm; getattr(tvm, 'sym', None) or tvm.arith; print(tvm.__version__)"
+
+
+@dataclass(frozen=True)
+class Item:
+    """One thing looked at."""
+
+    name: str
+    state: State
+    detail: str
+    advice: str = ""
+
+
+def examine(config: Config) -> Iterator[Item]:
+    """Everything, cheap things first; a toolchain takes seconds to import."""
+    yield Item("python", "ok", f"{platform.python_version()}, {sys.executable}")
+    yield _config(config)
+    yield _compiler()
+    yield _tool("nvcc", "only needed to compile the generated CUDA")
+    yield _driver()
+    yield _cache()
+    yield _torch()
+    yield _prover()
+    yield _in_use(config)
+    for folder in environment.folders():
+        yield _toolchain(folder)
+
+
+def try_import(toolchain: Toolchain) -> tuple[str, float]:
+    """Import TileLang in a process of its own: the error ('' if none) and the seconds it took."""
+    return _try([str(toolchain.python), "-c", "import tilelang"], toolchain.env)[1:]
+
+
+def _try(command: list[str], env: Mapping[str, str] | None = None) -> tuple[str, str, float]:
+    """Output, error line and seconds of a command."""
+    start = time.monotonic()
+    try:
+        done = subprocess.run(
+            command,
+            env={**os.environ, **(env or {})},
+            cwd=store.cache_root().anchor,  # the working folder comes first on the path, and may be a checkout
+            capture_output=True,
+            text=True,
+            timeout=_IMPORT_SECONDS,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return "", str(error), time.monotonic() - start
+    failed = f"exit code {done.returncode}" if done.returncode else ""
+    error_line = failed and (telling_line(done.stderr.splitlines()) or failed)
+    return done.stdout.strip(), error_line, time.monotonic() - start
+
+
+def _config(config: Config) -> Item:
+    return Item("config", "ok", str(config.file) if config.file else "no [tool.tlcheck] above this folder: defaults")
+
+
+def _compiler() -> Item:
+    try:
+        return Item("C compiler", "ok", stubs.compiler())
+    except UsageError:
+        return Item("C compiler", "absent", "needed to install releases up to 0.1.7.post3", "install gcc (or clang)")
+
+
+def _tool(name: str, purpose: str) -> Item:
+    home = os.environ.get("CUDA_HOME")
+    found = shutil.which(name, path=f"{home}/bin") if home else None
+    found = found or shutil.which(name)
+    return Item(name, "ok" if found else "absent", found or purpose)
+
+
+def _driver() -> Item:
+    if not loader.is_loadable("libcuda.so.1"):
+        return Item("GPU", "absent", "no CUDA driver: kernels are lowered and checked, not run")
+    names, error, _ = _try(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"])
+    return Item("GPU", "absent" if error else "ok", error or ", ".join(names.splitlines()))
+
+
+def _cache() -> Item:
+    root = store.cache_root()
+    files = [os.lstat(Path(folder, name)) for folder, _, names in os.walk(root) for name in names]
+    return Item("cache", "ok", f"{root}, {sum(file.st_blocks for file in files) * 512 / 1e9:.1f} GB")
+
+
+def _torch() -> Item:
+    folder = environment.torch_folder(releases.TORCH)
+    if store.read_stamp(folder) is None:
+        return Item("shared torch", "absent", f"{releases.TORCH} comes with the first `tlcheck toolchain install`")
+    return Item("shared torch", "ok", f"{releases.TORCH}, {folder}")
+
+
+def _prover() -> Item:
+    version, error, seconds = _try([sys.executable, "-c", _PROVER])
+    if error:
+        return Item("prover", "problem", error, "reinstall tlcheck with its constraints (apache-tvm, apache-tvm-ffi)")
+    return Item("prover", "ok", f"apache-tvm {version}, imported in {seconds:.1f} s")
+
+
+def _in_use(config: Config) -> Item:
+    try:
+        found = resolve(config.toolchain, config.requirements)
+    except UsageError as error:
+        return Item("in use", "problem", str(error))
+    if found.kind in ("release", "wheel"):
+        return Item("in use", "ok", f"{config.toolchain}: {found.python}")  # imported further down
+    return _imported("in use", found, "")
+
+
+def _toolchain(folder: Path) -> Item:
+    made = environment.load(folder)
+    if made is None:
+        name = folder.name.partition(f"-{environment.PYTHON_TAG}")[0]
+        advice = f"run `tlcheck toolchain install {name}` or `tlcheck toolchain remove {name}`"
+        return Item(name, "problem", f"an install did not end, or the shared torch is gone: {folder}", advice)
+    name = made.recipe.name
+    again = f"run `tlcheck toolchain remove {name}`, then `tlcheck toolchain install {made.recipe.name}`"
+    return _imported(name, from_environment(name, made), again)
+
+
+def _imported(name: str, toolchain: Toolchain, advice: str) -> Item:
+    error, seconds = try_import(toolchain)
+    if error:
+        return Item(name, "problem", error, advice)
+    return Item(name, "ok", f"imported in {seconds:.1f} s, {toolchain.python}")
