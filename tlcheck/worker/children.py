@@ -1,0 +1,147 @@
+"""Processes that run one job each: how they start, what of their output is kept, how they end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from resource import struct_rusage
+from typing import Any
+
+from tlcheck.worker import failures, limits, tasks
+from tlcheck.worker.protocol import OUTPUT_TAIL, Answer, Failure, Job
+
+_BACKSTOP = 10  # wall seconds for each processor second of a job's timeout
+_CHUNK = 64 * 1024  # what a pipe holds
+_REPORT = 2**24  # bytes that a job may report: the cases of a large file
+
+
+class Stream:
+    """The reading end of a pipe, and the last bytes that came through it."""
+
+    def __init__(self, descriptor: int, keep: int) -> None:
+        os.set_blocking(descriptor, False)
+        self.descriptor = descriptor
+        self._keep = keep
+        self._data = bytearray()
+
+    def pull(self) -> bool:
+        """Read what is there, at most one chunk; False at the end of the stream."""
+        try:
+            chunk = os.read(self.descriptor, _CHUNK)
+        except BlockingIOError:
+            return True
+        self._data += chunk
+        if len(self._data) > 2 * self._keep:
+            del self._data[: -self._keep]
+        return bool(chunk)
+
+    def close(self) -> str:
+        """What was kept, as text, with what is still in the pipe."""
+        self.pull()
+        os.close(self.descriptor)
+        return bytes(self._data[-self._keep :]).decode(errors="replace")
+
+
+@dataclass
+class Child:
+    """A running job. `output` is what it prints, `lines` what it reports (see `tlcheck.worker.tasks`)."""
+
+    number: int
+    job: Job
+    pid: int
+    output: Stream
+    lines: Stream
+    started: float = field(default_factory=time.monotonic)
+    late: bool = False
+
+    @property
+    def deadline(self) -> float:
+        return self.started + _BACKSTOP * self.job.timeout
+
+    def kill(self) -> None:
+        """End its whole process group: a kernel file may have started processes of its own."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+
+    def answer(self, status: int, usage: struct_rusage) -> Answer:
+        """What the job came to. The process has ended and been waited for."""
+        self.kill()
+        output, messages = self.output.close(), _parse(self.lines.close())
+        last: dict[str, Any] = messages[-1] if messages else {}
+        failure = None
+        if "result" not in last:
+            failure = self._failure(status, messages, output)
+        cpu, wall = usage.ru_utime + usage.ru_stime, time.monotonic() - self.started
+        return Answer(last.get("result"), failure, round(cpu, 3), round(wall, 3), output)
+
+    def _failure(self, status: int, messages: list[dict[str, Any]], output: str) -> Failure:
+        phase = next((message["phase"] for message in reversed(messages) if "phase" in message), "start")
+        if messages and "failure" in messages[-1]:
+            return failures.from_diagnostics(Failure(**messages[-1]["failure"]), output)
+        ended_by = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+        if self.late or ended_by == signal.SIGXCPU:
+            return self._timeout(phase)
+        if ended_by:
+            return failures.from_signal(ended_by, phase, output, str(Path(self.job.file).resolve()))
+        return failures.from_exit(os.waitstatus_to_exitcode(status), phase, output)
+
+    def _timeout(self, phase: str) -> Failure:
+        spent = f"{_BACKSTOP * self.job.timeout:g} s of wall" if self.late else f"{self.job.timeout:g} s of processor"
+        return Failure("timeout", phase, f"no end after {spent} time")
+
+
+def start(number: int, job: Job, fork: bool, inherited: Iterable[int]) -> Child:
+    """Start a job's process: a copy of this one, or a fresh interpreter, without the `inherited` descriptors."""
+    output, output_end = os.pipe()
+    lines, lines_end = os.pipe()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    pid = os.fork()
+    if pid == 0:
+        _become(job, fork, output_end, lines_end, [*inherited, output, lines])
+    with suppress(OSError):  # the child does the same: whoever comes first
+        os.setpgid(pid, pid)
+    os.close(output_end)
+    os.close(lines_end)
+    return Child(number, job, pid, Stream(output, OUTPUT_TAIL), Stream(lines, _REPORT))
+
+
+def _become(job: Job, fork: bool, output: int, lines: int, inherited: Iterable[int]) -> None:
+    """In the new process: cut the ties to the server and run the job. Does not return."""
+    try:
+        os.setpgid(0, 0)
+        limits.die_with_parent()
+        limits.write_no_core()
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+        os.dup2(output, 1)
+        os.dup2(output, 2)
+        for descriptor in (*inherited, output):
+            os.close(descriptor)
+        _runner(fork)(job, lines)
+    finally:
+        os._exit(70)
+
+
+def _runner(fork: bool) -> Callable[[Job, int], None]:
+    return tasks.run if fork else _execute
+
+
+def _execute(job: Job, lines: int) -> None:
+    """Become a fresh interpreter that runs the job."""
+    os.set_inheritable(lines, True)
+    main = str(Path(__file__).with_name("__main__.py"))
+    os.execv(sys.executable, [sys.executable, main, "--job", str(lines), json.dumps(asdict(job))])
+
+
+def _parse(text: str) -> list[dict[str, Any]]:
+    """The complete lines of what a process reported; one that was killed leaves a piece of a line."""
+    return [json.loads(line) for line in text.split("\n")[:-1]]

@@ -1,0 +1,90 @@
+"""Turning exceptions and dead processes into a few useful lines."""
+
+from __future__ import annotations
+
+import re
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+from tlcheck.worker.protocol import Failure
+
+_DETAIL_LINES = 12
+_NOISE = re.compile(r'\s*(\[bt\]|\d+: |File "|Traceback|Stack trace|at 0x|_+$|\^+$|~+$)')
+_DIAGNOSTIC = re.compile(r"error: (.*)\n\s*-->\s*([^\n]*?:\d+):\d+")
+_FATAL = re.compile(r"Fatal Python error: .*")
+_FRAME = re.compile(r'File "([^"]+)", line (\d+) in')
+
+
+class RequestError(Exception):
+    """The user asked for something that is not there; the message is meant for them."""
+
+
+def from_exception(error: BaseException, phase: str, user_file: str) -> Failure:
+    """The failure that an exception in a job is reported as; call it where the exception was caught."""
+    if isinstance(error, RequestError):
+        return Failure("usage", phase, str(error))
+    kind = "exit" if isinstance(error, SystemExit) else "exception"
+    lines = _useful(str(error))
+    message = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    if isinstance(error, SyntaxError) and error.filename:
+        return Failure(kind, phase, f"{type(error).__name__}: {error.msg}", "", f"{error.filename}:{error.lineno}")
+    return Failure(kind, phase, message, "\n".join(lines[1:_DETAIL_LINES]), _where(error, user_file))
+
+
+def from_diagnostics(failure: Failure, output: str) -> Failure:
+    """The script parser of 0.1.6 prints what is wrong and raises an exception that does not say it."""
+    found = _DIAGNOSTIC.search(output)
+    if found is None or "diagnostics were emitted" not in failure.message:
+        return failure
+    return Failure(failure.kind, failure.phase, found[1], "", found[2])
+
+
+def from_signal(number: int, phase: str, output: str, user_file: str) -> Failure:
+    """A process that a signal ended, with what it printed last; Python's fault handler names the line."""
+    name = signal.Signals(number).name
+    fatal = _FATAL.search(output)
+    before = output[: fatal.start()] if fatal else output
+    lines = _useful(before)[-3:]
+    frames = _FRAME.findall(output[fatal.start() :]) if fatal else []
+    where = next((f"{file}:{line}" for file, line in frames if file == user_file), "")
+    if number == signal.SIGKILL:
+        return Failure("killed", phase, "killed from outside (SIGKILL): was there enough memory?", "\n".join(lines))
+    message = f"{name}: {lines[-1]}" if lines else f"the process ended with {name}"
+    return Failure("crash", phase, message, "\n".join(lines[:-1]), where)
+
+
+def from_exit(code: int, phase: str, output: str) -> Failure:
+    """A process that ended without an answer."""
+    return Failure("exit", phase, f"the process ended by itself with code {code}", "\n".join(_useful(output)[-3:]))
+
+
+def last_lines(output: str) -> Sequence[str]:
+    """The last useful lines of what a process printed."""
+    return _useful(output)[-3:]
+
+
+def _useful(text: str) -> list[str]:
+    """The lines of a message without C++ stack frames and blank lines."""
+    return [line.rstrip() for line in text.splitlines() if line.strip() and not _NOISE.match(line)]
+
+
+def _where(error: BaseException, user_file: str) -> str:
+    """`FILE:LINE` of the innermost frame in the user's file, else in other code that is not of a package."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.lineno]
+    own = [frame for frame in frames if frame.filename == user_file] or [
+        frame for frame in frames if _is_user_code(frame.filename)
+    ]
+    return f"{own[-1].filename}:{own[-1].lineno}" if own else ""
+
+
+def _is_user_code(filename: str) -> bool:
+    packages = [str(Path(__file__).parents[1]), sys.prefix, *_package_folders()]
+    return Path(filename).is_file() and not any(filename.startswith(folder) for folder in packages)
+
+
+def _package_folders() -> list[str]:
+    files = [getattr(sys.modules.get(name), "__file__", None) for name in ("tilelang", "torch", "tvm", "os")]
+    return [str(Path(file).parent) for file in files if file]

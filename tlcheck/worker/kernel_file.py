@@ -1,0 +1,105 @@
+"""Importing the user's kernel file and looking things up in it."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import importlib
+import importlib.util
+import sys
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from tlcheck.case import Case
+from tlcheck.worker import kernels
+from tlcheck.worker.failures import RequestError
+from tlcheck.worker.protocol import Job
+
+
+def load(job: Job) -> ModuleType:
+    """Import the file as Python would run it: its folder, then `pythonpath`, first on `sys.path`.
+
+    A file in a package is imported as a part of it, so that its relative imports work. Raises what the file raises.
+    """
+    file = Path(job.file).resolve()
+    if not file.is_file():
+        raise RequestError(f"no such file: {job.file}")
+    root, name = _root_and_name(file)
+    sys.path[:0] = [str(root), *job.pythonpath]
+    sys.argv = [str(file)]
+    if "." in name:
+        return importlib.import_module(name)
+    if name in sys.modules:  # a kernel file called torch.py must not replace what is loaded
+        name = f"kernel_file_{name}"
+    spec = importlib.util.spec_from_file_location(name, file, loader=SourceFileLoader(name, str(file)))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _root_and_name(file: Path) -> tuple[Path, str]:
+    """The folder to import from and the dotted name of the module there."""
+    root, names = file.parent, [file.stem]
+    while (root / "__init__.py").is_file():
+        names.insert(0, root.name)
+        root = root.parent
+    return root, ".".join(names)
+
+
+def declared_cases(module: ModuleType) -> dict[str, Case]:
+    """The cases among the module's variables, in source order; one with two names counts under its first."""
+    found: dict[str, Case] = {}
+    for name, value in vars(module).items():
+        if isinstance(value, Case) and not any(value is case for case in found.values()):
+            found[name] = value
+    return found
+
+
+def kernel_names(module: ModuleType) -> list[str]:
+    """What can surely be lowered: JIT functions and PrimFuncs that the file defines."""
+    return [name for name, value in vars(module).items() if not name.startswith("_") and kernels.is_kernel(value)]
+
+
+def lookup(module: ModuleType, name: str) -> Any:
+    """The case, kernel or function of that name. Raises RequestError with what the user may have meant."""
+    value = vars(module).get(name)
+    if isinstance(value, Case) or kernels.is_kernel(value) or _is_function(value):
+        return value
+    functions = [key for key, other in vars(module).items() if _is_function(other) and _is_own(module, other)]
+    known = list(dict.fromkeys([*declared_cases(module), *kernel_names(module), *functions]))
+    if name in vars(module):
+        problem = f"{name!r} is neither a case nor a kernel but a {type(value).__name__}"
+    else:
+        problem = f"no {name!r} in {Path(str(module.__file__)).name}"
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = f"; did you mean {close[0]!r}?" if close else f"; it has: {', '.join(known) or 'no kernel'}"
+    raise RequestError(problem + hint)
+
+
+def first_line(module: ModuleType, name: str, kernel: Any) -> int:
+    """The line at which the kernel begins: of its code object, else of the statement that binds the name, else 1."""
+    code = kernels.code_of(kernel)
+    if code is not None:
+        return int(code.co_firstlineno)
+    tree = ast.parse(Path(str(module.__file__)).read_text())
+    return next((statement.lineno for statement in tree.body if _binds(statement, name)), 1)
+
+
+def _binds(statement: ast.stmt, name: str) -> bool:
+    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+        return statement.name == name
+    targets = statement.targets if isinstance(statement, ast.Assign) else []
+    return any(isinstance(target, ast.Name) and target.id == name for target in targets)
+
+
+def _is_function(value: Any) -> bool:
+    return callable(value) and hasattr(value, "__code__")
+
+
+def _is_own(module: ModuleType, value: Any) -> bool:
+    return getattr(value, "__module__", None) == module.__name__

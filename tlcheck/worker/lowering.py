@@ -1,0 +1,123 @@
+"""Lowering with a pass instrument that keeps the modules at the checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import tilelang
+import tilelang.transform
+from tilelang import tvm
+
+from tlcheck.worker.failures import RequestError
+from tlcheck.worker.kernels import Built
+
+_BEFORE = {"tl.LayoutInference": "intent", "tl.LowerTileOp": "tile-ops"}
+_AFTER = {
+    "tl.LowerTileOp": "lower-tile-op",
+    "tl.DecoupleTypeCast": "type-cast",
+    "tl.VectorizeLoop": "vectorize-loop",
+}
+_HAS_TYPE_CAST = hasattr(tilelang.transform, "DecoupleTypeCast")
+_PYTHON_PASS = "pass_fn"
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """modules: checkpoint -> IRModule, in pipeline order. passes: checkpoint -> name of its pass. cuda: the source."""
+
+    modules: Mapping[str, Any]
+    passes: Mapping[str, str]
+    cuda: str
+
+
+class _Recorder:
+    """Follows the passes. Passes that run inside another one are counted, never recorded."""
+
+    def __init__(self, every_pass: bool) -> None:
+        self.modules: dict[str, Any] = {}
+        self.passes: dict[str, str] = {}
+        self._every_pass = every_pass
+        self._depth = 0
+
+    def before(self, module: Any, name: str) -> None:
+        if self._depth == 0 and not self._every_pass:
+            self._keep(_BEFORE.get(name), module, name)
+        elif self._depth == 0 and not self.modules:
+            self._keep("000-input", module, "")
+        self._depth += 1
+
+    def after(self, module: Any, name: str) -> None:
+        self._depth -= 1
+        if self._depth:
+            return
+        self._last = module, name
+        self._keep(f"{len(self.modules):03}-{name}" if self._every_pass else self._checkpoint(name), module, name)
+
+    def finish(self) -> None:
+        """The last pass before code generation works on the device functions alone."""
+        if not self._every_pass:
+            self._keep("device-tir", *self._last)
+
+    def _checkpoint(self, name: str) -> str | None:
+        """DecoupleTypeCast is written in Python up to 0.1.13, and the only such pass between these two."""
+        between = "lower-tile-op" in self.modules and "vectorize-loop" not in self.modules
+        if name == _PYTHON_PASS and _HAS_TYPE_CAST and between:
+            return "type-cast"
+        return _AFTER.get(name)
+
+    def _keep(self, checkpoint: str | None, module: Any, name: str) -> None:
+        if checkpoint is not None and checkpoint not in self.modules:
+            self.modules[checkpoint] = module
+            self.passes[checkpoint] = name
+
+
+def make_target(arch: str) -> Any:
+    """The TVM target. Raises RequestError for an arch that this release does not know."""
+    try:
+        return tvm.target.Target({"kind": "cuda", "arch": arch})
+    except Exception as error:
+        raise RequestError(f"this release has no target for {arch}: {error}") from error
+
+
+def lower(built: Built, target: Any, every_pass: bool) -> Lowered:
+    """Lower as the JIT function would, but for compiling anything. Raises what TileLang raises."""
+    recorder = _Recorder(every_pass)
+    instrument = _instrument(recorder)
+    with tvm.transform.PassContext(opt_level=3, config=dict(built.pass_configs), instruments=[instrument]), target:
+        artifact = tilelang.lower(
+            built.prim_func, target=target, enable_host_codegen=False, enable_device_compile=False
+        )
+    recorder.finish()
+    return Lowered(recorder.modules, recorder.passes, artifact.kernel_source)
+
+
+def _instrument(recorder: _Recorder) -> Any:
+    @tvm.instrument.pass_instrument
+    class Instrument:
+        def run_before_pass(self, module: Any, info: Any) -> None:
+            recorder.before(module, info.name)
+
+        def run_after_pass(self, module: Any, info: Any) -> None:
+            recorder.after(module, info.name)
+
+    return Instrument()
+
+
+def save(modules: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
+    """All modules as one JSON graph with shared nodes, and checkpoint -> why it could not be saved."""
+    try:
+        return str(tvm.ir.save_json(dict(modules))), {}
+    except Exception:
+        problems = {name: problem for name, module in modules.items() if (problem := _problem(module))}
+    return str(tvm.ir.save_json({name: modules[name] for name in modules if name not in problems})), problems
+
+
+def _problem(module: Any) -> str:
+    """Why a module cannot be saved; empty if it can."""
+    try:
+        tvm.ir.save_json(module)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}".splitlines()[0]
+    return ""

@@ -1,0 +1,91 @@
+"""What the controller and a worker say to each other: one JSON object per line.
+
+Controller to worker: `{"id": id, "job": Job}`. Worker to controller: first a hello, `{"ready": versions}` or
+`{"failed": failure}`; then one `{"id": id, "answer": Answer}` for each job, in order of completion.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+OUTPUT_TAIL = 64 * 1024  # bytes kept of what a job printed
+
+
+@dataclass(frozen=True)
+class Job:
+    """One thing to do in a process of its own.
+
+    task: `discover` (import the file, report its cases) or `lower` (write one snapshot).
+    file: kernel file. name: a variable in it; for `discover`, empty means all declared cases.
+    args: build arguments as the user typed them; over those of a declared case.
+    arch: `sm_90`, the device that the kernel believes to run on.
+    timeout: processor seconds; ten times as many seconds of wall time are the backstop.
+    output: where `lower` writes the snapshot.
+    every_pass: keep the module after each pass instead of at the checkpoints.
+    """
+
+    task: str
+    file: str
+    name: str = ""
+    args: Mapping[str, str] = field(default_factory=dict)
+    arch: str = "sm_90"
+    pythonpath: tuple[str, ...] = ()
+    timeout: float = 300.0
+    output: str = ""
+    every_pass: bool = False
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a job has no result.
+
+    kind: `usage` (the user asked for something that is not there), `exception`, `exit` (the kernel file ended the
+        process), `crash` (a signal, named in the message), `timeout`, `killed` (from outside, as for want of memory),
+        `worker` (the worker itself ended).
+    phase: `start`, `import`, `build`, `lower` or `extract`.
+    message: one line. detail: further useful lines. where: `FILE:LINE` in the user's code, if known.
+    """
+
+    kind: str
+    phase: str
+    message: str
+    detail: str = ""
+    where: str = ""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The end of a job: `result` (a JSON object, see `tlcheck.worker.tasks`) or `failure`.
+
+    cpu, wall: seconds. output: the end of what the job printed.
+    """
+
+    result: Mapping[str, Any] | None
+    failure: Failure | None
+    cpu: float
+    wall: float
+    output: str
+
+
+def encode(message: Mapping[str, Any]) -> bytes:
+    return json.dumps(message, separators=(",", ":")).encode() + b"\n"
+
+
+def send(descriptor: int, message: Mapping[str, Any]) -> None:
+    """Write one message, all of it: a signal may cut a write short."""
+    data = encode(message)
+    while data:
+        data = data[os.write(descriptor, data) :]
+
+
+def read_job(fields: Mapping[str, Any]) -> Job:
+    return Job(**{**fields, "pythonpath": tuple(fields["pythonpath"])})
+
+
+def read_answer(fields: Mapping[str, Any]) -> Answer:
+    failure = fields["failure"]
+    return Answer(**{**fields, "failure": Failure(**failure) if failure else None})

@@ -1,0 +1,140 @@
+"""The worker: imports tilelang once, then starts a process for each job and answers in order of completion.
+
+One thread, one loop over descriptors: nothing here waits for a single job. It ends, and its jobs with it, when the
+controller closes its end of the pipe or ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import time
+from contextlib import suppress
+from dataclasses import asdict
+from typing import Any
+
+from tlcheck.worker import children, failures, protocol, tasks
+from tlcheck.worker.children import Child, Stream
+
+_CHUNK = 64 * 1024
+
+
+def main(fork: bool) -> None:
+    """Serve on standard input and output, which jobs then do not see."""
+    requests, answers = os.dup(0), os.dup(1)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.dup2(2, 1)
+    os.close(null)
+    try:
+        hello: dict[str, Any] = {"ready": _prepare() if fork else {}}
+    except BaseException as error:
+        protocol.send(answers, {"failed": asdict(failures.from_exception(error, "start", ""))})
+        os._exit(1)
+    protocol.send(answers, hello)
+    server = Server(requests, answers, fork)
+    try:
+        server.serve()
+    finally:
+        server.kill()
+        os._exit(0)
+
+
+def _prepare() -> dict[str, str]:
+    """Import all that jobs need before the first one, so that each starts as a copy of a warm process."""
+    versions = tasks.import_tilelang()
+    from tlcheck.worker import discovery, snapshots  # noqa: F401
+
+    return versions
+
+
+class Server:
+    """The loop. `requests` and `answers` are descriptors."""
+
+    def __init__(self, requests: int, answers: int, fork: bool) -> None:
+        self._requests, self._answers, self._fork = requests, answers, fork
+        self._children: dict[int, Child] = {}
+        self._unread = b""
+        self._selector = selectors.DefaultSelector()
+        self._wake = _wake_on_child_end()
+        for descriptor in (requests, self._wake[0]):
+            self._selector.register(descriptor, selectors.EVENT_READ)
+
+    def serve(self) -> None:
+        """Serve until the controller has gone."""
+        while True:
+            for key, _ in self._selector.select(self._patience()):
+                if key.fd == self._requests:
+                    if not self._read_requests():
+                        return
+                elif key.fd == self._wake[0]:
+                    os.read(self._wake[0], _CHUNK)
+                elif not key.data.pull():
+                    self._selector.unregister(key.fd)
+            self._kill_late()
+            self._reap()
+
+    def kill(self) -> None:
+        for child in self._children.values():
+            child.kill()
+
+    def _streams(self) -> set[int]:
+        return {stream.descriptor for child in self._children.values() for stream in (child.output, child.lines)}
+
+    def _patience(self) -> float | None:
+        """Seconds to the next deadline; None if there is no job."""
+        deadlines = [child.deadline for child in self._children.values() if not child.late]
+        return max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
+
+    def _read_requests(self) -> bool:
+        chunk = os.read(self._requests, _CHUNK)
+        *lines, self._unread = (self._unread + chunk).split(b"\n")
+        for line in lines:
+            message = json.loads(line)
+            self._start(message["id"], protocol.read_job(message["job"]))
+        return bool(chunk)
+
+    def _start(self, number: int, job: protocol.Job) -> None:
+        inherited = [self._requests, self._answers, *self._wake, *self._streams()]
+        child = children.start(number, job, self._fork, inherited)
+        self._children[child.pid] = child
+        for stream in (child.output, child.lines):
+            self._selector.register(stream.descriptor, selectors.EVENT_READ, stream)
+
+    def _kill_late(self) -> None:
+        for child in self._children.values():
+            if time.monotonic() > child.deadline and not child.late:
+                child.late = True
+                child.kill()
+
+    def _reap(self) -> None:
+        """Answer for every child that has ended."""
+        for child in list(self._children.values()):
+            pid, status, usage = os.wait4(child.pid, os.WNOHANG)
+            if pid:
+                self._finish(child, status, usage)
+
+    def _finish(self, child: Child, status: int, usage: Any) -> None:
+        del self._children[child.pid]
+        for stream in (child.output, child.lines):
+            _forget(self._selector, stream)
+        answer = child.answer(status, usage)
+        protocol.send(self._answers, {"id": child.number, "answer": asdict(answer)})
+
+
+def _forget(selector: selectors.BaseSelector, stream: Stream) -> None:
+    with suppress(KeyError):
+        selector.unregister(stream.descriptor)
+
+
+def _wake_on_child_end() -> tuple[int, int]:
+    """A pipe that becomes readable when a child ends."""
+    reader, writer = os.pipe()
+    os.set_blocking(reader, False)
+    os.set_blocking(writer, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    return reader, writer
+

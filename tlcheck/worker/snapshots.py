@@ -1,0 +1,54 @@
+"""From a job to a snapshot's file: build the kernel, lower it, translate the modules, write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tlcheck.worker import device, kernel_file, kernels, lowering, tasks
+from tlcheck.worker.discovery import as_case
+from tlcheck.worker.lines import CallLines
+from tlcheck.worker.protocol import Job
+
+
+def write(job: Job, enter: Callable[[str], None]) -> dict[str, Any]:
+    """Write the snapshot to `job.output`. Raises RequestError and whatever the kernel or TileLang raises."""
+    device.pretend(job.arch)
+    lines = CallLines()
+    enter("import")
+    module = kernel_file.load(job)
+    case = as_case(kernel_file.lookup(module, job.name))
+    args = {**case.args, **{key: kernels.parse_value(text) for key, text in job.args.items()}}
+    enter("build")
+    target = lowering.make_target(job.arch)
+    with target:
+        built = kernels.build(case.kernel, args, job.name)
+    enter("lower")
+    lowered = lowering.lower(built, target, job.every_pass)
+    enter("extract")
+    graph, unsaved = lowering.save(lowered.modules)
+    meta = {
+        "case": job.name,
+        "file": job.file,
+        "line": kernel_file.first_line(module, job.name, case.kernel),
+        "toolchain": tasks.import_tilelang(),
+        "target": job.arch,
+        "args": {key: repr(value) for key, value in args.items()},
+        "pass_configs": kernels.configs_as_text(built.pass_configs),
+        "passes": {name: lowered.passes[name] for name in lowered.modules if name not in unsaved},
+        "cuda": lowered.cuda,
+        "atomic_lines": lines.of(built.prim_func),
+    }
+    Path(job.output).write_text(_snapshot(graph, meta))
+    enter("done")
+    return {"checkpoints": meta["passes"], "unsaved": unsaved}
+
+
+def _snapshot(graph: str, meta: dict[str, Any]) -> str:
+    try:
+        from tlcheck.snapshot import codec
+        from tlcheck.worker import translate
+    except ImportError:
+        return graph
+    return codec.dumps(translate.translate(graph, meta))

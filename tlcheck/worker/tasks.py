@@ -1,0 +1,97 @@
+"""What a job's process does: runs the task and writes its result, or why there is none, as JSON lines.
+
+The lines are `{"phase": name}` as it goes, then `{"result": ...}` or `{"failure": ...}`; a process that dies has
+written the phase in which it did. Results:
+
+- `discover`: `{"cases": [{name, args, targets, expects}], "kernels": [{name, required}]}`
+- `lower`: `{"checkpoints": {name: pass}, "unsaved": {checkpoint: reason}, "seconds": {phase: seconds}}`
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from tlcheck.worker import failures, limits, protocol
+from tlcheck.worker.protocol import Job
+
+
+class Channel:
+    """Where a job's process writes its lines; remembers the phase and how long each took, in processor seconds."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._since = time.process_time()
+        self.phase = "start"
+        self.seconds: dict[str, float] = {}
+
+    def enter(self, phase: str) -> None:
+        now = time.process_time()
+        self.seconds[self.phase] = round(now - self._since, 6)
+        self.phase, self._since = phase, now
+        self.write({"phase": phase})
+
+    def write(self, message: Mapping[str, Any]) -> None:
+        protocol.send(self._descriptor, message)
+
+
+def run_fresh(descriptor: int, text: str) -> None:
+    """Run a job in a process that has not imported tilelang yet; does not return."""
+    run(read_request(text), descriptor)
+
+
+def read_request(text: str) -> Job:
+    return protocol.read_job(json.loads(text))
+
+
+def run(job: Job, descriptor: int) -> None:
+    """Run a job in this process and end the process, without the exit handlers of TVM and torch."""
+    faulthandler.enable()
+    channel = Channel(descriptor)
+    try:
+        import_tilelang()
+        limits.limit_processor_time(job.timeout)
+        channel.write({"result": _TASKS[job.task](job, channel)})
+    except BaseException as error:
+        failure = failures.from_exception(error, channel.phase, str(Path(job.file).resolve()))
+        channel.write({"failure": asdict(failure)})
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(0)
+
+
+def import_tilelang() -> dict[str, str]:
+    """Import tilelang and return the versions that determine the IR. Raises what the import raises."""
+    from importlib import metadata
+
+    import tilelang
+
+    versions = {"tilelang": str(tilelang.__version__)}
+    for package in ("tilelang", "apache-tvm-ffi", "z3-solver"):
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return versions
+
+
+def _discover(job: Job, channel: Channel) -> dict[str, Any]:
+    from tlcheck.worker import discovery
+
+    return discovery.discover(job, channel.enter)
+
+
+def _lower(job: Job, channel: Channel) -> dict[str, Any]:
+    from tlcheck.worker import snapshots
+
+    return {**snapshots.write(job, channel.enter), "seconds": channel.seconds}
+
+
+_TASKS: dict[str, Callable[[Job, Channel], dict[str, Any]]] = {"discover": _discover, "lower": _lower}
