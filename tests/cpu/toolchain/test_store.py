@@ -1,0 +1,96 @@
+"""Folders that are complete or do not count, and their locks."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tlcheck.toolchain import store
+
+# Holds the lock of argv[1] while a command of argv[2] seconds runs that inherits it, as pip does.
+HOLDER = """
+import subprocess, sys
+from pathlib import Path
+from tlcheck.toolchain import store
+with store.locked(Path(sys.argv[1])) as lock:
+    print("held", flush=True)
+    subprocess.run(["sleep", sys.argv[2]], pass_fds=[lock])
+"""
+
+
+def test_cache_root_prefers_its_own_variable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    monkeypatch.delenv("TLCHECK_CACHE", raising=False)
+    assert store.cache_root() == tmp_path / "xdg" / "tlcheck"
+    monkeypatch.setenv("TLCHECK_CACHE", str(tmp_path / "own"))
+    assert store.cache_root() == tmp_path / "own"
+
+
+def test_cache_root_ignores_a_relative_xdg_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TLCHECK_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    assert store.cache_root() == Path.home() / ".cache" / "tlcheck"
+
+
+def test_a_stamp_is_read_back(tmp_path: Path) -> None:
+    store.write_stamp(tmp_path, {"name": "0.1.7"})
+    assert store.read_stamp(tmp_path) == {"name": "0.1.7"}
+
+
+@pytest.mark.parametrize("text", ["", '{"name": ', "[]"])
+def test_a_damaged_stamp_is_none(tmp_path: Path, text: str) -> None:
+    (tmp_path / store.STAMP).write_text(text)
+    assert store.read_stamp(tmp_path) is None
+
+
+def test_a_stamp_written_halfway_is_none(tmp_path: Path) -> None:
+    (tmp_path / f"{store.STAMP}.partial").write_text('{"name": "0.1.7"}')
+    assert store.read_stamp(tmp_path) is None
+
+
+def test_discard_takes_the_stamp_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "toolchain"
+    folder.mkdir()
+    store.write_stamp(folder, {})
+
+    def interrupted(_: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(store.shutil, "rmtree", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        store.discard(folder)
+    assert folder.exists()
+    assert store.read_stamp(folder) is None
+
+
+def test_discard_of_nothing(tmp_path: Path) -> None:
+    store.discard(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("kill", [False, True], ids=["ends", "is killed"])
+def test_a_lock_is_held_until_the_last_writer_ends(tmp_path: Path, kill: bool) -> None:
+    """Even when its holder is killed: the command that it started goes on writing."""
+    folder = tmp_path / "toolchain"
+    start = time.monotonic()
+    with subprocess.Popen([sys.executable, "-c", HOLDER, folder, "0.7"], stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        if kill:
+            holder.send_signal(signal.SIGKILL)
+            holder.wait()
+            assert time.monotonic() - start < 0.7
+        waited: list[bool] = []
+        with store.locked(folder, lambda: waited.append(True)):
+            assert waited == [True]
+            assert time.monotonic() - start >= 0.7
+
+
+def test_a_free_lock_is_taken_without_waiting(tmp_path: Path) -> None:
+    for _ in range(2):
+        with store.locked(tmp_path / "toolchain", lambda: pytest.fail("waited for nobody")):
+            pass
