@@ -96,9 +96,7 @@ class Worker:
     fork: import tilelang once and run jobs in copies of that process; else in fresh ones.
     """
 
-    def __init__(
-        self, python: Path, env: Mapping[str, str], *, parallel: int | None = None, fork: bool = True
-    ) -> None:
+    def __init__(self, python: Path, env: Mapping[str, str], *, parallel: int | None = None, fork: bool = True) -> None:
         self._command = [str(python), str(_MAIN), *([] if fork else ["--no-fork"])]
         self._env = env
         self._parallel = parallel or len(os.sched_getaffinity(0))

@@ -1,0 +1,102 @@
+"""The command line's frame: help, errors, exit codes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from argparse import ArgumentParser, Namespace
+from types import SimpleNamespace
+
+import pytest
+
+from tlcheck import __version__
+from tlcheck.cli import main as main_module
+from tlcheck.cli.main import COMMANDS, main
+from tlcheck.errors import UsageError
+
+HEAVY = ("numpy", "rich", "tvm", "packaging")
+
+
+def run_command(monkeypatch: pytest.MonkeyPatch, error: BaseException | None = None, code: int = 0) -> int:
+    """`main` with a `check` that raises, or returns a code."""
+
+    def run(_: Namespace) -> int:
+        if error:
+            raise error
+        return code
+
+    def add_arguments(_: ArgumentParser) -> None:
+        pass
+
+    module = SimpleNamespace(add_arguments=add_arguments, run=run)
+    monkeypatch.setattr(main_module.importlib, "import_module", lambda _: module)
+    return main(["check"])
+
+
+def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["--help"])
+    assert stop.value.code == 0
+    shown = capsys.readouterr().out
+    assert all(f"  {name} " in shown for name in COMMANDS)
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = f"""
+import sys
+from tlcheck.cli.main import main
+try:
+    main(["--help"])
+except SystemExit:
+    pass
+heavy = set({HEAVY}) & set(sys.modules)
+assert not heavy, heavy
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert capsys.readouterr().out == f"tlcheck {__version__}\n"
+
+
+@pytest.mark.parametrize("argv", [[], ["nonsense"], ["toolchain"], ["toolchain", "install"], ["doctor", "--nonsense"]])
+def test_bad_usage_is_2(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(argv)
+    assert stop.value.code == 2
+    assert "usage: tlcheck" in capsys.readouterr().err
+
+
+def test_a_commands_code_is_the_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run_command(monkeypatch, code=3) == 3
+
+
+def test_a_usage_error_is_one_line_and_2(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(monkeypatch, UsageError("no such file: x.py")) == 2
+    assert capsys.readouterr() == ("", "tlcheck: error: no such file: x.py\n")
+
+
+def test_ctrl_c_is_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(monkeypatch, KeyboardInterrupt()) == 130
+    assert capsys.readouterr().err == "tlcheck: interrupted\n"
+
+
+def test_a_bug_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ZeroDivisionError):
+        run_command(monkeypatch, ZeroDivisionError())
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    """As in `tlcheck ... | head -1`."""
+    command = f"{sys.executable} -m tlcheck toolchain path current | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", f"sleep 0.1; {command}"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_missing_toolchain_end_to_end(cache: object) -> None:
+    command = [sys.executable, "-m", "tlcheck", "toolchain", "path", "0.1.7"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    expected = "tlcheck: error: toolchain 0.1.7 is not installed: run `tlcheck toolchain install 0.1.7`\n"
+    assert (done.returncode, done.stderr) == (2, expected)

@@ -1,0 +1,71 @@
+"""Reading [tool.tlcheck]."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tlcheck.config import Config, read_config
+from tlcheck.errors import UsageError
+
+FULL = """
+[tool.tlcheck]
+paths = ["kernels", "more/one.py"]
+arch = ["sm_80", "sm_90"]
+toolchain = "0.1.14"
+requirements = ["einops>=0.7"]
+pythonpath = ["src"]
+"""
+
+
+def write(folder: Path, text: str) -> Path:
+    file = folder / "pyproject.toml"
+    file.write_text(text)
+    return file
+
+
+def test_reads_every_key_relative_to_the_file(tmp_path: Path) -> None:
+    file = write(tmp_path, FULL)
+    below = tmp_path / "kernels" / "deep"
+    below.mkdir(parents=True)
+    assert read_config(below) == Config(
+        file=file,
+        paths=(tmp_path / "kernels", tmp_path / "more" / "one.py"),
+        arch=("sm_80", "sm_90"),
+        toolchain="0.1.14",
+        requirements=("einops>=0.7",),
+        pythonpath=(tmp_path / "src",),
+    )
+
+
+def test_a_nearer_file_without_the_table_is_passed_over(tmp_path: Path) -> None:
+    file = write(tmp_path, FULL)
+    below = tmp_path / "package"
+    below.mkdir()
+    write(below, "[tool.other]\nx = 1\n")
+    assert read_config(below).file == file
+
+
+def test_defaults(tmp_path: Path) -> None:
+    file = write(tmp_path, "[tool.tlcheck]\n")
+    assert read_config(tmp_path) == Config(file=file, toolchain="pinned")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[tool.tlcheck]\npath = []\n", r"unknown key 'path' in \[tool.tlcheck\] \(known: paths, arch"),
+        ("[tool.tlcheck]\nfile = 'x'\n", "unknown key 'file'"),
+        ("[tool.tlcheck]\narch = 'sm_90'\n", r"arch in \[tool.tlcheck\] must be a list of strings, not 'sm_90'"),
+        ("[tool.tlcheck]\npaths = [1]\n", r"paths .* must be a list of strings, not \[1\]"),
+        ("[tool.tlcheck]\ntoolchain = 0.1\n", "toolchain .* must be a string, not 0.1"),
+        ("[tool]\ntlcheck = 1\n", r"tool\.tlcheck must be a table"),
+        ("[tool.tlcheck\n", r"pyproject\.toml: Expected"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(tmp_path: Path, text: str, message: str) -> None:
+    write(tmp_path, text)
+    with pytest.raises(UsageError, match=message) as error:
+        read_config(tmp_path)
+    assert "\n" not in str(error.value)

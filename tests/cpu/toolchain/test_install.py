@@ -1,0 +1,94 @@
+"""Installing with the real venv and pip, from an index in a folder."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cpu.toolchain.stand_ins import Index, Steps
+from tlcheck.errors import UsageError
+from tlcheck.toolchain import environment, store
+from tlcheck.toolchain.environment import release_recipe
+from tlcheck.toolchain.install import install, remove
+from tlcheck.toolchain.releases import TORCH
+from tlcheck.toolchain.resolve import resolve
+
+SHARED = "import torch, pathlib; print(torch.answer, pathlib.Path(torch.__file__).parents[1].name)"
+
+
+def test_two_toolchains_share_one_torch(index: Index, reporter: Steps) -> None:
+    index.tilelang("9.1")
+    index.tilelang("9.2")
+    index.wheel("own", "1.0", {"own.py": "value = 1\n"})
+    made = install(release_recipe("9.1"), reporter)
+    second = install(release_recipe("9.2", ("own",)), reporter)
+
+    assert reporter.steps.count(f"install torch {TORCH}, shared by all toolchains") == 1
+    for python in (made.python, second.python):
+        done = subprocess.run([python, "-c", SHARED], capture_output=True, text=True, check=True)
+        assert done.stdout == f"42 {environment.torch_folder(TORCH).name}\n"
+    assert not list(environment.site_packages(made.folder).glob("torch*"))
+
+    assert resolve("9.1").python == made.python
+    assert resolve("9.2", ["own"]).python == second.python
+    with pytest.raises(UsageError, match=r"run `tlcheck toolchain install 9\.2`"):
+        resolve("9.2")  # without the user's package it is another environment
+    subprocess.run([second.python, "-c", "import own"], check=True)
+
+    reporter.steps.clear()
+    assert install(release_recipe("9.1"), reporter) == made
+    assert reporter.steps == []
+
+    remove(made.folder, reporter)
+    assert [found for found in environment.folders() if environment.load(found)] == [second.folder]
+
+
+def test_a_toolchain_that_does_not_import_is_not_installed(index: Index, reporter: Steps) -> None:
+    index.tilelang("9.1", "raise OSError('libcuda.so.1: cannot open shared object file')\n")
+    with pytest.raises(
+        UsageError, match=r"cannot install 9\.1: OSError: libcuda\.so\.1: cannot open .* \(log: .*\.log\)"
+    ):
+        install(release_recipe("9.1"), reporter)
+    assert environment.folders() == []
+
+
+def test_a_release_that_is_not_there_says_so(index: Index, reporter: Steps) -> None:
+    with pytest.raises(UsageError, match=r"cannot install 9\.9: No matching distribution found for tilelang==9\.9"):
+        install(release_recipe("9.9"), reporter)
+
+
+def test_a_killed_install_is_never_believed(index: Index, tmp_path: Path, reporter: Steps) -> None:
+    """Killed at its last step, with the import still under way: the next install waits for it, then starts anew."""
+    again = tmp_path / "again"
+    index.tilelang("9.1", f"import pathlib, time\npathlib.Path({str(again)!r}).exists() or time.sleep(2)\n")
+    command = [sys.executable, "-m", "tlcheck", "toolchain", "install", "9.1"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as killed:
+        assert killed.stderr is not None
+        assert any("import tilelang" in line for line in killed.stderr)
+        killed.send_signal(signal.SIGKILL)
+    recipe = release_recipe("9.1")
+    assert recipe.folder.is_dir()
+    assert environment.find(recipe) is None
+
+    again.touch()
+    made = install(recipe, reporter)
+    assert reporter.steps[:2] == ["wait for another install to end", "make the environment"]
+    assert environment.find(recipe) == made
+
+
+def test_other_pins_are_another_environment(cache: Path) -> None:
+    """As after an upgrade of tlcheck that corrects the table."""
+    recipe = release_recipe("0.1.7")
+    recipe.folder.mkdir(parents=True)
+    stamp = {"name": "0.1.7", "tilelang": "tilelang==0.1.7", "pins": recipe.pins, "requirements": [], "torch": TORCH}
+    store.write_stamp(recipe.folder, {**stamp, "cuda_libraries": []})
+    assert environment.find(recipe) is None  # its torch is not there
+    environment.torch_folder(TORCH).mkdir(parents=True)
+    store.write_stamp(environment.torch_folder(TORCH), {})
+    assert environment.find(recipe) is not None
+    store.write_stamp(recipe.folder, {**stamp, "pins": ["z3-solver==1"], "cuda_libraries": []})
+    assert environment.find(recipe) is None
