@@ -1,0 +1,260 @@
+"""The node table of a snapshot file, reading side: every entry is checked, for the file may come from anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn, TypeVar
+
+from tlcheck.snapshot.ir import (
+    BINARY,
+    Alloc,
+    Attr,
+    Bind,
+    Block,
+    Buffer,
+    Evaluate,
+    Expr,
+    For,
+    Function,
+    If,
+    Layout,
+    Seq,
+    Stmt,
+    Store,
+    Thread,
+    Unknown,
+    While,
+)
+
+T = TypeVar("T")
+Entry = list[Any]
+Pairs = tuple[tuple[str, str], ...]
+
+LOOP_KINDS = ("serial", "parallel", "vectorized", "unrolled", "thread_binding")
+_ARGUMENTS = {**dict.fromkeys(BINARY, 2), "not": 1, "cast": 1, "select": 3}
+_CONSTANTS = {"int": int, "str": str, "var": str}
+
+
+class CorruptSnapshot(ValueError):  # noqa: N818
+    """The text is no snapshot of a known schema. One line says why."""
+
+
+def corrupt(why: str) -> NoReturn:
+    raise CorruptSnapshot(f"not a snapshot: {why}")
+
+
+def check(value: Any, kind: type[T], what: str) -> T:
+    """`value`, if it is exactly of this type; a bool is no int."""
+    if type(value) is not kind:
+        corrupt(f"{what} is {type(value).__name__}, not {kind.__name__}")
+    return value
+
+
+def text_map(value: Any, what: str) -> dict[str, str]:
+    """A mapping of texts to texts."""
+    for key, item in check(value, dict, what).items():
+        check(item, str, f"{what} {key!r}")
+    return value  # type: ignore[no-any-return]
+
+
+def text_pairs(value: Any, what: str) -> Pairs:
+    """A list of pairs of texts."""
+    pairs = check(value, list, what)
+    for pair in pairs:
+        if type(pair) is not list or len(pair) != 2 or type(pair[0]) is not str or type(pair[1]) is not str:
+            corrupt(f"{what} are not pairs of texts")
+    return tuple([(pair[0], pair[1]) for pair in pairs])
+
+
+class Decoder:
+    """Builds the nodes of a table in order."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Any] = []
+        self._variables = 0
+
+    def read(self, table: Any) -> None:
+        """Build all entries; raises CorruptSnapshot at the first that is wrong."""
+        for number, entry in enumerate(check(table, list, "nodes")):
+            if type(entry) is not list or len(entry) < 2 or type(entry[0]) is not str:
+                corrupt(f"node {number} is no entry")
+            reader = _READERS.get(entry[0])
+            try:
+                self.nodes.append(self._expr(entry) if reader is None else reader(self, *entry[1:]))
+            except TypeError:
+                corrupt(f"node {number} ({entry[0][:40]}) has the wrong number of fields")
+            except CorruptSnapshot as error:
+                raise CorruptSnapshot(f"{error} (node {number}, {entry[0][:40]})") from None
+
+    def expr(self, index: Any) -> Expr:
+        return self.get(index, Expr)
+
+    def exprs(self, indices: Any) -> tuple[Expr, ...]:
+        return tuple([self.get(i, Expr) for i in check(indices, list, "a list of nodes")])
+
+    def stmt(self, index: Any) -> Stmt:
+        found = self._at(index)
+        if not isinstance(found, Stmt):
+            corrupt(f"node {index} is {type(found).__name__}, not a statement")
+        return found
+
+    def get(self, index: Any, kind: type[T]) -> T:
+        """The node of this kind at `index`."""
+        found = self._at(index)
+        if type(found) is not kind:
+            corrupt(f"node {index} is {type(found).__name__}, not {kind.__name__}")
+        return found
+
+    def optional(self, index: Any) -> Expr | None:
+        return None if index is None else self.get(index, Expr)
+
+    def variable(self, index: Any) -> Expr:
+        found = self.get(index, Expr)
+        return found if found.op == "var" else corrupt(f"node {index} is no variable")
+
+    def variables(self, indices: Any) -> tuple[Expr, ...]:
+        return tuple([self.variable(i) for i in check(indices, list, "a list of variables")])
+
+    def function(self, fields: Any) -> Function:
+        """One entry of `checkpoints`."""
+        fields = check(fields, dict, "a checkpoint")
+        try:
+            name, params, buffers, attrs, body = (fields[k] for k in ("name", "params", "buffers", "attrs", "body"))
+        except KeyError as error:
+            corrupt(f"a checkpoint has no {error}")
+        return Function(
+            check(name, str, "the name of a function"),
+            self.exprs(params),
+            tuple([self.get(i, Buffer) for i in check(buffers, list, "buffers")]),
+            text_pairs(attrs, "attrs"),
+            self.stmt(body),
+        )
+
+    def _at(self, index: Any) -> Any:
+        if type(index) is not int or not 0 <= index < len(self.nodes):
+            corrupt(f"{str(index)[:40]} refers to no earlier node")
+        return self.nodes[index]
+
+    def _expr(self, entry: Entry) -> Expr:
+        op, dtype, rest = entry[0], check(entry[1], str, "a dtype"), entry[2:]
+        count = _ARGUMENTS.get(op)
+        if count is not None:
+            if len(rest) != count:
+                corrupt(f"{len(rest)} arguments instead of {count}")
+            return Expr(op, dtype, tuple([self.get(i, Expr) for i in rest]))
+        notes: Pairs = text_pairs(rest.pop(), "annotations") if rest and type(rest[-1]) is list else ()
+        if not rest:
+            corrupt("a field is missing")
+        if op == "load":
+            indices = tuple([self.get(i, Expr) for i in rest[1:]])
+            return Expr(op, dtype, indices, buffer=self.get(rest[0], Buffer))
+        value, args = rest[0], tuple([self.get(i, Expr) for i in rest[1:]])
+        if op == "var":
+            self._variables += 1
+            return Expr(op, dtype, self._none(args), check(value, str, "a name"), self._variables)
+        return Expr(op, dtype, args, self._value(op, value, args), annotations=notes)
+
+    def _value(self, op: str, value: Any, args: tuple[Expr, ...]) -> int | float | str:
+        if op in ("call", "unknown"):
+            return check(value, str, "a name")
+        if op in ("ramp", "broadcast"):
+            if len(args) != (2 if op == "ramp" else 1):
+                corrupt(f"{len(args)} arguments")
+            return check(value, int, "lanes")
+        self._none(args)
+        if op == "float":
+            return _float(value)
+        if op not in _CONSTANTS:
+            corrupt(f"unknown kind {op[:40]!r}")
+        return check(value, _CONSTANTS[op], "a constant")
+
+    def _none(self, args: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        return args if not args else corrupt("arguments where there are none")
+
+
+def _float(value: Any) -> float:
+    """Numbers as they are; what JSON has no number for as text."""
+    if type(value) is str and value in ("nan", "inf", "-inf"):
+        return float(value)
+    return check(value, float, "a constant")
+
+
+def _buffer(t: Decoder, name: Any, dtype: Any, scope: Any, data: Any, shape: Any, strides: Any, offset: Any) -> Buffer:
+    return Buffer(
+        check(name, str, "a name"),
+        check(dtype, str, "a dtype"),
+        t.exprs(shape),
+        check(scope, str, "a scope"),
+        t.expr(data),
+        t.exprs(strides),
+        t.optional(offset),
+    )
+
+
+def _layout(t: Decoder, names: Any, shape: Any, index: Any, thread: Any, replica: Any, replicas: Any) -> Layout:
+    layout = Layout(
+        t.variables(names),
+        t.exprs(shape),
+        t.exprs(index),
+        t.optional(thread),
+        None if replica is None else t.variable(replica),
+        check(replicas, int, "replicas"),
+    )
+    return layout if len(layout.vars) == len(layout.input_shape) else corrupt("a layout needs a variable per dimension")
+
+
+def _for(t: Decoder, line: Any, var: Any, start: Any, extent: Any, kind: Any, body: Any, notes: Any) -> For:
+    if kind not in LOOP_KINDS:
+        corrupt(f"unknown loop {str(kind)[:40]!r}")
+    notes = text_pairs(notes, "annotations")
+    return For(t.variable(var), t.expr(start), t.expr(extent), kind, t.stmt(body), notes, line=_line(line))
+
+
+def _if(t: Decoder, line: Any, condition: Any, then: Any, orelse: Any) -> If:
+    other = None if orelse is None else t.stmt(orelse)
+    return If(t.expr(condition), t.stmt(then), other, line=_line(line))
+
+
+def _block(t: Decoder, line: Any, name: Any, body: Any, layouts: Any, notes: Any) -> Block:
+    found = []
+    for pair in check(layouts, list, "layouts"):
+        if type(pair) is not list or len(pair) != 2:
+            corrupt("layouts are not pairs")
+        found.append((t.variable(pair[0]), t.get(pair[1], Layout)))
+    notes = text_pairs(notes, "annotations")
+    return Block(check(name, str, "a name"), t.stmt(body), tuple(found), notes, line=_line(line))
+
+
+def _line(value: Any) -> int:
+    return check(value, int, "a line")
+
+
+_READERS: dict[str, Callable[..., Any]] = {
+    "buffer": _buffer,
+    "layout": _layout,
+    "For": _for,
+    "If": _if,
+    "Block": _block,
+    "Seq": lambda t, line, *body: Seq(tuple([t.stmt(i) for i in body]), line=_line(line)),
+    "While": lambda t, line, condition, body: While(t.expr(condition), t.stmt(body), line=_line(line)),
+    "Bind": lambda t, line, var, value: Bind(t.variable(var), t.expr(value), line=_line(line)),
+    "Thread": lambda t, line, var, tag, extent, body: Thread(
+        t.variable(var), check(tag, str, "a tag"), t.expr(extent), t.stmt(body), line=_line(line)
+    ),
+    "Attr": lambda t, line, key, value, body: Attr(
+        check(key, str, "a key"), t.optional(value), t.stmt(body), line=_line(line)
+    ),
+    "Alloc": lambda t, line, buffer: Alloc(t.get(buffer, Buffer), line=_line(line)),
+    "Store": lambda t, line, buffer, value, *indices: Store(
+        t.get(buffer, Buffer), tuple([t.expr(i) for i in indices]), t.expr(value), line=_line(line)
+    ),
+    "Evaluate": lambda t, line, value: Evaluate(t.expr(value), line=_line(line)),
+    "Unknown": lambda t, line, what, *body: Unknown(
+        check(what, str, "a name"), tuple([t.stmt(i) for i in body]), line=_line(line)
+    ),
+}
+
+
+def named_functions(decoder: Decoder, value: Any) -> Mapping[str, Function]:
+    """`checkpoints` of a file."""
+    return {name: decoder.function(fields) for name, fields in check(value, dict, "checkpoints").items()}

@@ -1,0 +1,177 @@
+"""The node table of a snapshot file, writing side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tlcheck.snapshot.ir import (
+    Alloc,
+    Attr,
+    Bind,
+    Block,
+    Buffer,
+    Evaluate,
+    Expr,
+    For,
+    Function,
+    If,
+    Layout,
+    Seq,
+    Store,
+    Thread,
+    Unknown,
+    While,
+)
+
+Node = Any  # Expr, Buffer, Layout or Stmt
+Entry = list[Any]
+
+
+class Encoder:
+    """Numbers nodes in the order in which a walk leaves them, and writes each as one entry of the table."""
+
+    def __init__(self) -> None:
+        self.table: list[Entry] = []
+        self._index: dict[int, int] = {}
+
+    def function(self, function: Function) -> dict[str, Any]:
+        for node in (*function.params, *function.buffers, function.body):
+            self.add(node)
+        return {
+            "name": function.name,
+            "params": self.refs(function.params),
+            "buffers": self.refs(function.buffers),
+            "attrs": [list(pair) for pair in function.attrs],
+            "body": self.ref(function.body),
+        }
+
+    def add(self, root: Node) -> None:
+        """Enter a node and all that it refers to; without recursion."""
+        index, stack = self._index, [root]
+        while stack:
+            node = stack[-1]
+            if id(node) in index:
+                stack.pop()
+                continue
+            pending = [n for n in _references(node) if id(n) not in index]
+            if not pending and type(node) is Block:
+                pending = [n for pair in self._layouts(node) for n in pair if id(n) not in index]
+            if pending:
+                stack.extend(reversed(pending))
+                continue
+            index[id(node)] = len(self.table)
+            self.table.append(_WRITERS[type(node)](self, node))
+            stack.pop()
+
+    def ref(self, node: Node) -> int:
+        return self._index[id(node)]
+
+    def refs(self, nodes: Iterable[Node]) -> list[int]:
+        index = self._index
+        return [index[id(n)] for n in nodes]
+
+    def _layouts(self, block: Block) -> list[tuple[Expr, Layout]]:
+        """In an order that does not depend on the process: by name, then by where the body first uses the variable."""
+        return sorted(block.layouts, key=lambda p: (str(p[0].value), self._index.get(id(p[0]), len(self.table))))
+
+    def block(self, s: Block) -> Entry:
+        layouts = [[self.ref(data), self.ref(layout)] for data, layout in self._layouts(s)]
+        return ["Block", s.line, s.name, self.ref(s.body), layouts, _pairs(s.annotations)]
+
+
+def _references(node: Node) -> Iterable[Node]:
+    """What a node refers to, in order; a block's layouts come after its body and are asked for apart."""
+    kind = type(node)
+    if kind is Expr:
+        return node.args if node.buffer is None else (node.buffer, *node.args)
+    return _REFERENCES[kind](node)
+
+
+_REFERENCES: dict[type, Callable[[Any], Iterable[Node]]] = {
+    Buffer: lambda b: (b.data, *b.shape, *b.strides, *_some(b.elem_offset)),
+    Layout: lambda y: (*y.vars, *y.input_shape, *_some(y.replica), *y.index, *_some(y.thread)),
+    Seq: lambda s: s.body,
+    For: lambda s: (s.var, s.start, s.extent, s.body),
+    While: lambda s: (s.condition, s.body),
+    If: lambda s: (s.condition, s.then, *_some(s.orelse)),
+    Bind: lambda s: (s.var, s.value),
+    Thread: lambda s: (s.var, s.extent, s.body),
+    Attr: lambda s: (*_some(s.value), s.body),
+    Alloc: lambda s: (s.buffer,),
+    Block: lambda s: (s.body,),
+    Store: lambda s: (s.buffer, *s.indices, s.value),
+    Evaluate: lambda s: (s.value,),
+    Unknown: lambda s: s.body,
+}
+
+
+def _some(node: Node | None) -> tuple[Node, ...]:
+    return () if node is None else (node,)
+
+
+def _pairs(pairs: Iterable[tuple[str, str]]) -> list[list[str]]:
+    return [list(pair) for pair in pairs]
+
+
+def _expr(t: Encoder, e: Expr) -> Entry:
+    if e.op == "var":  # its uid is its number among the variables of the table
+        return ["var", e.dtype, e.value]
+    entry: Entry = [e.op, e.dtype]
+    if e.op == "load":
+        entry.append(t.ref(e.buffer))
+    elif e.value is not None:
+        plain = not isinstance(e.value, float) or math.isfinite(e.value)
+        entry.append(e.value if plain else str(e.value))
+    entry.extend(t.refs(e.args))
+    if e.annotations:
+        entry.append(_pairs(e.annotations))
+    return entry
+
+
+def _optional(t: Encoder, node: Node | None) -> int | None:
+    return None if node is None else t.ref(node)
+
+
+_WRITERS: dict[type, Callable[[Encoder, Any], Entry]] = {
+    Expr: _expr,
+    Buffer: lambda t, b: [
+        "buffer",
+        b.name,
+        b.dtype,
+        b.scope,
+        t.ref(b.data),
+        t.refs(b.shape),
+        t.refs(b.strides),
+        _optional(t, b.elem_offset),
+    ],
+    Layout: lambda t, y: [
+        "layout",
+        t.refs(y.vars),
+        t.refs(y.input_shape),
+        t.refs(y.index),
+        _optional(t, y.thread),
+        _optional(t, y.replica),
+        y.replicas,
+    ],
+    Seq: lambda t, s: ["Seq", s.line, *t.refs(s.body)],
+    For: lambda t, s: [
+        "For",
+        s.line,
+        *t.refs((s.var, s.start, s.extent)),
+        s.kind,
+        t.ref(s.body),
+        _pairs(s.annotations),
+    ],
+    While: lambda t, s: ["While", s.line, t.ref(s.condition), t.ref(s.body)],
+    If: lambda t, s: ["If", s.line, t.ref(s.condition), t.ref(s.then), _optional(t, s.orelse)],
+    Bind: lambda t, s: ["Bind", s.line, t.ref(s.var), t.ref(s.value)],
+    Thread: lambda t, s: ["Thread", s.line, t.ref(s.var), s.tag, t.ref(s.extent), t.ref(s.body)],
+    Attr: lambda t, s: ["Attr", s.line, s.key, _optional(t, s.value), t.ref(s.body)],
+    Alloc: lambda t, s: ["Alloc", s.line, t.ref(s.buffer)],
+    Block: lambda t, s: t.block(s),
+    Store: lambda t, s: ["Store", s.line, t.ref(s.buffer), t.ref(s.value), *t.refs(s.indices)],
+    Evaluate: lambda t, s: ["Evaluate", s.line, t.ref(s.value)],
+    Unknown: lambda t, s: ["Unknown", s.line, s.what, *t.refs(s.body)],
+}
