@@ -10,7 +10,6 @@ from types import SimpleNamespace
 import pytest
 
 from tlcheck import __version__
-from tlcheck.cli import main as main_module
 from tlcheck.cli.main import COMMANDS, main
 from tlcheck.errors import UsageError
 
@@ -29,7 +28,7 @@ def run_command(monkeypatch: pytest.MonkeyPatch, error: BaseException | None = N
         pass
 
     module = SimpleNamespace(add_arguments=add_arguments, run=run)
-    monkeypatch.setattr(main_module.importlib, "import_module", lambda _: module)
+    monkeypatch.setattr("importlib.import_module", lambda _: module)
     return main(["check"])
 
 

@@ -61,7 +61,7 @@ def test_discard_takes_the_stamp_first(tmp_path: Path, monkeypatch: pytest.Monke
     def interrupted(_: Path) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(store.shutil, "rmtree", interrupted)
+    monkeypatch.setattr("shutil.rmtree", interrupted)
     with pytest.raises(KeyboardInterrupt):
         store.discard(folder)
     assert folder.exists()

@@ -27,7 +27,7 @@ def compile_library(folder: Path, soname: str, source: str, *flags: str) -> Path
     code = folder / f"{soname}.c"
     code.write_text(source)
     library = folder / soname
-    command = ["cc", "-shared", "-fPIC", "-w", "-o", library, code, f"-Wl,-soname,{soname}", *flags]
+    command = ["cc", "-shared", "-fPIC", "-w", "-o", str(library), str(code), f"-Wl,-soname,{soname}", *flags]
     subprocess.run(command, check=True)
     return library
 
@@ -58,7 +58,7 @@ def stubs(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def load(library: Path, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", LOAD, library]
+    command = [sys.executable, "-c", LOAD, str(library)]
     return subprocess.run(command, env={**os.environ, **env}, capture_output=True, text=True, check=False)
 
 
