@@ -1,10 +1,103 @@
-"""Source lines of atomics, for the releases whose IR has none (before 0.1.13)."""
+"""Source lines of atomics, for the releases whose IR has none (before 0.1.13).
+
+The functions of `tilelang.language` that make atomics are wrapped to note who calls them. The statements that hold their
+calls then get a TVM span with file and line, as newer releases give to all statements: passes keep spans and look at
+them for messages only, so the lowered code is the same.
+"""
 
 from __future__ import annotations
 
+import functools
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
 from typing import Any
 
+import tilelang
+import tilelang.language
+from tilelang import tvm
 
-class CallLines:
-    def of(self, prim_func: Any) -> list[int]:
-        return []
+_tir = getattr(tvm, "tirx", None) or tvm.tir
+_HAS_SPANS = hasattr(getattr(tilelang, "ir", None), "get_stmt_span")
+_TILELANG = str(Path(tilelang.__file__).parent)
+
+
+@dataclass
+class AtomicLines:
+    """The atomics made since `watch`: TVM call node and where it was written."""
+
+    _calls: list[tuple[Any, str, int]] = field(default_factory=list)
+
+    def watch(self) -> None:
+        """Note the atomics that kernels make from now on; call it before the kernel file is imported."""
+        if _HAS_SPANS:
+            return
+        for name, function in list(vars(tilelang.language).items()):
+            if name.startswith("atomic_") and inspect.isfunction(function):
+                setattr(tilelang.language, name, self._watched(function))
+
+    def stamp(self, prim_func: Any) -> Any:
+        """The same PrimFunc with the noted lines as spans of its statements."""
+        if not self._calls:
+            return prim_func
+        prefix = _tir.__name__.rpartition(".")[2]
+        names = [f"{prefix}.{name}" for name in _STAMPED if hasattr(_tir, name)]
+        return prim_func.with_body(_tir.stmt_functor.ir_transform(prim_func.body, None, self._stamped, names))
+
+    def _watched(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            made = function(*args, **kwargs)
+            place = _caller(sys._getframe(1))
+            if place and isinstance(made, _tir.Call):
+                self._calls.append((made, *place))
+            return made
+
+        return watched
+
+    def _stamped(self, statement: Any) -> Any:
+        """The statement with a span if its value holds a noted call, else None: unchanged."""
+        found: list[tuple[str, int]] = []
+
+        def visit(node: Any) -> None:
+            if isinstance(node, _tir.Call):
+                found.extend((file, line) for call, file, line in self._calls if node.same_as(call))
+
+        _tir.stmt_functor.post_order_visit(statement.value, visit)
+        if not found:
+            return None
+        file, line = found[0]
+        span = tvm.ir.Span(tvm.ir.SourceName(file), line, line, 1, 1)
+        return _STAMPED[type(statement).__name__](statement, span)
+
+
+_STAMPED: dict[str, Callable[[Any, Any], Any]] = {
+    "Evaluate": lambda s, span: _tir.Evaluate(s.value, span),
+    "BufferStore": lambda s, span: _tir.BufferStore(s.buffer, s.value, s.indices, s.predicate, span),
+    "LetStmt": lambda s, span: _tir.LetStmt(s.var, s.value, s.body, span),
+    "Bind": lambda s, span: _tir.Bind(s.var, s.value, span),
+}
+
+
+def _caller(frame: FrameType | None) -> tuple[str, int] | None:
+    """File and line outside of TileLang that this frame came from; None where there is none."""
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith(("<", _TILELANG)):
+            return file, frame.f_lineno
+        if place := _parsed(frame):
+            return place
+        frame = frame.f_back
+    return None
+
+
+def _parsed(frame: FrameType) -> tuple[str, int] | None:
+    """What a frame of the script parser is looking at: 0.1.6 reads a kernel's source and never runs it."""
+    parser, node = frame.f_locals.get("self"), frame.f_locals.get("node")
+    source = getattr(getattr(parser, "diag", None), "source", None)
+    if source is None or not hasattr(node, "lineno"):
+        return None
+    return source.source_name, source.start_line + node.lineno - 1

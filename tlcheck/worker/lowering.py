@@ -11,7 +11,6 @@ import tilelang.transform
 from tilelang import tvm
 
 from tlcheck.worker.failures import RequestError
-from tlcheck.worker.kernels import Built
 
 _BEFORE = {"tl.LayoutInference": "intent", "tl.LowerTileOp": "tile-ops"}
 _AFTER = {
@@ -81,14 +80,12 @@ def make_target(arch: str) -> Any:
         raise RequestError(f"this release has no target for {arch}: {error}") from error
 
 
-def lower(built: Built, target: Any, every_pass: bool) -> Lowered:
+def lower(prim_func: Any, pass_configs: Mapping[str, Any], target: Any, every_pass: bool) -> Lowered:
     """Lower as the JIT function would, but for compiling anything. Raises what TileLang raises."""
     recorder = _Recorder(every_pass)
     instrument = _instrument(recorder)
-    with tvm.transform.PassContext(opt_level=3, config=dict(built.pass_configs), instruments=[instrument]), target:
-        artifact = tilelang.lower(
-            built.prim_func, target=target, enable_host_codegen=False, enable_device_compile=False
-        )
+    with tvm.transform.PassContext(opt_level=3, config=dict(pass_configs), instruments=[instrument]), target:
+        artifact = tilelang.lower(prim_func, target=target, enable_host_codegen=False, enable_device_compile=False)
     recorder.finish()
     return Lowered(recorder.modules, recorder.passes, artifact.kernel_source)
 

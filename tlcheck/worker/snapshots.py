@@ -8,14 +8,15 @@ from typing import Any
 
 from tlcheck.worker import device, kernel_file, kernels, lowering, tasks
 from tlcheck.worker.discovery import as_case
-from tlcheck.worker.lines import CallLines
+from tlcheck.worker.lines import AtomicLines
 from tlcheck.worker.protocol import Job
 
 
 def write(job: Job, enter: Callable[[str], None]) -> dict[str, Any]:
     """Write the snapshot to `job.output`. Raises RequestError and whatever the kernel or TileLang raises."""
     device.pretend(job.arch)
-    lines = CallLines()
+    lines = AtomicLines()
+    lines.watch()
     enter("import")
     module = kernel_file.load(job)
     case = as_case(kernel_file.lookup(module, job.name))
@@ -25,7 +26,7 @@ def write(job: Job, enter: Callable[[str], None]) -> dict[str, Any]:
     with target:
         built = kernels.build(case.kernel, args, job.name)
     enter("lower")
-    lowered = lowering.lower(built, target, job.every_pass)
+    lowered = lowering.lower(lines.stamp(built.prim_func), built.pass_configs, target, job.every_pass)
     enter("extract")
     graph, unsaved = lowering.save(lowered.modules)
     meta = {
@@ -38,7 +39,6 @@ def write(job: Job, enter: Callable[[str], None]) -> dict[str, Any]:
         "pass_configs": kernels.configs_as_text(built.pass_configs),
         "passes": {name: lowered.passes[name] for name in lowered.modules if name not in unsaved},
         "cuda": lowered.cuda,
-        "atomic_lines": lines.of(built.prim_func),
     }
     Path(job.output).write_text(_snapshot(graph, meta))
     enter("done")
