@@ -81,13 +81,14 @@ def _list(args: argparse.Namespace) -> None:
 
 def _remove(args: argparse.Namespace) -> None:
     from tlcheck.errors import UsageError
-    from tlcheck.toolchain.environment import folders
+    from tlcheck.toolchain.environment import folders_of
     from tlcheck.toolchain.install import remove
     from tlcheck.toolchain.progress import progress
+    from tlcheck.toolchain.resolve import recipe_of
 
     for toolchain in args.toolchains:
-        prefix = _recipe(toolchain, ()).folder.name
-        found = [folder for folder in folders() if folder.name == prefix or folder.name.startswith(f"{prefix}-")]
+        recipe = recipe_of(toolchain)
+        found = folders_of(recipe.name if recipe else toolchain)  # a wheel may be gone: by the name that `list` shows
         if not found:
             raise UsageError(f"toolchain {toolchain} is not installed")
         for folder in found:

@@ -7,6 +7,8 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from packaging.version import Version
+
 from tlcheck.toolchain import loader, releases, store
 
 PYTHON_VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -100,9 +102,16 @@ def load(folder: Path) -> Environment | None:
 
 
 def folders() -> list[Path]:
-    """All toolchain folders of this Python, complete or not."""
+    """All toolchain folders of this Python, complete or not, oldest release first."""
     root = toolchains_root()
-    return sorted(path for path in root.glob(f"*-{PYTHON_TAG}*") if path.is_dir()) if root.is_dir() else []
+    found = [path for path in root.glob(f"*-{PYTHON_TAG}*") if path.is_dir()] if root.is_dir() else []
+    return sorted(found, key=lambda path: (Version(path.name.split("-")[0]), path.name))
+
+
+def folders_of(name: str) -> list[Path]:
+    """The folders of one toolchain: one for each set of the user's own packages."""
+    stem = f"{name}-{PYTHON_TAG}"
+    return [path for path in folders() if path.name == stem or path.name.startswith(f"{stem}-")]
 
 
 def _digest(content: bytes) -> str:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -101,8 +102,15 @@ def _driver() -> Item:
 
 def _cache() -> Item:
     root = store.cache_root()
-    files = [os.lstat(Path(folder, name)) for folder, _, names in os.walk(root) for name in names]
-    return Item("cache", "ok", f"{root}, {sum(file.st_blocks for file in files) * 512 / 1e9:.1f} GB")
+    size = sum(_disk_bytes(Path(folder, name)) for folder, _, names in os.walk(root) for name in names)
+    return Item("cache", "ok", f"{root}, {size / 1e9:.1f} GB")
+
+
+def _disk_bytes(file: Path) -> int:
+    """What a file takes on the disk; nothing if an install under way has just removed it."""
+    with suppress(FileNotFoundError):
+        return file.lstat().st_blocks * 512
+    return 0
 
 
 def _torch() -> Item:
