@@ -59,6 +59,7 @@ class Layout:
     """`tl.Layout` (logical index -> physical index) or, with `thread`, `tl.Fragment` (-> thread and local index).
 
     vars: one variable for each input dimension; `replica` ranges over `replicas` and occurs in `thread` only.
+    thread_start: the thread that `thread` counts from: that of the branch in which a warp-specialized kernel uses the fragment.
     """
 
     vars: tuple[Expr, ...]
@@ -67,6 +68,7 @@ class Layout:
     thread: Expr | None = None
     replica: Expr | None = None
     replicas: int = 1
+    thread_start: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
