@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -42,12 +43,14 @@ def _digest(text: str) -> str:
 
 @dataclass
 class Steps:
-    """A reporter that remembers the steps."""
+    """A reporter that remembers the steps, and may do something at one."""
 
     steps: list[str] = field(default_factory=list)
+    on_step: Callable[[str], None] = lambda text: None
 
     def step(self, text: str) -> None:
         self.steps.append(text)
+        self.on_step(text)
 
     def detail(self, text: str) -> None:
         """Nothing to remember."""

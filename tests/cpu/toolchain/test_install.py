@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -63,18 +64,25 @@ def test_a_release_that_is_not_there_says_so(index: Index, reporter: Steps) -> N
 
 def test_a_killed_install_is_never_believed(index: Index, tmp_path: Path, reporter: Steps) -> None:
     """Killed at its last step, with the import still under way: the next install waits for it, then starts anew."""
-    again = tmp_path / "again"
-    index.tilelang("9.1", f"import pathlib, time\npathlib.Path({str(again)!r}).exists() or time.sleep(2)\n")
-    command = [sys.executable, "-m", "tlcheck", "toolchain", "install", "9.1"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as killed:
-        assert killed.stderr is not None
-        assert any("import tilelang" in line for line in killed.stderr)
-        killed.send_signal(signal.SIGKILL)
+    started, go = tmp_path / "started", tmp_path / "go"
+    source = f"""
+import pathlib, time
+pathlib.Path({str(started)!r}).touch()
+while not pathlib.Path({str(go)!r}).exists():
+    time.sleep(0.02)
+"""
+    index.tilelang("9.1", source)
     recipe = release_recipe("9.1")
+    command = [sys.executable, "-m", "tlcheck", "toolchain", "install", "9.1"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as killed:
+        while not started.exists():
+            assert killed.poll() is None
+            time.sleep(0.02)
+        killed.send_signal(signal.SIGKILL)
     assert recipe.folder.is_dir()
     assert environment.find(recipe) is None
 
-    again.touch()
+    reporter.on_step = lambda text: go.touch() if text.startswith("wait") else None
     made = install(recipe, reporter)
     assert reporter.steps[:2] == ["wait for another install to end", "make the environment"]
     assert environment.find(recipe) == made
