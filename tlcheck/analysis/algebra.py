@@ -247,12 +247,12 @@ class Algebra:
         return product, None
 
     def separate(self, p: Poly, inner: frozenset[int]) -> tuple[Poly, Poly] | None:
-        """p as (part without the inner variables, part of them alone); None where a term mixes both."""
+        """p as (part without the inner variables, part of them and the constant); None where a term mixes both."""
         outside: Poly = {}
         inside: Poly = {}
         for monomial, c in p.items():
             touched = [bool(self.atoms[n].vars & inner) for n in monomial]
-            if not any(touched):
+            if monomial and not any(touched):
                 outside[monomial] = c
             elif all(self.atoms[n].vars <= inner for n in monomial):
                 inside[monomial] = c

@@ -191,7 +191,9 @@ def _buffer(t: Decoder, name: Any, dtype: Any, scope: Any, data: Any, shape: Any
     )
 
 
-def _layout(t: Decoder, names: Any, shape: Any, index: Any, thread: Any, replica: Any, replicas: Any) -> Layout:
+def _layout(
+    t: Decoder, names: Any, shape: Any, index: Any, thread: Any, replica: Any, replicas: Any, start: Any
+) -> Layout:
     layout = Layout(
         t.variables(names),
         t.exprs(shape),
@@ -199,6 +201,7 @@ def _layout(t: Decoder, names: Any, shape: Any, index: Any, thread: Any, replica
         t.optional(thread),
         None if replica is None else t.variable(replica),
         check(replicas, int, "replicas"),
+        check(start, int, "thread_start"),
     )
     return layout if len(layout.vars) == len(layout.input_shape) else corrupt("a layout needs a variable per dimension")
 

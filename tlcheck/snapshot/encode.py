@@ -154,6 +154,7 @@ _WRITERS: dict[type, Callable[[Encoder, Any], Entry]] = {
         _optional(t, y.thread),
         _optional(t, y.replica),
         y.replicas,
+        y.thread_start,
     ],
     Seq: lambda t, s: ["Seq", s.line, *t.refs(s.body)],
     For: lambda t, s: [

@@ -50,11 +50,20 @@ def _layout(nodes: Nodes, fields: Fields) -> Layout:
     thread = nodes.expr(fields["forward_thread"]) if "forward_thread" in fields else None
     replicas = nodes.expr(fields["replicate_size"]) if "replicate_size" in fields else None
     count = int(replicas.value or 1) if replicas is not None and replicas.op == "int" else 1
-    return nodes.unique((nodes, shape, index, thread, count), _with_own_variables)
+    return nodes.unique((nodes, shape, index, thread, count, _thread_start(nodes, fields)), _with_own_variables)
+
+
+def _thread_start(nodes: Nodes, fields: Fields) -> int:
+    """First thread of the branch in which a fragment is used: releases that specialize warps before lowering record it."""
+    span = fields.get("thread_range")
+    if span is None or nodes.graph.types[span] != "Range":
+        return 0
+    start = nodes.expr(nodes.graph.data[span]["min"])
+    return int(start.value or 0) if start.op == "int" else 0
 
 
 def _with_own_variables(
-    nodes: Nodes, shape: tuple[Expr, ...], index: tuple[Expr, ...], thread: Expr | None, replicas: int
+    nodes: Nodes, shape: tuple[Expr, ...], index: tuple[Expr, ...], thread: Expr | None, replicas: int, start: int
 ) -> Layout:
     """All layouts of a process share TileLang's placeholders: `_i`, `_j`, ... by position, `_rep` for the replica."""
     names = [chr(ord("i") + d) for d in range(len(shape))]
@@ -71,6 +80,7 @@ def _with_own_variables(
         None if thread is None else new[-1],
         own.get(REPLICA),
         replicas,
+        start,
     )
 
 

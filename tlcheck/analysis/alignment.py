@@ -1,0 +1,59 @@
+"""Whether every vector instruction of a footprint starts at a multiple of its width."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tlcheck.analysis.algebra import Algebra, Poly, add, as_constant
+from tlcheck.analysis.comparison import Undecided
+from tlcheck.analysis.evaluate import Dimension, Evaluator, chunks, size
+from tlcheck.analysis.footprints import LANE, THREADS, Footprint
+
+MAX_OUTER = 1 << 20
+
+
+def aligned(algebra: Algebra, footprint: Footprint) -> bool:
+    """Whether lane 0 of each instruction is at a multiple of `width` elements. Raises Undecided."""
+    width = footprint.site.width
+    if width == 1:
+        return True
+    head = add(footprint.target, algebra.variable(LANE), -1)
+    rest = algebra.floormod(head, width)
+    if as_constant(rest) is not None:
+        return as_constant(rest) == 0
+    inner = frozenset(d.uid for d in footprint.space) | THREADS
+    halves = algebra.separate(rest, inner)
+    if halves is None:
+        halves = algebra.separate(head, inner)
+    if halves is None:
+        raise Undecided("the alignment of its vector instruction is not proved")
+    residues = _residues(algebra, halves[0], width)
+    return all(_holds(algebra, footprint, halves[1], width, r) for r in residues)
+
+
+def _residues(algebra: Algebra, outside: Poly, width: int) -> set[int]:
+    rest = algebra.floormod(outside, width)
+    known = as_constant(rest)
+    if known is not None:
+        return {known % width}
+    space: list[Dimension] = []
+    for uid in sorted(algebra.variables(rest)):
+        low, high = algebra.ranges.get(uid, (None, None))
+        if low is None or high is None:
+            raise Undecided("the alignment of its vector instruction depends on a size known only when the kernel runs")
+        space.append(Dimension(uid, low, high - low + 1))
+    if size(space) > MAX_OUTER:
+        raise Undecided("the alignment of its vector instruction is not proved")
+    found: set[int] = set()
+    for env in chunks(space):
+        found.update(int(x) for x in np.unique(np.asarray(Evaluator(algebra, env)(rest)) % width))
+    return found
+
+
+def _holds(algebra: Algebra, footprint: Footprint, inside: Poly, width: int, residue: int) -> bool:
+    """Whether (inside + residue) is a multiple of width for every lane; lanes that no condition rules out count."""
+    for env in chunks(footprint.space):
+        evaluate = Evaluator(algebra, env)
+        if np.any(np.asarray(evaluate(inside) + residue) % width != 0):
+            return False
+    return True

@@ -1,0 +1,306 @@
+"""Do two sets of footprints add the same elements? For all blocks and outer iterations, or not proved.
+
+Each polynomial separates into a part of the blocks and outer loops and a part of the threads, lanes and inner loops. The outer
+parts have to be equal as polynomials; the inner parts are enumerated once and compared as multisets of
+(destination, elements read). Conditions that mix both (tails) split the outer points into classes, one enumeration each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from tlcheck.analysis.algebra import Algebra, Poly, add
+from tlcheck.analysis.evaluate import Dimension, Evaluator, Values, chunks, mix, size
+from tlcheck.analysis.footprints import TAGS, THREADS, Footprint, Leaf
+
+Words = npt.NDArray[np.uint64]
+BUDGET = 60_000_000  # lanes that one comparison may enumerate
+MAX_CLASSES = 20_000
+MAX_OUTER = 1 << 22
+BLOCKS = frozenset(uid for tag, uid in TAGS.items() if tag.startswith("block"))
+
+
+class Undecided(Exception):
+    """Why equality could not be decided this way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """A multiset of lanes: how many, and the sum of their mixed keys modulo 2**64.
+
+    Two different multisets have equal sums with a probability of about 2**-64.
+    """
+
+    count: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """A footprint's inner half. `gates`: (number of the outer part, inner part): their sum is >= 0 where the lane is active.
+
+    outside: the outer halves of the destination and of each element read; `bases` and `loops` are comparable.
+    """
+
+    footprint: Footprint
+    target: Poly
+    leaves: tuple[tuple[Poly, Poly], ...]
+    gates: tuple[tuple[int, Poly], ...]
+    flags: tuple[Poly, ...]
+    space: tuple[Dimension, ...]
+    outside: tuple[Poly, ...]
+    bases: tuple[object, ...]
+    loops: tuple[object, ...]
+
+
+def same(algebra: Algebra, intended: Sequence[Footprint], actual: Sequence[Footprint], bounded: bool) -> bool:
+    """Whether both sides add the same elements, once each, in every instance. `bounded`: only lanes in bounds count on the
+    actual side too (guards are added later). Raises Undecided where the addresses do not separate."""
+    outer = _Outer(algebra)
+    left = [outer.part(f, bounded=True) for f in intended]
+    right = [outer.part(f, bounded=bounded) for f in actual]
+    if len({(p.bases, p.loops) for p in (*left, *right)}) != 1:
+        return _same_sequence(outer, left, right)
+    lanes = sum(size(p.space) for p in (*left, *right))
+    classes = outer.classes([inner for p in (*left, *right) for inner in p.gates])
+    if len(classes) * lanes > BUDGET:
+        raise Undecided(f"too large to enumerate ({len(classes)} classes of {lanes} lanes)")
+    return all(fingerprint(algebra, left, env) == fingerprint(algebra, right, env) for env in classes)
+
+
+def _same_sequence(outer: _Outer, left: Sequence[Part], right: Sequence[Part]) -> bool:
+    """The same for sites that differ by block or iteration (a peeled or shifted loop): the inner halves are enumerated once for
+    each site, then the bases of all blocks and iterations are compared as multisets."""
+    return outer.bases_of(left) == outer.bases_of(right)
+
+
+class _Outer:
+    """The outer halves of all footprints: their bases must be one, their conditions are numbered."""
+
+    def __init__(self, algebra: Algebra) -> None:
+        self.algebra = algebra
+        self.gates: list[Poly] = []
+        self._numbers: dict[object, int] = {}
+
+    def part(self, footprint: Footprint, bounded: bool) -> Part:
+        inner = frozenset(d.uid for d in footprint.space) | THREADS
+        base, target = self._split(footprint.target, inner, "destination")
+        bases = [base]
+        leaves: list[tuple[Poly, Poly]] = []
+        for leaf in footprint.leaves:
+            outside, element = self._split(leaf.element, inner, "source")
+            if leaf.table is not None and outside:
+                raise Undecided("the register that its value is read from depends on the block or iteration")
+            bases.append(outside)
+            leaves.append((leaf.thread, element))
+        loops = tuple(sorted((uid, _key(s), _key(e)) for uid, (s, e) in footprint.outer.items()))
+        conditions = [*footprint.conditions, *(footprint.inside if bounded else ())]
+        gates = tuple(self._gate(c, inner) for c in conditions)
+        flags = self._flags(footprint, inner)
+        keys = tuple(_key(b) for b in bases)
+        return Part(footprint, target, tuple(leaves), gates, flags, footprint.space, tuple(bases), keys, loops)
+
+    def _split(self, poly: Poly, inner: frozenset[int], what: str) -> tuple[Poly, Poly]:
+        halves = self.algebra.separate(poly, inner)
+        if halves is None:
+            raise Undecided(f"the {what}'s address does not separate into block and thread parts")
+        return halves
+
+    def _gate(self, condition: Poly, inner: frozenset[int]) -> tuple[int, Poly]:
+        outside, inside = self._split(condition, inner, "condition")
+        number = self._numbers.setdefault(_key(outside), len(self.gates))
+        if number == len(self.gates):
+            self.gates.append(outside)
+        return number, inside
+
+    def _flags(self, footprint: Footprint, inner: frozenset[int]) -> tuple[Poly, ...]:
+        for flag in (*footprint.flags, *footprint.needed):
+            if not self.algebra.variables(flag) <= inner:
+                raise Undecided("a condition on blocks or iterations is not understood")
+        return footprint.flags
+
+    def bases_of(self, parts: Sequence[Part]) -> Sum:
+        """The multiset of (bases, inner half) over all blocks and iterations."""
+        count = total = 0
+        for part in parts:
+            inner = fingerprint(self.algebra, [part], self._open(part))
+            weight = np.uint64((inner.total * 31 + inner.count) % (1 << 64))
+            for env in chunks(self._outer_space(part)):
+                evaluate = Evaluator(self.algebra, env)
+                with np.errstate(over="ignore"):
+                    keys = sum((_weigh(evaluate(b), n) for n, b in enumerate(part.outside)), start=weight)
+                n, s = _accumulate(np.asarray(keys), self._runs(evaluate, part), _shape(env))
+                count, total = count + n * inner.count, (total + s) % (1 << 64)
+        return Sum(count, total)
+
+    def _open(self, part: Part) -> dict[int, int]:
+        """Gates of a part with their outer half at 0: they must not mix both."""
+        for number, inner in part.gates:
+            if _constant(self.gates[number]) is None and _constant(inner) is None:
+                raise Undecided("the addresses of its sites differ by block or iteration, and so do their conditions")
+        return {n: (1 << 40 if _constant(g) is None else 0) for n, g in enumerate(self.gates)}
+
+    def _outer_space(self, part: Part) -> list[Dimension]:
+        used = self.algebra.variables(*self.gates, *part.outside) | set(part.footprint.outer)
+        used |= {uid for uid in self.algebra.ranges if uid in BLOCKS}
+        space: list[Dimension] = []
+        for uid in sorted(used):
+            if uid > 0 and uid not in part.footprint.outer:
+                continue
+            low, high = self.algebra.ranges.get(uid, (None, None))
+            if low is None or high is None:
+                raise Undecided("the addresses of its sites differ by block or iteration, and their number is not known")
+            space.append(Dimension(uid, low, high - low + 1))
+        if size(space) > MAX_OUTER:
+            raise Undecided("the addresses of its sites differ by block or iteration, of which there are too many")
+        return space
+
+    def _runs(self, evaluate: Evaluator, part: Part) -> Values:
+        """In which outer points a part runs: within its loops, and under its conditions on blocks and iterations."""
+        active: Values = 1
+        for uid, (start, extent) in part.footprint.outer.items():
+            position = evaluate(add(self.algebra.variable(uid), start, -1))
+            active = active * np.logical_and(np.greater_equal(position, 0), np.less(position, evaluate(extent)))
+        for number, inner in part.gates:
+            if _constant(self.gates[number]) is None:
+                value = evaluate(self.gates[number]) + (_constant(inner) or 0)
+                active = active * np.greater_equal(value, 0)
+        return active if isinstance(active, int) else np.asarray(active, dtype=np.int64)
+
+    def classes(self, gates: Sequence[tuple[int, Poly]]) -> list[dict[int, int]]:
+        """Values of the numbered outer parts that stand for all blocks and iterations: gate number -> value."""
+        constants = {n: _constant(p) for n, p in enumerate(self.gates)}
+        fixed = {n: v for n, v in constants.items() if v is not None}
+        open_ = [n for n, v in constants.items() if v is None]
+        if not open_:
+            return [fixed]
+        points = self._points([self.gates[n] for n in open_])
+        if points is None:
+            points = self._thresholds(open_, gates)
+        return [{**fixed, **dict(zip(open_, row, strict=True))} for row in points]
+
+    def _points(self, polys: Sequence[Poly]) -> list[tuple[int, ...]] | None:
+        """The distinct joint values of outer parts over all outer points, where those are known and few."""
+        uids = sorted(self.algebra.variables(*polys))
+        space: list[Dimension] = []
+        for uid in uids:
+            low, high = self.algebra.ranges.get(uid, (None, None))
+            if low is None or high is None:
+                return None
+            space.append(Dimension(uid, low, high - low + 1))
+        if size(space) > MAX_OUTER or any(a.kind == "load" for a in self.algebra.atoms if a.vars & set(uids)):
+            return None
+        rows: set[tuple[int, ...]] = set()
+        for env in chunks(space):
+            evaluate = Evaluator(self.algebra, env)
+            columns = np.broadcast_arrays(*(np.asarray(evaluate(p)) for p in polys))
+            table = np.stack([c.ravel() for c in columns], axis=1)
+            rows.update(tuple(int(x) for x in row) for row in np.unique(table, axis=0))
+        return sorted(rows) if len(rows) <= MAX_CLASSES else None
+
+    def _thresholds(self, open_: Sequence[int], gates: Sequence[tuple[int, Poly]]) -> list[tuple[int, ...]]:
+        """One value for each way in which an unknown outer part can fall among the inner parts added to it."""
+        choices: list[list[int]] = []
+        for number in open_:
+            spans = [self.algebra.bounds(inner) for n, inner in gates if n == number]
+            lows, highs = [s[0] for s in spans], [s[1] for s in spans]
+            if any(x is None for x in (*lows, *highs)):
+                raise Undecided("a condition's range is not known")
+            least, most = min(x for x in lows if x is not None), max(x for x in highs if x is not None)
+            low, high = self.algebra.bounds(self.gates[number])
+            first = -most - 1 if low is None else max(low, -most - 1)
+            last = -least if high is None else min(high, -least)
+            choices.append(list(range(first, last + 1)))
+        total = int(np.prod([len(c) for c in choices], dtype=np.int64))
+        if total > MAX_CLASSES:
+            raise Undecided(f"too many ways in which its conditions can hold ({total})")
+        return list(product(*choices))
+
+
+def _constant(p: Poly) -> int | None:
+    if not p:
+        return 0
+    return p.get(()) if len(p) == 1 else None
+
+
+def _key(p: Poly) -> tuple[object, ...]:
+    return tuple(sorted(p.items()))
+
+
+def fingerprint(algebra: Algebra, parts: Sequence[Part], gates: Mapping[int, int]) -> Sum:
+    """The multiset of a side's lanes for one class of outer points."""
+    count = total = 0
+    for part in parts:
+        for env in chunks(part.space):
+            evaluate = Evaluator(algebra, env)
+            active = _active(evaluate, part, gates)
+            n, s = _accumulate(_keys(evaluate, part), active, _shape(env))
+            count, total = count + n, (total + s) % (1 << 64)
+    return Sum(count, total)
+
+
+def _shape(env: Mapping[int, Values]) -> tuple[int, ...]:
+    return np.broadcast_shapes(*(np.shape(v) for v in env.values())) if env else ()
+
+
+def _active(evaluate: Evaluator, part: Part, gates: Mapping[int, int]) -> Values:
+    """Which lanes run, as 0 and 1; 1 where all do."""
+    active: Values = 1
+    for number, inner in part.gates:
+        holds = np.greater_equal(evaluate(inner) + gates[number], 0)
+        if not np.all(holds):
+            active = active * holds
+    for flag in part.flags:
+        active = active * np.not_equal(evaluate(flag), 0)
+    for needed in part.footprint.needed:
+        if np.any(np.logical_and(active, np.equal(evaluate(needed), 0))):
+            raise Undecided("its value is replaced under a condition that the kernel does not have")
+    return active
+
+
+def _keys(evaluate: Evaluator, part: Part) -> Words:
+    """One number for each lane, equal where destination and elements read are."""
+    with np.errstate(over="ignore"):
+        keys = _weigh(evaluate(part.target), 0)
+        for number, (leaf, (thread, element)) in enumerate(zip(part.footprint.leaves, part.leaves, strict=True)):
+            keys = keys + _weigh(elements(evaluate, leaf, thread, element), number + 1)
+    return keys
+
+
+def _weigh(values: Values, number: int) -> Words:
+    return np.asarray(values, dtype=np.int64).view(np.uint64) * np.uint64(_ODD[number % 4] + 2 * (number // 4))
+
+
+def elements(evaluate: Evaluator, leaf: Leaf, thread: Poly, element: Poly) -> Values:
+    """The element that a leaf reads at each point; registers by the fragment that they belong to."""
+    where = evaluate(element)
+    if leaf.table is None:
+        return where
+    return leaf.table.at(np.asarray(evaluate(thread)), np.asarray(where))
+
+
+_ODD = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0x2545F4914F6CDD1D)
+
+
+def _accumulate(keys: Words, active: Values, shape: tuple[int, ...]) -> tuple[int, int]:
+    """Number of active lanes and the sum of their mixed keys; dimensions on which neither depends count as often as they are long."""
+    lanes = int(np.prod(shape, dtype=np.int64))
+    mixed = mix(keys)
+    if isinstance(active, int):
+        return (lanes, int(mixed.sum(dtype=np.uint64)) * (lanes // mixed.size)) if active else (0, 0)
+    wide = np.broadcast_shapes(mixed.shape, active.shape)
+    repeat = lanes // max(1, int(np.prod(wide, dtype=np.int64)))
+    mask = np.broadcast_to(active, wide)
+    total = int((mixed * mask.view(np.uint64)).sum(dtype=np.uint64))
+    return int(mask.sum()) * repeat, total * repeat
+
+
+def assignments(space: Sequence[Dimension]) -> Iterator[dict[int, int]]:
+    """Every point of a small space."""
+    for values in product(*(range(d.start, d.start + d.extent) for d in space)):
+        yield {d.uid: v for d, v in zip(space, values, strict=True)}

@@ -1,0 +1,293 @@
+"""Two footprints that differ, looked at in one concrete instance: which lanes are wrong, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from tlcheck.analysis.algebra import Algebra, Poly
+from tlcheck.analysis.comparison import elements
+from tlcheck.analysis.evaluate import Array, Evaluator, Values, chunks, mix, size
+from tlcheck.analysis.footprints import LANE, TAGS, Footprint
+
+MAX_LANES = 1 << 22
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """One wrong addition.
+
+    instance: block indices, sizes and outer loops, by name. thread, lane: of the instruction; None where none wrote.
+    element: logical index of the destination that was intended. intended, written: offsets in the destination's memory, in
+    elements; None where there is none. stride: from one lane's intended element to the next, for vector instructions.
+    """
+
+    instance: tuple[tuple[str, int], ...]
+    iteration: tuple[tuple[str, int], ...]
+    thread: int | None
+    lane: int | None
+    element: tuple[int, ...] | None
+    intended: int | None
+    written: int | None
+    stride: int | None = None
+    site: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many of how many, and the first."""
+
+    wrong: int
+    total: int
+    witness: Witness
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What is wrong in one instance, by kind; None for what is right. Lanes are counted, instructions for `misaligned`."""
+
+    lanes: Count | None = None
+    misaligned: Count | None = None
+    source: Count | None = None
+    outside: Count | None = None
+    repeated: Count | None = None
+    missing: Count | None = None
+
+    def __bool__(self) -> bool:
+        return any((self.lanes, self.misaligned, self.source, self.outside, self.repeated, self.missing))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Lanes:
+    """All active lanes of one side, one entry each. `keys` tells apart what is read; equal for lanes that read the same."""
+
+    target: Array
+    keys: npt.NDArray[np.uint64]
+    base: Array
+    width: Array
+    site: Array
+    coordinates: dict[int, Array]
+    indices: list[Array]
+    reads: bool
+
+
+def difference(
+    algebra: Algebra,
+    intended: Sequence[Footprint],
+    actual: Sequence[Footprint],
+    fixed: Mapping[int, int],
+    names: Mapping[int, str],
+    capacity: int | None,
+    bounded: bool,
+    opaque: int,
+) -> Difference | None:
+    """What is wrong in one instance. `fixed`: values of all variables that are not enumerated. capacity: elements of the destination,
+    if known. None where the instance is too large or a lane's value depends on a condition of the lowering."""
+    if sum(size(f.space) for f in (*intended, *actual)) > MAX_LANES:
+        return None
+    want = _enumerate(algebra, intended, fixed, True, opaque)
+    have = _enumerate(algebra, actual, fixed, bounded, opaque)
+    if want is None or have is None:
+        return None
+    return _Diagnosis(want, have, fixed, names, capacity).result()
+
+
+def _enumerate(
+    algebra: Algebra, footprints: Sequence[Footprint], fixed: Mapping[int, int], bounded: bool, opaque: int
+) -> _Lanes | None:
+    rows: list[_Lanes] = []
+    for number, footprint in enumerate(footprints):
+        for env in chunks(footprint.space, MAX_LANES):
+            evaluate = Evaluator(algebra, {**env, **fixed}, opaque)
+            shape = tuple(d.extent for d in footprint.space)
+            active = _active(evaluate, footprint, bounded, shape)
+            if not all(np.all(np.where(active, _full(evaluate(n), shape), 1)) for n in footprint.needed):
+                return None
+            rows.append(_rows(evaluate, footprint, {**env}, active, shape, number))
+    uids = {uid for r in rows for uid in r.coordinates}
+    if not rows:
+        return _EMPTY
+    return _Lanes(
+        np.concatenate([r.target for r in rows]),
+        np.concatenate([r.keys for r in rows]),
+        np.concatenate([r.base for r in rows]),
+        np.concatenate([r.width for r in rows]),
+        np.concatenate([r.site for r in rows]),
+        {u: np.concatenate([r.coordinates.get(u, np.zeros(len(r.target), np.int64)) for r in rows]) for u in uids},
+        [np.concatenate(column) for column in zip(*(r.indices for r in rows), strict=True)]
+        if len({len(r.indices) for r in rows}) == 1
+        else [],
+        all(r.reads for r in rows),
+    )
+
+
+_NONE = np.zeros(0, dtype=np.int64)
+_EMPTY = _Lanes(_NONE, _NONE.view(np.uint64), _NONE, _NONE, _NONE, {}, [], True)
+
+
+def _full(value: Values, shape: tuple[int, ...]) -> Array:
+    return np.broadcast_to(np.asarray(value, dtype=np.int64), shape)
+
+
+def _active(evaluate: Evaluator, f: Footprint, bounded: bool, shape: tuple[int, ...]) -> Mask:
+    active: Mask = np.ones(shape, dtype=np.bool_)
+    for condition in (*f.conditions, *(f.inside if bounded else ())):
+        active &= _full(evaluate(condition), shape) >= 0
+    for flag in f.flags:
+        active &= _full(evaluate(flag), shape) != 0
+    return active
+
+
+def _rows(
+    evaluate: Evaluator, f: Footprint, env: dict[int, Values], active: Mask, shape: tuple[int, ...], number: int
+) -> _Lanes:
+    def column(value: Values) -> Array:
+        return _full(value, shape)[active]
+
+    target = column(evaluate(f.target))
+    keys = np.zeros(len(target), dtype=np.uint64)
+    for position, leaf in enumerate(f.leaves):
+        element = column(elements(evaluate, leaf, leaf.thread, leaf.element))
+        keys = mix(keys * np.uint64(31) + np.uint64(position + 1) + element.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))
+    lane = column(env.get(LANE, 0))
+    return _Lanes(
+        target,
+        keys,
+        target - lane,
+        np.full(len(target), f.site.width, dtype=np.int64),
+        np.full(len(target), number, dtype=np.int64),
+        {uid: column(v) for uid, v in env.items()},
+        [column(evaluate(i)) for i in f.indices],
+        bool(f.leaves),
+    )
+
+
+class _Diagnosis:
+    def __init__(
+        self, want: _Lanes, have: _Lanes, fixed: Mapping[int, int], names: Mapping[int, str], capacity: int | None
+    ) -> None:
+        self.want, self.have, self.fixed, self.names, self.capacity = want, have, fixed, names, capacity
+        self.order = np.argsort(want.keys, kind="stable")
+        self.row = self._counterparts()
+
+    def _counterparts(self) -> Array:
+        """For each lane: the row of the intended addition that reads the same, if only one does; else -1."""
+        want, have = self.want, self.have
+        if not want.reads or not len(want.keys):
+            return np.full(len(have.keys), -1, dtype=np.int64)
+        keys = want.keys[self.order]
+        left, right = np.searchsorted(keys, have.keys, "left"), np.searchsorted(keys, have.keys, "right")
+        found = self.order[np.minimum(left, len(keys) - 1)]
+        return np.where(right - left == 1, found, -1)
+
+    def result(self) -> Difference:
+        have = self.have
+        meant = np.where(self.row >= 0, self.want.target[self.row], -1) if len(self.want.target) else self.row
+        extra, missing = self._unmatched()
+        vector = have.width > 1
+        lanes = vector & (self.row >= 0) & (meant != have.target)
+        lanes |= vector & (self.row < 0) & extra & ~self._known(have.target)
+        outside = self._outside(have.target)
+        source = extra & ~lanes & ~outside & (self.row >= 0) & self._known(have.target)
+        repeated = extra & ~lanes & ~outside & ~source
+        return Difference(
+            self._count(lanes, vector, meant),
+            self._misaligned(),
+            self._count(source, None, meant) if not lanes.any() else None,
+            self._count(outside, None, meant),
+            self._count(repeated, None, meant),
+            self._missing(missing),
+        )
+
+    def _known(self, target: Array) -> Mask:
+        return np.isin(target, self.want.target)
+
+    def _outside(self, target: Array) -> Mask:
+        below = target < 0
+        return below if self.capacity is None else below | (target >= self.capacity)
+
+    def _unmatched(self) -> tuple[Mask, Mask]:
+        """Which lanes add what is not (or no longer) intended, and which intended additions nobody makes."""
+        want = mix(self.want.target.astype(np.uint64) * np.uint64(0xBF58476D1CE4E5B9) + self.want.keys)
+        have = mix(self.have.target.astype(np.uint64) * np.uint64(0xBF58476D1CE4E5B9) + self.have.keys)
+        return _beyond(have, want), _beyond(want, have)
+
+    def _misaligned(self) -> Count | None:
+        have = self.have
+        heads = (have.width > 1) & (have.base == have.target)
+        wrong = heads & (have.base % np.maximum(have.width, 1) != 0)
+        return self._count(wrong, heads, have.target)
+
+    def _count(self, wrong: Mask, among: Mask | None, meant: Array) -> Count | None:
+        if not wrong.any():
+            return None
+        total = len(wrong) if among is None else int(among.sum())
+        return Count(int(wrong.sum()), total, self._witness(int(np.argmax(wrong)), meant))
+
+    def _witness(self, at: int, meant: Array) -> Witness:
+        have = self.have
+        row = int(self.row[at])
+        lane = int(have.target[at] - have.base[at]) if have.width[at] > 1 else None
+        stride = None
+        if lane and row >= 0:
+            head = int(np.argmax((have.base == have.base[at]) & (have.target == have.base[at]) & (self.row >= 0)))
+            if self.row[head] >= 0 and have.base[head] == have.base[at]:
+                gap = int(meant[at]) - int(self.want.target[self.row[head]])
+                stride = gap // lane if gap % lane == 0 else None
+        return Witness(
+            self._instance(),
+            self._iteration(have, at),
+            self._thread(have, at),
+            lane,
+            tuple(int(c[row]) for c in self.want.indices) if row >= 0 else None,
+            int(self.want.target[row]) if row >= 0 else None,
+            int(have.target[at]),
+            stride,
+            int(have.site[at]),
+        )
+
+    def _missing(self, missing: Mask) -> Count | None:
+        if not missing.any():
+            return None
+        at = int(np.argmax(missing))
+        want = self.want
+        element = tuple(int(c[at]) for c in want.indices)
+        witness = Witness(
+            self._instance(), self._iteration(want, at), self._thread(want, at), None, element, int(want.target[at]), None
+        )
+        return Count(int(missing.sum()), len(missing), witness)
+
+    def _instance(self) -> tuple[tuple[str, int], ...]:
+        return tuple((self.names[u], v) for u, v in sorted(self.fixed.items(), reverse=True) if u in self.names)
+
+    def _iteration(self, side: _Lanes, at: int) -> tuple[tuple[str, int], ...]:
+        return tuple((self.names[u], int(c[at])) for u, c in sorted(side.coordinates.items()) if u in self.names and u > 0)
+
+    def _thread(self, side: _Lanes, at: int) -> int | None:
+        threads = side.coordinates.get(TAGS["threadIdx.x"])
+        return None if threads is None else int(threads[at])
+
+
+def _beyond(these: npt.NDArray[np.uint64], those: npt.NDArray[np.uint64]) -> Mask:
+    """Which of these are more than those has of the same: the last ones of each kind, in order."""
+    kinds, counts = np.unique(those, return_counts=True)
+    order = np.argsort(these, kind="stable")
+    ordered = these[order]
+    first = np.searchsorted(ordered, ordered, "left")
+    rank = np.arange(len(ordered)) - first
+    position = np.minimum(np.searchsorted(kinds, ordered), max(len(kinds) - 1, 0))
+    allowed = np.where(kinds[position] == ordered, counts[position], 0) if len(kinds) else np.zeros(len(ordered), np.int64)
+    beyond = np.zeros(len(these), dtype=np.bool_)
+    beyond[order] = rank >= allowed
+    return beyond
+
+
+def evaluate_at(algebra: Algebra, poly: Poly, values: Mapping[int, int]) -> int | None:
+    """The value of a polynomial in one point; None if it has variables that are not given."""
+    if not algebra.variables(poly) <= values.keys():
+        return None
+    return int(Evaluator(algebra, values)(poly))

@@ -1,0 +1,341 @@
+"""Footprints: what one atomic adds and where, over its threads, lanes and loops, as polynomials of one algebra."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tlcheck.analysis.algebra import Algebra, Poly, add, as_constant, constant
+from tlcheck.analysis.atomics import Pointer, Site
+from tlcheck.analysis.evaluate import Dimension
+from tlcheck.analysis.layouts import FragmentTable, flatten, fragment_table, physical, physical_shape, row_major
+from tlcheck.analysis.values import Load, Reader, Unreadable, at_lane
+from tlcheck.analysis.walk import Axis, Program
+from tlcheck.snapshot.ir import Buffer, Expr, Layout
+
+TAGS = {f"{kind}Idx.{dim}": -1 - 3 * k - i for k, kind in enumerate(("block", "thread")) for i, dim in enumerate("xyz")}
+THREADS = frozenset(uid for tag, uid in TAGS.items() if tag.startswith("thread"))
+LANE = -100
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Leaf:
+    """An element that a lane's value reads: `element` of `root`; through `table` for the register `element` of `thread`."""
+
+    root: str
+    scope: str
+    element: Poly
+    thread: Poly = field(default_factory=dict)
+    table: FragmentTable | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Footprint:
+    """One atomic's additions.
+
+    space: what is enumerated, outermost first; LANE is the lane of a vector instruction.
+    outer: loops that are not enumerated: uid -> (start, extent).
+    target: offset in the root, in elements, with the destination's layout; `indices` without. inside: polynomials that are >= 0 in bounds.
+    conditions: polynomials that are >= 0 where it runs. flags: polynomials that are not 0 where it runs.
+    needed: flags that have to hold wherever it runs, for the value to be the one that is read here.
+    """
+
+    site: Site
+    space: tuple[Dimension, ...]
+    outer: Mapping[int, tuple[Poly, Poly]]
+    target: Poly
+    inside: tuple[Poly, ...]
+    conditions: tuple[Poly, ...]
+    flags: tuple[Poly, ...]
+    needed: tuple[Poly, ...]
+    form: str
+    leaves: tuple[Leaf, ...]
+    indices: tuple[Poly, ...]
+
+
+class Memory:
+    """The layouts of a kernel's buffers: roots as the kernel declares them, and where their elements lie."""
+
+    def __init__(self, declared: Mapping[str, Buffer], layouts: Mapping[str, Layout]) -> None:
+        self.declared = declared
+        self.layouts = layouts
+        self._tables: dict[int, FragmentTable | None] = {}
+
+    def table(self, root: str) -> FragmentTable | None:
+        """The fragment of a root read backwards; None if it has none that can be."""
+        layout = self.layouts.get(root)
+        if layout is None or layout.thread is None:
+            return None
+        if id(layout) not in self._tables:
+            self._tables[id(layout)] = fragment_table(layout)
+        return self._tables[id(layout)]
+
+
+class Builder:
+    """Makes footprints of one function's sites in one algebra.
+
+    logical: indices are those of the kernel as written; its layouts are still to be applied.
+    outer: uids of loops (and tags' uids of blocks) that stay symbolic. aliases: loop variable -> the uid of its counterpart.
+    """
+
+    def __init__(
+        self,
+        algebra: Algebra,
+        program: Program,
+        memory: Memory,
+        reader: Reader,
+        logical: bool,
+        outer: frozenset[int],
+        aliases: Mapping[int, int],
+    ) -> None:
+        self.algebra = algebra
+        self.program = program
+        self.memory = memory
+        self.reader = reader
+        self.logical = logical
+        self.outer = outer
+        self.aliases = aliases
+
+    def build(self, site: Site, unguarded: bool = False) -> Footprint:
+        """The footprint of a site. Raises Unreadable."""
+        if site.scope.opaque:
+            raise Unreadable(site.scope.opaque)
+        frame = _Frame(self, site)
+        frame.enter()
+        target, inside = frame.address(site)
+        value = self.reader.read(frame.value(), frame.lane, site.placed, site.scope, unguarded)
+        leaves = tuple(frame.leaf(load) for load in value.leaves)
+        needed = tuple(self.algebra.poly(c) for c in value.conditions)
+        return Footprint(
+            site,
+            tuple(frame.space),
+            frame.loops,
+            target,
+            tuple(inside),
+            tuple(frame.conditions),
+            tuple(frame.flags),
+            needed,
+            value.form,
+            leaves,
+            tuple(frame.indices),
+        )
+
+
+class _Frame:
+    """The variables around one site, and its tile's own."""
+
+    def __init__(self, builder: Builder, site: Site) -> None:
+        self.b = builder
+        self.algebra = builder.algebra
+        self.site = site
+        self.space: list[Dimension] = []
+        self.loops: dict[int, tuple[Poly, Poly]] = {}
+        self.conditions: list[Poly] = []
+        self.flags: list[Poly] = []
+        self.lane: Expr | None = None
+        self.tile: list[Expr] = []
+        self.indices: list[Poly] = []
+
+    def enter(self) -> None:
+        algebra = self.algebra
+        algebra.root = lambda e: "" if e.buffer is None else self.b.program.roots.of(e.buffer.data)
+        algebra.bindings = dict(self.site.scope.bindings)
+        algebra.names = dict(self.b.aliases)
+        for axis in self.site.scope.axes:
+            if axis.tag in TAGS:
+                algebra.names[axis.var.uid] = TAGS[axis.tag]
+        algebra.forget()
+        once = self.site.tile or any(a.kind == "parallel" for a in self.site.scope.axes)
+        for axis in self.site.scope.axes:
+            self._axis(axis, once)
+        if self.site.tile:
+            self._region()
+        if self.site.width > 1:
+            self._lane()
+        for guard in self.site.scope.guards:
+            if not (once and self._on_threads(guard.condition)):
+                self._guard(guard.condition, guard.holds)
+
+    def _on_threads(self, condition: Expr) -> bool:
+        """Whether a condition only picks the threads that run a tile operator: it is still run once a block."""
+        used = self.algebra.variables(self.algebra.poly(condition))
+        if used & THREADS and not used <= THREADS:
+            raise Unreadable("a tile operator runs under a condition on threads and on something else")
+        return bool(used) and used <= THREADS
+
+    def _axis(self, axis: Axis, once: bool) -> None:
+        """A loop or launch dimension: kept symbolic, enumerated, or (threads of what runs once a block) left out."""
+        algebra = self.algebra
+        uid = algebra.names.get(axis.var.uid, axis.var.uid)
+        start, extent = algebra.poly(axis.start), algebra.poly(axis.extent)
+        if axis.kind == "thread" and once:
+            return
+        if axis.kind == "thread" and axis.tag not in TAGS:
+            raise Unreadable("it runs in a thread binding that is not a launch dimension")
+        fixed = algebra.values.get(uid)
+        if fixed is not None:
+            return
+        low = algebra.bounds(start)[0]
+        last = algebra.bounds(add(add(start, extent), constant(1), -1))[1]
+        if axis.kind == "block" or uid in self.b.outer:
+            algebra.ranges[uid] = (low, last)
+            if axis.kind != "block":
+                self.loops[uid] = (start, extent)
+            return
+        self._enumerate(uid, start, extent)
+
+    def _enumerate(self, uid: int, start: Poly, extent: Poly) -> None:
+        algebra = self.algebra
+        most = algebra.bounds(extent)[1]
+        if most is None:
+            raise Unreadable("it runs in a loop whose extent is not known before the kernel runs")
+        first = as_constant(start)
+        if first is not None:
+            algebra.ranges[uid] = (first, first + most - 1)
+            self.space.append(Dimension(uid, first, most))
+            position = add(algebra.variable(uid), constant(first), -1)
+        else:  # count from 0, the variable is start + that
+            counter = -10_000 - uid
+            algebra.ranges[counter] = (0, most - 1)
+            self.space.append(Dimension(counter, 0, most))
+            position = algebra.variable(counter)
+            algebra.values[uid] = add(start, position)
+            algebra.forget()
+        if as_constant(extent) is None:
+            self.conditions.append(add(add(extent, constant(1), -1), position, -1))
+
+    def _region(self) -> None:
+        """The elements of a tile, one variable for each dimension longer than 1."""
+        for number, extent in enumerate(self.site.target.extents):
+            size = as_constant(self.algebra.poly(extent))
+            if size is None:
+                raise Unreadable("its tile's extent is not a constant")
+            uid = -200 - number
+            self.algebra.ranges[uid] = (0, size - 1)
+            self.tile.append(Expr("var", "int32", value=f"e{number}", uid=uid))
+            if size == 1:
+                self.algebra.values[uid] = {}
+            else:
+                self.space.append(Dimension(uid, 0, size))
+
+    def _lane(self) -> None:
+        self.algebra.ranges[LANE] = (0, self.site.width - 1)
+        self.lane = Expr("var", "int32", value="lane", uid=LANE)
+        self.space.append(Dimension(LANE, 0, self.site.width))
+
+    def _guard(self, condition: Expr, holds: bool) -> None:
+        """A condition as polynomials >= 0 where that is possible, else as a flag."""
+        op = condition.op
+        if op == "var" and condition.uid in self.algebra.bindings:
+            self._guard(self.algebra.bindings[condition.uid], holds)
+        elif op == "not":
+            self._guard(condition.args[0], not holds)
+        elif (op == "and" and holds) or (op == "or" and not holds):
+            for part in condition.args:
+                self._guard(part, holds)
+        elif op in _ORDER and _integral(condition.args[0]):
+            self._keep(self.conditions, self._difference(op if holds else _OPPOSITE[op], condition))
+        else:
+            poly = self.algebra.poly(condition)
+            if not holds:
+                poly = self.algebra.poly(Expr("not", "bool", (condition,)))
+            if as_constant(poly) != 1:
+                self.flags.append(poly)
+
+    def _difference(self, op: str, condition: Expr) -> Poly:
+        a, b = (self.algebra.poly(x) for x in condition.args)
+        if op in ("gt", "ge"):
+            a, b = b, a
+        gap = add(b, a, -1)
+        return gap if op in ("le", "ge") else add(gap, constant(1), -1)
+
+    def _keep(self, where: list[Poly], poly: Poly) -> None:
+        low = self.algebra.bounds(poly)[0]
+        if low is None or low < 0:
+            where.append(poly)
+
+    def address(self, site: Site) -> tuple[Poly, list[Poly]]:
+        """The destination: offset in its root, and what is >= 0 where it is in bounds."""
+        pointer = site.target
+        indices = [self.algebra.poly(at_lane(i, self.lane)) for i in pointer.indices]
+        for position, var in enumerate(self.tile):
+            indices[position] = add(indices[position], self.algebra.poly(var))
+        self.indices = indices
+        if pointer.buffer is None:
+            return self._lanes(indices[0]), []
+        return self._locate(pointer.root, pointer.buffer, indices, widen=True)
+
+    def _lanes(self, offset: Poly) -> Poly:
+        """Lane l of a vector instruction writes at its address + l, whatever the layout says."""
+        return offset if self.lane is None else add(offset, self.algebra.variable(LANE))
+
+    def _locate(self, root: str, buffer: Buffer, indices: list[Poly], widen: bool) -> tuple[Poly, list[Poly]]:
+        shape = [self.algebra.poly(s) for s in buffer.shape]
+        inside: list[Poly] = []
+        for index, extent in zip(indices, shape, strict=True):
+            self._keep(inside, index)
+            self._keep(inside, add(add(extent, constant(1), -1), index, -1))
+        layout = self.b.memory.layouts.get(root) if self.b.logical else None
+        if layout is not None and layout.thread is None:
+            extents = physical_shape(layout, shape, self.algebra)
+            if extents is None:
+                raise Unreadable(f"the extent of {root}'s layout is not known")
+            indices, shape = physical(layout, indices, shape, self.algebra), extents
+        compact = layout is not None or not buffer.strides
+        strides = row_major(shape, self.algebra) if compact else [self.algebra.poly(s) for s in buffer.strides]
+        offset = flatten(indices, strides, self.algebra)
+        if buffer.elem_offset is not None:
+            offset = add(offset, self.algebra.poly(buffer.elem_offset))
+        return (self._lanes(offset) if widen else offset), inside
+
+    def value(self) -> Expr | Pointer:
+        """The site's value; a tile's source becomes a load at the tile's variables, matched by extent from the right."""
+        value = self.site.value
+        if not self.site.tile or not isinstance(value, Pointer):
+            return value
+        assert value.buffer is not None
+        own = [(v, as_constant(self.algebra.poly(e))) for v, e in zip(self.tile, self.site.target.extents, strict=True)]
+        own = [(v, n) for v, n in own if n != 1]
+        indices = list(value.indices)
+        sizes = [as_constant(self.algebra.poly(e)) for e in value.extents]
+        for position in range(len(indices) - 1, -1, -1):
+            if sizes[position] == 1:
+                continue
+            if not own or own[-1][1] != sizes[position]:
+                raise Unreadable("the extents of its source and destination do not match")
+            index = indices[position]
+            indices[position] = Expr("add", index.dtype, (index, own.pop()[0]))
+        if own:
+            raise Unreadable("its source is smaller than its destination")
+        return Expr("load", value.dtype, tuple(indices), buffer=value.buffer)
+
+    def leaf(self, load: Load) -> Leaf:
+        """The element that a load reads, in the terms in which the kernel's own elements are named."""
+        indices = [self.algebra.poly(i) for i in load.indices]
+        if load.buffer is None:
+            return Leaf("", "", indices[0])
+        memory = self.b.memory
+        layout = memory.layouts.get(load.root)
+        scope = load.buffer.scope
+        if layout is not None and layout.thread is not None:
+            shape = [self.algebra.poly(s) for s in load.buffer.shape]
+            offset = flatten(indices, row_major(shape, self.algebra), self.algebra)
+            if self.b.logical:
+                return Leaf(load.root, scope, offset)
+            table = memory.table(load.root)
+            if table is None:
+                raise Unreadable(f"the fragment {load.root} cannot be inverted")
+            thread = add(self.algebra.variable(TAGS["threadIdx.x"]), constant(layout.thread_start), -1)
+            return Leaf(load.root, scope, offset, thread, table)
+        offset, _ = self._locate(load.root, load.buffer, indices, widen=False)
+        return Leaf(load.root, scope, offset)
+
+
+
+
+_ORDER = frozenset(("lt", "le", "gt", "ge"))
+_OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
+
+
+def _integral(e: Expr) -> bool:
+    return e.dtype.startswith(("int", "uint"))
