@@ -204,7 +204,8 @@ class Algebra:
     def _intern(
         self, kind: str, detail: int | str, args: tuple[Poly, ...], variables: frozenset[int], range_: Interval
     ) -> int:
-        key = (kind, detail, tuple(tuple(sorted(p.items())) for p in args))
+        # A variable with another range is another atom: what was simplified for one site must not serve another.
+        key = (kind, detail, tuple(tuple(sorted(p.items())) for p in args), range_ if kind == "var" else None)
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = len(self.atoms)

@@ -146,13 +146,12 @@ class _Outer:
         return {n: (1 << 40 if _constant(g) is None else 0) for n, g in enumerate(self.gates)}
 
     def _outer_space(self, part: Part) -> list[Dimension]:
-        used = self.algebra.variables(*self.gates, *part.outside) | set(part.footprint.outer)
-        used |= {uid for uid in self.algebra.ranges if uid in BLOCKS}
+        ranges = {uid: self.algebra.ranges[uid] for uid in BLOCKS if uid in self.algebra.ranges}
+        for uid, (start, extent) in part.footprint.outer.items():
+            ranges[uid] = (self.algebra.bounds(start)[0], self.algebra.bounds(add(add(start, extent), {(): -1}))[1])
         space: list[Dimension] = []
-        for uid in sorted(used):
-            if uid > 0 and uid not in part.footprint.outer:
-                continue
-            low, high = self.algebra.ranges.get(uid, (None, None))
+        for uid in sorted(ranges):
+            low, high = ranges[uid]
             if low is None or high is None:
                 raise Undecided("the addresses of its sites differ by block or iteration, and their number is not known")
             space.append(Dimension(uid, low, high - low + 1))

@@ -291,3 +291,17 @@ def evaluate_at(algebra: Algebra, poly: Poly, values: Mapping[int, int]) -> int 
     if not algebra.variables(poly) <= values.keys():
         return None
     return int(Evaluator(algebra, values)(poly))
+
+
+def first_addition(
+    algebra: Algebra, footprint: Footprint, fixed: Mapping[int, int], names: Mapping[int, str]
+) -> Witness | None:
+    """The addition with all enumerated variables at their start, as a witness that nothing wrote."""
+    point = {**{d.uid: d.start for d in footprint.space}, **fixed}
+    offset = evaluate_at(algebra, footprint.target, point)
+    indices = [evaluate_at(algebra, i, point) for i in footprint.indices]
+    if offset is None or any(i is None for i in indices):
+        return None
+    instance = tuple((names[u], v) for u, v in sorted(fixed.items(), reverse=True) if u in names)
+    element = tuple(i for i in indices if i is not None)
+    return Witness(instance, (), point.get(TAGS["threadIdx.x"]), None, element, offset, None)

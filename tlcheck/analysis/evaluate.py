@@ -119,8 +119,9 @@ class Evaluator:
         """Memory and functions that nothing is known of: equal arguments give equal values, others most often differ."""
         seed = _text_hash(f"{atom.kind}|{atom.detail}")
         state: npt.NDArray[np.uint64] = np.asarray(seed, dtype=np.uint64)
-        for arg in args:
-            state = mix(state * np.uint64(0x9E3779B97F4A7C15) + np.asarray(arg, dtype=np.int64).view(np.uint64))
+        with np.errstate(over="ignore"):
+            for arg in args:
+                state = mix(state * np.uint64(0x9E3779B97F4A7C15) + np.asarray(arg, dtype=np.int64).view(np.uint64))
         limit = 2 if atom.range == (0, 1) else self._opaque
         return _plain((state % np.uint64(limit)).astype(np.int64))
 
@@ -128,7 +129,8 @@ class Evaluator:
 def mix(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """A bijection of 64-bit words under which close inputs land far apart (a xorshift-multiply finalizer)."""
     x = x ^ (x >> np.uint64(32))
-    x = x * np.uint64(0xD6E8FEB86659FD93)
+    with np.errstate(over="ignore"):
+        x = x * np.uint64(0xD6E8FEB86659FD93)
     return x ^ (x >> np.uint64(29))
 
 

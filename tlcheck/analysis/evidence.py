@@ -10,7 +10,7 @@ from tlcheck.analysis.alignment import aligned
 from tlcheck.analysis.algebra import Algebra, Poly, as_constant, constant
 from tlcheck.analysis.atomics import Site
 from tlcheck.analysis.comparison import BUDGET, Undecided, assignments, same
-from tlcheck.analysis.difference import Difference, difference, evaluate_at
+from tlcheck.analysis.difference import Difference, Witness, difference, evaluate_at, first_addition
 from tlcheck.analysis.evaluate import OPAQUE, Dimension, size
 from tlcheck.analysis.footprints import TAGS, Builder, Footprint, Memory
 from tlcheck.analysis.matching import Match
@@ -24,13 +24,21 @@ SIZES = (1000, 256, 4096, 130)  # tried for sizes that are known only when the k
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
-    """status: `same`, `different` (then `difference` holds a witness) or `undecided` (then `reason` says why)."""
+    """status: `same`, `different` (then `difference` holds a witness) or `undecided` (then `reason` says why).
+
+    calls, stores: where the atomic has no counterpart, what else newly reaches its destination.
+    scopes: memory of each orphan of the match. first: the first addition as written, for rules about instructions.
+    """
 
     checkpoint: str
     match: Match
     status: str
     difference: Difference | None = None
     reason: str = ""
+    calls: tuple[str, ...] = ()
+    stores: tuple[str, ...] = ()
+    scopes: tuple[str, ...] = ()
+    first: Witness | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,9 +64,12 @@ class Comparison:
 
 def evidence(comparison: Comparison) -> Evidence:
     """Compare the sites of one match with what was written, in the simplest way that decides."""
-    found = comparison.match
+    found, program = comparison.match, comparison.stage.program
     if not found.sites:
-        return Evidence(comparison.stage.checkpoint, found, "undecided", reason="it has no counterpart here")
+        scopes = tuple(_scope(program, o.target.root) for o in found.orphans)
+        reason = "it has no counterpart here"
+        first = _first(comparison)
+        return Evidence(comparison.stage.checkpoint, found, "undecided", None, reason, scopes=scopes, first=first)
     reason = ""
     for plan in _plans(comparison):
         try:
@@ -67,13 +78,23 @@ def evidence(comparison: Comparison) -> Evidence:
             reason = reason or str(error)
             continue
         if verdict:
-            return Evidence(comparison.stage.checkpoint, found, "same")
+            return Evidence(comparison.stage.checkpoint, found, "same", first=_first(comparison))
         break
     shown = _refute(comparison)
     if shown is not None:
         return Evidence(comparison.stage.checkpoint, found, "different", shown)
     reason = reason or "its additions have another form, and no instance was found that shows a wrong one"
     return Evidence(comparison.stage.checkpoint, found, "undecided", reason=reason)
+
+
+def _merged(program: Program, memory: Memory) -> bool:
+    """Whether shared buffers have become one that the kernel does not declare."""
+    return any(b.scope.startswith("shared") and r not in memory.declared for r, b in program.buffers.items())
+
+
+def _scope(program: Program, root: str) -> str:
+    buffer = program.buffers.get(root)
+    return buffer.scope if buffer is not None else ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,8 +113,9 @@ class _Plan:
         algebra.values.update({uid: constant(v) for uid, v in self.fixed.items()})
         _sizes(algebra, c.intent.program)
         names = {**self.aliases, **_scalars(c.stage.program, c.intent.program)}
-        left = Builder(algebra, c.intent.program, c.memory, c.intent.reader, True, self.outer, {})
-        right = Builder(algebra, c.stage.program, c.memory, c.stage.reader, False, self.outer, names)
+        merged = _merged(c.stage.program, c.memory)
+        left = Builder(algebra, c.intent.program, c.memory, c.intent.reader, True, self.outer, {}, merged)
+        right = Builder(algebra, c.stage.program, c.memory, c.stage.reader, False, self.outer, names, merged)
         intended = [left.build(w) for w in c.match.written]
         actual = [right.build(s, unguarded) for s in c.match.sites]
         if not c.cut:
@@ -251,6 +273,22 @@ def _differs(
         capacity = None if known is None or capacity is None else capacity * known
     bounded = c.bounded and c.cut
     return difference(algebra, intended, actual, point, names, capacity, bounded, OPAQUE)
+
+
+def _first(c: Comparison) -> Witness | None:
+    """The first addition as written, in the first instance; None if it cannot be read."""
+    algebra = Algebra(lambda _: "")
+    _sizes(algebra, c.intent.program)
+    outer = frozenset(v.uid for w in c.match.written for v in _loops(w))
+    try:
+        footprint = Builder(algebra, c.intent.program, c.memory, c.intent.reader, True, outer, {}).build(
+            c.match.written[0]
+        )
+    except Unreadable:
+        return None
+    instances = _instances(algebra, [footprint], [])
+    point = next((p for p in instances if _feasible(algebra, [footprint], p)), None)
+    return None if point is None else first_addition(algebra, footprint, point, _names(c))
 
 
 def _names(c: Comparison) -> dict[int, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tlcheck.analysis.algebra import Algebra, Poly, add, as_constant, constant
@@ -75,6 +75,8 @@ class Builder:
     """Makes footprints of one function's sites in one algebra.
 
     logical: indices are those of the kernel as written; its layouts are still to be applied.
+    merged: all shared buffers have become one, at places that this analysis does not know: addresses in shared memory are
+        compared without their constant part.
     outer: uids of loops (and tags' uids of blocks) that stay symbolic. aliases: loop variable -> the uid of its counterpart.
     """
 
@@ -87,6 +89,7 @@ class Builder:
         logical: bool,
         outer: frozenset[int],
         aliases: Mapping[int, int],
+        merged: bool = False,
     ) -> None:
         self.algebra = algebra
         self.program = program
@@ -95,6 +98,7 @@ class Builder:
         self.logical = logical
         self.outer = outer
         self.aliases = aliases
+        self.merged = merged
 
     def build(self, site: Site, unguarded: bool = False) -> Footprint:
         """The footprint of a site. Raises Unreadable."""
@@ -191,8 +195,9 @@ class _Frame:
             raise Unreadable("it runs in a loop whose extent is not known before the kernel runs")
         first = as_constant(start)
         if first is not None:
-            algebra.ranges[uid] = (first, first + most - 1)
-            self.space.append(Dimension(uid, first, most))
+            low, high = self._narrow(uid, first, first + most - 1)
+            algebra.ranges[uid] = (low, high)
+            self.space.append(Dimension(uid, low, max(high - low + 1, 0)))
             position = add(algebra.variable(uid), constant(first), -1)
         else:  # count from 0, the variable is start + that
             counter = -10_000 - uid
@@ -203,6 +208,18 @@ class _Frame:
             algebra.forget()
         if as_constant(extent) is None:
             self.conditions.append(add(add(extent, constant(1), -1), position, -1))
+
+    def _narrow(self, uid: int, low: int, high: int) -> tuple[int, int]:
+        """The part of a variable's range that guards of the form `variable < constant` leave: a branch of warps."""
+        for guard in self.site.scope.guards:
+            for op, left, right in _comparisons(guard.condition, guard.holds):
+                if left.op == "var" and right.op == "int" and self.algebra.names.get(left.uid, left.uid) == uid:
+                    value = int(right.value or 0)
+                    if op in ("ge", "gt"):
+                        low = max(low, value + (op == "gt"))
+                    else:
+                        high = min(high, value - (op == "lt"))
+        return low, high
 
     def _region(self) -> None:
         """The elements of a tile, one variable for each dimension longer than 1."""
@@ -286,6 +303,8 @@ class _Frame:
         offset = flatten(indices, strides, self.algebra)
         if buffer.elem_offset is not None:
             offset = add(offset, self.algebra.poly(buffer.elem_offset))
+        if widen and self.b.merged and buffer.scope.startswith("shared"):
+            offset = _without_constant(offset)
         return (self._lanes(offset) if widen else offset), inside
 
     def value(self) -> Expr | Pointer:
@@ -328,13 +347,34 @@ class _Frame:
             thread = add(self.algebra.variable(TAGS["threadIdx.x"]), constant(layout.thread_start), -1)
             return Leaf(load.root, scope, offset, thread, table)
         offset, _ = self._locate(load.root, load.buffer, indices, widen=False)
+        if self.b.merged and scope.startswith("shared"):
+            return Leaf("shared memory", scope, _without_constant(offset))
         return Leaf(load.root, scope, offset)
 
 
 
 
+def _without_constant(p: Poly) -> Poly:
+    return {m: c for m, c in p.items() if m}
+
+
+def _comparisons(condition: Expr, holds: bool) -> Iterator[tuple[str, Expr, Expr]]:
+    """The order relations that a condition is a conjunction of, each with a constant on the right where it has one."""
+    op = condition.op
+    if op == "not":
+        yield from _comparisons(condition.args[0], not holds)
+    elif (op == "and" and holds) or (op == "or" and not holds):
+        for part in condition.args:
+            yield from _comparisons(part, holds)
+    elif op in _ORDER:
+        left, right = condition.args
+        op = op if holds else _OPPOSITE[op]
+        yield (op, left, right) if left.op != "int" else (_MIRRORED[op], right, left)
+
+
 _ORDER = frozenset(("lt", "le", "gt", "ge"))
 _OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
+_MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 
 
 def _integral(e: Expr) -> bool:

@@ -67,13 +67,17 @@ def _reads(program: Program, site: Site) -> frozenset[str]:
 
 
 def _adopt(intent: Program, found: Match, lowered: Program, orphans: list[Site]) -> Match:
-    """A match without sites takes the orphans that do the same with the same source, or whose memory is named after its own."""
+    """A match without sites takes the orphans that do the same: as its sites where all shared memory has become one buffer."""
     operations = {w.operation for w in found.written}
     root = found.written[0].target.root
     reads = {r for w in found.written for r in _reads(intent, w)}
-    own = [
-        o
-        for o in orphans
-        if o.operation in operations and (o.target.root.startswith(root) or reads & _reads(lowered, o))
-    ]
+    own = [o for o in orphans if o.operation in operations]
+    if _shared(intent, root):
+        return Match(found.written, tuple(o for o in own if _shared(lowered, o.target.root)))
+    own = [o for o in own if o.target.root.startswith(root) or reads & _reads(lowered, o)]
     return Match(found.written, (), tuple(own))
+
+
+def _shared(program: Program, root: str) -> bool:
+    buffer = program.buffers.get(root)
+    return buffer is not None and buffer.scope.startswith("shared")

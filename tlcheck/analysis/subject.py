@@ -1,0 +1,103 @@
+"""One snapshot prepared for judging: its functions walked, its atomics as written, its memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from tlcheck.analysis.atomics import Site, atomics, unreadable
+from tlcheck.analysis.evidence import Comparison, Evidence, Stage, evidence
+from tlcheck.analysis.footprints import Memory
+from tlcheck.analysis.layouts import layouts
+from tlcheck.analysis.matching import Match, match
+from tlcheck.analysis.values import Reader
+from tlcheck.analysis.walk import Program, expressions, subexpressions, walk
+from tlcheck.snapshot.ir import Expr, Snapshot, Store
+
+LOWERED = ("lower-tile-op", "type-cast", "vectorize-loop", "device-tir")
+UNGUARDED = frozenset(("lower-tile-op", "type-cast"))  # tails are not cut yet in newer releases
+NO_BOUNDS = "tl.disable_safe_memory_legalize"
+_READS = frozenset(("tvm_access_ptr", "address_of", "access_ptr", "region"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subject:
+    """A snapshot and what is derived from it once. `unread`: atomic calls whose arguments were not understood."""
+
+    snapshot: Snapshot
+    programs: dict[str, Program]
+    written: tuple[Site, ...]
+    unread: int
+    memory: Memory
+
+    @property
+    def arch(self) -> int:
+        """The target's compute capability, 90 for sm_90."""
+        digits = "".join(c for c in self.snapshot.target if c.isdigit())
+        return int(digits or 0)
+
+
+def subject(snapshot: Snapshot) -> Subject:
+    """Walk a snapshot's functions. A snapshot without `intent` has no atomics as written."""
+    programs = {name: walk(f) for name, f in snapshot.checkpoints.items()}
+    intent = programs.get("intent")
+    found = [programs[name] for name in ("intent", "tile-ops", "lower-tile-op") if name in programs]
+    declared = intent.buffers if intent is not None else {}
+    return Subject(
+        snapshot,
+        programs,
+        tuple(atomics(intent)) if intent is not None else (),
+        len(unreadable(intent)) if intent is not None else 0,
+        Memory(declared, layouts(*reversed(found[:2]), *found[2:])),
+    )
+
+
+def evidences(of: Subject) -> Iterator[Evidence]:
+    """Evidence for every written atomic at every checkpoint after LowerTileOp, in pipeline order."""
+    intent = of.programs.get("intent")
+    if intent is None or not of.written:
+        return
+    known = frozenset(intent.buffers)
+    first = Stage("intent", intent, Reader(intent, known))
+    cut = of.snapshot.pass_configs.get(NO_BOUNDS, "False") not in ("True", "1")
+    for name in LOWERED:
+        program = of.programs.get(name)
+        if program is None:
+            continue
+        stage = Stage(name, program, Reader(program, known))
+        for found in match(intent, of.written, program, atomics(program)):
+            compared = evidence(Comparison(first, stage, of.memory, found, name in UNGUARDED, cut))
+            yield replace(compared, **_elsewhere(intent, program, found))
+
+
+def _elsewhere(intent: Program, program: Program, found: Match) -> dict[str, tuple[str, ...]]:
+    """What else reaches the destination here and did not as written: calls that take its address, and plain stores."""
+    if found.sites:
+        return {}
+    root = found.written[0].target.root
+    return {
+        "calls": tuple(sorted(_calls_on(program, root) - _calls_on(intent, root))),
+        "stores": tuple(["store"] * (_stores_to(program, root) > _stores_to(intent, root))),
+    }
+
+
+def _calls_on(program: Program, root: str) -> set[str]:
+    found: set[str] = set()
+    for placed in program.statements:
+        for expr in expressions(placed.stmt):
+            for e in subexpressions(expr):
+                if e.op == "call" and e.value not in _READS and any(_names(program, a, root) for a in e.args):
+                    found.add(str(e.value))
+    return found
+
+
+def _names(program: Program, e: Expr, root: str) -> bool:
+    if e.op == "var" and e.dtype == "handle":
+        return program.roots.of(e) == root
+    return e.op == "call" and e.value in _READS and any(_names(program, a, root) for a in e.args)
+
+
+def _stores_to(program: Program, root: str) -> int:
+    return sum(
+        1 for p in program.statements if isinstance(p.stmt, Store) and program.roots.of(p.stmt.buffer.data) == root
+    )
