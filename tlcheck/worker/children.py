@@ -118,6 +118,7 @@ def _become(job: Job, fork: bool, output: int, lines: int, inherited: Iterable[i
     try:
         os.setpgid(0, 0)
         limits.die_with_parent()
+        limits.go_first()
         limits.write_no_core()
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM):

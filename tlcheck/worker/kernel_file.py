@@ -81,13 +81,19 @@ def lookup(module: ModuleType, name: str) -> Any:
     raise RequestError(problem + hint)
 
 
-def first_line(module: ModuleType, name: str, kernel: Any) -> int:
-    """The line at which the kernel begins: of its code object, else of the statement that binds the name, else 1."""
+def place(module: ModuleType, job: Job, kernel: Any) -> dict[str, Any]:
+    """Where the kernel is written: `file`, as the user named it where it is theirs, and `line`, where it begins.
+
+    The line is that of its code object, else of the statement that binds its name, else 1.
+    """
     code = kernels.code_of(kernel)
     if code is not None:
-        return int(code.co_firstlineno)
+        own = Path(code.co_filename).resolve() == Path(job.file).resolve()
+        return {"file": job.file if own else code.co_filename, "line": code.co_firstlineno}
     tree = ast.parse(Path(str(module.__file__)).read_text())
-    return next((statement.lineno for statement in tree.body if _binds(statement, name)), 1)
+    names = [name for name, value in vars(module).items() if value is kernel] or [job.name]
+    lines = [statement.lineno for statement in tree.body if any(_binds(statement, name) for name in names)]
+    return {"file": job.file, "line": lines[0] if lines else 1}
 
 
 def _binds(statement: ast.stmt, name: str) -> bool:

@@ -7,6 +7,8 @@ import math
 import resource
 import signal
 import time
+from contextlib import suppress
+from pathlib import Path
 
 _GRACE = 5  # seconds between the signal that can be explained and the one that cannot be ignored
 _PR_SET_PDEATHSIG = 1
@@ -23,6 +25,12 @@ def limit_processor_time(seconds: float) -> None:
 def write_no_core() -> None:
     """A crash is reported, not kept: a core file of this process would hold gigabytes."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+
+
+def go_first() -> None:
+    """Where memory runs out, have the system kill this process, not the worker or the controller."""
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("500")
 
 
 def die_with_parent() -> None:

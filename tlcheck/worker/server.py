@@ -15,8 +15,9 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
-from tlcheck.worker import children, failures, protocol, tasks
+from tlcheck.worker import children, failures, protocol, release
 from tlcheck.worker.children import Child, Stream
+from tlcheck.worker.failures import RequestError
 
 _CHUNK = 64 * 1024
 
@@ -44,9 +45,11 @@ def main(fork: bool) -> None:
 
 def _prepare() -> dict[str, str]:
     """Import all that jobs need before the first one, so that each starts as a copy of a warm process."""
-    versions = tasks.import_tilelang()
-    from tlcheck.worker import discovery, snapshots  # noqa: F401
+    versions = release.import_tilelang()
+    from tlcheck.worker import discovery, lowering, snapshots  # noqa: F401
 
+    with suppress(RequestError):  # TVM's first exception reads debug symbols, up to 0.7 s: here, once for all jobs
+        lowering.make_target("none")
     return versions
 
 
@@ -77,8 +80,10 @@ class Server:
             self._reap()
 
     def kill(self) -> None:
+        """End all jobs and wait for them: nothing is left behind."""
         for child in self._children.values():
             child.kill()
+            os.waitpid(child.pid, 0)
 
     def _streams(self) -> set[int]:
         return {stream.descriptor for child in self._children.values() for stream in (child.output, child.lines)}

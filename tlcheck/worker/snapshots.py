@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tlcheck.worker import device, kernel_file, kernels, lowering, tasks
+from tlcheck.snapshot import codec
+from tlcheck.worker import device, kernel_file, kernels, lowering, release, translate
 from tlcheck.worker.discovery import as_case
 from tlcheck.worker.lines import AtomicLines
 from tlcheck.worker.protocol import Job
@@ -31,24 +32,14 @@ def write(job: Job, enter: Callable[[str], None]) -> dict[str, Any]:
     graph, unsaved = lowering.save(lowered.modules)
     meta = {
         "case": job.name,
-        "file": job.file,
-        "line": kernel_file.first_line(module, job.name, case.kernel),
-        "toolchain": tasks.import_tilelang(),
+        **kernel_file.place(module, job, case.kernel),
+        "toolchain": release.import_tilelang(),
         "target": job.arch,
         "args": {key: repr(value) for key, value in args.items()},
         "pass_configs": kernels.configs_as_text(built.pass_configs),
         "passes": {name: lowered.passes[name] for name in lowered.modules if name not in unsaved},
         "cuda": lowered.cuda,
     }
-    Path(job.output).write_text(_snapshot(graph, meta))
+    Path(job.output).write_text(codec.dumps(translate.translate(graph, meta)))
     enter("done")
     return {"checkpoints": meta["passes"], "unsaved": unsaved}
-
-
-def _snapshot(graph: str, meta: dict[str, Any]) -> str:
-    try:
-        from tlcheck.snapshot import codec
-        from tlcheck.worker import translate
-    except ImportError:
-        return graph
-    return codec.dumps(translate.translate(graph, meta))

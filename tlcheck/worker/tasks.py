@@ -15,11 +15,12 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from tlcheck.worker import failures, limits, protocol
+from tlcheck.worker import failures, limits, protocol, release
 from tlcheck.worker.protocol import Job
 
 
@@ -44,11 +45,7 @@ class Channel:
 
 def run_fresh(descriptor: int, text: str) -> None:
     """Run a job in a process that has not imported tilelang yet; does not return."""
-    run(read_request(text), descriptor)
-
-
-def read_request(text: str) -> Job:
-    return protocol.read_job(json.loads(text))
+    run(protocol.read_job(json.loads(text)), descriptor)
 
 
 def run(job: Job, descriptor: int) -> None:
@@ -56,30 +53,16 @@ def run(job: Job, descriptor: int) -> None:
     faulthandler.enable()
     channel = Channel(descriptor)
     try:
-        import_tilelang()
+        release.import_tilelang()
         limits.limit_processor_time(job.timeout)
         channel.write({"result": _TASKS[job.task](job, channel)})
     except BaseException as error:
         failure = failures.from_exception(error, channel.phase, str(Path(job.file).resolve()))
         channel.write({"failure": asdict(failure)})
     for stream in (sys.stdout, sys.stderr):
-        stream.flush()
+        with suppress(Exception):  # the kernel file may have put anything in their place
+            stream.flush()
     os._exit(0)
-
-
-def import_tilelang() -> dict[str, str]:
-    """Import tilelang and return the versions that determine the IR. Raises what the import raises."""
-    from importlib import metadata
-
-    import tilelang
-
-    versions = {"tilelang": str(tilelang.__version__)}
-    for package in ("tilelang", "apache-tvm-ffi", "z3-solver"):
-        try:
-            versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return versions
 
 
 def _discover(job: Job, channel: Channel) -> dict[str, Any]:

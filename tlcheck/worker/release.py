@@ -1,0 +1,18 @@
+"""The TileLang of this interpreter."""
+
+from __future__ import annotations
+
+from importlib import metadata
+
+
+def import_tilelang() -> dict[str, str]:
+    """Import tilelang and return the versions that determine the IR. Raises what the import raises."""
+    import tilelang
+
+    versions = {"tilelang": str(tilelang.__version__)}
+    for package in ("tilelang", "apache-tvm-ffi", "z3-solver"):  # a checkout may not be installed, 0.1.6 has TVM inside
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return versions
