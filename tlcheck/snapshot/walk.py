@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from tlcheck.snapshot.ir import Attr, Block, Expr, For, If, Seq, Stmt, Thread, Unknown, While
+from tlcheck.snapshot.ir import Attr, Bind, Block, Evaluate, Expr, For, If, Seq, Stmt, Store, Thread, Unknown, While
 
 
 def postorder(roots: Iterable[Expr]) -> Iterator[Expr]:
@@ -59,3 +60,55 @@ def statements(root: Stmt) -> Iterator[Stmt]:
         stmt = stack.pop()
         yield stmt
         stack.extend(reversed(children(stmt)))
+
+
+def expressions(stmt: Stmt) -> tuple[Expr, ...]:
+    """The expressions of a statement itself, in order of evaluation; not those of the statements in it."""
+    if isinstance(stmt, Store):
+        return (*stmt.indices, stmt.value)
+    if isinstance(stmt, (Evaluate, Bind)):
+        return (stmt.value,)
+    if isinstance(stmt, (If, While)):
+        return (stmt.condition,)
+    if isinstance(stmt, For):
+        return (stmt.start, stmt.extent)
+    if isinstance(stmt, Thread):
+        return (stmt.extent,)
+    return (stmt.value,) if isinstance(stmt, Attr) and stmt.value is not None else ()
+
+
+def with_expressions(stmt: Stmt, new: Sequence[Expr]) -> Stmt:
+    """`stmt` with other `expressions`, in their order."""
+    if isinstance(stmt, Store):
+        return replace(stmt, indices=tuple(new[:-1]), value=new[-1])
+    if isinstance(stmt, (Evaluate, Bind, Attr)):
+        return replace(stmt, value=new[0])
+    if isinstance(stmt, (If, While)):
+        return replace(stmt, condition=new[0])
+    if isinstance(stmt, For):
+        return replace(stmt, start=new[0], extent=new[1])
+    assert isinstance(stmt, Thread)
+    return replace(stmt, extent=new[0])
+
+
+def rebuild(root: Stmt, change: Callable[[Stmt, Stmt], Stmt]) -> Stmt:
+    """`root` with every statement replaced, inner ones first. What does not change stays the same object.
+
+    change: called with a statement as it was and with the inner ones replaced; returns what is to stand there.
+    """
+    new: dict[int, Stmt] = {}
+    for stmt in reversed(list(statements(root))):
+        inner = tuple([new[id(s)] for s in children(stmt)])
+        same = all(a is b for a, b in zip(inner, children(stmt), strict=True))
+        new[id(stmt)] = change(stmt, stmt if same else _around(stmt, inner))
+    return new[id(root)]
+
+
+def _around(stmt: Stmt, inner: tuple[Stmt, ...]) -> Stmt:
+    """`stmt` around other statements."""
+    if isinstance(stmt, (Seq, Unknown)):
+        return replace(stmt, body=inner)
+    if isinstance(stmt, If):
+        return replace(stmt, then=inner[0], orelse=inner[1] if len(inner) > 1 else None)
+    assert isinstance(stmt, (For, While, Thread, Attr, Block))
+    return replace(stmt, body=inner[0])

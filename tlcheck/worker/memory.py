@@ -54,7 +54,7 @@ def _layout(nodes: Nodes, fields: Fields) -> Layout:
 
 
 def _thread_start(nodes: Nodes, fields: Fields) -> int:
-    """First thread of the branch in which a fragment is used: releases that specialize warps before lowering record it."""
+    """First thread of the branch that uses a fragment: releases that specialize warps before lowering record it."""
     span = fields.get("thread_range")
     if span is None or nodes.graph.types[span] != "Range":
         return 0

@@ -104,13 +104,20 @@ class Nodes:
             parts = [self.constant(i) for i in value]
             return None if None in parts else f"[{', '.join(p for p in parts if p is not None)}]"
         if kind == "Map":
-            return f"{{{', '.join(f'{k}: {v}' for k, v in self.constants(index))}}}"
+            return "{" + ", ".join(f"{k}: {v}" for k, v in self.constants(index)) + "}"
         return None
 
     def constants(self, index: int) -> tuple[tuple[str, str], ...]:
         """The plain values of a Map node, sorted by key."""
-        found = [(str(key), self.constant(value)) for key, value in self.graph.pairs(index)]
+        found = [(self._key(key), self.constant(value)) for key, value in self.graph.pairs(index)]
         return tuple(sorted((key, value) for key, value in found if value is not None))
+
+    def _key(self, key: str | int) -> str:
+        """A Map's key as text; a variable or buffer by its name."""
+        if isinstance(key, str):
+            return key
+        made = self.done[key]
+        return made.name if isinstance(made, Buffer) else str(getattr(made, "value", self.graph.types[key]))
 
 
 Builder = Callable[[Nodes, Fields], Any]

@@ -5,7 +5,8 @@ Nested lets and allocations of the older releases become entries of a `Seq`, as 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 
 from tlcheck.snapshot.ir import (
     Alloc,
@@ -30,6 +31,7 @@ from tlcheck.worker.memory import scope_of
 from tlcheck.worker.nodes import Builder, Fields, Nodes
 
 _LOOPS = ("serial", "parallel", "vectorized", "unrolled", "thread_binding")
+_TVM = re.compile(r"\btirx?\.")
 _THREAD_ATTRS = ("thread_extent", "virtual_thread")
 
 
@@ -184,10 +186,17 @@ def _function(nodes: Nodes, fields: Fields) -> Function:
     declared = {key: nodes.done[value] for key, value in graph.pairs(fields["buffer_map"])}
     params = [declared[i].data if i in declared else nodes.expr(i) for i in graph.items(fields["params"])]
     buffers = [declared[i] for i in graph.items(fields["params"]) if i in declared]
-    attrs = dict(nodes.constants(graph.data[fields["attrs"]]["__dict__"]) if graph.types[fields["attrs"]] else ())
+    attrs = dict(_attributes(nodes, fields["attrs"]))
     name = attrs.pop("global_symbol", "")
     body = _stmt(nodes, fields["body"])
     return Function(name, tuple(params), tuple(buffers), tuple(attrs.items()), body)
+
+
+def _attributes(nodes: Nodes, index: int) -> Iterator[tuple[str, str]]:
+    """Attributes of a function without the target, which the snapshot names, and without the namespace of TVM's own."""
+    if nodes.graph.types[index]:
+        for key, value in nodes.constants(nodes.graph.data[index]["__dict__"]):
+            yield _TVM.sub("", key), _TVM.sub("", value)
 
 
 STATEMENTS: dict[str, Builder] = {
@@ -210,5 +219,6 @@ STATEMENTS: dict[str, Builder] = {
     "PrimFunc": _function,
 }
 
-# Where a statement's node refers to the statements that it encloses.
+# Where a statement's node refers to the statements that it encloses, and those whose own line says nothing about these.
 ENCLOSED = ("body", "then_case", "else_case", "block", "seq")
+FRAMES = ("PrimFunc", "AttrStmt", "Block", "SBlock", "BlockRealize", "SBlockRealize")

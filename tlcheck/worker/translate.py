@@ -7,22 +7,26 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from tlcheck.snapshot.ir import Function, Seq, Snapshot
+from tlcheck.snapshot.ir import Function, Seq, Snapshot, Thread
+from tlcheck.snapshot.walk import statements
 from tlcheck.worker.expressions import EXPRESSIONS
 from tlcheck.worker.graph import Graph, GraphError, read_graph
 from tlcheck.worker.memory import MEMORY
 from tlcheck.worker.nodes import Nodes
-from tlcheck.worker.statements import ENCLOSED, STATEMENTS
+from tlcheck.worker.shared_memory import unmerge
+from tlcheck.worker.statements import ENCLOSED, FRAMES, STATEMENTS
 
 _BUILDERS = {**EXPRESSIONS, **MEMORY, **STATEMENTS}
+
+UNMERGED = "unmerged"  # the module before MergeSharedMemoryAllocations; no checkpoint, but of use to read the last one
+LAST = "device-tir"
 _DEVICE = "2"  # calling_conv of a function that was split off for the device
 
 
 def translate(text: str, meta: Mapping[str, Any]) -> Snapshot:
     """The snapshot of the modules in `text`, a `tvm.ir.save_json` of checkpoint name -> module.
 
-    meta: case, file, line, toolchain, target, args, pass_configs, cuda, passes (checkpoint -> pass, in pipeline order)
-    and atomic_lines (source lines of the atomics in program order, or none), as in `Snapshot`.
+    meta: case, file, line, toolchain, target, args, pass_configs, cuda and passes, as in `Snapshot`.
     Raises GraphError where the text is no such graph or a module has no function to look at.
     """
     graph = read_graph(text)
@@ -30,6 +34,9 @@ def translate(text: str, meta: Mapping[str, Any]) -> Snapshot:
     _build(nodes)
     modules = {str(name): index for name, index in graph.pairs(graph.root)}
     checkpoints = {name: _device_function(nodes, modules[name]) for name in meta["passes"] if name in modules}
+    unmerged = checkpoints.pop(UNMERGED, None)
+    if unmerged is not None and LAST in checkpoints:
+        checkpoints[LAST] = unmerge(unmerged, checkpoints[LAST], nodes)
     return Snapshot(
         case=meta["case"],
         file=meta["file"],
@@ -55,36 +62,53 @@ def _build(nodes: Nodes) -> None:
 
 
 def _lines(graph: Graph, file: str) -> list[int]:
-    """Source line of each statement: its own, else that of what encloses it; 0 where none is in the kernel's file."""
+    """Source line of each statement: its own, else that of the loop or branch around it; 0 where none is in `file`.
+
+    The line of a kernel's launch or of a block is not handed down: it would be every statement's.
+    """
     lines = [0] * len(graph.types)
-    own = os.path.realpath(file)
+    own = _spans(graph, file)
     for index in reversed(graph.order):
-        fields = graph.data[index]
-        if graph.types[index] not in STATEMENTS:
+        kind, fields = graph.types[index], graph.data[index]
+        if kind not in STATEMENTS:
             continue
-        span = fields["span"]
-        if graph.types[span] == "Span" and os.path.realpath(graph.text(graph.data[span]["source_name"])) == own:
-            lines[index] = graph.data[span]["line"]
-        if lines[index]:
-            for enclosed in (fields[key] for key in ENCLOSED if key in fields):
-                for child in graph.items(enclosed) or (enclosed,):
-                    lines[child] = lines[child] or lines[index]
+        line = own.get(fields["span"], 0)
+        inherited = lines[index] if kind in FRAMES else line or lines[index]
+        lines[index] = line or lines[index]
+        for enclosed in (fields[key] for key in ENCLOSED if key in fields) if inherited else ():
+            for child in graph.items(enclosed) or (enclosed,):
+                lines[child] = lines[child] or inherited
     return lines
 
 
+def _spans(graph: Graph, file: str) -> dict[int, int]:
+    """Span node -> line, for those in `file`."""
+    wanted = os.path.realpath(file)
+    sources = {i for i, kind in enumerate(graph.types) if kind == "SourceName"}
+    sources = {i for i in sources if os.path.realpath(graph.text(i)) == wanted}
+    spans = ((i, graph.data[i]) for i, kind in enumerate(graph.types) if kind == "Span")
+    return {i: span["line"] for i, span in spans if span["source_name"] in sources}
+
+
 def _device_function(nodes: Nodes, module: int) -> Function:
-    """The device function of a module: one that was split off, or the only one; kernels in sequence put together."""
+    """What a module runs on the device: the functions that launch threads, several kernels in sequence put together."""
     graph = nodes.graph
     if graph.types[module] != "IRModule":
         raise GraphError(f"{graph.types[module] or 'nothing'} where a module should be")
-    functions = [nodes.done[index] for _, index in graph.pairs(graph.data[module]["functions"])]
-    functions = [f for f in functions if isinstance(f, Function)]
-    device = [f for f in functions if dict(f.attrs).get("calling_conv") == _DEVICE] or functions
-    if len(device) > 1 and device is functions:
-        raise GraphError(f"several functions in one module: {', '.join(sorted(f.name for f in functions))}")
-    if not device:
-        raise GraphError("no function in the module")
+    functions = []
+    for owner, index in graph.pairs(graph.data[module]["functions"]):
+        if isinstance(nodes.done[index], Function) and isinstance(owner, int):
+            name = graph.text(graph.data[owner]["name_hint"])
+            functions.append(replace(nodes.done[index], name=name))
+    device = [f for f in functions if _launches(f)] or functions
+    split = len(device) < len(functions) or all(dict(f.attrs).get("calling_conv") == _DEVICE for f in device)
+    if not device or (len(device) > 1 and not split):
+        raise GraphError(f"{len(device)} kernels in one module, expected one: {sorted(f.name for f in device)}")
     return _in_sequence(sorted(device, key=lambda f: (len(f.name), f.name)))
+
+
+def _launches(function: Function) -> bool:
+    return any(isinstance(stmt, Thread) for stmt in statements(function.body))
 
 
 def _in_sequence(kernels: list[Function]) -> Function:

@@ -1,0 +1,244 @@
+"""Undo the merging of shared memory: up to 0.1.9 all buffers become offsets into one, placed by a pass whose order
+differs from process to process in the oldest releases, and an access no longer tells which buffer it meant.
+
+The accesses of the module just before the merge are paired with those of the final one, in program order. Where every
+pair of a buffer's accesses lies the same number of bytes apart, that number is the buffer's place, and the final access
+gets its own buffer and offset back, as newer releases leave it. Where the pairing fails, nothing is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tlcheck.snapshot.ir import Alloc, Buffer, Expr, Function, Seq, Stmt, Store
+from tlcheck.snapshot.walk import expressions, postorder, rebuild, statements, with_expressions
+from tlcheck.worker.nodes import Nodes
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """One use of shared memory: the load, pointer or (None) store in `stmt`, at `index` in units of `size` bytes."""
+
+    stmt: Stmt
+    expr: Expr | None
+    data: Expr
+    index: Expr
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Home:
+    """Where an access belongs: the buffer as it was before the merge, and its place in bytes."""
+
+    buffer: Buffer
+    place: int
+
+
+def unmerge(before: Function, after: Function, nodes: Nodes) -> Function:
+    """`after` with the buffers of `before` instead of one merged buffer; `after` itself where there is none."""
+    old, new = _shared(before), _shared(after)
+    separate = {uid: buffer for uid, buffer in old.items() if uid not in new}
+    merged = [uid for uid in new if uid not in old]
+    if not separate or not merged:
+        return after
+    pairs = _pairs(list(_accesses(before, set(separate))), list(_accesses(after, set(merged))), separate)
+    homes: dict[tuple[int, int], _Home] = {}
+    for access, home in pairs:
+        if homes.setdefault((id(access.stmt), id(access.expr)), home) != home:
+            return after
+    if not pairs or _strays(after, set(merged), pairs):
+        return after
+    return _Rewriter(homes, merged, nodes).function(after, separate.values())
+
+
+def _shared(function: Function) -> dict[int, Buffer]:
+    """Shared allocations by the uid of their pointer, in program order."""
+    allocs = (s.buffer for s in statements(function.body) if isinstance(s, Alloc))
+    return {b.data.uid: b for b in allocs if b.scope in ("shared", "shared.dyn")}
+
+
+def _accesses(function: Function, uids: set[int]) -> Iterator[_Access]:
+    for stmt in statements(function.body):
+        for e in postorder(expressions(stmt)):
+            found = _address(e)
+            if found is not None and found[0].uid in uids:
+                yield _Access(stmt, e, *found)
+        if isinstance(stmt, Store) and stmt.buffer.data.uid in uids and len(stmt.indices) == 1:
+            yield _Access(stmt, None, stmt.buffer.data, stmt.indices[0], item_size(stmt.buffer.dtype))
+
+
+def _address(e: Expr) -> tuple[Expr, Expr, int] | None:
+    """Pointer, index and bytes per index of an expression that names memory."""
+    if e.op == "load" and e.buffer is not None and len(e.args) == 1:
+        return e.buffer.data, e.args[0], item_size(e.buffer.dtype)
+    if e.op == "call" and e.value == "tvm_access_ptr":
+        return e.args[1], e.args[2], item_size(e.args[0].dtype)
+    if e.op == "call" and e.value == "ptx_cp_async" and e.args[0].op == "var":
+        return e.args[0], e.args[1], 1
+    return None
+
+
+def item_size(dtype: str) -> int:
+    """Bytes of an element, lanes included; sizes below a byte count as one."""
+    digits = "".join(c if c.isdigit() else " " for c in dtype.replace("bool", "uint8")).split()
+    bits, lanes = int(digits[0]) if digits else 8, int(digits[-1]) if "x" in dtype else 1
+    return max(1, bits // 8) * lanes
+
+
+def _pairs(old: list[_Access], new: list[_Access], separate: dict[int, Buffer]) -> list[tuple[_Access, _Home]]:
+    """Each final access with its home; empty where the two sequences do not fit."""
+    if len(old) != len(new):
+        return []
+    places: dict[int, int] = {}
+    for a, b in zip(old, new, strict=True):
+        for seed in (0, 1):
+            distance = _value(b.index, seed) * b.size - _value(a.index, seed) * a.size
+            if places.setdefault(a.data.uid, distance) != distance:
+                return []
+    homes = {uid: _Home(separate[uid], place) for uid, place in places.items()}
+    fits = all(homes[a.data.uid].place % b.size == 0 for a, b in zip(old, new, strict=True))
+    return [(b, homes[a.data.uid]) for a, b in zip(old, new, strict=True)] if fits else []
+
+
+_ARITHMETIC: dict[str, Callable[[Any, Any], int]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "floordiv": lambda a, b: a // b if b else 0,
+    "floormod": lambda a, b: a % b if b else 0,
+    "min": min,
+    "max": max,
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b,
+    "ge": lambda a, b: a >= b,
+    "bitwise_xor": lambda a, b: a ^ b,
+    "bitwise_and": lambda a, b: a & b,
+    "bitwise_or": lambda a, b: a | b,
+}
+
+
+def _value(index: Expr, seed: int) -> int:
+    """The index at one point, with memory as zero. The merge adds a constant, which shows at any point."""
+    known: dict[int, int] = {}
+    for e in postorder([index]):
+        args = [known[id(a)] for a in e.args]
+        operation = _ARITHMETIC.get(str(e.value) if e.op == "call" else e.op)
+        if e.op == "int":
+            known[id(e)] = int(e.value or 0)
+        elif e.op == "var":
+            known[id(e)] = seed * (sum(map(ord, str(e.value))) % 61 + 3)
+        elif operation is not None and len(args) == 2:
+            known[id(e)] = int(operation(*args))
+        elif e.op in ("cast", "ramp", "broadcast"):
+            known[id(e)] = args[0]
+        else:
+            known[id(e)] = 0
+    return known[id(index)]
+
+
+def _strays(function: Function, uids: set[int], pairs: list[tuple[_Access, _Home]]) -> bool:
+    """Whether the merged buffer is used in any other way."""
+    paired = {id(access.expr) for access, _ in pairs}
+    for stmt in statements(function.body):
+        for e in postorder(expressions(stmt)):
+            if id(e) not in paired and any(a.op == "var" and a.uid in uids for a in e.args):
+                return True
+    return False
+
+
+class _Rewriter:
+    """Gives the accesses of a function their homes."""
+
+    def __init__(self, homes: dict[tuple[int, int], _Home], merged: list[int], nodes: Nodes) -> None:
+        self._homes = homes
+        self._merged = merged
+        self._nodes = nodes
+
+    def function(self, function: Function, separate: Iterable[Buffer]) -> Function:
+        allocations = [Alloc(buffer) for buffer in separate]
+
+        def change(old: Stmt, new: Stmt) -> Stmt:
+            if isinstance(new, Seq):
+                return replace(new, body=tuple([p for part in new.body for p in self._unmerged(part, allocations)]))
+            return self._statement(old, new)
+
+        return replace(function, body=rebuild(function.body, change))
+
+    def _unmerged(self, part: Stmt, allocations: list[Alloc]) -> Sequence[Stmt]:
+        if not isinstance(part, Alloc) or part.buffer.data.uid not in self._merged:
+            return (part,)
+        return allocations if part.buffer.data.uid == self._merged[0] else ()
+
+    def _statement(self, old: Stmt, new: Stmt) -> Stmt:
+        roots = expressions(old)
+        moved = self._expressions(old, roots)
+        if any(a is not b for a, b in zip(roots, moved, strict=True)):
+            new = with_expressions(new, moved)
+        home = self._homes.get((id(old), id(None)))
+        if home is None or not isinstance(new, Store):
+            return new
+        view = self._view(home, new.buffer.dtype)
+        index = self._lowered(new.indices[0], home.place // item_size(view.dtype))
+        return replace(new, buffer=view, indices=(index,))
+
+    def _expressions(self, stmt: Stmt, roots: Sequence[Expr]) -> list[Expr]:
+        new: dict[int, Expr] = {}
+        for e in postorder(roots):
+            args = tuple([new[id(a)] for a in e.args])
+            home = self._homes.get((id(stmt), id(e)))
+            if home is not None:
+                new[id(e)] = self._moved(e, args, home)
+            else:
+                new[id(e)] = e if args == e.args else self._nodes.remake(e, args)
+        return [new[id(root)] for root in roots]
+
+    def _moved(self, e: Expr, args: tuple[Expr, ...], home: _Home) -> Expr:
+        """A load or pointer in its own buffer."""
+        if e.op == "load" and e.buffer is not None:
+            view = self._view(home, e.buffer.dtype)
+            index = self._lowered(args[0], home.place // item_size(view.dtype))
+            return self._nodes.make("load", e.dtype, (index,), None, view)
+        if e.value == "ptx_cp_async":
+            return self._nodes.remake(e, (home.buffer.data, self._lowered(args[1], home.place), *args[2:]))
+        index = self._lowered(args[2], home.place // item_size(args[0].dtype))
+        return self._nodes.remake(e, (args[0], home.buffer.data, index, *args[3:]))
+
+    def _view(self, home: _Home, dtype: str) -> Buffer:
+        """The buffer, seen as elements of this type."""
+        whole = home.buffer
+        if whole.dtype == dtype:
+            return whole
+        count = item_size(whole.dtype)
+        for extent in whole.shape:
+            count *= int(extent.value or 0)
+        shape = (self._nodes.make("int", "int32", (), count // item_size(dtype)),)
+        return self._nodes.unique((whole.name, dtype, shape, whole.scope, whole.data), Buffer)
+
+    def _lowered(self, index: Expr, place: int) -> Expr:
+        """index - place, in the form that it would have had without the place."""
+        if place == 0:
+            return index
+        if index.op == "ramp":
+            return self._nodes.remake(index, (self._lowered(index.args[0], place), *index.args[1:]))
+        found = self._without(index, place)
+        constant = self._nodes.make("int", index.dtype, (), place)
+        return found if found is not None else self._nodes.make("sub", index.dtype, (index, constant))
+
+    def _without(self, e: Expr, place: int) -> Expr | None:
+        """e - place, taken from a constant among the terms of a sum; None where there is none."""
+        if e.op == "int":
+            return self._nodes.make("int", e.dtype, (), int(e.value or 0) - place)
+        if e.op != "add":
+            return None
+        for this, other in ((e.args[1], e.args[0]), (e.args[0], e.args[1])):
+            rest = self._without(this, place)
+            if rest is not None:
+                gone = rest.op == "int" and rest.value == 0
+                pair = (other, rest) if this is e.args[1] else (rest, other)
+                return other if gone else self._nodes.make("add", e.dtype, pair)
+        return None
