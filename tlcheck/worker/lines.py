@@ -1,8 +1,8 @@
 """Source lines of atomics, for the releases whose IR has none (before 0.1.13).
 
-The functions of `tilelang.language` that make atomics are wrapped to note who calls them. The statements that hold their
-calls then get a TVM span with file and line, as newer releases give to all statements: passes keep spans and look at
-them for messages only, so the lowered code is the same.
+The functions of `tilelang.language` that make atomics are wrapped to note who calls them. The statements that hold
+their calls then get a TVM span with file and line, as newer releases give to all statements: passes keep spans and look
+at them for messages only, so the lowered code is the same.
 """
 
 from __future__ import annotations
@@ -96,8 +96,6 @@ def _caller(frame: FrameType | None) -> tuple[str, int] | None:
 
 def _parsed(frame: FrameType) -> tuple[str, int] | None:
     """What a frame of the script parser is looking at: 0.1.6 reads a kernel's source and never runs it."""
-    parser, node = frame.f_locals.get("self"), frame.f_locals.get("node")
-    source = getattr(getattr(parser, "diag", None), "source", None)
-    if source is None or not hasattr(node, "lineno"):
-        return None
-    return source.source_name, source.start_line + node.lineno - 1
+    source = getattr(getattr(frame.f_locals.get("self"), "diag", None), "source", None)
+    line = getattr(frame.f_locals.get("node"), "lineno", None)
+    return (source.source_name, source.start_line + line - 1) if source and line else None

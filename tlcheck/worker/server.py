@@ -142,4 +142,3 @@ def _wake_on_child_end() -> tuple[int, int]:
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     return reader, writer
-
