@@ -14,6 +14,7 @@ from tlcheck.analysis.walk import Program
 from tlcheck.snapshot.ir import Expr, Layout
 
 MAX_TABLE = 1 << 22
+Clash = tuple[tuple[int, ...], tuple[int, ...], int]  # two elements and their one physical offset
 
 
 def layouts(*programs: Program) -> dict[str, Layout]:
@@ -51,11 +52,16 @@ def physical(layout: Layout, indices: Sequence[Poly], shape: Sequence[Poly], alg
 
 def physical_shape(layout: Layout, shape: Sequence[Poly], algebra: Algebra) -> list[Poly] | None:
     """Extents of the physical index: one more than its largest value in each dimension; None where that is not known."""
-    extra = len(shape) - len(layout.vars)
     for var, extent in zip(layout.vars, layout.input_shape, strict=True):
         size = as_constant(algebra.poly(extent))
         algebra.ranges[var.uid] = (0, None if size is None else size - 1)
-    extents = list(shape[:extra])
+    image = _image(layout, algebra)
+    return None if image is None else [*shape[: len(shape) - len(layout.vars)], *image]
+
+
+def _image(layout: Layout, algebra: Algebra) -> list[Poly] | None:
+    """Extents of the layout's image, for the ranges that the algebra has for its variables."""
+    extents: list[Poly] = []
     for index in layout.index:
         high = algebra.bounds(algebra.instantiate(index, {}))[1]
         if high is None:
@@ -128,3 +134,37 @@ def _invert(
     return FragmentTable(registers, threads, elements)
 
 
+
+
+def clash(layout: Layout) -> Clash | None:
+    """Two logical elements with one physical index. Dimensions that the layout hands through unchanged cannot cause any, and
+    are left out; None as well where the rest is not constant or larger than `MAX_TABLE`."""
+    algebra = Algebra(lambda _: "")
+    through = [v.uid for v in layout.vars if sum(1 for e in layout.index if e is v) == 1]
+    through = [u for u in through if sum(1 for e in layout.index if _uses(algebra, e, u)) == 1]
+    space: list[Dimension] = []
+    for var, extent in zip(layout.vars, layout.input_shape, strict=True):
+        size = 1 if var.uid in through else as_constant(algebra.poly(extent))
+        if size is None:
+            return None
+        algebra.ranges[var.uid] = (0, size - 1)
+        space.append(Dimension(var.uid, 0, size))
+    algebra.forget()
+    extents = _image(layout, algebra)
+    points = int(np.prod([d.extent for d in space], dtype=np.int64))
+    if extents is None or not 0 < points <= MAX_TABLE:
+        return None
+    (env,) = chunks(space, points)
+    index = [algebra.poly(e) for e in layout.index]
+    shape = tuple(d.extent for d in space)
+    offsets = np.broadcast_to(Evaluator(algebra, env)(flatten(index, row_major(extents, algebra), algebra)), shape).ravel()
+    order = np.argsort(offsets, kind="stable")
+    twice = np.flatnonzero(np.diff(offsets[order]) == 0)
+    if not len(twice):
+        return None
+    one, other = (np.unravel_index(int(order[twice[0] + i]), shape) for i in (0, 1))
+    return tuple(map(int, one)), tuple(map(int, other)), int(offsets[order[twice[0]]])
+
+
+def _uses(algebra: Algebra, e: Expr, uid: int) -> bool:
+    return uid in algebra.variables(algebra.poly(e))

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tlcheck.analysis.atomics import Site, atomics, unreadable
 from tlcheck.analysis.evidence import Comparison, Evidence, Stage, evidence
 from tlcheck.analysis.footprints import Memory
-from tlcheck.analysis.layouts import layouts
+from tlcheck.analysis.layouts import Clash, clash, layouts
 from tlcheck.analysis.matching import Match, match
 from tlcheck.analysis.values import Reader
 from tlcheck.analysis.walk import Program, expressions, subexpressions, walk
-from tlcheck.snapshot.ir import Expr, Snapshot, Store
+from tlcheck.snapshot.ir import Expr, Snapshot, Store, Unknown
 
 LOWERED = ("lower-tile-op", "type-cast", "vectorize-loop", "device-tir")
 UNGUARDED = frozenset(("lower-tile-op", "type-cast"))  # tails are not cut yet in newer releases
@@ -35,6 +36,22 @@ class Subject:
         """The target's compute capability, 90 for sm_90."""
         digits = "".join(c for c in self.snapshot.target if c.isdigit())
         return int(digits or 0)
+
+    @property
+    def release(self) -> tuple[int, ...]:
+        """TileLang's release without post-releases: (0, 1, 7)."""
+        numbers = re.match(r"(\d+)\.(\d+)\.(\d+)", self.snapshot.toolchain.get("tilelang", ""))
+        return tuple(int(n) for n in numbers.groups()) if numbers else ()
+
+    def opaque(self, checkpoint: str) -> bool:
+        """Whether a checkpoint has statements or atomics that were not understood: then nothing is known to be absent."""
+        program = self.programs[checkpoint]
+        return bool(unreadable(program)) or any(isinstance(p.stmt, Unknown) for p in program.statements)
+
+    def clash(self, root: str) -> Clash | None:
+        """Two elements that the layout of a buffer puts in one place; None if there are none, or too many to look at."""
+        layout = self.memory.layouts.get(root)
+        return clash(layout) if layout is not None and layout.thread is None else None
 
 
 def subject(snapshot: Snapshot) -> Subject:

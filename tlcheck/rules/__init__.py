@@ -1,0 +1,1 @@
+"""One rule per file, found by itself: `tla001_lanes_not_contiguous.py` is rule TLA001, its docstring the `explain` page."""
