@@ -189,7 +189,7 @@ class _Diagnosis:
         meant = np.where(self.row >= 0, self.want.target[self.row], -1) if len(self.want.target) else self.row
         extra, missing = self._unmatched()
         vector = have.width > 1
-        lanes = vector & (self.row >= 0) & (meant != have.target)
+        lanes = vector & self._apart(meant)
         lanes |= vector & (self.row < 0) & extra & ~self._known(have.target)
         outside = self._outside(have.target)
         source = extra & ~lanes & ~outside & (self.row >= 0) & self._known(have.target)
@@ -202,6 +202,16 @@ class _Diagnosis:
             self._count(repeated, None, meant),
             self._missing(missing),
         )
+
+    def _apart(self, meant: Array) -> Mask:
+        """Lanes whose intended element is not as far from that of the instruction's first lane as the lane's number says."""
+        have = self.have
+        heads = np.flatnonzero(have.base == have.target)
+        if not len(heads):
+            return np.zeros(len(have.target), dtype=np.bool_)
+        head = heads[np.maximum(np.searchsorted(heads, np.arange(len(have.target)), "right") - 1, 0)]
+        both = (self.row >= 0) & (self.row[head] >= 0) & (have.base[head] == have.base)
+        return both & (meant - meant[head] != have.target - have.base)
 
     def _known(self, target: Array) -> Mask:
         return np.isin(target, self.want.target)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from tlcheck.analysis.alignment import aligned
+from tlcheck.analysis.anchoring import anchored, floating
 from tlcheck.analysis.algebra import Algebra, Poly, as_constant, constant
 from tlcheck.analysis.atomics import Site
 from tlcheck.analysis.comparison import BUDGET, Undecided, assignments, same
@@ -87,11 +88,6 @@ def evidence(comparison: Comparison) -> Evidence:
     return Evidence(comparison.stage.checkpoint, found, "undecided", reason=reason)
 
 
-def _merged(program: Program, memory: Memory) -> bool:
-    """Whether shared buffers have become one that the kernel does not declare."""
-    return any(b.scope.startswith("shared") and r not in memory.declared for r, b in program.buffers.items())
-
-
 def _scope(program: Program, root: str) -> str:
     buffer = program.buffers.get(root)
     return buffer.scope if buffer is not None else ""
@@ -113,14 +109,13 @@ class _Plan:
         algebra.values.update({uid: constant(v) for uid, v in self.fixed.items()})
         _sizes(algebra, c.intent.program)
         names = {**self.aliases, **_scalars(c.stage.program, c.intent.program)}
-        merged = _merged(c.stage.program, c.memory)
-        left = Builder(algebra, c.intent.program, c.memory, c.intent.reader, True, self.outer, {}, merged)
-        right = Builder(algebra, c.stage.program, c.memory, c.stage.reader, False, self.outer, names, merged)
+        left = Builder(algebra, c.intent.program, c.memory, c.intent.reader, True, self.outer, {})
+        right = Builder(algebra, c.stage.program, c.memory, c.stage.reader, False, self.outer, names)
         intended = [left.build(w) for w in c.match.written]
         actual = [right.build(s, unguarded) for s in c.match.sites]
         if not c.cut:
             intended = [replace(f, inside=()) for f in intended]
-        return algebra, intended, actual
+        return algebra, intended, [anchored(algebra, f, intended[0], c.memory) for f in actual]
 
     def holds(self) -> bool:
         """Whether both sides are the same, and vector instructions aligned. Raises Undecided and Unreadable."""
@@ -241,7 +236,7 @@ def _refute(c: Comparison) -> Difference | None:
             _comparable(intended, actual)
         except (Undecided, Unreadable):
             continue
-        if not _trustworthy(algebra, c, intended, actual):
+        if any(floating(f, c.memory) for f in actual) or not _trustworthy(algebra, c, intended, actual):
             return None
         for point in islice(_instances(algebra, intended, actual), 12):
             if not _feasible(algebra, (*intended, *actual), point):

@@ -37,6 +37,7 @@ class Footprint:
     outer: loops that are not enumerated: uid -> (start, extent).
     target: offset in the root, in elements, with the destination's layout; `indices` without. inside: polynomials that are >= 0 in bounds.
     conditions: polynomials that are >= 0 where it runs. flags: polynomials that are not 0 where it runs.
+    anchored: compared up to a constant offset, see `anchoring`.
     needed: flags that have to hold wherever it runs, for the value to be the one that is read here.
     """
 
@@ -51,6 +52,7 @@ class Footprint:
     form: str
     leaves: tuple[Leaf, ...]
     indices: tuple[Poly, ...]
+    anchored: bool = False
 
 
 class Memory:
@@ -75,8 +77,6 @@ class Builder:
     """Makes footprints of one function's sites in one algebra.
 
     logical: indices are those of the kernel as written; its layouts are still to be applied.
-    merged: all shared buffers have become one, at places that this analysis does not know: addresses in shared memory are
-        compared without their constant part.
     outer: uids of loops (and tags' uids of blocks) that stay symbolic. aliases: loop variable -> the uid of its counterpart.
     """
 
@@ -89,7 +89,6 @@ class Builder:
         logical: bool,
         outer: frozenset[int],
         aliases: Mapping[int, int],
-        merged: bool = False,
     ) -> None:
         self.algebra = algebra
         self.program = program
@@ -98,7 +97,6 @@ class Builder:
         self.logical = logical
         self.outer = outer
         self.aliases = aliases
-        self.merged = merged
 
     def build(self, site: Site, unguarded: bool = False) -> Footprint:
         """The footprint of a site. Raises Unreadable."""
@@ -303,8 +301,6 @@ class _Frame:
         offset = flatten(indices, strides, self.algebra)
         if buffer.elem_offset is not None:
             offset = add(offset, self.algebra.poly(buffer.elem_offset))
-        if widen and self.b.merged and buffer.scope.startswith("shared"):
-            offset = _without_constant(offset)
         return (self._lanes(offset) if widen else offset), inside
 
     def value(self) -> Expr | Pointer:
@@ -347,15 +343,9 @@ class _Frame:
             thread = add(self.algebra.variable(TAGS["threadIdx.x"]), constant(layout.thread_start), -1)
             return Leaf(load.root, scope, offset, thread, table)
         offset, _ = self._locate(load.root, load.buffer, indices, widen=False)
-        if self.b.merged and scope.startswith("shared"):
-            return Leaf("shared memory", scope, _without_constant(offset))
         return Leaf(load.root, scope, offset)
 
 
-
-
-def _without_constant(p: Poly) -> Poly:
-    return {m: c for m, c in p.items() if m}
 
 
 def _comparisons(condition: Expr, holds: bool) -> Iterator[tuple[str, Expr, Expr]]:
