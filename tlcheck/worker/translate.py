@@ -14,6 +14,7 @@ from tlcheck.worker.graph import Graph, GraphError, read_graph
 from tlcheck.worker.memory import MEMORY
 from tlcheck.worker.nodes import Nodes
 from tlcheck.worker.shared_memory import unmerge
+from tlcheck.worker.source import without_places
 from tlcheck.worker.statements import ENCLOSED, FRAMES, STATEMENTS
 
 _BUILDERS = {**EXPRESSIONS, **MEMORY, **STATEMENTS}
@@ -34,9 +35,11 @@ def translate(text: str, meta: Mapping[str, Any]) -> Snapshot:
     _build(nodes)
     modules = {str(name): index for name, index in graph.pairs(graph.root)}
     checkpoints = {name: _device_function(nodes, modules[name]) for name in meta["passes"] if name in modules}
-    unmerged = checkpoints.pop(UNMERGED, None)
-    if unmerged is not None and LAST in checkpoints:
-        checkpoints[LAST] = unmerge(unmerged, checkpoints[LAST], nodes)
+    cuda = meta["cuda"]
+    unmerged, last = checkpoints.pop(UNMERGED, None), checkpoints.get(LAST)
+    if unmerged is not None and last is not None:
+        checkpoints[LAST] = unmerge(unmerged, last, nodes)
+        cuda = cuda if checkpoints[LAST] is last else without_places(cuda)
     return Snapshot(
         case=meta["case"],
         file=meta["file"],
@@ -47,7 +50,7 @@ def translate(text: str, meta: Mapping[str, Any]) -> Snapshot:
         pass_configs=dict(meta["pass_configs"]),
         checkpoints=checkpoints,
         passes={name: meta["passes"][name] for name in checkpoints},
-        cuda=meta["cuda"],
+        cuda=cuda,
     )
 
 
