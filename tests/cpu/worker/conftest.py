@@ -1,0 +1,39 @@
+"""Fixtures of the worker tests: kernel files written by a test, run against a stand-in for TileLang."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cpu.worker.processes import WORKER
+from tlcheck.toolchain.client import Job, Worker
+
+Write = Callable[[str], str]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Write a kernel file and return its path."""
+
+    def write(source: str) -> str:
+        file = tmp_path / "kernels.py"
+        file.write_text("import tilelang\nfrom tilelang.tvm import PrimFunc\n" + textwrap.dedent(source))
+        return str(file)
+
+    return write
+
+
+@pytest.fixture
+def worker() -> Iterator[Worker]:
+    with Worker(*WORKER, parallel=2) as worker:
+        yield worker
+
+
+@pytest.fixture
+def lowered(tmp_path: Path) -> Callable[..., Job]:
+    """A job that lowers `kernel` of a file."""
+    return lambda file, **fields: Job("lower", file, "kernel", output=os.fspath(tmp_path / "out.json"), **fields)

@@ -1,0 +1,1 @@
+"""No atomics: these kernels have no TIR."""

@@ -1,0 +1,161 @@
+"""What is found in a kernel file, and what is said of what is not there."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import tlcheck
+from tests.cpu.worker.conftest import Write
+from tests.cpu.worker.processes import WORKER
+from tlcheck.case import Expect
+from tlcheck.toolchain.client import DeclaredCase, Discovered, Job, Worker
+
+FILE = """
+from tlcheck import Case, Expect
+
+@tilelang.jit
+def scale(rows, columns, dtype="float16"): ...
+
+def add(rows): ...
+
+def _helper(): ...
+
+ready = PrimFunc(None)
+tall = Case(scale, args={"rows": 64, "columns": 2})
+no = Expect("<0.1.8", error="no", targets=["sm_80"])
+wide = Case(scale, {"rows": 2, "columns": 64}, targets=["sm_80"], expect=[no])
+same = tall
+shape = (3, 4)
+"""
+
+
+def test_declared_cases_come_in_source_order_once_each(worker: Worker, write: Write) -> None:
+    found = discover(worker, write(FILE))
+    assert found.cases == (
+        DeclaredCase("tall", {"rows": "64", "columns": "2"}, ("sm_80", "sm_90"), ()),
+        DeclaredCase(
+            "wide", {"rows": "2", "columns": "64"}, ("sm_80",), (Expect("<0.1.8", error="no", targets=("sm_80",)),)
+        ),
+    )
+    assert found.kernels == ("scale", "ready")
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "expected"),
+    [
+        ("wide", {}, {"rows": "2", "columns": "64"}),
+        ("wide", {"rows": "8"}, {"rows": "8", "columns": "64"}),
+        (
+            "scale",
+            {"rows": "8", "columns": "4", "dtype": "bfloat16"},
+            {"rows": "8", "columns": "4", "dtype": "'bfloat16'"},
+        ),
+        ("add", {"rows": "(1, 2)"}, {"rows": "(1, 2)"}),
+        ("ready", {}, {}),
+    ],
+)
+def test_a_name_gives_one_case(
+    worker: Worker, write: Write, name: str, args: dict[str, str], expected: dict[str, str]
+) -> None:
+    (case,) = discover(worker, write(FILE), name=name, args=args).cases
+    assert (case.name, case.args) == (name, expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "message"),
+    [
+        ("wid", {}, "no 'wid' in kernels.py; did you mean 'wide'?"),
+        ("nothing_like_it", {}, "no 'nothing_like_it' in kernels.py; it has: tall, wide, scale, ready, add, _helper"),
+        ("shape", {}, "'shape' is neither a case nor a kernel but a tuple"),
+        ("scale", {"rows": "1"}, "scale needs --arg columns=..."),
+        ("scale", {}, "scale needs --arg rows=... --arg columns=..."),
+        ("scale", {"row": "1", "columns": "1"}, "scale has no build argument 'row'; did you mean 'rows'?"),
+        ("ready", {"rows": "1"}, "ready has no build argument 'rows'; it takes none"),
+        ("tall", {"width": "1"}, "tall has no build argument 'width'; it takes rows, columns, dtype"),
+    ],
+)
+def test_what_is_not_there_is_named(
+    worker: Worker, write: Write, name: str, args: dict[str, str], message: str
+) -> None:
+    failure = discover(worker, write(FILE), name=name, args=args).failure
+    assert failure is not None
+    assert failure.kind == "usage"
+    assert failure.message.startswith(message)
+
+
+def test_an_unknown_arch_is_named_with_those_known(worker: Worker, write: Write) -> None:
+    failure = discover(worker, write(FILE), arch="sm_91").failure
+    assert failure is not None
+    assert failure.message.startswith("unknown arch 'sm_91'; known: sm_70, ")
+
+
+def test_a_file_that_is_not_there(worker: Worker) -> None:
+    failure = discover(worker, "nowhere.py").failure
+    assert failure is not None
+    assert (failure.kind, failure.message) == ("usage", "no such file: nowhere.py")
+
+
+@pytest.mark.parametrize(
+    ("source", "message", "line"),
+    [
+        ("x = (", "SyntaxError: '(' was never closed", 3),
+        ("\nraise ValueError('odd\\nheads')", "ValueError: odd", 4),
+        ("import torch_of_the_moon", "ModuleNotFoundError: No module named 'torch_of_the_moon'", 3),
+        ("import json\njson.loads('{')", "JSONDecodeError: ", 4),
+    ],
+)
+def test_a_file_that_does_not_import(worker: Worker, write: Write, source: str, message: str, line: int) -> None:
+    file = write(source)
+    failure = discover(worker, file).failure
+    assert failure is not None
+    assert (failure.kind, failure.phase, failure.where) == ("exception", "import", f"{file}:{line}")
+    assert failure.message.startswith(message)
+
+
+DECLARE = "from tlcheck import Case\ndef kernel(**found): ...\ncase = Case(kernel, "
+
+
+def test_imports_from_its_own_folder_and_the_python_path(worker: Worker, write: Write, tmp_path: Path) -> None:
+    (tmp_path / "shapes.py").write_text("ROWS = 3")
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "widths.py").write_text("COLUMNS = 4")
+    file = write(f"import shapes, widths\n{DECLARE}{{'a': shapes.ROWS, 'b': widths.COLUMNS}})")
+    (case,) = discover(worker, file, pythonpath=(str(tmp_path / "lib"),)).cases
+    assert case.args == {"a": "3", "b": "4"}
+
+
+def test_relative_imports_in_a_package(worker: Worker, tmp_path: Path) -> None:
+    package = tmp_path / "team" / "kernels"
+    package.mkdir(parents=True)
+    for folder in (package, package.parent):
+        (folder / "__init__.py").touch()
+    (package / "sizes.py").write_text("ROWS = 3")
+    (package / "gemm.py").write_text(f"from .sizes import ROWS\n{DECLARE}{{'rows': ROWS}})")
+    (case,) = discover(worker, str(package / "gemm.py")).cases
+    assert case.args == {"rows": "3"}
+
+
+def test_a_file_called_like_a_module_in_use_does_not_replace_it(worker: Worker, tmp_path: Path) -> None:
+    file = tmp_path / "json.py"
+    file.write_text(f"import json\n{DECLARE}{{'text': json.dumps([1])}})")
+    (case,) = discover(worker, str(file)).cases
+    assert case.args == {"text": "'[1]'"}
+
+
+def test_only_tlcheck_comes_from_the_controller(worker: Worker, write: Write) -> None:
+    file = write(f"import sys, tlcheck\n{DECLARE}{{'path': sys.path, 'package': tlcheck.__file__}})")
+    (case,) = discover(worker, file).cases
+    python, env = WORKER
+    plain = subprocess.check_output([python, "-c", "import sys; print(sys.path[1:])"], env=env, text=True).strip()
+    assert case.args["package"] == repr(tlcheck.__file__)
+    assert case.args["path"] == f"['{Path(file).parent}', {plain[1:]}"
+
+
+def discover(
+    worker: Worker, file: str, name: str = "", args: dict[str, str] | None = None, **fields: object
+) -> Discovered:
+    (found,) = worker.discover([Job("discover", file, name, args or {}, **fields)])  # type: ignore[arg-type]
+    return found

@@ -1,0 +1,211 @@
+"""A job that goes wrong is reported, and only that job."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.cpu.worker.conftest import Write
+from tests.cpu.worker.processes import WORKER, children_of, wait_until_gone
+from tlcheck.errors import UsageError
+from tlcheck.toolchain.client import Job, LowerResult, Worker
+from tlcheck.worker.protocol import OUTPUT_TAIL
+
+MakeJob = Callable[..., Job]
+
+WAYS_TO_FAIL = {
+    "os.abort()": ("crash", "build", "SIGABRT"),
+    "import ctypes; ctypes.string_at(0)": ("crash", "build", "SIGSEGV"),
+    "raise ValueError('no such tile')": ("exception", "build", "ValueError: no such tile"),
+    "raise KeyboardInterrupt": ("exception", "build", "KeyboardInterrupt"),
+    "sys.exit(3)": ("exit", "build", "SystemExit: 3"),
+    "os._exit(3)": ("exit", "build", "code 3"),
+    "os.kill(os.getpid(), signal.SIGKILL)": ("killed", "build", "memory"),
+    "return PrimFunc(os.abort)": ("crash", "lower", "SIGABRT"),
+    "return PrimFunc(lambda: 1 / 0)": ("exception", "lower", "ZeroDivisionError"),
+    "return 3": ("usage", "build", "kernel returned int, not a PrimFunc"),
+}
+
+
+@pytest.mark.parametrize("fork", [True, False])
+def test_each_failure_is_told_apart_and_the_others_go_on(write: Write, lowered: MakeJob, fork: bool) -> None:
+    branches = "".join(f"    if way == {n}: {code}\n" for n, code in enumerate(WAYS_TO_FAIL))
+    file = write(f"import os, signal, sys\n@tilelang.jit\ndef kernel(way):\n{branches}")
+    jobs = [lowered(file, args={"way": str(n)}) for n in range(len(WAYS_TO_FAIL))]
+    with Worker(*WORKER, parallel=2, fork=fork) as worker:
+        results = {result.job.args["way"]: result for result in worker.lower(jobs)}
+    assert len(results) == len(WAYS_TO_FAIL)
+    for n, (code, (kind, phase, message)) in enumerate(WAYS_TO_FAIL.items()):
+        failure = results[str(n)].failure
+        assert failure is not None, code
+        assert (failure.kind, failure.phase) == (kind, phase), code
+        assert message in failure.message, code
+
+
+@pytest.mark.parametrize("code", ["os.abort()", "raise ValueError", "import nowhere"])
+def test_a_failure_names_the_line_in_the_users_file(worker: Worker, write: Write, lowered: MakeJob, code: str) -> None:
+    file = write(f"import os\n\ndef helper():\n    {code}\n\ndef kernel():\n    helper()")
+    failure = only(worker, lowered(file)).failure
+    assert failure is not None
+    assert failure.where == f"{file}:6"
+
+
+def test_what_was_printed_before_a_crash_is_the_message(worker: Worker, write: Write, lowered: MakeJob) -> None:
+    file = write("import os\ndef kernel():\n    os.write(2, b'CHECK failed: lanes == 4\\n')\n    os.abort()")
+    failure = only(worker, lowered(file)).failure
+    assert failure is not None
+    assert failure.message == "SIGABRT: CHECK failed: lanes == 4"
+
+
+def test_a_busy_loop_ends_after_its_processor_time(worker: Worker, write: Write, lowered: MakeJob) -> None:
+    result = only(worker, lowered(write("def kernel():\n    while True: pass"), timeout=1))
+    assert result.failure is not None
+    assert (result.failure.kind, result.failure.message) == ("timeout", "no end after 1 s of processor time")
+    assert 0.9 < result.cpu_seconds < 3
+
+
+def test_a_sleep_ends_after_ten_times_that_wall_time(worker: Worker, write: Write, lowered: MakeJob) -> None:
+    result = only(worker, lowered(write("import time\ndef kernel(): time.sleep(600)"), timeout=0.1))
+    assert result.failure is not None
+    assert (result.failure.kind, result.failure.message) == ("timeout", "no end after 1 s of wall time")
+    assert 0.9 < result.wall_seconds < 5
+    assert result.cpu_seconds < 1
+
+
+def test_a_gigabyte_of_output_costs_neither_memory_nor_much_time(
+    worker: Worker, write: Write, lowered: MakeJob
+) -> None:
+    source = (
+        "def kernel():\n    for _ in range(1024): os.write(1, b'x' * 2**20)\n    print('end', flush=True)\n    1 / 0"
+    )
+    source = f"import os\n{source}"
+    started = time.monotonic()
+    result = only(worker, lowered(write(source)))
+    assert result.failure is not None
+    assert "ZeroDivisionError" in result.failure.message
+    assert result.output_tail.endswith("xend\n")
+    assert len(result.output_tail) == OUTPUT_TAIL
+    assert time.monotonic() - started < 20
+    peaks = [peak_memory(pid) for pid in children_of(os.getpid())]
+    assert max(peaks) < 200 * 2**20
+
+
+def test_what_a_kernel_file_starts_ends_with_it(worker: Worker, write: Write, lowered: MakeJob, tmp_path: Path) -> None:
+    file = write(f"""
+        import subprocess
+        def kernel():
+            sleeper = subprocess.Popen(["sleep", "600"])
+            open({str(tmp_path / "pid")!r}, "w").write(str(sleeper.pid))
+            raise ValueError
+        """)
+    only(worker, lowered(file))
+    assert not wait_until_gone({int((tmp_path / "pid").read_text())})
+
+
+def test_a_killed_worker_fails_the_jobs_it_had_and_a_new_one_does_the_rest(
+    write: Write, lowered: MakeJob, tmp_path: Path
+) -> None:
+    killer = "os.kill(os.getppid(), signal.SIGKILL); time.sleep(600)"
+    file = write(f"import os, signal, time\n@tilelang.jit\ndef kernel(kill):\n    if kill: {killer}\n    1 / 0")
+    jobs = [lowered(file, args={"kill": str(n == 1)}) for n in range(4)]
+    with Worker(*WORKER, parallel=1) as worker:
+        kinds = [result.failure.kind for result in worker.lower(jobs) if result.failure]
+    assert kinds == ["exception", "worker", "exception", "exception"]
+    assert not wait_until_gone(children_of(os.getpid()))
+
+
+def test_leaving_early_ends_running_jobs(write: Write, lowered: MakeJob) -> None:
+    file = write("import time\n@tilelang.jit\ndef kernel(seconds):\n    time.sleep(seconds)\n    1 / 0")
+    with Worker(*WORKER, parallel=2) as worker:
+        results = worker.lower([lowered(file, args={"seconds": "600"}), lowered(file, args={"seconds": "0"})])
+        next(iter(results))
+        running = children_of(os.getpid())
+        assert len(running) == 2
+    assert not wait_until_gone(running, seconds=0)
+
+
+def test_ctrl_c_ends_everything(write: Write, tmp_path: Path) -> None:
+    file = write("import time\ndef kernel():\n    time.sleep(600)")
+    controller = textwrap.dedent(f"""
+        from pathlib import Path
+        from tlcheck.toolchain.client import Job, Worker
+        with Worker(Path({str(WORKER[0])!r}), {WORKER[1]!r}, parallel=2) as worker:
+            list(worker.lower([Job("lower", {file!r}, "kernel", output="nowhere")] * 2))
+        """)
+    with subprocess.Popen(
+        [sys.executable, "-c", controller], stderr=subprocess.DEVNULL, start_new_session=True
+    ) as process:
+        deadline = time.monotonic() + 20
+        while len(running := children_of(process.pid)) < 3 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        os.killpg(process.pid, signal.SIGINT)
+        process.wait(10)
+    assert len(running) == 3
+    assert not wait_until_gone(running)
+
+
+def test_jobs_end_with_a_controller_that_is_killed(write: Write) -> None:
+    file = write("import time\ndef kernel():\n    time.sleep(600)")
+    controller = textwrap.dedent(f"""
+        from pathlib import Path
+        from tlcheck.toolchain.client import Job, Worker
+        with Worker(Path({str(WORKER[0])!r}), {WORKER[1]!r}, parallel=2) as worker:
+            list(worker.lower([Job("lower", {file!r}, "kernel", output="nowhere")]))
+        """)
+    with subprocess.Popen([sys.executable, "-c", controller]) as process:
+        deadline = time.monotonic() + 20
+        while len(running := children_of(process.pid)) < 2 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.kill()
+    assert len(running) == 2
+    assert not wait_until_gone(running)
+
+
+def test_an_interpreter_without_tilelang_is_a_usage_error() -> None:
+    with pytest.raises(UsageError, match="cannot import tilelang: ModuleNotFoundError: No module named 'tilelang'"):
+        Worker(WORKER[0], {}).__enter__()
+
+
+def test_an_import_that_crashes_is_a_usage_error(tmp_path: Path) -> None:
+    (tmp_path / "tilelang.py").write_text("import os; os.write(2, b'no libcuda\\n'); os.abort()")
+    with pytest.raises(UsageError, match="cannot import tilelang: no libcuda"):
+        Worker(WORKER[0], {"PYTHONPATH": str(tmp_path)}).__enter__()
+
+
+def test_no_file_descriptor_is_lost(worker: Worker, write: Write, lowered: MakeJob) -> None:
+    job = lowered(write("def kernel(): raise ValueError"))
+    (server,) = children_of(os.getpid())
+    counts = []
+    for _ in range(3):
+        assert len(list(worker.lower([job] * 8))) == 8
+        counts.append(len(list(Path(f"/proc/{server}/fd").iterdir())))
+    assert counts[0] == counts[2]
+
+
+def test_a_core_is_never_written(worker: Worker, write: Write, lowered: MakeJob) -> None:
+    source = "import resource\ndef kernel():\n    print(resource.getrlimit(resource.RLIMIT_CORE)[0]); 1 / 0"
+    hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    assert only(worker, lowered(write(source))).output_tail.startswith("0\n"), hard
+
+
+def only(worker: Worker, job: Job) -> LowerResult:
+    (result,) = worker.lower([replace(job)])
+    return result
+
+
+def peak_memory(pid: int) -> int:
+    """Bytes."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM"):
+            return int(line.split()[1]) * 1024
+    return 0
