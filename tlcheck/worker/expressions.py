@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tlcheck.snapshot.ir import Expr
+from tlcheck.snapshot.ir import Buffer, Expr
 from tlcheck.worker.nodes import Builder, Fields, Nodes
 
 _BINARY = {
@@ -80,8 +80,10 @@ def _broadcast(nodes: Nodes, fields: Fields) -> Expr:
 
 
 def _load(nodes: Nodes, fields: Fields) -> Expr:
-    buffer = nodes.done[fields["buffer"]]
-    load = nodes.make("load", fields["dtype"], nodes.exprs(fields["indices"]), None, buffer)
+    buffer, indices = nodes.done[fields["buffer"]], nodes.exprs(fields["indices"])
+    if not isinstance(buffer, Buffer):
+        return nodes.unknown("load from no buffer", indices)
+    load = nodes.make("load", fields["dtype"], indices, None, buffer)
     if nodes.graph.types[fields["predicate"]]:
         return nodes.unknown("predicated load", (load, nodes.expr(fields["predicate"])))
     return load

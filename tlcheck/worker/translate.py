@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from tlcheck.snapshot.ir import Function, Seq, Snapshot, Thread
+from tlcheck.snapshot.ir import Expr, Function, Seq, Snapshot, Stmt, Thread, Unknown
 from tlcheck.snapshot.walk import statements
 from tlcheck.worker.expressions import EXPRESSIONS
 from tlcheck.worker.graph import Graph, GraphError, read_graph
@@ -61,7 +61,14 @@ def _build(nodes: Nodes) -> None:
         builder = _BUILDERS.get(types[index])
         if builder is not None:
             nodes.index = index
-            done[index] = builder(nodes, data[index])
+            try:
+                done[index] = builder(nodes, data[index])
+            except (LookupError, TypeError, ValueError, AttributeError):  # a release that writes other fields
+                done[index] = _unread(nodes, types[index])
+
+
+def _unread(nodes: Nodes, kind: str) -> Expr | Stmt:
+    return Unknown(kind, line=nodes.line) if kind in STATEMENTS else nodes.unknown(kind)
 
 
 def _lines(graph: Graph, file: str) -> list[int]:
@@ -75,7 +82,7 @@ def _lines(graph: Graph, file: str) -> list[int]:
         kind, fields = graph.types[index], graph.data[index]
         if kind not in STATEMENTS:
             continue
-        line = own.get(fields["span"], 0)
+        line = own.get(fields.get("span", -1), 0)
         inherited = lines[index] if kind in FRAMES else line or lines[index]
         lines[index] = line or lines[index]
         for enclosed in (fields[key] for key in ENCLOSED if key in fields) if inherited else ():
