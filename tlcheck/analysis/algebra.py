@@ -7,9 +7,10 @@ the threads, lanes and inner loops. Every rewrite is an identity of integers wit
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import gcd
 
+from tlcheck.analysis.tables import FragmentTable
 from tlcheck.snapshot.ir import Expr
 
 Monomial = tuple[int, ...]  # sorted atom numbers; () is the constant term
@@ -17,6 +18,7 @@ Poly = dict[Monomial, int]
 Interval = tuple[int | None, int | None]  # inclusive; None is unbounded
 UNBOUNDED: Interval = (None, None)
 MAX_TERMS = 64
+OPAQUE = 61
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,21 +36,33 @@ class Atom:
     range: Interval
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Content:
+    """What a load reads: `element` of `root`, or the register `element` of `thread` (then `table` inverts the fragment)."""
+
+    root: str
+    element: Poly
+    thread: Poly = field(default_factory=dict)
+    table: FragmentTable | None = None
+
+
 class Algebra:
     """The atoms of one comparison. Polynomials of one algebra are equal as expressions if they are equal as dicts.
 
     ranges: inclusive range of each variable. names: variable -> the uid that stands for it (blocks and threads are matched by
-    tag). bindings, values: variables that stand for an expression or a polynomial. root: names the memory that a load reads,
-    the same for all aliases.
+    tag). bindings, values: variables that stand for an expression or a polynomial. read: what a load reads, the same for all
+    aliases and layouts. opaque: number of distinct values that the content of memory takes when it is evaluated.
     """
 
-    def __init__(self, root: Callable[[Expr], str]) -> None:
+    def __init__(self, read: Callable[[Expr], Content]) -> None:
         self.atoms: list[Atom] = []
         self.ranges: dict[int, Interval] = {}
         self.bindings: dict[int, Expr] = {}
         self.names: dict[int, int] = {}
         self.values: dict[int, Poly] = {}
-        self.root = root
+        self.tables: dict[str, FragmentTable] = {}
+        self.opaque = OPAQUE
+        self.read = read
         self._numbers: dict[object, int] = {}
         self._memo: dict[int, tuple[Expr, Poly]] = {}
 
@@ -84,7 +98,12 @@ class Algebra:
         if op in ("add", "sub", "mul", "floordiv", "floormod", "truncdiv", "truncmod"):
             return self._arithmetic(op, self.poly(e.args[0]), self.poly(e.args[1]))
         if op == "load" and e.buffer is not None:
-            return self._opaque("load", self.root(e), [self.poly(i) for i in e.args], _dtype_range(e.dtype))
+            content = self.read(e)
+            if content.table is not None:
+                self.tables[content.root] = content.table
+                where = [content.thread, content.element]
+                return self._opaque("register", content.root, where, _dtype_range(e.dtype))
+            return self._opaque("load", content.root, [content.element], _dtype_range(e.dtype))
         if op == "broadcast":
             return self.poly(e.args[0])
         if op in ("min", "max"):
@@ -261,6 +280,27 @@ class Algebra:
                 return None
         return outside, inside
 
+    def factor(self, p: Poly, inner: frozenset[int]) -> tuple[Poly, dict[Monomial, Poly]] | None:
+        """p as (part without the inner variables, outer monomial -> its inner coefficient): `N*i + j` for a symbolic pitch N is
+        {N: i, (): j}. The constant is with the inner part. None where an atom mixes both."""
+        outside: Poly = {}
+        factors: dict[Monomial, Poly] = {(): {}}
+        for monomial, c in p.items():
+            within = tuple(n for n in monomial if self.atoms[n].vars & inner)
+            if any(not self.atoms[n].vars <= inner for n in within):
+                return None
+            if within or not monomial:
+                without = tuple(n for n in monomial if n not in within)
+                factors.setdefault(without, {})[within] = c
+            else:
+                outside[monomial] = c
+        return outside, factors
+
+
+def unread(load: Expr) -> Content:
+    """For expressions that hold no loads."""
+    raise ValueError(f"an index map reads memory ({load.buffer.name if load.buffer else '?'})")
+
 
 def constant(value: int) -> Poly:
     return {(): value} if value else {}
@@ -317,4 +357,5 @@ def _dtype_range(dtype: str) -> Interval:
     if dtype.startswith("uint"):
         return 0, None
     return UNBOUNDED
+
 

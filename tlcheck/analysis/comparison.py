@@ -14,10 +14,11 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from tlcheck.analysis.algebra import Algebra, Poly, add
-from tlcheck.analysis.evaluate import Dimension, Evaluator, Values, chunks, mix, size
+from tlcheck.analysis.algebra import Algebra, Monomial, Poly, add
+from tlcheck.analysis.evaluate import Dimension, Evaluator, Values, chunks, mix, size, text_hash
 from tlcheck.analysis.footprints import TAGS, THREADS, Footprint, Leaf
 
+Factors = Mapping[Monomial, Poly]  # outer monomial -> inner coefficient
 Words = npt.NDArray[np.uint64]
 BUDGET = 60_000_000  # lanes that one comparison may enumerate
 MAX_CLASSES = 20_000
@@ -48,8 +49,8 @@ class Part:
     """
 
     footprint: Footprint
-    target: Poly
-    leaves: tuple[tuple[Poly, Poly], ...]
+    target: Factors
+    leaves: tuple[tuple[Poly, Factors], ...]
     gates: tuple[tuple[int, Poly], ...]
     flags: tuple[Poly, ...]
     space: tuple[Dimension, ...]
@@ -89,12 +90,12 @@ class _Outer:
 
     def part(self, footprint: Footprint, bounded: bool) -> Part:
         inner = frozenset(d.uid for d in footprint.space) | THREADS
-        base, target = self._split(footprint.target, inner, "destination")
+        base, target = self._factor(footprint.target, inner, "destination")
         bases = [base]
-        leaves: list[tuple[Poly, Poly]] = []
+        leaves: list[tuple[Poly, Factors]] = []
         for leaf in footprint.leaves:
-            outside, element = self._split(leaf.element, inner, "source")
-            if leaf.table is not None and outside:
+            outside, element = self._factor(leaf.element, inner, "source")
+            if leaf.table is not None and (outside or len(element) > 1):
                 raise Undecided("the register that its value is read from depends on the block or iteration")
             bases.append(outside)
             leaves.append((leaf.thread, element))
@@ -104,6 +105,12 @@ class _Outer:
         flags = self._flags(footprint, inner)
         keys = tuple(_key(b) for b in bases)
         return Part(footprint, target, tuple(leaves), gates, flags, footprint.space, tuple(bases), keys, loops)
+
+    def _factor(self, poly: Poly, inner: frozenset[int], what: str) -> tuple[Poly, Factors]:
+        halves = self.algebra.factor(poly, inner)
+        if halves is None:
+            raise Undecided(f"the {what}'s address does not separate into block and thread parts")
+        return halves
 
     def _split(self, poly: Poly, inner: frozenset[int], what: str) -> tuple[Poly, Poly]:
         halves = self.algebra.separate(poly, inner)
@@ -265,19 +272,29 @@ def _active(evaluate: Evaluator, part: Part, gates: Mapping[int, int]) -> Values
 def _keys(evaluate: Evaluator, part: Part) -> Words:
     """One number for each lane, equal where destination and elements read are."""
     with np.errstate(over="ignore"):
-        keys = _weigh(evaluate(part.target), 0)
+        keys = _weigh(_value(evaluate, part.target), 0)
         for number, (leaf, (thread, element)) in enumerate(zip(part.footprint.leaves, part.leaves, strict=True)):
-            keys = keys + _weigh(elements(evaluate, leaf, thread, element), number + 1)
+            where = _value(evaluate, element)
+            keys = keys + _weigh(elements(evaluate, leaf, thread, where), number + 1)
     return keys
+
+
+def _value(evaluate: Evaluator, factors: Factors) -> Values:
+    """A number for each lane that is equal where all factors are: outer monomials stand for unknown, unrelated numbers."""
+    total = evaluate(factors[()])
+    for outer, inner in factors.items():
+        if outer:
+            scale = text_hash(repr(outer)) >> 20  # 44 bits: products with offsets wrap like the keys that they go into
+            total = total + np.multiply(evaluate(inner), scale, dtype=np.int64)
+    return total
 
 
 def _weigh(values: Values, number: int) -> Words:
     return np.asarray(values, dtype=np.int64).view(np.uint64) * np.uint64(_ODD[number % 4] + 2 * (number // 4))
 
 
-def elements(evaluate: Evaluator, leaf: Leaf, thread: Poly, element: Poly) -> Values:
-    """The element that a leaf reads at each point; registers by the fragment that they belong to."""
-    where = evaluate(element)
+def elements(evaluate: Evaluator, leaf: Leaf, thread: Poly, where: Values) -> Values:
+    """The element that a leaf reads at each point, from its offset; registers by the fragment that they belong to."""
     if leaf.table is None:
         return where
     return leaf.table.at(np.asarray(evaluate(thread)), np.asarray(where))

@@ -83,26 +83,25 @@ def difference(
     names: Mapping[int, str],
     capacity: int | None,
     bounded: bool,
-    opaque: int,
 ) -> Difference | None:
     """What is wrong in one instance. `fixed`: values of all variables that are not enumerated. capacity: elements of the destination,
     if known. None where the instance is too large or a lane's value depends on a condition of the lowering."""
     if sum(size(f.space) for f in (*intended, *actual)) > MAX_LANES:
         return None
-    want = _enumerate(algebra, intended, fixed, True, opaque)
-    have = _enumerate(algebra, actual, fixed, bounded, opaque)
+    want = _enumerate(algebra, intended, fixed, True)
+    have = _enumerate(algebra, actual, fixed, bounded)
     if want is None or have is None:
         return None
     return _Diagnosis(want, have, fixed, names, capacity).result()
 
 
 def _enumerate(
-    algebra: Algebra, footprints: Sequence[Footprint], fixed: Mapping[int, int], bounded: bool, opaque: int
+    algebra: Algebra, footprints: Sequence[Footprint], fixed: Mapping[int, int], bounded: bool
 ) -> _Lanes | None:
     rows: list[_Lanes] = []
     for number, footprint in enumerate(footprints):
         for env in chunks(footprint.space, MAX_LANES):
-            evaluate = Evaluator(algebra, {**env, **fixed}, opaque)
+            evaluate = Evaluator(algebra, {**env, **fixed})
             shape = tuple(d.extent for d in footprint.space)
             active = _active(evaluate, footprint, bounded, shape)
             if not all(np.all(np.where(active, _full(evaluate(n), shape), 1)) for n in footprint.needed):
@@ -151,7 +150,7 @@ def _rows(
     target = column(evaluate(f.target))
     keys = np.zeros(len(target), dtype=np.uint64)
     for position, leaf in enumerate(f.leaves):
-        element = column(elements(evaluate, leaf, leaf.thread, leaf.element))
+        element = column(elements(evaluate, leaf, leaf.thread, evaluate(leaf.element)))
         keys = mix(keys * np.uint64(31) + np.uint64(position + 1) + element.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))
     lane = column(env.get(LANE, 0))
     return _Lanes(

@@ -18,7 +18,6 @@ from tlcheck.analysis.algebra import Algebra, Atom, Poly
 Array = npt.NDArray[np.int64]
 Values = Array | int
 CHUNK = 1 << 16
-OPAQUE = 61  # distinct values that the content of unknown memory takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +71,9 @@ def _along(start: int, extent: int, axis: int, rank: int) -> Values:
 class Evaluator:
     """Values of the polynomials of one algebra in one environment, each atom computed once."""
 
-    def __init__(self, algebra: Algebra, env: Environment, opaque: int = OPAQUE) -> None:
+    def __init__(self, algebra: Algebra, env: Environment) -> None:
         self._algebra = algebra
         self._env = env
-        self._opaque = opaque
         self._known: dict[int, Values] = {}
 
     def __call__(self, poly: Poly) -> Values:
@@ -113,16 +111,19 @@ class Evaluator:
             return _integer(np.equal(args[0], 0))
         if atom.kind == "select" or (atom.kind == "call" and str(atom.detail).startswith("if_then_else:")):
             return _plain(np.where(np.not_equal(args[0], 0), args[1], args[2]))
-        return self._unknown(atom, args)
+        if atom.kind == "register":
+            table = self._algebra.tables[str(atom.detail)]
+            return self._unknown("load", atom, [table.at(np.asarray(args[0]), np.asarray(args[1]))])
+        return self._unknown(atom.kind, atom, args)
 
-    def _unknown(self, atom: Atom, args: list[Values]) -> Values:
+    def _unknown(self, kind: str, atom: Atom, args: list[Values]) -> Values:
         """Memory and functions that nothing is known of: equal arguments give equal values, others most often differ."""
-        seed = _text_hash(f"{atom.kind}|{atom.detail}")
+        seed = text_hash(f"{kind}|{atom.detail}")
         state: npt.NDArray[np.uint64] = np.asarray(seed, dtype=np.uint64)
         with np.errstate(over="ignore"):
             for arg in args:
                 state = mix(state * np.uint64(0x9E3779B97F4A7C15) + np.asarray(arg, dtype=np.int64).view(np.uint64))
-        limit = 2 if atom.range == (0, 1) else self._opaque
+        limit = 2 if atom.range == (0, 1) else self._algebra.opaque
         return _plain((state % np.uint64(limit)).astype(np.int64))
 
 
@@ -191,7 +192,8 @@ _OPERATORS = {
 }
 
 
-def _text_hash(text: str) -> int:
+def text_hash(text: str) -> int:
+    """64 bits that depend on the text alone (FNV-1a), the same in every process."""
     value = 0xCBF29CE484222325
     for byte in text.encode():
         value = ((value ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF

@@ -6,13 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
+import numpy as np
+
 from tlcheck.analysis.alignment import aligned
 from tlcheck.analysis.anchoring import anchored, floating
-from tlcheck.analysis.algebra import Algebra, Poly, as_constant, constant
+from tlcheck.analysis.algebra import OPAQUE, Algebra, Poly, as_constant, constant, unread
 from tlcheck.analysis.atomics import Site
 from tlcheck.analysis.comparison import BUDGET, Undecided, assignments, same
 from tlcheck.analysis.difference import Difference, Witness, difference, evaluate_at, first_addition
-from tlcheck.analysis.evaluate import OPAQUE, Dimension, size
+from tlcheck.analysis.evaluate import Dimension, Evaluator, chunks, size
 from tlcheck.analysis.footprints import TAGS, Builder, Footprint, Memory
 from tlcheck.analysis.matching import Match
 from tlcheck.analysis.values import Reader, Unreadable
@@ -105,7 +107,7 @@ class _Plan:
     def build(self, unguarded: bool = False) -> tuple[Algebra, list[Footprint], list[Footprint]]:
         """Both sides as footprints of one algebra. Raises Unreadable."""
         c = self.comparison
-        algebra = Algebra(lambda _: "")
+        algebra = Algebra(unread)
         algebra.values.update({uid: constant(v) for uid, v in self.fixed.items()})
         _sizes(algebra, c.intent.program)
         names = {**self.aliases, **_scalars(c.stage.program, c.intent.program)}
@@ -115,6 +117,7 @@ class _Plan:
         actual = [right.build(s, unguarded) for s in c.match.sites]
         if not c.cut:
             intended = [replace(f, inside=()) for f in intended]
+        algebra.opaque = _content_range(algebra, intended)
         return algebra, intended, [anchored(algebra, f, intended[0], c.memory) for f in actual]
 
     def holds(self) -> bool:
@@ -205,6 +208,27 @@ def _shared_loops(c: Comparison) -> tuple[frozenset[int], dict[int, int]]:
     return frozenset(v.uid for v in written), aliases
 
 
+def _content_range(algebra: Algebra, intended: Sequence[Footprint]) -> int:
+    """How many distinct values memory may hold so that every index read from it is in bounds: the kernel's author sees to that."""
+    reads = {n for n, a in enumerate(algebra.atoms) if a.kind == "load"}
+    open_ = [(f, p) for f in intended for p in f.inside if any(n in reads for m in p for n in m)]
+    if not open_:
+        return OPAQUE
+    for count in (4096, 1024, 509, 251, 127, OPAQUE, 31, 13, 7, 3, 2):
+        algebra.opaque = count
+        if all(_never_negative(algebra, f, p) for f, p in open_):
+            return count
+    return 1
+
+
+def _never_negative(algebra: Algebra, f: Footprint, p: Poly) -> bool:
+    """Whether p >= 0 in the first lanes of the first instance."""
+    inner = {d.uid for d in f.space}
+    fixed = {u: algebra.ranges.get(u, (0, 0))[0] or 0 for u in algebra.variables(p) - inner}
+    env = next(iter(chunks(f.space)))
+    return bool(np.all(np.greater_equal(Evaluator(algebra, {**fixed, **env})(p), 0)))
+
+
 def _sizes(algebra: Algebra, program: Program) -> None:
     """Sizes of parameters are at least 1."""
     for buffer in program.function.buffers:
@@ -267,12 +291,17 @@ def _differs(
         known = as_constant(algebra.poly(extent))
         capacity = None if known is None or capacity is None else capacity * known
     bounded = c.bounded and c.cut
-    return difference(algebra, intended, actual, point, names, capacity, bounded, OPAQUE)
+    found = difference(algebra, intended, actual, point, names, capacity, bounded)
+    if found and any(a.kind == "load" for a in algebra.atoms):
+        algebra.opaque = 1  # an index read from memory must not be what makes the difference: it may be out of bounds
+        if not difference(algebra, intended, actual, point, names, capacity, bounded):
+            return None
+    return found
 
 
 def _first(c: Comparison) -> Witness | None:
     """The first addition as written, in the first instance; None if it cannot be read."""
-    algebra = Algebra(lambda _: "")
+    algebra = Algebra(unread)
     _sizes(algebra, c.intent.program)
     outer = frozenset(v.uid for w in c.match.written for v in _loops(w))
     try:
@@ -329,6 +358,7 @@ def _instances(
     inner = {d.uid for f in (*intended, *actual) for d in f.space}
     free = algebra.variables(*(p for f in (*intended, *actual) for p in _polynomials(f))) - inner
     free |= {uid for uid in algebra.ranges if uid in TAGS.values()} - inner
+    free |= {uid for f in (*intended, *actual) for uid in f.outer}
     sizes = [u for u in free if algebra.ranges.get(u, (None, None))[1] is None]
     for choice in SIZES if sizes else SIZES[:1]:
         for where in (0, 2, 1):

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from tlcheck.analysis.algebra import Algebra, Poly, add, as_constant, constant
+from tlcheck.analysis.algebra import Algebra, Content, Poly, add, as_constant, constant
 from tlcheck.analysis.atomics import Pointer, Site
 from tlcheck.analysis.evaluate import Dimension
-from tlcheck.analysis.layouts import FragmentTable, flatten, fragment_table, physical, physical_shape, row_major
+from tlcheck.analysis.layouts import flatten, fragment_table, physical, physical_shape, row_major
+from tlcheck.analysis.tables import FragmentTable
 from tlcheck.analysis.values import Load, Reader, Unreadable, at_lane
 from tlcheck.analysis.walk import Axis, Program
 from tlcheck.snapshot.ir import Buffer, Expr, Layout
@@ -140,7 +141,7 @@ class _Frame:
 
     def enter(self) -> None:
         algebra = self.algebra
-        algebra.root = lambda e: "" if e.buffer is None else self.b.program.roots.of(e.buffer.data)
+        algebra.read = self._content
         algebra.bindings = dict(self.site.scope.bindings)
         algebra.names = dict(self.b.aliases)
         for axis in self.site.scope.axes:
@@ -323,6 +324,12 @@ class _Frame:
         if own:
             raise Unreadable("its source is smaller than its destination")
         return Expr("load", value.dtype, tuple(indices), buffer=value.buffer)
+
+    def _content(self, e: Expr) -> Content:
+        """What a load in an index or a condition reads."""
+        assert e.buffer is not None
+        leaf = self.leaf(Load(self.b.program.roots.of(e.buffer.data), e.buffer, e.args))
+        return Content(leaf.root, leaf.element, leaf.thread, leaf.table)
 
     def leaf(self, load: Load) -> Leaf:
         """The element that a load reads, in the terms in which the kernel's own elements are named."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from tlcheck.analysis.algebra import Algebra, Poly, add, as_constant, constant
+from tlcheck.analysis.algebra import Algebra, Poly, add, as_constant, constant, unread
 from tlcheck.analysis.evaluate import Dimension, Evaluator, chunks
+from tlcheck.analysis.tables import FragmentTable
 from tlcheck.analysis.walk import Program
 from tlcheck.snapshot.ir import Expr, Layout
 
@@ -70,26 +70,11 @@ def _image(layout: Layout, algebra: Algebra) -> list[Poly] | None:
     return extents
 
 
-@dataclass(frozen=True, slots=True)
-class FragmentTable:
-    """A fragment read backwards: `elements[thread * registers + local]` is the logical element (row-major) held there, or -1."""
-
-    registers: int
-    threads: int
-    elements: npt.NDArray[np.int64]
-
-    def at(self, thread: npt.NDArray[np.int64], local: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The elements held by registers `local` of `thread`; -1 where there is none."""
-        inside = (thread >= 0) & (thread < self.threads) & (local >= 0) & (local < self.registers)
-        slot = np.where(inside, thread * self.registers + local, 0)
-        return np.where(inside, self.elements[slot], -1)
-
-
 def fragment_table(layout: Layout) -> FragmentTable | None:
     """The inverse of a fragment of constant shape; None for others, for very large ones and where two elements share a register."""
     if layout.thread is None:
         return None
-    algebra = Algebra(lambda _: "")
+    algebra = Algebra(unread)
     space: list[Dimension] = []
     for var, extent in zip(layout.vars, layout.input_shape, strict=True):
         size = as_constant(algebra.poly(extent))
@@ -139,7 +124,7 @@ def _invert(
 def clash(layout: Layout) -> Clash | None:
     """Two logical elements with one physical index. Dimensions that the layout hands through unchanged cannot cause any, and
     are left out; None as well where the rest is not constant or larger than `MAX_TABLE`."""
-    algebra = Algebra(lambda _: "")
+    algebra = Algebra(unread)
     through = [v.uid for v in layout.vars if sum(1 for e in layout.index if e is v) == 1]
     through = [u for u in through if sum(1 for e in layout.index if _uses(algebra, e, u)) == 1]
     space: list[Dimension] = []

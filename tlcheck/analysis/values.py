@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tlcheck.analysis.algebra import Algebra
+from tlcheck.analysis.algebra import Algebra, Content
 from tlcheck.analysis.atomics import Pointer, lanes
+from tlcheck.analysis.layouts import flatten, row_major
 from tlcheck.analysis.walk import Placed, Program, Scope
 from tlcheck.snapshot.ir import Buffer, Expr, Store
 
@@ -174,7 +175,7 @@ def _solve(store: Store, own: list[Expr], load: Expr, root: str, program: Progra
     free = [*own, lane] if width > 1 else own
     index = at_lane(store.indices[0], lane)
     value = at_lane(store.value, lane)
-    algebra = Algebra(lambda e: "" if e.buffer is None else program.roots.of(e.buffer.data))
+    algebra = Algebra(lambda e: _content(algebra, program, e))
     poly = algebra.poly(index)
     hit = [v for v in free if algebra.variables(poly) & {v.uid}]
     if not hit:
@@ -189,6 +190,13 @@ def _solve(store: Store, own: list[Expr], load: Expr, root: str, program: Progra
     rest = replace(index, {var.uid: zero})
     solution = Expr("sub", index.dtype, (load.args[0], rest))
     return replace(value, {var.uid: solution})
+
+
+def _content(algebra: Algebra, program: Program, e: Expr) -> Content:
+    assert e.buffer is not None
+    indices = [algebra.poly(i) for i in e.args]
+    shape = [algebra.poly(s) for s in e.buffer.shape]
+    return Content(program.roots.of(e.buffer.data), flatten(indices, row_major(shape, algebra), algebra))
 
 
 def _integral(e: Expr) -> bool:

@@ -1,0 +1,23 @@
+"""A fragment read backwards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True, slots=True)
+class FragmentTable:
+    """A fragment read backwards: `elements[thread * registers + local]` is the logical element (row-major) held there, or -1."""
+
+    registers: int
+    threads: int
+    elements: npt.NDArray[np.int64]
+
+    def at(self, thread: npt.NDArray[np.int64], local: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The elements held by registers `local` of `thread`; -1 where there is none."""
+        inside = (thread >= 0) & (thread < self.threads) & (local >= 0) & (local < self.registers)
+        slot = np.where(inside, thread * self.registers + local, 0)
+        return np.where(inside, self.elements[slot], -1)
