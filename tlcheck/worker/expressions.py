@@ -11,7 +11,6 @@ _BINARY = {
     "Add": "add",
     "Sub": "sub",
     "Mul": "mul",
-    "Div": "div",
     "Mod": "truncmod",
     "FloorDiv": "floordiv",
     "FloorMod": "floormod",
@@ -33,6 +32,12 @@ def _binary(op: str) -> Builder:
         return nodes.make(op, fields["dtype"], (nodes.expr(fields["a"]), nodes.expr(fields["b"])))
 
     return build
+
+
+def _division(nodes: Nodes, fields: Fields) -> Expr:
+    """TVM has one division; of integers it is C's."""
+    op = "truncdiv" if fields["dtype"].startswith(("int", "uint")) else "div"
+    return nodes.make(op, fields["dtype"], (nodes.expr(fields["a"]), nodes.expr(fields["b"])))
 
 
 def _integer(nodes: Nodes, fields: Fields) -> Expr:
@@ -148,6 +153,7 @@ _AS_ARITHMETIC = {
 
 EXPRESSIONS: dict[str, Builder] = {
     **{kind: _binary(op) for kind, op in _BINARY.items()},
+    "Div": _division,
     "IntImm": _integer,
     "FloatImm": _float,
     "StringImm": _string,

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from tlcheck.snapshot.ir import Alloc, Buffer, Expr, Function, Seq, Stmt, Store
 from tlcheck.snapshot.walk import expressions, postorder, rebuild, statements, with_expressions
@@ -102,23 +101,36 @@ def _pairs(old: list[_Access], new: list[_Access], separate: dict[int, Buffer]) 
     return [(b, homes[a.data.uid]) for a, b in zip(old, new, strict=True)] if fits else []
 
 
-_ARITHMETIC: dict[str, Callable[[Any, Any], int]] = {
+_ARITHMETIC: dict[str, Callable[..., int]] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
     "mul": lambda a, b: a * b,
     "floordiv": lambda a, b: a // b if b else 0,
     "floormod": lambda a, b: a % b if b else 0,
+    "truncdiv": lambda a, b: abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1) if b else 0,
+    "truncmod": lambda a, b: abs(a) % abs(b) * (-1 if a < 0 else 1) if b else 0,
     "min": min,
     "max": max,
+    "and": lambda a, b: a and b,
+    "or": lambda a, b: a or b,
+    "not": lambda a: not a,
+    "select": lambda c, a, b: a if c else b,
     "eq": lambda a, b: a == b,
     "ne": lambda a, b: a != b,
     "lt": lambda a, b: a < b,
     "le": lambda a, b: a <= b,
     "gt": lambda a, b: a > b,
     "ge": lambda a, b: a >= b,
+    "cast": lambda a: a,
+    "ramp": lambda base, stride: base,
+    "broadcast": lambda a: a,
+}
+_CALLS: dict[str, Callable[..., int]] = {
+    "if_then_else": lambda c, a, b: a if c else b,
     "bitwise_xor": lambda a, b: a ^ b,
     "bitwise_and": lambda a, b: a & b,
     "bitwise_or": lambda a, b: a | b,
+    "shift_right": lambda a, b: a >> b if b >= 0 else 0,
 }
 
 
@@ -127,17 +139,13 @@ def _value(index: Expr, seed: int) -> int:
     known: dict[int, int] = {}
     for e in postorder([index]):
         args = [known[id(a)] for a in e.args]
-        operation = _ARITHMETIC.get(str(e.value) if e.op == "call" else e.op)
+        operation = _CALLS.get(str(e.value)) if e.op == "call" else _ARITHMETIC.get(e.op)
         if e.op == "int":
             known[id(e)] = int(e.value or 0)
         elif e.op == "var":
             known[id(e)] = seed * (sum(map(ord, str(e.value))) % 61 + 3)
-        elif operation is not None and len(args) == 2:
-            known[id(e)] = int(operation(*args))
-        elif e.op in ("cast", "ramp", "broadcast"):
-            known[id(e)] = args[0]
         else:
-            known[id(e)] = 0
+            known[id(e)] = int(operation(*args)) if operation is not None else 0
     return known[id(index)]
 
 
