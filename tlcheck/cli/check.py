@@ -1,0 +1,96 @@
+"""`tlcheck check`: lower kernels, or read snapshots, and prove or refute every atomic."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tlcheck.results import Result
+    from tlcheck.selection import Selection
+    from tlcheck.session import Lowered, Settings
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from tlcheck.cli.options import CASE_HELP, add_lowering_arguments
+
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=CASE_HELP)
+    add_lowering_arguments(parser)
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="of the report (default: text)")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the report there")
+    parser.add_argument("--save", type=Path, metavar="DIR", help="keep the snapshots that are made")
+    parser.add_argument("--strict", action="store_true", help="an undecided atomic is an error too")
+    parser.add_argument("--no-expect", action="store_true", help="judge what a case expects like anything else")
+
+
+def run(args: argparse.Namespace) -> int:
+    from tlcheck.cli.options import selections, settings_of
+    from tlcheck.config import read_config
+    from tlcheck.results import exit_code
+
+    config = read_config(Path.cwd())
+    chosen = selections(args, args.cases, config)
+    results, passed_over = _results(chosen, settings_of(args, config), args.save)
+    _write(args, results, passed_over)
+    return exit_code(results, strict=args.strict)
+
+
+def _results(chosen: Sequence[Selection], settings: Settings, save: Path | None) -> tuple[list[Result], int]:
+    """All results in the order of the selections, and the number of files passed over. Raises UsageError."""
+    from tlcheck.errors import UsageError
+
+    results = list(_saved(chosen))
+    passed_over = 0
+    if any(not selection.is_snapshot for selection in chosen):
+        lowered, passed_over = _lowered(chosen, settings, save)
+        results += lowered
+    if not results:
+        raise UsageError(f"no case to check in the {passed_over} files")
+    return sorted(results, key=lambda result: result.run.position), passed_over
+
+
+def _saved(chosen: Sequence[Selection]) -> Iterator[Result]:
+    from tlcheck.results import read_snapshot, saved_result
+
+    for position, selection in enumerate(chosen):
+        if selection.is_snapshot:
+            yield saved_result(selection.path, read_snapshot(selection.path), position)
+
+
+def _lowered(chosen: Sequence[Selection], settings: Settings, save: Path | None) -> tuple[list[Result], int]:
+    import tempfile
+
+    from tlcheck.cli.progress import bar
+    from tlcheck.results import result_of
+    from tlcheck.session import Session
+
+    results = []
+    with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder, bar() as watcher:
+        session = Session(settings, Path(folder), watcher)
+        for lowered in session.lower(chosen):
+            if save is not None:
+                _save(lowered, save)
+            results.append(result_of(lowered))
+    return results, len(session.passed_over)
+
+
+def _save(lowered: Lowered, folder: Path) -> None:
+    """Keep a snapshot under a name that says what it is."""
+    import shutil
+
+    if lowered.snapshot is not None:
+        run = lowered.run
+        folder.mkdir(parents=True, exist_ok=True)
+        name = f"{Path(run.file).stem}-{run.name}-{run.target}-{run.release}.snapshot.json"
+        shutil.copyfile(lowered.snapshot, folder / name)
+
+
+def _write(args: argparse.Namespace, results: list[Result], passed_over: int) -> None:
+    from rich.console import Console
+
+    from tlcheck.report import text
+
+    text.write(Console(), results, passed_over)

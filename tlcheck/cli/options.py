@@ -1,0 +1,77 @@
+"""What the commands that lower kernels have in common on the command line."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tlcheck.config import Config
+    from tlcheck.selection import Selection
+    from tlcheck.session import Settings
+
+CASE_HELP = "FILE[::NAME][@TOOLCHAIN], a folder of kernel files, or a saved snapshot"
+
+
+def add_lowering_arguments(parser: argparse.ArgumentParser) -> None:
+    """All but the CASE itself."""
+    parser.add_argument("--arch", metavar="LIST", help="comma list such as sm_80,sm_90 (default: what cases declare)")
+    parser.add_argument("--toolchain", metavar="TOOLCHAIN", help="a release, `pinned`, `latest`, `current` or a path")
+    parser.add_argument(
+        "--arg", dest="args", action="append", default=[], metavar="NAME=VALUE", help="build argument; may be repeated"
+    )
+    parser.add_argument(
+        "--timeout", type=_positive, default=300.0, metavar="S", help="processor seconds for one kernel (default: 300)"
+    )
+    parser.add_argument("--jobs", type=_count, metavar="N", help="kernels at a time (default: one per processor)")
+    parser.add_argument("--no-fork", action="store_true", help="lower each kernel in a process of its own from start")
+    parser.add_argument(
+        "--pythonpath", action="append", default=[], metavar="DIR", help="where kernels' imports are; may be repeated"
+    )
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not a positive number of seconds")
+    return value
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a positive number")
+    return value
+
+
+def selections(args: argparse.Namespace, cases: list[str], config: Config) -> list[Selection]:
+    """The given cases, else the project's. Raises UsageError, also for options that mean nothing to these cases."""
+    from tlcheck.errors import UsageError
+    from tlcheck.selection import select
+
+    chosen = select(cases or [os.path.relpath(path) for path in config.paths])
+    if not chosen:
+        raise UsageError(f"nothing to work on: give {CASE_HELP}, or set `paths` in [tool.tlcheck]")
+    given = [f"--{name}" for name in ("arch", "toolchain") if getattr(args, name)] + ["--arg"] * bool(args.args)
+    if given and all(selection.is_snapshot for selection in chosen):
+        raise UsageError(f"{given[0]} has no meaning for a saved snapshot, which has its own")
+    return chosen
+
+
+def settings_of(args: argparse.Namespace, config: Config, every_pass: bool = False) -> Settings:
+    """How to lower, from the command line and else from the project. Raises UsageError."""
+    from tlcheck.selection import parse_archs, parse_args
+    from tlcheck.session import Settings
+
+    return Settings(
+        toolchain=args.toolchain or config.toolchain,
+        arch=parse_archs(args.arch.split(",") if args.arch is not None else config.arch),
+        args=parse_args(args.args),
+        pythonpath=(*map(str, config.pythonpath), *map(os.path.abspath, args.pythonpath)),
+        requirements=config.requirements,
+        timeout=args.timeout,
+        jobs=args.jobs,
+        fork=not args.no_fork,
+        every_pass=every_pass,
+    )

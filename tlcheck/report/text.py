@@ -1,0 +1,123 @@
+"""The report for people: a line for each run, a box for each finding, a summary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Console, Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from tlcheck.report.words import counts_in_words, place_in_words, summary_in_words, witness_in_words
+from tlcheck.results import AtomicResult, Excerpt, FindingResult, Result
+
+_STYLES = {"refuted": "bold red", "undecided": "yellow", "expected": "cyan", "accepted": "cyan", "proved": "green"}
+_WORST_FIRST = ("refuted", "undecided", "expected", "accepted", "proved")
+
+
+def write(console: Console, results: list[Result], passed_over: int) -> None:
+    """Print the whole report; all texts from kernels are printed as they are."""
+    for result in results:
+        for part in _result(result):
+            console.print(part, highlight=False)
+    console.print(Text(summary_in_words(results, passed_over), style="bold"), highlight=False, soft_wrap=True)
+
+
+def _result(result: Result) -> Iterator[RenderableType]:
+    yield _head(result)
+    for note in result.notes:
+        yield _indented("note", note, "yellow")
+    for atomic in result.atomics:
+        if atomic.verdict == "undecided":
+            yield _indented("undecided", f"{atomic.buffer}, {place_in_words(atomic)}: {atomic.reason}", "yellow")
+    for atomic in result.atomics:
+        if atomic.finding is not None:
+            yield _box(result, atomic, atomic.finding)
+    if result.failure is not None:
+        yield from _failure(result)
+    for broken in result.broken:
+        yield _indented("unexpectedly fine", broken, "bold red")
+
+
+def _head(result: Result) -> Text:
+    run = result.run
+    name = result.saved or " ".join(part for part in (run.case, run.target, run.release) if part)
+    if result.failure is None:
+        worst = next((v for v in _WORST_FIRST if result.count(v)), "proved")
+        return Text.assemble(name, "  ", (counts_in_words([result]), _STYLES[worst]))
+    if result.excuse is not None:
+        return Text.assemble(name, "  ", (f"{result.excuse.kind} error", "cyan"))
+    return Text.assemble(name, "  ", ("not checked", "bold red"))
+
+
+def _indented(word: str, text: str, style: str) -> Text:
+    return Text.assemble("    ", (word, style), f": {text}")
+
+
+def _failure(result: Result) -> Iterator[Text]:
+    failure = result.failure
+    assert failure is not None
+    where = f" ({failure.where})" if failure.where else ""
+    yield _indented(failure.phase, f"{failure.message}{where}", "red")
+    for line in failure.detail.splitlines():
+        yield Text(f"        {line}", style="dim")
+    if result.excuse is not None:
+        yield _indented(result.excuse.kind, result.excuse.reason, "cyan")
+
+
+def _box(result: Result, atomic: AtomicResult, finding: FindingResult) -> Panel:
+    style = "cyan" if atomic.excuse else "red"
+    rows = Table.grid(padding=(0, 2, 0, 0))
+    rows.add_column(style="dim", no_wrap=True)
+    rows.add_column(overflow="fold")
+    for key, value in _rows(result, atomic, finding):
+        rows.add_row(key, value if isinstance(value, Text) else Text(value))
+    what = Text(finding.what[0].upper() + finding.what[1:] + ".", style="bold")
+    title = Text(f"{finding.rule} {finding.name}", style=f"bold {style}")
+    return Panel(Group(what, Text(), rows), title=title, title_align="left", border_style=style)
+
+
+def _rows(result: Result, atomic: AtomicResult, finding: FindingResult) -> Iterator[tuple[str, Text | str]]:
+    run = result.run
+    toolchain = run.release if run.toolchain in ("pinned", run.release) else f"{run.release} ({run.toolchain})"
+    yield "case", f"{run.case}, {run.target}, tilelang {toolchain}"
+    yield "source", place_in_words(atomic)
+    if atomic.source.text:
+        yield "", Text(atomic.source.text, style="bold")
+    yield "buffer", atomic.buffer
+    if finding.layout:
+        yield "layout", finding.layout
+    yield "found", f"at {finding.checkpoint}" + (f", pass {finding.pass_name}" if finding.pass_name else "")
+    if finding.excerpt is not None:
+        yield "TIR", _excerpt(finding.excerpt)
+    yield "witness", witness_in_words(finding.witness, atomic.buffer)
+    if finding.also:
+        yield "also", ", ".join(finding.also)
+    if atomic.excuse is not None:
+        yield atomic.excuse.kind, atomic.excuse.reason
+    yield "to do", _advice(atomic, finding)
+    yield "more", f"tlcheck explain {finding.rule}"
+
+
+def _advice(atomic: AtomicResult, finding: FindingResult) -> str:
+    known = atomic.excuse.right_from if atomic.excuse else ""
+    release = f"use TileLang {known} or later, which has it right" if known else "try another release of TileLang"
+    return f"{release}; or {finding.advice}" if finding.advice else release
+
+
+def _excerpt(excerpt: Excerpt) -> Text:
+    """The atomic's line in full, its neighbours cut; what all lines are indented by is left out."""
+    indent = min((len(line) - len(line.lstrip()) for line in excerpt.lines if line.strip()), default=0)
+    text = Text()
+    for number, line in enumerate(excerpt.lines, excerpt.first):
+        here = number == excerpt.marked
+        shown = line[indent:] if here else _cut(line[indent:])
+        text.append(f"{'>' if here else ' '} {number}  ", style="dim")
+        text.append(shown + "\n", style="bold red" if here else "dim")
+    text.rstrip()
+    return text
+
+
+def _cut(line: str, width: int = 56) -> str:
+    return line if len(line) <= width else line[: width - 3] + "..."

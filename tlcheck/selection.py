@@ -1,0 +1,101 @@
+"""What a user selects on the command line.
+
+CASE = `FILE[::NAME][@TOOLCHAIN]`, a folder (also with `@TOOLCHAIN`), or a saved snapshot.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tlcheck.errors import UsageError
+
+SNAPSHOT_SUFFIX = ".json"
+_ARCH = re.compile(r"sm_\d{2,3}[af]?")
+
+
+@dataclass(frozen=True)
+class Selection:
+    """A kernel file, or one case or kernel in it, or a saved snapshot.
+
+    toolchain: as the user named it; empty for the default one. found: in a folder, not named by the user.
+    """
+
+    path: Path
+    name: str = ""
+    toolchain: str = ""
+    found: bool = False
+
+    @property
+    def is_snapshot(self) -> bool:
+        return self.path.suffix == SNAPSHOT_SUFFIX
+
+
+def select(cases: Iterable[str]) -> list[Selection]:
+    """What the CASE arguments name, folders replaced by the kernel files in them. Raises UsageError."""
+    return list(dict.fromkeys(s for case in cases for s in _files(parse(case))))
+
+
+def parse(case: str) -> Selection:
+    """One CASE argument. A path may hold an `@`, and a toolchain too: the path ends where something exists."""
+    for at in (*(i for i, c in enumerate(case) if c == "@"), len(case)):
+        path, _, name = case[:at].partition("::")
+        if Path(path).exists():
+            return _checked(case, Selection(Path(path), name, case[at + 1 :]), at < len(case))
+    raise UsageError(f"no such file or folder: {case.partition('::')[0]}")
+
+
+def _checked(case: str, selection: Selection, has_toolchain: bool) -> Selection:
+    """Raises UsageError for a part that is empty or has no meaning there."""
+    if has_toolchain and not selection.toolchain:
+        raise UsageError(f"{case}: no toolchain after the @")
+    if "::" in case and not selection.name and not selection.toolchain:
+        raise UsageError(f"{case}: no name after the ::")
+    if selection.path.is_dir():
+        if selection.name:
+            raise UsageError(f"{case}: {selection.path} is a folder, a name belongs to a file")
+    elif selection.is_snapshot:
+        if selection.name or selection.toolchain:
+            raise UsageError(f"{case}: a saved snapshot has its case and toolchain in it, it takes neither :: nor @")
+    elif selection.path.suffix != ".py":
+        raise UsageError(f"{selection.path} is neither a kernel file (.py), a saved snapshot (.json) nor a folder")
+    return selection
+
+
+def _files(selection: Selection) -> Iterator[Selection]:
+    if not selection.path.is_dir():
+        yield selection
+        return
+    files = sorted(f for f in selection.path.rglob("*.py") if _is_kernel_file(f.relative_to(selection.path)))
+    if not files:
+        raise UsageError(f"no kernel file (*.py) in {selection.path}")
+    yield from (Selection(file, "", selection.toolchain, found=True) for file in files)
+
+
+def _is_kernel_file(relative: Path) -> bool:
+    """Hidden files and folders, and those with a leading underscore, are not for checking."""
+    return not any(part.startswith((".", "_")) for part in relative.parts)
+
+
+def parse_args(texts: Iterable[str]) -> Mapping[str, str]:
+    """`--arg k=v` values by name, as text. Raises UsageError."""
+    args: dict[str, str] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key.isidentifier():
+            raise UsageError(f"--arg {text}: expected NAME=VALUE")
+        if key in args:
+            raise UsageError(f"--arg {key} is given twice")
+        args[key] = value
+    return args
+
+
+def parse_archs(archs: Iterable[str]) -> tuple[str, ...]:
+    """Each once, in their order. Raises UsageError."""
+    archs = tuple(dict.fromkeys(arch.strip() for arch in archs))
+    for arch in archs:
+        if not _ARCH.fullmatch(arch):
+            raise UsageError(f"unknown arch {arch!r}: expected such as sm_80 or sm_90, with commas between several")
+    return archs
