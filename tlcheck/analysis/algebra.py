@@ -357,5 +357,3 @@ def _dtype_range(dtype: str) -> Interval:
     if dtype.startswith("uint"):
         return 0, None
     return UNBOUNDED
-
-

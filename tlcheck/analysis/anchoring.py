@@ -17,7 +17,9 @@ from tlcheck.analysis.footprints import THREADS, Footprint, Leaf, Memory
 
 def floating(footprint: Footprint, memory: Memory) -> bool:
     """Whether a footprint reads or writes shared memory that the kernel does not declare."""
-    return _undeclared(footprint, memory) or any(_floats(leaf, memory) for leaf in footprint.leaves) or footprint.anchored
+    return (
+        _undeclared(footprint, memory) or any(_floats(leaf, memory) for leaf in footprint.leaves) or footprint.anchored
+    )
 
 
 def anchored(algebra: Algebra, footprint: Footprint, intended: Footprint, memory: Memory) -> Footprint:
@@ -38,7 +40,7 @@ def anchored(algebra: Algebra, footprint: Footprint, intended: Footprint, memory
 
 def _undeclared(footprint: Footprint, memory: Memory) -> bool:
     target = footprint.site.target
-    shared = target.buffer is not None and target.buffer.scope.startswith("shared")
+    shared = target.buffer.scope.startswith("shared")
     return shared and target.root not in memory.declared
 
 

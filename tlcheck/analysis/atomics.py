@@ -16,10 +16,11 @@ READ, WRITE = 1, 2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pointer:
-    """Elements in memory, from one on. `indices` are those of `buffer`; a flat address has one. `extents` only for a tile's region."""
+    """Elements in memory, from one on. `indices` are those of `buffer`; a flat address has one index, and a buffer without a shape.
+    `extents` only for a tile's region."""
 
     root: str
-    buffer: Buffer | None
+    buffer: Buffer
     dtype: str
     indices: tuple[Expr, ...]
     extents: tuple[Expr, ...] = ()
@@ -79,9 +80,12 @@ def atomic_name(call: Expr) -> str:
     name = str(call.value)
     if name == "call_extern" and call.args and call.args[0].op == "str":
         name = str(call.args[0].value)
-    if name in _TILE or _ELEMENT.match(name.lower()):
-        return name
-    return ""
+    return name if is_atomic(name) else ""
+
+
+def is_atomic(name: str) -> bool:
+    """Whether a call of this name is an atomic read-modify-write."""
+    return name in _TILE or _ELEMENT.match(name.lower()) is not None
 
 
 def _atomic_calls(expr: Expr, scope: Scope, plain: set[int]) -> Iterator[tuple[Expr, Scope]]:
@@ -166,7 +170,9 @@ def pointer(program: Program, e: Expr) -> Pointer | None:
         return Pointer(base.root, base.buffer, base.dtype, base.indices, e.args[2:])
     if e.value == "tvm_access_ptr" and len(e.args) >= 3 and e.args[1].op == "var":
         root = program.roots.of(e.args[1])
-        return Pointer(root, None, e.args[0].dtype, (e.args[2],))
+        known = program.buffers.get(root)
+        flat = Buffer(root, e.args[0].dtype, (), known.scope if known is not None else "", e.args[1])
+        return Pointer(root, flat, e.args[0].dtype, (e.args[2],))
     return None
 
 

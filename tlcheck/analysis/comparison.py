@@ -12,14 +12,12 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-import numpy.typing as npt
 
 from tlcheck.analysis.algebra import Algebra, Monomial, Poly, add
-from tlcheck.analysis.evaluate import Dimension, Evaluator, Values, chunks, mix, size, text_hash
+from tlcheck.analysis.evaluate import Dimension, Evaluator, Values, Words, chunks, mix, size, text_hash
 from tlcheck.analysis.footprints import TAGS, THREADS, Footprint, Leaf
 
 Factors = Mapping[Monomial, Poly]  # outer monomial -> inner coefficient
-Words = npt.NDArray[np.uint64]
 BUDGET = 60_000_000  # lanes that one comparison may enumerate
 MAX_CLASSES = 20_000
 MAX_OUTER = 1 << 22
@@ -160,7 +158,9 @@ class _Outer:
         for uid in sorted(ranges):
             low, high = ranges[uid]
             if low is None or high is None:
-                raise Undecided("the addresses of its sites differ by block or iteration, and their number is not known")
+                raise Undecided(
+                    "the addresses of its sites differ by block or iteration, and their number is not known"
+                )
             space.append(Dimension(uid, low, high - low + 1))
         if size(space) > MAX_OUTER:
             raise Undecided("the addresses of its sites differ by block or iteration, of which there are too many")
@@ -290,7 +290,10 @@ def _value(evaluate: Evaluator, factors: Factors) -> Values:
 
 
 def _weigh(values: Values, number: int) -> Words:
-    return np.asarray(values, dtype=np.int64).view(np.uint64) * np.uint64(_ODD[number % 4] + 2 * (number // 4))
+    weighed: Words = np.asarray(values, dtype=np.int64).view(np.uint64) * np.uint64(
+        _ODD[number % 4] + 2 * (number // 4)
+    )
+    return weighed
 
 
 def elements(evaluate: Evaluator, leaf: Leaf, thread: Poly, where: Values) -> Values:

@@ -151,7 +151,9 @@ def _rows(
     keys = np.zeros(len(target), dtype=np.uint64)
     for position, leaf in enumerate(f.leaves):
         element = column(elements(evaluate, leaf, leaf.thread, evaluate(leaf.element)))
-        keys = mix(keys * np.uint64(31) + np.uint64(position + 1) + element.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))
+        keys = mix(
+            keys * np.uint64(31) + np.uint64(position + 1) + element.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        )
     lane = column(env.get(LANE, 0))
     return _Lanes(
         target,
@@ -191,7 +193,7 @@ class _Diagnosis:
         lanes = vector & self._apart(meant)
         lanes |= vector & (self.row < 0) & extra & ~self._known(have.target)
         outside = self._outside(have.target)
-        source = extra & ~lanes & ~outside & (self.row >= 0) & self._known(have.target)
+        source = extra & ~lanes & ~outside & (self.row >= 0) & (meant != have.target) & self._known(have.target)
         repeated = extra & ~lanes & ~outside & ~source
         return Difference(
             self._count(lanes, vector, meant),
@@ -213,11 +215,13 @@ class _Diagnosis:
         return both & (meant - meant[head] != have.target - have.base)
 
     def _known(self, target: Array) -> Mask:
-        return np.isin(target, self.want.target)
+        known: Mask = np.isin(target, self.want.target)
+        return known
 
     def _outside(self, target: Array) -> Mask:
         below = target < 0
-        return below if self.capacity is None else below | (target >= self.capacity)
+        outside: Mask = below if self.capacity is None else np.logical_or(below, target >= self.capacity)
+        return outside
 
     def _unmatched(self) -> tuple[Mask, Mask]:
         """Which lanes add what is not (or no longer) intended, and which intended additions nobody makes."""
@@ -266,7 +270,13 @@ class _Diagnosis:
         want = self.want
         element = tuple(int(c[at]) for c in want.indices)
         witness = Witness(
-            self._instance(), self._iteration(want, at), self._thread(want, at), None, element, int(want.target[at]), None
+            self._instance(),
+            self._iteration(want, at),
+            self._thread(want, at),
+            None,
+            element,
+            int(want.target[at]),
+            None,
         )
         return Count(int(missing.sum()), len(missing), witness)
 
@@ -274,7 +284,9 @@ class _Diagnosis:
         return tuple((self.names[u], v) for u, v in sorted(self.fixed.items(), reverse=True) if u in self.names)
 
     def _iteration(self, side: _Lanes, at: int) -> tuple[tuple[str, int], ...]:
-        return tuple((self.names[u], int(c[at])) for u, c in sorted(side.coordinates.items()) if u in self.names and u > 0)
+        return tuple(
+            (self.names[u], int(c[at])) for u, c in sorted(side.coordinates.items()) if u in self.names and u > 0
+        )
 
     def _thread(self, side: _Lanes, at: int) -> int | None:
         threads = side.coordinates.get(TAGS["threadIdx.x"])
@@ -289,7 +301,9 @@ def _beyond(these: npt.NDArray[np.uint64], those: npt.NDArray[np.uint64]) -> Mas
     first = np.searchsorted(ordered, ordered, "left")
     rank = np.arange(len(ordered)) - first
     position = np.minimum(np.searchsorted(kinds, ordered), max(len(kinds) - 1, 0))
-    allowed = np.where(kinds[position] == ordered, counts[position], 0) if len(kinds) else np.zeros(len(ordered), np.int64)
+    allowed = (
+        np.where(kinds[position] == ordered, counts[position], 0) if len(kinds) else np.zeros(len(ordered), np.int64)
+    )
     beyond = np.zeros(len(these), dtype=np.bool_)
     beyond[order] = rank >= allowed
     return beyond

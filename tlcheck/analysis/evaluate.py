@@ -6,7 +6,7 @@ additions run over all lanes. Spaces above `CHUNK` lanes are cut along their lea
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -16,6 +16,7 @@ import numpy.typing as npt
 from tlcheck.analysis.algebra import Algebra, Atom, Poly
 
 Array = npt.NDArray[np.int64]
+Words = npt.NDArray[np.uint64]
 Values = Array | int
 CHUNK = 1 << 16
 
@@ -104,9 +105,9 @@ class Evaluator:
             return _floordiv(args[0], int(atom.detail))
         if atom.kind == "%":
             return _floormod(args[0], int(atom.detail))
-        known = _OPERATORS.get(atom.kind)
-        if known is not None and len(args) == 2:
-            return known(args[0], args[1])
+        operator = _OPERATORS.get(atom.kind)
+        if operator is not None and len(args) == 2:
+            return operator(args[0], args[1])
         if atom.kind == "not":
             return _integer(np.equal(args[0], 0))
         if atom.kind == "select" or (atom.kind == "call" and str(atom.detail).startswith("if_then_else:")):
@@ -119,7 +120,7 @@ class Evaluator:
     def _unknown(self, kind: str, atom: Atom, args: list[Values]) -> Values:
         """Memory and functions that nothing is known of: equal arguments give equal values, others most often differ."""
         seed = text_hash(f"{kind}|{atom.detail}")
-        state: npt.NDArray[np.uint64] = np.asarray(seed, dtype=np.uint64)
+        state: Words = np.asarray(seed, dtype=np.uint64)
         with np.errstate(over="ignore"):
             for arg in args:
                 state = mix(state * np.uint64(0x9E3779B97F4A7C15) + np.asarray(arg, dtype=np.int64).view(np.uint64))
@@ -127,12 +128,13 @@ class Evaluator:
         return _plain((state % np.uint64(limit)).astype(np.int64))
 
 
-def mix(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def mix(x: Words) -> Words:
     """A bijection of 64-bit words under which close inputs land far apart (a xorshift-multiply finalizer)."""
     x = x ^ (x >> np.uint64(32))
     with np.errstate(over="ignore"):
         x = x * np.uint64(0xD6E8FEB86659FD93)
-    return x ^ (x >> np.uint64(29))
+    mixed: Words = x ^ (x >> np.uint64(29))
+    return mixed
 
 
 def _points(value: Values) -> int:
@@ -173,7 +175,7 @@ def _rest(a: Values, b: Values) -> Values:
     return _plain(np.asarray(a) % np.where(np.equal(b, 0), 1, b))
 
 
-_OPERATORS = {
+_OPERATORS: dict[str, Callable[[Values, Values], Values]] = {
     "mul": lambda a, b: a * b,
     "min": lambda a, b: _plain(np.minimum(a, b)),
     "max": lambda a, b: _plain(np.maximum(a, b)),

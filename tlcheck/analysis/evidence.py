@@ -10,8 +10,8 @@ import numpy as np
 
 from tlcheck.analysis.alignment import aligned
 from tlcheck.analysis.anchoring import anchored, floating
-from tlcheck.analysis.algebra import OPAQUE, Algebra, Poly, as_constant, constant, unread
-from tlcheck.analysis.atomics import Site
+from tlcheck.analysis.algebra import OPAQUE, Algebra, Atom, Poly, as_constant, constant, unread
+from tlcheck.analysis.atomics import Site, is_atomic
 from tlcheck.analysis.comparison import BUDGET, Undecided, assignments, same
 from tlcheck.analysis.difference import Difference, Witness, difference, evaluate_at, first_addition
 from tlcheck.analysis.evaluate import Dimension, Evaluator, chunks, size
@@ -29,7 +29,7 @@ SIZES = (1000, 256, 4096, 130)  # tried for sizes that are known only when the k
 class Evidence:
     """status: `same`, `different` (then `difference` holds a witness) or `undecided` (then `reason` says why).
 
-    calls, stores: where the atomic has no counterpart, what else newly reaches its destination.
+    calls, stored: where the atomic has no counterpart, what else newly reaches its destination.
     scopes: memory of each orphan of the match. first: the first addition as written, for rules about instructions.
     """
 
@@ -39,7 +39,7 @@ class Evidence:
     difference: Difference | None = None
     reason: str = ""
     calls: tuple[str, ...] = ()
-    stores: tuple[str, ...] = ()
+    stored: bool = False
     scopes: tuple[str, ...] = ()
     first: Witness | None = None
 
@@ -282,7 +282,11 @@ def _feasible(algebra: Algebra, footprints: Sequence[Footprint], point: Mapping[
 
 
 def _differs(
-    algebra: Algebra, c: Comparison, intended: Sequence[Footprint], actual: Sequence[Footprint], point: Mapping[int, int]
+    algebra: Algebra,
+    c: Comparison,
+    intended: Sequence[Footprint],
+    actual: Sequence[Footprint],
+    point: Mapping[int, int],
 ) -> Difference | None:
     names = _names(c)
     buffer = c.memory.declared.get(c.match.written[0].target.root)
@@ -292,11 +296,21 @@ def _differs(
         capacity = None if known is None or capacity is None else capacity * known
     bounded = c.bounded and c.cut
     found = difference(algebra, intended, actual, point, names, capacity, bounded)
-    if found and any(a.kind == "load" for a in algebra.atoms):
-        algebra.opaque = 1  # an index read from memory must not be what makes the difference: it may be out of bounds
+    if found and _reads_indices(algebra, (*intended, *actual)):
+        # Out-of-bounds indices in memory must not be what makes the difference: try with all of them 0.
+        kept, algebra.opaque = algebra.opaque, 1
         if not difference(algebra, intended, actual, point, names, capacity, bounded):
-            return None
+            found = None
+        algebra.opaque = kept
     return found
+
+
+def _reads_indices(algebra: Algebra, footprints: Sequence[Footprint]) -> bool:
+    """Whether a destination's index is read from memory."""
+    used = {n for f in footprints for p in (f.target, *f.inside) for m in p for n in m}
+    return any(algebra.atoms[n].kind in ("load", "register") or algebra.atoms[n].args for n in used) and any(
+        a.kind in ("load", "register") for a in algebra.atoms
+    )
 
 
 def _first(c: Comparison) -> Witness | None:
@@ -323,25 +337,30 @@ def _names(c: Comparison) -> dict[int, str]:
     return names
 
 
-def _trustworthy(
-    algebra: Algebra, c: Comparison, intended: Sequence[Footprint], actual: Sequence[Footprint]
-) -> bool:
+def _trustworthy(algebra: Algebra, c: Comparison, intended: Sequence[Footprint], actual: Sequence[Footprint]) -> bool:
     """Whether a difference would be one for certain: unknown functions and memory that the kernel writes prove nothing."""
     used: set[int] = set()
     stack: list[Poly] = [p for f in (*intended, *actual) for p in _polynomials(f)]
     while stack:
         for number in {n for m in stack.pop() for n in m} - used:
             used.add(number)
-            stack.extend(algebra.atoms[number].args)
+            if algebra.atoms[number].kind != "call":
+                stack.extend(algebra.atoms[number].args)
     parameters = {c.intent.program.roots.of(b.data) for b in c.intent.program.function.buffers}
-    return all(
-        atom.kind in _KNOWN or (atom.kind == "load" and atom.detail in parameters)
-        for atom in (algebra.atoms[n] for n in used)
-    )
+    return all(_certain(algebra.atoms[n], parameters) for n in used)
+
+
+def _certain(atom: Atom, parameters: set[str]) -> bool:
+    """Whether an atom may have any value: what a parameter holds, and what an atomic finds in memory, is up to the caller."""
+    if atom.kind == "load":
+        return atom.detail in parameters
+    if atom.kind == "call":
+        return is_atomic(str(atom.detail).partition(":")[0])
+    return atom.kind in _KNOWN
 
 
 _KNOWN = frozenset(
-    "var // % min max mul floordiv floormod truncdiv truncmod lt le gt ge eq ne and or not select cast".split()
+    "var // % min max mul floordiv floormod truncdiv truncmod lt le gt ge eq ne and or not select cast float".split()
 )
 
 

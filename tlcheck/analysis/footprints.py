@@ -277,8 +277,6 @@ class _Frame:
         for position, var in enumerate(self.tile):
             indices[position] = add(indices[position], self.algebra.poly(var))
         self.indices = indices
-        if pointer.buffer is None:
-            return self._lanes(indices[0]), []
         return self._locate(pointer.root, pointer.buffer, indices, widen=True)
 
     def _lanes(self, offset: Poly) -> Poly:
@@ -288,6 +286,8 @@ class _Frame:
     def _locate(self, root: str, buffer: Buffer, indices: list[Poly], widen: bool) -> tuple[Poly, list[Poly]]:
         shape = [self.algebra.poly(s) for s in buffer.shape]
         inside: list[Poly] = []
+        if not shape:
+            return (self._lanes(indices[0]) if widen else indices[0]), inside
         for index, extent in zip(indices, shape, strict=True):
             self._keep(inside, index)
             self._keep(inside, add(add(extent, constant(1), -1), index, -1))
@@ -309,7 +309,6 @@ class _Frame:
         value = self.site.value
         if not self.site.tile or not isinstance(value, Pointer):
             return value
-        assert value.buffer is not None
         own = [(v, as_constant(self.algebra.poly(e))) for v, e in zip(self.tile, self.site.target.extents, strict=True)]
         own = [(v, n) for v, n in own if n != 1]
         indices = list(value.indices)
@@ -351,8 +350,6 @@ class _Frame:
             return Leaf(load.root, scope, offset, thread, table)
         offset, _ = self._locate(load.root, load.buffer, indices, widen=False)
         return Leaf(load.root, scope, offset)
-
-
 
 
 def _comparisons(condition: Expr, holds: bool) -> Iterator[tuple[str, Expr, Expr]]:

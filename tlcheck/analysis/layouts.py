@@ -119,8 +119,6 @@ def _invert(
     return FragmentTable(registers, threads, elements)
 
 
-
-
 def clash(layout: Layout) -> Clash | None:
     """Two logical elements with one physical index. Dimensions that the layout hands through unchanged cannot cause any, and
     are left out; None as well where the rest is not constant or larger than `MAX_TABLE`."""
@@ -142,7 +140,9 @@ def clash(layout: Layout) -> Clash | None:
     (env,) = chunks(space, points)
     index = [algebra.poly(e) for e in layout.index]
     shape = tuple(d.extent for d in space)
-    offsets = np.broadcast_to(Evaluator(algebra, env)(flatten(index, row_major(extents, algebra), algebra)), shape).ravel()
+    offsets = np.broadcast_to(
+        Evaluator(algebra, env)(flatten(index, row_major(extents, algebra), algebra)), shape
+    ).ravel()
     order = np.argsort(offsets, kind="stable")
     twice = np.flatnonzero(np.diff(offsets[order]) == 0)
     if not len(twice):

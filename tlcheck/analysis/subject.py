@@ -84,18 +84,15 @@ def evidences(of: Subject) -> Iterator[Evidence]:
         stage = Stage(name, program, Reader(program, known))
         for found in match(intent, of.written, program, atomics(program)):
             compared = evidence(Comparison(first, stage, of.memory, found, name in UNGUARDED, cut))
-            yield replace(compared, **_elsewhere(intent, program, found))
+            yield compared if found.sites else _elsewhere(intent, program, compared)
 
 
-def _elsewhere(intent: Program, program: Program, found: Match) -> dict[str, tuple[str, ...]]:
+def _elsewhere(intent: Program, program: Program, compared: Evidence) -> Evidence:
     """What else reaches the destination here and did not as written: calls that take its address, and plain stores."""
-    if found.sites:
-        return {}
-    root = found.written[0].target.root
-    return {
-        "calls": tuple(sorted(_calls_on(program, root) - _calls_on(intent, root))),
-        "stores": tuple(["store"] * (_stores_to(program, root) > _stores_to(intent, root))),
-    }
+    root = compared.match.written[0].target.root
+    calls = tuple(sorted(_calls_on(program, root) - _calls_on(intent, root)))
+    stored = _stores_to(program, root) > _stores_to(intent, root)
+    return replace(compared, calls=calls, stored=stored)
 
 
 def _calls_on(program: Program, root: str) -> set[str]:
@@ -103,14 +100,21 @@ def _calls_on(program: Program, root: str) -> set[str]:
     for placed in program.statements:
         for expr in expressions(placed.stmt):
             for e in subexpressions(expr):
-                if e.op == "call" and e.value not in _READS and any(_names(program, a, root) for a in e.args):
+                if e.op == "call" and e.value not in _READS and any(_points(program, a, root) for a in e.args):
                     found.add(str(e.value))
     return found
 
 
+def _points(program: Program, e: Expr, root: str) -> bool:
+    """Whether an argument is a pointer into the root (a load is none, unless its address is taken)."""
+    return e.op != "load" and _names(program, e, root)
+
+
 def _names(program: Program, e: Expr, root: str) -> bool:
-    if e.op == "var" and e.dtype == "handle":
-        return program.roots.of(e) == root
+    if e.op == "var" and e.dtype == "handle":  # at device-tir a TMA descriptor is a parameter named after its tensor
+        return program.roots.of(e) in (root, f"{root}_desc")
+    if e.op == "load" and e.buffer is not None:
+        return program.roots.of(e.buffer.data) == root
     return e.op == "call" and e.value in _READS and any(_names(program, a, root) for a in e.args)
 
 

@@ -82,7 +82,7 @@ class Reader:
     ) -> Value:
         """The value of one lane. `unguarded`: `if_then_else(c, x, 0)` is read as x under the condition c. Raises Unreadable."""
         if isinstance(value, Pointer):
-            assert lane is not None and value.buffer is not None
+            assert lane is not None
             last = value.indices[-1]
             indices = (*value.indices[:-1], Expr("add", last.dtype, (last, lane)))
             expr = Expr("load", value.dtype, indices, buffer=value.buffer)
@@ -209,5 +209,3 @@ def _loads(e: Expr, bound: Mapping[int, Expr]) -> bool:
     if e.op == "var" and e.uid in bound:
         return _loads(bound[e.uid], bound)
     return any(_loads(a, bound) for a in e.args)
-
-

@@ -102,7 +102,7 @@ class Program:
 
 
 def walk(function: Function) -> Program:
-    """Every Evaluate, Store, Bind and Unknown of the function with its scope, and its memory."""
+    """Everything that evaluates an expression, with its scope, and the function's memory."""
     walker = _Walker()
     for buffer in function.buffers:
         walker.declare(buffer)
@@ -162,10 +162,12 @@ class _Walker:
             zero = Expr("int", stmt.var.dtype, value=0)
             self.visit(stmt.body, scope.within(Axis(stmt.var, zero, stmt.extent, kind, stmt.tag)))
         elif isinstance(stmt, If):
+            self.place(stmt, scope)
             self.visit(stmt.then, scope.under(stmt.condition))
             if stmt.orelse is not None:
                 self.visit(stmt.orelse, scope.under(stmt.condition, holds=False))
         elif isinstance(stmt, While):
+            self.place(stmt, replace(scope, opaque="in the condition of a while loop"))
             self.visit(stmt.body, replace(scope.under(stmt.condition), opaque="inside a while loop"))
         elif isinstance(stmt, Attr):
             self.visit(stmt.body, scope)
@@ -182,6 +184,8 @@ def expressions(stmt: Stmt) -> tuple[Expr, ...]:
         return (*stmt.indices, stmt.value)
     if isinstance(stmt, Bind):
         return (stmt.value,)
+    if isinstance(stmt, (If, While)):
+        return (stmt.condition,)
     return ()
 
 

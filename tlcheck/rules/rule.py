@@ -52,5 +52,5 @@ def rules() -> tuple[Rule, ...]:
         if match:
             module = importlib.import_module(f"tlcheck.rules.{info.name}")
             name = match[2].replace("_", "-")
-            found.append(Rule(f"TLA{match[1]}", name, module.__doc__.strip(), module.BASIC, module.check))
+            found.append(Rule(f"TLA{match[1]}", name, str(module.__doc__).strip(), module.BASIC, module.check))
     return tuple(sorted(found, key=lambda r: (r.basic, r.id)))

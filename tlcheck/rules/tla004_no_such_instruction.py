@@ -38,7 +38,7 @@ def check(subject: Subject, evidence: Evidence) -> Broken | None:
     for site in evidence.match.sites:
         if site.width == 1 or evidence.first is None:
             continue
-        scope = site.target.buffer.scope if site.target.buffer else ""
+        scope = site.target.buffer.scope
         if not scope and site.target.root in subject.memory.declared:
             scope = subject.memory.declared[site.target.root].scope
         why = _missing(subject, site.operation, site.target.dtype, scope)

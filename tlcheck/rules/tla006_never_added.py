@@ -39,7 +39,7 @@ def check(subject: Subject, evidence: Evidence) -> Broken | None:
         if count is None:
             return None
         return Broken(f"{count.wrong} of {count.total} intended additions are never made", count.witness)
-    gone = not (evidence.match.sites or evidence.match.orphans or evidence.calls or evidence.stores)
+    gone = not (evidence.match.sites or evidence.match.orphans or evidence.calls or evidence.stored)
     if gone and evidence.first is not None and not subject.opaque(evidence.checkpoint):
         return Broken("nothing is added: the atomic is gone", evidence.first)
     return None
