@@ -79,6 +79,10 @@ class _Printer:
 
     def _parameter(self, param: Expr) -> str:
         name, views = self._names.declare(param), self._names.views(param)
+        declared = [b for b in self._function.buffers if b.data is param]
+        if declared:
+            shape = ", ".join(self._expression(e) for e in declared[0].shape)
+            return f'{name}: T.Buffer([{shape}], "{declared[0].dtype}")'
         return f"{name}: {_view(*views[0]) if views else f'T.{param.dtype}'}"
 
     def _line(self, depth: int, text: str) -> None:
@@ -162,6 +166,10 @@ class _Printer:
 
     def attr(self, s: Attr, depth: int) -> None:
         if s.key in _HINTS:
+            self._inside(s.body, depth)
+            return
+        if s.key == "tl.assume" and s.value is not None:
+            self._line(depth, f"T.assume({self._expression(s.value)})")
             self._inside(s.body, depth)
             return
         value = "" if s.value is None else f", {self._expression(s.value)}"

@@ -53,7 +53,9 @@ def _string(nodes: Nodes, fields: Fields) -> Expr:
 
 
 def _variable(nodes: Nodes, fields: Fields) -> Expr:
-    return Expr("var", fields["dtype"], (), nodes.graph.text(fields["name"]), nodes.index)
+    """One expression per variable: its uid is the index of its node."""
+    index = nodes.same.get(nodes.index, nodes.index)
+    return nodes.unique(("var", fields["dtype"], (), nodes.graph.text(fields["name"]), index), Expr)
 
 
 def _not(nodes: Nodes, fields: Fields) -> Expr:

@@ -18,9 +18,11 @@ T = TypeVar("T")
 class Nodes:
     """What the nodes of one graph became. Builders are called children first."""
 
-    def __init__(self, graph: Graph, lines: Sequence[int]) -> None:
+    def __init__(self, graph: Graph, lines: Sequence[int], same: Mapping[int, int]) -> None:
+        """lines: source line of each node. same: variable node -> the node of the variable that it is a copy of."""
         self.graph = graph
         self.lines = lines
+        self.same = same
         self.index = 0  # of the node that is being built
         self.done: list[Any] = [None] * len(graph.types)
         self._uid = len(graph.types)

@@ -13,6 +13,7 @@ from tlcheck.worker.expressions import EXPRESSIONS
 from tlcheck.worker.graph import Graph, GraphError, read_graph
 from tlcheck.worker.memory import MEMORY
 from tlcheck.worker.nodes import Nodes
+from tlcheck.worker.parameters import parameter_copies
 from tlcheck.worker.shared_memory import unmerge
 from tlcheck.worker.source import without_places
 from tlcheck.worker.statements import ENCLOSED, FRAMES, STATEMENTS
@@ -31,7 +32,7 @@ def translate(text: str, meta: Mapping[str, Any]) -> Snapshot:
     Raises GraphError where the text is no such graph or a module has no function to look at.
     """
     graph = read_graph(text)
-    nodes = Nodes(graph, _lines(graph, meta["file"]))
+    nodes = Nodes(graph, _lines(graph, meta["file"]), parameter_copies(graph))
     _build(nodes)
     modules = {str(name): index for name, index in graph.pairs(graph.root)}
     checkpoints = {name: _device_function(nodes, modules[name]) for name in meta["passes"] if name in modules}
