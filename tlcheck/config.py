@@ -15,6 +15,9 @@ else:
     import tomli as tomllib
 
 
+ACCEPTANCE = "tlcheck-accept.toml"
+
+
 @dataclass(frozen=True)
 class Config:
     """What a project sets once; relative paths count from its pyproject.toml."""
@@ -25,6 +28,7 @@ class Config:
     toolchain: str = "pinned"
     requirements: tuple[str, ...] = ()  # installed into each toolchain
     pythonpath: tuple[Path, ...] = ()  # where the kernels' own imports are found
+    acceptance: Path | None = None  # the file of accepted findings; None if there is none
 
 
 def read_config(start: Path) -> Config:
@@ -57,7 +61,16 @@ def _config(file: Path, table: Any) -> Config:
         toolchain=_string(file, table, "toolchain", Config.toolchain),
         requirements=_strings(file, table, "requirements"),
         pythonpath=_paths(file, table, "pythonpath"),
+        acceptance=_acceptance(file, table),
     )
+
+
+def _acceptance(file: Path, table: dict[str, Any]) -> Path | None:
+    """The file that is named, else the usual one if it is there."""
+    if "acceptance" in table:
+        return file.parent / _string(file, table, "acceptance", "")
+    usual = file.with_name(ACCEPTANCE)
+    return usual if usual.is_file() else None
 
 
 def _string(file: Path, table: dict[str, Any], key: str, default: str) -> str:

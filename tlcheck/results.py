@@ -24,17 +24,20 @@ class Excuse:
 
     kind: str
     reason: str
-    right_from: str = ""  # the first later release without it, where that is known
 
 
 @dataclass(frozen=True, slots=True)
 class SourceLine:
-    """A line of the user's file. text: empty if the file cannot be read. exact: else it is where the kernel begins."""
+    """A line of the user's file, and the one above; empty if the file cannot be read.
+
+    exact: whether it is the atomic's, else it is where the kernel begins.
+    """
 
     file: str
     number: int
-    text: str
     exact: bool
+    text: str = ""
+    above: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ class FindingResult:
 
 @dataclass(frozen=True, slots=True)
 class AtomicResult:
-    """An atomic as written. excuse: for a refuted one only."""
+    """An atomic as written. right_from: the first later release without what refutes it, if the case says so."""
 
     buffer: str
     call: str
@@ -77,6 +80,7 @@ class AtomicResult:
     instructions: tuple[str, ...]
     finding: FindingResult | None
     excuse: Excuse | None = None
+    right_from: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +163,7 @@ def _read_lines(file: str) -> Sequence[str]:
 
 def _atomic(report: Report, atomic: Atomic, lines: Sequence[str]) -> AtomicResult:
     snapshot = report.snapshot
-    number = atomic.line or snapshot.line
-    text = lines[number - 1].strip() if 0 < number <= len(lines) else ""
-    source = SourceLine(snapshot.file, number, text, bool(atomic.line))
+    source = _source(snapshot, atomic, lines)
     finding = _finding(snapshot, atomic, atomic.finding) if atomic.finding else None
     return AtomicResult(
         atomic.buffer,
@@ -174,6 +176,12 @@ def _atomic(report: Report, atomic: Atomic, lines: Sequence[str]) -> AtomicResul
         atomic.instructions,
         finding,
     )
+
+
+def _source(snapshot: Snapshot, atomic: Atomic, lines: Sequence[str]) -> SourceLine:
+    number = atomic.line or snapshot.line
+    text, above = (lines[n - 1].strip() if 0 < n <= len(lines) else "" for n in (number, number - 1))
+    return SourceLine(snapshot.file, number, bool(atomic.line), text, above)
 
 
 def _finding(snapshot: Snapshot, atomic: Atomic, found: Finding) -> FindingResult:

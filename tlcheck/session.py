@@ -55,6 +55,11 @@ class Run:
         return f"{self.file}::{self.name}" if self.name else self.file
 
     @property
+    def slug(self) -> str:
+        """A file name that says what this is a run of."""
+        return f"{Path(self.file).stem}-{self.name}-{self.target}-{self.release}"
+
+    @property
     def release(self) -> str:
         """TileLang's version without what a local build adds to it."""
         return self.versions.get("tilelang", "").partition("+")[0]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,15 +28,45 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from tlcheck.acceptance import Acceptances, read_acceptances
     from tlcheck.cli.options import selections, settings_of
     from tlcheck.config import read_config
+    from tlcheck.expectations import advise, settle
     from tlcheck.results import exit_code
 
+    _prepare(args)
     config = read_config(Path.cwd())
     chosen = selections(args, args.cases, config)
-    results, passed_over = _results(chosen, settings_of(args, config), args.save)
-    _write(args, results, passed_over)
-    return exit_code(results, strict=args.strict)
+    accepted = read_acceptances(config.acceptance) if config.acceptance else Acceptances()
+    found, passed_over = _results(chosen, settings_of(args, config), args.save)
+    results = [accepted.settle(advise(result if args.no_expect else settle(result))) for result in found]
+    code = exit_code(results, strict=args.strict)
+    notes = [*accepted.unused(results), *_passed_over(passed_over)]
+    if args.output is None:
+        _write(sys.stdout, args.format, results, notes, code)
+    else:
+        with args.output.open("w", encoding="utf-8") as file:
+            _write(file, args.format, results, notes, code)
+    return code
+
+
+def _prepare(args: argparse.Namespace) -> None:
+    """Raises UsageError where the results could not be written: better now than after minutes of work."""
+    from tlcheck.errors import UsageError
+
+    try:
+        if args.save is not None:
+            args.save.mkdir(parents=True, exist_ok=True)
+        if args.output is not None:
+            args.output.open("a").close()
+    except OSError as error:
+        raise UsageError(f"{error.filename}: {error.strerror}") from error
+
+
+def _passed_over(files: int) -> list[str]:
+    from tlcheck.report.words import plural
+
+    return [f"{plural(files, 'file')} without a case for these targets passed over"] if files else []
 
 
 def _results(chosen: Sequence[Selection], settings: Settings, save: Path | None) -> tuple[list[Result], int]:
@@ -82,15 +113,15 @@ def _save(lowered: Lowered, folder: Path) -> None:
     import shutil
 
     if lowered.snapshot is not None:
-        run = lowered.run
-        folder.mkdir(parents=True, exist_ok=True)
-        name = f"{Path(run.file).stem}-{run.name}-{run.target}-{run.release}.snapshot.json"
-        shutil.copyfile(lowered.snapshot, folder / name)
+        shutil.copyfile(lowered.snapshot, folder / f"{lowered.run.slug}.snapshot.json")
 
 
-def _write(args: argparse.Namespace, results: list[Result], passed_over: int) -> None:
+def _write(file: TextIO, form: str, results: list[Result], notes: list[str], code: int) -> None:
     from rich.console import Console
 
-    from tlcheck.report import text
+    from tlcheck.report import json, text
 
-    text.write(Console(), results, passed_over)
+    if form == "json":
+        file.write(json.render(results, notes, code))
+    else:
+        text.write(Console(file=file), results, notes)

@@ -13,15 +13,18 @@ from tlcheck.report.words import counts_in_words, place_in_words, summary_in_wor
 from tlcheck.results import AtomicResult, Excerpt, FindingResult, Result
 
 _STYLES = {"refuted": "bold red", "undecided": "yellow", "expected": "cyan", "accepted": "cyan", "proved": "green"}
+_LINE, _NEIGHBOUR = 400, 56  # characters shown of the atomic's line and of those around it; `tlcheck dump` has all
 _WORST_FIRST = ("refuted", "undecided", "expected", "accepted", "proved")
 
 
-def write(console: Console, results: list[Result], passed_over: int) -> None:
-    """Print the whole report; all texts from kernels are printed as they are."""
+def write(console: Console, results: list[Result], notes: list[str]) -> None:
+    """Print the whole report. Texts of kernels are no markup."""
     for result in results:
         for part in _result(result):
-            console.print(part, highlight=False)
-    console.print(Text(summary_in_words(results, passed_over), style="bold"), highlight=False, soft_wrap=True)
+            console.print(part, highlight=False, soft_wrap=isinstance(part, Text))
+    for note in notes:
+        console.print(Text(f"note: {note}", style="yellow"), highlight=False, soft_wrap=True)
+    console.print(Text(summary_in_words(results), style="bold"), highlight=False, soft_wrap=True)
 
 
 def _result(result: Result) -> Iterator[RenderableType]:
@@ -74,7 +77,8 @@ def _box(result: Result, atomic: AtomicResult, finding: FindingResult) -> Panel:
     for key, value in _rows(result, atomic, finding):
         rows.add_row(key, value if isinstance(value, Text) else Text(value))
     what = Text(finding.what[0].upper() + finding.what[1:] + ".", style="bold")
-    title = Text(f"{finding.rule} {finding.name}", style=f"bold {style}")
+    excuse = f" ({atomic.excuse.kind})" if atomic.excuse else ""
+    title = Text(f"{finding.rule} {finding.name}{excuse}", style=f"bold {style}")
     return Panel(Group(what, Text(), rows), title=title, title_align="left", border_style=style)
 
 
@@ -88,7 +92,7 @@ def _rows(result: Result, atomic: AtomicResult, finding: FindingResult) -> Itera
     yield "buffer", atomic.buffer
     if finding.layout:
         yield "layout", finding.layout
-    yield "found", f"at {finding.checkpoint}" + (f", pass {finding.pass_name}" if finding.pass_name else "")
+    yield "found", f"at {finding.checkpoint}" + (f", after {finding.pass_name}" if finding.pass_name else "")
     if finding.excerpt is not None:
         yield "TIR", _excerpt(finding.excerpt)
     yield "witness", witness_in_words(finding.witness, atomic.buffer)
@@ -101,23 +105,23 @@ def _rows(result: Result, atomic: AtomicResult, finding: FindingResult) -> Itera
 
 
 def _advice(atomic: AtomicResult, finding: FindingResult) -> str:
-    known = atomic.excuse.right_from if atomic.excuse else ""
-    release = f"use TileLang {known} or later, which has it right" if known else "try another release of TileLang"
+    known = atomic.right_from
+    release = f"use TileLang {known}, which has it right" if known else "try another release of TileLang"
     return f"{release}; or {finding.advice}" if finding.advice else release
 
 
 def _excerpt(excerpt: Excerpt) -> Text:
-    """The atomic's line in full, its neighbours cut; what all lines are indented by is left out."""
+    """The atomic's line and its neighbours, cut where long; what all lines are indented by is left out."""
     indent = min((len(line) - len(line.lstrip()) for line in excerpt.lines if line.strip()), default=0)
     text = Text()
     for number, line in enumerate(excerpt.lines, excerpt.first):
         here = number == excerpt.marked
-        shown = line[indent:] if here else _cut(line[indent:])
+        shown = _cut(line[indent:], _LINE if here else _NEIGHBOUR)
         text.append(f"{'>' if here else ' '} {number}  ", style="dim")
         text.append(shown + "\n", style="bold red" if here else "dim")
     text.rstrip()
     return text
 
 
-def _cut(line: str, width: int = 56) -> str:
+def _cut(line: str, width: int) -> str:
     return line if len(line) <= width else line[: width - 3] + "..."

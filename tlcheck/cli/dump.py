@@ -1,0 +1,116 @@
+"""`tlcheck dump`: the TIR of a kernel at its checkpoints, and its CUDA source."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tlcheck.selection import Selection
+    from tlcheck.session import Lowered, Settings
+    from tlcheck.snapshot.ir import Snapshot
+
+NOT_CHECKED = 3
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from tlcheck.cli.options import CASE_HELP, add_lowering_arguments
+
+    parser.add_argument("case", metavar="CASE", help=CASE_HELP)
+    add_lowering_arguments(parser)
+    parser.add_argument(
+        "--at", default="", metavar="CHECKPOINT", help="only that one, `cuda`, or with --every-pass a pass"
+    )
+    parser.add_argument("--every-pass", action="store_true", help="the TIR after each pass instead of at checkpoints")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="PATH",
+        help="a file for one output, a folder for several (default: stdout)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    from tlcheck.cli.options import selections, settings_of
+    from tlcheck.config import read_config
+    from tlcheck.errors import UsageError
+    from tlcheck.report.listing import listings
+
+    _check_checkpoint(args)
+    config = read_config(Path.cwd())
+    chosen = selections(args, [args.case], config)
+    snapshots, failures = _snapshots(chosen, settings_of(args, config, args.every_pass))
+    found = {name: listings(snapshot, args.at) for name, snapshot in snapshots.items()}
+    for name, texts in found.items():
+        if not texts:
+            raise UsageError(f"{name} has no {args.at!r}; it has {', '.join(snapshots[name].checkpoints)}")
+    _write(found, args.output)
+    for failure in failures:
+        print(failure, file=sys.stderr)
+    return NOT_CHECKED if failures else 0
+
+
+def _check_checkpoint(args: argparse.Namespace) -> None:
+    """Raises UsageError for a checkpoint that no kernel has."""
+    from tlcheck.errors import UsageError
+    from tlcheck.report.listing import CUDA
+    from tlcheck.snapshot.ir import CHECKPOINTS
+
+    known = (*CHECKPOINTS, CUDA)
+    saved = args.case.endswith(".json")  # may hold every pass
+    if args.at and not args.every_pass and not saved and args.at not in known:
+        raise UsageError(f"no checkpoint {args.at!r}: there are {', '.join(known)}")
+
+
+def _snapshots(chosen: list[Selection], settings: Settings) -> tuple[dict[str, Snapshot], list[str]]:
+    """By a name that tells them apart, and a line for each run that has none."""
+    import tempfile
+
+    from tlcheck.cli.progress import bar
+    from tlcheck.results import read_snapshot
+    from tlcheck.session import Session
+
+    if chosen[0].is_snapshot:
+        return {chosen[0].path.name.partition(".")[0]: read_snapshot(chosen[0].path)}, []
+    with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder, bar() as watcher:
+        session = Session(settings, Path(folder), watcher)
+        lowered = sorted(session.lower(chosen), key=lambda done: done.run.position)
+        snapshots = {done.run.slug: read_snapshot(done.snapshot) for done in lowered if done.snapshot}
+    return snapshots, [line for done in lowered for line in _failure(done)]
+
+
+def _failure(lowered: Lowered) -> Iterator[str]:
+    failure, run = lowered.failure, lowered.run
+    if failure is not None:
+        yield f"{run.case} {run.target} {run.release}: {failure.phase}: {failure.message}"
+        yield from (f"    {line}" for line in failure.detail.splitlines())
+    yield from (f"{run.case} {run.target}: no checkpoint {name}: {why}" for name, why in lowered.unsaved.items())
+
+
+def _write(found: dict[str, dict[str, str]], output: Path | None) -> None:
+    """One text to the file, several into a folder, of which each run has its own where there are several."""
+    from tlcheck.errors import UsageError
+
+    several = len(found) > 1
+    texts = {Path(run if several else "", name): text for run, named in found.items() for name, text in named.items()}
+    try:
+        if output is None:
+            print("\n".join(texts.values()), end="")
+        elif len(texts) == 1 and not output.is_dir():
+            output.write_text(next(iter(texts.values())), encoding="utf-8")
+        else:
+            _write_folder(texts, output)
+    except OSError as error:
+        raise UsageError(f"{error.filename}: {error.strerror}") from error
+
+
+def _write_folder(texts: dict[Path, str], folder: Path) -> None:
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    print(f"{len(texts)} files in {folder}")

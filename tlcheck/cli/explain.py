@@ -1,0 +1,61 @@
+"""`tlcheck explain`: a rule's page; without a rule, the list of all."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tlcheck.rules.pages import Page
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("rule", nargs="?", metavar="RULE", help="an id or a name: TLA001, lanes-not-contiguous")
+
+
+def run(args: argparse.Namespace) -> int:
+    from tlcheck.rules.pages import pages
+
+    if args.rule is None:
+        _list(pages())
+    else:
+        _show(_find(pages(), args.rule))
+    return 0
+
+
+def _list(every: list[Page]) -> None:
+    from rich.console import Console
+    from rich.text import Text
+
+    width = max(len(page.name) for page in every)
+    for page in every:
+        line = Text.assemble((page.id, "bold"), f"  {page.name:<{width}}  {page.title}")
+        Console().print(line, highlight=False, soft_wrap=True)
+
+
+def _find(every: list[Page], rule: str) -> Page:
+    """The page of an id or a name in any case. Raises UsageError."""
+    import difflib
+
+    from tlcheck.errors import UsageError
+
+    known = {name.lower(): page for page in every for name in (page.id, page.name)}
+    if rule.lower() in known:
+        return known[rule.lower()]
+    within = [name for name in known if rule.lower() in name]
+    close = within or difflib.get_close_matches(rule.lower(), known, 3, 0.5)
+    words = dict.fromkeys(f"{known[name].id} ({known[name].name})" for name in close[:3])
+    hint = f"did you mean {' or '.join(words)}?" if words else "`tlcheck explain` lists all"
+    raise UsageError(f"no rule {rule!r}: {hint}")
+
+
+def _show(page: Page) -> None:
+    """As Markdown on a terminal; its source elsewhere, where it may go into a file."""
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    console = Console()
+    if console.is_terminal:
+        console.print(Markdown(page.markdown))
+    else:
+        print(page.markdown, end="")
