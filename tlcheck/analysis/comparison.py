@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
+import numpy.typing as npt
 
 from tlcheck.analysis.algebra import Algebra, Monomial, Poly, add
 from tlcheck.analysis.evaluate import Dimension, Evaluator, Values, Words, chunks, mix, size, text_hash
@@ -133,22 +134,54 @@ class _Outer:
         """The multiset of (bases, inner half) over all blocks and iterations."""
         count = total = 0
         for part in parts:
-            inner = fingerprint(self.algebra, [part], self._open(part))
-            weight = np.uint64((inner.total * 31 + inner.count) % (1 << 64))
+            known: dict[tuple[int, ...], Sum] = {}
             for env in chunks(self._outer_space(part)):
                 evaluate = Evaluator(self.algebra, env)
+                shape = _shape(env)
+                runs = np.broadcast_to(np.asarray(self._runs(evaluate, part), dtype=np.bool_), shape)
+                inner = self._inner(evaluate, part, shape, runs, known)
+                bases = [np.broadcast_to(_weigh(evaluate(b), n), shape)[runs] for n, b in enumerate(part.outside)]
                 with np.errstate(over="ignore"):
-                    keys = sum((_weigh(evaluate(b), n) for n, b in enumerate(part.outside)), start=weight)
-                n, s = _accumulate(np.asarray(keys), self._runs(evaluate, part), _shape(env))
-                count, total = count + n * inner.count, (total + s) % (1 << 64)
-        return Sum(count, total)
+                    keys = sum(bases, start=inner[1] * np.uint64(31))
+                count += int(inner[0].sum())
+                total += int(mix(keys)[inner[0] > 0].sum(dtype=np.uint64))
+        return Sum(count, total % (1 << 64))
 
-    def _open(self, part: Part) -> dict[int, int]:
-        """Gates of a part with their outer half at 0: they must not mix both."""
-        for number, inner in part.gates:
-            if _constant(self.gates[number]) is None and _constant(inner) is None:
-                raise Undecided("the addresses of its sites differ by block or iteration, and so do their conditions")
-        return {n: (1 << 40 if _constant(g) is None else 0) for n, g in enumerate(self.gates)}
+    def _inner(
+        self,
+        evaluate: Evaluator,
+        part: Part,
+        shape: tuple[int, ...],
+        runs: npt.NDArray[np.bool_],
+        known: dict[tuple[int, ...], Sum],
+    ) -> tuple[Words, Words]:
+        """Count and sum of the inner half in each outer point that runs; enumerated once for points whose conditions fall alike."""
+        gates = sorted({n for n, _ in part.gates})
+        columns = [np.broadcast_to(np.asarray(evaluate(self.gates[n])), shape)[runs] for n in gates]
+        columns = [np.clip(c, *self._span(part.gates, n)) for n, c in zip(gates, columns, strict=True)]
+        table = np.stack(columns, axis=1) if columns else np.zeros((int(runs.sum()), 0), dtype=np.int64)
+        rows, which = np.unique(table, axis=0, return_inverse=True)
+        if len(rows) * size(part.space) > BUDGET:
+            raise Undecided(f"too large to enumerate ({len(rows)} classes of {size(part.space)} lanes)")
+        sums: list[Sum] = []
+        for row in rows:
+            key = tuple(int(x) for x in row)
+            if key not in known:
+                known[key] = fingerprint(self.algebra, [part], dict(zip(gates, key, strict=True)))
+            sums.append(known[key])
+        which = which.ravel()
+        return (
+            np.array([s.count for s in sums], dtype=np.uint64)[which],
+            np.array([s.total for s in sums], dtype=np.uint64)[which],
+        )
+
+    def _span(self, gates: Sequence[tuple[int, Poly]], gate: int) -> tuple[int, int]:
+        """The range within which an outer half's value matters: below none of the inner halves added to it hold, above all."""
+        spans = [self.algebra.bounds(inner) for n, inner in gates if n == gate]
+        lows, highs = [s[0] for s in spans], [s[1] for s in spans]
+        if any(x is None for x in (*lows, *highs)):
+            raise Undecided("a condition's range is not known")
+        return -max(x for x in highs if x is not None) - 1, -min(x for x in lows if x is not None)
 
     def _outer_space(self, part: Part) -> list[Dimension]:
         ranges = {uid: self.algebra.ranges[uid] for uid in BLOCKS if uid in self.algebra.ranges}
@@ -167,15 +200,11 @@ class _Outer:
         return space
 
     def _runs(self, evaluate: Evaluator, part: Part) -> Values:
-        """In which outer points a part runs: within its loops, and under its conditions on blocks and iterations."""
+        """In which outer points a part runs: within its loops."""
         active: Values = 1
         for uid, (start, extent) in part.footprint.outer.items():
             position = evaluate(add(self.algebra.variable(uid), start, -1))
             active = active * np.logical_and(np.greater_equal(position, 0), np.less(position, evaluate(extent)))
-        for number, inner in part.gates:
-            if _constant(self.gates[number]) is None:
-                value = evaluate(self.gates[number]) + (_constant(inner) or 0)
-                active = active * np.greater_equal(value, 0)
         return active if isinstance(active, int) else np.asarray(active, dtype=np.int64)
 
     def classes(self, gates: Sequence[tuple[int, Poly]]) -> list[dict[int, int]]:
@@ -213,14 +242,10 @@ class _Outer:
         """One value for each way in which an unknown outer part can fall among the inner parts added to it."""
         choices: list[list[int]] = []
         for number in open_:
-            spans = [self.algebra.bounds(inner) for n, inner in gates if n == number]
-            lows, highs = [s[0] for s in spans], [s[1] for s in spans]
-            if any(x is None for x in (*lows, *highs)):
-                raise Undecided("a condition's range is not known")
-            least, most = min(x for x in lows if x is not None), max(x for x in highs if x is not None)
+            lowest, highest = self._span(gates, number)
             low, high = self.algebra.bounds(self.gates[number])
-            first = -most - 1 if low is None else max(low, -most - 1)
-            last = -least if high is None else min(high, -least)
+            first = lowest if low is None else max(low, lowest)
+            last = highest if high is None else min(high, highest)
             choices.append(list(range(first, last + 1)))
         total = int(np.prod([len(c) for c in choices], dtype=np.int64))
         if total > MAX_CLASSES:

@@ -212,7 +212,8 @@ class _Diagnosis:
             return np.zeros(len(have.target), dtype=np.bool_)
         head = heads[np.maximum(np.searchsorted(heads, np.arange(len(have.target)), "right") - 1, 0)]
         both = (self.row >= 0) & (self.row[head] >= 0) & (have.base[head] == have.base)
-        return both & (meant - meant[head] != have.target - have.base)
+        apart: Mask = both & (meant - meant[head] != have.target - have.base)
+        return apart
 
     def _known(self, target: Array) -> Mask:
         known: Mask = np.isin(target, self.want.target)

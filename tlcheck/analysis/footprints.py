@@ -98,6 +98,7 @@ class Builder:
         self.logical = logical
         self.outer = outer
         self.aliases = aliases
+        self.fixed = dict(algebra.values)
 
     def build(self, site: Site, unguarded: bool = False) -> Footprint:
         """The footprint of a site. Raises Unreadable."""
@@ -144,6 +145,7 @@ class _Frame:
         algebra.read = self._content
         algebra.bindings = dict(self.site.scope.bindings)
         algebra.names = dict(self.b.aliases)
+        algebra.values = dict(self.b.fixed)
         for axis in self.site.scope.axes:
             if axis.tag in TAGS:
                 algebra.names[axis.var.uid] = TAGS[axis.tag]
