@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import difflib
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -23,6 +24,7 @@ from tlcheck.worker.failures import RequestError
 
 _PrimFunc = (getattr(tvm, "tirx", None) or tvm.tir).PrimFunc
 _TILELANG = Path(tilelang.__file__).parent
+_UNBOUND_SIZE = re.compile(r"Cannot find value for constexpr variable `(\w+)`")  # T.const in a traced kernel
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,12 @@ def build(kernel: Any, args: Mapping[str, Any], name: str) -> Built:
     if isinstance(kernel, _PrimFunc):
         return Built(kernel, {})
     function, configs = _builder(kernel)
-    prim_func = function(**args)
+    try:
+        prim_func = function(**args)
+    except ValueError as error:
+        if unbound := _UNBOUND_SIZE.search(str(error)):
+            raise RequestError(f"{name} needs --arg {unbound[1]}=...") from error
+        raise
     if not isinstance(prim_func, _PrimFunc):
         raise RequestError(f"{name} returned {type(prim_func).__name__}, not a PrimFunc: is it a kernel?")
     own = dict((prim_func.attrs or {}).get("tilelang_pass_configs") or {})  # T.annotate_pass_configs

@@ -1,0 +1,29 @@
+# mypy: ignore-errors
+# ruff: noqa: N803, N812
+"""Kernels that TileLang refuses: while they are built, at the line that ends in `# wrong`, and in the compiler."""
+
+import tilelang.language as T
+
+
+def three_indices():
+    @T.prim_func
+    def main(A: T.Tensor((64, 64), "float32")):
+        with T.Kernel(1, threads=128):
+            held = T.alloc_fragment((64, 64), "float32")
+            T.copy(A[0:2, 0:64, 0:64], held)  # wrong
+
+    return main
+
+
+def indivisible():
+    @T.prim_func
+    def main(A: T.Tensor((24, 24), "float16"), C: T.Tensor((24, 24), "float32")):
+        with T.Kernel(1, threads=128):
+            factor = T.alloc_shared((24, 24), "float16")
+            product = T.alloc_fragment((24, 24), "float32")
+            T.copy(A, factor)
+            T.clear(product)
+            T.gemm(factor, factor, product)
+            T.copy(product, C)
+
+    return main

@@ -1,0 +1,211 @@
+"""Lowering with real toolchains: what is kept of it, where it was written, and that nothing is disturbed."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tlcheck.errors import UsageError
+from tlcheck.snapshot import codec
+from tlcheck.snapshot.ir import CHECKPOINTS, Expr, Function, Snapshot
+from tlcheck.snapshot.walk import expressions, postorder, statements
+from tlcheck.toolchain.client import Failure, Job, LowerResult, Worker
+from tlcheck.toolchain.releases import PINNED
+from tlcheck.toolchain.resolve import Toolchain, resolve
+
+pytestmark = pytest.mark.toolchain
+
+FORMS = Path(__file__).parent / "kernels" / "forms.py"
+EAGER = FORMS.with_name("eager.py")
+WRONG = FORMS.with_name("wrong.py")
+ERAS = ("0.1.6.post2", "0.1.7", "0.1.7.post3", "0.1.9", "0.1.12", "0.1.14", "0.1.15")
+WITHOUT_TYPE_CAST = ("0.1.6.post2", "0.1.7")
+
+Lower = Callable[..., LowerResult]
+
+
+@pytest.fixture(scope="module", params=ERAS)
+def toolchain(request: pytest.FixtureRequest) -> Toolchain:
+    return installed(request.param)
+
+
+@pytest.fixture(scope="module")
+def worker(toolchain: Toolchain) -> Iterator[Worker]:
+    with Worker(toolchain.python, toolchain.env) as worker:
+        yield worker
+
+
+@pytest.fixture
+def lower(tmp_path: Path) -> Lower:
+    """Lower one kernel of the forms, or of another file."""
+
+    def lower(worker: Worker, name: str, file: Path = FORMS, **fields: object) -> LowerResult:
+        job = Job("lower", str(file), name, output=str(tmp_path / f"{name}.json"), **fields)  # type: ignore[arg-type]
+        (result,) = worker.lower([job])
+        return result
+
+    return lower
+
+
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [
+        ("small", "simt"),
+        ("large", "tile"),
+        ("histogram", "histogram"),
+        ("two_kernels", "two_kernels"),
+        ("ready", "simt"),
+    ],
+)
+def test_all_checkpoints_are_kept_and_atomics_know_their_lines(
+    worker: Worker, toolchain: Toolchain, lower: Lower, name: str, function: str
+) -> None:
+    snapshot = read(lower(worker, name))
+    expected = [c for c in CHECKPOINTS if c != "type-cast" or toolchain.name not in WITHOUT_TYPE_CAST]
+    assert list(snapshot.checkpoints) == list(snapshot.passes) == expected
+    assert snapshot.toolchain["tilelang"] == toolchain.name
+    for checkpoint in ("intent", "tile-ops"):
+        assert atomic_lines(snapshot.checkpoints[checkpoint]) == marked_lines(FORMS, function)
+    assert "atomic" in snapshot.cuda.lower()
+
+
+def test_the_source_is_that_of_a_bare_lowering(worker: Worker, toolchain: Toolchain, lower: Lower) -> None:
+    """Instruments and spans change nothing."""
+    script = f"""
+        import sys
+        sys.path[:0] = [{str(FORMS.parent)!r}, {str(Path(codec.__file__).parents[2])!r}]
+        import torch
+        torch.cuda.get_device_capability = lambda *args: (9, 0)
+        import forms, tilelang
+        target = tilelang.tvm.target.Target({{"kind": "cuda", "arch": "sm_90"}})
+        with target:
+            kernel = forms.simt(128)
+        with tilelang.tvm.transform.PassContext(opt_level=3), target:
+            made = tilelang.lower(kernel, target=target, enable_host_codegen=False, enable_device_compile=False)
+        sys.stdout.write("=====" + made.kernel_source)
+        """
+    env = {**os.environ, **toolchain.env, "TVM_FFI_DISABLE_TORCH_C_DLPACK": "1"}
+    done = subprocess.run(
+        [toolchain.python, "-c", textwrap.dedent(script)], env=env, capture_output=True, text=True, check=True
+    )
+    assert read(lower(worker, "small")).cuda == done.stdout.partition("=====")[2]
+
+
+@pytest.mark.parametrize("release", ["0.1.7", PINNED])
+def test_a_fresh_process_makes_the_same_bytes(release: str, tmp_path: Path) -> None:
+    made = installed(release)
+    texts = []
+    for fork in (True, False):
+        jobs = [Job("lower", str(FORMS), name, output=str(tmp_path / name)) for name in ("large", "histogram")]
+        with Worker(made.python, made.env, fork=fork) as worker:
+            texts.append({result.job.name: codec.dumps(read(result)) for result in worker.lower(jobs)})
+    assert texts[0] == texts[1]
+
+
+def test_every_pass(worker: Worker, lower: Lower) -> None:
+    snapshot, usual = read(lower(worker, "large", every_pass=True)), read(lower(worker, "large"))
+    names = list(snapshot.checkpoints)
+    assert names[0] == "000-input"
+    assert names[1:] == [f"{n:03}-{name}" for n, name in enumerate(list(snapshot.passes.values())[1:], start=1)]
+    assert names[-1].endswith(usual.passes["device-tir"])
+    assert shape_of(snapshot.checkpoints[names[-1]]) == shape_of(usual.checkpoints["device-tir"])
+    lowered = next(name for name in names if name.endswith("tl.LowerTileOp"))
+    assert shape_of(snapshot.checkpoints[lowered]) == shape_of(usual.checkpoints["lower-tile-op"])
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
+def test_the_kernel_sees_the_arch_asked_for(worker: Worker, lower: Lower, arch: str) -> None:
+    snapshot = read(lower(worker, "by_capability", arch=arch))
+    (size,) = snapshot.checkpoints["intent"].buffers[0].shape
+    assert (snapshot.target, size.value) == (arch, 128 * int(arch[3:]))
+
+
+def test_what_goes_wrong_in_the_kernel_is_told_in_one_line(worker: Worker, lower: Lower) -> None:
+    failure = failure_of(lower(worker, "three_indices", WRONG))
+    assert (failure.kind, failure.phase) == ("exception", "build")
+    assert re.search("dimension.* A |A is 2-dimensional", failure.message)
+    (line,) = [n for n, text in enumerate(WRONG.read_text().splitlines(), start=1) if text.endswith(")  # wrong")]
+    assert failure.where == f"{WRONG}:{line}"
+
+
+def test_what_goes_wrong_in_the_compiler_is_told_in_one_line(worker: Worker, lower: Lower) -> None:
+    failure = failure_of(lower(worker, "indivisible", WRONG))
+    assert (failure.kind, failure.phase) == ("exception", "lower")
+    assert failure.message.endswith("M must be divisible by 16, but got 24")
+
+
+@pytest.fixture(scope="module")
+def pinned() -> Iterator[Worker]:
+    made = installed(PINNED)
+    with Worker(made.python, made.env) as worker:
+        yield worker
+
+
+def test_newer_forms(pinned: Worker, lower: Lower) -> None:
+    for name, args in (("traced", {"rows": "256", "threads": "64"}), ("tuned", {"rows": "256", "threads": "64"})):
+        snapshot = read(lower(pinned, name, EAGER, args=args))
+        assert atomic_lines(snapshot.checkpoints["intent"]) == marked_lines(EAGER, name)
+        assert "__launch_bounds__(64" in snapshot.cuda
+
+
+def test_a_size_that_a_traced_kernel_lacks_is_a_missing_argument(pinned: Worker, lower: Lower) -> None:
+    failure = failure_of(lower(pinned, "traced", EAGER))
+    assert (failure.kind, failure.message) == ("usage", "traced needs --arg rows=...")
+
+
+def test_nothing_is_written_to_the_home_folder(tmp_path: Path, lower: Lower, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    made = installed(PINNED)
+    monkeypatch.setenv("HOME", str(home))
+    with Worker(made.python, made.env) as worker:
+        read(lower(worker, "large"))
+    assert not list(home.iterdir())
+
+
+def installed(release: str) -> Toolchain:
+    try:
+        return resolve(release)
+    except UsageError as error:
+        pytest.skip(str(error))
+
+
+def read(result: LowerResult) -> Snapshot:
+    assert result.failure is None, (result.failure, result.output_tail)
+    assert not result.unsaved
+    assert result.snapshot is not None
+    return codec.loads(result.snapshot.read_text())
+
+
+def failure_of(result: LowerResult) -> Failure:
+    assert result.failure is not None
+    return result.failure
+
+
+def marked_lines(file: Path, function: str) -> list[int]:
+    """The lines of a function that are marked, or on which an atomic of several lines begins."""
+    text = file.read_text()
+    (node,) = [n for n in ast.parse(text).body if isinstance(n, ast.FunctionDef) and n.name == function]
+    assert node.end_lineno
+    lines = dict(enumerate(text.splitlines(), start=1))
+    return [n for n in range(node.lineno, node.end_lineno + 1) if re.search(r"# atomic$|T\.atomic_add\($", lines[n])]
+
+
+def atomic_lines(function: Function) -> list[int]:
+    """Lines of the statements that hold an atomic, in program order."""
+    return [s.line for s in statements(function.body) if any(map(is_atomic, postorder(expressions(s))))]
+
+
+def is_atomic(e: Expr) -> bool:
+    return e.op in ("call", "str") and "atomic" in str(e.value).lower()
+
+
+def shape_of(function: Function) -> list[str]:
+    return [type(s).__name__ for s in statements(function.body)]
