@@ -28,7 +28,7 @@ def from_exception(error: BaseException, phase: str, user_file: str) -> Failure:
         return Failure("usage", phase, str(error))
     kind = "exit" if isinstance(error, SystemExit) else "exception"
     lines = _useful(str(error))
-    message = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    message = f"{type(error).__name__}: {lines[0].strip()}" if lines else type(error).__name__
     if isinstance(error, SyntaxError) and error.filename:
         return Failure(kind, phase, f"{type(error).__name__}: {error.msg}", "", f"{error.filename}:{error.lineno}")
     return Failure(kind, phase, message, "\n".join(lines[1:_DETAIL_LINES]), _where(error, user_file))
@@ -52,7 +52,7 @@ def from_signal(number: int, phase: str, output: str, user_file: str) -> Failure
     where = next((f"{file}:{line}" for file, line in frames if file == user_file), "")
     if number == signal.SIGKILL:
         return Failure("killed", phase, "killed from outside (SIGKILL): was there enough memory?", "\n".join(lines))
-    message = f"{name}: {lines[-1]}" if lines else f"the process ended with {name}"
+    message = f"{name}: {lines[-1].strip()}" if lines else f"the process ended with {name}"
     return Failure("crash", phase, message, "\n".join(lines[:-1]), where)
 
 

@@ -1,0 +1,76 @@
+"""How errors become a few useful lines."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from tlcheck.worker import device
+from tlcheck.worker.failures import RequestError, from_diagnostics, from_exception, from_exit, from_signal
+from tlcheck.worker.protocol import Failure
+
+CXX = """Traceback (most recent call last):
+  File "/project/src/op/copy.cc", line 101, in tvm::tl::Copy::Lower()
+  10: tvm::tl::LowerTileOp(tvm::tir::PrimFunc)
+        at 0x7f
+  [bt] (3) /lib/libtvm.so
+Check failed: (lanes == 4) is false: four lanes
+
+See the manual.
+"""
+
+
+def test_stack_frames_of_the_compiler_are_dropped() -> None:
+    failure = from_exception(RuntimeError(CXX), "lower", "kernels.py")
+    assert failure == Failure(
+        "exception", "lower", "RuntimeError: Check failed: (lanes == 4) is false: four lanes", "See the manual."
+    )
+
+
+def test_an_exception_without_a_message_has_its_name() -> None:
+    assert from_exception(AssertionError(), "build", "kernels.py").message == "AssertionError"
+
+
+def test_a_request_is_told_without_its_type() -> None:
+    failure = from_exception(RequestError("no such file: a.py"), "import", "a.py")
+    assert failure == Failure("usage", "import", "no such file: a.py")
+
+
+def test_a_printed_diagnostic_takes_the_place_of_an_exception_that_refers_to_it() -> None:
+    vague = Failure("exception", "build", "DiagnosticError: one or more error diagnostics were emitted, please check")
+    printed = "noise\nerror: K_A = 63, K_B = 64\n --> /home/me/kernels.py:22:13\n    |\n 22 |  T.gemm(a, b, c)\n"
+    told = from_diagnostics(vague, printed)
+    assert told == Failure("exception", "build", "K_A = 63, K_B = 64", "", "/home/me/kernels.py:22")
+    assert from_diagnostics(vague, "noise") == vague
+    other = Failure("exception", "build", "ValueError: 63")
+    assert from_diagnostics(other, printed) == other
+
+
+def test_a_signal_names_the_line_in_the_users_file() -> None:
+    printed = "loading\nterminate called\n  what():  no memory\n"
+    handler = "Fatal Python error: Aborted\n\nCurrent thread (most recent call first):\n"
+    frames = '  File "/lib/tvm/ffi.py", line 7 in call\n  File "/me/kernels.py", line 12 in kernel\n'
+    output = printed + handler + frames
+    failure = from_signal(signal.SIGABRT, "lower", output, "/me/kernels.py")
+    assert failure == Failure(
+        "crash", "lower", "SIGABRT: what():  no memory", "loading\nterminate called", "/me/kernels.py:12"
+    )
+
+
+def test_a_silent_end() -> None:
+    assert from_signal(signal.SIGSEGV, "lower", "", "a.py").message == "the process ended with SIGSEGV"
+    assert from_exit(3, "build", "one\ntwo\n") == Failure(
+        "exit", "build", "the process ended by itself with code 3", "one\ntwo"
+    )
+
+
+@pytest.mark.parametrize(("arch", "expected"), [("sm_80", (8, 0)), ("sm_90a", (9, 0)), ("sm_120", (12, 0))])
+def test_capability(arch: str, expected: tuple[int, int]) -> None:
+    assert device.capability(arch) == expected
+
+
+@pytest.mark.parametrize("arch", ["sm_91", "sm_9", "90", "gfx942", "sm_90x", ""])
+def test_no_capability(arch: str) -> None:
+    with pytest.raises(RequestError, match="unknown arch"):
+        device.capability(arch)
