@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -146,12 +147,23 @@ def saved_result(file: Path, snapshot: Snapshot, position: int) -> Result:
 
 
 def judged(run: Run, snapshot: Snapshot) -> Result:
-    report = check(snapshot)
+    """Check a snapshot. A fault of tlcheck's own is this run's failure: the others go on."""
+    try:
+        report = check(snapshot)
+    except Exception as error:
+        return Result(run, failure=_internal(error), pass_configs=snapshot.pass_configs)
     if report.problem:
         return Result(run, failure=Failure("check", "check", report.problem), pass_configs=snapshot.pass_configs)
     lines = _read_lines(snapshot.file)
     atomics = tuple(_atomic(report, a, lines) for a in report.atomics)
     return Result(run, atomics, pass_configs=snapshot.pass_configs)
+
+
+def _internal(error: Exception) -> Failure:
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(frame.filename).name}:{frame.lineno}"
+    message = f"tlcheck itself failed: {type(error).__name__}: {error}"
+    return Failure("internal", "check", message, "a bug: please report it with the snapshot (--save DIR)", where)
 
 
 def _read_lines(file: str) -> Sequence[str]:

@@ -76,7 +76,7 @@ def _snapshots(chosen: list[Selection], settings: Settings) -> tuple[dict[str, S
     from tlcheck.session import Session
 
     if chosen[0].is_snapshot:
-        return {chosen[0].path.name.partition(".")[0]: read_snapshot(chosen[0].path)}, []
+        return {chosen[0].path.name.removesuffix(".json").removesuffix(".snapshot"): read_snapshot(chosen[0].path)}, []
     with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder, bar() as watcher:
         session = Session(settings, Path(folder), watcher)
         lowered = sorted(session.lower(chosen), key=lambda done: done.run.position)
