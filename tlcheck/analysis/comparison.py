@@ -8,16 +8,17 @@ parts have to be equal as polynomials; the inner parts are enumerated once and c
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
 import numpy.typing as npt
 
-from tlcheck.analysis.algebra import Algebra, Monomial, Poly, add
+from tlcheck.analysis.algebra import Algebra, Monomial, Poly, add, constant
 from tlcheck.analysis.evaluate import Dimension, Evaluator, Values, Words, chunks, mix, size, text_hash
 from tlcheck.analysis.footprints import TAGS, THREADS, Footprint, Leaf
 
+Loops = Mapping[int, tuple[Poly, Poly]]  # uid -> (start, extent)
 Factors = Mapping[Monomial, Poly]  # outer monomial -> inner coefficient
 BUDGET = 60_000_000  # lanes that one comparison may enumerate
 MAX_CLASSES = 20_000
@@ -67,7 +68,7 @@ def same(algebra: Algebra, intended: Sequence[Footprint], actual: Sequence[Footp
     if len({(p.bases, p.loops) for p in (*left, *right)}) != 1:
         return _same_sequence(outer, left, right)
     lanes = sum(size(p.space) for p in (*left, *right))
-    classes = outer.classes([inner for p in (*left, *right) for inner in p.gates])
+    classes = outer.classes([inner for p in (*left, *right) for inner in p.gates], left[0].footprint.outer)
     if len(classes) * lanes > BUDGET:
         raise Undecided(f"too large to enumerate ({len(classes)} classes of {lanes} lanes)")
     return all(fingerprint(algebra, left, env) == fingerprint(algebra, right, env) for env in classes)
@@ -133,12 +134,12 @@ class _Outer:
     def bases_of(self, parts: Sequence[Part]) -> Sum:
         """The multiset of (bases, inner half) over all blocks and iterations."""
         count = total = 0
-        for part in parts:
+        for part in (self._leveled(p) for p in parts):
             known: dict[tuple[int, ...], Sum] = {}
             for env in chunks(self._outer_space(part)):
                 evaluate = Evaluator(self.algebra, env)
                 shape = _shape(env)
-                runs = np.broadcast_to(np.asarray(self._runs(evaluate, part), dtype=np.bool_), shape)
+                runs = np.broadcast_to(np.asarray(self._runs(evaluate, part.footprint.outer), dtype=np.bool_), shape)
                 inner = self._inner(evaluate, part, shape, runs, known)
                 bases = [np.broadcast_to(_weigh(evaluate(b), n), shape)[runs] for n, b in enumerate(part.outside)]
                 with np.errstate(over="ignore"):
@@ -146,6 +147,13 @@ class _Outer:
                 count += int(inner[0].sum())
                 total += int(mix(keys)[inner[0] > 0].sum(dtype=np.uint64))
         return Sum(count, total % (1 << 64))
+
+    def _leveled(self, part: Part) -> Part:
+        """The part with its lowest offset in the outer half: a peeled iteration is a constant there, a loop's variable elsewhere."""
+        inner = part.target[()]
+        low = min(int(np.min(Evaluator(self.algebra, env)(inner))) for env in chunks(part.space))
+        target = {**part.target, (): add(inner, constant(low), -1)}
+        return replace(part, target=target, outside=(add(part.outside[0], constant(low)), *part.outside[1:]))
 
     def _inner(
         self,
@@ -199,44 +207,53 @@ class _Outer:
             raise Undecided("the addresses of its sites differ by block or iteration, of which there are too many")
         return space
 
-    def _runs(self, evaluate: Evaluator, part: Part) -> Values:
-        """In which outer points a part runs: within its loops."""
+    def _runs(self, evaluate: Evaluator, loops: Loops) -> Values:
+        """Which outer points lie within the loops."""
         active: Values = 1
-        for uid, (start, extent) in part.footprint.outer.items():
+        for uid, (start, extent) in loops.items():
             position = evaluate(add(self.algebra.variable(uid), start, -1))
             active = active * np.logical_and(np.greater_equal(position, 0), np.less(position, evaluate(extent)))
         return active if isinstance(active, int) else np.asarray(active, dtype=np.int64)
 
-    def classes(self, gates: Sequence[tuple[int, Poly]]) -> list[dict[int, int]]:
+    def classes(self, gates: Sequence[tuple[int, Poly]], loops: Loops) -> list[dict[int, int]]:
         """Values of the numbered outer parts that stand for all blocks and iterations: gate number -> value."""
         constants = {n: _constant(p) for n, p in enumerate(self.gates)}
         fixed = {n: v for n, v in constants.items() if v is not None}
         open_ = [n for n, v in constants.items() if v is None]
         if not open_:
             return [fixed]
-        points = self._points([self.gates[n] for n in open_])
+        points = self._points([self.gates[n] for n in open_], loops)
         if points is None:
             points = self._thresholds(open_, gates)
         return [{**fixed, **dict(zip(open_, row, strict=True))} for row in points]
 
-    def _points(self, polys: Sequence[Poly]) -> list[tuple[int, ...]] | None:
+    def _points(self, polys: Sequence[Poly], loops: Loops) -> list[tuple[int, ...]] | None:
         """The distinct joint values of outer parts over all outer points, where those are known and few."""
-        uids = sorted(self.algebra.variables(*polys))
+        used = self.algebra.variables(*polys)
+        used |= self.algebra.variables(*(p for uid in used & loops.keys() for p in loops[uid]))
+        if any(a.kind == "load" for a in self.algebra.atoms if a.vars & used):
+            return None
+        space = self._space(used)
+        if space is None or size(space) > MAX_OUTER:
+            return None
+        inside = {uid: bounds for uid, bounds in loops.items() if uid in used}
+        rows: set[tuple[int, ...]] = set()
+        for env in chunks(space):
+            evaluate = Evaluator(self.algebra, env)
+            shape = _shape(env)
+            runs = np.broadcast_to(np.asarray(self._runs(evaluate, inside), dtype=np.bool_), shape)
+            table = np.stack([np.broadcast_to(np.asarray(evaluate(p)), shape)[runs] for p in polys], axis=1)
+            rows.update(tuple(int(x) for x in row) for row in np.unique(table, axis=0))
+        return sorted(rows) if len(rows) <= MAX_CLASSES else None
+
+    def _space(self, uids: frozenset[int]) -> list[Dimension] | None:
         space: list[Dimension] = []
-        for uid in uids:
+        for uid in sorted(uids):
             low, high = self.algebra.ranges.get(uid, (None, None))
             if low is None or high is None:
                 return None
             space.append(Dimension(uid, low, high - low + 1))
-        if size(space) > MAX_OUTER or any(a.kind == "load" for a in self.algebra.atoms if a.vars & set(uids)):
-            return None
-        rows: set[tuple[int, ...]] = set()
-        for env in chunks(space):
-            evaluate = Evaluator(self.algebra, env)
-            columns = np.broadcast_arrays(*(np.asarray(evaluate(p)) for p in polys))
-            table = np.stack([c.ravel() for c in columns], axis=1)
-            rows.update(tuple(int(x) for x in row) for row in np.unique(table, axis=0))
-        return sorted(rows) if len(rows) <= MAX_CLASSES else None
+        return space
 
     def _thresholds(self, open_: Sequence[int], gates: Sequence[tuple[int, Poly]]) -> list[tuple[int, ...]]:
         """One value for each way in which an unknown outer part can fall among the inner parts added to it."""

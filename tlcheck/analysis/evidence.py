@@ -73,21 +73,21 @@ def evidence(comparison: Comparison) -> Evidence:
         reason = "it has no counterpart here"
         first = _first(comparison)
         return Evidence(comparison.stage.checkpoint, found, "undecided", None, reason, scopes=scopes, first=first)
-    reason = ""
+    reasons: list[str] = []
+    shown: Difference | None = None
     for plan in _plans(comparison):
         try:
-            verdict = plan.holds()
+            if plan.holds():
+                return Evidence(comparison.stage.checkpoint, found, "same", first=_first(comparison))
+            reasons.append("its additions have another form, and no instance was found that shows a wrong one")
+            shown = _refute(comparison)
         except (Undecided, Unreadable) as error:
-            reason = reason or str(error)
-            continue
-        if verdict:
-            return Evidence(comparison.stage.checkpoint, found, "same", first=_first(comparison))
-        break
+            reasons.append(str(error))
+        if shown is not None:
+            return Evidence(comparison.stage.checkpoint, found, "different", shown)
     shown = _refute(comparison)
-    if shown is not None:
-        return Evidence(comparison.stage.checkpoint, found, "different", shown)
-    reason = reason or "its additions have another form, and no instance was found that shows a wrong one"
-    return Evidence(comparison.stage.checkpoint, found, "undecided", reason=reason)
+    status = "undecided" if shown is None else "different"
+    return Evidence(comparison.stage.checkpoint, found, status, shown, "" if shown else reasons[0])
 
 
 def _scope(program: Program, root: str) -> str:
