@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ import tilelang.transform
 from tilelang import tvm
 
 from tlcheck.worker.failures import RequestError
+from tlcheck.worker.shared_memory import UNMERGED
 
 _BEFORE = {"tl.LayoutInference": "intent", "tl.LowerTileOp": "tile-ops"}
 _AFTER = {
@@ -18,6 +20,9 @@ _AFTER = {
     "tl.DecoupleTypeCast": "type-cast",
     "tl.VectorizeLoop": "vectorize-loop",
 }
+if tuple(map(int, re.findall(r"\d+", tilelang.__version__)[:3])) < (0, 1, 10):
+    # Later releases leave the buffers' names in the merged module.
+    _BEFORE["tl.MergeSharedMemoryAllocations"] = UNMERGED
 _HAS_TYPE_CAST = hasattr(tilelang.transform, "DecoupleTypeCast")
 _PYTHON_PASS = "pass_fn"
 

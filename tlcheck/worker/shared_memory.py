@@ -8,12 +8,33 @@ gets its own buffer and offset back, as newer releases leave it. Where the pairi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tlcheck.snapshot.ir import Alloc, Buffer, Expr, Function, Seq, Stmt, Store
 from tlcheck.snapshot.walk import expressions, postorder, rebuild, statements, with_expressions
 from tlcheck.worker.nodes import Nodes
+
+UNMERGED = "unmerged"  # name of the module just before the merge, where not every pass is recorded
+_MERGE = "tl.MergeSharedMemoryAllocations"
+
+
+def unmerge_all(checkpoints: dict[str, Function], passes: Mapping[str, str], nodes: Nodes) -> bool:
+    """Undo the merge in every checkpoint after it, and drop the one before it if it is there for this only.
+
+    Returns whether a checkpoint changed.
+    """
+    before = checkpoints.pop(UNMERGED, None)
+    names = list(checkpoints)
+    after = names[-1:]
+    for position, name in enumerate(names):
+        if before is None and passes[name] == _MERGE and position:
+            before, after = checkpoints[names[position - 1]], names[position:]
+    if before is None:
+        return False
+    old = {name: checkpoints[name] for name in after}
+    checkpoints.update({name: unmerge(before, function, nodes) for name, function in old.items()})
+    return any(checkpoints[name] is not old[name] for name in after)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,33 +14,27 @@ from tlcheck.worker.graph import Graph, GraphError, read_graph
 from tlcheck.worker.memory import MEMORY
 from tlcheck.worker.nodes import Nodes
 from tlcheck.worker.parameters import parameter_copies
-from tlcheck.worker.shared_memory import unmerge
+from tlcheck.worker.shared_memory import unmerge_all
 from tlcheck.worker.source import without_places
 from tlcheck.worker.statements import ENCLOSED, FRAMES, STATEMENTS
 
 _BUILDERS = {**EXPRESSIONS, **MEMORY, **STATEMENTS}
 
-UNMERGED = "unmerged"  # the module before MergeSharedMemoryAllocations; no checkpoint, but of use to read the last one
-LAST = "device-tir"
-_DEVICE = "2"  # calling_conv of a function that was split off for the device
-
 
 def translate(text: str, meta: Mapping[str, Any]) -> Snapshot:
     """The snapshot of the modules in `text`, a `tvm.ir.save_json` of checkpoint name -> module.
 
-    meta: case, file, line, toolchain, target, args, pass_configs, cuda and passes, as in `Snapshot`.
+    meta: case, file, line, toolchain, target, args, pass_configs, cuda and passes, as in `Snapshot`. Among the modules
+    there may be one named UNMERGED (see `tlcheck.worker.shared_memory`), which becomes no checkpoint.
     Raises GraphError where the text is no such graph or a module has no function to look at.
     """
     graph = read_graph(text)
     nodes = Nodes(graph, _lines(graph, meta["file"]), parameter_copies(graph))
     _build(nodes)
     modules = {str(name): index for name, index in graph.pairs(graph.root)}
-    checkpoints = {name: _device_function(nodes, modules[name]) for name in meta["passes"] if name in modules}
-    cuda = meta["cuda"]
-    unmerged, last = checkpoints.pop(UNMERGED, None), checkpoints.get(LAST)
-    if unmerged is not None and last is not None:
-        checkpoints[LAST] = unmerge(unmerged, last, nodes)
-        cuda = cuda if checkpoints[LAST] is last else without_places(cuda)
+    functions = {name: _device_function(nodes, modules[name]) for name in meta["passes"] if name in modules}
+    checkpoints = {name: function for name, function in functions.items() if function is not None}
+    unmerged = unmerge_all(checkpoints, meta["passes"], nodes)
     return Snapshot(
         case=meta["case"],
         file=meta["file"],
@@ -51,7 +45,7 @@ def translate(text: str, meta: Mapping[str, Any]) -> Snapshot:
         pass_configs=dict(meta["pass_configs"]),
         checkpoints=checkpoints,
         passes={name: meta["passes"][name] for name in checkpoints},
-        cuda=cuda,
+        cuda=without_places(meta["cuda"]) if unmerged else meta["cuda"],
     )
 
 
@@ -101,8 +95,11 @@ def _spans(graph: Graph, file: str) -> dict[int, int]:
     return {i: span["line"] for i, span in spans if span["source_name"] in sources}
 
 
-def _device_function(nodes: Nodes, module: int) -> Function:
-    """What a module runs on the device: the functions that launch threads, several kernels in sequence put together."""
+def _device_function(nodes: Nodes, module: int) -> Function | None:
+    """What a module runs on the device: the functions that launch threads, several kernels in sequence put together.
+
+    None for a module that has been stripped of its device side.
+    """
     graph = nodes.graph
     if graph.types[module] != "IRModule":
         raise GraphError(f"{graph.types[module] or 'nothing'} where a module should be")
@@ -111,9 +108,12 @@ def _device_function(nodes: Nodes, module: int) -> Function:
         if isinstance(nodes.done[index], Function) and isinstance(owner, int):
             name = graph.text(graph.data[owner]["name_hint"])
             functions.append(replace(nodes.done[index], name=name))
-    device = [f for f in functions if _launches(f)] or functions
-    split = len(device) < len(functions) or all(dict(f.attrs).get("calling_conv") == _DEVICE for f in device)
-    if not device or (len(device) > 1 and not split):
+    device = [f for f in functions if _launches(f)]
+    split = [f for f in functions if "calling_conv" in dict(f.attrs)]
+    if not device and (split or not functions):
+        return None
+    device = device or functions
+    if len(device) == len(functions) > max(1, len(split)):
         raise GraphError(f"{len(device)} kernels in one module, expected one: {sorted(f.name for f in device)}")
     return _in_sequence(sorted(device, key=lambda f: (len(f.name), f.name)))
 
