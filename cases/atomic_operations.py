@@ -79,8 +79,10 @@ def histogram():
         with T.Kernel(4, threads=128) as b:
             s = T.alloc_shared((64,), "int32")
             T.clear(s)
+            T.sync_threads()  # up to 0.1.7.post2 no barrier is put between atomics and other uses of shared memory
             for i in T.Parallel(128):
                 T.atomic_add(s[A[b * 128 + i]], 1)
+            T.sync_threads()
             T.atomic_add(B, s)
 
     return main
