@@ -10,7 +10,8 @@ from pathlib import Path
 from tlcheck.analysis.difference import Witness
 from tlcheck.check import Atomic, Finding, Report, check
 from tlcheck.errors import UsageError
-from tlcheck.session import Lowered, Run
+from tlcheck.remedies import pass_config
+from tlcheck.session import Lowered, Run, release_of
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.snapshot.text import render, render_layout
@@ -52,7 +53,10 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True)
 class FindingResult:
-    """A finding with its texts. layout: index map of the destination, empty without one."""
+    """A finding with its texts. layout: index map of the destination, empty without one.
+
+    pass_config: the `PassConfigKey` that avoids it, empty if none is known to.
+    """
 
     rule: str
     name: str
@@ -63,6 +67,7 @@ class FindingResult:
     witness: Witness
     advice: str
     also: tuple[str, ...]
+    pass_config: str
     layout: str
     excerpt: Excerpt | None
 
@@ -209,6 +214,7 @@ def _finding(snapshot: Snapshot, atomic: Atomic, found: Finding) -> FindingResul
         found.witness,
         found.advice,
         found.also,
+        pass_config(rule.id, found.checkpoint, release_of(snapshot.toolchain)),
         layout,
         _excerpt(snapshot, found),
     )

@@ -61,8 +61,12 @@ class Run:
 
     @property
     def release(self) -> str:
-        """TileLang's version without what a local build adds to it."""
-        return self.versions.get("tilelang", "").partition("+")[0]
+        return release_of(self.versions)
+
+
+def release_of(versions: Mapping[str, str]) -> str:
+    """TileLang's version without what a local build adds to it."""
+    return versions.get("tilelang", "").partition("+")[0]
 
 
 @dataclass(frozen=True)

@@ -106,6 +106,7 @@ def _finding(atomic: AtomicResult, finding: FindingResult) -> Mapping[str, Any]:
         "tir": {"line": excerpt.marked, "first": excerpt.first, "lines": list(excerpt.lines)} if excerpt else None,
         "witness": {**_witness(finding.witness), "words": witness_in_words(finding.witness, atomic.buffer)},
         "advice": finding.advice,
+        "pass_config": finding.pass_config,
         "right_from": atomic.right_from,
     }
 

@@ -13,7 +13,7 @@ from tlcheck.report.words import counts_in_words, place_in_words, summary_in_wor
 from tlcheck.results import AtomicResult, Excerpt, FindingResult, Result
 
 _STYLES = {"refuted": "bold red", "undecided": "yellow", "expected": "cyan", "accepted": "cyan", "proved": "green"}
-_LINE, _NEIGHBOUR = 400, 56  # characters shown of the atomic's line and of those around it; `tlcheck dump` has all
+_LINE, _NEIGHBOUR = 400, 56  # characters shown of the atomic's line (and of messages), and of the lines around it
 _WORST_FIRST = ("refuted", "undecided", "expected", "accepted", "proved")
 
 
@@ -62,9 +62,9 @@ def _failure(result: Result) -> Iterator[Text]:
     failure = result.failure
     assert failure is not None
     where = f" ({failure.where})" if failure.where else ""
-    yield _indented(failure.phase, f"{failure.message}{where}", "red")
+    yield _indented(failure.phase, f"{_cut(failure.message, _LINE)}{where}", "red")
     for line in failure.detail.splitlines():
-        yield Text(f"        {line}", style="dim")
+        yield Text(f"        {_cut(line, _LINE)}", style="dim")
     if result.excuse is not None:
         yield _indented(result.excuse.kind, result.excuse.reason, "cyan")
 
@@ -75,14 +75,14 @@ def _box(result: Result, atomic: AtomicResult, finding: FindingResult) -> Panel:
     rows.add_column(style="dim", no_wrap=True)
     rows.add_column(overflow="fold")
     for key, value in _rows(result, atomic, finding):
-        rows.add_row(key, value if isinstance(value, Text) else Text(value))
+        rows.add_row(key, Text(value) if isinstance(value, str) else value)
     what = Text(finding.what[0].upper() + finding.what[1:] + ".", style="bold")
     excuse = f" ({atomic.excuse.kind})" if atomic.excuse else ""
     title = Text(f"{finding.rule} {finding.name}{excuse}", style=f"bold {style}")
     return Panel(Group(what, Text(), rows), title=title, title_align="left", border_style=style)
 
 
-def _rows(result: Result, atomic: AtomicResult, finding: FindingResult) -> Iterator[tuple[str, Text | str]]:
+def _rows(result: Result, atomic: AtomicResult, finding: FindingResult) -> Iterator[tuple[str, RenderableType]]:
     run = result.run
     toolchain = run.release if run.toolchain in ("pinned", run.release) else f"{run.release} ({run.toolchain})"
     yield "case", f"{run.case}, {run.target}, tilelang {toolchain}"
@@ -106,21 +106,23 @@ def _rows(result: Result, atomic: AtomicResult, finding: FindingResult) -> Itera
 
 def _advice(atomic: AtomicResult, finding: FindingResult) -> str:
     known = atomic.right_from
-    release = f"use TileLang {known}, which has it right" if known else "try another release of TileLang"
-    return f"{release}; or {finding.advice}" if finding.advice else release
+    ways = [f"use TileLang {known}, which has it right" if known else "try another release of TileLang"]
+    ways += [f"set the pass config {finding.pass_config} to True"] if finding.pass_config else []
+    return "; or ".join([*ways, *([finding.advice] if finding.advice else [])])
 
 
-def _excerpt(excerpt: Excerpt) -> Text:
+def _excerpt(excerpt: Excerpt) -> Table:
     """The atomic's line and its neighbours, cut where long; what all lines are indented by is left out."""
     indent = min((len(line) - len(line.lstrip()) for line in excerpt.lines if line.strip()), default=0)
-    text = Text()
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True, justify="right")
+    table.add_column(overflow="fold")
     for number, line in enumerate(excerpt.lines, excerpt.first):
         here = number == excerpt.marked
         shown = _cut(line[indent:], _LINE if here else _NEIGHBOUR)
-        text.append(f"{'>' if here else ' '} {number}  ", style="dim")
-        text.append(shown + "\n", style="bold red" if here else "dim")
-    text.rstrip()
-    return text
+        style = "bold red" if here else "dim"
+        table.add_row(Text(f"{'> ' if here else ''}{number}", style), Text(shown, style))
+    return table
 
 
 def _cut(line: str, width: int) -> str:

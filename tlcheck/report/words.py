@@ -57,8 +57,8 @@ def summary_in_words(results: list[Result]) -> str:
     """The last line of a report."""
     cases = len({(r.run.case, r.saved) for r in results})
     head = plural(cases, "case") + (f" ({len(results)} runs)" if len(results) > cases else "")
-    parts = [f"{head}, {counts_in_words(results)}"]
     failures = [r for r in results if r.failure is not None]
+    parts = [f"{head}, {counts_in_words(results)}" if len(failures) < len(results) else head]
     expected = sum(1 for r in failures if r.excuse is not None)
     broken = sum(len(r.broken) for r in results)
     parts += [f"{len(failures) - expected} not checked"] if len(failures) > expected else []

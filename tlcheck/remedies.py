@@ -1,0 +1,19 @@
+"""Pass configurations that avoid a finding. Only what was tried with the releases themselves stands here.
+
+`TIR_DISABLE_VECTORIZE` keeps VectorizeLoop from making vector instructions: what it would get wrong stays scalar. Up to
+0.1.7 it is of no use, since LowerTileOp makes them there; what goes wrong before VectorizeLoop stays wrong.
+"""
+
+from __future__ import annotations
+
+from packaging.specifiers import SpecifierSet
+
+_TRIED = SpecifierSet(">=0.1.7.post3,<=0.1.14")
+_OF_VECTORS = ("TLA001", "TLA004", "TLA010")
+
+
+def pass_config(rule: str, checkpoint: str, release: str) -> str:
+    """The name of a `tilelang.PassConfigKey` that avoids the finding when set to True; empty if none is known."""
+    if checkpoint == "vectorize-loop" and rule in _OF_VECTORS and _TRIED.contains(release, prereleases=True):
+        return "TIR_DISABLE_VECTORIZE"
+    return ""
