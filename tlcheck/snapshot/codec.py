@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 from typing import Any, NoReturn
 
-from tlcheck.snapshot.decode import Decoder, check, corrupt, named_functions, text_map
+from tlcheck.snapshot.decode import CorruptSnapshot, Decoder, check, corrupt, named_functions, text_map
 from tlcheck.snapshot.encode import Encoder
 from tlcheck.snapshot.ir import Snapshot
+
+__all__ = ["SCHEMA", "CorruptSnapshot", "dumps", "loads"]
 
 SCHEMA = 1
 _MAPS = ("toolchain", "args", "pass_configs", "passes")

@@ -254,20 +254,28 @@ class _Rewriter:
             return index
         if index.op == "ramp":
             return self._nodes.remake(index, (self._lowered(index.args[0], place), *index.args[1:]))
+        if index.op == "int":
+            return self._nodes.make("int", index.dtype, (), int(index.value or 0) - place)
         found = self._without(index, place)
-        constant = self._nodes.make("int", index.dtype, (), place)
-        return found if found is not None else self._nodes.make("sub", index.dtype, (index, constant))
+        return found if found is not None else self._plus(index, -place)
 
     def _without(self, e: Expr, place: int) -> Expr | None:
         """e - place, taken from a constant among the terms of a sum; None where there is none."""
-        if e.op == "int":
-            return self._nodes.make("int", e.dtype, (), int(e.value or 0) - place)
-        if e.op != "add":
+        if e.op not in ("add", "sub"):
             return None
-        for this, other in ((e.args[1], e.args[0]), (e.args[0], e.args[1])):
-            rest = self._without(this, place)
+        left, right = e.args
+        if right.op == "int":
+            value = int(right.value or 0)
+            return self._plus(left, (value if e.op == "add" else -value) - place)
+        for position in (1, 0) if e.op == "add" else (0,):
+            rest = self._without(e.args[position], place)
             if rest is not None:
-                gone = rest.op == "int" and rest.value == 0
-                pair = (other, rest) if this is e.args[1] else (rest, other)
-                return other if gone else self._nodes.make("add", e.dtype, pair)
+                return self._nodes.remake(e, (rest, right) if position == 0 else (left, rest))
         return None
+
+    def _plus(self, e: Expr, value: int) -> Expr:
+        """e + value, as TVM's simplifier writes it."""
+        if value == 0:
+            return e
+        constant = self._nodes.make("int", e.dtype, (), abs(value))
+        return self._nodes.make("add" if value > 0 else "sub", e.dtype, (e, constant))

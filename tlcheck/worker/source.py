@@ -7,7 +7,7 @@ import re
 _BUFFER = re.compile(r"buf_(?:dyn_)?shmem\)(?:\[| \+ \()")
 _NOTE = "// PLACE stands for constant offsets into shared memory: this release chooses them anew in each process.\n"
 _CONSTANT = re.compile(r"\d+")
-_SUM = re.compile(r" \+ \d+$")
+_SUM = re.compile(r" [+-] \d+$")
 
 
 def without_places(source: str) -> str:
@@ -33,11 +33,11 @@ def _closing(source: str, start: int) -> int:
 
 def _without_constant(index: str) -> str:
     """An index such as `(i * 8)` or `((i * 8) + 4096)`, both as `(i * 8) + PLACE`."""
-    inner = index
-    if index.startswith("(") and _closing(index, 1) == len(index) - 1:
-        inner = index[1:-1]
-    if _CONSTANT.fullmatch(inner):
-        return "PLACE"
-    if not _SUM.search(inner):
-        return f"{index} + PLACE"
-    return _SUM.sub(" + PLACE", inner)
+    terms = _bare(_SUM.sub("", _bare(index)))
+    return "PLACE" if _CONSTANT.fullmatch(terms) else f"({terms}) + PLACE"
+
+
+def _bare(text: str) -> str:
+    """`text` without brackets around the whole of it."""
+    whole = text.startswith("(") and _closing(text, 1) == len(text) - 1
+    return text[1:-1] if whole else text

@@ -1,0 +1,378 @@
+"""From TVM's graphs to snapshots: what the releases spell differently becomes one spelling, and nothing is guessed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cpu.snapshot.recorded import ERAS, GRAPHS, META, RECORDED, Maker, graph, snapshot
+from tlcheck.snapshot import codec
+from tlcheck.snapshot.ir import (
+    Alloc,
+    Bind,
+    Block,
+    Evaluate,
+    Expr,
+    For,
+    Function,
+    If,
+    Layout,
+    Seq,
+    Snapshot,
+    Stmt,
+    Thread,
+    Unknown,
+)
+from tlcheck.snapshot.text import render, render_layout
+from tlcheck.snapshot.walk import expressions, postorder, statements
+from tlcheck.worker.graph import GraphError, read_graph
+from tlcheck.worker.shared_memory import UNMERGED
+from tlcheck.worker.source import without_places
+from tlcheck.worker.translate import translate
+
+
+def all_expressions(function: Function) -> Iterator[Expr]:
+    for stmt in statements(function.body):
+        yield from postorder(expressions(stmt))
+
+
+def layouts(function: Function) -> dict[str, Layout]:
+    blocks = [s for s in statements(function.body) if isinstance(s, Block)]
+    return {str(data.value): layout for block in blocks for data, layout in block.layouts}
+
+
+def allocations(function: Function, scope: str) -> dict[str, tuple[int | float | str | None, ...]]:
+    """Name -> shape of the buffers of a scope."""
+    allocs = [s.buffer for s in statements(function.body) if isinstance(s, Alloc)]
+    return {b.name: tuple(e.value for e in b.shape) for b in allocs if b.scope == scope}
+
+
+def body_of(value: int, maker: Maker) -> Expr:
+    """The expression that a graph's node becomes."""
+    body = one_statement(maker.evaluate(value), maker)
+    assert isinstance(body, Evaluate)
+    return body.value
+
+
+def one_statement(stmt: int, maker: Maker) -> Stmt:
+    """The statement that a graph's node becomes."""
+    text = maker.text(intent=maker.module(main=maker.function(maker.launch(stmt))))
+    launch = translate(text, META).checkpoints["intent"].body
+    assert isinstance(launch, Thread)
+    return launch.body
+
+
+# The kernels of all eras
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_everything_in_the_recorded_kernels_is_understood(name: str) -> None:
+    for function in snapshot(name).checkpoints.values():
+        assert not [s for s in statements(function.body) if isinstance(s, Unknown)]
+        assert not [e for e in all_expressions(function) if e.op == "unknown"]
+
+
+@pytest.mark.parametrize("kernel", ["annotated", "histogram", "sequence", "symbolic"])
+def test_the_intent_is_the_same_in_all_eras_but_for_the_calls(kernel: str) -> None:
+    def shape(stmt: Stmt) -> str:
+        if isinstance(stmt, Thread):
+            return f"{stmt.tag} {stmt.extent.value}"
+        return type(stmt).__name__
+
+    def outline(release: str) -> list[str]:
+        function = snapshot(f"{release}.{kernel}").checkpoints["intent"]
+        skipped = {"Block", "Seq", "Attr", "Bind"}  # the oldest release binds sub-expressions of its own accord
+        return [s for s in map(shape, statements(function.body)) if s not in skipped]
+
+    first, *others = [outline(release) for release in ERAS]
+    assert len(first) > 4
+    assert all(other == first for other in others)
+
+
+@pytest.mark.parametrize("release", ERAS)
+def test_layouts_are_index_maps_of_their_own_variables(release: str) -> None:
+    found = layouts(snapshot(f"{release}.annotated").checkpoints["tile-ops"])
+    assert render_layout(found["C"]) == "(i, j) -> (i // 8, j // 8, j % 2, i % 8 * 4 + j % 8 // 2)"
+    assert found["tile"].thread is not None
+    free = {e.uid for y in found.values() for e in postorder(y.index) if e.op == "var"}
+    owned = [v.uid for y in found.values() for v in y.vars]
+    assert free <= set(owned)
+    assert len(set(owned)) == 2 * len({id(y) for y in found.values()})
+
+
+@pytest.mark.parametrize("release", ERAS)
+def test_variables_keep_their_identity_from_checkpoint_to_checkpoint(release: str) -> None:
+    checkpoints = snapshot(f"{release}.symbolic").checkpoints
+    assert len(checkpoints) >= 5
+    size = {e.uid for f in checkpoints.values() for e in all_expressions(f) if e.value == "n" and e.op == "var"}
+    target = {p.uid for f in checkpoints.values() for p in f.params if p.value == "B"}
+    launches = [s for f in checkpoints.values() for s in statements(f.body) if isinstance(s, Thread)]
+    block = {s.var.uid for s in launches if s.tag == "blockIdx.x"}
+    assert (len(size), len(target), len(block)) == (1, 1, 1)
+
+
+@pytest.mark.parametrize("release", ERAS)
+def test_several_kernels_become_one_function(release: str) -> None:
+    function = snapshot(f"{release}.sequence").checkpoints["device-tir"]
+    assert [p.value for p in function.params] == ["A", "B", "C"]
+    assert isinstance(function.body, Seq)
+    assert len([s for s in statements(function.body) if isinstance(s, Thread) and s.tag == "blockIdx.x"]) == 2
+    used = {e.buffer.data.uid for e in all_expressions(function) if e.buffer is not None and e.buffer.name == "B"}
+    assert len(used) == 1
+
+
+@pytest.mark.parametrize("release", ["0.1.6.post2", "0.1.7", "0.1.7.post3"])
+def test_merged_shared_memory_gets_its_buffers_back(release: str) -> None:
+    whole = snapshot(f"{release}.annotated")
+    before = allocations(whole.checkpoints["vectorize-loop"], "shared.dyn")
+    assert allocations(whole.checkpoints["device-tir"], "shared.dyn") == before
+    assert set(before) == {"left", "right"}
+    device = whole.checkpoints["device-tir"]
+    names = {str(e.buffer.data.value) for e in all_expressions(device) if e.buffer and e.buffer.scope == "shared.dyn"}
+    assert names == {"left", "right"}
+
+
+def test_one_kernel_gives_the_same_bytes_wherever_its_shared_memory_was_placed() -> None:
+    (first, meta), (again, other) = graph("0.1.7.annotated"), graph("0.1.7.again.annotated")
+    assert meta["cuda"] != other["cuda"]
+    assert codec.dumps(translate(first, meta)) == codec.dumps(translate(again, other))
+
+
+def test_without_the_module_before_the_merge_nothing_is_undone() -> None:
+    text, meta = graph("0.1.7.annotated")
+    passes = {name: after for name, after in meta["passes"].items() if name != UNMERGED}
+    whole = translate(text, {**meta, "passes": passes})
+    assert set(allocations(whole.checkpoints["device-tir"], "shared.dyn")) == {"buf_dyn_shmem"}
+    assert whole.cuda == meta["cuda"]
+
+
+def test_lines_come_from_spans_of_the_kernels_file_only() -> None:
+    text, meta = graph("0.1.15.histogram")
+    source = enumerate((GRAPHS / "kernels.py").read_text().splitlines(), 1)
+    written = {number for number, line in source if "T.atomic_add(counts" in line or "T.atomic_add(bins" in line}
+    for function in translate(text, meta).checkpoints.values():
+        assert {s.line for s in statements(function.body) if _is_atomic(s)} == written
+    elsewhere = translate(text, {**meta, "file": "other.py"})
+    assert {s.line for f in elsewhere.checkpoints.values() for s in statements(f.body)} == {0}
+
+
+def test_a_line_is_handed_down_from_a_branch_but_not_from_a_launch() -> None:
+    maker = Maker()
+    span = maker.node("ir.Span", {"source_name": maker.node("ir.SourceName", "kernels.py"), "line": 7})
+    value = maker.evaluate(maker.number(1))
+    branch = maker.fields("tirx.IfThenElse", condition=maker.var("c"), then_case=value, else_case=maker.null)
+    maker.nodes[branch]["data"]["span"] = span
+    launch = maker.launch(maker.fields("tirx.SeqStmt", seq=maker.array(branch, maker.evaluate(maker.number(2)))))
+    maker.nodes[launch]["data"]["span"] = span
+    whole = translate(maker.text(intent=maker.module(main=maker.function(launch))), META)
+    lines = [(type(s), s.line) for s in statements(whole.checkpoints["intent"].body)]
+    assert lines == [(Thread, 7), (Seq, 0), (If, 7), (Evaluate, 7), (Evaluate, 0)]
+
+
+def _is_atomic(stmt: Stmt) -> bool:
+    return any(str(e.value).startswith("atomic_add") for e in postorder(expressions(stmt)))
+
+
+def test_the_functions_attributes_have_no_target_and_no_namespace() -> None:
+    for release in ERAS:
+        attrs = dict(snapshot(f"{release}.annotated").checkpoints["device-tir"].attrs)
+        assert "target" not in attrs
+        assert attrs["noalias"] == "True"
+        assert "thread_extent" in attrs
+
+
+# Graphs made by hand
+
+
+@pytest.mark.parametrize(
+    ("name", "constant", "op", "value"),
+    [
+        ("tir.shift_right", 3, "floordiv", 8),
+        ("tirx.shift_left", 2, "mul", 4),
+        ("tirx.bitwise_and", 7, "floormod", 8),
+        ("tirx.bitwise_and", 1, "floormod", 2),
+    ],
+)
+def test_shifts_and_masks_by_constants_are_arithmetic(name: str, constant: int, op: str, value: int) -> None:
+    maker = Maker()
+    e = body_of(maker.call(name, maker.var("x"), maker.number(constant)), maker)
+    assert (e.op, e.args[0].value, e.args[1].value, e.args[1].dtype) == (op, "x", value, "int32")
+
+
+@pytest.mark.parametrize(("name", "constant"), [("shift_right", -1), ("bitwise_and", 6), ("bitwise_xor", 1)])
+def test_other_bit_operations_stay_calls(name: str, constant: int) -> None:
+    maker = Maker()
+    e = body_of(maker.call(f"tirx.{name}", maker.var("x"), maker.number(constant)), maker)
+    assert (e.op, e.value) == ("call", name)
+
+
+def test_a_mask_in_the_lanes_of_a_vector() -> None:
+    maker = Maker()
+    lanes = maker.fields("tirx.Broadcast", dtype="int32x4", value=maker.number(3), lanes=maker.number(4))
+    e = body_of(maker.call("tirx.bitwise_and", maker.var("x", "int32x4"), lanes, dtype="int32x4"), maker)
+    assert e.op == "floormod"
+    assert (e.args[1].op, e.args[1].value, e.args[1].args[0].value) == ("broadcast", 4, 4)
+
+
+@pytest.mark.parametrize(("dtype", "op"), [("int32", "truncdiv"), ("uint8", "truncdiv"), ("float32", "div")])
+def test_division(dtype: str, op: str) -> None:
+    maker = Maker()
+    assert body_of(maker.binary("Div", maker.var("x", dtype), maker.var("y", dtype), dtype), maker).op == op
+
+
+def test_equal_expressions_are_one_object_and_negative_zero_is_not_zero() -> None:
+    maker = Maker()
+    x = maker.var("x")
+    zeros = [maker.fields("ir.FloatImm", dtype="float32", value=value) for value in (0.0, -0.0)]
+    sums = [maker.binary("Add", x, maker.number(1)) for _ in range(2)]
+    e = body_of(maker.call("f", *sums, *zeros, maker.number(0), maker.number(0, "bool")), maker)
+    assert e.args[0] is e.args[1]
+    assert len({id(a) for a in e.args}) == 5
+
+
+def test_unknown_nodes_are_named() -> None:
+    maker = Maker()
+    e = body_of(maker.call("f", maker.fields("tirx.Hologram", dtype="int32"), maker.var("x")), maker)
+    assert (e.args[0].op, e.args[0].value, e.args[1].value) == ("unknown", "Hologram", "x")
+    stmt = one_statement(maker.fields("tirx.Teleport", body=maker.null), maker)
+    assert isinstance(stmt, Unknown)
+    assert stmt.what == "Teleport"
+
+
+def test_nodes_with_other_fields_than_known_are_unknown() -> None:
+    maker = Maker()
+    e = body_of(maker.call("f", maker.fields("tirx.Add", dtype="int32", left=1, right=2)), maker)
+    assert (e.args[0].op, e.args[0].value) == ("unknown", "Add")
+    stmt = one_statement(maker.fields("tirx.For", loop_var=maker.var("i")), maker)
+    assert isinstance(stmt, Unknown)
+
+
+def test_a_loop_with_a_step_counts_its_iterations() -> None:
+    maker = Maker()
+    i = maker.var("i")
+    loop = maker.fields(
+        "tirx.For",
+        loop_var=i,
+        min=maker.number(1),
+        extent=maker.number(19),
+        body=maker.evaluate(i),
+        thread_binding=maker.null,
+        annotations=maker.map(),
+        step=maker.number(3),
+        kind=0,
+    )
+    loop_stmt = one_statement(loop, maker)
+    assert isinstance(loop_stmt, For)
+    assert isinstance(loop_stmt.body, Seq)
+    assert isinstance(loop_stmt.body.body[0], Bind)
+    assert render(_function(loop_stmt)).lines[1:] == (
+        "    for i in T.serial((19 + 2) // 3):",
+        "        i_1 = 1 + i * 3",
+        "        i_1",
+    )
+
+
+def _function(body: Stmt) -> Function:
+    return Function("f", (), (), (), body)
+
+
+def test_kernels_nest_deeper_than_pythons_stack() -> None:
+    maker = Maker()
+    total = maker.var("x")
+    for _ in range(5000):
+        total = maker.binary("Add", total, maker.number(1))
+    stmt = maker.evaluate(total)
+    condition = maker.var("c", "bool")
+    for _ in range(5000):
+        stmt = maker.fields("tirx.IfThenElse", condition=condition, then_case=stmt, else_case=maker.null)
+    text = maker.text(intent=maker.module(main=maker.function(maker.launch(stmt))))
+    whole = translate(text, META)
+    written = codec.dumps(whole)
+    assert codec.dumps(codec.loads(written)) == written
+    assert len(render(whole.checkpoints["intent"]).lines) == 5003
+
+
+def test_two_kernels_that_were_never_one_are_refused() -> None:
+    maker = Maker()
+    functions = {name: maker.function(maker.launch(maker.evaluate(maker.number(0)))) for name in ("one", "two")}
+    with pytest.raises(GraphError, match=r"one.*two"):
+        translate(maker.text(intent=maker.module(**functions)), META)
+
+
+def test_a_module_without_a_device_side_is_no_checkpoint() -> None:
+    maker = Maker()
+    assert translate(maker.text(intent=maker.module()), META).checkpoints == {}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"root_index": 0, "nodes": 3}', '{"root": 1, "nodes": [{}]}', "[" * 99999]
+)
+def test_what_is_no_graph_says_so(text: str) -> None:
+    with pytest.raises(GraphError, match="not a graph"):
+        read_graph(text)
+
+
+def test_both_dialects_read_the_same() -> None:
+    new = Maker()
+    plus = new.binary("Add", new.var("x"), new.number(7))
+    new_text = new.text(intent=new.module(main=new.function(new.launch(new.evaluate(plus)))))
+    assert _outline(translate(new_text, META)) == _outline(translate(_older(json.loads(new_text)), META))
+
+
+def _outline(whole: Snapshot) -> str:
+    return str(render(whole.checkpoints["intent"]))
+
+
+def _older(graph: dict[str, object]) -> str:
+    """A graph of the newer dialect in the older one, with parents before their children."""
+    nodes = graph["nodes"]
+    assert isinstance(nodes, list)
+    last = len(nodes)
+
+    def index(old: int) -> int:
+        return last - old  # node 0 is null in the older dialect
+
+    written: list[dict[str, object]] = [{"type_key": ""}]
+    for node in reversed(nodes):
+        kind, data = node["type"], node.get("data")
+        entry: dict[str, object] = {"type_key": "" if kind == "None" else kind}
+        if isinstance(data, str):
+            entry["repr_str"] = data
+        elif isinstance(data, list):
+            entry["data"] = [index(i) for i in data]
+        elif isinstance(data, dict):
+            plain = ("dtype", "kind") + (("value",) if kind == "ir.IntImm" else ())
+            entry["attrs"] = {k: str(v if k in plain else index(v)) for k, v in data.items()}
+        written.append(entry)
+    root = graph["root_index"]
+    assert isinstance(root, int)
+    return json.dumps({"root": index(root), "nodes": written})
+
+
+# The CUDA source
+
+
+@pytest.mark.parametrize(
+    ("index", "expected"),
+    [
+        ("[0]", "[PLACE]"),
+        ("[8192]", "[PLACE]"),
+        ("[((k * 8) + 8192)]", "[(k * 8) + PLACE]"),
+        ("[(k * 8)]", "[(k * 8) + PLACE]"),
+        ("[((k * 8) - 32)]", "[(k * 8) + PLACE]"),
+        ("[i]", "[(i) + PLACE]"),
+        ("[(i + 64)]", "[(i) + PLACE]"),
+        (" + ((k * 8) + 64)", " + ((k * 8) + PLACE)"),
+        (" + (k * 8)", " + ((k * 8) + PLACE)"),
+        ("[(a[k + 1] + b)]", "[(a[k + 1] + b) + PLACE]"),
+    ],
+)
+def test_places_in_shared_memory_are_left_out_of_the_source(index: str, expected: str) -> None:
+    found = without_places(f"x = ((half_t*)buf_dyn_shmem){index};")
+    assert found.splitlines()[1] == f"x = ((half_t*)buf_dyn_shmem){expected};"
+
+
+def test_a_source_without_merged_memory_is_unchanged() -> None:
+    assert without_places("y[0] = x[1];") == "y[0] = x[1];"
