@@ -49,28 +49,29 @@ class Site:
     tma: bool = False
 
 
-def atomics(program: Program) -> list[Site]:
-    """All atomics in program order. One whose arguments cannot be read is not dropped: see `unreadable`."""
-    found: list[Site] = []
-    plain: set[int] = set()
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """The atomics of a function in program order. unread: calls recognized by name whose arguments were not understood."""
+
+    sites: tuple[Site, ...]
+    unread: tuple[Expr, ...]
+
+
+def atomics(program: Program, plain: set[int] | None = None) -> Found:
+    """All atomics of a function. `plain` collects the ids of expressions that hold none: snapshots share expressions among
+    their checkpoints, so one set serves them all."""
+    plain = set() if plain is None else plain
+    sites: list[Site] = []
+    unread: list[Expr] = []
     for placed in program.statements:
         for expr in expressions(placed.stmt):
             for call, scope in _atomic_calls(expr, placed.scope, plain):
                 site = _site(program, call, scope, placed)
-                if site is not None:
-                    found.append(site)
-    return found
-
-
-def unreadable(program: Program) -> list[Expr]:
-    """Atomic calls that were recognized by name but not understood."""
-    return [
-        call
-        for placed in program.statements
-        for expr in expressions(placed.stmt)
-        for call, scope in _atomic_calls(expr, placed.scope, set())
-        if _site(program, call, scope, placed) is None
-    ]
+                if site is None:
+                    unread.append(call)
+                else:
+                    sites.append(site)
+    return Found(tuple(sites), tuple(unread))
 
 
 def atomic_name(call: Expr) -> str:

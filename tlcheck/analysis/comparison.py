@@ -20,7 +20,7 @@ from tlcheck.analysis.footprints import TAGS, THREADS, Footprint, Leaf
 
 Loops = Mapping[int, tuple[Poly, Poly]]  # uid -> (start, extent)
 Factors = Mapping[Monomial, Poly]  # outer monomial -> inner coefficient
-BUDGET = 60_000_000  # lanes that one comparison may enumerate
+BUDGET = 250_000_000  # lanes that one comparison may enumerate
 MAX_CLASSES = 20_000
 MAX_OUTER = 1 << 22
 BLOCKS = frozenset(uid for tag, uid in TAGS.items() if tag.startswith("block"))

@@ -190,9 +190,11 @@ class _Diagnosis:
         meant = np.where(self.row >= 0, self.want.target[self.row], -1) if len(self.want.target) else self.row
         extra, missing = self._unmatched()
         vector = have.width > 1
-        lanes = vector & self._apart(meant)
-        lanes |= vector & (self.row < 0) & extra & ~self._known(have.target)
+        permuted = np.array_equal(np.sort(have.target), np.sort(self.want.target))
         outside = self._outside(have.target)
+        lanes = vector & (self._apart(meant) | ((self.row < 0) & extra & ~self._known(have.target) & ~outside))
+        if permuted:  # each element gets as many additions as intended: it is the values that are elsewhere
+            lanes, missing = np.zeros_like(lanes), np.zeros_like(missing)
         source = extra & ~lanes & ~outside & (self.row >= 0) & (meant != have.target) & self._known(have.target)
         repeated = extra & ~lanes & ~outside & ~source
         return Difference(

@@ -279,7 +279,19 @@ class _Frame:
         for position, var in enumerate(self.tile):
             indices[position] = add(indices[position], self.algebra.poly(var))
         self.indices = indices
-        return self._locate(pointer.root, pointer.buffer, indices, widen=True)
+        offset, inside = self._locate(pointer.root, pointer.buffer, indices, widen=True)
+        if self.lane is not None and self.b.logical and pointer.root not in self.b.memory.layouts:
+            self._inside_memory(pointer.buffer, offset, inside)
+        return offset, inside
+
+    def _inside_memory(self, buffer: Buffer, offset: Poly, inside: list[Poly]) -> None:
+        """A vector instruction of the kernel's own may run into the next row, but not over the end of a compact buffer."""
+        if buffer.strides or buffer.elem_offset is not None or not buffer.shape:
+            return
+        end = constant(1)
+        for extent in buffer.shape:
+            end = self.algebra.product(end, self.algebra.poly(extent))
+        self._keep(inside, add(add(end, constant(1), -1), offset, -1))
 
     def _lanes(self, offset: Poly) -> Poly:
         """Lane l of a vector instruction writes at its address + l, whatever the layout says."""

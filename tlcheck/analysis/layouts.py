@@ -143,12 +143,12 @@ def clash(layout: Layout) -> Clash | None:
     offsets = np.broadcast_to(
         Evaluator(algebra, env)(flatten(index, row_major(extents, algebra), algebra)), shape
     ).ravel()
-    order = np.argsort(offsets, kind="stable")
-    twice = np.flatnonzero(np.diff(offsets[order]) == 0)
-    if not len(twice):
+    taken = np.bincount(offsets)
+    offset = int(taken.argmax())
+    if taken[offset] < 2:
         return None
-    one, other = (np.unravel_index(int(order[twice[0] + i]), shape) for i in (0, 1))
-    return tuple(map(int, one)), tuple(map(int, other)), int(offsets[order[twice[0]]])
+    one, other = (np.unravel_index(int(p), shape) for p in np.flatnonzero(offsets == offset)[:2])
+    return tuple(map(int, one)), tuple(map(int, other)), offset
 
 
 def _uses(algebra: Algebra, e: Expr, uid: int) -> bool:

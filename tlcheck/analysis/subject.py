@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from tlcheck.analysis.atomics import Site, atomics, unreadable
+from tlcheck.analysis.atomics import Found, Site, atomics
 from tlcheck.analysis.evidence import Comparison, Evidence, Stage, evidence
 from tlcheck.analysis.footprints import Memory
 from tlcheck.analysis.layouts import Clash, clash, layouts
@@ -23,13 +23,23 @@ _READS = frozenset(("tvm_access_ptr", "address_of", "access_ptr", "region"))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Subject:
-    """A snapshot and what is derived from it once. `unread`: atomic calls whose arguments were not understood."""
+    """A snapshot and what is derived from it once."""
 
     snapshot: Snapshot
     programs: dict[str, Program]
-    written: tuple[Site, ...]
-    unread: int
+    found: dict[str, Found]
     memory: Memory
+    _clashes: dict[str, Clash | None] = field(default_factory=dict)
+
+    @property
+    def written(self) -> tuple[Site, ...]:
+        """The atomics of the kernel as written; none where the snapshot does not have it."""
+        return self.found["intent"].sites if "intent" in self.found else ()
+
+    @property
+    def unread(self) -> int:
+        """Number of atomics as written whose arguments were not understood."""
+        return len(self.found["intent"].unread) if "intent" in self.found else 0
 
     @property
     def arch(self) -> int:
@@ -45,28 +55,25 @@ class Subject:
 
     def opaque(self, checkpoint: str) -> bool:
         """Whether a checkpoint has statements or atomics that were not understood: then nothing is known to be absent."""
-        program = self.programs[checkpoint]
-        return bool(unreadable(program)) or any(isinstance(p.stmt, Unknown) for p in program.statements)
+        statements = self.programs[checkpoint].statements
+        return bool(self.found[checkpoint].unread) or any(isinstance(p.stmt, Unknown) for p in statements)
 
     def clash(self, root: str) -> Clash | None:
         """Two elements that the layout of a buffer puts in one place; None if there are none, or too many to look at."""
-        layout = self.memory.layouts.get(root)
-        return clash(layout) if layout is not None and layout.thread is None else None
+        if root not in self._clashes:
+            layout = self.memory.layouts.get(root)
+            self._clashes[root] = clash(layout) if layout is not None and layout.thread is None else None
+        return self._clashes[root]
 
 
 def subject(snapshot: Snapshot) -> Subject:
     """Walk a snapshot's functions. A snapshot without `intent` has no atomics as written."""
     programs = {name: walk(f) for name, f in snapshot.checkpoints.items()}
-    intent = programs.get("intent")
-    found = [programs[name] for name in ("intent", "tile-ops", "lower-tile-op") if name in programs]
-    declared = intent.buffers if intent is not None else {}
-    return Subject(
-        snapshot,
-        programs,
-        tuple(atomics(intent)) if intent is not None else (),
-        len(unreadable(intent)) if intent is not None else 0,
-        Memory(declared, layouts(*reversed(found[:2]), *found[2:])),
-    )
+    plain: set[int] = set()
+    found = {name: atomics(program, plain) for name, program in programs.items()}
+    declared = programs["intent"].buffers if "intent" in programs else {}
+    known = [programs[name] for name in ("tile-ops", "intent", "lower-tile-op") if name in programs]
+    return Subject(snapshot, programs, found, Memory(declared, layouts(*known)))
 
 
 def evidences(of: Subject) -> Iterator[Evidence]:
@@ -82,7 +89,7 @@ def evidences(of: Subject) -> Iterator[Evidence]:
         if program is None:
             continue
         stage = Stage(name, program, Reader(program, known))
-        for found in match(intent, of.written, program, atomics(program)):
+        for found in match(intent, of.written, program, of.found[name].sites):
             compared = evidence(Comparison(first, stage, of.memory, found, name in UNGUARDED, cut))
             yield compared if found.sites else _elsewhere(intent, program, compared)
 

@@ -36,7 +36,7 @@ _START_SECONDS = 300.0  # the first import of a fresh installation compiles byte
 _END_SECONDS = 5.0
 # What would make lowering slow, talkative or write files; and a seed, so that sets have one order in all processes.
 _UNWANTED = ("TL_LOWER_TRACE", "TILELANG_PASS_DIFF", "TILELANG_PASS_PROFILE", "TILELANG_DEFAULT_TARGET")
-_SETTINGS = {
+SETTINGS = {
     "PYTHONHASHSEED": "0",
     "TILELANG_DISABLE_CACHE": "1",
     "TILELANG_PRINT_ON_COMPILATION": "0",
@@ -230,7 +230,7 @@ class Worker:
     def _environment(self) -> dict[str, str]:
         kept = {key: value for key, value in os.environ.items() if key not in _UNWANTED}
         scratch = {"TILELANG_CACHE_DIR": self._scratch.name, "TILELANG_TMP_DIR": self._scratch.name}
-        return {**kept, **_SETTINGS, **scratch, **self._env}
+        return {**kept, **SETTINGS, **scratch, **self._env}
 
 
 def _declared(fields: Mapping[str, Any]) -> DeclaredCase:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ def write(job: Job, enter: Callable[[str], None]) -> dict[str, Any]:
     enter("lower")
     lowered = lowering.lower(lines.stamp(built.prim_func), built.pass_configs, target, job.every_pass)
     enter("extract")
+    gc.disable()  # the process ends after this, and a collection would go through all that tilelang and torch have imported
     graph, unsaved = lowering.save(lowered.modules)
     meta = {
         "case": job.name,
