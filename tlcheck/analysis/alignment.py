@@ -40,6 +40,8 @@ def _residues(algebra: Algebra, outside: Poly, width: int) -> set[int]:
     for uid in sorted(algebra.variables(rest)):
         low, high = algebra.ranges.get(uid, (None, None))
         if low is None or high is None:
+            if _divides(algebra, rest, width):
+                return {0}
             raise Undecided("the alignment of its vector instruction depends on a size known only when the kernel runs")
         space.append(Dimension(uid, low, high - low + 1))
     if size(space) > MAX_OUTER:
@@ -57,3 +59,10 @@ def _holds(algebra: Algebra, footprint: Footprint, inside: Poly, width: int, res
         if np.any(np.asarray(evaluate(inside) + residue) % width != 0):
             return False
     return True
+
+
+def _divides(algebra: Algebra, rest: Poly, width: int) -> bool:
+    """Whether the prover shows that an outer half of unknown size is a multiple of the width."""
+    from tlcheck.analysis import proofs
+
+    return proofs.divisible(algebra, rest, width)

@@ -65,7 +65,7 @@ def same(algebra: Algebra, intended: Sequence[Footprint], actual: Sequence[Footp
     outer = _Outer(algebra)
     left = [outer.part(f, bounded=True) for f in intended]
     right = [outer.part(f, bounded=bounded) for f in actual]
-    if len({(p.bases, p.loops) for p in (*left, *right)}) != 1:
+    if not outer.alike([*left, *right]):
         return _same_sequence(outer, left, right)
     lanes = sum(size(p.space) for p in (*left, *right))
     classes = outer.classes([inner for p in (*left, *right) for inner in p.gates], left[0].footprint.outer)
@@ -130,6 +130,23 @@ class _Outer:
             if not self.algebra.variables(flag) <= inner:
                 raise Undecided("a condition on blocks or iterations is not understood")
         return footprint.flags
+
+    def alike(self, parts: Sequence[Part]) -> bool:
+        """Whether all parts have the same outer halves and loops; the prover is asked only where sizes are not known."""
+        first = parts[0]
+        if any(p.loops != first.loops for p in parts):
+            return False
+        others = [p for p in parts if p.bases != first.bases]
+        if not others:
+            return True
+        known = self._space(self.algebra.variables(*(b for p in parts for b in p.outside))) is not None
+        return not known and all(self._proved(first, p) for p in others)
+
+    def _proved(self, one: Part, other: Part) -> bool:
+        from tlcheck.analysis import proofs
+
+        pairs = zip(one.outside, other.outside, strict=True)
+        return len(one.outside) == len(other.outside) and all(proofs.equal(self.algebra, a, b) for a, b in pairs)
 
     def bases_of(self, parts: Sequence[Part]) -> Sum:
         """The multiset of (bases, inner half) over all blocks and iterations."""

@@ -275,6 +275,8 @@ class _Frame:
     def address(self, site: Site) -> tuple[Poly, list[Poly]]:
         """The destination: offset in its root, and what is >= 0 where it is in bounds."""
         pointer = site.target
+        if self.b.logical and pointer.buffer.scope.startswith("local"):
+            raise Unreadable("its destination is in registers, where each thread has memory of its own")
         indices = [self.algebra.poly(at_lane(i, self.lane)) for i in pointer.indices]
         for position, var in enumerate(self.tile):
             indices[position] = add(indices[position], self.algebra.poly(var))
@@ -291,7 +293,8 @@ class _Frame:
         end = constant(1)
         for extent in buffer.shape:
             end = self.algebra.product(end, self.algebra.poly(extent))
-        self._keep(inside, add(add(end, constant(1), -1), offset, -1))
+        if as_constant(end) is not None:  # of a size that the caller chooses it may be known to be a multiple
+            self._keep(inside, add(add(end, constant(1), -1), offset, -1))
 
     def _lanes(self, offset: Poly) -> Poly:
         """Lane l of a vector instruction writes at its address + l, whatever the layout says."""
