@@ -30,7 +30,7 @@ def main(fork: bool) -> None:
     os.dup2(2, 1)
     os.close(null)
     try:
-        hello: dict[str, Any] = {"ready": _prepare() if fork else {}}
+        hello: dict[str, Any] = {"ready": _prepare()}
     except BaseException as error:
         protocol.send(answers, {"failed": asdict(failures.from_exception(error, "start", ""))})
         os._exit(1)

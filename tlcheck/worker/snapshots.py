@@ -30,7 +30,8 @@ def write(job: Job, enter: Callable[[str], None]) -> dict[str, Any]:
     enter("lower")
     lowered = lowering.lower(lines.stamp(built.prim_func), built.pass_configs, target, job.every_pass)
     enter("extract")
-    gc.disable()  # the process ends after this, and a collection would go through all that tilelang and torch have imported
+    # the process ends after this, and a collection would go through all that tilelang and torch have imported
+    gc.disable()
     graph, unsaved = lowering.save(lowered.modules)
     meta = {
         "case": job.name,

@@ -10,7 +10,6 @@ written the phase in which it did. Results:
 from __future__ import annotations
 
 import faulthandler
-import gc
 import json
 import os
 import sys
@@ -55,7 +54,6 @@ def run(job: Job, descriptor: int) -> None:
     channel = Channel(descriptor)
     try:
         release.import_tilelang()
-        gc.freeze()  # else each full collection walks all that torch and tilelang made: 0.1 s, at an arbitrary moment
         limits.limit_processor_time(job.timeout)
         channel.write({"result": _TASKS[job.task](job, channel)})
     except BaseException as error:

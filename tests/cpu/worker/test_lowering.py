@@ -160,6 +160,15 @@ def test_a_size_that_a_traced_kernel_lacks_is_a_missing_argument(pinned: Worker,
     assert (failure.kind, failure.message) == ("usage", "traced needs --arg rows=...")
 
 
+def test_a_kernel_of_another_file_has_that_file_and_its_lines(pinned: Worker, lower: Lower, tmp_path: Path) -> None:
+    file = tmp_path / "cases.py"
+    file.write_text("from forms import simt\nfrom tlcheck import Case\n\ncase = Case(simt, {'rows': 256})\n")
+    snapshot = read(lower(pinned, "case", file, pythonpath=(str(FORMS.parent),)))
+    assert snapshot.file == str(FORMS)
+    assert FORMS.read_text().splitlines()[snapshot.line - 1].startswith("def simt")
+    assert atomic_lines(snapshot.checkpoints["intent"]) == marked_lines(FORMS, "simt")
+
+
 def test_nothing_is_written_to_the_home_folder(tmp_path: Path, lower: Lower, monkeypatch: pytest.MonkeyPatch) -> None:
     home = tmp_path / "home"
     home.mkdir()
