@@ -77,13 +77,14 @@ def footprints() -> None:
     print("|---|---|---|---|")
     for lanes in (1 << 20, 1 << 23, 100_000_000):
         cells = json.loads(_python(["--footprint", str(lanes)]))
-        print(f"| {lanes:,} | {cells['seconds']:.3f} | {lanes / cells['seconds']:.3g} | {cells['peak'] / 2**20:.0f} MiB |")
+        print(
+            f"| {lanes:,} | {cells['seconds']:.3f} | {lanes / cells['seconds']:.3g} | {cells['peak'] / 2**20:.0f} MiB |"
+        )
 
 
 def footprint(lanes: int) -> None:
     """One comparison of a row-major tile with its lanes spread over 256 threads and vectors of 4, in this process."""
     from tests.cpu.analysis.tiles import spread, whole
-
     from tlcheck.analysis.comparison import same
 
     algebra, intended = whole(lanes)
@@ -102,7 +103,10 @@ def starts() -> None:
     print("| command | wall time |")
     print("|---|---|")
     for arguments in (["--help"], ["explain", "TLA001"], ["toolchain", "list"]):
-        best = min(_wall(lambda run=[command, *arguments]: subprocess.run(run, capture_output=True, check=False)) for _ in range(5))
+        best = min(
+            _wall(lambda run=[command, *arguments]: subprocess.run(run, capture_output=True, check=False))
+            for _ in range(5)
+        )
         print(f"| `tlcheck {' '.join(arguments)}` | {best:.2f} s |")
 
 

@@ -1,7 +1,9 @@
-"""Run by the toolchain's interpreter: processor time of a bare `tilelang.lower` and of tlcheck's capture and extraction.
+"""Run by the toolchain's interpreter: processor time of a bare `tilelang.lower` and of tlcheck's capture and
+extraction.
 
-`overhead.py KERNEL_FILE CASE ARCH ROUNDS OUTPUT` prints one JSON document: lists of seconds, one entry a round. The two kinds of
-lowering alternate within a round, which goes first alternates between rounds; both lower the same PrimFunc.
+`overhead.py KERNEL_FILE CASE ARCH ROUNDS OUTPUT` prints one JSON document: lists of seconds, one entry a round. The
+two kinds of lowering alternate within a round, which goes first alternates between rounds; both lower the same
+PrimFunc.
 """
 
 from __future__ import annotations

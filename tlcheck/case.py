@@ -2,8 +2,8 @@
 
 Imported by kernel files inside the toolchain's interpreter: standard library only, Python 3.10 or newer.
 
-A case is one kernel with fixed build arguments, its targets, a torch reference with its tolerance, and what is expected of
-it in which releases. Cases are module-level variables; the variable's name is the case's name::
+A case is one kernel with fixed build arguments, its targets, a torch reference with its tolerance, and what is
+expected of it in which releases. Cases are module-level variables; the variable's name is the case's name::
 
     causal = Case(flashattn_bwd, args={"batch": 1, "heads": 64}, reference=reference, inputs=inputs)
 """

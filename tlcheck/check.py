@@ -1,4 +1,6 @@
-"""The verdicts of one snapshot: every atomic as written is proved, refuted (with a witness) or undecided (with the reason)."""
+"""The verdicts of one snapshot: every atomic as written is proved, refuted (with a witness) or undecided (with the
+reason).
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ PROVED, REFUTED, UNDECIDED = "proved", "refuted", "undecided"
 class Finding:
     """One rule broken at one atomic, at the earliest checkpoint and by the most basic rule; `also` names the others.
 
-    pass_name: the pass after which the checkpoint was taken. stmt: the atomic there, for the TIR line; None where it is gone.
+    pass_name: the pass after which the checkpoint was taken. stmt: the atomic there, for the TIR line; None where it
+    is gone.
     layout: the destination's, if it has one.
     """
 

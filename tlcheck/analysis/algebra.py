@@ -1,7 +1,7 @@
 """Integer expressions as polynomials over atoms, with // and % pushed through the coefficients that they divide.
 
-`(k*32 + i) // 8` becomes `4*k + i//8`, so that an address separates into a part of the blocks and outer loops and a part of
-the threads, lanes and inner loops. Every rewrite is an identity of integers within the variables' ranges.
+`(k*32 + i) // 8` becomes `4*k + i//8`, so that an address separates into a part of the blocks and outer loops and a
+part of the threads, lanes and inner loops. Every rewrite is an identity of integers within the variables' ranges.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ OPAQUE = 61
 class Atom:
     """What a polynomial does not see into.
 
-    kind: `var`, `//`, `%`, `min`, `max`, `load`, `select`, or another operator's name. `detail` tells apart atoms of one kind: the
-    variable's uid, the divisor, the buffer's root. args: polynomials. vars: the uids in it.
+    kind: `var`, `//`, `%`, `min`, `max`, `load`, `select`, or another operator's name. `detail` tells apart atoms of
+    one kind: the variable's uid, the divisor, the buffer's root. args: polynomials. vars: the uids in it.
     """
 
     kind: str
@@ -38,7 +38,9 @@ class Atom:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Content:
-    """What a load reads: `element` of `root`, or the register `element` of `thread` (then `table` inverts the fragment)."""
+    """What a load reads: `element` of `root`, or the register `element` of `thread` (then `table` inverts the
+    fragment).
+    """
 
     root: str
     element: Poly
@@ -49,9 +51,10 @@ class Content:
 class Algebra:
     """The atoms of one comparison. Polynomials of one algebra are equal as expressions if they are equal as dicts.
 
-    ranges: inclusive range of each variable. names: variable -> the uid that stands for it (blocks and threads are matched by
-    tag). bindings, values: variables that stand for an expression or a polynomial. read: what a load reads, the same for all
-    aliases and layouts. opaque: number of distinct values that the content of memory takes when it is evaluated.
+    ranges: inclusive range of each variable. names: variable -> the uid that stands for it (blocks and threads are
+    matched by tag). bindings, values: variables that stand for an expression or a polynomial. read: what a load
+    reads, the same for all aliases and layouts. opaque: number of distinct values that the content of memory takes
+    when it is evaluated.
     """
 
     def __init__(self, read: Callable[[Expr], Content]) -> None:
@@ -240,20 +243,20 @@ class Algebra:
         low: int | None = 0
         high: int | None = 0
         for monomial, c in p.items():
-            l, h = self._monomial_bounds(monomial)
+            least, most = self._monomial_bounds(monomial)
             if c < 0:
-                l, h = h, l
-            low = None if low is None or l is None else low + c * l
-            high = None if high is None or h is None else high + c * h
+                least, most = most, least
+            low = None if low is None or least is None else low + c * least
+            high = None if high is None or most is None else high + c * most
         return low, high
 
     def _monomial_bounds(self, monomial: Monomial) -> Interval:
         low, high = 1, 1
         for number in monomial:
-            l, h = self.atoms[number].range
-            if l is None or h is None:
+            least, most = self.atoms[number].range
+            if least is None or most is None:
                 return self._unbounded_product(monomial)
-            corners = (low * l, low * h, high * l, high * h)
+            corners = (low * least, low * most, high * least, high * most)
             low, high = min(corners), max(corners)
         return low, high
 
@@ -281,7 +284,8 @@ class Algebra:
         return outside, inside
 
     def factor(self, p: Poly, inner: frozenset[int]) -> tuple[Poly, dict[Monomial, Poly]] | None:
-        """p as (part without the inner variables, outer monomial -> its inner coefficient): `N*i + j` for a symbolic pitch N is
+        """p as (part without the inner variables, outer monomial -> its inner coefficient): `N*i + j` for a symbolic
+        pitch N is
         {N: i, (): j}. The constant is with the inner part. None where an atom mixes both."""
         outside: Poly = {}
         factors: dict[Monomial, Poly] = {(): {}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tlcheck.analysis.algebra import Algebra, Poly, add, as_constant
-from tlcheck.analysis.comparison import Undecided
+from tlcheck.analysis.comparison import UndecidedError
 from tlcheck.analysis.evaluate import Dimension, Evaluator, chunks, size
 from tlcheck.analysis.footprints import LANE, THREADS, Footprint
 
@@ -13,7 +13,7 @@ MAX_OUTER = 1 << 20
 
 
 def aligned(algebra: Algebra, footprint: Footprint) -> bool:
-    """Whether lane 0 of each instruction is at a multiple of `width` elements. Raises Undecided."""
+    """Whether lane 0 of each instruction is at a multiple of `width` elements. Raises UndecidedError."""
     width = footprint.site.width
     if width == 1:
         return True
@@ -26,7 +26,7 @@ def aligned(algebra: Algebra, footprint: Footprint) -> bool:
     if halves is None:
         halves = algebra.separate(head, inner)
     if halves is None:
-        raise Undecided("the alignment of its vector instruction is not proved")
+        raise UndecidedError("the alignment of its vector instruction is not proved")
     residues = _residues(algebra, halves[0], width)
     return all(_holds(algebra, footprint, halves[1], width, r) for r in residues)
 
@@ -42,10 +42,12 @@ def _residues(algebra: Algebra, outside: Poly, width: int) -> set[int]:
         if low is None or high is None:
             if _divides(algebra, rest, width):
                 return {0}
-            raise Undecided("the alignment of its vector instruction depends on a size known only when the kernel runs")
+            raise UndecidedError(
+                "the alignment of its vector instruction depends on a size known only when the kernel runs"
+            )
         space.append(Dimension(uid, low, high - low + 1))
     if size(space) > MAX_OUTER:
-        raise Undecided("the alignment of its vector instruction is not proved")
+        raise UndecidedError("the alignment of its vector instruction is not proved")
     found: set[int] = set()
     for env in chunks(space):
         found.update(int(x) for x in np.unique(np.asarray(Evaluator(algebra, env)(rest)) % width))

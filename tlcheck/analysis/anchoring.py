@@ -1,7 +1,7 @@
 """Shared buffers that a late pass has placed in one allocation, at offsets that only the pass knows.
 
-Their addresses are compared up to a constant: the lowest element read (or written) is taken to be the lowest intended one. This
-can show that two footprints are the same; that they differ it cannot, so nothing is refuted by it.
+Their addresses are compared up to a constant: the lowest element read (or written) is taken to be the lowest intended
+one. This can show that two footprints are the same; that they differ it cannot, so nothing is refuted by it.
 """
 
 from __future__ import annotations

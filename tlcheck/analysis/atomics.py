@@ -16,7 +16,8 @@ READ, WRITE = 1, 2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pointer:
-    """Elements in memory, from one on. `indices` are those of `buffer`; a flat address has one index, and a buffer without a shape.
+    """Elements in memory, from one on. `indices` are those of `buffer`; a flat address has one index, and a buffer
+    without a shape.
     `extents` only for a tile's region."""
 
     root: str
@@ -30,9 +31,9 @@ class Pointer:
 class Site:
     """One atomic in the IR.
 
-    operation: add, max, min, ... `instruction` is its spelling. width: lanes of the instruction. tile: a tile operator, once a
-    block, not once a thread. value: an expression (of `width` lanes), or a pointer to the lanes. order: memory order, 0 is relaxed;
-    None where the call does not name one. returns: gives back the previous value.
+    operation: add, max, min, ... `instruction` is its spelling. width: lanes of the instruction. tile: a tile
+    operator, once a block, not once a thread. value: an expression (of `width` lanes), or a pointer to the lanes.
+    order: memory order, 0 is relaxed; None where the call does not name one. returns: gives back the previous value.
     """
 
     operation: str
@@ -51,14 +52,17 @@ class Site:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """The atomics of a function in program order. unread: calls recognized by name whose arguments were not understood."""
+    """The atomics of a function in program order. unread: calls recognized by name whose arguments were not
+    understood.
+    """
 
     sites: tuple[Site, ...]
     unread: tuple[Expr, ...]
 
 
 def atomics(program: Program, plain: set[int] | None = None) -> Found:
-    """All atomics of a function. `plain` collects the ids of expressions that hold none: snapshots share expressions among
+    """All atomics of a function. `plain` collects the ids of expressions that hold none: snapshots share expressions
+    among
     their checkpoints, so one set serves them all."""
     plain = set() if plain is None else plain
     sites: list[Site] = []

@@ -1,8 +1,9 @@
 """Do two sets of footprints add the same elements? For all blocks and outer iterations, or not proved.
 
-Each polynomial separates into a part of the blocks and outer loops and a part of the threads, lanes and inner loops. The outer
-parts have to be equal as polynomials; the inner parts are enumerated once and compared as multisets of
-(destination, elements read). Conditions that mix both (tails) split the outer points into classes, one enumeration each.
+Each polynomial separates into a part of the blocks and outer loops and a part of the threads, lanes and inner loops.
+The outer parts have to be equal as polynomials; the inner parts are enumerated once and compared as multisets of
+(destination, elements read). Conditions that mix both (tails) split the outer points into classes, one enumeration
+each.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ MAX_OUTER = 1 << 22
 BLOCKS = frozenset(uid for tag, uid in TAGS.items() if tag.startswith("block"))
 
 
-class Undecided(Exception):
+class UndecidedError(Exception):
     """Why equality could not be decided this way."""
 
 
@@ -43,7 +44,8 @@ class Sum:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """A footprint's inner half. `gates`: (number of the outer part, inner part): their sum is >= 0 where the lane is active.
+    """A footprint's inner half. `gates`: (number of the outer part, inner part): their sum is >= 0 where the lane is
+    active.
 
     outside: the outer halves of the destination and of each element read; `bases` and `loops` are comparable.
     """
@@ -60,8 +62,9 @@ class Part:
 
 
 def same(algebra: Algebra, intended: Sequence[Footprint], actual: Sequence[Footprint], bounded: bool) -> bool:
-    """Whether both sides add the same elements, once each, in every instance. `bounded`: only lanes in bounds count on the
-    actual side too (guards are added later). Raises Undecided where the addresses do not separate."""
+    """Whether both sides add the same elements, once each, in every instance. `bounded`: only lanes in bounds count
+    on the
+    actual side too (guards are added later). Raises UndecidedError where the addresses do not separate."""
     outer = _Outer(algebra)
     left = [outer.part(f, bounded=True) for f in intended]
     right = [outer.part(f, bounded=bounded) for f in actual]
@@ -70,12 +73,13 @@ def same(algebra: Algebra, intended: Sequence[Footprint], actual: Sequence[Footp
     lanes = sum(size(p.space) for p in (*left, *right))
     classes = outer.classes([inner for p in (*left, *right) for inner in p.gates], left[0].footprint.outer)
     if len(classes) * lanes > BUDGET:
-        raise Undecided(f"too large to enumerate ({len(classes)} classes of {lanes} lanes)")
+        raise UndecidedError(f"too large to enumerate ({len(classes)} classes of {lanes} lanes)")
     return all(fingerprint(algebra, left, env) == fingerprint(algebra, right, env) for env in classes)
 
 
 def _same_sequence(outer: _Outer, left: Sequence[Part], right: Sequence[Part]) -> bool:
-    """The same for sites that differ by block or iteration (a peeled or shifted loop): the inner halves are enumerated once for
+    """The same for sites that differ by block or iteration (a peeled or shifted loop): the inner halves are
+    enumerated once for
     each site, then the bases of all blocks and iterations are compared as multisets."""
     return outer.bases_of(left) == outer.bases_of(right)
 
@@ -96,7 +100,7 @@ class _Outer:
         for leaf in footprint.leaves:
             outside, element = self._factor(leaf.element, inner, "source")
             if leaf.table is not None and (outside or len(element) > 1):
-                raise Undecided("the register that its value is read from depends on the block or iteration")
+                raise UndecidedError("the register that its value is read from depends on the block or iteration")
             bases.append(outside)
             leaves.append((leaf.thread, element))
         loops = tuple(sorted((uid, _key(s), _key(e)) for uid, (s, e) in footprint.outer.items()))
@@ -109,13 +113,13 @@ class _Outer:
     def _factor(self, poly: Poly, inner: frozenset[int], what: str) -> tuple[Poly, Factors]:
         halves = self.algebra.factor(poly, inner)
         if halves is None:
-            raise Undecided(f"the {what}'s address does not separate into block and thread parts")
+            raise UndecidedError(f"the {what}'s address does not separate into block and thread parts")
         return halves
 
     def _split(self, poly: Poly, inner: frozenset[int], what: str) -> tuple[Poly, Poly]:
         halves = self.algebra.separate(poly, inner)
         if halves is None:
-            raise Undecided(f"the {what}'s address does not separate into block and thread parts")
+            raise UndecidedError(f"the {what}'s address does not separate into block and thread parts")
         return halves
 
     def _gate(self, condition: Poly, inner: frozenset[int]) -> tuple[int, Poly]:
@@ -128,7 +132,7 @@ class _Outer:
     def _flags(self, footprint: Footprint, inner: frozenset[int]) -> tuple[Poly, ...]:
         for flag in (*footprint.flags, *footprint.needed):
             if not self.algebra.variables(flag) <= inner:
-                raise Undecided("a condition on blocks or iterations is not understood")
+                raise UndecidedError("a condition on blocks or iterations is not understood")
         return footprint.flags
 
     def alike(self, parts: Sequence[Part]) -> bool:
@@ -166,7 +170,9 @@ class _Outer:
         return Sum(count, total % (1 << 64))
 
     def _leveled(self, part: Part) -> Part:
-        """The part with its lowest offset in the outer half: a peeled iteration is a constant there, a loop's variable elsewhere."""
+        """The part with its lowest offset in the outer half: a peeled iteration is a constant there, a loop's
+        variable elsewhere.
+        """
         inner = part.target[()]
         low = min(int(np.min(Evaluator(self.algebra, env)(inner))) for env in chunks(part.space))
         target = {**part.target, (): add(inner, constant(low), -1)}
@@ -180,14 +186,16 @@ class _Outer:
         runs: npt.NDArray[np.bool_],
         known: dict[tuple[int, ...], Sum],
     ) -> tuple[Words, Words]:
-        """Count and sum of the inner half in each outer point that runs; enumerated once for points whose conditions fall alike."""
+        """Count and sum of the inner half in each outer point that runs; enumerated once for points whose conditions
+        fall alike.
+        """
         gates = sorted({n for n, _ in part.gates})
         columns = [np.broadcast_to(np.asarray(evaluate(self.gates[n])), shape)[runs] for n in gates]
         columns = [np.clip(c, *self._span(part.gates, n)) for n, c in zip(gates, columns, strict=True)]
         table = np.stack(columns, axis=1) if columns else np.zeros((int(runs.sum()), 0), dtype=np.int64)
         rows, which = np.unique(table, axis=0, return_inverse=True)
         if len(rows) * size(part.space) > BUDGET:
-            raise Undecided(f"too large to enumerate ({len(rows)} classes of {size(part.space)} lanes)")
+            raise UndecidedError(f"too large to enumerate ({len(rows)} classes of {size(part.space)} lanes)")
         sums: list[Sum] = []
         for row in rows:
             key = tuple(int(x) for x in row)
@@ -201,11 +209,13 @@ class _Outer:
         )
 
     def _span(self, gates: Sequence[tuple[int, Poly]], gate: int) -> tuple[int, int]:
-        """The range within which an outer half's value matters: below none of the inner halves added to it hold, above all."""
+        """The range within which an outer half's value matters: below none of the inner halves added to it hold,
+        above all.
+        """
         spans = [self.algebra.bounds(inner) for n, inner in gates if n == gate]
         lows, highs = [s[0] for s in spans], [s[1] for s in spans]
         if any(x is None for x in (*lows, *highs)):
-            raise Undecided("a condition's range is not known")
+            raise UndecidedError("a condition's range is not known")
         return -max(x for x in highs if x is not None) - 1, -min(x for x in lows if x is not None)
 
     def _outer_space(self, part: Part) -> list[Dimension]:
@@ -216,12 +226,12 @@ class _Outer:
         for uid in sorted(ranges):
             low, high = ranges[uid]
             if low is None or high is None:
-                raise Undecided(
+                raise UndecidedError(
                     "the addresses of its sites differ by block or iteration, and their number is not known"
                 )
             space.append(Dimension(uid, low, high - low + 1))
         if size(space) > MAX_OUTER:
-            raise Undecided("the addresses of its sites differ by block or iteration, of which there are too many")
+            raise UndecidedError("the addresses of its sites differ by block or iteration, of which there are too many")
         return space
 
     def _runs(self, evaluate: Evaluator, loops: Loops) -> Values:
@@ -283,7 +293,7 @@ class _Outer:
             choices.append(list(range(first, last + 1)))
         total = int(np.prod([len(c) for c in choices], dtype=np.int64))
         if total > MAX_CLASSES:
-            raise Undecided(f"too many ways in which its conditions can hold ({total})")
+            raise UndecidedError(f"too many ways in which its conditions can hold ({total})")
         return list(product(*choices))
 
 
@@ -324,7 +334,7 @@ def _active(evaluate: Evaluator, part: Part, gates: Mapping[int, int]) -> Values
         active = active * np.not_equal(evaluate(flag), 0)
     for needed in part.footprint.needed:
         if np.any(np.logical_and(active, np.equal(evaluate(needed), 0))):
-            raise Undecided("its value is replaced under a condition that the kernel does not have")
+            raise UndecidedError("its value is replaced under a condition that the kernel does not have")
     return active
 
 
@@ -339,7 +349,9 @@ def _keys(evaluate: Evaluator, part: Part) -> Words:
 
 
 def _value(evaluate: Evaluator, factors: Factors) -> Values:
-    """A number for each lane that is equal where all factors are: outer monomials stand for unknown, unrelated numbers."""
+    """A number for each lane that is equal where all factors are: outer monomials stand for unknown, unrelated
+    numbers.
+    """
     total = evaluate(factors[()])
     for outer, inner in factors.items():
         if outer:
@@ -366,7 +378,9 @@ _ODD = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0x2545F4914F
 
 
 def _accumulate(keys: Words, active: Values, shape: tuple[int, ...]) -> tuple[int, int]:
-    """Number of active lanes and the sum of their mixed keys; dimensions on which neither depends count as often as they are long."""
+    """Number of active lanes and the sum of their mixed keys; dimensions on which neither depends count as often as
+    they are long.
+    """
     lanes = int(np.prod(shape, dtype=np.int64))
     mixed = mix(keys)
     if isinstance(active, int):

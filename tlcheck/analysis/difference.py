@@ -22,8 +22,9 @@ class Witness:
     """One wrong addition.
 
     instance: block indices, sizes and outer loops, by name. thread, lane: of the instruction; None where none wrote.
-    element: logical index of the destination that was intended. intended, written: offsets in the destination's memory, in
-    elements; None where there is none. stride: from one lane's intended element to the next, for vector instructions.
+    element: logical index of the destination that was intended. intended, written: offsets in the destination's
+    memory, in elements; None where there is none. stride: from one lane's intended element to the next, for vector
+    instructions.
     """
 
     instance: tuple[tuple[str, int], ...]
@@ -48,7 +49,9 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What is wrong in one instance, by kind; None for what is right. Lanes are counted, instructions for `misaligned`."""
+    """What is wrong in one instance, by kind; None for what is right. Lanes are counted, instructions for
+    `misaligned`.
+    """
 
     lanes: Count | None = None
     misaligned: Count | None = None
@@ -63,7 +66,9 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Lanes:
-    """All active lanes of one side, one entry each. `keys` tells apart what is read; equal for lanes that read the same."""
+    """All active lanes of one side, one entry each. `keys` tells apart what is read; equal for lanes that read the
+    same.
+    """
 
     target: Array
     keys: npt.NDArray[np.uint64]
@@ -84,7 +89,8 @@ def difference(
     capacity: int | None,
     bounded: bool,
 ) -> Difference | None:
-    """What is wrong in one instance. `fixed`: values of all variables that are not enumerated. capacity: elements of the destination,
+    """What is wrong in one instance. `fixed`: values of all variables that are not enumerated. capacity: elements of
+    the destination,
     if known. None where the instance is too large or a lane's value depends on a condition of the lowering."""
     if sum(size(f.space) for f in (*intended, *actual)) > MAX_LANES:
         return None
@@ -207,7 +213,9 @@ class _Diagnosis:
         )
 
     def _apart(self, meant: Array) -> Mask:
-        """Lanes whose intended element is not as far from that of the instruction's first lane as the lane's number says."""
+        """Lanes whose intended element is not as far from that of the instruction's first lane as the lane's number
+        says.
+        """
         have = self.have
         heads = np.flatnonzero(have.base == have.target)
         if not len(heads):

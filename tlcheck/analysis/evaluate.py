@@ -1,7 +1,8 @@
 """Polynomials evaluated over whole iteration spaces with NumPy.
 
-Each axis has its own array dimension, so that a term of one variable is computed once for each value of it and only the last
-additions run over all lanes. Spaces above `CHUNK` lanes are cut along their leading axes: memory stays bounded.
+Each axis has its own array dimension, so that a term of one variable is computed once for each value of it and only
+the last additions run over all lanes. Spaces above `CHUNK` lanes are cut along their leading axes: memory stays
+bounded.
 """
 
 from __future__ import annotations

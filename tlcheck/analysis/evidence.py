@@ -1,4 +1,6 @@
-"""What is known of one atomic at one checkpoint: the same additions as intended, others (with a witness), or undecided (and why)."""
+"""What is known of one atomic at one checkpoint: the same additions as intended, others (with a witness), or
+undecided (and why).
+"""
 
 from __future__ import annotations
 
@@ -8,16 +10,16 @@ from itertools import islice
 
 import numpy as np
 
+from tlcheck.analysis.algebra import OPAQUE, Algebra, Atom, Poly, as_constant, constant, unread
 from tlcheck.analysis.alignment import aligned
 from tlcheck.analysis.anchoring import anchored, floating
-from tlcheck.analysis.algebra import OPAQUE, Algebra, Atom, Poly, as_constant, constant, unread
 from tlcheck.analysis.atomics import Site, is_atomic
-from tlcheck.analysis.comparison import BUDGET, Undecided, assignments, same
+from tlcheck.analysis.comparison import BUDGET, UndecidedError, assignments, same
 from tlcheck.analysis.difference import Difference, Witness, difference, evaluate_at, first_addition
 from tlcheck.analysis.evaluate import Dimension, Evaluator, chunks, size
 from tlcheck.analysis.footprints import TAGS, Builder, Footprint, Memory
 from tlcheck.analysis.matching import Match
-from tlcheck.analysis.values import Reader, Unreadable
+from tlcheck.analysis.values import Reader, UnreadableError
 from tlcheck.analysis.walk import Program
 from tlcheck.snapshot.ir import Expr
 
@@ -55,7 +57,9 @@ class Stage:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
-    """One match at one checkpoint. bounded: out-of-bounds lanes do not count yet. cut: the intended region ends at the bounds."""
+    """One match at one checkpoint. bounded: out-of-bounds lanes do not count yet. cut: the intended region ends at
+    the bounds.
+    """
 
     intent: Stage
     stage: Stage
@@ -81,7 +85,7 @@ def evidence(comparison: Comparison) -> Evidence:
                 return Evidence(comparison.stage.checkpoint, found, "same", first=_first(comparison))
             reasons.append("its additions have another form, and no instance was found that shows a wrong one")
             shown = _refute(comparison)
-        except (Undecided, Unreadable) as error:
+        except (UndecidedError, UnreadableError) as error:
             reasons.append(str(error))
         if shown is not None:
             return Evidence(comparison.stage.checkpoint, found, "different", shown)
@@ -105,7 +109,7 @@ class _Plan:
     fixed: Mapping[int, int]
 
     def build(self, unguarded: bool = False) -> tuple[Algebra, list[Footprint], list[Footprint]]:
-        """Both sides as footprints of one algebra. Raises Unreadable."""
+        """Both sides as footprints of one algebra. Raises UnreadableError."""
         c = self.comparison
         algebra = Algebra(unread)
         algebra.values.update({uid: constant(v) for uid, v in self.fixed.items()})
@@ -121,7 +125,9 @@ class _Plan:
         return algebra, intended, [anchored(algebra, f, intended[0], c.memory) for f in actual]
 
     def holds(self) -> bool:
-        """Whether both sides are the same, and vector instructions aligned. Raises Undecided and Unreadable."""
+        """Whether both sides are the same, and vector instructions aligned. Raises UndecidedError and
+        UnreadableError.
+        """
         algebra, intended, actual = self.build()
         if _forms(intended) != _forms(actual):
             algebra, intended, actual = self.build(unguarded=True)
@@ -135,11 +141,11 @@ def _forms(footprints: Sequence[Footprint]) -> set[tuple[object, ...]]:
 
 
 def _comparable(intended: Sequence[Footprint], actual: Sequence[Footprint]) -> None:
-    """Raises Undecided where the values differ in more than the elements that they read."""
+    """Raises UndecidedError where the values differ in more than the elements that they read."""
     if {f.form for f in intended} != {f.form for f in actual}:
-        raise Undecided("its value has another form than in the kernel")
+        raise UndecidedError("its value has another form than in the kernel")
     if _forms(intended) != _forms(actual):
-        raise Undecided("its value is read from other memory than in the kernel")
+        raise UndecidedError("its value is read from other memory than in the kernel")
 
 
 def _plans(c: Comparison) -> Iterator[_Plan]:
@@ -164,7 +170,7 @@ class _Blocks(_Plan):
         points = size(space)
         lanes = sum(size(f.space) for f in intended)
         if points > MAX_POINTS or points * lanes > BUDGET:
-            raise Undecided(f"too large to enumerate block by block ({points} blocks of {lanes} lanes)")
+            raise UndecidedError(f"too large to enumerate block by block ({points} blocks of {lanes} lanes)")
         return all(_Plan(self.comparison, frozenset(), {}, point).holds() for point in assignments(space))
 
 
@@ -174,7 +180,7 @@ def _blocks(algebra: Algebra) -> list[Dimension]:
         low, high = algebra.ranges.get(uid, (0, 0))
         if tag.startswith("block"):
             if high is None:
-                raise Undecided("the number of blocks is known only when the kernel runs")
+                raise UndecidedError("the number of blocks is known only when the kernel runs")
             space.append(Dimension(uid, low or 0, high + 1 - (low or 0)))
     return space
 
@@ -209,7 +215,9 @@ def _shared_loops(c: Comparison) -> tuple[frozenset[int], dict[int, int]]:
 
 
 def _content_range(algebra: Algebra, intended: Sequence[Footprint]) -> int:
-    """How many distinct values memory may hold so that every index read from it is in bounds: the kernel's author sees to that."""
+    """How many distinct values memory may hold so that every index read from it is in bounds: the kernel's author
+    sees to that.
+    """
     reads = {n for n, a in enumerate(algebra.atoms) if a.kind == "load"}
     open_ = [(f, p) for f in intended for p in f.inside if any(n in reads for m in p for n in m)]
     if not open_:
@@ -258,7 +266,7 @@ def _refute(c: Comparison) -> Difference | None:
             if _forms(intended) != _forms(actual):
                 algebra, intended, actual = plan.build(unguarded=True)
             _comparable(intended, actual)
-        except (Undecided, Unreadable):
+        except (UndecidedError, UnreadableError):
             continue
         if any(floating(f, c.memory) for f in actual) or not _trustworthy(algebra, c, intended, actual):
             return None
@@ -322,7 +330,7 @@ def _first(c: Comparison) -> Witness | None:
         footprint = Builder(algebra, c.intent.program, c.memory, c.intent.reader, True, outer, {}).build(
             c.match.written[0]
         )
-    except Unreadable:
+    except UnreadableError:
         return None
     instances = _instances(algebra, [footprint], [])
     point = next((p for p in instances if _feasible(algebra, [footprint], p)), None)
@@ -338,7 +346,9 @@ def _names(c: Comparison) -> dict[int, str]:
 
 
 def _trustworthy(algebra: Algebra, c: Comparison, intended: Sequence[Footprint], actual: Sequence[Footprint]) -> bool:
-    """Whether a difference would be one for certain: unknown functions and memory that the kernel writes prove nothing."""
+    """Whether a difference would be one for certain: unknown functions and memory that the kernel writes prove
+    nothing.
+    """
     used: set[int] = set()
     stack: list[Poly] = [p for f in (*intended, *actual) for p in _polynomials(f)]
     while stack:
@@ -351,7 +361,9 @@ def _trustworthy(algebra: Algebra, c: Comparison, intended: Sequence[Footprint],
 
 
 def _certain(atom: Atom, parameters: set[str]) -> bool:
-    """Whether an atom may have any value: what a parameter holds, and what an atomic finds in memory, is up to the caller."""
+    """Whether an atom may have any value: what a parameter holds, and what an atomic finds in memory, is up to the
+    caller.
+    """
     if atom.kind == "load":
         return atom.detail in parameters
     if atom.kind == "call":

@@ -10,7 +10,7 @@ from tlcheck.analysis.atomics import Pointer, Site
 from tlcheck.analysis.evaluate import Dimension
 from tlcheck.analysis.layouts import flatten, fragment_table, physical, physical_shape, row_major
 from tlcheck.analysis.tables import FragmentTable
-from tlcheck.analysis.values import Load, Reader, Unreadable, at_lane
+from tlcheck.analysis.values import Load, Reader, UnreadableError, at_lane
 from tlcheck.analysis.walk import Axis, Program
 from tlcheck.snapshot.ir import Buffer, Expr, Layout
 
@@ -21,7 +21,9 @@ LANE = -100
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Leaf:
-    """An element that a lane's value reads: `element` of `root`; through `table` for the register `element` of `thread`."""
+    """An element that a lane's value reads: `element` of `root`; through `table` for the register `element` of
+    `thread`.
+    """
 
     root: str
     scope: str
@@ -36,7 +38,8 @@ class Footprint:
 
     space: what is enumerated, outermost first; LANE is the lane of a vector instruction.
     outer: loops that are not enumerated: uid -> (start, extent).
-    target: offset in the root, in elements, with the destination's layout; `indices` without. inside: polynomials that are >= 0 in bounds.
+    target: offset in the root, in elements, with the destination's layout; `indices` without. inside: polynomials
+    that are >= 0 in bounds.
     conditions: polynomials that are >= 0 where it runs. flags: polynomials that are not 0 where it runs.
     anchored: compared up to a constant offset, see `anchoring`.
     needed: flags that have to hold wherever it runs, for the value to be the one that is read here.
@@ -78,7 +81,8 @@ class Builder:
     """Makes footprints of one function's sites in one algebra.
 
     logical: indices are those of the kernel as written; its layouts are still to be applied.
-    outer: uids of loops (and tags' uids of blocks) that stay symbolic. aliases: loop variable -> the uid of its counterpart.
+    outer: uids of loops (and tags' uids of blocks) that stay symbolic. aliases: loop variable -> the uid of its
+    counterpart.
     """
 
     def __init__(
@@ -101,9 +105,9 @@ class Builder:
         self.fixed = dict(algebra.values)
 
     def build(self, site: Site, unguarded: bool = False) -> Footprint:
-        """The footprint of a site. Raises Unreadable."""
+        """The footprint of a site. Raises UnreadableError."""
         if site.scope.opaque:
-            raise Unreadable(site.scope.opaque)
+            raise UnreadableError(site.scope.opaque)
         frame = _Frame(self, site)
         frame.enter()
         target, inside = frame.address(site)
@@ -165,7 +169,7 @@ class _Frame:
         """Whether a condition only picks the threads that run a tile operator: it is still run once a block."""
         used = self.algebra.variables(self.algebra.poly(condition))
         if used & THREADS and not used <= THREADS:
-            raise Unreadable("a tile operator runs under a condition on threads and on something else")
+            raise UnreadableError("a tile operator runs under a condition on threads and on something else")
         return bool(used) and used <= THREADS
 
     def _axis(self, axis: Axis, once: bool) -> None:
@@ -176,7 +180,7 @@ class _Frame:
         if axis.kind == "thread" and once:
             return
         if axis.kind == "thread" and axis.tag not in TAGS:
-            raise Unreadable("it runs in a thread binding that is not a launch dimension")
+            raise UnreadableError("it runs in a thread binding that is not a launch dimension")
         fixed = algebra.values.get(uid)
         if fixed is not None:
             return
@@ -193,7 +197,7 @@ class _Frame:
         algebra = self.algebra
         most = algebra.bounds(extent)[1]
         if most is None:
-            raise Unreadable("it runs in a loop whose extent is not known before the kernel runs")
+            raise UnreadableError("it runs in a loop whose extent is not known before the kernel runs")
         first = as_constant(start)
         if first is not None:
             low, high = self._narrow(uid, first, first + most - 1)
@@ -227,7 +231,7 @@ class _Frame:
         for number, extent in enumerate(self.site.target.extents):
             size = as_constant(self.algebra.poly(extent))
             if size is None:
-                raise Unreadable("its tile's extent is not a constant")
+                raise UnreadableError("its tile's extent is not a constant")
             uid = -200 - number
             self.algebra.ranges[uid] = (0, size - 1)
             self.tile.append(Expr("var", "int32", value=f"e{number}", uid=uid))
@@ -276,7 +280,7 @@ class _Frame:
         """The destination: offset in its root, and what is >= 0 where it is in bounds."""
         pointer = site.target
         if self.b.logical and pointer.buffer.scope.startswith("local"):
-            raise Unreadable("its destination is in registers, where each thread has memory of its own")
+            raise UnreadableError("its destination is in registers, where each thread has memory of its own")
         indices = [self.algebra.poly(at_lane(i, self.lane)) for i in pointer.indices]
         for position, var in enumerate(self.tile):
             indices[position] = add(indices[position], self.algebra.poly(var))
@@ -287,7 +291,9 @@ class _Frame:
         return offset, inside
 
     def _inside_memory(self, buffer: Buffer, offset: Poly, inside: list[Poly]) -> None:
-        """A vector instruction of the kernel's own may run into the next row, but not over the end of a compact buffer."""
+        """A vector instruction of the kernel's own may run into the next row, but not over the end of a compact
+        buffer.
+        """
         if buffer.strides or buffer.elem_offset is not None or not buffer.shape:
             return
         end = constant(1)
@@ -312,7 +318,7 @@ class _Frame:
         if layout is not None and layout.thread is None:
             extents = physical_shape(layout, shape, self.algebra)
             if extents is None:
-                raise Unreadable(f"the extent of {root}'s layout is not known")
+                raise UnreadableError(f"the extent of {root}'s layout is not known")
             indices, shape = physical(layout, indices, shape, self.algebra), extents
         compact = layout is not None or not buffer.strides
         strides = row_major(shape, self.algebra) if compact else [self.algebra.poly(s) for s in buffer.strides]
@@ -334,11 +340,11 @@ class _Frame:
             if sizes[position] == 1:
                 continue
             if not own or own[-1][1] != sizes[position]:
-                raise Unreadable("the extents of its source and destination do not match")
+                raise UnreadableError("the extents of its source and destination do not match")
             index = indices[position]
             indices[position] = Expr("add", index.dtype, (index, own.pop()[0]))
         if own:
-            raise Unreadable("its source is smaller than its destination")
+            raise UnreadableError("its source is smaller than its destination")
         return Expr("load", value.dtype, tuple(indices), buffer=value.buffer)
 
     def _content(self, e: Expr) -> Content:
@@ -362,7 +368,7 @@ class _Frame:
                 return Leaf(load.root, scope, offset)
             table = memory.table(load.root)
             if table is None:
-                raise Unreadable(f"the fragment {load.root} cannot be inverted")
+                raise UnreadableError(f"the fragment {load.root} cannot be inverted")
             thread = add(self.algebra.variable(TAGS["threadIdx.x"]), constant(layout.thread_start), -1)
             return Leaf(load.root, scope, offset, thread, table)
         offset, _ = self._locate(load.root, load.buffer, indices, widen=False)

@@ -18,7 +18,9 @@ Clash = tuple[tuple[int, ...], tuple[int, ...], int]  # two elements and their o
 
 
 def layouts(*programs: Program) -> dict[str, Layout]:
-    """Root -> its layout, by the first program that has one for it: `intent` annotates, `tile-ops` has all that were inferred."""
+    """Root -> its layout, by the first program that has one for it: `intent` annotates, `tile-ops` has all that were
+    inferred.
+    """
     found: dict[str, Layout] = {}
     for program in programs:
         for block in program.blocks:
@@ -44,7 +46,9 @@ def row_major(shape: Sequence[Poly], algebra: Algebra) -> list[Poly]:
 
 
 def physical(layout: Layout, indices: Sequence[Poly], shape: Sequence[Poly], algebra: Algebra) -> list[Poly]:
-    """The layout's image of a logical index. A buffer that got leading dimensions since (a stage of a pipeline) keeps them."""
+    """The layout's image of a logical index. A buffer that got leading dimensions since (a stage of a pipeline) keeps
+    them.
+    """
     extra = len(indices) - len(layout.vars)
     values = {v.uid: i for v, i in zip(layout.vars, indices[extra:], strict=True)}
     return [*indices[:extra], *(algebra.instantiate(e, values) for e in layout.index)]
@@ -71,7 +75,9 @@ def _image(layout: Layout, algebra: Algebra) -> list[Poly] | None:
 
 
 def fragment_table(layout: Layout) -> FragmentTable | None:
-    """The inverse of a fragment of constant shape; None for others, for very large ones and where two elements share a register."""
+    """The inverse of a fragment of constant shape; None for others, for very large ones and where two elements share
+    a register.
+    """
     if layout.thread is None:
         return None
     algebra = Algebra(unread)
@@ -120,7 +126,8 @@ def _invert(
 
 
 def clash(layout: Layout) -> Clash | None:
-    """Two logical elements with one physical index. Dimensions that the layout hands through unchanged cannot cause any, and
+    """Two logical elements with one physical index. Dimensions that the layout hands through unchanged cannot cause
+    any, and
     are left out; None as well where the rest is not constant or larger than `MAX_TABLE`."""
     algebra = Algebra(unread)
     through = [v.uid for v in layout.vars if sum(1 for e in layout.index if e is v) == 1]

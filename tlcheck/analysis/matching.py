@@ -67,7 +67,9 @@ def _reads(program: Program, site: Site) -> frozenset[str]:
 
 
 def _adopt(intent: Program, found: Match, lowered: Program, orphans: list[Site]) -> Match:
-    """A match without sites takes the orphans that do the same: as its sites where all shared memory has become one buffer."""
+    """A match without sites takes the orphans that do the same: as its sites where all shared memory has become one
+    buffer.
+    """
     operations = {w.operation for w in found.written}
     root = found.written[0].target.root
     reads = {r for w in found.written for r in _reads(intent, w)}

@@ -1,4 +1,5 @@
-"""What the own algebra cannot show, asked of upstream TVM's analyzer: never of the TVM that comes with the compiler under test.
+"""What the own algebra cannot show, asked of upstream TVM's analyzer: never of the TVM that comes with the compiler
+under test.
 
 Its "no" means "not proved", never "refuted". The import costs a second or more, so it happens with the first question.
 """
@@ -40,7 +41,9 @@ def _tvm() -> tuple[Any, Any, Any]:
 
 
 class _Question:
-    """One query: the polynomial as a TVM expression, its variables bound to their ranges, unknown memory as free variables."""
+    """One query: the polynomial as a TVM expression, its variables bound to their ranges, unknown memory as free
+    variables.
+    """
 
     def __init__(self, algebra: Algebra) -> None:
         self.algebra = algebra

@@ -10,7 +10,7 @@ from tlcheck.analysis.atomics import Found, Site, atomics
 from tlcheck.analysis.evidence import Comparison, Evidence, Stage, evidence
 from tlcheck.analysis.footprints import Memory
 from tlcheck.analysis.layouts import Clash, clash, layouts
-from tlcheck.analysis.matching import Match, match
+from tlcheck.analysis.matching import match
 from tlcheck.analysis.values import Reader
 from tlcheck.analysis.walk import Program, expressions, subexpressions, walk
 from tlcheck.snapshot.ir import Expr, Snapshot, Store, Unknown
@@ -54,7 +54,9 @@ class Subject:
         return tuple(int(n) for n in numbers.groups()) if numbers else ()
 
     def opaque(self, checkpoint: str) -> bool:
-        """Whether a checkpoint has statements or atomics that were not understood: then nothing is known to be absent."""
+        """Whether a checkpoint has statements or atomics that were not understood: then nothing is known to be
+        absent.
+        """
         statements = self.programs[checkpoint].statements
         return bool(self.found[checkpoint].unread) or any(isinstance(p.stmt, Unknown) for p in statements)
 

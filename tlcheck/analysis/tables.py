@@ -10,7 +10,9 @@ import numpy.typing as npt
 
 @dataclass(frozen=True, slots=True)
 class FragmentTable:
-    """A fragment read backwards: `elements[thread * registers + local]` is the logical element (row-major) held there, or -1."""
+    """A fragment read backwards: `elements[thread * registers + local]` is the logical element (row-major) held
+    there, or -1.
+    """
 
     registers: int
     threads: int

@@ -15,14 +15,14 @@ from tlcheck.analysis.layouts import flatten, row_major
 from tlcheck.analysis.walk import Placed, Program, Scope
 from tlcheck.snapshot.ir import Buffer, Expr, Store
 
-_COMMUTATIVE = frozenset(("add", "mul", "min", "max", "and", "or", "eq", "ne"))
+_COMMUTATIVE = frozenset("add mul min max and or eq ne".split())
 _SHAPED = frozenset(
     "add sub mul div min max not and or eq ne lt le gt ge mod floordiv floormod truncdiv truncmod".split()
 )
 MAX_DEPTH = 8
 
 
-class Unreadable(Exception):
+class UnreadableError(Exception):
     """Why a value or an address cannot be read; the message is the verdict's reason."""
 
 
@@ -37,7 +37,9 @@ class Load:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Value:
-    """`form`: the expression with its leaves left out; `leaves` in the order of the form; `conditions` under which it is this."""
+    """`form`: the expression with its leaves left out; `leaves` in the order of the form; `conditions` under which it
+    is this.
+    """
 
     form: str
     leaves: tuple[Load, ...]
@@ -80,7 +82,9 @@ class Reader:
     def read(
         self, value: Expr | Pointer, lane: Expr | None, placed: Placed, scope: Scope, unguarded: bool = False
     ) -> Value:
-        """The value of one lane. `unguarded`: `if_then_else(c, x, 0)` is read as x under the condition c. Raises Unreadable."""
+        """The value of one lane. `unguarded`: `if_then_else(c, x, 0)` is read as x under the condition c. Raises
+        UnreadableError.
+        """
         if isinstance(value, Pointer):
             assert lane is not None
             last = value.indices[-1]
@@ -93,10 +97,12 @@ class Reader:
         return Value(form, leaves, tuple(reading.conditions))
 
     def staged(self, root: str, load: Expr, placed: Placed) -> tuple[Expr, Placed]:
-        """What was last stored, before `placed`, where `load` reads: registers that a pass invented have one store in reach."""
+        """What was last stored, before `placed`, where `load` reads: registers that a pass invented have one store in
+        reach.
+        """
         candidates = [s for s in self._stores_to(root) if s.order < placed.order]
         if not candidates:
-            raise Unreadable(f"its value comes from {root}, which nothing stores to before")
+            raise UnreadableError(f"its value comes from {root}, which nothing stores to before")
         store = candidates[-1]
         stmt = store.stmt
         assert isinstance(stmt, Store)
@@ -104,7 +110,7 @@ class Reader:
         own = [a.var for a in store.scope.axes if id(a.var) not in shared]
         guards = {id(g.condition) for g in placed.scope.guards}
         if any(id(g.condition) not in guards for g in store.scope.guards):
-            raise Unreadable(f"its value comes from {root}, which is stored to under another condition")
+            raise UnreadableError(f"its value comes from {root}, which is stored to under another condition")
         return _solve(stmt, own, load, root, self.program), store
 
     def _stores_to(self, root: str) -> list[Placed]:
@@ -131,7 +137,7 @@ class _Reading:
 
     def form(self, e: Expr, placed: Placed, depth: int) -> Part:
         if depth > MAX_DEPTH:
-            raise Unreadable("its value is staged through too many registers")
+            raise UnreadableError("its value is staged through too many registers")
         if e.op == "cast":
             return self.form(e.args[0], placed, depth)
         if e.op == "var" and e.uid in self.bound:
@@ -147,7 +153,7 @@ class _Reading:
             return self.form(e.args[1], placed, depth)
         if e.op not in _SHAPED and e.op not in ("call", "select"):
             what = f"{e.op} {e.value or ''}".strip()
-            raise Unreadable(f"its value has a part that is not understood ({what})")
+            raise UnreadableError(f"its value has a part that is not understood ({what})")
         return self._operator(e, placed, depth)
 
     def _operator(self, e: Expr, placed: Placed, depth: int) -> Part:
@@ -167,9 +173,11 @@ class _Reading:
 
 
 def _solve(store: Store, own: list[Expr], load: Expr, root: str, program: Program) -> Expr:
-    """The stored value for the index that `load` reads; the store's own loop variable (or lane) takes the value that hits it."""
+    """The stored value for the index that `load` reads; the store's own loop variable (or lane) takes the value that
+    hits it.
+    """
     if len(store.indices) != 1 or len(load.args) != 1:
-        raise Unreadable(f"its value comes from {root}, which has several dimensions")
+        raise UnreadableError(f"its value comes from {root}, which has several dimensions")
     width = lanes(store.indices[0].dtype)
     lane = Expr("var", "int32", value="lane", uid=-1000)
     free = [*own, lane] if width > 1 else own
@@ -181,11 +189,11 @@ def _solve(store: Store, own: list[Expr], load: Expr, root: str, program: Progra
     if not hit:
         return value
     if len(hit) > 1:
-        raise Unreadable(f"its value comes from {root}, whose stores are not understood")
+        raise UnreadableError(f"its value comes from {root}, whose stores are not understood")
     var = hit[0]
     term = next(iter(algebra.variable(var.uid)))
     if poly.get(term) != 1 or sum(1 for m in poly if algebra.variables({m: 1}) & {var.uid}) != 1:
-        raise Unreadable(f"its value comes from {root}, whose stores are not understood")
+        raise UnreadableError(f"its value comes from {root}, whose stores are not understood")
     zero = Expr("int", var.dtype, value=0)
     rest = replace(index, {var.uid: zero})
     solution = Expr("sub", index.dtype, (load.args[0], rest))

@@ -27,7 +27,9 @@ from tlcheck.snapshot.ir import (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Axis:
-    """One dimension of repetition: a launch dimension (`kind` block or thread, with its `tag`) or a loop (`kind` as in `For`)."""
+    """One dimension of repetition: a launch dimension (`kind` block or thread, with its `tag`) or a loop (`kind` as
+    in `For`).
+    """
 
     var: Expr
     start: Expr
@@ -46,7 +48,9 @@ class Guard:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scope:
-    """What surrounds a statement, outermost first. `opaque` says why it may run another number of times than the axes say."""
+    """What surrounds a statement, outermost first. `opaque` says why it may run another number of times than the axes
+    say.
+    """
 
     axes: tuple[Axis, ...] = ()
     guards: tuple[Guard, ...] = ()
@@ -70,7 +74,9 @@ class Placed:
 
 
 class Roots:
-    """Names of the memory that pointers point into, equal for aliases: the pointer's name, numbered where names repeat."""
+    """Names of the memory that pointers point into, equal for aliases: the pointer's name, numbered where names
+    repeat.
+    """
 
     def __init__(self) -> None:
         self._keys: dict[int, str] = {}

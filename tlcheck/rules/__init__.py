@@ -1,1 +1,3 @@
-"""One rule per file, found by itself: `tla001_lanes_not_contiguous.py` is rule TLA001, its docstring the `explain` page."""
+"""One rule per file, found by itself: `tla001_lanes_not_contiguous.py` is rule TLA001, its docstring the `explain`
+page.
+"""

@@ -19,7 +19,8 @@ _FILE = re.compile(r"^tla(\d{3})_(\w+)$")
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A rule broken at one atomic. `what` is one sentence that starts with what is wrong; `advice` says what to do besides
+    """A rule broken at one atomic. `what` is one sentence that starts with what is wrong; `advice` says what to do
+    besides
     changing the release."""
 
     what: str
@@ -29,7 +30,9 @@ class Broken:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """id: TLA001. name: lanes-not-contiguous. page: Markdown. basic: of several rules broken, the lowest is the finding."""
+    """id: TLA001. name: lanes-not-contiguous. page: Markdown. basic: of several rules broken, the lowest is the
+    finding.
+    """
 
     id: str
     name: str

@@ -1,8 +1,8 @@
 """Expressions, buffers, layouts and statements of a snapshot.
 
-What the releases spell differently has one spelling here: `Block` and `SBlock`, `LetStmt` and `Bind`, `tir.` and `tirx.`,
-`x >> 3` and `x // 8`. What the extractor does not understand is an explicit `unknown` expression or `Unknown` statement.
-Objects are immutable and shared; an expression is compared by identity, a variable by its `uid`.
+What the releases spell differently has one spelling here: `Block` and `SBlock`, `LetStmt` and `Bind`, `tir.` and
+`tirx.`, `x >> 3` and `x // 8`. What the extractor does not understand is an explicit `unknown` expression or
+`Unknown` statement. Objects are immutable and shared; an expression is compared by identity, a variable by its `uid`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-BINARY = frozenset(
-    "add sub mul div mod floordiv floormod truncdiv truncmod min max eq ne lt le gt ge and or".split()
-)
+BINARY = frozenset("add sub mul div mod floordiv floormod truncdiv truncmod min max eq ne lt le gt ge and or".split())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,10 +18,10 @@ class Expr:
     """One node of an expression.
 
     op: one of `BINARY`; `int`, `float`, `str` (constants, in `value`); `var` (name in `value`, identity in `uid`);
-        `not`, `select` (condition, then, else), `cast`, `load` (args: indices, `buffer`), `ramp` (base, stride; lanes in
-        `value`), `broadcast` (lanes in `value`), `call` (name in `value`, without the era's prefix), `unknown` (what it was in `value`).
-        `if_then_else` and the remaining intrinsics are calls; shifts and masks by constant powers of two are floordiv and
-        floormod; div is float division, truncdiv and truncmod are C's.
+        `not`, `select` (condition, then, else), `cast`, `load` (args: indices, `buffer`), `ramp` (base, stride; lanes
+        in `value`), `broadcast` (lanes in `value`), `call` (name in `value`, without the era's prefix), `unknown`
+        (what it was in `value`). `if_then_else` and the remaining intrinsics are calls; shifts and masks by constant
+        powers of two are floordiv and floormod; div is float division, truncdiv and truncmod are C's.
     dtype: TVM's spelling, lanes included: `float32x4`, `int32`, `bool`, `handle`.
     annotations: those of a tile op's call, such as `use_tma`; constants, as text.
     """
@@ -59,7 +57,8 @@ class Layout:
     """`tl.Layout` (logical index -> physical index) or, with `thread`, `tl.Fragment` (-> thread and local index).
 
     vars: one variable for each input dimension; `replica` ranges over `replicas` and occurs in `thread` only.
-    thread_start: the thread that `thread` counts from: that of the branch in which a warp-specialized kernel uses the fragment.
+    thread_start: the thread that `thread` counts from: that of the branch in which a warp-specialized kernel uses the
+    fragment.
     """
 
     vars: tuple[Expr, ...]

@@ -14,7 +14,9 @@ from tilelang import tvm
 from tlcheck.worker.failures import RequestError
 from tlcheck.worker.shared_memory import UNMERGED
 
-_BEFORE = {"tl.LayoutInference": "intent", "tl.LowerTileOp": "tile-ops"}
+# LayoutReducer, where it exists, directly precedes LayoutInference; in 0.1.7.post2 it drops the annotations of tile
+# operators.
+_BEFORE = {"tl.LayoutReducer": "intent", "tl.LayoutInference": "intent", "tl.LowerTileOp": "tile-ops"}
 _AFTER = {
     "tl.LowerTileOp": "lower-tile-op",
     "tl.DecoupleTypeCast": "type-cast",
