@@ -90,7 +90,7 @@ def _problem(of: Subject) -> str:
 
 
 def _groups(written: Sequence[Site]) -> list[tuple[Site, ...]]:
-    """Sites of one source line are one atomic as written: newer releases peel pipelined loops before LayoutInference."""
+    """Sites of one source line are one atomic as written: newer releases peel loops before LayoutInference."""
     groups: dict[object, list[Site]] = {}
     for site in written:
         line = site.placed.stmt.line

@@ -136,7 +136,7 @@ class _Outer:
         return footprint.flags
 
     def alike(self, parts: Sequence[Part]) -> bool:
-        """Whether all parts have the same outer halves and loops; the prover is asked only where sizes are not known."""
+        """Whether all parts have the same outer halves and loops; the prover is asked where sizes are unknown."""
         first = parts[0]
         if any(p.loops != first.loops for p in parts):
             return False

@@ -119,7 +119,7 @@ class Evaluator:
         return self._unknown(atom.kind, atom, args)
 
     def _unknown(self, kind: str, atom: Atom, args: list[Values]) -> Values:
-        """Memory and functions that nothing is known of: equal arguments give equal values, others most often differ."""
+        """Memory and functions that nothing is known of: equal arguments give equal values, others mostly differ."""
         seed = text_hash(f"{kind}|{atom.detail}")
         state: Words = np.asarray(seed, dtype=np.uint64)
         with np.errstate(over="ignore"):

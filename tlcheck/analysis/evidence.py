@@ -385,7 +385,7 @@ def _polynomials(f: Footprint) -> list[Poly]:
 def _instances(
     algebra: Algebra, intended: Sequence[Footprint], actual: Sequence[Footprint]
 ) -> Iterator[dict[int, int]]:
-    """Corners of the outer space: blocks and outer loops at their first, last and middle value, sizes at some values."""
+    """Corners of the outer space: blocks and outer loops at their first, last and middle value, sizes at some."""
     inner = {d.uid for f in (*intended, *actual) for d in f.space}
     free = algebra.variables(*(p for f in (*intended, *actual) for p in _polynomials(f))) - inner
     free |= {uid for uid in algebra.ranges if uid in TAGS.values()} - inner

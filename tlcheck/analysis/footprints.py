@@ -328,7 +328,7 @@ class _Frame:
         return (self._lanes(offset) if widen else offset), inside
 
     def value(self) -> Expr | Pointer:
-        """The site's value; a tile's source becomes a load at the tile's variables, matched by extent from the right."""
+        """A site's value; a tile's source is a load at the tile's variables, matched by extent from the right."""
         value = self.site.value
         if not self.site.tile or not isinstance(value, Pointer):
             return value

@@ -55,7 +55,7 @@ def physical(layout: Layout, indices: Sequence[Poly], shape: Sequence[Poly], alg
 
 
 def physical_shape(layout: Layout, shape: Sequence[Poly], algebra: Algebra) -> list[Poly] | None:
-    """Extents of the physical index: one more than its largest value in each dimension; None where that is not known."""
+    """Extents of the physical index: one more than its largest value in each dimension; None if unknown."""
     for var, extent in zip(layout.vars, layout.input_shape, strict=True):
         size = as_constant(algebra.poly(extent))
         algebra.ranges[var.uid] = (0, None if size is None else size - 1)

@@ -61,7 +61,7 @@ class Subject:
         return bool(self.found[checkpoint].unread) or any(isinstance(p.stmt, Unknown) for p in statements)
 
     def clash(self, root: str) -> Clash | None:
-        """Two elements that the layout of a buffer puts in one place; None if there are none, or too many to look at."""
+        """Two elements that the layout of a buffer puts in one place; None if none, or too many to look at."""
         if root not in self._clashes:
             layout = self.memory.layouts.get(root)
             self._clashes[root] = clash(layout) if layout is not None and layout.thread is None else None
