@@ -42,9 +42,9 @@ def parse(case: str) -> Selection:
     """One CASE argument. A path may hold an `@`, and a toolchain too: the path ends where something exists."""
     for at in (*(i for i, c in enumerate(case) if c == "@"), len(case)):
         path, _, name = case[:at].partition("::")
-        if Path(path).exists():
+        if path and Path(path).exists():
             return _checked(case, Selection(Path(path), name, case[at + 1 :]), at < len(case))
-    raise UsageError(f"no such file or folder: {case.partition('::')[0]}")
+    raise UsageError(f"no such file or folder: {case.partition('::')[0] or repr(case)}")
 
 
 def _checked(case: str, selection: Selection, has_toolchain: bool) -> Selection:
