@@ -1,26 +1,30 @@
 """TLA002: A vector atomic is not aligned to its width
 
-An atomic of N lanes needs an address that is a multiple of N elements. On the device a misaligned one ends the kernel with
-"misaligned address", or is split silently.
+An atomic of N lanes needs an address that is a multiple of N elements. On the device a misaligned one ends the kernel
+with "misaligned address", or is split silently.
 
-Bad in 0.1.7: the kernel of TLA001, where half of the instructions start at an odd element.
+Bad in 0.1.15 (sm_90): every address is a multiple of 4, plus 1.
 
 ```python
 @T.prim_func
-def main(A: T.Tensor((64, 64), "float16"), B: T.Tensor((64, 64), "float16"), D: T.Tensor((64, 64), "float32")):
-    with T.Kernel(1, threads=128) as bx:
-        a = T.alloc_shared((64, 64), "float16")
-        b = T.alloc_shared((64, 64), "float16")
-        c = T.alloc_fragment((64, 64), "float32")
-        T.annotate_layout({D: T.Layout(D.shape, lambda l, d: [l // 8, d // 8, d % 2, 4 * (l % 8) + (d % 8) // 2])})
-        T.copy(A, a)
-        T.copy(B, b)
-        T.clear(c)
-        T.gemm(a, b, c)
-        T.atomic_add(D, c)
+def main(A: T.Tensor((512,), "float32"), B: T.Tensor((516,), "float32")):
+    with T.Kernel(1, threads=128):
+        tx = T.get_thread_binding()
+        T.atomic_addx4(B[tx * 4 + 1], A[tx * 4])
 ```
 
-Good in 0.1.15: the same kernel.
+Good in 0.1.15 (sm_90):
+
+```python
+@T.prim_func
+def main(A: T.Tensor((512,), "float32"), B: T.Tensor((516,), "float32")):
+    with T.Kernel(1, threads=128):
+        tx = T.get_thread_binding()
+        T.atomic_addx4(B[tx * 4 + 4], A[tx * 4])
+```
+
+TileLang's own vectors can break it too: half of those that 0.1.7 makes of the kernel of TLA001 start at an odd
+element.
 
 What to do: start the tile at a multiple of the vector's width, or pad the row pitch to one.
 """

@@ -1,15 +1,15 @@
 """TLA004: The device has no such vector atomic
 
-Vector atomics exist for float32 (2 and 4 lanes) on sm_90 and later, in global memory only, and for float16 and bfloat16
-(2 lanes, or 4 as a vector of pairs). From 0.1.9 on, TileLang's device library falls back to scalar atomics for float32
-before sm_90; nothing helps in shared memory.
+Vector atomics exist for float32 (2 and 4 lanes) on sm_90 and later, in global memory only, and for float16 and
+bfloat16 (2 lanes, or 4 as a vector of pairs). From 0.1.9 on, TileLang's device library falls back to scalar atomics
+for float32 before sm_90; nothing helps in shared memory.
 
-Bad in 0.1.14:
+Bad in 0.1.14 (sm_90): an instruction for global memory with an address in shared memory.
 
 ```python
 @T.prim_func
 def main(A: T.Tensor((512,), "float32"), B: T.Tensor((512,), "float32")):
-    with T.Kernel(1, threads=128) as bx:
+    with T.Kernel(1, threads=128):
         s = T.alloc_shared((512,), "float32")
         T.clear(s)
         for i in T.Parallel(512):
@@ -17,9 +17,10 @@ def main(A: T.Tensor((512,), "float32"), B: T.Tensor((512,), "float32")):
         T.copy(s, B)
 ```
 
-Good in 0.1.15: the same kernel; atomics on shared float32 stay scalar.
+Good in 0.1.15 (sm_90): the same kernel; atomics on shared float32 stay scalar.
 
-What to do: use a release that has it right; before that, write the loop over threads by hand, so that it is not vectorized.
+What to do: use a release that has it right; before that, write the loop over threads by hand, so that it is not
+vectorized.
 """
 
 from __future__ import annotations

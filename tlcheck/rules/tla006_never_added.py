@@ -1,13 +1,14 @@
 """TLA006: An element is never added
 
-Some of the intended additions are made by nobody: a loop was cut short, lanes were dropped with a cast, or the atomic is gone.
+Some of the intended additions are made by nobody: a loop was cut short, lanes were dropped with a cast, or the atomic
+is gone.
 
-Bad in 0.1.7: three of four elements of a fragment that is cast on the way are dropped.
+Bad in 0.1.7 (sm_90): the loop is shortened for vectors, but scalars are emitted; one of two elements is dropped.
 
 ```python
 @T.prim_func
 def main(A: T.Tensor((64, 64), "float16"), B: T.Tensor((64, 64), "float16"), C: T.Tensor((64, 64), "bfloat16")):
-    with T.Kernel(1, threads=128) as bx:
+    with T.Kernel(1, threads=128):
         a = T.alloc_shared((64, 64), "float16")
         b = T.alloc_shared((64, 64), "float16")
         c = T.alloc_fragment((64, 64), "float32")
@@ -18,7 +19,7 @@ def main(A: T.Tensor((64, 64), "float16"), B: T.Tensor((64, 64), "float16"), C: 
         T.atomic_add(C, c)
 ```
 
-Good in 0.1.15: the same kernel.
+Good in 0.1.15 (sm_90): the same kernel.
 
 What to do: use a release that has it right; here, casting into a fragment of the destination's type first avoids it.
 """

@@ -1,25 +1,21 @@
 """TLA008: The atomic goes to other memory than the kernel says
 
-A pass replaced the destination by a copy in registers or shared memory: the atomic updates the copy, and the memory that
-the kernel names is never updated.
+A pass replaced the destination by a copy in registers or shared memory: the atomic updates the copy, and the memory
+that the kernel names is never updated.
 
-Bad in 0.1.12:
+Bad in 0.1.13 (sm_90): two elements of `B` are read into registers, the sums are made there and forgotten.
 
 ```python
 @T.prim_func
-def main(A: T.Tensor((64, 64), "float16"), B: T.Tensor((64, 64), "float16"), C: T.Tensor((64, 64), "bfloat16")):
-    with T.Kernel(1, threads=128) as bx:
-        a = T.alloc_shared((64, 64), "float16")
-        b = T.alloc_shared((64, 64), "float16")
-        c = T.alloc_fragment((64, 64), "float32")
-        T.copy(A, a)
-        T.copy(B, b)
-        T.clear(c)
-        T.gemm(a, b, c)
-        T.atomic_add(C, c)
+def main(A: T.Tensor((512,), "float32"), B: T.Tensor((512,), "bfloat16")):
+    with T.Kernel(1, threads=128):
+        f = T.alloc_fragment((512,), "float32")
+        T.copy(A, f)
+        for i in T.Parallel(512):
+            T.atomic_add(B[i], T.cast(f[i], "bfloat16"))
 ```
 
-Good in 0.1.15: the same kernel.
+Good in 0.1.15 (sm_90): the same kernel.
 
 What to do: use a release that has it right; casting into a fragment of the destination's type first avoids it.
 """

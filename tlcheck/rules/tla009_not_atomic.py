@@ -1,7 +1,21 @@
 """TLA009: The addition is no longer atomic
 
-The destination is updated by a plain store where the kernel asks for an atomic: additions of other threads or blocks in
-between are lost.
+The destination is updated by a plain store where the kernel asks for an atomic: additions of other threads or blocks
+in between are lost.
+
+No released wheel is known to do this; a new pass could.
+
+Bad in 0.1.15 (sm_90), changed by hand: at the last checkpoint the atomic is replaced by a plain store of the sum.
+
+```python
+@T.prim_func
+def main(A: T.Tensor((128,), "float32"), B: T.Tensor((128,), "float32")):
+    with T.Kernel(4, threads=128):
+        for i in T.Parallel(128):
+            T.atomic_add(B[i], A[i])
+```
+
+Good in 0.1.15 (sm_90): the same kernel as it is lowered.
 
 What to do: use a release that has it right.
 """

@@ -1,22 +1,22 @@
 """TLA010: The memory order is lost on the way
 
-The kernel asks for an order (acquire, release, acq_rel, seq_cst) and the instruction is a relaxed one: what other threads
-may see before or after the addition is no longer what the kernel relies on.
+The kernel asks for an order (acquire, release, acq_rel, seq_cst) and the instruction is a relaxed one: what other
+threads may see before or after the addition is no longer what the kernel relies on.
 
-Bad in 0.1.12:
+Bad in 0.1.12 (sm_90): the scalar form carries the order, the vector form made of it does not.
 
 ```python
 @T.prim_func
 def main(A: T.Tensor((256,), "float16"), B: T.Tensor((256,), "float16")):
-    with T.Kernel(1, threads=128) as bx:
+    with T.Kernel(1, threads=128):
         f = T.alloc_fragment((256,), "float16")
         T.copy(A, f)
         T.atomic_add(B, f, memory_order="acq_rel")
 ```
 
-Good in 0.1.15: the same kernel; the vector form carries the order.
+Good in 0.1.15 (sm_90): the same kernel; the vector form carries the order.
 
-What to do: use a release that has it right; scalar atomics carry the order in all releases.
+What to do: use a release that has it right; where a loop is not vectorized, the order is kept.
 """
 
 from __future__ import annotations
