@@ -79,6 +79,47 @@ class Maker:
     def evaluate(self, value: int) -> int:
         return self.fields("tirx.Evaluate", value=value)
 
+    def seq(self, *parts: int) -> int:
+        return self.fields("tirx.SeqStmt", seq=self.array(*parts))
+
+    def buffer(self, name: str, *shape: int, strides: tuple[int, ...] = (), offset: int | None = None) -> int:
+        extents = [self.number(extent) for extent in shape]
+        return self.fields(
+            "tirx.Buffer",
+            data=self.var(name, "handle"),
+            dtype="float32",
+            shape=self.array(*extents),
+            strides=self.array(*[self.number(stride) for stride in strides]),
+            elem_offset=self.null if offset is None else self.number(offset),
+            name=self.string(name),
+        )
+
+    def load(self, buffer: int, *indices: int, predicate: int | None = None) -> int:
+        guard = self.null if predicate is None else predicate
+        return self.fields(
+            "tirx.BufferLoad", dtype="float32", buffer=buffer, indices=self.array(*indices), predicate=guard
+        )
+
+    def store(self, buffer: int, value: int, *indices: int, predicate: int | None = None) -> int:
+        guard = self.null if predicate is None else predicate
+        return self.fields(
+            "tirx.BufferStore", buffer=buffer, value=value, indices=self.array(*indices), predicate=guard
+        )
+
+    def block(self, body: int, annotations: int, predicate: int, init: int | None = None) -> int:
+        empty = self.array()
+        block = self.fields(
+            "tirx.SBlock",
+            iter_vars=empty,
+            name_hint=self.string("block"),
+            alloc_buffers=empty,
+            match_buffers=empty,
+            annotations=annotations,
+            init=self.null if init is None else init,
+            body=body,
+        )
+        return self.fields("tirx.SBlockRealize", iter_values=empty, predicate=predicate, block=block)
+
     def launch(self, body: int) -> int:
         """`body` in a kernel of one thread."""
         axis = self.fields("tirx.IterVar", var=self.var("tx"), thread_tag=self.string("threadIdx.x"))

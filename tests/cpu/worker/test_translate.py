@@ -22,6 +22,7 @@ from tlcheck.snapshot.ir import (
     Seq,
     Snapshot,
     Stmt,
+    Store,
     Thread,
     Unknown,
 )
@@ -276,6 +277,93 @@ def test_a_loop_with_a_step_counts_its_iterations() -> None:
 
 def _function(body: Stmt) -> Function:
     return Function("f", (), (), (), body)
+
+
+def test_lets_keep_their_scope() -> None:
+    maker = Maker()
+    x, y = maker.var("x"), maker.var("y")
+    inner = maker.fields("tir.LetStmt", var=x, value=maker.number(1), body=maker.evaluate(x))
+    last = maker.fields("tir.LetStmt", var=y, value=maker.number(2), body=maker.seq(maker.evaluate(y)))
+    body = one_statement(maker.seq(inner, maker.seq(maker.evaluate(x), last)), maker)
+    assert isinstance(body, Seq)
+    assert [type(part) for part in body.body] == [Seq, Evaluate, Bind, Evaluate]
+
+
+def test_replicas_and_layouts_that_share_their_placeholders() -> None:
+    maker = Maker()
+    i, j, rep = (maker.var(name) for name in ("_i", "_j", "_rep"))
+    eight = maker.number(8)
+    plain = maker.node(
+        "tl.Layout",
+        {"input_size": maker.array(eight, eight), "forward_index": maker.array(maker.binary("Add", i, j))},
+    )
+    fragment = maker.node(
+        "tl.Fragment",
+        {
+            "input_size": maker.array(eight),
+            "forward_index": maker.array(i),
+            "forward_thread": maker.binary("Mul", rep, i),
+            "replicate_size": maker.number(2),
+        },
+    )
+    buffers = [maker.buffer("A", 8, 8), maker.buffer("B", 8)]
+    entries = maker.map((buffers[0], plain), (buffers[1], fragment))
+    notes = maker.map((maker.string("layout_map"), entries), (maker.string("stage"), maker.number(3)))
+    uses = maker.seq(*[maker.store(b, maker.number(0), maker.number(0)) for b in buffers])
+    block = one_statement(maker.block(uses, notes, maker.number(1, "bool")), maker)
+    assert isinstance(block, Block)
+    assert block.annotations == (("stage", "3"),)
+    words = [render_layout(layout, str(data.value)) for data, layout in block.layouts]
+    assert words == ["A: (i, j) -> (i + j)", "B: (i) -> thread rep * i, local i, 2 replicas"]
+    (_, a), (_, b) = block.layouts
+    assert b.replica is not None
+    assert len({v.uid for v in (*a.vars, *b.vars, b.replica)}) == 4
+
+
+def test_a_block_that_does_not_always_run_is_a_branch() -> None:
+    maker = Maker()
+    branch = one_statement(maker.block(maker.evaluate(maker.number(1)), maker.map(), maker.var("c", "bool")), maker)
+    assert isinstance(branch, If)
+    assert isinstance(branch.then, Block)
+
+
+def test_a_block_with_an_init_is_not_understood() -> None:
+    maker = Maker()
+    body = maker.evaluate(maker.number(1))
+    block = one_statement(maker.block(body, maker.map(), maker.number(1, "bool"), init=body), maker)
+    assert isinstance(block, Block)
+    assert isinstance(block.body, Unknown)
+    assert isinstance(block.body.body[0], Evaluate)
+
+
+def test_accesses_with_a_predicate_are_not_understood_but_shown() -> None:
+    maker = Maker()
+    memory, zero, guard = maker.buffer("A", 8), maker.number(0), maker.var("c", "boolx4")
+    load = body_of(maker.load(memory, zero, predicate=guard), maker)
+    assert (load.op, load.args[0].op, load.args[1].value) == ("unknown", "load", "c")
+    store = one_statement(maker.store(memory, zero, zero, predicate=guard), maker)
+    assert isinstance(store, Unknown)
+    assert isinstance(store.body[0], Store)
+
+
+@pytest.mark.parametrize(
+    ("strides", "kept"), [((), ()), ((8, 1), ()), ((16, 1), (16, 1)), ((1, 4), (1, 4)), ((8, 2), (8, 2))]
+)
+def test_strides_of_compact_buffers_are_left_out(strides: tuple[int, ...], kept: tuple[int, ...]) -> None:
+    maker = Maker()
+    memory = maker.buffer("A", 4, 8, strides=strides)
+    load = body_of(maker.load(memory, maker.number(0), maker.number(0)), maker)
+    assert load.buffer is not None
+    assert tuple(e.value for e in load.buffer.strides) == kept
+
+
+@pytest.mark.parametrize(("offset", "kept"), [(None, None), (0, None), (4, 4)])
+def test_offsets_of_buffers(offset: int | None, kept: int | None) -> None:
+    maker = Maker()
+    load = body_of(maker.load(maker.buffer("A", 4, offset=offset), maker.number(0)), maker)
+    assert load.buffer is not None
+    found = load.buffer.elem_offset
+    assert (found.value if found is not None else None) == kept
 
 
 def test_kernels_nest_deeper_than_pythons_stack() -> None:
