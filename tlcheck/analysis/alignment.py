@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tlcheck.analysis.algebra import Algebra, Poly, add, as_constant
-from tlcheck.analysis.comparison import UndecidedError
 from tlcheck.analysis.evaluate import Dimension, Evaluator, chunks, size
+from tlcheck.analysis.fingerprints import UndecidedError
 from tlcheck.analysis.footprints import LANE, THREADS, Footprint
 
 MAX_OUTER = 1 << 20

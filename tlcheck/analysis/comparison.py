@@ -9,56 +9,22 @@ each.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import numpy.typing as npt
 
-from tlcheck.analysis.algebra import Algebra, Monomial, Poly, add, constant
-from tlcheck.analysis.evaluate import Dimension, Evaluator, Values, Words, chunks, mix, size, text_hash
-from tlcheck.analysis.footprints import TAGS, THREADS, Footprint, Leaf
+from tlcheck.analysis.algebra import Algebra, Poly, add, constant
+from tlcheck.analysis.evaluate import Dimension, Evaluator, Values, Words, chunks, mix, size
+from tlcheck.analysis.fingerprints import Factors, Part, Sum, UndecidedError, fingerprint, shape_of, weigh
+from tlcheck.analysis.footprints import TAGS, THREADS, Footprint
 
 Loops = Mapping[int, tuple[Poly, Poly]]  # uid -> (start, extent)
-Factors = Mapping[Monomial, Poly]  # outer monomial -> inner coefficient
 BUDGET = 250_000_000  # lanes that one comparison may enumerate
 MAX_CLASSES = 20_000
 MAX_OUTER = 1 << 22
 BLOCKS = frozenset(uid for tag, uid in TAGS.items() if tag.startswith("block"))
-
-
-class UndecidedError(Exception):
-    """Why equality could not be decided this way."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sum:
-    """A multiset of lanes: how many, and the sum of their mixed keys modulo 2**64.
-
-    Two different multisets have equal sums with a probability of about 2**-64.
-    """
-
-    count: int
-    total: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Part:
-    """A footprint's inner half. `gates`: (number of the outer part, inner part): their sum is >= 0 where the lane is
-    active.
-
-    outside: the outer halves of the destination and of each element read; `bases` and `loops` are comparable.
-    """
-
-    footprint: Footprint
-    target: Factors
-    leaves: tuple[tuple[Poly, Factors], ...]
-    gates: tuple[tuple[int, Poly], ...]
-    flags: tuple[Poly, ...]
-    space: tuple[Dimension, ...]
-    outside: tuple[Poly, ...]
-    bases: tuple[object, ...]
-    loops: tuple[object, ...]
 
 
 def same(algebra: Algebra, intended: Sequence[Footprint], actual: Sequence[Footprint], bounded: bool) -> bool:
@@ -159,10 +125,10 @@ class _Outer:
             known: dict[tuple[int, ...], Sum] = {}
             for env in chunks(self._outer_space(part)):
                 evaluate = Evaluator(self.algebra, env)
-                shape = _shape(env)
+                shape = shape_of(env)
                 runs = np.broadcast_to(np.asarray(self._runs(evaluate, part.footprint.outer), dtype=np.bool_), shape)
                 inner = self._inner(evaluate, part, shape, runs, known)
-                bases = [np.broadcast_to(_weigh(evaluate(b), n), shape)[runs] for n, b in enumerate(part.outside)]
+                bases = [np.broadcast_to(weigh(evaluate(b), n), shape)[runs] for n, b in enumerate(part.outside)]
                 with np.errstate(over="ignore"):
                     keys = sum(bases, start=inner[1] * np.uint64(31))
                 count += int(inner[0].sum())
@@ -267,7 +233,7 @@ class _Outer:
         rows: set[tuple[int, ...]] = set()
         for env in chunks(space):
             evaluate = Evaluator(self.algebra, env)
-            shape = _shape(env)
+            shape = shape_of(env)
             runs = np.broadcast_to(np.asarray(self._runs(evaluate, inside), dtype=np.bool_), shape)
             table = np.stack([np.broadcast_to(np.asarray(evaluate(p)), shape)[runs] for p in polys], axis=1)
             rows.update(tuple(int(x) for x in row) for row in np.unique(table, axis=0))
@@ -305,91 +271,6 @@ def _constant(p: Poly) -> int | None:
 
 def _key(p: Poly) -> tuple[object, ...]:
     return tuple(sorted(p.items()))
-
-
-def fingerprint(algebra: Algebra, parts: Sequence[Part], gates: Mapping[int, int]) -> Sum:
-    """The multiset of a side's lanes for one class of outer points."""
-    count = total = 0
-    for part in parts:
-        for env in chunks(part.space):
-            evaluate = Evaluator(algebra, env)
-            active = _active(evaluate, part, gates)
-            n, s = _accumulate(_keys(evaluate, part), active, _shape(env))
-            count, total = count + n, (total + s) % (1 << 64)
-    return Sum(count, total)
-
-
-def _shape(env: Mapping[int, Values]) -> tuple[int, ...]:
-    return np.broadcast_shapes(*(np.shape(v) for v in env.values())) if env else ()
-
-
-def _active(evaluate: Evaluator, part: Part, gates: Mapping[int, int]) -> Values:
-    """Which lanes run, as 0 and 1; 1 where all do."""
-    active: Values = 1
-    for number, inner in part.gates:
-        holds = np.greater_equal(evaluate(inner) + gates[number], 0)
-        if not np.all(holds):
-            active = active * holds
-    for flag in part.flags:
-        active = active * np.not_equal(evaluate(flag), 0)
-    for needed in part.footprint.needed:
-        if np.any(np.logical_and(active, np.equal(evaluate(needed), 0))):
-            raise UndecidedError("its value is replaced under a condition that the kernel does not have")
-    return active
-
-
-def _keys(evaluate: Evaluator, part: Part) -> Words:
-    """One number for each lane, equal where destination and elements read are."""
-    with np.errstate(over="ignore"):
-        keys = _weigh(_value(evaluate, part.target), 0)
-        for number, (leaf, (thread, element)) in enumerate(zip(part.footprint.leaves, part.leaves, strict=True)):
-            where = _value(evaluate, element)
-            keys = keys + _weigh(elements(evaluate, leaf, thread, where), number + 1)
-    return keys
-
-
-def _value(evaluate: Evaluator, factors: Factors) -> Values:
-    """A number for each lane that is equal where all factors are: outer monomials stand for unknown, unrelated
-    numbers.
-    """
-    total = evaluate(factors[()])
-    for outer, inner in factors.items():
-        if outer:
-            scale = text_hash(repr(outer)) >> 20  # 44 bits: products with offsets wrap like the keys that they go into
-            total = total + np.multiply(evaluate(inner), scale, dtype=np.int64)
-    return total
-
-
-def _weigh(values: Values, number: int) -> Words:
-    weighed: Words = np.asarray(values, dtype=np.int64).view(np.uint64) * np.uint64(
-        _ODD[number % 4] + 2 * (number // 4)
-    )
-    return weighed
-
-
-def elements(evaluate: Evaluator, leaf: Leaf, thread: Poly, where: Values) -> Values:
-    """The element that a leaf reads at each point, from its offset; registers by the fragment that they belong to."""
-    if leaf.table is None:
-        return where
-    return leaf.table.at(np.asarray(evaluate(thread)), np.asarray(where))
-
-
-_ODD = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0x2545F4914F6CDD1D)
-
-
-def _accumulate(keys: Words, active: Values, shape: tuple[int, ...]) -> tuple[int, int]:
-    """Number of active lanes and the sum of their mixed keys; dimensions on which neither depends count as often as
-    they are long.
-    """
-    lanes = int(np.prod(shape, dtype=np.int64))
-    mixed = mix(keys)
-    if isinstance(active, int):
-        return (lanes, int(mixed.sum(dtype=np.uint64)) * (lanes // mixed.size)) if active else (0, 0)
-    wide = np.broadcast_shapes(mixed.shape, active.shape)
-    repeat = lanes // max(1, int(np.prod(wide, dtype=np.int64)))
-    mask = np.broadcast_to(active, wide)
-    total = int((mixed * mask.view(np.uint64)).sum(dtype=np.uint64))
-    return int(mask.sum()) * repeat, total * repeat
 
 
 def assignments(space: Sequence[Dimension]) -> Iterator[dict[int, int]]:

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tlcheck.analysis.algebra import Algebra, Poly
-from tlcheck.analysis.comparison import elements
 from tlcheck.analysis.evaluate import Array, Evaluator, Values, chunks, mix, size
+from tlcheck.analysis.fingerprints import elements
 from tlcheck.analysis.footprints import LANE, TAGS, Footprint
 
 MAX_LANES = 1 << 22

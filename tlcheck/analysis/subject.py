@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from tlcheck.analysis.atomics import Found, Site, atomics
-from tlcheck.analysis.evidence import Comparison, Evidence, Stage, evidence
+from tlcheck.analysis.evidence import Evidence, evidence
 from tlcheck.analysis.footprints import Memory
 from tlcheck.analysis.layouts import Clash, clash, layouts
 from tlcheck.analysis.matching import match
+from tlcheck.analysis.plans import Comparison, Stage
 from tlcheck.analysis.values import Reader
 from tlcheck.analysis.walk import Program, expressions, subexpressions, walk
 from tlcheck.snapshot.ir import Expr, Snapshot, Store, Unknown

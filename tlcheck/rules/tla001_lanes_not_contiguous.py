@@ -46,7 +46,9 @@ def check(subject: Subject, evidence: Evidence) -> Broken | None:
     if count is None:
         return None
     stride = count.witness.stride
-    apart = f"; its lanes belong {stride} elements apart" if stride is not None else ""
+    apart = "" if stride is None else f"; its lanes belong {stride} elements apart"
+    if stride == 0:
+        apart = "; its lanes all belong to one element"
     site = evidence.match.sites[count.witness.site]
     return Broken(
         f"{count.wrong} of {count.total} lanes of {site.instruction} are added to another element than intended{apart}",

@@ -1,0 +1,135 @@
+"""Multisets of lanes as fingerprints: how many, and the sum of their mixed keys; no memory, however many lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tlcheck.analysis.algebra import Algebra, Monomial, Poly
+from tlcheck.analysis.evaluate import Dimension, Evaluator, Values, Words, chunks, mix, text_hash
+from tlcheck.analysis.footprints import Footprint, Leaf
+
+Factors = Mapping[Monomial, Poly]  # outer monomial -> inner coefficient
+
+
+class UndecidedError(Exception):
+    """Why equality could not be decided this way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """A multiset of lanes: how many, and the sum of their mixed keys modulo 2**64.
+
+    Two different multisets have equal sums with a probability of about 2**-64.
+    """
+
+    count: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """A footprint's inner half. `gates`: (number of the outer part, inner part): their sum is >= 0 where the lane is
+    active.
+
+    outside: the outer halves of the destination and of each element read; `bases` and `loops` are comparable.
+    """
+
+    footprint: Footprint
+    target: Factors
+    leaves: tuple[tuple[Poly, Factors], ...]
+    gates: tuple[tuple[int, Poly], ...]
+    flags: tuple[Poly, ...]
+    space: tuple[Dimension, ...]
+    outside: tuple[Poly, ...]
+    bases: tuple[object, ...]
+    loops: tuple[object, ...]
+
+
+def fingerprint(algebra: Algebra, parts: Sequence[Part], gates: Mapping[int, int]) -> Sum:
+    """The multiset of a side's lanes for one class of outer points."""
+    count = total = 0
+    for part in parts:
+        for env in chunks(part.space):
+            evaluate = Evaluator(algebra, env)
+            active = _active(evaluate, part, gates)
+            n, s = accumulate(_keys(evaluate, part), active, shape_of(env))
+            count, total = count + n, (total + s) % (1 << 64)
+    return Sum(count, total)
+
+
+def shape_of(env: Mapping[int, Values]) -> tuple[int, ...]:
+    """The shape that all variables of an environment broadcast to."""
+    return np.broadcast_shapes(*(np.shape(v) for v in env.values())) if env else ()
+
+
+def _active(evaluate: Evaluator, part: Part, gates: Mapping[int, int]) -> Values:
+    """Which lanes run, as 0 and 1; 1 where all do."""
+    active: Values = 1
+    for number, inner in part.gates:
+        holds = np.greater_equal(evaluate(inner) + gates[number], 0)
+        if not np.all(holds):
+            active = active * holds
+    for flag in part.flags:
+        active = active * np.not_equal(evaluate(flag), 0)
+    for needed in part.footprint.needed:
+        if np.any(np.logical_and(active, np.equal(evaluate(needed), 0))):
+            raise UndecidedError("its value is replaced under a condition that the kernel does not have")
+    return active
+
+
+def _keys(evaluate: Evaluator, part: Part) -> Words:
+    """One number for each lane, equal where destination and elements read are."""
+    with np.errstate(over="ignore"):
+        keys = weigh(_value(evaluate, part.target), 0)
+        for number, (leaf, (thread, element)) in enumerate(zip(part.footprint.leaves, part.leaves, strict=True)):
+            where = _value(evaluate, element)
+            keys = keys + weigh(elements(evaluate, leaf, thread, where), number + 1)
+    return keys
+
+
+def _value(evaluate: Evaluator, factors: Factors) -> Values:
+    """A number for each lane that is equal where all factors are: outer monomials stand for unknown, unrelated
+    numbers.
+    """
+    total = evaluate(factors[()])
+    for outer, inner in factors.items():
+        if outer:
+            scale = text_hash(repr(outer)) >> 20  # 44 bits: products with offsets wrap like the keys that they go into
+            total = total + np.multiply(evaluate(inner), scale, dtype=np.int64)
+    return total
+
+
+def weigh(values: Values, number: int) -> Words:
+    """Values spread over 64 bits, differently for each number of an operand."""
+    weighed: Words = np.asarray(values, dtype=np.int64).view(np.uint64) * np.uint64(
+        _ODD[number % 4] + 2 * (number // 4)
+    )
+    return weighed
+
+
+def elements(evaluate: Evaluator, leaf: Leaf, thread: Poly, where: Values) -> Values:
+    """The element that a leaf reads at each point, from its offset; registers by the fragment that they belong to."""
+    if leaf.table is None:
+        return where
+    return leaf.table.at(np.asarray(evaluate(thread)), np.asarray(where))
+
+
+_ODD = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0x2545F4914F6CDD1D)
+
+
+def accumulate(keys: Words, active: Values, shape: tuple[int, ...]) -> tuple[int, int]:
+    """Number of active lanes and the sum of their mixed keys; dimensions on which neither depends count as often as
+    they are long.
+    """
+    lanes = int(np.prod(shape, dtype=np.int64))
+    mixed = mix(keys)
+    if isinstance(active, int):
+        return (lanes, int(mixed.sum(dtype=np.uint64)) * (lanes // mixed.size)) if active else (0, 0)
+    wide = np.broadcast_shapes(mixed.shape, active.shape)
+    repeat = lanes // max(1, int(np.prod(wide, dtype=np.int64)))
+    mask = np.broadcast_to(active, wide)
+    total = int((mixed * mask.view(np.uint64)).sum(dtype=np.uint64))
+    return int(mask.sum()) * repeat, total * repeat

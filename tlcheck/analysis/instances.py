@@ -1,0 +1,172 @@
+"""Refuting: concrete instances of a comparison, looked at one by one for a wrong lane."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+
+from tlcheck.analysis.algebra import Algebra, Atom, Poly, as_constant, unread
+from tlcheck.analysis.anchoring import floating
+from tlcheck.analysis.atomics import is_atomic
+from tlcheck.analysis.difference import Difference, Witness, difference, evaluate_at, first_addition
+from tlcheck.analysis.fingerprints import UndecidedError
+from tlcheck.analysis.footprints import TAGS, Builder, Footprint
+from tlcheck.analysis.plans import (
+    Comparison,
+    Plan,
+    bind_sizes,
+    forms_of,
+    loops_of,
+    require_one_form,
+    shared_loops,
+    symbols_of,
+)
+from tlcheck.analysis.values import UnreadableError
+
+SIZES = (1000, 256, 4096, 130)  # tried for sizes that are known only when the kernel runs
+
+
+def refute(c: Comparison) -> Difference | None:
+    """The first instance in which a lane is wrong; None if none of those tried shows one."""
+    outer, aliases = shared_loops(c)
+    for plan in (Plan(c, outer, aliases, {}), Plan(c, frozenset(), {}, {})):
+        try:
+            algebra, intended, actual = plan.build()
+            if forms_of(intended) != forms_of(actual):
+                algebra, intended, actual = plan.build(unguarded=True)
+            require_one_form(intended, actual)
+        except (UndecidedError, UnreadableError):
+            continue
+        if any(floating(f, c.memory) for f in actual) or not _trustworthy(algebra, c, intended, actual):
+            return None
+        for point in islice(_instances(algebra, intended, actual), 12):
+            if not _feasible(algebra, (*intended, *actual), point):
+                continue
+            found = _differs(algebra, c, intended, actual, point)
+            if found:
+                return found
+    return None
+
+
+def _feasible(algebra: Algebra, footprints: Sequence[Footprint], point: Mapping[int, int]) -> bool:
+    """Whether every outer loop really takes the value that the point gives it."""
+    for footprint in footprints:
+        for uid, (start, extent) in footprint.outer.items():
+            first, count = evaluate_at(algebra, start, point), evaluate_at(algebra, extent, point)
+            if first is None or count is None or not first <= point[uid] < first + count:
+                return False
+    return True
+
+
+def _differs(
+    algebra: Algebra,
+    c: Comparison,
+    intended: Sequence[Footprint],
+    actual: Sequence[Footprint],
+    point: Mapping[int, int],
+) -> Difference | None:
+    names = _names(c)
+    buffer = c.memory.declared.get(c.match.written[0].target.root)
+    capacity: int | None = 1
+    for extent in buffer.shape if buffer is not None else ():
+        known = as_constant(algebra.poly(extent))
+        capacity = None if known is None or capacity is None else capacity * known
+    bounded = c.bounded and c.cut
+    found = difference(algebra, intended, actual, point, names, capacity, bounded)
+    if found and _reads_indices(algebra, (*intended, *actual)):
+        # Out-of-bounds indices in memory must not be what makes the difference: try with all of them 0.
+        kept, algebra.opaque = algebra.opaque, 1
+        if not difference(algebra, intended, actual, point, names, capacity, bounded):
+            found = None
+        algebra.opaque = kept
+    return found
+
+
+def _reads_indices(algebra: Algebra, footprints: Sequence[Footprint]) -> bool:
+    """Whether a destination's index is read from memory."""
+    used = {n for f in footprints for p in (f.target, *f.inside) for m in p for n in m}
+    return any(algebra.atoms[n].kind in ("load", "register") or algebra.atoms[n].args for n in used) and any(
+        a.kind in ("load", "register") for a in algebra.atoms
+    )
+
+
+def first_of(c: Comparison) -> Witness | None:
+    """The first addition as written, in the first instance; None if it cannot be read."""
+    algebra = Algebra(unread)
+    bind_sizes(algebra, c.intent.program)
+    outer = frozenset(v.uid for w in c.match.written for v in loops_of(w))
+    try:
+        footprint = Builder(algebra, c.intent.program, c.memory, c.intent.reader, True, outer, {}).build(
+            c.match.written[0]
+        )
+    except UnreadableError:
+        return None
+    instances = _instances(algebra, [footprint], [])
+    point = next((p for p in instances if _feasible(algebra, [footprint], p)), None)
+    return None if point is None else first_addition(algebra, footprint, point, _names(c))
+
+
+def _names(c: Comparison) -> dict[int, str]:
+    names = {uid: tag for tag, uid in TAGS.items() if tag.startswith("block")}
+    for site in c.match.written:
+        names.update({v.uid: str(v.value) for v in loops_of(site)})
+    names.update({v.uid: str(v.value) for v in symbols_of(c.intent.program)})
+    return names
+
+
+def _trustworthy(algebra: Algebra, c: Comparison, intended: Sequence[Footprint], actual: Sequence[Footprint]) -> bool:
+    """Whether a difference would be one for certain: unknown functions and memory that the kernel writes prove
+    nothing.
+    """
+    used: set[int] = set()
+    stack: list[Poly] = [p for f in (*intended, *actual) for p in _polynomials(f)]
+    while stack:
+        for number in {n for m in stack.pop() for n in m} - used:
+            used.add(number)
+            if algebra.atoms[number].kind != "call":
+                stack.extend(algebra.atoms[number].args)
+    parameters = {c.intent.program.roots.of(b.data) for b in c.intent.program.function.buffers}
+    return all(_certain(algebra.atoms[n], parameters) for n in used)
+
+
+def _certain(atom: Atom, parameters: set[str]) -> bool:
+    """Whether an atom may have any value: what a parameter holds, and what an atomic finds in memory, is up to the
+    caller.
+    """
+    if atom.kind == "load":
+        return atom.detail in parameters
+    if atom.kind == "call":
+        return is_atomic(str(atom.detail).partition(":")[0])
+    return atom.kind in _KNOWN
+
+
+_KNOWN = frozenset(
+    "var // % min max mul floordiv floormod truncdiv truncmod lt le gt ge eq ne and or not select cast float".split()
+)
+
+
+def _polynomials(f: Footprint) -> list[Poly]:
+    loops = [p for bounds in f.outer.values() for p in bounds]
+    leaves = [p for leaf in f.leaves for p in (leaf.element, leaf.thread)]
+    return [f.target, *f.conditions, *f.inside, *f.flags, *f.needed, *leaves, *loops]
+
+
+def _instances(
+    algebra: Algebra, intended: Sequence[Footprint], actual: Sequence[Footprint]
+) -> Iterator[dict[int, int]]:
+    """Corners of the outer space: blocks and outer loops at their first, last and middle value, sizes at some."""
+    inner = {d.uid for f in (*intended, *actual) for d in f.space}
+    free = algebra.variables(*(p for f in (*intended, *actual) for p in _polynomials(f))) - inner
+    free |= {uid for uid in algebra.ranges if uid in TAGS.values()} - inner
+    free |= {uid for f in (*intended, *actual) for uid in f.outer}
+    sizes = [u for u in free if algebra.ranges.get(u, (None, None))[1] is None]
+    for choice in SIZES if sizes else SIZES[:1]:
+        for where in (0, 2, 1):
+            point: dict[int, int] = {}
+            for uid in sorted(free):
+                low, high = algebra.ranges.get(uid, (None, None))
+                if low is not None and high is not None:
+                    point[uid] = (low, (low + high) // 2, high)[where]
+                else:
+                    point[uid] = choice if uid > 0 else 0
+            yield point
