@@ -113,7 +113,9 @@ def test_every_pass(worker: Worker, lower: Lower) -> None:
     snapshot, usual = read(lower(worker, "large", every_pass=True)), read(lower(worker, "large"))
     names = list(snapshot.checkpoints)
     assert names[0] == "000-input"
-    assert names[1:] == [f"{n:03}-{name}" for n, name in enumerate(list(snapshot.passes.values())[1:], start=1)]
+    assert [name[4:] for name in names[1:]] == list(snapshot.passes.values())[1:]
+    assert names == sorted(names)
+    assert len(names) > 50
     assert names[-1].endswith(usual.passes["device-tir"])
     assert shape_of(snapshot.checkpoints[names[-1]]) == shape_of(usual.checkpoints["device-tir"])
     lowered = next(name for name in names if name.endswith("tl.LowerTileOp"))
@@ -125,6 +127,13 @@ def test_the_kernel_sees_the_arch_asked_for(worker: Worker, lower: Lower, arch: 
     snapshot = read(lower(worker, "by_capability", arch=arch))
     (size,) = snapshot.checkpoints["intent"].buffers[0].shape
     assert (snapshot.target, size.value) == (arch, 128 * int(arch[3:]))
+
+
+def test_the_pass_configuration_of_a_jit_function_is_used(worker: Worker, lower: Lower) -> None:
+    assert read(lower(worker, "large")).pass_configs == {"tl.enable_fast_math": "True"}
+    failure = failure_of(lower(worker, "configured", WRONG))
+    assert failure.phase == "lower"
+    assert "tl.no_such_option" in failure.message
 
 
 def test_what_goes_wrong_in_the_kernel_is_told_in_one_line(worker: Worker, lower: Lower) -> None:

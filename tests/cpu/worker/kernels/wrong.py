@@ -2,6 +2,7 @@
 # ruff: noqa: N803, N812
 """Kernels that TileLang refuses: while they are built, at the line that ends in `# wrong`, and in the compiler."""
 
+import tilelang
 import tilelang.language as T
 
 
@@ -25,5 +26,16 @@ def indivisible():
             T.clear(product)
             T.gemm(factor, factor, product)
             T.copy(product, C)
+
+    return main
+
+
+@tilelang.jit(pass_configs={"tl.no_such_option": True})
+def configured():
+    @T.prim_func
+    def main(A: T.Tensor((128,), "float32"), B: T.Tensor((128,), "float32")):
+        with T.Kernel(1, threads=128):
+            for i in T.Parallel(128):
+                B[i] = A[i]
 
     return main
