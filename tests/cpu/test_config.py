@@ -16,6 +16,7 @@ arch = ["sm_80", "sm_90"]
 toolchain = "0.1.14"
 requirements = ["einops>=0.7"]
 pythonpath = ["src"]
+acceptance = "accepted.toml"
 """
 
 
@@ -36,6 +37,7 @@ def test_reads_every_key_relative_to_the_file(tmp_path: Path) -> None:
         toolchain="0.1.14",
         requirements=("einops>=0.7",),
         pythonpath=(tmp_path / "src",),
+        acceptance=tmp_path / "accepted.toml",
     )
 
 
@@ -50,6 +52,12 @@ def test_a_nearer_file_without_the_table_is_passed_over(tmp_path: Path) -> None:
 def test_defaults(tmp_path: Path) -> None:
     file = write(tmp_path, "[tool.tlcheck]\n")
     assert read_config(tmp_path) == Config(file=file, toolchain="pinned")
+
+
+def test_the_usual_acceptance_file_is_taken_where_it_is_there(tmp_path: Path) -> None:
+    write(tmp_path, "[tool.tlcheck]\n")
+    (tmp_path / "tlcheck-accept.toml").touch()
+    assert read_config(tmp_path).acceptance == tmp_path / "tlcheck-accept.toml"
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,7 @@ def _passed_over(files: int) -> list[str]:
 def _results(chosen: Sequence[Selection], settings: Settings, save: Path | None) -> tuple[list[Result], int]:
     """All results in the order of the selections, and the number of files passed over. Raises UsageError."""
     from tlcheck.errors import UsageError
+    from tlcheck.report.words import plural
 
     results = list(_saved(chosen))
     passed_over = 0
@@ -79,7 +80,7 @@ def _results(chosen: Sequence[Selection], settings: Settings, save: Path | None)
         lowered, passed_over = _lowered(chosen, settings, save)
         results += lowered
     if not results:
-        raise UsageError(f"no case to check in the {passed_over} files")
+        raise UsageError(f"no case to check in {plural(passed_over, 'file')}")
     return sorted(results, key=lambda result: result.run.position), passed_over
 
 

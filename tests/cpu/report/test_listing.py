@@ -1,0 +1,77 @@
+"""Checkpoints as files to read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.cpu.checking import RIGHT, WRONG
+from tlcheck.report.listing import listings
+from tlcheck.results import read_snapshot
+from tlcheck.snapshot.ir import Snapshot
+
+
+@pytest.fixture
+def every_pass() -> Snapshot:
+    """A snapshot as `--every-pass` makes it."""
+    snapshot = read_snapshot(RIGHT)
+    passes = {"000-input": "", "001-tl.LowerTileOp": "tl.LowerTileOp", "002-tir.Simplify": "tir.Simplify"}
+    function = snapshot.checkpoints["intent"]
+    return replace(snapshot, checkpoints=dict.fromkeys(passes, function), passes=passes)
+
+
+def test_all_checkpoints_in_order_and_the_source() -> None:
+    assert list(listings(read_snapshot(RIGHT))) == [
+        "00-intent.py",
+        "01-tile-ops.py",
+        "02-lower-tile-op.py",
+        "03-type-cast.py",
+        "04-vectorize-loop.py",
+        "05-device-tir.py",
+        "kernel.cu",
+    ]
+
+
+def test_a_header_says_what_it_is() -> None:
+    lines = listings(read_snapshot(WRONG), "lower-tile-op")["02-lower-tile-op.py"].splitlines()
+    assert lines[0] == "# cases/atomics.py::annotated_tile, sm_90, apache-tvm-ffi 0.1.1, tilelang 0.1.7"
+    assert lines[1] == "# arguments: annotated='B'"
+    assert lines[2] == "# lower-tile-op: after tl.LowerTileOp"
+    assert lines[3] == "# layouts:"
+    assert "#   B: (i, j) -> (i // 8, j // 8, j % 2, i % 8 * 4 + j % 8 // 2)" in lines
+    body = lines[lines.index("") + 1 :]
+    assert body[0].startswith("def main(")
+    assert any("AtomicAddx4" in line for line in body)
+    assert not any(line.startswith("#") for line in body)
+
+
+def test_each_layout_is_listed_once() -> None:
+    lines = [line for line in listings(read_snapshot(WRONG), "tile-ops").popitem()[1].splitlines() if " -> " in line]
+    assert len(lines) == len(set(lines)) > 1
+
+
+def test_the_cuda_source_has_a_header_too() -> None:
+    (name, text), *rest = listings(read_snapshot(RIGHT), "cuda").items()
+    assert (name, rest) == ("kernel.cu", [])
+    assert text.startswith("// cases/atomics.py::annotated_tile")
+    assert "__global__" in text
+
+
+def test_no_argument_leaves_the_comment() -> None:
+    snapshot = replace(read_snapshot(RIGHT), args={"text": "'a\nimport os'"})
+    assert "\n# import os'\n" in listings(snapshot, "intent")["00-intent.py"]
+
+
+@pytest.mark.parametrize("at", ["nowhere", "tl.LowerTileOp", "LowerTileOp"])
+def test_a_checkpoint_that_is_not_there(at: str) -> None:
+    assert listings(read_snapshot(RIGHT), at) == {}
+
+
+@pytest.mark.parametrize("at", ["lower-tile-op", "tl.LowerTileOp", "LowerTileOp", "001-tl.LowerTileOp"])
+def test_of_every_pass_one_is_found_by_its_name(every_pass: Snapshot, at: str) -> None:
+    assert list(listings(every_pass, at)) == ["001-tl.LowerTileOp.py"]
+
+
+def test_every_pass_keeps_its_number(every_pass: Snapshot) -> None:
+    assert list(listings(every_pass)) == ["000-input.py", "001-tl.LowerTileOp.py", "002-tir.Simplify.py", "kernel.cu"]

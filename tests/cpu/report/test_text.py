@@ -1,0 +1,158 @@
+"""The report for people."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from tests.cpu.checking import WITNESS, failed, make_atomic, make_finding, make_result, make_run
+from tlcheck.report import text, words
+from tlcheck.results import AtomicResult, Excerpt, Excuse, Result
+
+
+def shown(*results: Result, notes: tuple[str, ...] = (), width: int = 80, color: bool = False) -> str:
+    file = io.StringIO()
+    text.write(Console(file=file, width=width, force_terminal=color, color_system=None), list(results), list(notes))
+    return file.getvalue()
+
+
+def with_finding(**changes: object) -> Result:
+    atomic = make_atomic("refuted")
+    finding = replace(make_finding(), **changes)  # type: ignore[arg-type]
+    return replace(make_result(), atomics=(replace(atomic, finding=finding),))
+
+
+def test_a_clean_run_is_one_line_and_a_summary() -> None:
+    assert shown(make_result("proved", "proved")).splitlines() == [
+        "k.py::case sm_90 0.1.7  2 atomics: 2 proved",
+        "1 case, 2 atomics: 2 proved",
+    ]
+
+
+def test_a_kernel_without_atomics() -> None:
+    assert shown(make_result()).splitlines()[0] == "k.py::case sm_90 0.1.7  no atomics"
+
+
+def test_lines_are_not_broken_where_a_program_reads_them() -> None:
+    run = replace(make_run(), file="a/very/long/path/" * 6 + "k.py")
+    assert shown(make_result("proved", run=run)).splitlines()[0].endswith("k.py::case sm_90 0.1.7  1 atomic: 1 proved")
+
+
+def test_an_undecided_atomic_says_why_and_where() -> None:
+    assert "    undecided: B, k.py:7: not understood\n" in shown(make_result("proved", "undecided"))
+
+
+def test_a_finding_is_boxed_with_all_that_it_names() -> None:
+    excerpt = Excerpt(9, 10, ("        for i in T.unroll(8):", "            AtomicAddx2(dQ)", "        pass"))
+    layout = "(i, j) -> (i // 8, j)"
+    page = shown(with_finding(excerpt=excerpt, layout=layout, also=("TLA002", "TLA006"), advice="write it otherwise"))
+    box = [line.strip("│ ") for line in page.splitlines()]
+    for line in (
+        "It is wrong.",
+        "case     k.py::case, sm_90, tilelang 0.1.7",
+        "source   k.py:7",
+        "T.atomic_add(B, a)",
+        "buffer   B",
+        f"layout   {layout}",
+        "found    at lower-tile-op, after tl.LowerTileOp",
+        "TIR         9  for i in T.unroll(8):",
+        "> 10      AtomicAddx2(dQ)",
+        "also     TLA002, TLA006",
+        "to do    try another release of TileLang; or write it otherwise",
+        "more     tlcheck explain TLA001",
+    ):
+        assert line in box, page
+    assert "╭─ TLA001 some-name ─" in page
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_boxes_keep_to_the_width(width: int) -> None:
+    long = "T.call_extern(" + "dQ[thread_binding % 64 // 32 * 16], " * 30 + ")"
+    page = shown(with_finding(excerpt=Excerpt(1, 1, (long,)), layout="x" * 300), width=width)
+    boxed = [line for line in page.splitlines() if line.startswith(("│", "╭", "╰"))]
+    assert len(boxed) > 10
+    assert {len(line) for line in boxed} == {width}
+
+
+def test_two_findings_of_one_kind_have_a_box_each() -> None:
+    assert shown(make_result("refuted", "refuted")).count("TLA001 some-name") == 2
+
+
+def test_texts_of_kernels_are_no_markup_and_no_emoji() -> None:
+    nasty = "[red]no[/red] [/] :smile: [link=x]"
+    result = replace(with_finding(what=nasty, advice=nasty), notes=(nasty,), broken=(nasty,))
+    page = shown(result, failed(message=nasty), notes=(nasty,), width=300)
+    assert page.count(nasty) == 6
+
+
+def test_what_is_piped_has_no_colours() -> None:
+    assert "\x1b" not in shown(make_result("refuted", "undecided"), failed())
+
+
+def test_a_failure_is_not_checked_and_shows_the_first_lines() -> None:
+    page = shown(failed(message="x" * 5000)).splitlines()
+    assert page[0] == "k.py::case sm_90 0.1.7  not checked"
+    assert page[1].startswith("    build: xxx")
+    assert len(page[1]) < 500
+    assert page[-1] == "1 case; 1 not checked"
+
+
+def test_what_is_expected_or_accepted_is_marked() -> None:
+    excuse = Excuse("expected", "issue 1366")
+    atomic = replace(make_atomic("refuted"), excuse=excuse, right_from="0.1.7.post1")
+    page = shown(replace(make_result(), atomics=(atomic,)), replace(failed(), excuse=excuse))
+    assert "TLA001 some-name (expected)" in page
+    assert "expected  issue 1366" in page
+    assert "use TileLang 0.1.7.post1, which has it right" in page
+    assert "k.py::case sm_90 0.1.7  expected error\n" in page
+    assert page.endswith("1 case (2 runs), 1 atomic: 1 expected; 1 expected error\n")
+
+
+def test_the_summary_counts_everything() -> None:
+    broken = replace(make_result("proved", "undecided"), broken=("gone",))
+    page = shown(broken, make_result("refuted"), failed(run=replace(make_run(), name="other")), notes=("a note",))
+    assert page.splitlines()[-2:] == [
+        "note: a note",
+        "2 cases (3 runs), 3 atomics: 1 proved, 1 refuted, 1 undecided; 1 not checked; 1 unexpectedly fine",
+    ]
+    assert "    unexpectedly fine: gone\n" in page
+
+
+def test_a_line_that_is_only_the_kernels_says_so() -> None:
+    atomic = make_atomic("undecided")
+    inexact = replace(atomic, source=replace(atomic.source, exact=False))
+    assert "k.py:7 (the kernel; the atomic's line is not known)" in words.place_in_words(inexact)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, "element B[0, 1] belongs at offset 32, is added at offset 1"),
+        ({"written": None}, "element B[0, 1], offset 32"),
+        ({"written": 32}, "element B[0, 1], offset 32"),
+        ({"element": None, "intended": None}, "something is added at offset 1 of B, where nothing belongs"),
+    ],
+)
+def test_a_witness_in_words(changes: dict[str, object], expected: str) -> None:
+    witness = replace(WITNESS, **changes)  # type: ignore[arg-type]
+    place = "block (0, 1), k = 2, i = 3, thread 5, lane 1: "
+    assert words.witness_in_words(witness, "B") == place + expected
+
+
+def test_a_witness_without_a_place() -> None:
+    witness = replace(WITNESS, instance=(), iteration=(), thread=None, lane=None)
+    assert words.witness_in_words(witness, "B").startswith("element B")
+
+
+def test_a_toolchain_that_is_no_release_is_named() -> None:
+    run = replace(make_run("0.1.15+cu128"), toolchain="/src/tilelang")
+    atomics: tuple[AtomicResult, ...] = (make_atomic("refuted"),)
+    assert "tilelang 0.1.15 (/src/tilelang)" in shown(Result(run, atomics))
+
+
+def test_a_finding_without_a_pass_configuration_does_not_name_one() -> None:
+    assert "pass config" not in shown(with_finding())
+    assert "set the pass config X to True" in shown(with_finding(pass_config="X"), width=200)
