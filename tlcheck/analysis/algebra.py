@@ -19,6 +19,7 @@ Interval = tuple[int | None, int | None]  # inclusive; None is unbounded
 UNBOUNDED: Interval = (None, None)
 MAX_TERMS = 64
 OPAQUE = 61
+BITWISE = frozenset(("bitwise_xor", "bitwise_and", "bitwise_or", "shift_left", "shift_right"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,6 +112,8 @@ class Algebra:
             return self.poly(e.args[0])
         if op in ("min", "max"):
             return self._extremum(op, self.poly(e.args[0]), self.poly(e.args[1]))
+        if op == "call" and e.value in BITWISE and _integral(e.dtype):
+            return self._bitwise(str(e.value), [self.poly(a) for a in e.args])
         detail = e.value if isinstance(e.value, str) else repr(e.value)
         return self._opaque(op, f"{detail}:{e.dtype}", [self.poly(a) for a in e.args], _dtype_range(e.dtype))
 
@@ -172,6 +175,14 @@ class Algebra:
         )
         first, second = sorted((a, b), key=lambda p: sorted(p.items()))
         return self._opaque(op, "", [first, second], range_)
+
+    def _bitwise(self, name: str, args: list[Poly]) -> Poly:
+        """An operation on bits: of numbers below 2^n it is one itself, shifts excepted."""
+        bounds = [self.bounds(a) for a in args]
+        highs = [high for low, high in bounds if low is not None and low >= 0 and high is not None]
+        known = len(highs) == len(args) and not name.startswith("shift")
+        range_ = (0, (1 << max(highs).bit_length()) - 1) if known else UNBOUNDED
+        return self._opaque(name, "", args, range_)
 
     def floordiv(self, p: Poly, c: int) -> Poly:
         """floor(p / c) for c > 0: what c divides leaves the quotient, the rest stays inside."""

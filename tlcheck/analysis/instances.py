@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
-from tlcheck.analysis.algebra import Algebra, Atom, Poly, as_constant, unread
+from tlcheck.analysis.algebra import BITWISE, Algebra, Atom, Poly, as_constant, unread
 from tlcheck.analysis.anchoring import floating
 from tlcheck.analysis.atomics import is_atomic
 from tlcheck.analysis.difference import Difference, Witness, difference, evaluate_at, first_addition
@@ -137,7 +137,7 @@ def _certain(atom: Atom, parameters: set[str]) -> bool:
         return atom.detail in parameters
     if atom.kind == "call":
         return is_atomic(str(atom.detail).partition(":")[0])
-    return atom.kind in _KNOWN
+    return atom.kind in _KNOWN or atom.kind in BITWISE
 
 
 _KNOWN = frozenset(

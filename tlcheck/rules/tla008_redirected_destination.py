@@ -42,4 +42,6 @@ def check(subject: Subject, evidence: Evidence) -> Broken | None:
                 evidence.first,
                 "cast the source into a fragment of the destination's type before the atomic",
             )
+        if orphan.target.root in subject.memory.declared:
+            return Broken(f"the atomic goes to {orphan.target.root}; {root} is never updated", evidence.first)
     return None
