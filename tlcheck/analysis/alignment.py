@@ -7,7 +7,8 @@ import numpy as np
 from tlcheck.analysis.algebra import Algebra, Poly, add, as_constant
 from tlcheck.analysis.evaluate import Dimension, Evaluator, chunks, size
 from tlcheck.analysis.fingerprints import UndecidedError
-from tlcheck.analysis.footprints import LANE, THREADS, Footprint
+from tlcheck.analysis.footprints import THREADS, Footprint
+from tlcheck.analysis.tma import LANE
 
 MAX_OUTER = 1 << 20
 
@@ -15,7 +16,7 @@ MAX_OUTER = 1 << 20
 def aligned(algebra: Algebra, footprint: Footprint) -> bool:
     """Whether lane 0 of each instruction is at a multiple of `width` elements. Raises UndecidedError."""
     width = footprint.site.width
-    if width == 1:
+    if width == 1 or footprint.site.tma:
         return True
     head = add(footprint.target, algebra.variable(LANE), -1)
     rest = algebra.floormod(head, width)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
+from tlcheck.analysis.tma import NAME, bulk, is_reduction
 from tlcheck.analysis.walk import Placed, Program, Scope, expressions
 from tlcheck.snapshot.ir import Buffer, Expr
 
@@ -60,17 +61,17 @@ class Found:
     unread: tuple[Expr, ...]
 
 
-def atomics(program: Program, plain: set[int] | None = None) -> Found:
+def atomics(program: Program, plain: set[int] | None = None, descriptors: Mapping[str, Expr] | None = None) -> Found:
     """All atomics of a function. `plain` collects the ids of expressions that hold none: snapshots share expressions
-    among
-    their checkpoints, so one set serves them all."""
+    among their checkpoints, so one set serves them all. descriptors: root -> the call that makes its TMA descriptor.
+    """
     plain = set() if plain is None else plain
     sites: list[Site] = []
     unread: list[Expr] = []
     for placed in program.statements:
         for expr in expressions(placed.stmt):
             for call, scope in _atomic_calls(expr, placed.scope, plain):
-                site = _site(program, call, scope, placed)
+                site = _site(program, call, scope, placed, descriptors or {})
                 if site is None:
                     unread.append(call)
                 else:
@@ -85,7 +86,7 @@ def atomic_name(call: Expr) -> str:
     name = str(call.value)
     if name == "call_extern" and call.args and call.args[0].op == "str":
         name = str(call.args[0].value)
-    return name if is_atomic(name) else ""
+    return name if is_atomic(name) or is_reduction(call) else ""
 
 
 def is_atomic(name: str) -> bool:
@@ -111,8 +112,10 @@ def _atomic_calls(expr: Expr, scope: Scope, plain: set[int]) -> Iterator[tuple[E
         plain.add(id(expr))
 
 
-def _site(program: Program, call: Expr, scope: Scope, placed: Placed) -> Site | None:
+def _site(program: Program, call: Expr, scope: Scope, placed: Placed, descriptors: Mapping[str, Expr]) -> Site | None:
     name = atomic_name(call)
+    if is_reduction(call):
+        return _bulk_site(program, call, scope, placed, descriptors)
     if name in _TILE:
         return _tile_site(program, call, scope, placed)
     match = _ELEMENT.match(name.lower())
@@ -150,6 +153,19 @@ def _tile_site(program: Program, call: Expr, scope: Scope, placed: Placed) -> Si
     number = int(order) if order is not None and order.isdigit() else None
     name = str(call.value)
     return Site(_TILE[name], name, 1, True, target, value, number, False, scope, placed, call, tma)
+
+
+def _bulk_site(
+    program: Program, call: Expr, scope: Scope, placed: Placed, descriptors: Mapping[str, Expr]
+) -> Site | None:
+    found = bulk(program, call, descriptors)
+    if found is None:
+        return None
+    data = program.buffers[found.root].data if found.root in program.buffers else call.args[0]
+    flat = Buffer(found.root, found.dtype, (), "global", data)
+    target = Pointer(found.root, flat, found.dtype, (found.offset,))
+    scope = replace(scope, guards=(*scope.guards, *found.guards))
+    return Site("add", NAME, found.elements, False, target, found.load, None, False, scope, placed, call, True)
 
 
 def _order(arg: Expr) -> int | None:

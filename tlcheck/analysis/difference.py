@@ -11,7 +11,8 @@ import numpy.typing as npt
 from tlcheck.analysis.algebra import Algebra, Poly
 from tlcheck.analysis.evaluate import Array, Evaluator, Values, chunks, mix, size
 from tlcheck.analysis.fingerprints import elements
-from tlcheck.analysis.footprints import LANE, TAGS, Footprint
+from tlcheck.analysis.footprints import TAGS, Footprint
+from tlcheck.analysis.tma import LANE
 
 MAX_LANES = 1 << 22
 Mask = npt.NDArray[np.bool_]
@@ -160,12 +161,12 @@ def _rows(
         keys = mix(
             keys * np.uint64(31) + np.uint64(position + 1) + element.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         )
-    lane = column(env.get(LANE, 0))
+    lane = column(0 if f.site.tma else env.get(LANE, 0))
     return _Lanes(
         target,
         keys,
         target - lane,
-        np.full(len(target), f.site.width, dtype=np.int64),
+        np.full(len(target), 1 if f.site.tma else f.site.width, dtype=np.int64),
         np.full(len(target), number, dtype=np.int64),
         {uid: column(v) for uid, v in env.items()},
         [column(evaluate(i)) for i in f.indices],

@@ -10,13 +10,13 @@ from tlcheck.analysis.atomics import Pointer, Site
 from tlcheck.analysis.evaluate import Dimension
 from tlcheck.analysis.layouts import flatten, fragment_table, physical, physical_shape, row_major
 from tlcheck.analysis.tables import FragmentTable
+from tlcheck.analysis.tma import LANE
 from tlcheck.analysis.values import Load, Reader, UnreadableError, at_lane
 from tlcheck.analysis.walk import Axis, Program
 from tlcheck.snapshot.ir import Buffer, Expr, Layout
 
 TAGS = {f"{kind}Idx.{dim}": -1 - 3 * k - i for k, kind in enumerate(("block", "thread")) for i, dim in enumerate("xyz")}
 THREADS = frozenset(uid for tag, uid in TAGS.items() if tag.startswith("thread"))
-LANE = -100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -248,7 +248,9 @@ class _Frame:
     def _guard(self, condition: Expr, holds: bool) -> None:
         """A condition as polynomials >= 0 where that is possible, else as a flag."""
         op = condition.op
-        if op == "var" and condition.uid in self.algebra.bindings:
+        if op == "call" and condition.value == "tl_shuffle_elect":
+            self._guard(self._elected(condition), holds)
+        elif op == "var" and condition.uid in self.algebra.bindings:
             self._guard(self.algebra.bindings[condition.uid], holds)
         elif op == "not":
             self._guard(condition.args[0], not holds)
@@ -263,6 +265,14 @@ class _Frame:
                 poly = self.algebra.poly(Expr("not", "bool", (condition,)))
             if as_constant(poly) != 1:
                 self.flags.append(poly)
+
+    def _elected(self, call: Expr) -> Expr:
+        """One thread of each group of as many, of the block for 0; which one does not matter."""
+        zero = Expr("int", "int32", value=0)
+        var = next((a.var for a in self.site.scope.axes if a.tag == "threadIdx.x"), zero)
+        group = call.args[0]
+        chosen = var if group.value == 0 else Expr("floormod", "int32", (var, group))
+        return Expr("eq", "bool", (chosen, zero))
 
     def _difference(self, op: str, condition: Expr) -> Poly:
         a, b = (self.algebra.poly(x) for x in condition.args)
@@ -304,7 +314,7 @@ class _Frame:
 
     def _lanes(self, offset: Poly) -> Poly:
         """Lane l of a vector instruction writes at its address + l, whatever the layout says."""
-        return offset if self.lane is None else add(offset, self.algebra.variable(LANE))
+        return offset if self.lane is None or self.site.tma else add(offset, self.algebra.variable(LANE))
 
     def _locate(self, root: str, buffer: Buffer, indices: list[Poly], widen: bool) -> tuple[Poly, list[Poly]]:
         shape = [self.algebra.poly(s) for s in buffer.shape]

@@ -12,6 +12,7 @@ from tlcheck.analysis.footprints import Memory
 from tlcheck.analysis.layouts import Clash, clash, layouts
 from tlcheck.analysis.matching import match
 from tlcheck.analysis.plans import Comparison, Stage
+from tlcheck.analysis.tma import descriptors
 from tlcheck.analysis.values import Reader
 from tlcheck.analysis.walk import Program, expressions, subexpressions, walk
 from tlcheck.snapshot.ir import Expr, Snapshot, Store, Unknown
@@ -73,7 +74,10 @@ def subject(snapshot: Snapshot) -> Subject:
     """Walk a snapshot's functions. A snapshot without `intent` has no atomics as written."""
     programs = {name: walk(f) for name, f in snapshot.checkpoints.items()}
     plain: set[int] = set()
-    found = {name: atomics(program, plain) for name, program in programs.items()}
+    found = {name: atomics(program, plain) for name, program in programs.items() if name == "intent"}
+    bulk = any(site.tma for f in found.values() for site in f.sites)
+    made = descriptors(programs) if bulk else {}
+    found.update({name: atomics(program, plain, made) for name, program in programs.items() if name not in found})
     declared = programs["intent"].buffers if "intent" in programs else {}
     known = [programs[name] for name in ("tile-ops", "intent", "lower-tile-op") if name in programs]
     return Subject(snapshot, programs, found, Memory(declared, layouts(*known)))

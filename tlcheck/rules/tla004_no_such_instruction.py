@@ -37,7 +37,7 @@ _PAIRS = frozenset(("float16", "bfloat16"))
 def check(subject: Subject, evidence: Evidence) -> Broken | None:
     """Refuted by the instruction itself: its width, type, memory or arch."""
     for site in evidence.match.sites:
-        if site.width == 1 or evidence.first is None:
+        if site.width == 1 or site.tma or evidence.first is None:
             continue
         scope = site.target.buffer.scope
         if not scope and site.target.root in subject.memory.declared:
