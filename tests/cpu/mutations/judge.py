@@ -1,0 +1,68 @@
+"""Every mutant of a snapshot, judged twice: by the oracle and by tlcheck."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tests.cpu.analysis.oracle import Kernel
+from tests.cpu.analysis.oracle_text import UnsupportedError
+from tests.cpu.mutations.mutants import Mutant, mutants
+from tlcheck.check import PROVED, REFUTED, UNDECIDED, check
+from tlcheck.snapshot.ir import Snapshot
+
+CHANGED, SAME, UNSUPPORTED = "changed", "same", "unsupported"
+BY_DEFINITION = frozenset(("drop the memory order",))  # no addition differs, and it is wrong all the same
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """truth: what the oracle found. verdict: the worst of the destination's atomics, with its rule or reason."""
+
+    kind: str
+    checkpoints: tuple[str, ...]
+    root: str
+    truth: str
+    detail: str
+    verdict: str
+    why: str
+
+    @property
+    def right(self) -> bool:
+        """Whether what changed is refuted, and what did not is not."""
+        if self.truth == UNSUPPORTED:
+            return True
+        return (self.truth == CHANGED) == (self.verdict == REFUTED)
+
+
+def judged(snapshot: Snapshot) -> Iterator[Judged]:
+    """The mutants of all destinations that are proved in the snapshot itself."""
+    atomics = check(snapshot).atomics
+    doubtful = {a.buffer for a in atomics if a.verdict != PROVED}
+    kernel = Kernel(snapshot)
+    for mutant in mutants(snapshot):
+        if mutant.root not in doubtful:
+            yield _judged(kernel, mutant)
+
+
+def _judged(kernel: Kernel, mutant: Mutant) -> Judged:
+    truth, detail = _truth(kernel, mutant)
+    own = [a for a in check(mutant.snapshot).atomics if a.buffer == mutant.root]
+    worst = max(own, key=lambda a: (PROVED, UNDECIDED, REFUTED).index(a.verdict))
+    why = worst.reason if worst.finding is None else f"{worst.finding.rule.id}: {worst.finding.what}"
+    return Judged(mutant.kind, mutant.checkpoints, mutant.root, truth, detail, worst.verdict, why)
+
+
+def _truth(kernel: Kernel, mutant: Mutant) -> tuple[str, str]:
+    if mutant.kind in BY_DEFINITION:
+        return CHANGED, mutant.kind
+    try:
+        changed = kernel.changed(mutant.snapshot)
+        for block in changed.blocks():
+            for checkpoint in mutant.checkpoints:
+                wrong = changed.differs(checkpoint, mutant.root, block)
+                if wrong:
+                    return CHANGED, f"{checkpoint}, block {block}: {wrong}"
+    except UnsupportedError as error:
+        return UNSUPPORTED, str(error)
+    return SAME, ""
