@@ -53,10 +53,11 @@ def evidence(comparison: Comparison) -> Evidence:
         except (UndecidedError, UnreadableError) as error:
             reasons.append(str(error))
         if shown is not None:
-            return Evidence(comparison.stage.checkpoint, found, "different", shown)
+            return Evidence(comparison.stage.checkpoint, found, "different", shown, first=first_of(comparison))
     shown = refute(comparison)
-    status = "undecided" if shown is None else "different"
-    return Evidence(comparison.stage.checkpoint, found, status, shown, "" if shown else reasons[0])
+    if shown is None:
+        return Evidence(comparison.stage.checkpoint, found, "undecided", None, reasons[0])
+    return Evidence(comparison.stage.checkpoint, found, "different", shown, first=first_of(comparison))
 
 
 def _scope(program: Program, root: str) -> str:

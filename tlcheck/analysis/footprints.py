@@ -187,6 +187,8 @@ class _Frame:
         low = algebra.bounds(start)[0]
         last = algebra.bounds(add(add(start, extent), constant(1), -1))[1]
         if axis.kind == "block" or uid in self.b.outer:
+            if axis.kind == "thread" and low is not None and last is not None:
+                low, last = self._narrow(uid, low, last)
             algebra.ranges[uid] = (low, last)
             if axis.kind != "block":
                 self.loops[uid] = (start, extent)

@@ -15,7 +15,7 @@ from tlcheck.analysis.plans import Comparison, Stage
 from tlcheck.analysis.tma import descriptors
 from tlcheck.analysis.values import Reader
 from tlcheck.analysis.walk import Program, expressions, subexpressions, walk
-from tlcheck.snapshot.ir import Expr, Snapshot, Store, Unknown
+from tlcheck.snapshot.ir import Expr, Snapshot, Stmt, Store, Unknown
 
 LOWERED = ("lower-tile-op", "type-cast", "vectorize-loop", "device-tir")
 UNGUARDED = frozenset(("lower-tile-op", "type-cast"))  # tails are not cut yet in newer releases
@@ -56,11 +56,9 @@ class Subject:
         return tuple(int(n) for n in numbers.groups()) if numbers else ()
 
     def opaque(self, checkpoint: str) -> bool:
-        """Whether a checkpoint has statements or atomics that were not understood: then nothing is known to be
-        absent.
-        """
+        """Whether a checkpoint has anything that was not understood: then nothing is known to be absent."""
         statements = self.programs[checkpoint].statements
-        return bool(self.found[checkpoint].unread) or any(isinstance(p.stmt, Unknown) for p in statements)
+        return bool(self.found[checkpoint].unread) or any(_is_opaque(p.stmt) for p in statements)
 
     def clash(self, root: str) -> Clash | None:
         """Two elements that the layout of a buffer puts in one place; None if none, or too many to look at."""
@@ -68,6 +66,11 @@ class Subject:
             layout = self.memory.layouts.get(root)
             self._clashes[root] = clash(layout) if layout is not None and layout.thread is None else None
         return self._clashes[root]
+
+
+def _is_opaque(stmt: Stmt) -> bool:
+    unknown = (e.op == "unknown" for value in expressions(stmt) for e in subexpressions(value))
+    return isinstance(stmt, Unknown) or any(unknown)
 
 
 def subject(snapshot: Snapshot) -> Subject:
