@@ -46,7 +46,7 @@ bench: pinned
 	$(BIN)/python benchmarks/check.py
 
 fixtures: .venv/stamp
-	$(BIN)/python tests/fixtures/make.py
+	$(BIN)/python -m tests.fixtures.make
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache dist build
