@@ -143,6 +143,7 @@ class _Frame:
         self.lane: Expr | None = None
         self.tile: list[Expr] = []
         self.indices: list[Poly] = []
+        self.facts: list[Poly] = []  # >= 0: what a launch or loop of unknown extent says of its variable
 
     def enter(self) -> None:
         algebra = self.algebra
@@ -190,6 +191,8 @@ class _Frame:
             if axis.kind == "thread" and low is not None and last is not None:
                 low, last = self._narrow(uid, low, last)
             algebra.ranges[uid] = (low, last)
+            if last is None:
+                self.facts.append(add(add(add(start, extent), constant(1), -1), algebra.variable(uid), -1))
             if axis.kind != "block":
                 self.loops[uid] = (start, extent)
             return
@@ -284,6 +287,11 @@ class _Frame:
         return gap if op in ("le", "ge") else add(gap, constant(1), -1)
 
     def _keep(self, where: list[Poly], poly: Poly) -> None:
+        """Note that poly >= 0, unless that follows from the ranges or from the extent of a block or loop."""
+        for fact in self.facts:
+            rest = self.algebra.bounds(add(poly, fact, -1))[0]
+            if rest is not None and rest >= 0:
+                return
         low = self.algebra.bounds(poly)[0]
         if low is None or low < 0:
             where.append(poly)

@@ -6,6 +6,7 @@ registers by a pass (`C_local_cast`) is followed back to what was stored there.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -20,6 +21,9 @@ _SHAPED = frozenset(
     "add sub mul div min max not and or eq ne lt le gt ge mod floordiv floormod truncdiv truncmod".split()
 )
 MAX_DEPTH = 8
+_MATH = re.compile(
+    r"^(?:__|h)?(exp2|exp10|exp|log2|log10|log1p|log|rsqrt|sqrt|tanh|sinh|cosh|sin|cos|tan|erf|fabs|pow)f?$"
+)
 
 
 class UnreadableError(Exception):
@@ -157,10 +161,10 @@ class _Reading:
         return self._operator(e, placed, depth)
 
     def _operator(self, e: Expr, placed: Placed, depth: int) -> Part:
-        parts = [self.form(arg, placed, depth) for arg in e.args]
+        name, args = _function(e) if e.op == "call" else (e.op, e.args)
+        parts = [self.form(arg, placed, depth) for arg in args]
         if e.op in _COMMUTATIVE:
             parts.sort(key=lambda part: (part[0], [leaf.root for leaf in part[1]]))
-        name = e.op if e.op != "call" else f"call:{e.value}"
         return f"{name}({','.join(form for form, _ in parts)})", tuple(leaf for _, own in parts for leaf in own)
 
     def _load(self, e: Expr, placed: Placed, depth: int) -> Part:
@@ -170,6 +174,16 @@ class _Reading:
             stored, at = self.reader.staged(root, e, placed)
             return self.form(stored, at, depth + 1)
         return "@", (Load(root, e.buffer, e.args),)
+
+
+def _function(call: Expr) -> tuple[str, tuple[Expr, ...]]:
+    """Name and arguments of a call; the device's name of a mathematical function (`__expf`, `hexp`) is the function's."""
+    name, args = str(call.value), call.args
+    if name in ("call_extern", "call_pure_extern") and args and args[0].op == "str":
+        name, args = str(args[0].value), args[1:]
+        match = _MATH.match(name)
+        name = match[1] if match else name
+    return f"call:{name}", args
 
 
 def _solve(store: Store, own: list[Expr], load: Expr, root: str, program: Program) -> Expr:
