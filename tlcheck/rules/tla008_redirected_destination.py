@@ -33,10 +33,10 @@ def check(subject: Subject, evidence: Evidence) -> Broken | None:
     """Refuted by an atomic that does the same on memory of another kind, where none is left on the destination."""
     if evidence.match.sites or not evidence.match.orphans or evidence.first is None:
         return None
+    root = evidence.match.written[0].target.root
     for orphan, scope in zip(evidence.match.orphans, evidence.scopes, strict=True):
         if scope.startswith(("local", "shared")):
             kind = "registers" if scope.startswith("local") else "shared memory"
-            root = evidence.match.written[0].target.root
             return Broken(
                 f"the atomic goes to {orphan.target.root} in {kind}; {root} is never updated",
                 evidence.first,
