@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tlcheck.analysis.algebra import Algebra, Poly, add, as_constant
+from tlcheck.analysis.atomics import Pointer
 from tlcheck.analysis.evaluate import Dimension, Evaluator, chunks, size
 from tlcheck.analysis.fingerprints import UndecidedError
 from tlcheck.analysis.footprints import THREADS, Footprint
@@ -18,7 +19,24 @@ def aligned(algebra: Algebra, footprint: Footprint) -> bool:
     width = footprint.site.width
     if width == 1 or footprint.site.tma:
         return True
-    head = add(footprint.target, algebra.variable(LANE), -1)
+    source = footprint.leaves[0].element if loads_vector(footprint) else {}
+    return _multiple(algebra, footprint, footprint.target, width) and (
+        not source or _multiple(algebra, footprint, source, width)
+    )
+
+
+def loads_vector(footprint: Footprint) -> bool:
+    """whether the instruction is given a pointer to its values, which it reads as one vector: registers have no
+    address.
+    """
+    leaves = footprint.leaves
+    pointed = isinstance(footprint.site.value, Pointer) and footprint.site.width > 1 and len(leaves) == 1
+    return pointed and leaves[0].table is None and not leaves[0].scope.startswith("local")
+
+
+def _multiple(algebra: Algebra, footprint: Footprint, address: Poly, width: int) -> bool:
+    """Whether lane 0 of an address is a multiple of the width, in all instances."""
+    head = add(address, algebra.variable(LANE), -1)
     rest = algebra.floormod(head, width)
     if as_constant(rest) is not None:
         return as_constant(rest) == 0

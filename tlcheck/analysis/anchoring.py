@@ -57,4 +57,4 @@ def _lowest(algebra: Algebra, poly: Poly, footprint: Footprint) -> int | None:
     halves = algebra.separate(poly, frozenset(d.uid for d in footprint.space) | THREADS)
     if halves is None:
         return None
-    return min(int(np.min(Evaluator(algebra, env)(halves[1]))) for env in chunks(footprint.space))
+    return min((int(np.min(Evaluator(algebra, env)(halves[1]))) for env in chunks(footprint.space)), default=None)

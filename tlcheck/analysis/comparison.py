@@ -140,7 +140,7 @@ class _Outer:
         variable elsewhere.
         """
         inner = part.target[()]
-        low = min(int(np.min(Evaluator(self.algebra, env)(inner))) for env in chunks(part.space))
+        low = min((int(np.min(Evaluator(self.algebra, env)(inner))) for env in chunks(part.space)), default=0)
         target = {**part.target, (): add(inner, constant(low), -1)}
         return replace(part, target=target, outside=(add(part.outside[0], constant(low)), *part.outside[1:]))
 

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tlcheck.analysis.algebra import Algebra, Poly
+from tlcheck.analysis.alignment import loads_vector
 from tlcheck.analysis.evaluate import Array, Evaluator, Values, chunks, mix, size
 from tlcheck.analysis.fingerprints import elements
 from tlcheck.analysis.footprints import TAGS, Footprint
@@ -74,6 +75,7 @@ class _Lanes:
     target: Array
     keys: npt.NDArray[np.uint64]
     base: Array
+    source: Array
     width: Array
     site: Array
     coordinates: dict[int, Array]
@@ -121,6 +123,7 @@ def _enumerate(
         np.concatenate([r.target for r in rows]),
         np.concatenate([r.keys for r in rows]),
         np.concatenate([r.base for r in rows]),
+        np.concatenate([r.source for r in rows]),
         np.concatenate([r.width for r in rows]),
         np.concatenate([r.site for r in rows]),
         {u: np.concatenate([r.coordinates.get(u, np.zeros(len(r.target), np.int64)) for r in rows]) for u in uids},
@@ -132,7 +135,7 @@ def _enumerate(
 
 
 _NONE = np.zeros(0, dtype=np.int64)
-_EMPTY = _Lanes(_NONE, _NONE.view(np.uint64), _NONE, _NONE, _NONE, {}, [], True)
+_EMPTY = _Lanes(_NONE, _NONE.view(np.uint64), _NONE, _NONE, _NONE, _NONE, {}, [], True)
 
 
 def _full(value: Values, shape: tuple[int, ...]) -> Array:
@@ -166,6 +169,7 @@ def _rows(
         target,
         keys,
         target - lane,
+        column(evaluate(f.leaves[0].element)) - lane if loads_vector(f) else np.zeros(len(target), dtype=np.int64),
         np.full(len(target), 1 if f.site.tma else f.site.width, dtype=np.int64),
         np.full(len(target), number, dtype=np.int64),
         {uid: column(v) for uid, v in env.items()},
@@ -244,7 +248,8 @@ class _Diagnosis:
     def _misaligned(self) -> Count | None:
         have = self.have
         heads = (have.width > 1) & (have.base == have.target)
-        wrong = heads & (have.base % np.maximum(have.width, 1) != 0)
+        width = np.maximum(have.width, 1)
+        wrong = heads & ((have.base % width != 0) | (have.source % width != 0))
         return self._count(wrong, heads, have.target)
 
     def _count(self, wrong: Mask, among: Mask | None, meant: Array) -> Count | None:

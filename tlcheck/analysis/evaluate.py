@@ -43,6 +43,8 @@ def size(space: Space) -> int:
 def chunks(space: Space, limit: int = CHUNK) -> Iterator[dict[int, Values]]:
     """The space in pieces of at most about `limit` points: each variable as an array along its own dimension."""
     rank = len(space)
+    if size(space) == 0:
+        return
     yield from _chunks(list(space), 0, rank, limit, {})
 
 

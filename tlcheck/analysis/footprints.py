@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from math import prod
 
 from tlcheck.analysis.algebra import Algebra, Content, Poly, add, as_constant, constant
 from tlcheck.analysis.atomics import Pointer, Site
@@ -392,7 +393,34 @@ class _Frame:
             thread = add(self.algebra.variable(TAGS["threadIdx.x"]), constant(layout.thread_start), -1)
             return Leaf(load.root, scope, offset, thread, table)
         offset, _ = self._locate(load.root, load.buffer, indices, widen=False)
-        return Leaf(load.root, scope, offset)
+        return Leaf(load.root, scope, self._in_one_version(load, offset))
+
+    def _in_one_version(self, load: Load, offset: Poly) -> Poly:
+        """The offset within one version of a shared buffer that a pipeline keeps several of: which is a matter of
+        time.
+        """
+        declared = self.b.memory.declared.get(load.root)
+        now = self.b.program.buffers.get(load.root)
+        if self.b.logical or declared is None or now is None or not now.scope.startswith("shared"):
+            return offset
+        one, all_ = self._elements(load.root, declared), _size(self.algebra, now)
+        several = one is not None and all_ is not None and all_ > one and all_ % one == 0
+        return self.algebra.floormod(offset, one) if several and one is not None else offset
+
+    def _elements(self, root: str, declared: Buffer) -> int | None:
+        """Elements of a buffer as the kernel declares it, in its layout."""
+        shape: list[Poly] | None = [self.algebra.poly(s) for s in declared.shape]
+        layout = self.b.memory.layouts.get(root)
+        if layout is not None and shape is not None:
+            shape = physical_shape(layout, shape, self.algebra)
+        known = [as_constant(extent) for extent in shape or [{(): -1}]]
+        return None if any(n is None or n < 1 for n in known) else prod(n for n in known if n is not None)
+
+
+def _size(algebra: Algebra, buffer: Buffer) -> int | None:
+    """Elements of a buffer, if they are a constant."""
+    known = [as_constant(algebra.poly(s)) for s in buffer.shape]
+    return None if any(n is None for n in known) else prod(n for n in known if n is not None)
 
 
 def _comparisons(condition: Expr, holds: bool) -> Iterator[tuple[str, Expr, Expr]]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
+import numpy as np
+
 from tlcheck.analysis.algebra import BITWISE, Algebra, Atom, Poly, as_constant, unread
 from tlcheck.analysis.anchoring import floating
 from tlcheck.analysis.atomics import is_atomic
 from tlcheck.analysis.difference import Difference, Witness, difference, evaluate_at, first_addition
+from tlcheck.analysis.evaluate import Evaluator, chunks
 from tlcheck.analysis.fingerprints import UndecidedError
 from tlcheck.analysis.footprints import TAGS, Builder, Footprint
 from tlcheck.analysis.plans import (
@@ -23,7 +26,7 @@ from tlcheck.analysis.plans import (
 )
 from tlcheck.analysis.values import UnreadableError
 
-SIZES = (1000, 256, 4096, 130)  # tried for sizes that are known only when the kernel runs
+SIZES = (1000, 37, 130, 256, 4096)  # tried for sizes that are known only when the kernel runs
 
 
 def refute(c: Comparison) -> Difference | None:
@@ -73,13 +76,22 @@ def _differs(
         capacity = None if known is None or capacity is None else capacity * known
     bounded = c.bounded and c.cut
     found = difference(algebra, intended, actual, point, names, capacity, bounded)
-    if found and _reads_indices(algebra, (*intended, *actual)):
+    if found and _reads_indices(algebra, (*intended, *actual)) and not _in_bounds(algebra, intended, point):
         # Out-of-bounds indices in memory must not be what makes the difference: try with all of them 0.
         kept, algebra.opaque = algebra.opaque, 1
-        if not difference(algebra, intended, actual, point, names, capacity, bounded):
-            found = None
+        found = difference(algebra, intended, actual, point, names, capacity, bounded) and found
         algebra.opaque = kept
     return found
+
+
+def _in_bounds(algebra: Algebra, intended: Sequence[Footprint], point: Mapping[int, int]) -> bool:
+    """Whether every intended lane is in bounds in one instance."""
+    for footprint in intended:
+        for env in chunks(footprint.space):
+            evaluate = Evaluator(algebra, {**env, **point})
+            if not all(np.all(np.greater_equal(evaluate(p), 0)) for p in footprint.inside):
+                return False
+    return True
 
 
 def _reads_indices(algebra: Algebra, footprints: Sequence[Footprint]) -> bool:
@@ -135,6 +147,8 @@ def _certain(atom: Atom, parameters: set[str]) -> bool:
     """
     if atom.kind == "load":
         return atom.detail in parameters
+    if atom.kind == "register":
+        return True
     if atom.kind == "call":
         return is_atomic(str(atom.detail).partition(":")[0])
     return atom.kind in _KNOWN or atom.kind in BITWISE

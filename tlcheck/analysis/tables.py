@@ -19,7 +19,8 @@ class FragmentTable:
     elements: npt.NDArray[np.int64]
 
     def at(self, thread: npt.NDArray[np.int64], local: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The elements held by registers `local` of `thread`; -1 where there is none."""
+        """The elements held by registers `local` of `thread`; where there is none, a negative number that each has its own of."""
         inside = (thread >= 0) & (thread < self.threads) & (local >= 0) & (local < self.registers)
         slot = np.where(inside, thread * self.registers + local, 0)
-        return np.where(inside, self.elements[slot], -1)
+        held = np.where(inside, self.elements[slot], -1)
+        return np.where(held >= 0, held, -1 - np.abs(thread * (1 << 20) + local))

@@ -177,7 +177,7 @@ class _Reading:
 
 
 def _function(call: Expr) -> tuple[str, tuple[Expr, ...]]:
-    """Name and arguments of a call; the device's name of a mathematical function (`__expf`, `hexp`) is the function's."""
+    """Name and arguments of a call; the device's name of a mathematical function (`__expf`) is the function's."""
     name, args = str(call.value), call.args
     if name in ("call_extern", "call_pure_extern") and args and args[0].op == "str":
         name, args = str(args[0].value), args[1:]

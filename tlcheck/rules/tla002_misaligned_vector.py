@@ -44,8 +44,11 @@ def check(subject: Subject, evidence: Evidence) -> Broken | None:
     if count is None:
         return None
     site = evidence.match.sites[count.witness.site]
+    what = f"{count.wrong} of {count.total} {site.instruction} are not aligned to {site.width} elements"
+    if (count.witness.written or 0) % site.width == 0:
+        what = f"{count.wrong} of {count.total} {site.instruction} read values that are not aligned to {site.width} elements"
     return Broken(
-        f"{count.wrong} of {count.total} {site.instruction} are not aligned to {site.width} elements",
+        what,
         count.witness,
         "start the tile at a multiple of the vector's width",
     )
