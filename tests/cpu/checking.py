@@ -14,11 +14,10 @@ from tlcheck.results import AtomicResult, FindingResult, Result, SourceLine
 from tlcheck.session import Run
 from tlcheck.toolchain.client import DeclaredCase, Discovered, Failure, Job, LowerResult
 
-# Made with `tlcheck check cases/atomics.py::CASE@RELEASE --arch sm_90 --save tests/fixtures/cli`.
-SAVED = Path(__file__).parents[1] / "fixtures" / "cli"
-WRONG = SAVED / "atomics-annotated_tile-sm_90-0.1.7.snapshot.json"
-RIGHT = SAVED / "atomics-annotated_tile-sm_90-0.1.15.snapshot.json"
-INVARIANT = SAVED / "atomics-invariant_one-sm_90-0.1.14.snapshot.json"
+SAVED = Path(__file__).parents[1] / "fixtures" / "era"
+WRONG = SAVED / "annotated_gemm-0.1.7.snapshot.json"
+RIGHT = SAVED / "annotated_gemm-0.1.15.snapshot.json"
+INVARIANT = SAVED / "invariant_rows-0.1.14.snapshot.json"
 
 WITNESS = Witness((("k", 2), ("blockIdx.y", 1), ("blockIdx.x", 0)), (("i", 3),), 5, 1, (0, 1), 32, 1, 32)
 

@@ -119,6 +119,21 @@ def test_archs_that_are_asked_for(workers: dict[str, StandInWorker], tmp_path: P
     assert names(named) == [("k.py::hopper", "sm_100", "pinned")]
 
 
+def test_the_settings_reach_the_worker(
+    workers: dict[str, StandInWorker], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[dict[str, Any]] = []
+
+    def start(python: Path, env: Mapping[str, str], **options: Any) -> StandInWorker:
+        started.append(options)
+        return workers["pinned"]
+
+    monkeypatch.setattr(session, "Worker", start)
+    workers["pinned"].files = {"k.py": (declared("a"),)}
+    lower(tmp_path, [Selection(Path("k.py"))], jobs=3, fork=False)
+    assert started == [{"parallel": 3, "fork": False}]
+
+
 def test_the_settings_reach_the_jobs(workers: dict[str, StandInWorker], tmp_path: Path) -> None:
     workers["pinned"].files = {"k.py": (declared("a", ("sm_80",)),)}
     lower(tmp_path, [Selection(Path("k.py"))], args={"n": "3"}, pythonpath=("src",), timeout=7.0, every_pass=True)
@@ -151,6 +166,13 @@ def test_what_is_asked_for_and_not_there_stops_before_lowering(
     with pytest.raises(UsageError, match=r"typo\.py: no 'x' in typo\.py"):
         lower(tmp_path, [Selection(Path("k.py")), Selection(Path("typo.py"), "x")])
     assert {job.task for job in workers["pinned"].jobs} == {"discover"}
+
+
+def test_of_several_mistakes_the_first_is_told(workers: dict[str, StandInWorker], tmp_path: Path) -> None:
+    failures = {name: Failure("usage", "import", f"wrong: {name}") for name in ("a.py", "b.py", "c.py")}
+    workers["pinned"].failures = failures
+    with pytest.raises(UsageError, match=r"wrong: b\.py"):
+        lower(tmp_path, [Selection(Path(name)) for name in ("b.py", "c.py", "a.py")])
 
 
 def test_a_file_that_cannot_be_imported_is_one_failure_and_the_others_go_on(

@@ -58,6 +58,7 @@ def test_the_verdicts_add_up() -> None:
     summary = rendered(EVERYTHING)["summary"]
     verdicts = ("proved", "refuted", "undecided", "expected", "accepted")
     assert sum(summary[verdict] for verdict in verdicts) == summary["atomics"] == 5
+    assert summary["cases"] == 4  # three that were saved, and k.py::case
     assert (summary["runs"], summary["not_checked"], summary["expected_errors"]) == (7, 1, 1)
     assert (summary["refuted"], summary["expected"], summary["unexpectedly_fine"]) == (2, 1, 1)
 
@@ -68,7 +69,7 @@ def test_a_finding_has_its_witness_in_numbers_and_words() -> None:
     assert (witness["intended"], witness["written"], witness["stride"]) == (32, 1, 32)
     assert "belongs at offset 32, is added at offset 1" in witness["words"]
     assert (
-        "AtomicAddx4"
+        "AtomicAddx2"
         in atomic["finding"]["tir"]["lines"][atomic["finding"]["tir"]["line"] - atomic["finding"]["tir"]["first"]]
     )
     assert [point["name"] for point in atomic["checkpoints"]] == ["lower-tile-op", "vectorize-loop", "device-tir"]

@@ -35,14 +35,14 @@ def test_all_checkpoints_in_order_and_the_source() -> None:
 
 def test_a_header_says_what_it_is() -> None:
     lines = listings(read_snapshot(WRONG), "lower-tile-op")["02-lower-tile-op.py"].splitlines()
-    assert lines[0] == "# cases/atomics.py::annotated_tile, sm_90, apache-tvm-ffi 0.1.1, tilelang 0.1.7"
+    assert lines[0] == "# cases/atomics.py::annotated_gemm, sm_90, apache-tvm-ffi 0.1.1, tilelang 0.1.7"
     assert lines[1] == "# arguments: annotated='B'"
     assert lines[2] == "# lower-tile-op: after tl.LowerTileOp"
     assert lines[3] == "# layouts:"
     assert "#   B: (i, j) -> (i // 8, j // 8, j % 2, i % 8 * 4 + j % 8 // 2)" in lines
     body = lines[lines.index("") + 1 :]
     assert body[0].startswith("def main(")
-    assert any("AtomicAddx4" in line for line in body)
+    assert any("AtomicAddx2" in line for line in body)
     assert not any(line.startswith("#") for line in body)
 
 
@@ -54,7 +54,7 @@ def test_each_layout_is_listed_once() -> None:
 def test_the_cuda_source_has_a_header_too() -> None:
     (name, text), *rest = listings(read_snapshot(RIGHT), "cuda").items()
     assert (name, rest) == ("kernel.cu", [])
-    assert text.startswith("// cases/atomics.py::annotated_tile")
+    assert text.startswith("// cases/atomics.py::annotated_gemm")
     assert "__global__" in text
 
 
@@ -71,6 +71,10 @@ def test_a_checkpoint_that_is_not_there(at: str) -> None:
 @pytest.mark.parametrize("at", ["lower-tile-op", "tl.LowerTileOp", "LowerTileOp", "001-tl.LowerTileOp"])
 def test_of_every_pass_one_is_found_by_its_name(every_pass: Snapshot, at: str) -> None:
     assert list(listings(every_pass, at)) == ["001-tl.LowerTileOp.py"]
+
+
+def test_what_no_pass_made_is_found_by_its_name_too(every_pass: Snapshot) -> None:
+    assert list(listings(every_pass, "000-input")) == ["000-input.py"]
 
 
 def test_every_pass_keeps_its_number(every_pass: Snapshot) -> None:
