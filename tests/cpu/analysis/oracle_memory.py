@@ -36,6 +36,8 @@ class Machine:
         self.kept: list[Expr] = []
 
     def number(self, e: Expr) -> Any:
+        if e.op == "int":
+            return e.value
         return self._call(e, "number")
 
     def value(self, e: Expr) -> object:

@@ -79,6 +79,7 @@ class Run(Machine):
         self.path: list[int] = []
         self.parallel = False
         self.steps = 0
+        self.places: dict[int, Place] = {}
         self.adding = _around([e for s in statements(function.body) for e in expressions(s)])
         self.relevant = self._relevant(function.body)
 
@@ -244,6 +245,11 @@ class Run(Machine):
         return self.read(Expr("load", place.buffer.dtype, place.indices, buffer=place.buffer), tuple(where))
 
     def _place(self, e: Expr) -> Place:
+        if id(e) not in self.places:
+            self.places[id(e)] = self._find(e)
+        return self.places[id(e)]
+
+    def _find(self, e: Expr) -> Place:
         if e.op == "load" and e.buffer is not None:
             return Place(e.buffer, e.args)
         name = e.value if e.op == "call" else ""

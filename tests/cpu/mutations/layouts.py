@@ -58,11 +58,11 @@ def _layouts(layout: Layout) -> Iterator[tuple[str, Layout]]:
 
 
 def _replicated(layout: Layout) -> Layout:
-    """Twice the replicas; where there were none, the second is 64 threads further."""
+    """Twice the replicas; where there were none, the second is 128 threads further."""
     if layout.replica is not None or layout.thread is None:
         return replace(layout, replicas=2 * layout.replicas)
     replica = Expr("var", "int32", value="replica", uid=10**6 + 1)
-    thread = binary("add", layout.thread, binary("mul", replica, integer(64)))
+    thread = binary("add", layout.thread, binary("mul", replica, integer(128)))
     return replace(layout, replicas=2, replica=replica, thread=thread)
 
 

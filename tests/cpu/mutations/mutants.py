@@ -1,4 +1,4 @@
-"""Wrong lowerings made from right ones: each mutant changes one thing at one checkpoint of a snapshot, or one layout."""
+"""Wrong lowerings made from right ones: a mutant changes one thing at one checkpoint of a snapshot, or one layout."""
 
 from __future__ import annotations
 
