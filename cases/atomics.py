@@ -455,18 +455,6 @@ REDIRECTED = Expect(
     buffer="B",
     reason="the cast is decoupled by staging the destination in registers, and the atomic goes there",
 )
-SHORTENED = Expect(
-    releases=">=0.1.6.post2,<=0.1.7",
-    rule="TLA006",
-    buffer="B",
-    reason="the loop is shortened for vectors, but scalars are emitted: only the first lane of each is added",
-)
-REDIRECTED = Expect(
-    releases=">=0.1.9,<=0.1.13",
-    rule="TLA008",
-    buffer="B",
-    reason="the cast is decoupled by staging the destination in registers, and the atomic goes there",
-)
 FLOATS = given(ints(512, dtype="float32"), zeros(512))
 
 replicated_tile = Case(reduced, inputs=given(ints(64, 64), zeros(64)), reference=summed, expect=[ONCE_PER_REPLICA])
