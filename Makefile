@@ -28,7 +28,7 @@ demo: pinned
 	$(BIN)/tlcheck check cases/attention_sink_bwd.py --arch sm_90 --toolchain pinned
 
 test: pinned
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 lint: .venv/stamp
 	$(BIN)/ruff check .

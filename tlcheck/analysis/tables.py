@@ -19,7 +19,7 @@ class FragmentTable:
     elements: npt.NDArray[np.int64]
 
     def at(self, thread: npt.NDArray[np.int64], local: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The elements held by registers `local` of `thread`; where there is none, a negative number that each has its own of."""
+        """The elements held by registers `local` of `thread`; where there is none, a negative number of its own."""
         inside = (thread >= 0) & (thread < self.threads) & (local >= 0) & (local < self.registers)
         slot = np.where(inside, thread * self.registers + local, 0)
         held = np.where(inside, self.elements[slot], -1)

@@ -46,7 +46,7 @@ def check(subject: Subject, evidence: Evidence) -> Broken | None:
     site = evidence.match.sites[count.witness.site]
     what = f"{count.wrong} of {count.total} {site.instruction} are not aligned to {site.width} elements"
     if (count.witness.written or 0) % site.width == 0:
-        what = f"{count.wrong} of {count.total} {site.instruction} read values that are not aligned to {site.width} elements"
+        what = what.replace("are not aligned", "read values that are not aligned")
     return Broken(
         what,
         count.witness,

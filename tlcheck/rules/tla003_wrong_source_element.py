@@ -28,7 +28,7 @@ from tlcheck.analysis.evidence import Evidence
 from tlcheck.analysis.subject import Subject
 from tlcheck.rules.rule import Broken
 
-BASIC = 40
+BASIC = 25
 
 
 def check(subject: Subject, evidence: Evidence) -> Broken | None:
