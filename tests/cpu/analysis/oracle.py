@@ -26,11 +26,13 @@ Table = tuple[dict[Any, Any], tuple[int, ...]]
 class Kernel:
     """One snapshot: its layouts, and what its functions add in one block.
 
-    sizes: values of symbolic sizes and scalars, by name; `SIZE` for others.
+    sizes: values of symbolic sizes and scalars, by name; `SIZE` for others. content: the number that memory holds
+    instead of a made-up one.
     """
 
-    def __init__(self, snapshot: Snapshot, sizes: Mapping[str, int] | None = None) -> None:
+    def __init__(self, snapshot: Snapshot, sizes: Mapping[str, int] | None = None, content: int | None = None) -> None:
         self.snapshot = snapshot
+        self.content = content
         names = {str(e.value) for e in symbols(snapshot.checkpoints["intent"]) if e.dtype != "handle"}
         self.sizes = dict.fromkeys(names, SIZE) | dict(sizes or {})
         self.layouts: dict[str, Layout] = {}
@@ -51,8 +53,8 @@ class Kernel:
         return self._runs[key]
 
     def _run(self, function: Function, written: bool, block: Mapping[str, int]) -> list[Addition]:
-        if any(e.op == "call" and e.value == "tma_store" for s in statements(function.body) for e in expressions(s)):
-            raise UnsupportedError("a TMA store, which may be an addition")
+        if any(_reduces(e) for s in statements(function.body) for e in postorder(expressions(s))):
+            raise UnsupportedError("a TMA reduction")
         values = {e.uid: self.sizes[str(e.value)] for e in symbols(function) if str(e.value) in self.sizes}
         run = Run(self, function, written, block, values)
         run.run(function.body)
@@ -60,7 +62,7 @@ class Kernel:
 
     def changed(self, snapshot: Snapshot) -> Kernel:
         """The same kernel with other functions; runs of those that it shares are not repeated."""
-        other = Kernel(snapshot, self.sizes)
+        other = Kernel(snapshot, self.sizes, self.content)
         other._runs = dict(self._runs)
         return other
 
@@ -95,6 +97,11 @@ class Kernel:
         if root not in self._tables:
             self._tables[root] = _image(self.layouts[root], self.sizes)
         return self._tables[root]
+
+
+def _reduces(e: Expr) -> bool:
+    """Whether a call is a TMA store that adds: its last argument but one says so."""
+    return e.op == "call" and e.value == "tma_store" and len(e.args) > 2 and e.args[-2].value not in (0, False)
 
 
 def _image(layout: Layout, sizes: Mapping[str, int]) -> tuple[dict[Any, Any], tuple[int, ...]]:

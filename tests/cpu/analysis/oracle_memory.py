@@ -15,6 +15,7 @@ class Layouts(Protocol):
 
     layouts: dict[str, Layout]
     declared: dict[str, Buffer]
+    content: int | None
 
     def image(self, root: str) -> tuple[dict[Any, Any], tuple[int, ...]]: ...
 
@@ -108,6 +109,8 @@ class Machine:
         """A number for what memory holds: small, for indices read from it to be in bounds; its own for each element."""
         if isinstance(what, (int, float)):
             return what
+        if self.kernel.content is not None:
+            return self.kernel.content
         word = sum((i + 1) * ord(c) for i, c in enumerate(repr(what)))
         return word % 3
 

@@ -208,7 +208,8 @@ class Run(Machine):
             raise UnsupportedError("too many additions")
         root = self.root(place.buffer)
         shape = [] if place.flat else [self.number(s) for s in place.buffer.shape]
-        inside = all(0 <= i < n for i, n in zip(where, shape, strict=bool(shape))) if shape else True
+        index = where if self.written else start  # a guard cannot cut a part off an instruction
+        inside = all(0 <= i < n for i, n in zip(index, shape, strict=True)) if shape else True
         offset = where[0] if place.flat else self.offset(root, place.buffer, where)
         if not self.written and not place.flat:
             offset = self.offset(root, place.buffer, start) + lane
