@@ -7,12 +7,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tlcheck.analysis.atomics import Site
+from tlcheck.analysis.atomics import Site, atomic_name
 from tlcheck.analysis.difference import Witness
 from tlcheck.analysis.evidence import Evidence
 from tlcheck.analysis.subject import Subject, evidences, subject
 from tlcheck.rules.rule import Broken, Rule, rules
-from tlcheck.snapshot.ir import Layout, Snapshot, Stmt
+from tlcheck.snapshot.ir import Expr, Layout, Snapshot, Stmt
 
 PROVED, REFUTED, UNDECIDED = "proved", "refuted", "undecided"
 
@@ -76,7 +76,14 @@ def check(snapshot: Snapshot) -> Report:
     if problem:
         return Report(snapshot, (), problem)
     found = list(evidences(of))
-    return Report(snapshot, tuple(_judge(of, group, found) for group in _groups(of.written)))
+    judged = tuple(_judge(of, group, found) for group in _groups(of.written))
+    return Report(snapshot, judged + tuple(_unread(call) for call in of.found["intent"].unread))
+
+
+def _unread(call: Expr) -> Atomic:
+    """An atomic among others that were read: without a place and a destination, but not left out."""
+    name = atomic_name(call)
+    return Atomic("?", name, "", 0, UNDECIDED, f"the arguments of {name} are not understood", None, (), ())
 
 
 def _problem(of: Subject) -> str:
@@ -86,6 +93,8 @@ def _problem(of: Subject) -> str:
         return "the snapshot has nothing after the kernel as written"
     if of.unread and not of.written:
         return "none of its atomics could be read"
+    if not of.written and of.opaque("intent"):
+        return "parts of the kernel were not understood, and there is no atomic in the rest"
     return ""
 
 
