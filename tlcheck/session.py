@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -77,6 +77,15 @@ class Lowered:
     snapshot: Path | None = None
     failure: Failure | None = None
     unsaved: Mapping[str, str] = field(default_factory=dict)
+
+
+def unique_name(name: str, taken: Container[str]) -> str:
+    """`name`, or `name-2` and so on where it is taken: two folders may hold files of one name."""
+    number, found = 1, name
+    while found in taken:
+        number += 1
+        found = f"{name}-{number}"
+    return found
 
 
 class Watcher(Protocol):

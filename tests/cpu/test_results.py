@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import replace
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from tests.cpu.checking import INVARIANT, RIGHT, WRONG, failed, make_result, make_run
 from tlcheck import results
 from tlcheck.errors import UsageError
+from tlcheck.report.json import render
 from tlcheck.results import Result, exit_code, read_snapshot, result_of, saved_result
 from tlcheck.session import Lowered
-from tlcheck.snapshot.ir import Snapshot
+from tlcheck.snapshot.ir import Evaluate, Expr, Seq, Snapshot, Stmt, Unknown
 from tlcheck.toolchain.client import Failure
 
+SCHEMA = json.loads((Path(results.__file__).parent / "report" / "schema.json").read_text())
 CLEAN, EMPTY = make_result("proved"), make_result()
 BROKEN = replace(CLEAN, broken=("gone",))
 
@@ -108,6 +112,35 @@ def test_a_snapshot_without_the_kernel_as_written_is_not_checked() -> None:
     result = saved_result(RIGHT, replace(snapshot, checkpoints=late), 0)
     assert result.failure is not None
     assert exit_code([result], strict=False) == 3
+
+
+def test_an_atomic_that_cannot_be_read_is_not_left_out() -> None:
+    """Among others it is undecided; alone, the run is not checked."""
+    snapshot = read_snapshot(RIGHT)
+    intent = snapshot.checkpoints["intent"]
+    strange = Evaluate(Expr("call", "handle", (), "atomic_add"))
+    result = saved_result(RIGHT, with_intent(snapshot, Seq((intent.body, strange))), 0)
+    assert [atomic.verdict for atomic in result.atomics] == ["proved", "undecided"]
+    assert "atomic_add are not understood" in result.atomics[1].reason
+    jsonschema.validate(json.loads(render([result], [], 0)), SCHEMA)
+    alone = saved_result(RIGHT, with_intent(snapshot, strange), 0)
+    assert alone.failure is not None
+    assert alone.failure.message == "none of its atomics could be read"
+
+
+def test_a_kernel_that_is_not_understood_is_not_one_without_atomics() -> None:
+    snapshot = read_snapshot(RIGHT)
+    result = saved_result(RIGHT, with_intent(snapshot, Unknown("SomethingNew")), 0)
+    assert result.failure is not None
+    assert "not understood" in result.failure.message
+    assert saved_result(RIGHT, with_intent(snapshot, Seq(())), 0) == Result(
+        result.run, pass_configs=snapshot.pass_configs, saved=str(RIGHT)
+    )
+
+
+def with_intent(snapshot: Snapshot, body: Stmt) -> Snapshot:
+    intent = replace(snapshot.checkpoints["intent"], body=body)
+    return replace(snapshot, checkpoints={**snapshot.checkpoints, "intent": intent})
 
 
 @pytest.mark.parametrize(

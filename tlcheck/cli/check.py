@@ -99,22 +99,29 @@ def _lowered(chosen: Sequence[Selection], settings: Settings, save: Path | None)
     from tlcheck.results import result_of
     from tlcheck.session import Session
 
-    results = []
+    results, made = [], []
     with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder, bar() as watcher:
         session = Session(settings, Path(folder), watcher)
         for lowered in session.lower(chosen):
-            if save is not None:
-                _save(lowered, save)
+            made.append(lowered)
             results.append(result_of(lowered))
+        if save is not None:
+            _save(made, save)
     return results, len(session.passed_over)
 
 
-def _save(lowered: Lowered, folder: Path) -> None:
-    """Keep a snapshot under a name that says what it is."""
+def _save(made: Sequence[Lowered], folder: Path) -> None:
+    """Keep the snapshots under names that say what they are."""
     import shutil
 
-    if lowered.snapshot is not None:
-        shutil.copyfile(lowered.snapshot, folder / f"{lowered.run.slug}.snapshot.json")
+    from tlcheck.session import unique_name
+
+    saved: set[str] = set()
+    for lowered in sorted(made, key=lambda done: done.run.position):
+        if lowered.snapshot is not None:
+            name = unique_name(lowered.run.slug, saved)
+            saved.add(name)
+            shutil.copyfile(lowered.snapshot, folder / f"{name}.snapshot.json")
 
 
 def _write(file: TextIO, form: str, results: list[Result], notes: list[str], code: int) -> None:

@@ -73,14 +73,17 @@ def _snapshots(chosen: list[Selection], settings: Settings) -> tuple[dict[str, S
 
     from tlcheck.cli.progress import bar
     from tlcheck.results import read_snapshot
-    from tlcheck.session import Session
+    from tlcheck.session import Session, unique_name
 
     if chosen[0].is_snapshot:
         return {chosen[0].path.name.removesuffix(".json").removesuffix(".snapshot"): read_snapshot(chosen[0].path)}, []
     with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder, bar() as watcher:
         session = Session(settings, Path(folder), watcher)
         lowered = sorted(session.lower(chosen), key=lambda done: done.run.position)
-        snapshots = {done.run.slug: read_snapshot(done.snapshot) for done in lowered if done.snapshot}
+        snapshots: dict[str, Snapshot] = {}
+        for done in lowered:
+            if done.snapshot is not None:
+                snapshots[unique_name(done.run.slug, snapshots)] = read_snapshot(done.snapshot)
     return snapshots, [line for done in lowered for line in _failure(done)]
 
 

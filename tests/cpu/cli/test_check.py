@@ -193,6 +193,16 @@ def test_save_keeps_the_snapshots(capsys: pytest.CaptureFixture[str], worker: St
     assert check(capsys, saved)[0] == 0
 
 
+def test_save_keeps_all_of_files_with_one_name(
+    capsys: pytest.CaptureFixture[str], worker: StandInWorker, tmp_path: Path
+) -> None:
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "k.py").touch()
+    worker.files = {"k.py": (declared("a", ("sm_90",)),)}
+    check(capsys, "k.py", "more/k.py", "--save", "made")
+    assert [check(capsys, f"made/k-a-sm_90-0.1.15{n}.snapshot.json")[0] for n in ("", "-2")] == [0, 0]
+
+
 def test_the_projects_settings(capsys: pytest.CaptureFixture[str], worker: StandInWorker, tmp_path: Path) -> None:
     text = '[tool.tlcheck]\npaths = ["k.py"]\narch = ["sm_100"]\ntoolchain = "0.1.9"\npythonpath = ["src"]\n'
     (tmp_path / "pyproject.toml").write_text(text)

@@ -76,6 +76,16 @@ def test_several_runs_have_a_folder_each(capsys: pytest.CaptureFixture[str], tmp
     ]
 
 
+def test_files_with_one_name_have_a_folder_each(
+    capsys: pytest.CaptureFixture[str], worker: StandInWorker, tmp_path: Path
+) -> None:
+    for folder in ("one", "two"):
+        (tmp_path / "all" / folder).mkdir(parents=True)
+        (tmp_path / "all" / folder / "k.py").touch()
+    dump(capsys, "all", "--at", "intent", "--arch", "sm_90", "-o", "out")
+    assert len(list((tmp_path / "out").rglob("00-intent.py"))) == 4
+
+
 def test_every_pass_is_asked_of_the_worker(capsys: pytest.CaptureFixture[str], worker: StandInWorker) -> None:
     dump(capsys, "k.py::a", "--every-pass")
     assert worker.jobs[-1].every_pass
