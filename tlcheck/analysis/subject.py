@@ -12,7 +12,7 @@ from tlcheck.analysis.footprints import Memory
 from tlcheck.analysis.layouts import Clash, clash, layouts
 from tlcheck.analysis.matching import match
 from tlcheck.analysis.plans import Comparison, Stage
-from tlcheck.analysis.tma import descriptors
+from tlcheck.analysis.tma import descriptors, is_copy
 from tlcheck.analysis.values import Reader
 from tlcheck.analysis.walk import Program, expressions, subexpressions, walk
 from tlcheck.snapshot.ir import Expr, Snapshot, Stmt, Store, Unknown
@@ -117,7 +117,8 @@ def _calls_on(program: Program, root: str) -> set[str]:
     for placed in program.statements:
         for expr in expressions(placed.stmt):
             for e in subexpressions(expr):
-                if e.op == "call" and e.value not in _READS and any(_points(program, a, root) for a in e.args):
+                adds = e.op == "call" and e.value not in _READS and not is_copy(e)
+                if adds and any(_points(program, a, root) for a in e.args):
                     found.add(str(e.value))
     return found
 

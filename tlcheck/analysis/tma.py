@@ -15,6 +15,7 @@ from tlcheck.snapshot.ir import Buffer, Expr
 
 LANE = -100  # uid of the variable that counts the elements of one instruction
 NAME = "tma_store"
+LOADS = frozenset(("tma_load", "tma_load_im2col"))
 _BYTES = {"8": 1, "16": 2, "32": 4, "64": 8}
 _SWIZZLED_ROWS = {0: 0, 1: 1, 2: 3, 3: 7}  # swizzle mode -> mask of the 128-byte rows that permute 16-byte chunks
 
@@ -34,6 +35,12 @@ class Bulk:
 def is_reduction(call: Expr) -> bool:
     """Whether a call is a `tma_store` that adds."""
     return call.op == "call" and call.value == NAME and len(call.args) >= 4 and call.args[-2].value == 1
+
+
+def is_copy(call: Expr) -> bool:
+    """Whether a call is a bulk copy that adds nothing: a load, or a store whose reduce flag is 0."""
+    stores = call.value == NAME and len(call.args) >= 4 and call.args[-2].value == 0
+    return call.op == "call" and (call.value in LOADS or stores)
 
 
 def descriptors(programs: Mapping[str, Program]) -> dict[str, Expr]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tests.cpu.analysis.oracle import Kernel
 from tests.cpu.analysis.oracle_text import UnsupportedError
-from tests.cpu.mutations.mutants import Mutant, mutants
+from tests.cpu.mutations.mutants import LOWERED, Mutant, mutants
 from tlcheck.check import PROVED, REFUTED, UNDECIDED, check
 from tlcheck.snapshot.ir import Snapshot
 
@@ -35,12 +35,12 @@ class Judged:
         return (self.truth == CHANGED) == (self.verdict == REFUTED)
 
 
-def judged(snapshot: Snapshot) -> Iterator[Judged]:
+def judged(snapshot: Snapshot, checkpoints: Sequence[str] = LOWERED) -> Iterator[Judged]:
     """The mutants of all destinations that are proved in the snapshot itself."""
     atomics = check(snapshot).atomics
     doubtful = {a.buffer for a in atomics if a.verdict != PROVED}
     kernel = Kernel(snapshot)
-    for mutant in mutants(snapshot):
+    for mutant in mutants(snapshot, checkpoints):
         if mutant.root not in doubtful:
             yield _judged(kernel, mutant)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tests.cpu.mutations.calls import CALLS
@@ -25,9 +25,9 @@ class Mutant:
     snapshot: Snapshot
 
 
-def mutants(snapshot: Snapshot) -> Iterator[Mutant]:
-    """All of them: of the first and the last atomic at each checkpoint, and of the layouts."""
-    for checkpoint in LOWERED:
+def mutants(snapshot: Snapshot, checkpoints: Sequence[str] = LOWERED) -> Iterator[Mutant]:
+    """All of them: of the first and the last atomic at each of `checkpoints`, and of the layouts."""
+    for checkpoint in checkpoints:
         function = snapshot.checkpoints.get(checkpoint)
         for kind, root, changed in _of_function(function) if function is not None else ():
             kept = {n: f for n, f in snapshot.checkpoints.items() if n in ("intent", "tile-ops")}
