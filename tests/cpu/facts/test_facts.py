@@ -1,0 +1,80 @@
+"""Facts of committed snapshots: what real wheels made, against what is known of the kernels."""
+
+from __future__ import annotations
+
+import json
+from math import prod
+
+import pytest
+
+from tests.fixtures.index import Fixture, read
+from tlcheck.facts import Facts, changes, facts_of, from_json, to_json
+
+ERA = [f for f in read().fixtures if f.path.startswith("era/")]
+OPERATIONS = {"read", "write", "atomic"}
+
+
+def facts(name: str, release: str) -> Facts:
+    (fixture,) = (f for f in ERA if f.path == f"era/{name}-{release}")
+    return facts_of(fixture.snapshot())
+
+
+@pytest.mark.parametrize("fixture", ERA, ids=lambda f: f.path)
+def test_facts_are_deterministic_and_survive_json(fixture: Fixture) -> None:
+    found = facts_of(fixture.snapshot())
+    assert found == facts_of(fixture.snapshot())
+    assert from_json(json.loads(json.dumps(to_json(found)))) == found
+    assert changes(found, facts_of(fixture.snapshot())) == ()
+    assert found.threads >= 32
+    assert found.accesses
+    assert {access.operation for access in found.accesses} <= OPERATIONS
+
+
+TILES = [f for f in ERA if "tile_small" in f.path or "annotated_" in f.path]
+
+
+@pytest.mark.parametrize("fixture", TILES, ids=lambda f: f.path)
+def test_every_element_of_a_tile_is_added_once(fixture: Fixture) -> None:
+    """These kernels add a whole buffer: what their atomics move in all blocks is its number of elements, except where
+    threads beyond the tile add it once more (TLA005, up to 0.1.7.post2).
+    """
+    found = facts_of(fixture.snapshot())
+    (atomic,) = (access for access in found.accesses if access.operation == "atomic")
+    (target,) = (buffer for buffer in found.buffers if buffer.name == atomic.buffer)
+    blocks = prod(count.number for count in found.grid) if "gemm" not in fixture.path else 1  # a gemm splits its sum
+    twice = any(a.finding and a.finding.rule.id == "TLA005" for a in fixture.report().atomics)
+    assert atomic.elements * atomic.count.number * blocks == prod(map(int, target.shape)) * (2 if twice else 1)
+
+
+def test_a_gemm_on_tensor_cores() -> None:
+    found = facts("loop_pipelined", "0.1.15")
+    (wgmma,) = found.instructions
+    assert (wgmma.name, wgmma.count.number) == ("wgmma ss m64n64k16 fp16 fp16 fp32", 4 * 4)
+    shapes = {buffer.name: (buffer.role, buffer.shape) for buffer in found.buffers}
+    assert shapes["a"] == ("shared", ("64", "64"))
+    assert found.shared_bytes == (2 + 1) * 64 * 64 * 2
+    layouts = {layout.buffer: layout for layout in found.layouts}
+    assert (layouts["a"].kind, layouts["a"].annotated) == ("swizzle 128B", False)
+    assert layouts["a"].digest == layouts["w"].digest
+
+
+def test_stages_of_a_pipeline() -> None:
+    (loop,) = facts("loop_pipelined", "0.1.7").loops
+    assert (loop.name, loop.stages) == ("k", 2)
+
+
+def test_threads_that_a_guard_keeps_away_are_not_counted() -> None:
+    """Of the 256 threads of this kernel 128 compute; one loads."""
+    found = facts("loop_pipelined", "0.1.15")
+    assert found.threads == 256
+    assert {(a.buffer, a.instruction, a.count.number) for a in found.accesses if a.operation != "write"} == {
+        ("A", "TMA", 4),
+        ("B", "AtomicAddx2", 4 * 16 * 128),
+        ("W", "TMA", 1),
+    }
+
+
+def test_a_tail_is_counted_for_a_block_in_the_middle_and_sizes_are_kept_as_text() -> None:
+    found = facts("tail_tile_symbolic", "0.1.15")
+    assert any(not count.text.isdigit() for count in found.grid if count.text)
+    assert any(not dim.isdigit() for buffer in found.buffers for dim in buffer.shape)

@@ -1,0 +1,77 @@
+"""Buffers and loops of the kernel as written, and what they have become."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from tlcheck.analysis.walk import Program, expressions, subexpressions
+from tlcheck.facts.model import Buffer, Loop
+from tlcheck.facts.sizes import MERGED, buffer_bytes, space_of
+from tlcheck.facts.trips import Trips
+from tlcheck.snapshot import ir
+from tlcheck.snapshot.walk import statements
+
+_STAGES = ("num_stages", "tl_pipelined_num_stages")
+
+
+def buffers(programs: Sequence[Program], trips: Trips) -> tuple[Buffer, ...]:
+    """Parameters, shared buffers and fragments of the first program, with their sizes in the last that has them."""
+    written, parameters = programs[0], {b.data.uid for b in programs[0].function.buffers}
+    sizes: dict[str, int] = {}
+    for program in programs:
+        sizes.update({root: size for root, b in program.buffers.items() if (size := buffer_bytes(b))})
+    found = []
+    for root, buffer in written.buffers.items():
+        space = space_of(buffer.scope)
+        role = (
+            "parameter" if buffer.data.uid in parameters else {"shared": "shared", "local": "fragment"}.get(space, "")
+        )
+        if role:
+            shape = tuple(trips.text(e) for e in _version(written, root, buffer))
+            size = 0 if role == "parameter" else sizes.get(root, 0)
+            found.append(Buffer(root, role, buffer.dtype, shape, size))
+    return tuple(sorted(found, key=lambda b: (b.role, b.name)))
+
+
+def shared_bytes(program: Program) -> int:
+    """Of a block. Up to 0.1.9 a snapshot has the single buffers only, which may share memory: 0 is for not known."""
+    merged = program.buffers.get(MERGED)
+    return buffer_bytes(merged) if merged is not None else 0
+
+
+def _version(program: Program, root: str, buffer: ir.Buffer) -> tuple[ir.Expr, ...]:
+    """The shape without the dimension that pipelining put in front: its indices are `... % versions` or constants."""
+    if len(buffer.shape) < 2 or space_of(buffer.scope) != "shared":
+        return buffer.shape
+    firsts = list(_first_indices(program, root))
+    versions = buffer.shape[0].value
+    turning = [e.op == "floormod" and e.args[1].value == versions for e in firsts]
+    known = all(turns or e.op == "int" for turns, e in zip(turning, firsts, strict=True))
+    return buffer.shape[1:] if any(turning) and known else buffer.shape
+
+
+def _first_indices(program: Program, root: str) -> Iterator[ir.Expr]:
+    for placed in program.statements:
+        for top in expressions(placed.stmt):
+            for e in subexpressions(top):
+                if e.op == "load" and e.buffer is not None and program.roots.of(e.buffer.data) == root:
+                    yield e.args[0]
+        stmt = placed.stmt
+        if isinstance(stmt, ir.Store) and program.roots.of(stmt.buffer.data) == root:
+            yield stmt.indices[0]
+
+
+def loops(functions: Mapping[str, ir.Function], trips: Trips) -> tuple[Loop, ...]:
+    """Loops as written, those of one variable's name together; the stages may be known at a later checkpoint only."""
+    extents: dict[str, set[str]] = {}
+    stages: dict[str, int] = {}
+    for number, function in enumerate(functions.values()):
+        for stmt in statements(function.body):
+            if isinstance(stmt, ir.For):
+                name = str(stmt.var.value)
+                if number == 0:
+                    extents.setdefault(name, set()).add(trips.text(stmt.extent))
+                notes = dict(stmt.annotations)
+                stages.setdefault(name, 0)
+                stages[name] = max([stages[name], *(int(notes[k]) for k in _STAGES if notes.get(k, "").isdigit())])
+    return tuple(Loop(name, tuple(sorted(found)), stages[name]) for name, found in sorted(extents.items()))

@@ -1,0 +1,48 @@
+"""One difference between two kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """kind: `dtype`, `shape`, `layout`, `stages`, `atomic`, `barrier`, `read`, ... subject: what it is of.
+
+    before, after: in words, without what differs from kernel to kernel, so that equal rewrites are equal. detail: the
+    rest, such as counts; it stands in place of `before -> after` where it is there. slower: whether it may cost time.
+    """
+
+    kind: str
+    subject: str
+    before: str
+    after: str
+    detail: str = ""
+    slower: bool = False
+
+    @property
+    def words(self) -> str:
+        """`dQ: AtomicAddx4 -> 4 x AtomicAdd`."""
+        return f"{self.subject}: {self.detail or self.rewrite}"
+
+    @property
+    def rewrite(self) -> str:
+        """What happened, without the subject."""
+        return f"{_KINDS.get(self.kind, '')}{self.before} -> {self.after}"
+
+    def of(self, subjects: Iterable[str]) -> Change:
+        """The same change of several subjects."""
+        names = list(subjects)
+        more = [f"{len(names) - _SHOWN} more"] if len(names) > _SHOWN + 1 else []
+        return replace(self, subject=", ".join([*(names[:_SHOWN] if more else names), *more]))
+
+
+_KINDS = {"layout": "layout ", "functions": "functions ", "read": "read ", "write": "write "}
+
+
+def counted(old: int, new: int, noun: str) -> tuple[str, str]:
+    """`2`, `3 stages`."""
+    return str(old), f"{new} {noun}" if new == 1 else f"{new} {noun}s"

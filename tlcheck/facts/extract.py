@@ -1,0 +1,58 @@
+"""From a snapshot to its facts."""
+
+from __future__ import annotations
+
+from tlcheck.analysis.walk import Program, walk
+from tlcheck.facts.accesses import Census
+from tlcheck.facts.buffers import buffers, loops, shared_bytes
+from tlcheck.facts.layouts import layouts
+from tlcheck.facts.model import Count, Facts
+from tlcheck.facts.synchronization import synchronization
+from tlcheck.facts.trips import Trips
+from tlcheck.session import release_of
+from tlcheck.snapshot.ir import CHECKPOINTS, Attr, Expr, Snapshot, Thread
+from tlcheck.snapshot.walk import statements
+
+_SPECIALIZED = "kWarpSpecializationScope"
+
+
+def facts_of(snapshot: Snapshot) -> Facts:
+    """The facts of a kernel: as written, from its first checkpoint; as lowered, from the last that was reached."""
+    functions = {name: snapshot.checkpoints[name] for name in CHECKPOINTS if name in snapshot.checkpoints}
+    if not functions:
+        return Facts(release_of(snapshot.toolchain))
+    programs = [walk(function) for function in functions.values()]
+    written, lowered = programs[0], programs[-1]
+    trips = Trips(lowered)
+    census = Census(lowered, trips)
+    grid, threads = _launch(lowered, trips)
+    inferred = programs[list(functions).index("tile-ops")] if "tile-ops" in functions else None
+    return Facts(
+        release=release_of(snapshot.toolchain),
+        grid=grid,
+        threads=threads,
+        shared_bytes=shared_bytes(lowered),
+        specialized=any(isinstance(s, Attr) and s.key == _SPECIALIZED for s in statements(lowered.function.body)),
+        buffers=buffers(programs, Trips(written)),
+        loops=loops(functions, Trips(written)),
+        layouts=layouts(written, inferred),
+        accesses=census.accesses(),
+        syncs=synchronization(lowered, census.events, trips),
+        instructions=census.instructions(),
+        functions=tuple(sorted(census.functions)),
+    )
+
+
+def _launch(program: Program, trips: Trips) -> tuple[tuple[Count, ...], int]:
+    """Extents of the grid, x first, and the threads of a block."""
+    found = {s.tag: s.extent for s in statements(program.function.body) if isinstance(s, Thread)}
+    grid = tuple(_extent(found[tag], trips) for tag in sorted(found) if tag.startswith("blockIdx"))
+    threads = 1
+    for tag in found:
+        threads *= trips.number(found[tag]) if tag.startswith("threadIdx") else 1
+    return grid, threads
+
+
+def _extent(extent: Expr, trips: Trips) -> Count:
+    text = trips.text(extent)
+    return Count(trips.number(extent), "" if text.isdigit() else text)

@@ -1,0 +1,99 @@
+"""Changes of the instructions that touch memory or compute on tensor cores."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+
+from tlcheck.facts.change import Change
+from tlcheck.facts.model import Access, Count, Facts
+
+Profile = Mapping[str, Count]  # instruction -> how often in a block
+_FAST = ("TMA", "async copy", "ldmatrix", "stmatrix")
+
+
+def access_changes(before: Facts, after: Facts, *operations: str) -> Iterator[Change]:
+    """Of each buffer that both kernels have. Buffers that a pass made are compared within one release only."""
+    known = {b.name for b in before.buffers} & {b.name for b in after.buffers}
+    old, new = (_by_buffer(facts, operations) for facts in (before, after))
+    for key in sorted(old.keys() | new.keys()):
+        if key[0] not in known and before.release != after.release:
+            continue
+        one, other = old.get(key, []), new.get(key, [])
+        if key[1] == "write" and _space(one or other) == "shared" and not (one and other):
+            continue  # by a bulk copy: the tensor in global memory that it reads tells
+        change = _rewritten(*key, _profile(one), _profile(other))
+        if change is not None:
+            yield Change(*change, slower=_is_slower(one, other))
+
+
+def _by_buffer(facts: Facts, operations: tuple[str, ...]) -> dict[tuple[str, str], list[Access]]:
+    found: dict[tuple[str, str], list[Access]] = defaultdict(list)
+    for access in facts.accesses:
+        if access.operation in operations:
+            found[access.buffer, access.operation].append(access)
+    return found
+
+
+def _space(accesses: list[Access]) -> str:
+    return accesses[0].space
+
+
+def _profile(accesses: list[Access]) -> dict[str, Count]:
+    return {access.instruction: access.count for access in accesses}
+
+
+def tensor_core_changes(before: Facts, after: Facts) -> Iterator[Change]:
+    """Of the kernel as a whole: gemms have no names."""
+    old, new = ({i.name: i.count for i in facts.instructions} for facts in (before, after))
+    change = _rewritten("kernel", "tensor cores", old, new)
+    if change is not None:
+        lost = any(name.startswith("wgmma") for name in old) and not any(name.startswith("wgmma") for name in new)
+        yield Change(*change, slower=bool(lost and new))
+
+
+def _rewritten(subject: str, kind: str, old: Profile, new: Profile) -> tuple[str, str, str, str, str] | None:
+    """The fields of a change; None where both sides issue the same."""
+    if {k: c.number for k, c in old.items()} == {k: c.number for k, c in new.items()}:
+        return None
+    if old.keys() == new.keys():
+        more = sum(c.number for c in new.values()) > sum(c.number for c in old.values())
+        what = f"{', '.join(old)} in a block"
+        return (
+            f"{kind} count",
+            subject,
+            what,
+            f"{'more' if more else 'fewer'}",
+            f"{_counts(old)} -> {_counts(new)} in a block",
+        )
+    if len(old) == len(new) == 1:
+        (one, few), (other, many) = next(iter(old.items())), next(iter(new.items()))
+        if few.number and many.number % few.number == 0:
+            return kind, subject, one, _times(many.number // few.number, other), ""
+        if many.number and few.number % many.number == 0:
+            return kind, subject, _times(few.number // many.number, one), other, ""
+    return kind, subject, _names(old), _names(new), f"{_counts(old)} -> {_counts(new)} in a block"
+
+
+def _times(number: int, name: str) -> str:
+    return name if number == 1 else f"{number} x {name}"
+
+
+def _names(profile: Profile) -> str:
+    return ", ".join(profile) or "none"
+
+
+def _counts(profile: Profile) -> str:
+    return ", ".join(f"{count} {name}" for name, count in profile.items()) or "none"
+
+
+def _is_slower(old: list[Access], new: list[Access]) -> bool:
+    """Narrower and therefore more instructions, more atomics, or a plain access in place of a bulk copy."""
+    if not old or not new:
+        return False
+    few, many = (sum(a.count.number for a in accesses) for accesses in (old, new))
+    if {a.instruction for a in old} == {a.instruction for a in new}:
+        return old[0].operation == "atomic" and many > few
+    narrower = max(a.elements for a in old) > max(a.elements for a in new)
+    lost = all(a.instruction.startswith(_FAST) for a in old) and not any(a.instruction.startswith(_FAST) for a in new)
+    return many > few and (narrower or lost)

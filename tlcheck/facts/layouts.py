@@ -1,0 +1,129 @@
+"""Layouts by what they do: equal index maps have equal digests, whatever expressions a release writes for them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from tlcheck.analysis.algebra import Algebra, unread
+from tlcheck.analysis.evaluate import Evaluator, Values
+from tlcheck.analysis.walk import Program
+from tlcheck.facts.model import Layout
+from tlcheck.facts.sizes import element_bytes
+from tlcheck.snapshot import ir
+from tlcheck.snapshot.text import render_layout
+
+Array = npt.NDArray[np.int64]
+_POINTS = 1 << 18  # of larger layouts a corner is looked at
+_CHUNK = 16  # bytes that a swizzle moves together
+_SWIZZLES = ((128, 1), (64, 2), (32, 4))  # bytes of a row, and how many rows are permuted alike
+
+
+def layouts(written: Program, inferred: Program | None) -> tuple[Layout, ...]:
+    """Of each buffer, sorted: those that the kernel annotates, and those that were inferred."""
+    found: dict[str, Layout] = {}
+    for program, annotated in ((written, True), (inferred, False)):
+        for block in program.blocks if program is not None else ():
+            for data, layout in block.layouts:
+                root = program.roots.of(data) if program is not None else ""
+                if root not in found:
+                    buffer = (program or written).buffers.get(root)
+                    found[root] = _described(root, layout, annotated, buffer.dtype if buffer is not None else "")
+    return tuple(found[root] for root in sorted(found))
+
+
+def _described(root: str, layout: ir.Layout, annotated: bool, dtype: str) -> Layout:
+    text = render_layout(layout)
+    shape = [e.value if isinstance(e.value, int) else 0 for e in layout.input_shape]
+    if not all(shape):
+        return Layout(root, annotated, "permuted", _digest(text.encode()), text)
+    first = _passed_through(layout)
+    points = _points(shape, first)
+    env: dict[int, Values] = {v.uid: a for v, a in zip(layout.vars, points, strict=True)}
+    if layout.thread is not None:
+        return _fragment(root, layout, annotated, text, env)
+    offset = _offset(layout, shape, env, first)
+    kind = _kind(offset, points[first:], shape[first:], element_bytes(dtype))
+    return Layout(root, annotated, kind, _digest(offset.tobytes()), text)
+
+
+def _passed_through(layout: ir.Layout) -> int:
+    """Leading dimensions that stay in front as they are: the versions of a pipelined buffer are among them."""
+    number = 0
+    pairs = zip(layout.vars[:-1], layout.index, strict=False)
+    for var, index in pairs:
+        if index is not var and not (index.op == "var" and index.uid == var.uid):
+            break
+        number += 1
+    return number
+
+
+def _points(shape: Sequence[int], first: int) -> list[Array]:
+    """For each dimension the indices that are looked at, along an array dimension of its own; 0 of the first ones."""
+    sizes = [1 if n < first else extent for n, extent in enumerate(shape)]
+    while prod(sizes) > _POINTS:
+        largest = max(range(len(sizes)), key=lambda n: (sizes[n], n))
+        sizes[largest] = -(-sizes[largest] // 2)
+    rank = len(sizes)
+    return [
+        np.arange(n, dtype=np.int64).reshape([-1 if d == p else 1 for d in range(rank)]) for p, n in enumerate(sizes)
+    ]
+
+
+def _offset(layout: ir.Layout, shape: Sequence[int], env: dict[int, Values], first: int) -> Array:
+    """Physical offsets: the index of several dimensions flattened by the extents of its whole image."""
+    algebra = Algebra(unread)
+    for var, extent in zip(layout.vars, shape, strict=True):
+        algebra.ranges[var.uid] = (0, extent - 1)
+    evaluate = Evaluator(algebra, env)
+    total: Values = 0
+    for index in layout.index[first:]:
+        poly = algebra.poly(index)
+        high = algebra.bounds(poly)[1]
+        total = total * ((high or 0) + 1) + evaluate(poly)
+    full = np.broadcast_to(np.asarray(total, dtype=np.int64), np.broadcast_shapes(*(np.shape(a) for a in env.values())))
+    return np.ascontiguousarray(full)
+
+
+def _kind(offset: Array, points: Sequence[Array], shape: Sequence[int], size: float) -> str:
+    plain: Values = 0
+    for array, extent in zip(points, shape, strict=True):
+        plain = plain * extent + array
+    if (offset == plain).all():
+        return "row-major"
+    if len(points) >= 2 and size > 0:
+        row, column = points[-2], points[-1]
+        for width, alike in _SWIZZLES:
+            if shape[-1] * size >= width and _is_swizzled(offset, row, column, size, width, alike):
+                return f"swizzle {width}B"
+        pitch = int(offset[..., 1:2, :1].max()) if shape[-2] > 1 else 0
+        if len(points) == 2 and pitch > shape[-1] and (offset == row * pitch + column).all():
+            return f"padded to {pitch}"
+    return "permuted"
+
+
+def _is_swizzled(offset: Array, row: Array, column: Array, size: float, width: int, alike: int) -> bool:
+    """Whether the 16-byte chunks of each row of `width` bytes are permuted by exclusive or with the row's number."""
+    chunk, chunks = max(1, int(_CHUNK / size)), width // _CHUNK
+    wanted = (column // chunk % chunks) ^ (row % 8 // alike)
+    return bool((offset // chunk % chunks == wanted).all() and (offset % chunk == column % chunk).all())
+
+
+def _fragment(root: str, layout: ir.Layout, annotated: bool, text: str, env: dict[int, Values]) -> Layout:
+    """Threads are counted from the first that has a part: where a warp-specialized branch begins does not matter."""
+    assert layout.thread is not None
+    algebra = Algebra(unread)
+    evaluate = Evaluator(algebra, {**env, **({layout.replica.uid: 0} if layout.replica is not None else {})})
+    shape = np.broadcast_shapes(*(np.shape(a) for a in env.values()))
+    parts = [np.broadcast_to(np.asarray(evaluate(algebra.poly(e))), shape) for e in (layout.thread, *layout.index)]
+    data = b"".join(np.ascontiguousarray(part).tobytes() for part in parts)
+    kind = "fragment" if layout.replicas == 1 else f"fragment of {layout.replicas} replicas"
+    return Layout(root, annotated, kind, _digest(data), text.partition(", from thread")[0])
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:12]
