@@ -262,3 +262,17 @@ memory_order_fp16 = Case(ordered, HALF, inputs=VECTOR, reference=total, expect=[
 explicit_x2 = Case(explicit, {"width": 2, **HALF}, inputs=given(ints(256), zeros(256)), reference=total)
 explicit_x4 = Case(explicit, {"width": 4}, targets=("sm_90",), inputs=VECTOR, reference=total)
 tma_tile = Case(tma, targets=("sm_90",), inputs=given(ints(64, 64), zeros(64, 64)), reference=total)
+explicit_x4_fp16 = Case(
+    explicit,
+    {"width": 4, **HALF},
+    inputs=VECTOR,
+    reference=total,
+    expect=[
+        Expect(
+            releases="<0.1.12",
+            rule="TLA004",
+            buffer="B",
+            reason="the device library has 4 lanes for float32 only: it adds 16 bytes as such, or does not compile",
+        )
+    ],
+)

@@ -510,3 +510,33 @@ STEPS = given(ints(256, 64, dtype="float16"), ints(64, 64, dtype="float16"), zer
 
 loop_pipelined = Case(pipelined, inputs=STEPS, reference=products)
 loop_serial = Case(serial, inputs=given(ints(128, 64), zeros(128, 64)), reference=total)
+
+
+# ---- a tile of one element
+
+
+def element():
+    """One element, added by each of four blocks."""
+
+    @T.prim_func
+    def main(A: T.Tensor((1,), "float32"), B: T.Tensor((1,), "float32")):
+        with T.Kernel(4, threads=128) as _:
+            f = T.alloc_fragment((1,), "float32")
+            T.copy(A, f)
+            T.atomic_add(B, f)
+
+    return main
+
+
+def four_times(args: Args, A: Tensor, B: Tensor) -> Results:
+    return {"B": B.double() + 4 * A.double()}
+
+
+tile_element = Case(
+    element,
+    inputs=given(ints(1, low=1), zeros(1)),
+    reference=four_times,
+    expect=[
+        Expect(releases="<=0.1.7.post3", rule="TLA009", buffer="B", reason="it becomes the plain store B[0] = f[0]")
+    ],
+)

@@ -1,4 +1,4 @@
-"""Whether every vector instruction of a footprint starts at a multiple of its width."""
+"""Whether every vector instruction of a footprint starts where the device can do it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ MAX_OUTER = 1 << 20
 
 
 def aligned(algebra: Algebra, footprint: Footprint) -> bool:
-    """Whether lane 0 of each instruction is at a multiple of `width` elements. Raises UndecidedError."""
-    width = footprint.site.width
-    if width == 1 or footprint.site.tma:
+    """Whether lane 0 of each instruction has the alignment that it needs. Raises UndecidedError."""
+    if footprint.site.width == 1 or footprint.site.tma:
         return True
-    source = footprint.leaves[0].element if loads_vector(footprint) else {}
-    return _multiple(algebra, footprint, footprint.target, width) and (
-        not source or _multiple(algebra, footprint, source, width)
+    destination, source = footprint.site.aligned
+    values = footprint.leaves[0].element if loads_vector(footprint) else {}
+    return _multiple(algebra, footprint, footprint.target, destination) and (
+        not values or _multiple(algebra, footprint, values, source)
     )
 
 
@@ -35,7 +35,7 @@ def loads_vector(footprint: Footprint) -> bool:
 
 
 def _multiple(algebra: Algebra, footprint: Footprint, address: Poly, width: int) -> bool:
-    """Whether lane 0 of an address is a multiple of the width, in all instances."""
+    """Whether lane 0 of an address is a multiple of `width`, in all instances."""
     head = add(address, algebra.variable(LANE), -1)
     rest = algebra.floormod(head, width)
     if as_constant(rest) is not None:

@@ -35,6 +35,7 @@ class Site:
     operation: add, max, min, ... `instruction` is its spelling. width: lanes of the instruction. tile: a tile
     operator, once a block, not once a thread. value: an expression (of `width` lanes), or a pointer to the lanes.
     order: memory order, 0 is relaxed; None where the call does not name one. returns: gives back the previous value.
+    aligned: alignment that the addresses of destination and values need on the device, in elements.
     """
 
     operation: str
@@ -49,6 +50,7 @@ class Site:
     placed: Placed
     call: Expr
     tma: bool = False
+    aligned: tuple[int, int] = (1, 1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,10 +132,11 @@ def _site(program: Program, call: Expr, scope: Scope, placed: Placed, descriptor
         return None
     width = int((match[2] or "x1")[1:])
     value: Expr | Pointer = args[1]
-    if width > 1 and lanes(args[1].dtype) == 1 and args[1].op in ("call", "load"):
+    if width > 1 and args[1].op == "call":
         value = pointer(program, args[1]) or args[1]
     order = _order(args[2]) if len(args) > 2 else None
-    return Site(match[1], name, width, False, target, value, order, bool(match[3]), scope, placed, call)
+    returns = bool(match[3])
+    return Site(match[1], name, width, False, target, value, order, returns, scope, placed, call, False, (width, width))
 
 
 def _tile_site(program: Program, call: Expr, scope: Scope, placed: Placed) -> Site | None:

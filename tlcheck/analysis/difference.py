@@ -68,14 +68,14 @@ class Difference:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Lanes:
-    """All active lanes of one side, one entry each. `keys` tells apart what is read; equal for lanes that read the
-    same.
+    """All active lanes of one side, one entry each. askew: of a misaligned instruction. `keys` tells apart what is
+    read; equal for lanes that read the same.
     """
 
     target: Array
     keys: npt.NDArray[np.uint64]
     base: Array
-    source: Array
+    askew: Mask
     width: Array
     site: Array
     coordinates: dict[int, Array]
@@ -123,7 +123,7 @@ def _enumerate(
         np.concatenate([r.target for r in rows]),
         np.concatenate([r.keys for r in rows]),
         np.concatenate([r.base for r in rows]),
-        np.concatenate([r.source for r in rows]),
+        np.concatenate([r.askew for r in rows]),
         np.concatenate([r.width for r in rows]),
         np.concatenate([r.site for r in rows]),
         {u: np.concatenate([r.coordinates.get(u, np.zeros(len(r.target), np.int64)) for r in rows]) for u in uids},
@@ -135,7 +135,7 @@ def _enumerate(
 
 
 _NONE = np.zeros(0, dtype=np.int64)
-_EMPTY = _Lanes(_NONE, _NONE.view(np.uint64), _NONE, _NONE, _NONE, _NONE, {}, [], True)
+_EMPTY = _Lanes(_NONE, _NONE.view(np.uint64), _NONE, _NONE.astype(np.bool_), _NONE, _NONE, {}, [], True)
 
 
 def _full(value: Values, shape: tuple[int, ...]) -> Array:
@@ -165,11 +165,12 @@ def _rows(
             keys * np.uint64(31) + np.uint64(position + 1) + element.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         )
     lane = column(0 if f.site.tma else env.get(LANE, 0))
+    source = column(evaluate(f.leaves[0].element)) - lane if loads_vector(f) else np.zeros_like(target)
     return _Lanes(
         target,
         keys,
         target - lane,
-        column(evaluate(f.leaves[0].element)) - lane if loads_vector(f) else np.zeros(len(target), dtype=np.int64),
+        ((target - lane) % f.site.aligned[0] != 0) | (source % f.site.aligned[1] != 0),
         np.full(len(target), 1 if f.site.tma else f.site.width, dtype=np.int64),
         np.full(len(target), number, dtype=np.int64),
         {uid: column(v) for uid, v in env.items()},
@@ -248,9 +249,7 @@ class _Diagnosis:
     def _misaligned(self) -> Count | None:
         have = self.have
         heads = (have.width > 1) & (have.base == have.target)
-        width = np.maximum(have.width, 1)
-        wrong = heads & ((have.base % width != 0) | (have.source % width != 0))
-        return self._count(wrong, heads, have.target)
+        return self._count(heads & have.askew, heads, have.target)
 
     def _count(self, wrong: Mask, among: Mask | None, meant: Array) -> Count | None:
         if not wrong.any():

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from tlcheck.analysis.atomics import Found, Site, atomics
 from tlcheck.analysis.evidence import Evidence, evidence
 from tlcheck.analysis.footprints import Memory
+from tlcheck.analysis.instructions import Device, Instruction, instruction
 from tlcheck.analysis.layouts import Clash, clash, layouts
 from tlcheck.analysis.matching import match
 from tlcheck.analysis.plans import Comparison, Stage
@@ -43,17 +45,9 @@ class Subject:
         """Number of atomics as written whose arguments were not understood."""
         return len(self.found["intent"].unread) if "intent" in self.found else 0
 
-    @property
-    def arch(self) -> int:
-        """The target's compute capability, 90 for sm_90."""
-        digits = "".join(c for c in self.snapshot.target if c.isdigit())
-        return int(digits or 0)
-
-    @property
-    def release(self) -> tuple[int, ...]:
-        """TileLang's release without post-releases: (0, 1, 7)."""
-        numbers = re.match(r"(\d+)\.(\d+)\.(\d+)", self.snapshot.toolchain.get("tilelang", ""))
-        return tuple(int(n) for n in numbers.groups()) if numbers else ()
+    def instruction(self, site: Site) -> Instruction:
+        """What the device makes of a site."""
+        return instruction(site, _scope_of(site, self.memory), device_of(self.snapshot))
 
     def opaque(self, checkpoint: str) -> bool:
         """Whether a checkpoint has anything that was not understood: then nothing is known to be absent."""
@@ -83,7 +77,35 @@ def subject(snapshot: Snapshot) -> Subject:
     found.update({name: atomics(program, plain, made) for name, program in programs.items() if name not in found})
     declared = programs["intent"].buffers if "intent" in programs else {}
     known = [programs[name] for name in ("tile-ops", "intent", "lower-tile-op") if name in programs]
-    return Subject(snapshot, programs, found, Memory(declared, layouts(*known)))
+    memory = Memory(declared, layouts(*known))
+    device = device_of(snapshot)
+    found = {name: _aligned(f, memory, device) for name, f in found.items()}
+    return Subject(snapshot, programs, found, memory)
+
+
+def device_of(snapshot: Snapshot) -> Device:
+    """What a snapshot was lowered for, and by which release; an unknown one counts as new."""
+    digits = "".join(c for c in snapshot.target if c.isdigit())
+    numbers = re.match(r"(\d+)\.(\d+)\.(\d+)", snapshot.toolchain.get("tilelang", ""))
+    return Device(int(digits or 0), tuple(int(n) for n in numbers.groups()) if numbers else (sys.maxsize,))
+
+
+def _aligned(found: Found, memory: Memory, device: Device) -> Found:
+    """The same sites with the alignment that the device asks for."""
+    return replace(found, sites=tuple(_with_alignment(s, memory, device) for s in found.sites))
+
+
+def _with_alignment(site: Site, memory: Memory, device: Device) -> Site:
+    if site.width == 1 or site.tma:
+        return site
+    needs = instruction(site, _scope_of(site, memory), device)
+    return replace(site, aligned=(needs.destination, needs.source))
+
+
+def _scope_of(site: Site, memory: Memory) -> str:
+    """The memory of a site's destination; a flat address does not say."""
+    declared = memory.declared.get(site.target.root)
+    return site.target.buffer.scope or (declared.scope if declared is not None else "")
 
 
 def evidences(of: Subject) -> Iterator[Evidence]:

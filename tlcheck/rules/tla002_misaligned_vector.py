@@ -1,7 +1,8 @@
 """TLA002: A vector atomic is not aligned to its width
 
 An atomic of N lanes needs an address that is a multiple of N elements. On the device a misaligned one ends the kernel
-with "misaligned address", or is split silently.
+with "misaligned address", or is split silently. Where the device library makes scalars or pairs of it (float32 before
+sm_90, four lanes of 16 bits before sm_90) only what these need counts.
 
 Bad in 0.1.15 (sm_90): every address is a multiple of 4, plus 1.
 
@@ -44,9 +45,11 @@ def check(subject: Subject, evidence: Evidence) -> Broken | None:
     if count is None:
         return None
     site = evidence.match.sites[count.witness.site]
-    what = f"{count.wrong} of {count.total} {site.instruction} are not aligned to {site.width} elements"
-    if (count.witness.written or 0) % site.width == 0:
-        what = what.replace("are not aligned", "read values that are not aligned")
+    destination, source = site.aligned
+    fails = f"are not aligned to {destination} elements"
+    if (count.witness.written or 0) % destination == 0:
+        fails = f"read values that are not aligned to {source} elements"
+    what = f"{count.wrong} of {count.total} {site.instruction} {fails}"
     return Broken(
         what,
         count.witness,

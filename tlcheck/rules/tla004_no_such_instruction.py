@@ -1,8 +1,9 @@
 """TLA004: The device has no such vector atomic
 
 Vector atomics exist for float32 (2 and 4 lanes) on sm_90 and later, in global memory only, and for float16 and
-bfloat16 (2 lanes, or 4 as a vector of pairs). From 0.1.9 on, TileLang's device library falls back to scalar atomics
-for float32 before sm_90; nothing helps in shared memory.
+bfloat16 (2 lanes, and from 0.1.12 on 4). Before sm_90 TileLang's device library makes scalar atomics of float32
+vectors, from 0.1.7 on. From 0.1.7.post3 to 0.1.11 it adds 4 lanes of 16 bits as if they were float32. A vector atomic
+that is given one value instead of one for each lane has no meaning either.
 
 Bad in 0.1.14 (sm_90): an instruction for global memory with an address in shared memory.
 
@@ -30,29 +31,12 @@ from tlcheck.analysis.subject import Subject
 from tlcheck.rules.rule import Broken
 
 BASIC = 15
-FALLBACK = (0, 1, 9)  # first release whose device library has float32 vectors before sm_90, as scalars
-_PAIRS = frozenset(("float16", "bfloat16"))
 
 
 def check(subject: Subject, evidence: Evidence) -> Broken | None:
     """Refuted by the instruction itself: its width, type, memory or arch."""
     for site in evidence.match.sites:
-        if site.width == 1 or site.tma or evidence.first is None:
-            continue
-        scope = site.target.buffer.scope
-        if not scope and site.target.root in subject.memory.declared:
-            scope = subject.memory.declared[site.target.root].scope
-        why = _missing(subject, site.operation, site.target.dtype, scope)
-        if why:
-            return Broken(f"{site.instruction} on {site.target.dtype} {why}", evidence.first)
+        missing = subject.instruction(site).missing
+        if missing and evidence.first is not None:
+            return Broken(f"{site.instruction} on {site.target.dtype} {missing}", evidence.first)
     return None
-
-
-def _missing(subject: Subject, operation: str, dtype: str, scope: str) -> str:
-    if operation != "add" or dtype not in (*_PAIRS, "float32"):
-        return "does not exist"
-    if dtype == "float32" and scope.startswith("shared"):
-        return "exists for global memory only, the destination is shared memory"
-    if dtype == "float32" and subject.arch < 90 and subject.release < FALLBACK:
-        return f"exists from sm_90 on, the target is {subject.snapshot.target}"
-    return ""

@@ -3,21 +3,20 @@
 The destination is updated by a plain store where the kernel asks for an atomic: additions of other threads or blocks
 in between are lost.
 
-No released wheel is known to do this; a new pass could.
-
-Bad in 0.1.15 (sm_90), changed by hand: at the last checkpoint the atomic is replaced by a plain store of the sum.
+Bad in 0.1.7 (sm_90): a tile of one element becomes `B[0] = f[0]`, from 0.1.6.post2 to 0.1.7.post3.
 
 ```python
 @T.prim_func
-def main(A: T.Tensor((128,), "float32"), B: T.Tensor((128,), "float32")):
+def main(A: T.Tensor((1,), "float32"), B: T.Tensor((1,), "float32")):
     with T.Kernel(4, threads=128):
-        for i in T.Parallel(128):
-            T.atomic_add(B[i], A[i])
+        f = T.alloc_fragment((1,), "float32")
+        T.copy(A, f)
+        T.atomic_add(B, f)
 ```
 
-Good in 0.1.15 (sm_90): the same kernel as it is lowered.
+Good in 0.1.15 (sm_90): the same kernel.
 
-What to do: use a release that has it right.
+What to do: use a release that has it right; before that, add single elements by a loop over threads.
 """
 
 from __future__ import annotations

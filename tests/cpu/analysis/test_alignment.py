@@ -26,7 +26,13 @@ def test_agrees_with_every_address(seed: int, width: int) -> None:
     head = add(scale(algebra.variable(BLOCK), block), add(scale(algebra.variable(THREAD), thread), constant(base)))
     target = add(head, algebra.variable(LANE))
     space = (Dimension(THREAD, 0, 8), Dimension(LANE, 0, width))
-    footprint = replace(whole, site=replace(whole.site, width=width), space=space, target=target, indices=(target,))
+    footprint = replace(
+        whole,
+        site=replace(whole.site, width=width, aligned=(width, width)),
+        space=space,
+        target=target,
+        indices=(target,),
+    )
     expected = all((b * block + t * thread + base) % width == 0 for b, t in product(range(5), range(8)))
     assert aligned(algebra, footprint) == expected
 
