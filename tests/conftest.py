@@ -1,4 +1,6 @@
-"""What all tests share: no test reads or writes the user's own cache unless it asks for an installed toolchain."""
+"""What all tests share: no test reads or writes the user's own cache unless it asks for an installed toolchain, and
+none keeps results unless it asks for that.
+"""
 
 from __future__ import annotations
 
@@ -18,5 +20,6 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(autouse=True)
 def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Results must not depend on the environment that is active where the tests run."""
+    monkeypatch.setenv("TLCHECK_NO_CACHE", "1")
     for variable in ("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "FORCE_COLOR"):
         monkeypatch.delenv(variable, raising=False)

@@ -138,8 +138,12 @@ def result_of(lowered: Lowered) -> Result:
     if lowered.snapshot is None:
         return Result(lowered.run, failure=lowered.failure)
     snapshot = codec.loads(lowered.snapshot.read_text(encoding="utf-8"))
-    notes = tuple(f"no checkpoint {name}: {why}" for name, why in lowered.unsaved.items())
-    return replace(judged(lowered.run, snapshot), notes=notes)
+    return replace(judged(lowered.run, snapshot), notes=notes_of(lowered))
+
+
+def notes_of(lowered: Lowered) -> tuple[str, ...]:
+    """What there is to say of a lowering that made a snapshot."""
+    return tuple(f"no checkpoint {name}: {why}" for name, why in lowered.unsaved.items())
 
 
 def saved_result(file: Path, snapshot: Snapshot, position: int) -> Result:
@@ -159,9 +163,21 @@ def judged(run: Run, snapshot: Snapshot) -> Result:
         return Result(run, failure=_internal(error), pass_configs=snapshot.pass_configs)
     if report.problem:
         return Result(run, failure=Failure("check", "check", report.problem), pass_configs=snapshot.pass_configs)
-    lines = _read_lines(snapshot.file)
-    atomics = tuple(_atomic(report, a, lines) for a in report.atomics)
-    return Result(run, atomics, pass_configs=snapshot.pass_configs)
+    atomics = tuple(_atomic(report, a) for a in report.atomics)
+    return with_lines(Result(run, atomics, pass_configs=snapshot.pass_configs))
+
+
+def with_lines(result: Result) -> Result:
+    """With the lines of the user's files as they are now."""
+    files = {atomic.source.file for atomic in result.atomics}
+    lines = {file: _read_lines(file) for file in files}
+    return replace(result, atomics=tuple(_with_line(atomic, lines[atomic.source.file]) for atomic in result.atomics))
+
+
+def _with_line(atomic: AtomicResult, lines: Sequence[str]) -> AtomicResult:
+    number = atomic.source.number
+    text, above = (lines[n - 1].strip() if 0 < n <= len(lines) else "" for n in (number, number - 1))
+    return replace(atomic, source=replace(atomic.source, text=text, above=above))
 
 
 def _internal(error: Exception) -> Failure:
@@ -178,9 +194,9 @@ def _read_lines(file: str) -> Sequence[str]:
         return ()
 
 
-def _atomic(report: Report, atomic: Atomic, lines: Sequence[str]) -> AtomicResult:
+def _atomic(report: Report, atomic: Atomic) -> AtomicResult:
     snapshot = report.snapshot
-    source = _source(snapshot, atomic, lines)
+    source = SourceLine(snapshot.file, atomic.line or snapshot.line, bool(atomic.line))
     finding = _finding(snapshot, atomic, atomic.finding) if atomic.finding else None
     return AtomicResult(
         atomic.buffer,
@@ -193,12 +209,6 @@ def _atomic(report: Report, atomic: Atomic, lines: Sequence[str]) -> AtomicResul
         atomic.instructions,
         finding,
     )
-
-
-def _source(snapshot: Snapshot, atomic: Atomic, lines: Sequence[str]) -> SourceLine:
-    number = atomic.line or snapshot.line
-    text, above = (lines[n - 1].strip() if 0 < n <= len(lines) else "" for n in (number, number - 1))
-    return SourceLine(snapshot.file, number, bool(atomic.line), text, above)
 
 
 def _finding(snapshot: Snapshot, atomic: Atomic, found: Finding) -> FindingResult:

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from tlcheck.cache.desk import Desk, Done, Side
+from tlcheck.cache.store import open_cache
 from tlcheck.case import ALL_TARGETS, Expect
 from tlcheck.errors import UsageError
 from tlcheck.selection import Selection
-from tlcheck.toolchain.client import DeclaredCase, Discovered, Failure, Job, LowerResult, Worker
+from tlcheck.toolchain.client import (
+    DeclaredCase,
+    Discovered,
+    Failure,
+    Job,
+    Worker,
+    discovered,
+    lowered,
+    processors,
+)
+from tlcheck.toolchain.crew import Crew
 from tlcheck.toolchain.resolve import resolve
 
 
@@ -18,7 +30,7 @@ from tlcheck.toolchain.resolve import resolve
 class Settings:
     """How to lower. arch: empty for the targets that the cases declare. jobs: at a time, by default one per processor.
 
-    timeout: processor seconds for one case. fork: see `Worker`. every_pass: see `Job`.
+    timeout: processor seconds for one case. fork: see `Worker`. every_pass: see `Job`. cache: whether results are kept.
     """
 
     toolchain: str = "pinned"
@@ -30,6 +42,7 @@ class Settings:
     jobs: int | None = None
     fork: bool = True
     every_pass: bool = False
+    cache: bool = True
 
 
 @dataclass(frozen=True)
@@ -71,12 +84,18 @@ def release_of(versions: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class Lowered:
-    """A run with the snapshot's file, or why there is none. unsaved: checkpoint -> why it is missing."""
+    """A run with the snapshot's file, or why there is none. unsaved: checkpoint -> why it is missing.
+
+    seconds: of processor time, by phase (`import`, `build`, `lower`, `extract`), when it was lowered.
+    digest: hash of the snapshot's content, empty where results are not kept.
+    """
 
     run: Run
     snapshot: Path | None = None
     failure: Failure | None = None
     unsaved: Mapping[str, str] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    digest: str = ""
 
 
 def unique_name(name: str, taken: Container[str]) -> str:
@@ -102,60 +121,96 @@ class Watcher(Protocol):
 
 
 @dataclass
+class _Asked:
+    """What a session does with one toolchain: the selected files, and what was found in them until now."""
+
+    name: str
+    side: Side
+    selections: Mapping[int, Selection]
+    found: dict[int, tuple[Discovered, Mapping[str, str]]] = field(default_factory=dict)
+
+
+@dataclass
 class Session:
-    """Lowers selections into `folder`. `passed_over`: files of folders without a case for these targets."""
+    """Lowers selections into `folder`. `passed_over`: files of folders without a case for these targets.
+
+    `cache` is where results are kept, also those that others derive from snapshots.
+    """
 
     settings: Settings
     folder: Path
     watcher: Watcher
     passed_over: list[Path] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        self.cache = open_cache(self.settings.cache)
+
     def lower(self, selections: Sequence[Selection]) -> Iterator[Lowered]:
         """One `Lowered` for each run, in order of completion; saved snapshots are left out.
 
-        Raises UsageError where something selected is not there.
+        Toolchains work side by side. Raises UsageError where something selected is not there.
         """
-        toolchains: dict[str, list[tuple[int, Selection]]] = {}
+        with Crew(self.settings.jobs or processors()) as crew:
+            desk = Desk(crew, self.cache, fork=self.settings.fork)
+            self._files: dict[int, tuple[_Asked, int]] = {}
+            self._runs: dict[int, Run] = {}
+            self.watcher.stage("importing kernel files")
+            for asked in self._toolchains(selections, desk):
+                self._discover(asked, desk)
+            for done in desk.answers():
+                if id(done.job) in self._files:
+                    yield from self._found(done, desk)
+                else:
+                    yield self._lowered(self._runs.pop(id(done.job)), done)
+        self.cache.trim()
+
+    def _toolchains(self, selections: Sequence[Selection], desk: Desk) -> list[_Asked]:
+        toolchains: dict[str, dict[int, Selection]] = {}
         for number, selection in enumerate(selections):
             if not selection.is_snapshot:
                 name = selection.toolchain or self.settings.toolchain
-                toolchains.setdefault(name, []).append((number, selection))
+                toolchains.setdefault(name, {})[number] = selection
         resolved = {name: resolve(name, self.settings.requirements) for name in toolchains}
-        for name, numbered in toolchains.items():
-            self.watcher.stage(f"starting {name}")
-            parallel, fork = self.settings.jobs, self.settings.fork
-            with Worker(resolved[name].python, resolved[name].env, parallel=parallel, fork=fork) as worker:
-                yield from self._lower(worker, name, numbered)
+        workers = {name: Worker(t.python, t.env, fork=self.settings.fork) for name, t in resolved.items()}
+        return [_Asked(name, desk.side(resolved[name], workers[name]), mine) for name, mine in toolchains.items()]
 
-    def _lower(self, worker: Worker, toolchain: str, numbered: Iterable[tuple[int, Selection]]) -> Iterator[Lowered]:
-        self.watcher.stage(f"{toolchain}: importing kernel files")
-        runs: list[Run] = []
-        for number, selection, found in self._discover(worker, numbered):
-            run = Run(str(selection.path), selection.name, "", toolchain, worker.versions, position=(number,))
-            if found.failure is not None:
-                yield Lowered(run, None, found.failure)
-                continue
-            mine = list(self._runs(run, selection, found))
-            if not mine:
-                self.passed_over.append(selection.path)
-            runs += mine
+    def _discover(self, asked: _Asked, desk: Desk) -> None:
+        for number, selection in asked.selections.items():
+            job = self._job("discover", selection.path, selection.name)
+            self._files[id(job)] = asked, number
+            desk.add(asked.side, job)
+
+    def _found(self, done: Done, desk: Desk) -> Iterator[Lowered]:
+        """One file of a toolchain was imported. With the last one its runs are known.
+
+        Raises UsageError for what is asked for and not there: the first in order, and before anything is lowered.
+        """
+        asked, number = self._files.pop(id(done.job))
+        asked.found[number] = discovered(done.job, done.answer), done.versions
+        if len(asked.found) < len(asked.selections):
+            return
+        for place, selection in asked.selections.items():
+            _require(selection, asked.found[place][0])
+        for place, selection in asked.selections.items():
+            yield from self._begin(asked, place, selection, desk)
+
+    def _begin(self, asked: _Asked, number: int, selection: Selection, desk: Desk) -> Iterator[Lowered]:
+        """Have the cases of a file lowered; yields only what there is to say of one that has none."""
+        found, versions = asked.found[number]
+        run = Run(str(selection.path), selection.name, "", asked.name, versions, position=(number,))
+        if found.failure is not None:
+            yield Lowered(run, None, found.failure)
+            return
+        runs = list(self._runs_of(run, selection, found))
+        if not runs:
+            self.passed_over.append(selection.path)
         self.watcher.total(len(runs))
-        for lowered in self._snapshots(worker, runs):
-            self.watcher.done(lowered.run)
-            yield lowered
+        for mine in runs:
+            job = self._lower_job(mine)
+            self._runs[id(job)] = mine
+            desk.add(asked.side, job)
 
-    def _discover(
-        self, worker: Worker, numbered: Iterable[tuple[int, Selection]]
-    ) -> list[tuple[int, Selection, Discovered]]:
-        """What the files have, in their order. Raises UsageError for what is asked for and not there."""
-        jobs = {number: (self._job("discover", s.path, s.name), s) for number, s in numbered}
-        numbers = {id(job): number for number, (job, _) in jobs.items()}
-        answers = {numbers[id(found.job)]: found for found in worker.discover([job for job, _ in jobs.values()])}
-        for number, found in sorted(answers.items()):
-            _require(jobs[number][1], found)
-        return [(number, selection, answers[number]) for number, (_, selection) in jobs.items()]
-
-    def _runs(self, run: Run, selection: Selection, found: Discovered) -> Iterator[Run]:
+    def _runs_of(self, run: Run, selection: Selection, found: Discovered) -> Iterator[Run]:
         for place, case in enumerate(found.cases):
             for number, target in enumerate(self._targets(case, bool(selection.name))):
                 position = (*run.position, place, number)
@@ -170,10 +225,10 @@ class Session:
             return asked
         return tuple(arch for arch in asked if arch in case.targets)
 
-    def _snapshots(self, worker: Worker, runs: Sequence[Run]) -> Iterator[Lowered]:
-        jobs = {id(job := self._lower_job(run)): (job, run) for run in runs}
-        for result in worker.lower(job for job, _ in jobs.values()):
-            yield _lowered(jobs[id(result.job)][1], result)
+    def _lowered(self, run: Run, done: Done) -> Lowered:
+        result = lowered(done.job, done.answer)
+        self.watcher.done(run)
+        return Lowered(run, result.snapshot, result.failure, result.unsaved, result.phase_seconds, done.snapshot)
 
     def _lower_job(self, run: Run) -> Job:
         output = self.folder / ("-".join(map(str, run.position)) + ".snapshot.json")
@@ -183,10 +238,6 @@ class Session:
         s = self.settings
         device = arch or next(iter(s.arch), ALL_TARGETS[-1])
         return Job(task, str(file), name, s.args, device, s.pythonpath, s.timeout, output, s.every_pass)
-
-
-def _lowered(run: Run, result: LowerResult) -> Lowered:
-    return Lowered(run, result.snapshot, result.failure, result.unsaved)
 
 
 def _require(selection: Selection, found: Discovered) -> None:

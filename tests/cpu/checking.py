@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import TracebackType
+from typing import Any
 
 from tlcheck.analysis.difference import Witness
 from tlcheck.case import Expect
 from tlcheck.results import AtomicResult, FindingResult, Result, SourceLine
 from tlcheck.session import Run
-from tlcheck.toolchain.client import DeclaredCase, Discovered, Failure, Job, LowerResult
+from tlcheck.toolchain.client import DeclaredCase, Failure, Job
+from tlcheck.worker.protocol import Answer
 
 SAVED = Path(__file__).parents[1] / "fixtures" / "era"
 WRONG = SAVED / "annotated_gemm-0.1.7.snapshot.json"
@@ -47,9 +49,12 @@ def failed(kind: str = "exception", message: str = "boom", run: Run | None = Non
     return Result(run or make_run(), failure=Failure(kind, "build", message))
 
 
-@dataclass
+@dataclass(eq=False)
 class StandInWorker:
-    """Answers as told, in reverse order. files: file -> its cases. snapshots: case -> the snapshot it is lowered to."""
+    """Answers as told, in reverse order. files: file -> its cases. snapshots: case -> the snapshot it is lowered to.
+
+    most: how many jobs it has had at a time.
+    """
 
     release: str = "0.1.15"
     files: Mapping[str, tuple[DeclaredCase, ...]] = field(default_factory=dict)
@@ -57,38 +62,45 @@ class StandInWorker:
     snapshots: Mapping[str, Path] = field(default_factory=dict)
     failures: Mapping[str, Failure] = field(default_factory=dict)  # by the name of a file or case
     jobs: list[Job] = field(default_factory=list)
+    running: list[Job] = field(default_factory=list)
     started: int = 0
+    most: int = 0
 
     @property
     def versions(self) -> Mapping[str, str]:
         return {"tilelang": self.release}
 
-    def __enter__(self) -> StandInWorker:
+    def start(self) -> None:
         self.started += 1
-        return self
+        self._ready = os.open(os.devnull, os.O_RDONLY)
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, t: TracebackType | None) -> None:
-        pass
+    def close(self) -> None:
+        os.close(self._ready)
 
-    def discover(self, jobs: Iterable[Job]) -> Iterator[Discovered]:
-        for job in self._taken(jobs):
-            name = Path(job.file).name
-            cases = tuple(c for c in self.files.get(name, ()) if job.name in ("", c.name))
-            found = Discovered(job, cases, self.kernels, self.failures.get(name))
-            yield replace(found, cases=()) if found.failure else found
+    def fileno(self) -> int:
+        return self._ready
 
-    def lower(self, jobs: Iterable[Job]) -> Iterator[LowerResult]:
-        for job in self._taken(jobs):
-            if failure := self.failures.get(job.name):
-                yield LowerResult(job, failure=failure)
-            else:
-                shutil.copyfile(self.snapshots.get(job.name, RIGHT), job.output)
-                yield LowerResult(job, Path(job.output))
+    def send(self, job: Job) -> None:
+        self.jobs.append(job)
+        self.running.append(job)
+        self.most = max(self.most, len(self.running))
 
-    def _taken(self, jobs: Iterable[Job]) -> list[Job]:
-        taken = list(jobs)
-        self.jobs += taken
-        return taken[::-1]
+    def receive(self) -> list[tuple[Job, Answer]]:
+        taken, self.running = self.running[::-1], []
+        return [(job, self._answer(job)) for job in taken]
+
+    def _answer(self, job: Job) -> Answer:
+        failure = self.failures.get(Path(job.file).name if job.task == "discover" else job.name)
+        result = None if failure else self._discover(job) if job.task == "discover" else self._lower(job)
+        return Answer(result, failure, 0.0, 0.0, "")
+
+    def _discover(self, job: Job) -> dict[str, Any]:
+        cases = [case for case in self.files.get(Path(job.file).name, ()) if job.name in ("", case.name)]
+        return {"cases": [asdict(case) for case in cases], "kernels": list(self.kernels)}
+
+    def _lower(self, job: Job) -> dict[str, Any]:
+        shutil.copyfile(self.snapshots.get(job.name, RIGHT), job.output)
+        return {}
 
 
 def declared(

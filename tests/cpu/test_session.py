@@ -129,9 +129,10 @@ def test_the_settings_reach_the_worker(
         return workers["pinned"]
 
     monkeypatch.setattr(session, "Worker", start)
-    workers["pinned"].files = {"k.py": (declared("a"),)}
+    workers["pinned"].files = {"k.py": (declared("a"), declared("b"))}
     lower(tmp_path, [Selection(Path("k.py"))], jobs=3, fork=False)
-    assert started == [{"parallel": 3, "fork": False}]
+    assert started == [{"fork": False}]
+    assert workers["pinned"].most == 3
 
 
 def test_the_settings_reach_the_jobs(workers: dict[str, StandInWorker], tmp_path: Path) -> None:

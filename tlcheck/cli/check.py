@@ -95,8 +95,8 @@ def _saved(chosen: Sequence[Selection]) -> Iterator[Result]:
 def _lowered(chosen: Sequence[Selection], settings: Settings, save: Path | None) -> tuple[list[Result], int]:
     import tempfile
 
+    from tlcheck.cache.verdicts import result_of
     from tlcheck.cli.progress import bar
-    from tlcheck.results import result_of
     from tlcheck.session import Session
 
     results, made = [], []
@@ -104,7 +104,7 @@ def _lowered(chosen: Sequence[Selection], settings: Settings, save: Path | None)
         session = Session(settings, Path(folder), watcher)
         for lowered in session.lower(chosen):
             made.append(lowered)
-            results.append(result_of(lowered))
+            results.append(result_of(lowered, session.cache))
         if save is not None:
             _save(made, save)
     return results, len(session.passed_over)

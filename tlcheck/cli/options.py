@@ -26,6 +26,7 @@ def add_lowering_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--jobs", type=_count, metavar="N", help="kernels at a time (default: one per processor)")
     parser.add_argument("--no-fork", action="store_true", help="lower each kernel in a process of its own from start")
+    parser.add_argument("--no-cache", action="store_true", help="neither use nor keep results of earlier runs")
     parser.add_argument(
         "--pythonpath", action="append", default=[], metavar="DIR", help="where kernels' imports are; may be repeated"
     )
@@ -74,4 +75,5 @@ def settings_of(args: argparse.Namespace, config: Config, every_pass: bool = Fal
         jobs=args.jobs,
         fork=not args.no_fork,
         every_pass=every_pass,
+        cache=not args.no_cache,
     )

@@ -6,7 +6,7 @@
 
 Both yield in order of completion, one result for each job whatever happens to it: a job that crashes, hangs or is
 killed has a `failure` instead of what it should have made, and the others go on. Leaving the context, also by Ctrl-C,
-ends the worker and every process that it started.
+ends the worker and every process that it started. `tlcheck.toolchain.crew` runs workers of several toolchains at once.
 """
 
 from __future__ import annotations
@@ -27,12 +27,14 @@ from typing import Any
 from tlcheck.case import Expect
 from tlcheck.errors import UsageError
 from tlcheck.worker import failures, protocol
+from tlcheck.worker.dependencies import OWN_VARIABLES
 from tlcheck.worker.protocol import Answer, Failure, Job
 
 __all__ = ["DeclaredCase", "Discovered", "Failure", "Job", "LowerResult", "Worker"]
 
 _MAIN = Path(protocol.__file__).with_name("__main__.py")
-_START_SECONDS = 300.0  # the first import of a fresh installation compiles bytecode and may be on a slow disk
+_CHUNK = 64 * 1024
+START_SECONDS = 300.0  # the first import of a fresh installation compiles bytecode and may be on a slow disk
 _END_SECONDS = 5.0
 # What would make lowering slow, talkative or write files; and a seed, so that sets have one order in all processes.
 _UNWANTED = ("TL_LOWER_TRACE", "TILELANG_PASS_DIFF", "TILELANG_PASS_PROFILE", "TILELANG_DEFAULT_TARGET")
@@ -89,86 +91,98 @@ class LowerResult:
 
 
 class Worker:
-    """A worker process, started anew if it ends. Raises UsageError where the toolchain cannot import tilelang.
+    """A worker process, started anew if it ends.
 
     python, env: the toolchain's interpreter, and what to add to the environment variables.
-    parallel: jobs at a time, by default the processors that this process may use.
+    parallel: jobs at a time of `discover` and `lower`, by default the processors that this process may use.
     fork: import tilelang once and run jobs in copies of that process; else in fresh ones.
     """
 
     def __init__(self, python: Path, env: Mapping[str, str], *, parallel: int | None = None, fork: bool = True) -> None:
         self._command = [str(python), str(_MAIN), *([] if fork else ["--no-fork"])]
         self._env = env
-        self._parallel = parallel or len(os.sched_getaffinity(0))
+        self._parallel = parallel or processors()
         self._sent = 0
-        self.versions: Mapping[str, str] = {}
+        self._unread = b""
+        self.running: dict[int, Job] = {}
+        self.versions: Mapping[str, str] = {}  # empty until tilelang is imported
 
     def __enter__(self) -> Worker:
-        self._scratch = tempfile.TemporaryDirectory(prefix="tlcheck-worker-", ignore_cleanup_errors=True)
+        self.start()
         try:
-            self._start()
+            self._greet()
         except BaseException:
-            self._scratch.cleanup()
+            self.close()
             raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stop()
-        self._scratch.cleanup()
+        self.close()
 
     def discover(self, jobs: Iterable[Job]) -> Iterator[Discovered]:
         """Import kernel files and report their cases."""
         for job, answer in self._run(jobs):
-            result = answer.result or {}
-            cases = tuple(_declared(fields) for fields in result.get("cases", ()))
-            yield Discovered(job, cases, tuple(result.get("kernels", ())), answer.failure, answer.output)
+            yield discovered(job, answer)
 
     def lower(self, jobs: Iterable[Job]) -> Iterator[LowerResult]:
         """Lower kernels and write their snapshots."""
         for job, answer in self._run(jobs):
-            result = answer.result or {}
-            yield LowerResult(
-                job,
-                Path(job.output) if answer.result is not None else None,
-                result.get("checkpoints", {}),
-                result.get("unsaved", {}),
-                result.get("seconds", {}),
-                answer.failure,
-                answer.cpu,
-                answer.wall,
-                answer.output,
-            )
+            yield lowered(job, answer)
 
-    def _run(self, jobs: Iterable[Job]) -> Iterator[tuple[Job, Answer]]:
-        waiting = deque(jobs)
-        running: dict[int, Job] = {}
-        while waiting or running:
-            while waiting and len(running) < self._parallel:
-                job = waiting.popleft()
-                running[self._send(job)] = job
-            message = self._receive()
-            if message is None:
-                yield from [(job, self._died()) for job in running.values()]
-                running.clear()
-                self._restart()
-            elif message["id"] in running:
-                yield running.pop(message["id"]), protocol.read_answer(message["answer"])
+    def start(self) -> None:
+        """Start the process without waiting for it."""
+        self._scratch = tempfile.TemporaryDirectory(prefix="tlcheck-worker-", ignore_cleanup_errors=True)
+        try:
+            self._start()
+        except BaseException:
+            self._scratch.cleanup()
+            raise
 
-    def _send(self, job: Job) -> int:
+    def close(self) -> None:
+        """End the process and what it runs."""
+        self._stop()
+        self._scratch.cleanup()
+
+    def fileno(self) -> int:
+        """Becomes readable when `receive` has something to take."""
+        assert self._process.stdout is not None
+        return self._process.stdout.fileno()
+
+    def send(self, job: Job) -> None:
+        """Give it a job; one that has not yet imported tilelang begins when it has."""
         self._sent += 1
+        self.running[self._sent] = job
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):  # a worker that has ended is noticed where its answer is awaited
             self._process.stdin.write(protocol.encode({"id": self._sent, "job": asdict(job)}))
             self._process.stdin.flush()
-        return self._sent
 
-    def _receive(self) -> dict[str, Any] | None:
-        """The next message; None when the worker has ended."""
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        return dict(json.loads(line)) if line.endswith(b"\n") else None
+    def receive(self) -> list[tuple[Job, Answer]]:
+        """The answers that are there, at least a part of one awaited. Raises UsageError if it cannot import tilelang.
+
+        The jobs of a worker that has ended fail; it is started anew.
+        """
+        chunk = os.read(self.fileno(), _CHUNK)
+        *lines, self._unread = (self._unread + chunk).split(b"\n")
+        answers = [answer for line in lines for answer in self._read(json.loads(line))]
+        return answers if chunk else answers + self._restart()
+
+    def _run(self, jobs: Iterable[Job]) -> Iterator[tuple[Job, Answer]]:
+        waiting = deque(jobs)
+        while waiting or self.running:
+            while waiting and len(self.running) < self._parallel:
+                self.send(waiting.popleft())
+            yield from self.receive()
+
+    def _read(self, message: dict[str, Any]) -> Iterator[tuple[Job, Answer]]:
+        if "ready" in message:
+            self.versions = message["ready"]
+        elif "failed" in message:
+            raise UsageError(f"{self._command[0]}: cannot import tilelang: {message['failed']['message']}")
+        elif message["id"] in self.running:
+            yield self.running.pop(message["id"]), protocol.read_answer(message["answer"])
 
     def _start(self) -> None:
         with self._log.open("wb") as log:
@@ -180,23 +194,17 @@ class Worker:
                 env=self._environment(),
                 start_new_session=True,  # Ctrl-C comes to the controller alone, which then ends the worker
             )
-        try:
-            self._greet()
-        except BaseException:
-            self._stop()
-            raise
 
     def _greet(self) -> None:
         """Wait for the worker's hello. Raises UsageError if it has none."""
-        assert self._process.stdout is not None
-        if not select.select([self._process.stdout], [], [], _START_SECONDS)[0]:
-            raise UsageError(f"{self._command[0]}: importing tilelang did not end in {_START_SECONDS:g} s")
-        hello = self._receive()
-        if hello is None:
-            raise UsageError(f"{self._command[0]}: cannot import tilelang: {self._last_words()}")
-        if "failed" in hello:
-            raise UsageError(f"{self._command[0]}: cannot import tilelang: {hello['failed']['message']}")
-        self.versions = hello["ready"]
+        while not self.versions:
+            if not select.select([self], [], [], START_SECONDS)[0]:
+                raise self.too_slow()
+            self.receive()
+
+    def too_slow(self) -> UsageError:
+        """That importing tilelang took too long."""
+        return UsageError(f"{self._command[0]}: importing tilelang did not end in {START_SECONDS:g} s")
 
     def _stop(self) -> None:
         assert self._process.stdin is not None
@@ -210,14 +218,18 @@ class Worker:
         assert self._process.stdout is not None
         self._process.stdout.close()
 
-    def _restart(self) -> None:
-        self._stop()
-        self._start()
-
-    def _died(self) -> Answer:
+    def _restart(self) -> list[tuple[Job, Answer]]:
+        """Start anew, and fail what ran. Raises UsageError if the worker ended before it had imported tilelang."""
         code = self._process.wait()
-        message = f"the worker ended with code {code} while this ran"
-        return Answer(None, Failure("worker", "start", message, self._last_words()), 0.0, 0.0, "")
+        if not self.versions:
+            raise UsageError(f"{self._command[0]}: cannot import tilelang: {self._last_words()}")
+        failure = Failure("worker", "start", f"the worker ended with code {code} while this ran", self._last_words())
+        failed = [(job, Answer(None, failure, 0.0, 0.0, "")) for job in self.running.values()]
+        self.running.clear()
+        self._stop()
+        self._unread = b""
+        self._start()
+        return failed
 
     def _last_words(self) -> str:
         text = self._log.read_bytes()[-protocol.OUTPUT_TAIL :].decode(errors="replace")
@@ -228,9 +240,41 @@ class Worker:
         return Path(self._scratch.name) / "worker.log"
 
     def _environment(self) -> dict[str, str]:
-        kept = {key: value for key, value in os.environ.items() if key not in _UNWANTED}
-        scratch = {"TILELANG_CACHE_DIR": self._scratch.name, "TILELANG_TMP_DIR": self._scratch.name}
-        return {**kept, **SETTINGS, **scratch, **self._env}
+        return {**environment(self._env), **dict.fromkeys(OWN_VARIABLES, self._scratch.name)}
+
+
+def environment(env: Mapping[str, str]) -> dict[str, str]:
+    """The environment variables of a worker, without those that are others in each run. env: the toolchain's."""
+    kept = {key: value for key, value in os.environ.items() if key not in _UNWANTED}
+    return {**kept, **SETTINGS, **env}
+
+
+def processors() -> int:
+    """The processors that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def discovered(job: Job, answer: Answer) -> Discovered:
+    """What the answer to a `discover` job says."""
+    result = answer.result or {}
+    cases = tuple(_declared(fields) for fields in result.get("cases", ()))
+    return Discovered(job, cases, tuple(result.get("kernels", ())), answer.failure, answer.output)
+
+
+def lowered(job: Job, answer: Answer) -> LowerResult:
+    """What the answer to a `lower` job says."""
+    result = answer.result or {}
+    return LowerResult(
+        job,
+        Path(job.output) if answer.result is not None else None,
+        result.get("checkpoints", {}),
+        result.get("unsaved", {}),
+        result.get("seconds", {}),
+        answer.failure,
+        answer.cpu,
+        answer.wall,
+        answer.output,
+    )
 
 
 def _declared(fields: Mapping[str, Any]) -> DeclaredCase:

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
@@ -16,7 +17,14 @@ from tlcheck.toolchain.resolve import Toolchain
 
 # What takes part in lowering. Everything else in an environment is not part of its identity.
 _PACKAGES = ("tilelang", "apache-tvm-ffi", "z3-solver", "torch")
-_PROBE = "import json, platform, sys; print(json.dumps([platform.python_version(), sys.path[1:]]))"
+# The modules that lowering runs, and where an import would find each: through editable installs and PYTHONPATH too.
+_MODULES = ("tilelang", "tvm_ffi", "z3")
+_PROBE = f"""
+import json, platform, sys
+from importlib.util import find_spec
+found = [platform.python_version(), sys.path[1:]]
+print(json.dumps([*found, {{name: spec.origin for name in {_MODULES} if (spec := find_spec(name)) and spec.origin}}]))
+"""
 _PROBE_SECONDS = 60
 
 
@@ -34,9 +42,19 @@ class Identity:
         return dict(self.packages)["tilelang"]
 
 
-def identify(toolchain: Toolchain) -> Identity:
+@dataclass(frozen=True)
+class Probe:
+    """What an interpreter says. path: where it looks for modules. places: module -> the file that it would import."""
+
+    python: str
+    path: tuple[str, ...]
+    places: Mapping[str, str]
+
+
+def identify(toolchain: Toolchain, probed: Probe | None = None) -> Identity:
     """The identity of a toolchain. Raises UsageError if its interpreter does not run or has no TileLang."""
-    python, path = _probe(toolchain)
+    probed = probed or probe(toolchain)
+    path = list(probed.path)
     found = {name: found for name in _PACKAGES if (found := _first(name, path))}
     versions = {name: distribution.version for name, distribution in found.items()}
     if toolchain.checkout:
@@ -46,19 +64,19 @@ def identify(toolchain: Toolchain) -> Identity:
         content = _wheel_content(found["tilelang"])
     else:
         raise UsageError(f"toolchain {toolchain.name}: no tilelang is installed for {toolchain.python}")
-    return Identity(python, tuple(sorted(versions.items())), content)
+    return Identity(probed.python, tuple(sorted(versions.items())), content)
 
 
-def _probe(toolchain: Toolchain) -> tuple[str, list[str]]:
-    """The interpreter's version and module search path, as a worker would have them."""
+def probe(toolchain: Toolchain) -> Probe:
+    """Ask the interpreter, as a worker would start it. Raises UsageError if it does not run."""
     command = [str(toolchain.python), "-c", _PROBE]
     env = {**os.environ, **toolchain.env}
     try:
         done = subprocess.run(command, env=env, capture_output=True, text=True, check=True, timeout=_PROBE_SECONDS)
-        version, path = json.loads(done.stdout)
+        version, path, places = json.loads(done.stdout)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         raise UsageError(f"toolchain {toolchain.name}: {toolchain.python} does not run: {error}") from error
-    return version, path
+    return Probe(version, tuple(path), places)
 
 
 def _first(name: str, path: list[str]) -> Distribution | None:

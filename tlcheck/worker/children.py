@@ -14,7 +14,7 @@ from pathlib import Path
 from resource import struct_rusage
 from typing import Any
 
-from tlcheck.worker import failures, limits, tasks
+from tlcheck.worker import failures, limits, protocol, tasks
 from tlcheck.worker.protocol import OUTPUT_TAIL, Answer, Failure, Job
 
 _BACKSTOP = 10  # wall seconds for each processor second of a job's timeout
@@ -78,8 +78,10 @@ class Child:
         failure = None
         if "result" not in last:
             failure = self._failure(status, messages, output)
+        read = next((message["dependencies"] for message in messages if "dependencies" in message), None)
+        dependencies = protocol.read_dependencies(read) if read else None
         cpu, wall = usage.ru_utime + usage.ru_stime, time.monotonic() - self.started
-        return Answer(last.get("result"), failure, round(cpu, 3), round(wall, 3), output)
+        return Answer(last.get("result"), failure, round(cpu, 3), round(wall, 3), output, dependencies)
 
     def _failure(self, status: int, messages: list[dict[str, Any]], output: str) -> Failure:
         phase = next((message["phase"] for message in reversed(messages) if "phase" in message), "start")

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tlcheck.worker.dependencies import Dependencies
+
 OUTPUT_TAIL = 64 * 1024  # bytes kept of what a job printed
 
 
@@ -62,6 +64,7 @@ class Answer:
     """The end of a job: `result` (a JSON object, see `tlcheck.worker.tasks`) or `failure`.
 
     cpu, wall: seconds. output: the end of what the job printed.
+    dependencies: what the job read (see `tlcheck.worker.dependencies`); None if that is not known.
     """
 
     result: Mapping[str, Any] | None
@@ -69,6 +72,7 @@ class Answer:
     cpu: float
     wall: float
     output: str
+    dependencies: Dependencies | None = None
 
 
 def encode(message: Mapping[str, Any]) -> bytes:
@@ -87,5 +91,15 @@ def read_job(fields: Mapping[str, Any]) -> Job:
 
 
 def read_answer(fields: Mapping[str, Any]) -> Answer:
-    failure = fields["failure"]
-    return Answer(**{**fields, "failure": Failure(**failure) if failure else None})
+    failure, dependencies = fields["failure"], fields["dependencies"]
+    return Answer(
+        **{
+            **fields,
+            "failure": Failure(**failure) if failure else None,
+            "dependencies": read_dependencies(dependencies) if dependencies else None,
+        }
+    )
+
+
+def read_dependencies(fields: Mapping[str, Any]) -> Dependencies:
+    return Dependencies(**{**fields, "folders": tuple(fields["folders"])})

@@ -1,7 +1,7 @@
 """What a job's process does: runs the task and writes its result, or why there is none, as JSON lines.
 
-The lines are `{"phase": name}` as it goes, then `{"result": ...}` or `{"failure": ...}`; a process that dies has
-written the phase in which it did. Results:
+The lines are `{"phase": name}` as it goes, `{"dependencies": ...}` where they are known, then `{"result": ...}` or
+`{"failure": ...}`; a process that dies has written the phase in which it did. Results:
 
 - `discover`: `{"cases": [{name, args, targets, expects}], "kernels": [{name, required}]}`
 - `lower`: `{"checkpoints": {name: pass}, "unsaved": {checkpoint: reason}, "seconds": {phase: seconds}}`
@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tlcheck.worker import failures, limits, protocol, release
+from tlcheck.worker.dependencies import Recorder
 from tlcheck.worker.protocol import Job
 
 
@@ -52,13 +53,18 @@ def run(job: Job, descriptor: int) -> None:
     """Run a job in this process and end the process, without the exit handlers of TVM and torch."""
     faulthandler.enable()
     channel = Channel(descriptor)
+    recorder = None
     try:
         release.import_tilelang()
         limits.limit_processor_time(job.timeout)
-        channel.write({"result": _TASKS[job.task](job, channel)})
+        recorder = Recorder()
+        recorder.watch()
+        message = {"result": _TASKS[job.task](job, channel)}
     except BaseException as error:
-        failure = failures.from_exception(error, channel.phase, str(Path(job.file).resolve()))
-        channel.write({"failure": asdict(failure)})
+        message = {"failure": asdict(failures.from_exception(error, channel.phase, str(Path(job.file).resolve())))}
+    if recorder is not None and (found := recorder.found()) is not None:
+        channel.write({"dependencies": asdict(found)})
+    channel.write(message)
     for stream in (sys.stdout, sys.stderr):
         with suppress(Exception):  # the kernel file may have put anything in their place
             stream.flush()
