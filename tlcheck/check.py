@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from tlcheck.analysis.atomics import Site, atomic_name
 from tlcheck.analysis.difference import Witness
 from tlcheck.analysis.evidence import Evidence
-from tlcheck.analysis.subject import Subject, evidences, subject
+from tlcheck.analysis.subject import LOWERED, Subject, evidences, subject
 from tlcheck.rules.rule import Broken, Rule, rules
 from tlcheck.snapshot.ir import Expr, Layout, Snapshot, Stmt
 
+LAST = LOWERED[-1]
 PROVED, REFUTED, UNDECIDED = "proved", "refuted", "undecided"
 
 
@@ -116,6 +117,8 @@ def _judge(of: Subject, group: Sequence[Site], found: Sequence[Evidence]) -> Ato
         verdict, reason = REFUTED, ""
     elif undecided is not None or not own:
         verdict, reason = UNDECIDED, _reason(undecided)
+    elif LAST not in of.programs:
+        verdict, reason = UNDECIDED, f"the snapshot ends at {own[-1].checkpoint}: later passes are not seen"
     else:
         verdict, reason = PROVED, ""
     last = [e for e in own if e.checkpoint == own[-1].checkpoint] if own else []

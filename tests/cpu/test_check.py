@@ -120,3 +120,12 @@ def test_without_anything_lowered_nothing_is_checked() -> None:
     report = check(replace(snapshot, checkpoints={"intent": snapshot.checkpoints["intent"]}))
     assert not report.atomics
     assert "nothing after" in report.problem
+
+
+def test_what_a_snapshot_no_longer_shows_is_not_proved() -> None:
+    snapshot = next(f for f in INDEX.fixtures if f.path == "era/tile_small-0.1.15").snapshot()
+    early = {name: f for name, f in snapshot.checkpoints.items() if name not in ("vectorize-loop", "device-tir")}
+    report = check(replace(snapshot, checkpoints=early))
+    assert [(a.verdict, a.reason) for a in report.atomics] == [
+        ("undecided", "the snapshot ends at type-cast: later passes are not seen")
+    ]
