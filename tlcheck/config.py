@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tlcheck.errors import UsageError
+from tlcheck.snapshot.ir import CHECKPOINTS
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -29,6 +30,8 @@ class Config:
     requirements: tuple[str, ...] = ()  # installed into each toolchain
     pythonpath: tuple[Path, ...] = ()  # where the kernels' own imports are found
     acceptance: Path | None = None  # the file of accepted findings; None if there is none
+    golden: str = "golden"  # the folder of approved goldens, from the project's
+    golden_checkpoints: tuple[str, ...] = ("lower-tile-op",)  # those whose TIR goldens hold
 
 
 def read_config(start: Path) -> Config:
@@ -62,7 +65,18 @@ def _config(file: Path, table: Any) -> Config:
         requirements=_strings(file, table, "requirements"),
         pythonpath=_paths(file, table, "pythonpath"),
         acceptance=_acceptance(file, table),
+        golden=_string(file, table, "golden", Config.golden),
+        golden_checkpoints=_checkpoints(file, table),
     )
+
+
+def _checkpoints(file: Path, table: dict[str, Any]) -> tuple[str, ...]:
+    found = _strings(file, table, "golden_checkpoints") or Config.golden_checkpoints
+    if unknown := [name for name in found if name not in CHECKPOINTS]:
+        raise UsageError(
+            f"{file}: golden_checkpoints: no checkpoint {unknown[0]!r}: there are {', '.join(CHECKPOINTS)}"
+        )
+    return found
 
 
 def _acceptance(file: Path, table: dict[str, Any]) -> Path | None:

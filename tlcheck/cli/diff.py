@@ -1,0 +1,113 @@
+"""`tlcheck diff A B`: what differs between two kernels, two releases, two goldens, two dumps."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tlcheck.config import Config
+    from tlcheck.golden.compare import Comparison
+    from tlcheck.golden.golden import Golden
+
+CHANGED, NOT_COMPARED = 1, 3
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from tlcheck.cli.options import CASE_HELP, add_lowering_arguments
+
+    what = f"{CASE_HELP}, a golden (.tir), or a folder that `tlcheck dump` or `tlcheck golden` wrote"
+    parser.add_argument("before", metavar="A", help=what)
+    parser.add_argument("after", metavar="B", help="the same, to be compared with A")
+    add_lowering_arguments(parser)
+    parser.add_argument(
+        "--at",
+        default="",
+        metavar="CHECKPOINT",
+        help="show the text there, or of all (default: lower-tile-op, or the first that differs)",
+    )
+    parser.add_argument("--format", choices=("text", "markdown"), default="text", help="default: text")
+
+
+def run(args: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from tlcheck.config import read_config
+    from tlcheck.golden.compare import grouped
+    from tlcheck.report.golden import write_groups_and_notes
+
+    config = read_config(Path.cwd())
+    failures: list[str] = []
+    sides = [_side(side, args, config, failures) for side in (args.before, args.after)]
+    pairs, notes = _paired(*sides)
+    found = {name: _compared(name, *pair, args.at) for name, pair in pairs.items()}
+    groups = grouped(found)
+    changed = sum(len(group.names) for group in groups if not group.comparison.is_same)
+    summary = f"{len(pairs)} compared, {changed} changed"
+    write_groups_and_notes(Console(), groups, [*notes, *failures], summary, args.format)
+    if changed or notes:
+        return CHANGED
+    return NOT_COMPARED if failures else 0
+
+
+def _side(text: str, args: argparse.Namespace, config: Config, failures: list[str]) -> Mapping[str, Golden]:
+    """By the name of a run. Raises UsageError."""
+    from tlcheck.golden.sources import of_path
+
+    found = of_path(Path(text))
+    return found if found is not None else _lowered(text, args, config, failures)
+
+
+def _lowered(text: str, args: argparse.Namespace, config: Config, failures: list[str]) -> Mapping[str, Golden]:
+    import tempfile
+
+    from tlcheck.cli.options import selections, settings_of
+    from tlcheck.cli.progress import bar
+    from tlcheck.golden.sources import of_snapshot
+    from tlcheck.results import read_snapshot
+    from tlcheck.session import Session
+
+    chosen = selections(args, [text], config)
+    found: dict[str, Golden] = {}
+    if chosen[0].is_snapshot:
+        snapshot = read_snapshot(chosen[0].path)
+        return {f"{snapshot.file}::{snapshot.case} {snapshot.target}": of_snapshot(snapshot)}
+    with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder, bar() as watcher:
+        session = Session(settings_of(args, config), Path(folder), watcher)
+        for done in sorted(session.lower(chosen), key=lambda lowered: lowered.run.position):
+            name = f"{done.run.case} {done.run.target}"
+            if done.snapshot is not None:
+                found[name] = of_snapshot(read_snapshot(done.snapshot))
+            elif done.failure is not None:
+                failures.append(f"{name} {done.run.release}: not lowered: {done.failure.message}")
+    return found
+
+
+def _paired(
+    before: Mapping[str, Golden], after: Mapping[str, Golden]
+) -> tuple[dict[str, tuple[Golden, Golden]], list[str]]:
+    """What is to be compared by name, and what has no counterpart. One on either side are counterparts."""
+    if len(before) == len(after) == 1:
+        (one, first), (other, second) = next(iter(before.items())), next(iter(after.items()))
+        return {one if one == other or not other else f"{one} -> {other}": (first, second)}, []
+    pairs = {name: (golden, after[name]) for name, golden in before.items() if name in after}
+    notes = [f"{name}: only in A" for name in before if name not in after]
+    return pairs, [*notes, *(f"{name}: only in B" for name in after if name not in before)]
+
+
+def _compared(name: str, before: Golden, after: Golden, at: str) -> Comparison:
+    """Raises UsageError where a side has no such checkpoint or its facts cannot be read."""
+    from tlcheck.errors import UsageError
+    from tlcheck.golden.compare import compare, focused
+
+    common = [checkpoint for checkpoint in before.texts() if checkpoint in after.texts()]
+    if not common or (at and at not in (*common, "all")):
+        has = ", ".join(common) or "nothing in common"
+        raise UsageError(f"{name}: no {at or 'text'!r} on both sides; there is {has}")
+    try:
+        return focused(compare(before, after), at)
+    except ValueError as error:
+        raise UsageError(f"{name}: {error}") from error

@@ -1,0 +1,226 @@
+"""`tlcheck golden`: approved IR, compared with what kernels lower to now, and reviewed."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tlcheck.acceptance import Acceptances
+    from tlcheck.golden.pending import Pending
+    from tlcheck.golden.recording import Project, Recorded
+    from tlcheck.golden.states import Scope
+
+FORMATS = ("text", "markdown")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    check = actions.add_parser("check", help="compare what kernels lower to with what was approved")
+    update = actions.add_parser("update", help="write what kernels lower to beside what was approved, for review")
+    for action in (check, update):
+        _add_lowering(action)
+    update.add_argument("--new-only", action="store_true", help="only where nothing is approved yet")
+    actions.add_parser("review", help="look at what waits, one change at a time, and accept or reject it")
+    accept = actions.add_parser("accept", help="accept what waits, without a terminal")
+    accept.add_argument("--reason", required=True, help="why; kept with the approval")
+    reject = actions.add_parser("reject", help="reject what waits, without a terminal")
+    reject.add_argument("--reason", default="", help="why; shown when the same content comes again")
+    for action in (accept, reject):
+        action.add_argument(
+            "cases", nargs="*", metavar="CASE", help="FILE[::NAME], or a folder (default: all that waits)"
+        )
+        action.add_argument("--arch", metavar="LIST", help="comma list; default: all")
+    diff = actions.add_parser("diff", help="compare the goldens of two git revisions; needs no TileLang")
+    diff.add_argument("--base", required=True, metavar="REVISION", help="such as origin/main")
+    diff.add_argument("--head", metavar="REVISION", help="default: the working tree")
+    for action in (check, diff):
+        action.add_argument("--format", choices=FORMATS, default="text", help="default: text")
+
+
+def _add_lowering(parser: argparse.ArgumentParser) -> None:
+    from tlcheck.cli.options import CASE_HELP, add_lowering_arguments
+
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=CASE_HELP)
+    add_lowering_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    actions = {"check": _check, "update": _update, "review": _review, "diff": _diff}
+    return actions.get(args.action, _decide)(args)
+
+
+def _check(args: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from tlcheck.golden import states
+    from tlcheck.golden.store import Store
+    from tlcheck.report import golden
+
+    project = _project()
+    approved = Store(project.folder).read()
+    found = []
+    runs, failed = [], []
+    for recorded in _recorded(args, project):
+        if recorded.run.name:
+            runs.append(recorded.key)
+        else:
+            failed.append(recorded.key.file)
+        found.append(states.state_of(recorded, approved))
+    found += states.orphans(approved, set(runs), failed, _scope(args, project))
+    golden.write(Console(), found, args.format)
+    return states.exit_code(found)
+
+
+def _project() -> Project:
+    from tlcheck.config import read_config
+    from tlcheck.golden.recording import project_of
+
+    return project_of(read_config(Path.cwd()))
+
+
+def _recorded(args: argparse.Namespace, project: Project) -> Iterator[Recorded]:
+    """Of every run, in the order of the selections."""
+    import tempfile
+
+    from tlcheck.cli.options import selections, settings_of
+    from tlcheck.cli.progress import bar
+    from tlcheck.config import read_config
+    from tlcheck.golden.recording import recorded, saved
+    from tlcheck.session import Session
+
+    config = read_config(Path.cwd())
+    chosen = selections(args, args.cases, config)
+    for selection in chosen:
+        if selection.is_snapshot:
+            yield saved(selection.path, project)
+    if all(selection.is_snapshot for selection in chosen):
+        return
+    with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder, bar() as watcher:
+        session = Session(settings_of(args, config), Path(folder), watcher)
+        for lowered in sorted(session.lower(chosen), key=lambda done: done.run.position):
+            yield recorded(lowered, project)
+
+
+def _scope(args: argparse.Namespace, project: Project) -> Scope:
+    """What the arguments name; saved snapshots name nothing."""
+    import os
+
+    from tlcheck.cli.options import settings_of
+    from tlcheck.config import read_config
+    from tlcheck.golden.states import Scope
+    from tlcheck.selection import parse
+
+    config = read_config(Path.cwd())
+    named = [parse(case) for case in args.cases or [os.path.relpath(path) for path in config.paths]]
+    places = []
+    for selection in named:
+        if not selection.is_snapshot:
+            path = os.path.relpath(selection.path.resolve(), project.root.resolve()).replace(os.sep, "/")
+            places.append(f"{path}::{selection.name}" if selection.name else path)
+    return Scope(tuple(places), settings_of(args, config).arch)
+
+
+def _update(args: argparse.Namespace) -> int:
+    from tlcheck.golden.store import Store
+    from tlcheck.golden.update import Update
+
+    project = _project()
+    store = Store(project.folder)
+    store.finish()
+    update = Update(store, args.new_only)
+    for recorded in _recorded(args, project):
+        update.add(recorded)
+    update.remove_orphans(_scope(args, project))
+    for line in update.report():
+        print(line)
+    return update.exit_code()
+
+
+def _review(args: argparse.Namespace) -> int:
+    from tlcheck.golden.decisions import Decisions
+    from tlcheck.golden.review import review
+    from tlcheck.golden.store import Store
+
+    project = _project()
+    store = Store(project.folder)
+    store.finish()
+    return review(store, Decisions(store, _acceptances(), project.root))
+
+
+def _acceptances() -> Acceptances:
+    from tlcheck.acceptance import Acceptances, read_acceptances
+    from tlcheck.config import read_config
+
+    config = read_config(Path.cwd())
+    return read_acceptances(config.acceptance) if config.acceptance else Acceptances()
+
+
+def _decide(args: argparse.Namespace) -> int:
+    """Accept or reject without a terminal. What cannot be accepted stays, the rest is."""
+    from tlcheck.golden.decisions import Decisions
+    from tlcheck.golden.store import Store
+
+    project = _project()
+    store = Store(project.folder)
+    store.finish()
+    chosen = _chosen(store.pending(), args, project)
+    decisions = Decisions(store, _acceptances(), project.root)
+    refused = []
+    for pending in chosen:
+        if args.action == "reject":
+            decisions.reject(pending, args.reason)
+        elif problem := decisions.problem(pending):
+            refused.append(problem)
+            continue
+        else:
+            decisions.accept(pending, args.reason)
+        print(f"{args.action}ed {pending.key}")
+    for problem in refused:
+        print(problem, file=sys.stderr)
+    return 1 if refused else 0
+
+
+def _chosen(waiting: list[Pending], args: argparse.Namespace, project: Project) -> list[Pending]:
+    """Raises UsageError where nothing waits of what is named."""
+    from tlcheck.errors import UsageError
+    from tlcheck.golden.states import Scope
+    from tlcheck.selection import parse_archs
+
+    archs = parse_archs(args.arch.split(",")) if args.arch is not None else ()
+    if not waiting:
+        raise UsageError(f"nothing waits in {project.folder}: `tlcheck golden update CASE` comes first")
+    chosen: dict[object, Pending] = {}
+    for case in args.cases or ["."]:
+        place = _place(case, project)
+        mine = [pending for pending in waiting if Scope((place,), archs).has(pending.key)]
+        if not mine:
+            raise UsageError(f"nothing of {case} waits; waiting: {', '.join(str(p.key) for p in waiting[:5])}")
+        chosen |= {pending.key: pending for pending in mine}
+    return list(chosen.values())
+
+
+def _place(case: str, project: Project) -> str:
+    """The kernel's file may be gone by now."""
+    import os
+
+    path, _, name = case.partition("::")
+    place = os.path.relpath(os.path.realpath(path), project.root.resolve()).replace(os.sep, "/")
+    return f"{place}::{name}" if name else place
+
+
+def _diff(args: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from tlcheck.golden.revisions import contents_at
+    from tlcheck.golden.store import Store
+    from tlcheck.report import golden
+
+    folder = _project().folder
+    base = contents_at(folder, args.base)
+    head = contents_at(folder, args.head) if args.head else Store(folder).read()
+    return golden.write_revisions(Console(), base, head, args.base, args.format)

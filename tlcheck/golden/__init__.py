@@ -1,0 +1,1 @@
+"""Golden IR: approved TIR and facts, kept with git, compared with what a kernel lowers to now."""

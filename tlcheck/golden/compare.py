@@ -1,0 +1,175 @@
+"""What differs between two goldens: in words first, then as aligned texts."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from tlcheck.facts import Change, Facts, changes, from_json
+from tlcheck.golden.golden import FACTS, Golden
+from tlcheck.golden.normal import parse
+from tlcheck.golden.textdiff import SAME, Row, TextDiff, compare_texts
+
+_TELLING = ("lower-tile-op", "type-cast", "vectorize-loop", "device-tir", "tile-ops", "intent")
+_TEXT_SHOWN = 120  # characters of a statement in words
+_WORD = re.compile(r"\b(?!T\.)\w+")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """header: what determines the IR, where it differs, in words. changes: of the facts, the most telling first.
+
+    texts: checkpoint -> aligned texts, of those that differ. missing: checkpoints that one side lacks, in words.
+    elsewhere: checkpoints that differ too, in words.
+    """
+
+    header: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = ()
+    texts: Mapping[str, TextDiff] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+    elsewhere: tuple[str, ...] = ()
+
+    @property
+    def is_same(self) -> bool:
+        """Whether the IR is the same; another release or argument with the same IR is no difference of it."""
+        return not (self.changes or self.texts or self.missing or self.elsewhere)
+
+    @cached_property
+    def kind(self) -> str:
+        """`same`, `header`, `names`, `order`, `names and order`, or `changed`."""
+        if self.is_same:
+            return "header" if self.header else "same"
+        if self.changes or self.missing:
+            return "changed"
+        found = {text.verdict for text in self.texts.values()}
+        if "changed" in found:
+            return "changed"
+        return "names and order" if len(found) > 1 or "names and order" in found else found.pop()
+
+    @cached_property
+    def summary(self) -> tuple[str, ...]:
+        """All in words, at least one line where anything differs."""
+        texts = tuple(f"{name}: {in_words(text)}" for name, text in self.texts.items())
+        return (*(change.words for change in self.changes), *self.missing, *texts, *self.elsewhere, *self.header)
+
+    @cached_property
+    def signature(self) -> tuple[object, ...]:
+        """Equal for equal changes of different cases: of facts, and only where these are equal of the text."""
+        rewrites = tuple(change.rewrite for change in self.changes)
+        texts = frozenset(_rewrite(row) for text in self.texts.values() for row in text.rows if row.kind != SAME)
+        return (self.kind, self.header, rewrites, self.missing, frozenset() if rewrites else texts)
+
+
+def _rewrite(row: Row) -> tuple[str, ...]:
+    """The words that differ in a line; all of a line that only one side has, but for names and numbers."""
+    if row.left is not None and row.right is not None:
+        ours, theirs = row.spans()
+        return (row.kind, _words_at(row.left.text, ours), _words_at(row.right.text, theirs))
+    side = row.left or row.right
+    assert side is not None
+    return (row.kind, _WORD.sub("", side.text.strip()))
+
+
+def compare(before: Golden, after: Golden) -> Comparison:
+    """Two goldens of one case, or of two. Raises ValueError where facts cannot be read."""
+    ours, theirs = before.texts(), after.texts()
+    parsed = {name: (parse(ours[name]), parse(theirs[name])) for name in ours if name in theirs}
+    header = dict.fromkeys(word for a, b in parsed.values() for word in _header_words(a.header, b.header))
+    diffs = {name: compare_texts(a.lines, b.lines) for name, (a, b) in parsed.items()}
+    return Comparison(
+        tuple(header),
+        _changes(before, after),
+        {name: diff for name, diff in diffs.items() if diff.verdict != SAME},
+        (*_missing(ours, theirs, "no longer recorded"), *_missing(theirs, ours, "recorded only now")),
+    )
+
+
+def _missing(these: Mapping[str, str], those: Mapping[str, str], what: str) -> Iterable[str]:
+    return (f"checkpoint {name}: {what}" for name in these if name not in those)
+
+
+def _changes(before: Golden, after: Golden) -> tuple[Change, ...]:
+    one, other = (_facts(golden) for golden in (before, after))
+    if one is None or other is None:
+        return ()
+    return changes(one, other)
+
+
+def _facts(golden: Golden) -> Facts | None:
+    text = golden.parts.get(FACTS)
+    if text is None:
+        return None
+    try:
+        return from_json(json.loads(text))
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{FACTS} cannot be read: {error}") from error
+
+
+def _header_words(before: Mapping[str, str], after: Mapping[str, str]) -> Iterable[str]:
+    for name in dict.fromkeys((*before, *after)):
+        if before.get(name) != after.get(name) and name != "checkpoint":
+            yield f"{name}: {before.get(name, 'none')} -> {after.get(name, 'none')}"
+
+
+def in_words(text: TextDiff) -> str:
+    """`only names differ`; `2 statements changed, 1 added: first T.copy(...) -> ...`."""
+    if text.verdict != "changed":
+        words = {"names": "only names differ", "order": "only the order of statements differs"}
+        return words.get(text.verdict, "only names and the order of statements differ")
+    kinds = {"nested": "moved in or out of a loop or branch", "moved": "moved"}
+    counted = [
+        (text.counts[kind], kinds.get(kind, kind)) for kind in ("changed", "added", "removed", "nested", "moved")
+    ]
+    parts = [f"{number} {word}" for number, word in counted if number]
+    return f"statements: {', '.join(parts)}; the first: {_first(text)}"
+
+
+def _first(text: TextDiff) -> str:
+    row = next(row for row in text.rows if row.kind in ("changed", "added", "removed", "nested"))
+    if row.left is None or row.right is None or row.kind != "changed":
+        side = row.left or row.right
+        assert side is not None
+        return f"{row.kind} {_cut(side.text.strip())}"
+    ours, theirs = row.spans()
+    return f"{_cut(row.left.text.strip())} ({_words_at(row.left.text, ours)} -> {_words_at(row.right.text, theirs)})"
+
+
+def _words_at(text: str, spans: tuple[tuple[int, int], ...]) -> str:
+    return _cut(" ... ".join(text[start:end].strip() for start, end in spans)) or "nothing"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _TEXT_SHOWN else text[: _TEXT_SHOWN - 3] + "..."
+
+
+def focused(comparison: Comparison, at: str = "") -> Comparison:
+    """With the text of one checkpoint, and in words that others differ. at: that one, `all`, or the most telling."""
+    differ = list(comparison.texts)
+    if at == "all" or not differ:
+        return comparison
+    order = [name for name in (*_TELLING, *differ) if name in differ]
+    shown = at or order[0]
+    texts = {name: text for name, text in comparison.texts.items() if name == shown}
+    others = ", ".join(name for name in differ if name != shown)
+    return replace(comparison, texts=texts, elsewhere=(f"differs too: {others}",) if others else ())
+
+
+@dataclass(frozen=True)
+class Group:
+    """Cases with the same change. names: of the cases, in order; the comparison is the first one's."""
+
+    names: tuple[str, ...]
+    comparison: Comparison
+
+
+def grouped(comparisons: Mapping[str, Comparison]) -> list[Group]:
+    """Equal changes together, the largest groups of real changes first; what is the same is left out."""
+    groups: dict[tuple[object, ...], list[str]] = {}
+    for name, comparison in comparisons.items():
+        if comparison.kind != SAME:
+            groups.setdefault(comparison.signature, []).append(name)
+    found = [Group(tuple(names), comparisons[names[0]]) for names in groups.values()]
+    return sorted(found, key=lambda group: (group.comparison.kind != "changed", -len(group.names)))

@@ -1,0 +1,43 @@
+"""Accepting and rejecting what waits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tlcheck.acceptance import Acceptances
+from tlcheck.config import ACCEPTANCE
+from tlcheck.golden.approvals import decision
+from tlcheck.golden.pending import Pending
+from tlcheck.golden.store import Store
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """accepted: the findings that the project accepts by name."""
+
+    store: Store
+    accepted: Acceptances
+    root: Path
+
+    def problem(self, pending: Pending) -> str:
+        """Why content cannot be accepted, and what to do; empty if it can. Recording something is not approving it."""
+        _, refuted = pending.reasons(self.accepted, self.root)
+        if not refuted:
+            return ""
+        rules = ", ".join(dict.fromkeys(finding.rule for finding in refuted))
+        findings = "".join(f"\n    {finding}" for finding in refuted)
+        return (
+            f"{pending.key}: not accepted, it is refuted:{findings}\n"
+            f"    to accept it all the same, accept {rules} by name with a reason: [[accept]] with id and case = "
+            f'"{pending.key.case}" in {ACCEPTANCE} (see docs/check.md)'
+        )
+
+    def accept(self, pending: Pending, reason: str) -> None:
+        """What has no `problem`."""
+        reasons, _ = pending.reasons(self.accepted, self.root)
+        findings = tuple(f"{finding} ({why})" for finding, why in reasons.items())
+        self.store.accept(pending, decision(pending.digest, reason, findings))
+
+    def reject(self, pending: Pending, reason: str) -> None:
+        self.store.reject(pending, decision(pending.digest, reason))

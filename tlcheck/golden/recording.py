@@ -1,0 +1,105 @@
+"""From lowered kernels to goldens."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tlcheck.acceptance import Acceptances
+from tlcheck.config import Config
+from tlcheck.expectations import settle
+from tlcheck.facts import facts_of, to_json
+from tlcheck.golden.golden import FACTS, TEXT_SUFFIX, Golden, Key, key_of
+from tlcheck.golden.normal import normal_text
+from tlcheck.golden.pending import Pending, Refuted
+from tlcheck.results import Result, judged, read_snapshot
+from tlcheck.session import Lowered, Run
+from tlcheck.snapshot.ir import Snapshot
+from tlcheck.toolchain.client import Failure
+
+
+@dataclass(frozen=True)
+class Project:
+    """Where goldens are kept, and which checkpoints. root: what their kernel files' paths are relative to."""
+
+    root: Path
+    folder: Path
+    checkpoints: tuple[str, ...]
+
+
+def project_of(config: Config) -> Project:
+    root = config.file.parent if config.file is not None else Path.cwd()
+    return Project(root, root / config.golden, config.golden_checkpoints)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A run and its golden, or the failure that is the reason why there is none.
+
+    expected: the failure is one that the case expects.
+    """
+
+    run: Run
+    key: Key
+    golden: Golden | None = None
+    snapshot: Snapshot | None = None
+    failure: Failure | None = None
+    expected: bool = False
+
+    def pending(self) -> Pending:
+        """What a person has to decide on. Checks the kernel: what is refuted in it must be known."""
+        assert self.snapshot is not None
+        result = Acceptances().settle(settle(judged(self.run, self.snapshot)))
+        notes = [f"not checked: {result.failure.message}"] if result.failure else []
+        notes += [f"undecided: {a.buffer}: {a.reason}" for a in result.atomics if a.verdict == "undecided"]
+        return Pending(self.key, self.golden, self.run.versions, _refuted(result), tuple(notes))
+
+
+def _refuted(result: Result) -> tuple[Refuted, ...]:
+    found = [(a, a.finding) for a in result.atomics if a.finding is not None]
+    return tuple(Refuted(f.rule, a.buffer, f.what, a.excuse.reason if a.excuse else "") for a, f in found)
+
+
+def recorded(lowered: Lowered, project: Project) -> Recorded:
+    """Raises UsageError for a kernel file outside the project."""
+    run = lowered.run
+    key = key_of(run.file, run.name, run.target, project.root)
+    if lowered.snapshot is None:
+        failed = settle(Result(run, failure=lowered.failure))
+        return Recorded(run, key, failure=lowered.failure, expected=failed.excuse is not None)
+    return _of_snapshot(run, key, read_snapshot(lowered.snapshot), project)
+
+
+def saved(file: Path, project: Project) -> Recorded:
+    """From a snapshot that the user saved; its kernel's path counts from the project's folder."""
+    s = read_snapshot(file)
+    run = Run(s.file, s.case, s.target, s.toolchain.get("tilelang", ""), s.toolchain, s.args)
+    return _of_snapshot(run, key_of(str(project.root / s.file), s.case, s.target, project.root), s, project)
+
+
+def _of_snapshot(run: Run, key: Key, snapshot: Snapshot, project: Project) -> Recorded:
+    golden = golden_of(snapshot, project.checkpoints)
+    if not golden.texts():
+        wanted = ", ".join(project.checkpoints)
+        return Recorded(run, key, failure=Failure("check", "lower", f"the kernel did not come to {wanted}"))
+    return Recorded(run, key, golden, snapshot)
+
+
+def golden_of(snapshot: Snapshot, checkpoints: Sequence[str]) -> Golden:
+    """The normal form at those of `checkpoints` that the kernel came to, and its facts."""
+    parts = {f"{c}{TEXT_SUFFIX}": normal_text(snapshot, c) for c in checkpoints if c in snapshot.checkpoints}
+    return Golden({**parts, FACTS: _facts_text(to_json(facts_of(snapshot)))} if parts else {})
+
+
+def _facts_text(facts: Mapping[str, object]) -> str:
+    """JSON with a line for each entry, so that a change is a line of a git diff."""
+    lines = []
+    for name, value in facts.items():
+        if isinstance(value, (list, tuple)) and value:
+            entries = ",\n".join(f"  {json.dumps(entry)}" for entry in value)
+            lines.append(f"{json.dumps(name)}: [\n{entries}\n]")
+        else:
+            lines.append(f"{json.dumps(name)}: {json.dumps(value)}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"

@@ -1,0 +1,87 @@
+"""How what a kernel lowers to stands to its golden."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from tlcheck.golden.compare import Comparison, compare
+from tlcheck.golden.golden import Golden, Key
+from tlcheck.golden.recording import Recorded
+from tlcheck.golden.store import Contents
+
+SAME, CHANGED, MISSING, UNUSABLE, ORPHANED, NOT_LOWERED = (
+    "same",
+    "changed",
+    "missing",
+    "unusable",
+    "orphaned",
+    "not lowered",
+)
+
+
+@dataclass(frozen=True)
+class State:
+    """kind: `unusable` is a golden that is corrupt or not approved. why: in words. expected: the failure is known."""
+
+    key: Key
+    kind: str
+    why: str = ""
+    comparison: Comparison | None = None
+    expected: bool = False
+
+
+def state_of(recorded: Recorded, contents: Contents) -> State:
+    """Of one run."""
+    key = recorded.key
+    if recorded.golden is None:
+        message = recorded.failure.message if recorded.failure else ""
+        return State(key, NOT_LOWERED, message, expected=recorded.expected)
+    if key not in contents.goldens:
+        gone = str(key) in contents.approvals.approved
+        return State(key, MISSING, "it was approved, and its files are gone" if gone else "nothing is approved yet")
+    if problem := contents.problem(key):
+        return State(key, UNUSABLE, problem)
+    return _compared(key, contents.goldens[key], recorded.golden)
+
+
+def _compared(key: Key, approved: Golden, now: Golden) -> State:
+    try:
+        comparison = compare(approved, now)
+    except ValueError as error:  # approved, but by a tlcheck whose facts are unlike those of this one
+        return State(key, UNUSABLE, f"corrupt: {error}; update and review it")
+    return State(key, SAME if comparison.is_same else CHANGED, comparison=comparison)
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What was selected: a golden in it that no run has is an orphan.
+
+    places: a folder, a file or `FILE::NAME`, from the project's folder. targets: all where empty.
+    """
+
+    places: tuple[str, ...]
+    targets: tuple[str, ...] = ()
+
+    def has(self, key: Key) -> bool:
+        if self.targets and key.target not in self.targets:
+            return False
+        return any(
+            place in (".", key.file, key.case) or key.file.startswith(f"{place.rstrip('/')}/") for place in self.places
+        )
+
+
+def orphans(contents: Contents, runs: Collection[Key], failed: Iterable[str], scope: Scope) -> Iterator[State]:
+    """Goldens without a case. failed: files of which it is not known what cases they have."""
+    unknown = set(failed)
+    for key in sorted(contents.goldens):
+        if key not in runs and key.file not in unknown and scope.has(key):
+            yield State(key, ORPHANED, "no case of this name and target")
+
+
+def exit_code(states: Sequence[State]) -> int:
+    """1 where something is not as approved, 3 where something was not lowered, else 0."""
+    kinds = {state.kind for state in states if not state.expected}
+    if kinds - {SAME, NOT_LOWERED}:
+        return 1
+    return 3 if NOT_LOWERED in kinds else 0

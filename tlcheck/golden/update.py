@@ -1,0 +1,81 @@
+"""What `golden update` does: pending files for all that is not as approved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from tlcheck.golden.golden import Key
+from tlcheck.golden.pending import Pending
+from tlcheck.golden.recording import Recorded
+from tlcheck.golden.states import Scope, orphans
+from tlcheck.golden.store import Contents, Store
+from tlcheck.report.words import plural
+
+
+@dataclass
+class Update:
+    """new_only: leave alone what has a golden, in whatever state."""
+
+    store: Store
+    new_only: bool
+    new: list[Pending] = field(default_factory=list)
+    changed: list[Pending] = field(default_factory=list)
+    removed: list[Key] = field(default_factory=list)
+    same: list[Key] = field(default_factory=list)
+    failed: list[Recorded] = field(default_factory=list)
+    _unknown: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._approved: Contents = self.store.read()
+
+    def add(self, recorded: Recorded) -> None:
+        """Record one run beside what is approved of it, where that is something else."""
+        key, golden = recorded.key, recorded.golden
+        there = self._approved.goldens.get(key)
+        if golden is None:
+            self.failed.append(recorded)
+            if not recorded.run.name:
+                self._unknown.add(key.file)
+        elif there is not None and (self.new_only or self._is_approved(key, golden.digest)):
+            self.same.append(key)
+            if not self.new_only:
+                self.store.forget(key)
+        else:
+            pending = recorded.pending()
+            self.store.record(pending)
+            (self.new if there is None else self.changed).append(pending)
+
+    def _is_approved(self, key: Key, digest: str) -> bool:
+        return self._approved.goldens[key].digest == digest and not self._approved.problem(key)
+
+    def remove_orphans(self, scope: Scope) -> None:
+        """Let the removal of goldens without a case be decided too."""
+        if self.new_only:
+            return
+        runs = {p.key for p in (*self.new, *self.changed)} | set(self.same) | {r.key for r in self.failed}
+        for state in orphans(self._approved, runs, self._unknown, scope):
+            self.store.record(Pending(state.key, None, {}, notes=(state.why,)))
+            self.removed.append(state.key)
+
+    def report(self) -> Iterator[str]:
+        for word, found in (("new", self.new), ("changed", self.changed)):
+            for pending in found:
+                yield f"{word}  {pending.key}{_warning(pending)}"
+        yield from (f"removed  {key}" for key in self.removed)
+        for run in self.failed:
+            what = "expected not to lower" if run.expected else "not lowered"
+            yield f"{what}  {run.key}: {run.failure.message if run.failure else ''}"
+        waiting = len(self.new) + len(self.changed) + len(self.removed)
+        yield f"{plural(waiting, 'change')} to review, {len(self.same)} as approved"
+        if waiting:
+            yield "next: `tlcheck golden review`; without a terminal, `tlcheck golden accept [CASE] --reason TEXT`"
+
+    def exit_code(self) -> int:
+        """3 if something did not lower that should, else 0."""
+        return 3 if any(not run.expected for run in self.failed) else 0
+
+
+def _warning(pending: Pending) -> str:
+    refuted = [finding for finding in pending.findings if not finding.excuse]
+    return f"  ({', '.join(str(finding) for finding in refuted)})" if refuted else ""

@@ -1,0 +1,69 @@
+"""Differences as Markdown, for a comment on a pull request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tlcheck.golden.compare import Group
+from tlcheck.golden.textdiff import MOVED, RENAMED, SAME, Row
+from tlcheck.report.words import plural
+
+_LINES = 80  # of a diff
+_WIDTH = 200  # characters of a line
+_WORDS = 12  # lines in words
+_NAMES = 20  # cases named of a group
+
+
+def render(groups: Sequence[Group], notes: Sequence[str], head: str) -> str:
+    """The whole text; diffs are folded."""
+    lines = [f"### {head}", ""]
+    for group in groups:
+        lines += _group(group)
+    lines += [f"- {_escaped(note)}" for note in notes]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _group(group: Group) -> Iterator[str]:
+    names = [*group.names[:_NAMES], *([f"and {len(group.names) - _NAMES} more"] if len(group.names) > _NAMES else [])]
+    yield f"**{plural(len(group.names), 'run')}**: {', '.join(_code(name) for name in names)}"
+    yield ""
+    summary = group.comparison.summary
+    yield from (f"- {_escaped(line)}" for line in summary[:_WORDS])
+    if len(summary) > _WORDS:
+        yield f"- and {len(summary) - _WORDS} more"
+    yield ""
+    for checkpoint, text in group.comparison.texts.items():
+        yield f"<details><summary>TIR at {checkpoint}</summary>"
+        yield ""
+        yield "```diff"
+        rows = [line for row in text.rows for line in _lines(row)]
+        yield from rows[:_LINES]
+        if len(rows) > _LINES:
+            yield f"  ... {len(rows) - _LINES} lines more"
+        yield "```"
+        yield "</details>"
+        yield ""
+
+
+def _lines(row: Row) -> Iterator[str]:
+    if row.kind in (SAME, RENAMED):
+        return
+    moved = "* " if row.kind == MOVED else ""
+    if row.left is not None:
+        yield f"- {moved}{_cut(row.left.text)}"
+    if row.right is not None:
+        yield f"+ {moved}{_cut(row.right.text)}"
+
+
+def _cut(text: str) -> str:
+    text = text.replace("```", "'''")
+    return text if len(text) <= _WIDTH else text[: _WIDTH - 3] + "..."
+
+
+def _code(text: str) -> str:
+    return "`" + text.replace("`", "'") + "`"
+
+
+def _escaped(text: str) -> str:
+    """No character of a kernel is markup."""
+    return "".join(f"\\{c}" if c in "\\`*_{}[]<>#|~" else c for c in text)

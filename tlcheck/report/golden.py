@@ -1,0 +1,101 @@
+"""Reports of `tlcheck golden`: what is not as approved, equal changes together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from tlcheck.golden.compare import Comparison, Group, compare, grouped
+from tlcheck.golden.golden import Golden, Key
+from tlcheck.golden.states import CHANGED, MISSING, NOT_LOWERED, ORPHANED, SAME, UNUSABLE, State
+from tlcheck.golden.store import Contents
+from tlcheck.report import diff_markdown
+from tlcheck.report.diff import write_groups
+from tlcheck.report.words import plural
+
+_ADVICE = {
+    MISSING: "record them: `tlcheck golden update --new-only`, then `tlcheck golden review`",
+    UNUSABLE: "record them anew: `tlcheck golden update`, then `tlcheck golden review`",
+    ORPHANED: "remove them: `tlcheck golden update`, then `tlcheck golden review`",
+    CHANGED: "if that is meant: `tlcheck golden update`, then `tlcheck golden review`",
+}
+
+
+def write(console: Console, states: Sequence[State], form: str) -> None:
+    """The report of `golden check`."""
+    comparisons = {str(s.key): s.comparison for s in states if s.comparison is not None}
+    write_groups_and_notes(console, grouped(comparisons), list(_notes(states)), _summary(states), form)
+
+
+def write_groups_and_notes(
+    console: Console, groups: Sequence[Group], notes: Sequence[str], summary: str, form: str
+) -> None:
+    """Groups, notes, and what it comes to."""
+    if form == "markdown":
+        print(diff_markdown.render(groups, notes, summary), end="")
+        return
+    write_groups(console, groups)
+    for note in notes:
+        console.print(Text(note), highlight=False, soft_wrap=True)
+    console.print(Text(summary, style="bold"), highlight=False, soft_wrap=True)
+
+
+def _notes(states: Sequence[State]) -> Iterator[str]:
+    for state in states:
+        if state.kind in (MISSING, UNUSABLE, ORPHANED, NOT_LOWERED):
+            known = "expected not to lower" if state.expected else state.kind
+            yield f"{state.key}: {known}: {state.why}"
+    kinds = {state.kind for state in states}
+    yield from (advice for kind, advice in _ADVICE.items() if kind in kinds)
+
+
+def _summary(states: Sequence[State]) -> str:
+    words = {SAME: "as approved"}
+    counted = [(sum(1 for s in states if s.kind == kind and not s.expected), kind) for kind in _KINDS]
+    parts = [f"{number} {words.get(kind, kind)}" for number, kind in counted if number]
+    expected = sum(1 for s in states if s.expected)
+    parts += [f"{expected} expected not to lower"] if expected else []
+    return f"{plural(len(states), 'golden')}: {', '.join(parts)}" if parts else "no goldens"
+
+
+_KINDS = (SAME, CHANGED, MISSING, UNUSABLE, ORPHANED, NOT_LOWERED)
+
+
+def write_revisions(console: Console, base: Contents, head: Contents, name: str, form: str) -> int:
+    """The report of `golden diff`. Returns the exit code: 1 where the goldens differ or cannot be compared."""
+    comparisons, notes = _compared(base, head)
+    groups = grouped(comparisons)
+    real = sum(len(group.names) for group in groups)
+    summary = f"{plural(len(head.goldens), 'golden')}, {real} changed since {name}"
+    write_groups_and_notes(console, groups, notes, summary, form)
+    return 1 if groups or notes else 0
+
+
+def _compared(base: Contents, head: Contents) -> tuple[dict[str, Comparison], list[str]]:
+    comparisons: dict[str, Comparison] = {}
+    notes = []
+    for key in sorted({*base.goldens, *head.goldens}):
+        one, other = base.goldens.get(key), head.goldens.get(key)
+        if one is None or other is None:
+            notes.append(f"{key}: {'added' if one is None else 'removed'}{_state(head, key)}")
+        elif one.digest != other.digest:
+            notes += _difference(comparisons, key, one, other, _state(head, key))
+        elif head.problem(key):
+            notes.append(f"{key}: {head.problem(key)}")
+    return comparisons, notes
+
+
+def _difference(found: dict[str, Comparison], key: Key, one: Golden, other: Golden, state: str) -> Iterator[str]:
+    try:
+        found[str(key)] = compare(one, other)
+        if state:
+            yield f"{key}: changed{state}"
+    except ValueError as error:
+        yield f"{key}: changed, and cannot be compared: {error}"
+
+
+def _state(contents: Contents, key: Key) -> str:
+    problem = contents.problem(key) if key in contents.goldens else ""
+    return f", {problem}" if problem else ""
