@@ -21,7 +21,7 @@ class Present:
         """Whether a job would read now what it read then."""
         return (
             all(self.variables.get(name) == v for name, v in found.variables.items() if name not in OWN_VARIABLES)
-            and all(locate(name, found.folders) == folder for name, folder in found.names.items())
+            and all(locate(name, found.folders) == place for name, place in found.names.items())
             and all(self._digest(file) == digest for file, digest in found.files.items())
         )
 

@@ -19,6 +19,7 @@ COMMANDS = {
     "diff": "say what differs between two kernels, releases, goldens or dumps",
     "golden": "keep approved IR with git: check, update, review",
     "explain": "show a rule: what it means, why, a bad and a good example",
+    "cache": "show or remove the results of earlier runs",
     "toolchain": "install, list, remove and locate TileLang releases",
     "doctor": "show what is installed, what works, and what to do about the rest",
 }

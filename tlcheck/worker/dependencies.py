@@ -29,7 +29,7 @@ OWN_VARIABLES = ("TILELANG_CACHE_DIR", "TILELANG_TMP_DIR")  # another folder in 
 class Dependencies:
     """files: path -> sha256 of its content, empty where there was no such file.
 
-    names: dotted name of each module looked for -> the first of `folders` that has it, empty if none does.
+    names: dotted name of each module looked for -> where `folders` have it, empty if they do not (see `locate`).
     variables: those read -> value, None where unset.
     """
 
@@ -126,18 +126,19 @@ class Recorder:
 
 
 def locate(name: str, folders: Iterable[str]) -> str:
-    """The first folder that would give a module of that dotted name; empty if none does."""
-    relative = name.replace(".", "/")
-    for folder in folders:
-        stem = Path(folder, relative)
-        if stem.is_dir() or any(Path(f"{stem}{suffix}").is_file() for suffix in all_suffixes()):
-            return folder
-    return ""
+    """The file (of a namespace package the folder) that an import from these folders takes; empty if there is none."""
+    stems = [Path(folder, name.replace(".", "/")) for folder in folders]
+    for stem in stems:
+        for candidate in (stem / "__init__", stem):
+            for suffix in all_suffixes():
+                if (file := Path(f"{candidate}{suffix}")).is_file():
+                    return str(file)
+    return next((str(stem) for stem in stems if stem.is_dir()), "")
 
 
 def _telling(names: Mapping[str, str]) -> dict[str, str]:
     """Without the parts of packages that are not in these folders: they follow their package."""
-    return {name: folder for name, folder in names.items() if folder or not _is_foreign_part(name, names)}
+    return {name: place for name, place in names.items() if place or not _is_foreign_part(name, names)}
 
 
 def _is_foreign_part(name: str, names: Mapping[str, str]) -> bool:

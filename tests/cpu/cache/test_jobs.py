@@ -1,0 +1,153 @@
+"""An answer is taken from the cache exactly as long as nothing that it rests on has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tlcheck.session import Lowered
+
+Lower = Callable[..., list[Lowered]]
+
+
+def message(lowered: list[Lowered]) -> str:
+    (done,) = lowered
+    assert done.failure is not None
+    return done.failure.message
+
+
+def test_the_second_run_starts_no_worker(project: Path, lower: Lower, starts: list[str]) -> None:
+    first = lower()
+    assert message(first) == "ValueError: [1, 64, 'data', None, None]"
+    assert starts == ["worker"]
+    assert lower() == first
+    assert starts == ["worker"]
+    lower(cache=False)
+    assert starts == ["worker"] * 2
+
+
+CHANGES = {
+    "the kernel file": ("k.py", "kernel(n=1)", "kernel(n=2)", "[2, 64, 'data', None, None]"),
+    "a helper module": ("helper.py", "64", "32", "[1, 32, 'data', None, None]"),
+    "a data file": ("data.txt", "data", "atad", "[1, 64, 'atad', None, None]"),
+    "a module that was missing": ("optional.py", "", "NAME = 'there'", "[1, 64, 'data', None, 'there']"),
+    "a package that comes before a module": (
+        "helper/__init__.py", "", "SIZE = 8", "[1, 8, 'data', None, None]",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_changed_file_is_read_anew(project: Path, lower: Lower, starts: list[str], change: str) -> None:
+    name, old, new, expected = CHANGES[change]
+    first = message(lower())
+    file = project / name
+    file.parent.mkdir(exist_ok=True)
+    before = file.read_text() if file.exists() else ""
+    file.write_text(before.replace(old, new, 1) if old else new)
+    assert message(lower()) == f"ValueError: {expected}"
+    assert starts == ["worker"] * 2
+    file.write_text(before) if before else file.unlink()
+    if change.startswith("a package"):
+        file.parent.rmdir()
+    assert message(lower()) == first  # both states are kept
+    assert starts == ["worker"] * 2
+
+
+def test_a_variable_that_the_kernel_reads(
+    project: Path, lower: Lower, starts: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lower()
+    monkeypatch.setenv("OF_NO_INTEREST", "1")
+    lower()
+    assert starts == ["worker"]
+    monkeypatch.setenv("BLOCK", "128")
+    assert message(lower()) == "ValueError: [1, 64, 'data', '128', None]"
+
+
+@pytest.mark.parametrize("variable", ["TILELANG_SOMETHING", "TL_SOMETHING", "LD_PRELOAD_IS_NOT_ONE"])
+def test_variables_of_tilelang_count_though_native_code_reads_them(
+    project: Path, lower: Lower, starts: list[str], monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    lower()
+    monkeypatch.setenv(variable, "1")
+    lower()
+    assert len(starts) == (2 if variable.startswith("T") else 1)
+
+
+@pytest.mark.parametrize(
+    "name", ["tilelang/lib/libtilelang.so", "tilelang/language.py", "tilelang-0.0.1.dist-info/METADATA"]
+)
+def test_a_rebuilt_toolchain_is_another(project: Path, lower: Lower, starts: list[str], site: Path, name: str) -> None:
+    lower()
+    file = site / name
+    file.write_text(file.read_text().replace("0.0.1", "0.0.2") if "METADATA" in name else "\n")
+    lower()
+    assert len(starts) == 2
+
+
+def test_settings_that_decide_the_result(project: Path, lower: Lower, starts: list[str]) -> None:
+    lower()
+    assert message(lower(args={"n": "7"})) == "ValueError: [7, 64, 'data', None, None]"
+    lower(arch=("sm_80",))
+    lower(every_pass=True)
+    lower(fork=False)
+    assert len(starts) == 5
+    lower(timeout=100.0, jobs=1)
+    assert len(starts) == 5
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "while True: pass",
+        "os.kill(os.getpid(), 9)",
+        "os.abort()",
+        "raise MemoryError",
+        "raise OSError('no space left')",
+        "Path('helper.py').write_text('SIZE = 65'); 1 / 0",
+    ],
+)
+def test_what_may_end_otherwise_next_time_is_not_kept(
+    project: Path, lower: Lower, starts: list[str], code: str
+) -> None:
+    (project / "k.py").write_text(KERNEL_WITH.format(code=code))
+    for _ in range(2):
+        (done,) = lower(timeout=1.0)
+        assert done.failure is not None
+    assert len(starts) == 2
+
+
+KERNEL_WITH = """
+import os
+from pathlib import Path
+import tilelang
+import helper
+
+@tilelang.jit
+def kernel():
+    {code}
+"""
+
+
+def test_a_file_that_the_kernel_makes_for_itself_is_no_dependency(
+    project: Path, lower: Lower, starts: list[str]
+) -> None:
+    code = "import tempfile; f = tempfile.mktemp(); Path(f).write_text('x'); Path(f).read_text(); os.unlink(f); 1 / 0"
+    (project / "k.py").write_text(KERNEL_WITH.format(code=code))
+    lower()
+    lower()
+    assert starts == ["worker"]
+
+
+def test_a_damaged_or_deleted_cache_is_a_cold_one(project: Path, lower: Lower, starts: list[str], cache: Path) -> None:
+    first = lower()
+    for file in (cache / "results").rglob("*"):
+        if file.is_file():
+            file.write_bytes(file.read_bytes()[:-3] + b"xyz")
+    assert lower() == first
+    assert len(starts) == 2
+    assert lower() == first
+    assert len(starts) == 2
