@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+Number = int | Callable[[Mapping[str, Any]], int]  # of a case's arguments
+
 ALL_TARGETS = ("sm_80", "sm_90")
 
 
@@ -42,6 +44,14 @@ class Expect:
 
 
 @dataclass(frozen=True)
+class Variant:
+    """Other inputs for a case's kernel, as `Case.inputs`. reference: None for the case's own."""
+
+    inputs: Callable[..., Any]
+    reference: Callable[..., Any] | None = None
+
+
+@dataclass(frozen=True)
 class Case:
     """One kernel with fixed build arguments.
 
@@ -52,8 +62,25 @@ class Case:
         (zeroed where the kernel accumulates into them).
     reference: ``reference(args, *inputs) -> mapping of parameter name -> float64 (or integer) tensor``, in the physical
         arrangement in which the kernel leaves each output.
-    tolerance: bound of ||out - ref|| / ||ref|| for each output.
+    tolerance: bound of ||out - ref|| / ||ref|| for each output; None: derived from the dtypes, `terms`, `rounded` and
+        the reference's own error in float32.
     expect: known defects of releases.
+
+    What follows is for `tlcheck run`:
+
+    variants: other inputs by name, such as ties, large values or another size.
+    exact: inputs on which every sum is exact, so that the outputs have to be equal to the reference's; None: `inputs`
+        with floating-point values rounded to integers.
+    outcome: ``outcome(args, *tensors after the run) -> mapping``: what of the outputs is determined and is compared
+        with `reference`; None: the outputs as they are.
+    updates: outputs whose content before the run matters: added to, or written in part. None: those that the kernel
+        adds to with atomics, or reads. All other outputs are poisoned before each run.
+    terms: how many terms are summed for one element of an output. rounded: the narrowest dtype that operands or
+        intermediate results have on the way, where it is narrower than the accumulator.
+    float_atomics: whether the order of floating-point additions may differ from run to run; None: as the atomics say.
+    baselines: ``baseline(args, *inputs) -> function to be timed``, by name: the same in torch.
+    traffic, flops: bytes that have to move and operations that have to be done; None: each tensor once, and nothing.
+    Numbers may be functions of `args`.
     """
 
     kernel: Callable[..., Any] | Any
@@ -61,5 +88,15 @@ class Case:
     targets: Sequence[str] = ALL_TARGETS
     inputs: Callable[..., Any] | None = None
     reference: Callable[..., Any] | None = None
-    tolerance: float = 1e-3
+    tolerance: float | None = None
     expect: Sequence[Expect] = ()
+    variants: Mapping[str, Variant] = field(default_factory=dict)
+    exact: Variant | None = None
+    outcome: Callable[..., Any] | None = None
+    updates: Sequence[str] | None = None
+    terms: Number = 1
+    rounded: str = ""
+    float_atomics: bool | None = None
+    baselines: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    traffic: Number | None = None
+    flops: Number | None = None

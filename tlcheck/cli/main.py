@@ -16,6 +16,7 @@ from tlcheck.errors import UsageError
 COMMANDS = {
     "check": "lower kernels, or read snapshots, and prove or refute every atomic",
     "dump": "write the TIR of a kernel at a checkpoint, and its CUDA source",
+    "run": "run kernels on a GPU and compare them with torch",
     "diff": "say what differs between two kernels, releases, goldens or dumps",
     "golden": "keep approved IR with git: check, update, review",
     "explain": "show a rule: what it means, why, a bad and a good example",

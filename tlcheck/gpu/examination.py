@@ -1,0 +1,103 @@
+"""From what a user selects to results on the device. `tlcheck run` and the gate call `examine`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from tlcheck.acceptance import Acceptances
+from tlcheck.expectations import settle
+from tlcheck.gpu import environment
+from tlcheck.gpu.results import NOT_RUN, DeviceResult
+from tlcheck.gpu.suite import Options, Subject, Suite
+from tlcheck.results import read_snapshot, result_of, saved_result
+from tlcheck.selection import Selection
+from tlcheck.session import Lowered, Session, Settings, Watcher
+from tlcheck.snapshot import codec
+from tlcheck.toolchain.resolve import resolve
+
+
+@dataclass(frozen=True)
+class Examination:
+    """Results with one toolchain. device: as `Suite.device` has it. clocks: before and after."""
+
+    toolchain: str
+    device: Mapping[str, Any]
+    clocks: tuple[Mapping[str, str], Mapping[str, str]]
+    date: str
+    results: tuple[DeviceResult, ...]
+    passed_over: int = 0
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to run. settings: `arch` empty for that of the device; `toolchain` for cases that name none."""
+
+    selections: Sequence[Selection]
+    settings: Settings
+    options: Options = field(default_factory=Options)
+    acceptances: Acceptances = field(default_factory=Acceptances)
+
+
+def examine(request: Request, folder: Path, watcher: Watcher) -> Iterator[Examination]:
+    """Run everything, one toolchain after the other. Raises NoDeviceError and UsageError."""
+    groups: dict[str, list[Selection]] = {}
+    for selection in request.selections:
+        groups.setdefault(selection.toolchain or request.settings.toolchain, []).append(selection)
+    for number, (toolchain, selections) in enumerate(groups.items()):
+        own = folder / str(number)
+        own.mkdir()
+        yield _examine(toolchain, replace(request, selections=selections), own, watcher)
+
+
+def _examine(toolchain: str, request: Request, folder: Path, watcher: Watcher) -> Examination:
+    settings = request.settings
+    suite = Suite(resolve(toolchain, settings.requirements), request.options, folder)
+    watcher.stage(f"{toolchain}: looking at the device")
+    before, date = environment.clocks(), environment.now()
+    device = suite.device(ceilings=request.options.bench)
+    arch = settings.arch or (device["arch"],)
+    session = Session(replace(settings, arch=arch, toolchain=toolchain), folder, watcher)
+    found = list(_prepared(request, session, arch))
+    subjects = [item for item in found if isinstance(item, Subject)]
+    results = [item for item in found if isinstance(item, DeviceResult)]
+    results += suite.run(subjects, watcher, device.get("ceilings"))
+    results.sort(key=lambda result: result.run.position)
+    clocks = before, environment.clocks()
+    return Examination(toolchain, device, clocks, date, tuple(results), len(session.passed_over))
+
+
+def _prepared(request: Request, session: Session, arch: Sequence[str]) -> Iterator[Subject | DeviceResult]:
+    """What can be run, and why the rest cannot."""
+    for position, selection in enumerate(request.selections):
+        if selection.is_snapshot:
+            snapshot = read_snapshot(selection.path)
+            checked = request.acceptances.settle(saved_result(selection.path, snapshot, position))
+            if snapshot.target in arch:
+                yield Subject(checked.run, snapshot, checked)
+            else:
+                yield DeviceResult(checked.run, NOT_RUN, f"made for {snapshot.target}, the device is {arch[0]}")
+    if any(not selection.is_snapshot for selection in request.selections):
+        for lowered in session.lower(request.selections):
+            yield _lowered(lowered, request.acceptances)
+
+
+def _lowered(lowered: Lowered, acceptances: Acceptances) -> Subject | DeviceResult:
+    checked = acceptances.settle(settle(result_of(lowered)))
+    if lowered.snapshot is None:
+        failure = lowered.failure
+        reason = f"{failure.phase}: {failure.message}" if failure else "not lowered"
+        excused = checked.excuse.reason if checked.excuse else ""
+        return DeviceResult(lowered.run, NOT_RUN, reason, excused=excused)
+    return Subject(lowered.run, codec.loads(lowered.snapshot.read_text(encoding="utf-8")), checked)
+
+
+def statuses(examinations: Iterable[Examination]) -> dict[tuple[str, str, str], str]:
+    """(case, target, toolchain) -> `passed`, `failed` or `not run`: the evidence of the device for the gate."""
+    return {
+        (result.run.case, result.run.target, examination.toolchain): result.status
+        for examination in examinations
+        for result in examination.results
+    }
