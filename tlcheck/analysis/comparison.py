@@ -8,7 +8,7 @@ each.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -16,14 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 from tlcheck.analysis.algebra import Algebra, Poly, add, constant
-from tlcheck.analysis.evaluate import Dimension, Evaluator, Values, Words, chunks, mix, size
+from tlcheck.analysis.evaluate import Dimension, Evaluator, Words, chunks, mix, size
 from tlcheck.analysis.fingerprints import Factors, Part, Sum, UndecidedError, fingerprint, shape_of, weigh
 from tlcheck.analysis.footprints import TAGS, THREADS, Footprint
+from tlcheck.analysis.gates import MAX_OUTER, Gates, known_space, runs
 
-Loops = Mapping[int, tuple[Poly, Poly]]  # uid -> (start, extent)
 BUDGET = 250_000_000  # lanes that one comparison may enumerate
-MAX_CLASSES = 20_000
-MAX_OUTER = 1 << 22
 BLOCKS = frozenset(uid for tag, uid in TAGS.items() if tag.startswith("block"))
 
 
@@ -37,7 +35,7 @@ def same(algebra: Algebra, intended: Sequence[Footprint], actual: Sequence[Footp
     if not outer.alike([*left, *right]):
         return _same_sequence(outer, left, right)
     lanes = sum(size(p.space) for p in (*left, *right))
-    classes = outer.classes([inner for p in (*left, *right) for inner in p.gates], left[0].footprint.outer)
+    classes = outer.gates.classes([gate for p in (*left, *right) for gate in p.gates], left[0].footprint.outer)
     if len(classes) * lanes > BUDGET:
         raise UndecidedError(f"too large to enumerate ({len(classes)} classes of {lanes} lanes)")
     return all(fingerprint(algebra, left, env) == fingerprint(algebra, right, env) for env in classes)
@@ -55,8 +53,7 @@ class _Outer:
 
     def __init__(self, algebra: Algebra) -> None:
         self.algebra = algebra
-        self.gates: list[Poly] = []
-        self._numbers: dict[object, int] = {}
+        self.gates = Gates(algebra)
 
     def part(self, footprint: Footprint, bounded: bool) -> Part:
         inner = frozenset(d.uid for d in footprint.space) | THREADS
@@ -71,7 +68,7 @@ class _Outer:
             leaves.append((leaf.thread, element))
         loops = tuple(sorted((uid, _key(s), _key(e)) for uid, (s, e) in footprint.outer.items()))
         conditions = [*footprint.conditions, *(footprint.inside if bounded else ())]
-        gates = tuple(self._gate(c, inner) for c in conditions)
+        gates = tuple(self.gates.add(c, inner) for c in conditions)
         flags = self._flags(footprint, inner)
         keys = tuple(_key(b) for b in bases)
         return Part(footprint, target, tuple(leaves), gates, flags, footprint.space, tuple(bases), keys, loops)
@@ -81,19 +78,6 @@ class _Outer:
         if halves is None:
             raise UndecidedError(f"the {what}'s address does not separate into block and thread parts")
         return halves
-
-    def _split(self, poly: Poly, inner: frozenset[int], what: str) -> tuple[Poly, Poly]:
-        halves = self.algebra.separate(poly, inner)
-        if halves is None:
-            raise UndecidedError(f"the {what}'s address does not separate into block and thread parts")
-        return halves
-
-    def _gate(self, condition: Poly, inner: frozenset[int]) -> tuple[int, Poly]:
-        outside, inside = self._split(condition, inner, "condition")
-        number = self._numbers.setdefault(_key(outside), len(self.gates))
-        if number == len(self.gates):
-            self.gates.append(outside)
-        return number, inside
 
     def _flags(self, footprint: Footprint, inner: frozenset[int]) -> tuple[Poly, ...]:
         for flag in (*footprint.flags, *footprint.needed):
@@ -109,7 +93,7 @@ class _Outer:
         others = [p for p in parts if p.bases != first.bases]
         if not others:
             return True
-        known = self._space(self.algebra.variables(*(b for p in parts for b in p.outside))) is not None
+        known = known_space(self.algebra, self.algebra.variables(*(b for p in parts for b in p.outside))) is not None
         return not known and all(self._proved(first, p) for p in others)
 
     def _proved(self, one: Part, other: Part) -> bool:
@@ -126,9 +110,11 @@ class _Outer:
             for env in chunks(self._outer_space(part)):
                 evaluate = Evaluator(self.algebra, env)
                 shape = shape_of(env)
-                runs = np.broadcast_to(np.asarray(self._runs(evaluate, part.footprint.outer), dtype=np.bool_), shape)
-                inner = self._inner(evaluate, part, shape, runs, known)
-                bases = [np.broadcast_to(weigh(evaluate(b), n), shape)[runs] for n, b in enumerate(part.outside)]
+                active = np.broadcast_to(
+                    np.asarray(runs(self.algebra, evaluate, part.footprint.outer), dtype=np.bool_), shape
+                )
+                inner = self._inner(evaluate, part, shape, active, known)
+                bases = [np.broadcast_to(weigh(evaluate(b), n), shape)[active] for n, b in enumerate(part.outside)]
                 with np.errstate(over="ignore"):
                     keys = sum(bases, start=inner[1] * np.uint64(31))
                 count += int(inner[0].sum())
@@ -149,16 +135,16 @@ class _Outer:
         evaluate: Evaluator,
         part: Part,
         shape: tuple[int, ...],
-        runs: npt.NDArray[np.bool_],
+        active: npt.NDArray[np.bool_],
         known: dict[tuple[int, ...], Sum],
     ) -> tuple[Words, Words]:
         """Count and sum of the inner half in each outer point that runs; enumerated once for points whose conditions
         fall alike.
         """
         gates = sorted({n for n, _ in part.gates})
-        columns = [np.broadcast_to(np.asarray(evaluate(self.gates[n])), shape)[runs] for n in gates]
-        columns = [np.clip(c, *self._span(part.gates, n)) for n, c in zip(gates, columns, strict=True)]
-        table = np.stack(columns, axis=1) if columns else np.zeros((int(runs.sum()), 0), dtype=np.int64)
+        columns = [np.broadcast_to(np.asarray(evaluate(self.gates.outside[n])), shape)[active] for n in gates]
+        columns = [np.clip(c, *self.gates.span(part.gates, n)) for n, c in zip(gates, columns, strict=True)]
+        table = np.stack(columns, axis=1) if columns else np.zeros((int(active.sum()), 0), dtype=np.int64)
         rows, which = np.unique(table, axis=0, return_inverse=True)
         if len(rows) * size(part.space) > BUDGET:
             raise UndecidedError(f"too large to enumerate ({len(rows)} classes of {size(part.space)} lanes)")
@@ -173,16 +159,6 @@ class _Outer:
             np.array([s.count for s in sums], dtype=np.uint64)[which],
             np.array([s.total for s in sums], dtype=np.uint64)[which],
         )
-
-    def _span(self, gates: Sequence[tuple[int, Poly]], gate: int) -> tuple[int, int]:
-        """The range within which an outer half's value matters: below none of the inner halves added to it hold,
-        above all.
-        """
-        spans = [self.algebra.bounds(inner) for n, inner in gates if n == gate]
-        lows, highs = [s[0] for s in spans], [s[1] for s in spans]
-        if any(x is None for x in (*lows, *highs)):
-            raise UndecidedError("a condition's range is not known")
-        return -max(x for x in highs if x is not None) - 1, -min(x for x in lows if x is not None)
 
     def _outer_space(self, part: Part) -> list[Dimension]:
         ranges = {uid: self.algebra.ranges[uid] for uid in BLOCKS if uid in self.algebra.ranges}
@@ -199,74 +175,6 @@ class _Outer:
         if size(space) > MAX_OUTER:
             raise UndecidedError("the addresses of its sites differ by block or iteration, of which there are too many")
         return space
-
-    def _runs(self, evaluate: Evaluator, loops: Loops) -> Values:
-        """Which outer points lie within the loops."""
-        active: Values = 1
-        for uid, (start, extent) in loops.items():
-            position = evaluate(add(self.algebra.variable(uid), start, -1))
-            active = active * np.logical_and(np.greater_equal(position, 0), np.less(position, evaluate(extent)))
-        return active if isinstance(active, int) else np.asarray(active, dtype=np.int64)
-
-    def classes(self, gates: Sequence[tuple[int, Poly]], loops: Loops) -> list[dict[int, int]]:
-        """Values of the numbered outer parts that stand for all blocks and iterations: gate number -> value."""
-        constants = {n: _constant(p) for n, p in enumerate(self.gates)}
-        fixed = {n: v for n, v in constants.items() if v is not None}
-        open_ = [n for n, v in constants.items() if v is None]
-        if not open_:
-            return [fixed]
-        points = self._points([self.gates[n] for n in open_], loops)
-        if points is None:
-            points = self._thresholds(open_, gates)
-        return [{**fixed, **dict(zip(open_, row, strict=True))} for row in points]
-
-    def _points(self, polys: Sequence[Poly], loops: Loops) -> list[tuple[int, ...]] | None:
-        """The distinct joint values of outer parts over all outer points, where those are known and few."""
-        used = self.algebra.variables(*polys)
-        used |= self.algebra.variables(*(p for uid in used & loops.keys() for p in loops[uid]))
-        if any(a.kind == "load" for a in self.algebra.atoms if a.vars & used):
-            return None
-        space = self._space(used)
-        if space is None or size(space) > MAX_OUTER:
-            return None
-        inside = {uid: bounds for uid, bounds in loops.items() if uid in used}
-        rows: set[tuple[int, ...]] = set()
-        for env in chunks(space):
-            evaluate = Evaluator(self.algebra, env)
-            shape = shape_of(env)
-            runs = np.broadcast_to(np.asarray(self._runs(evaluate, inside), dtype=np.bool_), shape)
-            table = np.stack([np.broadcast_to(np.asarray(evaluate(p)), shape)[runs] for p in polys], axis=1)
-            rows.update(tuple(int(x) for x in row) for row in np.unique(table, axis=0))
-        return sorted(rows) if len(rows) <= MAX_CLASSES else None
-
-    def _space(self, uids: frozenset[int]) -> list[Dimension] | None:
-        space: list[Dimension] = []
-        for uid in sorted(uids):
-            low, high = self.algebra.ranges.get(uid, (None, None))
-            if low is None or high is None:
-                return None
-            space.append(Dimension(uid, low, high - low + 1))
-        return space
-
-    def _thresholds(self, open_: Sequence[int], gates: Sequence[tuple[int, Poly]]) -> list[tuple[int, ...]]:
-        """One value for each way in which an unknown outer part can fall among the inner parts added to it."""
-        choices: list[list[int]] = []
-        for number in open_:
-            lowest, highest = self._span(gates, number)
-            low, high = self.algebra.bounds(self.gates[number])
-            first = lowest if low is None else max(low, lowest)
-            last = highest if high is None else min(high, highest)
-            choices.append(list(range(first, last + 1)))
-        total = int(np.prod([len(c) for c in choices], dtype=np.int64))
-        if total > MAX_CLASSES:
-            raise UndecidedError(f"too many ways in which its conditions can hold ({total})")
-        return list(product(*choices))
-
-
-def _constant(p: Poly) -> int | None:
-    if not p:
-        return 0
-    return p.get(()) if len(p) == 1 else None
 
 
 def _key(p: Poly) -> tuple[object, ...]:

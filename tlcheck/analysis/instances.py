@@ -14,6 +14,7 @@ from tlcheck.analysis.difference import Difference, Witness, difference, evaluat
 from tlcheck.analysis.evaluate import Evaluator, chunks
 from tlcheck.analysis.fingerprints import UndecidedError
 from tlcheck.analysis.footprints import TAGS, Builder, Footprint
+from tlcheck.analysis.inputs import inputs
 from tlcheck.analysis.plans import (
     Comparison,
     Plan,
@@ -137,16 +138,14 @@ def _trustworthy(algebra: Algebra, c: Comparison, intended: Sequence[Footprint],
             used.add(number)
             if algebra.atoms[number].kind != "call":
                 stack.extend(algebra.atoms[number].args)
-    parameters = {c.intent.program.roots.of(b.data) for b in c.intent.program.function.buffers}
-    return all(_certain(algebra.atoms[n], parameters) for n in used)
+    given = inputs(c.intent.program)
+    return all(_certain(algebra.atoms[n], given) for n in used)
 
 
-def _certain(atom: Atom, parameters: set[str]) -> bool:
-    """Whether an atom may have any value: what a parameter holds, and what an atomic finds in memory, is up to the
-    caller.
-    """
+def _certain(atom: Atom, given: frozenset[str]) -> bool:
+    """Whether an atom may have any value: what the caller gives, and what an atomic finds in memory."""
     if atom.kind == "load":
-        return atom.detail in parameters
+        return atom.detail in given
     if atom.kind == "register":
         return True
     if atom.kind == "call":
