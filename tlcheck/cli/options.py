@@ -14,10 +14,15 @@ if TYPE_CHECKING:
 CASE_HELP = "FILE[::NAME][@TOOLCHAIN], a folder of kernel files, or a saved snapshot"
 
 
-def add_lowering_arguments(parser: argparse.ArgumentParser) -> None:
-    """All but the CASE itself."""
+def add_lowering_arguments(parser: argparse.ArgumentParser, *, toolchain: bool = True) -> None:
+    """All but the CASE itself. toolchain: whether the command works with one of them."""
     parser.add_argument("--arch", metavar="LIST", help="comma list such as sm_80,sm_90 (default: what cases declare)")
-    parser.add_argument("--toolchain", metavar="TOOLCHAIN", help="a release, `pinned`, `latest`, `current` or a path")
+    if toolchain:
+        parser.add_argument(
+            "--toolchain", metavar="TOOLCHAIN", help="a release, `pinned`, `latest`, `current` or a path"
+        )
+    else:
+        parser.set_defaults(toolchain=None)
     parser.add_argument(
         "--arg", dest="args", action="append", default=[], metavar="NAME=VALUE", help="build argument; may be repeated"
     )

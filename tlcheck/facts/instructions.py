@@ -46,10 +46,17 @@ def _profile(accesses: list[Access]) -> dict[str, Count]:
 def tensor_core_changes(before: Facts, after: Facts) -> Iterator[Change]:
     """Of the kernel as a whole: gemms have no names."""
     old, new = ({i.name: i.count for i in facts.instructions} for facts in (before, after))
-    change = _rewritten("kernel", "tensor cores", old, new)
-    if change is not None:
+    if {name: count.number for name, count in old.items()} != {name: count.number for name, count in new.items()}:
         lost = any(name.startswith("wgmma") for name in old) and not any(name.startswith("wgmma") for name in new)
-        yield Change(*change, slower=bool(lost and new))
+        kinds, others = _kinds(old), _kinds(new)
+        different = others if others != kinds else f"other {others}"
+        detail = f"{_counts(old)} -> {_counts(new)} in a block"
+        yield Change("tensor cores", "kernel", kinds, different, detail, lost and bool(new))
+
+
+def _kinds(profile: Profile) -> str:
+    """`wgmma` of `wgmma ss m64n64k16 ...`, `tl::gemm_ss` of a template: shapes differ from kernel to kernel."""
+    return ", ".join(dict.fromkeys(name.partition("<")[0].partition(" ")[0] for name in profile)) or "none"
 
 
 def _rewritten(subject: str, kind: str, old: Profile, new: Profile) -> tuple[str, str, str, str, str] | None:

@@ -1,0 +1,105 @@
+"""`tlcheck gate`: lower kernels with two toolchains and say whether the upgrade is safe."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import TextIO
+
+    from tlcheck.config import Config
+    from tlcheck.gate.gate import Gate, Plan
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from tlcheck.cli.options import add_lowering_arguments
+    from tlcheck.gate.outcome import CLASSES, DEFAULT_FAILING
+    from tlcheck.report.outputs import FORMATS
+
+    parser.add_argument("cases", nargs="*", metavar="CASE", help="FILE[::NAME] or a folder of kernel files")
+    parser.add_argument("--from", dest="before", metavar="TOOLCHAIN", help="what is in use (default: the project's)")
+    parser.add_argument("--to", dest="after", required=True, metavar="TOOLCHAIN", help="what it shall be upgraded to")
+    parser.add_argument(
+        "--fail",
+        default=",".join(DEFAULT_FAILING),
+        metavar="LIST",
+        help=f"classes that fail, or `none`: {', '.join(CLASSES)} (default: {','.join(DEFAULT_FAILING)})",
+    )
+    parser.add_argument("--compile", action="store_true", help="compile the CUDA with nvcc too; needs no GPU")
+    parser.add_argument("--format", default="text", metavar="LIST", help=f"{', '.join(FORMATS)} (default: text)")
+    parser.add_argument("-o", "--output", type=Path, metavar="PATH", help="a file, or a folder for several formats")
+    add_lowering_arguments(parser, toolchain=False)
+
+
+def run(args: argparse.Namespace) -> int:
+    from tlcheck.config import read_config
+    from tlcheck.report.outputs import outputs
+
+    target = outputs(args.format, args.output)
+    found = _gate(_plan(args, read_config(Path.cwd())))
+    target.write("gate", _writers(found))
+    return found.exit_code
+
+
+def _plan(args: argparse.Namespace, config: Config) -> Plan:
+    """Raises UsageError."""
+    from tlcheck.acceptance import Acceptances, read_acceptances
+    from tlcheck.cli.options import selections, settings_of
+    from tlcheck.gate.compiler import find_compiler
+    from tlcheck.gate.gate import Plan
+
+    return Plan(
+        before=args.before or config.toolchain,
+        after=args.after,
+        selections=selections(args, args.cases, config),
+        settings=settings_of(args, config),
+        acceptances=read_acceptances(config.acceptance) if config.acceptance else Acceptances(),
+        failing=_failing(args.fail),
+        compiler=find_compiler() if args.compile else None,
+    )
+
+
+def _failing(text: str) -> tuple[str, ...]:
+    from tlcheck.errors import UsageError
+    from tlcheck.gate.outcome import CLASSES
+
+    names = tuple(name.strip() for name in text.split(","))
+    if names == ("none",):
+        return ()
+    if unknown := [name for name in names if name not in CLASSES]:
+        raise UsageError(f"--fail {unknown[0]!r}: expected {', '.join(CLASSES)}, with commas between several, or none")
+    return names
+
+
+def _gate(plan: Plan) -> Gate:
+    import tempfile
+
+    from tlcheck.cli.progress import bar
+    from tlcheck.gate.gate import gate
+
+    with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder, bar() as watcher:
+        return gate(plan, Path(folder), watcher)
+
+
+def _writers(found: Gate) -> Mapping[str, Callable[[TextIO], None]]:
+    from rich.console import Console
+
+    from tlcheck.gate.document import document_of
+    from tlcheck.report import gate_json, gate_text, github, junit, markdown, sarif
+
+    document = document_of(found)
+    return {
+        "text": lambda file: gate_text.write(Console(file=file), found),
+        "json": lambda file: _put(file, gate_json.render(found)),
+        "markdown": lambda file: _put(file, markdown.render(document)),
+        "sarif": lambda file: _put(file, sarif.render(document)),
+        "junit": lambda file: _put(file, junit.render(document)),
+        "github": lambda file: _put(file, github.render(document)),
+    }
+
+
+def _put(file: TextIO, text: str) -> None:
+    file.write(text)

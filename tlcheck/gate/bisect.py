@@ -1,0 +1,119 @@
+"""Where a range of releases changes its mind: every one is checked, since a bug may go, come back and go again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from packaging.version import Version
+
+from tlcheck.errors import UsageError
+from tlcheck.results import AtomicResult, Result
+from tlcheck.toolchain import environment
+from tlcheck.toolchain.releases import RELEASES
+from tlcheck.toolchain.resolve import recipe_of
+
+RIGHT, WRONG, UNDECIDED, FAILS, ABSENT = "right", "wrong", "undecided", "fails", "absent"
+
+
+@dataclass(frozen=True)
+class Point:
+    """How a kernel fared with one release, or after one pass: `at`.
+
+    state: `right`, `wrong`, `undecided`, `fails` (it cannot be lowered or checked) or `absent` (no such case there).
+    result: what was found; None where it is absent.
+    """
+
+    at: str
+    state: str
+    result: Result | None = None
+
+    @property
+    def wrong(self) -> tuple[AtomicResult, ...]:
+        """The atomics that are refuted."""
+        atomics = self.result.atomics if self.result else ()
+        return tuple(atomic for atomic in atomics if atomic.finding is not None)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One case for one target over all releases, or passes of the one `release`, in order."""
+
+    case: str
+    target: str
+    points: tuple[Point, ...]
+    release: str = ""
+
+    @property
+    def transitions(self) -> tuple[tuple[Point, Point], ...]:
+        """Neighbours of different states."""
+        return tuple((a, b) for a, b in pairwise(self.points) if a.state != b.state)
+
+
+def range_of(first: str, last: str, requirements: Iterable[str] = ()) -> list[str]:
+    """The toolchains from one to another, both included, oldest first: the known releases between, and the ends.
+
+    What is no release (a wheel, a checkout, the active environment) may be an end too; its other releases are then
+    those up to the newest. Raises UsageError if the range is empty or some of it is not installed.
+    """
+    ends = [(name, _version(name)) for name in dict.fromkeys((first, last))]
+    low, high = _version(first), _version(last)
+    if low and high and low > high:
+        raise UsageError(f"--from {first} is newer than --to {last}")
+    known = {Version(v) for v in RELEASES}
+    inside = {v for v in known if (not low or v >= low) and (not high or v <= high)}
+    releases = [str(v) for v in sorted(inside | {v for _, v in ends if v})]
+    _require_installed(releases, tuple(requirements))
+    return [*([first] if low is None else []), *releases, *([last] if high is None and last != first else [])]
+
+
+def _version(toolchain: str) -> Version | None:
+    """The release that a toolchain is; None for one that is not made from the package index."""
+    recipe = None if toolchain.endswith(".whl") else recipe_of(toolchain)
+    return Version(recipe.name) if recipe else None
+
+
+def _require_installed(releases: Sequence[str], requirements: tuple[str, ...]) -> None:
+    missing = [r for r in releases if environment.find(environment.release_recipe(r, requirements)) is None]
+    if missing:
+        own = "".join(f" --with '{requirement}'" for requirement in requirements)
+        raise UsageError(f"not installed: run `tlcheck toolchain install {' '.join(missing)}{own}`")
+
+
+def rows(results: Iterable[Result], toolchains: Sequence[str]) -> list[Row]:
+    """One row for each case and target, in the order of reports. A file that fails, fails for all of its cases."""
+    found = sorted(results, key=lambda result: result.run.position)
+    keys = list(dict.fromkeys((r.run.case, r.run.target) for r in found if r.run.target))
+    keys = keys or list(dict.fromkeys((r.run.case, "") for r in found))
+    return [Row(case, target, _points(case, target, found, toolchains)) for case, target in keys]
+
+
+def _points(case: str, target: str, found: Sequence[Result], toolchains: Sequence[str]) -> tuple[Point, ...]:
+    own: Mapping[str, Result] = {
+        result.run.toolchain: result
+        for result in found
+        if (result.run.case, result.run.target) == (case, target) or _is_of_file(result, case)
+    }
+    return tuple(_point(toolchain, own.get(toolchain)) for toolchain in toolchains)
+
+
+def _is_of_file(result: Result, case: str) -> bool:
+    """Whether this says that the whole file of the case could not be imported."""
+    return not result.run.target and case in (result.run.case, f"{result.run.file}::{case.rpartition('::')[2]}")
+
+
+def _point(toolchain: str, result: Result | None) -> Point:
+    if result is None:
+        return Point(toolchain, ABSENT)
+    release = result.run.release
+    at = toolchain if toolchain == release or not release else f"{toolchain} ({release})"
+    return Point(at, state_of(result), result)
+
+
+def state_of(result: Result) -> str:
+    """The worst of a result, in one word."""
+    if result.failure is not None:
+        return FAILS
+    verdicts = {atomic.verdict for atomic in result.atomics}
+    return WRONG if "refuted" in verdicts else UNDECIDED if "undecided" in verdicts else RIGHT

@@ -1,0 +1,105 @@
+"""Whether nvcc accepts the generated CUDA, and what ptxas says of it. No GPU is needed for that."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from tlcheck.errors import UsageError
+from tlcheck.toolchain.resolve import Toolchain
+
+_SPECIFIC = {"sm_90": "sm_90a", "sm_100": "sm_100a", "sm_120": "sm_120a"}  # TMA and wgmma exist there only
+_FLAGS = ("-cubin", "-std=c++17", "--expt-relaxed-constexpr", "-Xptxas", "-v", "-w")
+_PLACE = "-DPLACE=0"  # stands in a snapshot's source for what differs from process to process
+_REGISTERS = re.compile(r"Used (\d+) registers")
+_SHARED = re.compile(r"(\d+) bytes smem")
+_SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
+_TIMEOUT = 600
+_HEADERS = ("src", "3rdparty/cutlass/include", "3rdparty/cutlass/tools/util/include")
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """What ptxas reports of one kernel, per thread in registers and bytes; shared: static bytes. error: of nvcc."""
+
+    registers: int = 0
+    spills: int = 0
+    shared: int = 0
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """An nvcc. version: its release, such as `13.0`."""
+
+    nvcc: Path
+    version: str
+
+    def compile(self, source: str, arch: str, includes: tuple[Path, ...], *, fast_math: bool = False) -> Compiled:
+        """Compile one kernel's source."""
+        with tempfile.TemporaryDirectory(prefix="tlcheck-nvcc-") as folder:
+            file = Path(folder, "kernel.cu")
+            file.write_text(source, encoding="utf-8")
+            command = [str(self.nvcc), *_FLAGS, _PLACE, f"-arch={_SPECIFIC.get(arch, arch)}", "-o", f"{folder}/out"]
+            command += ["--use_fast_math"] * fast_math + [f"-I{path}" for path in includes] + [str(file)]
+            try:
+                done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TIMEOUT)
+            except subprocess.TimeoutExpired:
+                return Compiled(error=f"nvcc did not end in {_TIMEOUT} s")
+        return _read(done.returncode, f"{done.stdout}{done.stderr}", folder)
+
+
+def find_compiler() -> Compiler:
+    """From CUDA_HOME, CUDA_PATH, PATH, or a wheel in this environment. Raises UsageError if there is none."""
+    for nvcc in _candidates():
+        if nvcc.is_file() and os.access(nvcc, os.X_OK):
+            done = subprocess.run([str(nvcc), "--version"], capture_output=True, text=True, check=False)
+            if found := re.search(r"release ([\d.]+)", done.stdout):
+                return Compiler(nvcc, found[1])
+    raise UsageError("--compile needs nvcc: set CUDA_HOME, put it on PATH, or install the package nvidia-cuda-nvcc")
+
+
+def _candidates() -> Iterator[Path]:
+    for variable in ("CUDA_HOME", "CUDA_PATH"):
+        if home := os.environ.get(variable):
+            yield Path(home, "bin", "nvcc")
+    if on_path := shutil.which("nvcc"):
+        yield Path(on_path)
+    for folder in sys.path:
+        yield from sorted(Path(folder, "nvidia").glob("*/bin/nvcc"))
+
+
+@cache
+def headers(python: Path, env: tuple[tuple[str, str], ...]) -> tuple[Path, ...]:
+    """Folders of TileLang's device headers, as an interpreter finds that package; empty if it has none."""
+    code = "import importlib.util as u; print(u.find_spec('tilelang').submodule_search_locations[0])"
+    command = [str(python), "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **dict(env)})
+    if done.returncode:
+        return ()
+    package = Path(done.stdout.strip())
+    found = (root / part for root in (package, package.parent) for part in _HEADERS)
+    return tuple(path for path in found if path.is_dir())
+
+
+def headers_of(toolchain: Toolchain) -> tuple[Path, ...]:
+    """As `headers`."""
+    return headers(toolchain.python, tuple(sorted(toolchain.env.items())))
+
+
+def _read(code: int, output: str, folder: str) -> Compiled:
+    if code:
+        lines = [line for line in output.splitlines() if "error" in line.lower()] or output.splitlines()[-1:]
+        return Compiled(error=(lines[0] if lines else f"nvcc ended with {code}").replace(f"{folder}/", ""))
+    registers = max((int(n) for n in _REGISTERS.findall(output)), default=0)
+    shared = max((int(n) for n in _SHARED.findall(output)), default=0)
+    spills = sum(int(a) + int(b) for a, b in _SPILLS.findall(output))
+    return Compiled(registers, spills, shared)

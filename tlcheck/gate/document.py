@@ -1,0 +1,44 @@
+"""The gate's result as notices, for the formats that all commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tlcheck.gate.gate import Gate
+from tlcheck.gate.outcome import CLASSES, FAILS_IN_BOTH, Comparison, Outcome
+from tlcheck.gate.words import verdict_in_words
+from tlcheck.report.notices import ERROR, NOTE, WARNING, Document, Notice, Subject
+from tlcheck.report.words import witness_in_words
+
+_SILENT = ("fixed", "same")
+_WARNINGS = ("wrong", "weaker", "broken", "slower-risk")
+
+
+def document_of(gate: Gate) -> Document:
+    """What is fixed or the same is no notice."""
+    kinds = {klass: words for klass, words in CLASSES.items() if klass not in _SILENT}
+    subjects = tuple(_subject(gate, compared) for compared in gate.comparisons)
+    return Document("gate", verdict_in_words(gate), subjects, gate.notes, kinds, gate.failed)
+
+
+def _subject(gate: Gate, compared: Comparison) -> Subject:
+    seconds = compared.after.seconds if compared.after is not None else 0.0
+    skipped = "fails with both toolchains" if compared.klass == FAILS_IN_BOTH else ""
+    notices = tuple(_notices(gate, compared))
+    return Subject(compared.file, compared.name, compared.target, notices, seconds, skipped)
+
+
+def _notices(gate: Gate, compared: Comparison) -> Iterator[Notice]:
+    for outcome in compared.outcomes:
+        if outcome.klass not in _SILENT:
+            yield _notice(gate, compared, outcome)
+
+
+def _notice(gate: Gate, compared: Comparison, outcome: Outcome) -> Notice:
+    level = ERROR if outcome.klass in gate.failing else WARNING if outcome.klass in _WARNINGS else NOTE
+    common = " -> ".join(part for part in (outcome.before, outcome.after) if part)
+    detail = outcome.detail
+    if outcome.finding is not None:
+        detail = f"witness: {witness_in_words(outcome.finding.witness, outcome.subject)}"
+    title = f"{outcome.kind}: {common}"
+    return Notice(outcome.klass, level, title, outcome.words, compared.file, outcome.line, detail, outcome.accepted)

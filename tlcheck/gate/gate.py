@@ -1,0 +1,122 @@
+"""The gate: compare two toolchains on a project's cases, and say whether the upgrade is safe."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tlcheck.acceptance import Acceptances
+from tlcheck.errors import UsageError
+from tlcheck.gate.acceptances import accepted, unused
+from tlcheck.gate.compare import outcomes
+from tlcheck.gate.compiler import Compiler, headers_of
+from tlcheck.gate.outcome import CLASSES, DEFAULT_FAILING, SAME, Comparison, Side
+from tlcheck.gate.sides import Bench, sides
+from tlcheck.report.words import plural
+from tlcheck.selection import Selection
+from tlcheck.session import Session, Settings, Watcher
+from tlcheck.toolchain.resolve import Toolchain, resolve
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to compare and how to judge. before, after: toolchains as the user names them. failing: classes."""
+
+    before: str
+    after: str
+    selections: Sequence[Selection]
+    settings: Settings
+    acceptances: Acceptances
+    failing: tuple[str, ...] = DEFAULT_FAILING
+    compiler: Compiler | None = None
+
+
+@dataclass(frozen=True)
+class Gate:
+    """All comparisons. versions: of both sides. notes: what else is to know. compiler: version of the nvcc that ran."""
+
+    before: str
+    after: str
+    versions: tuple[Mapping[str, str], Mapping[str, str]]
+    comparisons: tuple[Comparison, ...]
+    failing: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    compiler: str = ""
+
+    def counts(self) -> Mapping[str, int]:
+        """Number of comparisons that have something of each class; one may be in several."""
+        found = Counter(klass for compared in self.comparisons for klass in compared.classes)
+        return {klass: found[klass] for klass in CLASSES}
+
+    @property
+    def failed(self) -> bool:
+        return any(number and klass in self.failing for klass, number in self.counts().items())
+
+    @property
+    def exit_code(self) -> int:
+        """1 if a class that fails has comparisons, 3 if a kernel was not checked with the new toolchain, else 0."""
+        if self.failed:
+            return 1
+        return 3 if any(_unchecked(compared) for compared in self.comparisons) else 0
+
+    @property
+    def seconds(self) -> tuple[float, float]:
+        """Processor seconds of lowering what lowers with both toolchains."""
+        both = [(c.before.seconds, c.after.seconds) for c in self.comparisons if c.before and c.after]
+        measured = [(old, new) for old, new in both if old and new]
+        return sum(old for old, _ in measured), sum(new for _, new in measured)
+
+
+def _unchecked(compared: Comparison) -> bool:
+    """Fails with the new toolchain, and neither the case expects that nor the project accepts it."""
+    if compared.after is None or compared.after.result.failure is None:
+        return False
+    return compared.after.result.excuse is None and compared.klass != SAME
+
+
+def gate(plan: Plan, folder: Path, watcher: Watcher) -> Gate:
+    """Lower, check and compare everything. folder: for snapshots. Raises UsageError."""
+    _require(plan.selections)
+    settings = plan.settings
+    toolchains = [resolve(name, settings.requirements) for name in (plan.before, plan.after)]
+    one = _is_same(*toolchains)
+    session = Session(replace(settings, cache=settings.cache and not one), folder, watcher)
+    benches = [Bench(session.cache, plan.compiler, headers_of(t) if plan.compiler else ()) for t in toolchains]
+    pairs = sides(session, plan.selections, plan.before, plan.after, (benches[0], benches[1]))
+    if not pairs:
+        raise UsageError(f"no case to compare in {plural(len(plan.selections), 'file')}")
+    compared = [replace(pair, outcomes=outcomes(pair, one_toolchain=one)) for pair in pairs]
+    judged = [accepted(pair, plan.acceptances) for pair in compared]
+    notes = [*unused(judged, plan.acceptances), *_notes(session, one)]
+    versions = (_versions(p.before for p in pairs), _versions(p.after for p in pairs))
+    compiler = plan.compiler.version if plan.compiler is not None else ""
+    return Gate(plan.before, plan.after, versions, tuple(judged), plan.failing, tuple(notes), compiler)
+
+
+def _require(selections: Sequence[Selection]) -> None:
+    """Raises UsageError for what cannot be lowered with two toolchains."""
+    for selection in selections:
+        if selection.is_snapshot:
+            raise UsageError(f"{selection.path} is a saved snapshot: the gate lowers kernel files with both toolchains")
+        if selection.toolchain:
+            raise UsageError(
+                f"{selection.path}@{selection.toolchain}: the gate has its toolchains from --from and --to"
+            )
+
+
+def _is_same(one: Toolchain, other: Toolchain) -> bool:
+    return (one.python, one.checkout, dict(one.env)) == (other.python, other.checkout, dict(other.env))
+
+
+def _versions(found: Iterable[Side | None]) -> Mapping[str, str]:
+    return next((side.result.run.versions for side in found if side is not None), {})
+
+
+def _notes(session: Session, one_toolchain: bool) -> Iterator[str]:
+    if session.passed_over:
+        files = len({str(path) for path in session.passed_over})
+        yield f"{plural(files, 'file')} without a case for these targets passed over"
+    if one_toolchain:
+        yield "both toolchains are the same: everything was lowered twice, what differs is not deterministic"

@@ -1,0 +1,61 @@
+"""Equal differences of many kernels, shown once: nobody reads three hundred."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tlcheck.gate.outcome import CLASSES, Comparison, Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One difference, and everything that has it."""
+
+    klass: str
+    kind: str
+    before: str
+    after: str
+    accepted: str
+    members: tuple[tuple[Comparison, Outcome], ...]
+
+    @property
+    def words(self) -> str:
+        """What happened: the sentence of a single one, else what all have in common."""
+        sentences = {outcome.words for _, outcome in self.members}
+        if len(sentences) == 1:
+            return sentences.pop()
+        return f"{self.kind}: " + " -> ".join(part for part in (self.before, self.after) if part)
+
+
+def groups(comparisons: Iterable[Comparison]) -> list[Group]:
+    """By class from the worst on, in it by size, the largest first. What is accepted is a group of its own."""
+    found: dict[tuple[str, str, str, str, str], list[tuple[Comparison, Outcome]]] = {}
+    for compared in comparisons:
+        for o in compared.outcomes:
+            found.setdefault((o.klass, o.kind, o.before, o.after, o.accepted), []).append((compared, o))
+    order = list(CLASSES)
+    made = [Group(*key, tuple(members)) for key, members in found.items()]
+    return sorted(made, key=lambda g: (order.index(g.klass), -len(g.members), g.kind, g.before, g.after))
+
+
+def members_in_words(members: Sequence[tuple[Comparison, Outcome]]) -> list[str]:
+    """`cases/atomics.py: tile_x2 (B; sm_80, sm_90), tile_x4 (B; sm_90)`: a line for each file."""
+    files: dict[str, dict[str, tuple[list[str], list[str]]]] = {}
+    for compared, outcome in members:
+        subjects, targets = files.setdefault(compared.file, {}).setdefault(compared.name, ([], []))
+        subjects += [outcome.subject] if outcome.subject and outcome.subject not in subjects else []
+        targets += [compared.target] if compared.target and compared.target not in targets else []
+    return [f"{file}: {_cases(cases)}" for file, cases in files.items()]
+
+
+def _cases(cases: dict[str, tuple[list[str], list[str]]]) -> str:
+    """Neighbours with the same subjects and targets share them."""
+    runs: list[tuple[list[str], str]] = []
+    for name, (subjects, targets) in cases.items():
+        about = "; ".join(part for part in (", ".join(subjects), ", ".join(targets)) if part)
+        if runs and runs[-1][1] == about:
+            runs[-1][0].append(name)
+        else:
+            runs.append(([name], about))
+    return ", ".join(", ".join(n for n in names if n) + (f" ({about})" if about else "") for names, about in runs)

@@ -1,0 +1,93 @@
+"""The words of the gate: what can come of one case for one target when the toolchain changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tlcheck.facts import Facts
+from tlcheck.gate.compiler import Compiled
+from tlcheck.results import FindingResult, Result
+
+# From the worst to the best; each outcome belongs to one, a comparison to the worst of its outcomes.
+CLASSES: Mapping[str, str] = {
+    "wrong": "an atomic is refuted that was not",
+    "weaker": "an atomic is undecided that was proved",
+    "broken": "a kernel no longer imports, builds, lowers or compiles",
+    "slower-risk": "the kernel asks for more work than before, or takes much longer to lower",
+    "changed": "the kernel differs in another way",
+    "fixed": "an atomic is right, or a kernel lowers, that did not",
+    "fails-in-both": "a kernel fails with both toolchains",
+    "same": "no difference was found",
+}
+DEFAULT_FAILING = ("wrong", "weaker", "broken")
+SAME, FAILS_IN_BOTH = "same", "fails-in-both"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One difference between the two sides.
+
+    kind: what differs: `error`, `lowering time`, a rule's id, or a kind of `facts.Change`. before, after: in words that
+    are equal for equal differences of different kernels. subject: a buffer, or empty. words: the whole sentence.
+    line: in the kernel's file. finding: what refutes the atomic now. accepted: the reason, if the project accepts it.
+    """
+
+    klass: str
+    kind: str
+    before: str
+    after: str
+    words: str
+    subject: str = ""
+    line: int = 0
+    detail: str = ""
+    finding: FindingResult | None = None
+    accepted: str = ""
+
+    @property
+    def id(self) -> str:
+        """What an acceptance names: `slower-risk/atomic`."""
+        return f"{self.klass}/{self.kind}".replace(" ", "-")
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One case for one target, lowered with one toolchain and checked.
+
+    facts: None where it did not lower. seconds: of processor time for building and lowering; 0 where unknown. line:
+    where the kernel begins. digest: of the snapshot. compiled: by nvcc, None where that was not asked for.
+    """
+
+    result: Result
+    facts: Facts | None = None
+    seconds: float = 0.0
+    line: int = 0
+    digest: str = ""
+    compiled: Compiled | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One case for one target. before, after: None where the file does not declare it for that toolchain."""
+
+    file: str
+    name: str
+    target: str
+    before: Side | None
+    after: Side | None
+    outcomes: tuple[Outcome, ...] = ()
+
+    @property
+    def case(self) -> str:
+        return f"{self.file}::{self.name}" if self.name else self.file
+
+    @property
+    def classes(self) -> list[str]:
+        """The classes of what is not accepted, the worst first; `same` where there is nothing."""
+        found = {outcome.klass for outcome in self.outcomes if not outcome.accepted}
+        return [klass for klass in CLASSES if klass in found] or [SAME]
+
+    @property
+    def klass(self) -> str:
+        """The worst class that is not accepted."""
+        return self.classes[0]

@@ -1,0 +1,120 @@
+"""Both sides of a comparison: every case for every target lowered with two toolchains, checked, and read for facts."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tlcheck.cache import records
+from tlcheck.cache.code import code_of
+from tlcheck.cache.store import Cache, key_of
+from tlcheck.cache.verdicts import result_of
+from tlcheck.expectations import settle
+from tlcheck.facts import Facts, facts_of
+from tlcheck.gate.compiler import Compiled, Compiler
+from tlcheck.gate.outcome import Comparison, Side
+from tlcheck.selection import Selection
+from tlcheck.session import Lowered, Session
+from tlcheck.snapshot import codec
+from tlcheck.snapshot.ir import Snapshot
+
+Key = tuple[str, str, str]
+_FAST_MATH = "tl.enable_fast_math"
+_PARTS = ("facts", "analysis", "snapshot")  # of tlcheck, on which facts depend
+
+
+@dataclass(frozen=True)
+class Read:
+    """What is read from a snapshot for the gate. line: where the kernel begins."""
+
+    line: int
+    facts: Facts
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What a lowered kernel is measured with. compiler: None where nothing is to be compiled; headers: of TileLang."""
+
+    cache: Cache
+    compiler: Compiler | None = None
+    headers: tuple[Path, ...] = ()
+
+    def side(self, lowered: Lowered) -> Side:
+        """Check a lowered kernel and read its facts."""
+        result = settle(result_of(lowered, self.cache))
+        if lowered.snapshot is None:
+            return Side(result)
+        content = lowered.snapshot.read_bytes()
+        digest = hashlib.sha256(content).hexdigest()
+        read = self._read(content, digest)
+        compiled = self._compiled(content, digest)
+        return Side(result, read.facts, _seconds(lowered), read.line, digest, compiled)
+
+    def _read(self, content: bytes, digest: str) -> Read:
+        key = key_of(digest, code_of(*_PARTS))
+        known = self.cache.get("facts", key)
+        if known is not None:
+            return records.loads(Read, known)
+        snapshot = _decoded(content)
+        read = Read(snapshot.line, facts_of(snapshot))
+        self.cache.put("facts", key, records.dumps(read))
+        return read
+
+    def _compiled(self, content: bytes, digest: str) -> Compiled | None:
+        if self.compiler is None:
+            return None
+        key = key_of(digest, self.compiler.version, [str(path) for path in self.headers], code_of("gate/compiler.py"))
+        known = self.cache.get("compiled", key)
+        if known is not None:
+            return records.loads(Compiled, known)
+        snapshot = _decoded(content)
+        fast = snapshot.pass_configs.get(_FAST_MATH) == "True"
+        compiled = self.compiler.compile(snapshot.cuda, snapshot.target, self.headers, fast_math=fast)
+        self.cache.put("compiled", key, records.dumps(compiled))
+        return compiled
+
+
+def _decoded(content: bytes) -> Snapshot:
+    return codec.loads(content.decode())
+
+
+def _seconds(lowered: Lowered) -> float:
+    """Of the kernel alone: building and lowering it."""
+    return round(lowered.seconds.get("build", 0.0) + lowered.seconds.get("lower", 0.0), 3)
+
+
+def sides(
+    session: Session, selections: Sequence[Selection], before: str, after: str, benches: tuple[Bench, Bench]
+) -> list[Comparison]:
+    """One comparison for each case and target, without its outcomes, in the order of the files and their cases.
+
+    Raises UsageError where something selected is not there.
+    """
+    both = [replace(s, toolchain=name) for name in (before, after) for s in selections]
+    found: tuple[dict[Key, Side], dict[Key, Side]] = ({}, {})
+    order: dict[Key, tuple[int, ...]] = {}
+    for lowered in session.lower(both):
+        run = lowered.run
+        second = run.position[0] >= len(selections)
+        key = (run.file, run.name, run.target)
+        found[second][key] = benches[second].side(lowered)
+        order.setdefault(key, (run.position[0] % len(selections), *run.position[1:]))
+    return _paired(*found, sorted(order, key=lambda key: (order[key], key)))
+
+
+def _paired(old: dict[Key, Side], new: dict[Key, Side], keys: Iterable[Key]) -> list[Comparison]:
+    """A file that does not import has no cases on that side: it fails for each that the other side has."""
+    cases = {key[0] for key in keys if key[2]}
+    return [Comparison(*key, _of(old, key), _of(new, key)) for key in _kept(keys, cases)]
+
+
+def _kept(keys: Iterable[Key], with_cases: set[str]) -> Iterator[Key]:
+    return (key for key in keys if key[2] or key[0] not in with_cases)
+
+
+def _of(side: dict[Key, Side], key: Key) -> Side | None:
+    """That case, or the failure of its whole file."""
+    whole = next((s for (file, _, target), s in side.items() if file == key[0] and not target), None)
+    return side.get(key, whole)

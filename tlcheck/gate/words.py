@@ -1,0 +1,52 @@
+"""The gate's result in one line."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from tlcheck.gate.gate import Gate
+from tlcheck.gate.outcome import CLASSES
+from tlcheck.report.words import plural
+from tlcheck.session import release_of
+
+
+def verdict_in_words(gate: Gate) -> str:
+    """`FAIL: tilelang 0.1.7 -> 0.1.15, 74 cases (146 runs): 2 broken, 9 slower-risk, 3 fixed, 100 same`."""
+    counts = gate.counts()
+    cases = len({compared.case for compared in gate.comparisons})
+    runs = f" ({plural(len(gate.comparisons), 'run')})" if len(gate.comparisons) > cases else ""
+    found = ", ".join(f"{counts[klass]} {klass}" for klass in CLASSES if counts[klass])
+    accepted = sum(1 for c in gate.comparisons for o in c.outcomes if o.accepted)
+    also = f"; {plural(accepted, 'difference')} accepted" if accepted else ""
+    word = "FAIL" if gate.failed else "PASS"
+    return f"{word}: tilelang {toolchains_in_words(gate)}, {plural(cases, 'case')}{runs}: {found}{also}"
+
+
+def toolchains_in_words(gate: Gate) -> str:
+    """`0.1.7 -> 0.1.15`; what the user named in brackets, where that says something else."""
+    before, after = gate.versions
+    return f"{_toolchain(gate.before, before)} -> {_toolchain(gate.after, after)}"
+
+
+def _toolchain(name: str, versions: Mapping[str, str]) -> str:
+    release = release_of(versions)
+    return release if name == release else f"{release} ({name})"
+
+
+def seconds_in_words(gate: Gate) -> str:
+    """`lowering: 60.1 s -> 92.9 s of processor time (1.5 times)`; empty where nothing was measured."""
+    old, new = gate.seconds
+    if not old or not new:
+        return ""
+    return f"lowering: {old:.1f} s -> {new:.1f} s of processor time ({new / old:.1f} times)"
+
+
+def unchanged_in_words(gate: Gate) -> str:
+    """`unchanged verdicts: 90 proved, 3 refuted`: of atomics with both toolchains."""
+    found: Counter[str] = Counter()
+    for compared in gate.comparisons:
+        if compared.before is not None and compared.after is not None:
+            old, new = (Counter(a.verdict for a in s.result.atomics) for s in (compared.before, compared.after))
+            found += old & new
+    return f"unchanged verdicts: {', '.join(f'{n} {v}' for v, n in sorted(found.items()))}" if found else ""

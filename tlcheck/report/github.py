@@ -1,0 +1,39 @@
+"""Annotations of GitHub Actions: commands on standard output that put a message at a source line."""
+
+from __future__ import annotations
+
+from tlcheck.report.notices import Document, Told, cases_in_words, together
+
+_SHOWN = 10  # GitHub shows no more of a kind from one step
+_COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
+
+
+def render(document: Document) -> str:
+    """One line for each notice, those of several kernels together; the verdict last."""
+    told = [t for t in together(document.subjects) if not t.first.accepted]
+    lines = []
+    for level, command in _COMMANDS.items():
+        ours = [t for t in told if t.first.level == level]
+        lines += [_line(command, t) for t in ours[: _SHOWN - 1]]
+        if len(ours) >= _SHOWN:
+            lines.append(f"::{command} title=tlcheck::{len(ours) - _SHOWN + 1} more: see the report")
+    command = "error" if document.failed else "notice"
+    return "".join(f"{line}\n" for line in [*lines, f"::{command} title=tlcheck::{_data(document.verdict)}"])
+
+
+def _line(command: str, told: Told) -> str:
+    notice = told.first
+    if len(told.members) == 1:
+        words = [f"{told.members[0][0].words}: {notice.message}", *([notice.detail] if notice.detail else [])]
+    else:
+        words = [notice.title, *cases_in_words(told)]
+    place = f"file={_property(notice.file)},line={max(notice.line, 1)},title={_property(f'tlcheck {notice.id}')}"
+    return f"::{command} {place}::" + _data("\n".join(words))
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,69 @@
+"""Markdown, fit for a comment on a pull request: the verdict, a table of what was found, the kernels folded away."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from tlcheck.report.notices import ERROR, Document, Notice, Told, cases_in_words, together
+
+LIMIT = 60_000  # characters: GitHub takes comments of up to 65,536
+_MARKS = {"error": ":x:", "warning": ":warning:", "note": ":information_source:"}
+_OPEN = 5  # kernels that are listed without folding
+
+
+def render(document: Document) -> str:
+    """The whole comment; what does not fit is counted."""
+    told = together(document.subjects)
+    parts = [_head(document), *([_table(told)] if told else []), *(_section(t) for t in told), *_notes(document)]
+    text, left = "", len(parts)
+    for part in parts:
+        if len(text) + len(part) > LIMIT:
+            return f"{text}\n_{left} more parts are in the other reports._\n"
+        text, left = f"{text}{part}\n", left - 1
+    return text
+
+
+def _head(document: Document) -> str:
+    mark = ":x:" if document.failed else ":white_check_mark:"
+    return f"### {mark} tlcheck {document.command}\n\n{_text(document.verdict)}\n"
+
+
+def _table(told: list[Told]) -> str:
+    """How many kernels each kind of notice is about."""
+    numbers: Counter[tuple[str, str]] = Counter()
+    for t in told:
+        mark = ":heavy_check_mark: accepted" if t.first.accepted else _MARKS[t.first.level]
+        numbers[mark, t.first.id.partition("/")[0]] += len(t.members)
+    rows = [f"| {mark} | {name} | {number} |" for (mark, name), number in numbers.items()]
+    return "\n".join(["| | what | kernels |", "|---|---|---|", *rows, ""])
+
+
+def _section(told: Told) -> str:
+    notice = told.first
+    accepted = f" — accepted: {_text(notice.accepted)}" if notice.accepted else ""
+    mark = "" if notice.accepted else f"{_MARKS[notice.level]} "
+    head = f"{mark}**{notice.id}**: {_text(notice.title)}{accepted}"
+    cases = [f"- `{case}`" for case in cases_in_words(told)]
+    detail = _fenced(notice) if notice.level == ERROR else []
+    if len(cases) <= _OPEN:
+        return "\n".join([head, "", *cases, "", *detail])
+    summary = f"<details><summary>{len(cases)} kernels</summary>"
+    return "\n".join([head, "", summary, "", *cases, "", "</details>", "", *detail])
+
+
+def _fenced(notice: Notice) -> list[str]:
+    return ["```text", *f"{notice.message}\n{notice.detail}".strip().replace("```", "'''").splitlines(), "```", ""]
+
+
+def _notes(document: Document) -> Iterator[str]:
+    for note in document.notes:
+        yield f"> {_text(note)}"
+
+
+def _text(text: str) -> str:
+    """Text of kernels is no markup: no tags, no mentions, no table cells, one line."""
+    plain = " ".join(text.split())
+    for special in "\\`*_<>|#@[]":
+        plain = plain.replace(special, f"\\{special}")
+    return plain.replace("\\@", "@&#8203;")

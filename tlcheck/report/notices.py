@@ -1,0 +1,87 @@
+"""What the formats for machines and reviewers have in common: notices at source lines, whatever command found them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+ERROR, WARNING, NOTE = "error", "warning", "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One thing to tell about a kernel. id: of its kind, stable between releases. title: equal for equal notices of
+    several kernels. message: the whole. accepted: why it does not count, empty if it does.
+    """
+
+    id: str
+    level: str
+    title: str
+    message: str
+    file: str
+    line: int
+    detail: str = ""
+    accepted: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One case for one target, and its notices. skipped: why it was not looked at, as was known before."""
+
+    file: str
+    name: str
+    target: str
+    notices: tuple[Notice, ...] = ()
+    seconds: float = 0.0
+    skipped: str = ""
+
+    @property
+    def case(self) -> str:
+        return f"{self.file}::{self.name}" if self.name else self.file
+
+    @property
+    def words(self) -> str:
+        return f"{self.case} {self.target}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A whole report. command: `check` or `gate`. verdict: the one line that says it all. kinds: notice id -> what it
+    means.
+    """
+
+    command: str
+    verdict: str
+    subjects: tuple[Subject, ...]
+    notes: tuple[str, ...] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The same notice of several kernels."""
+
+    first: Notice
+    members: tuple[tuple[Subject, Notice], ...]
+
+
+def together(subjects: Sequence[Subject]) -> list[Told]:
+    """Notices with one id, title and level told once: errors first, then the largest groups."""
+    found: dict[tuple[str, str, str, str], list[tuple[Subject, Notice]]] = {}
+    for subject in subjects:
+        for n in subject.notices:
+            found.setdefault((n.level, n.id, n.title, n.accepted), []).append((subject, n))
+    order = (ERROR, WARNING, NOTE)
+    told = [Told(members[0][1], tuple(members)) for members in found.values()]
+    return sorted(told, key=lambda t: (bool(t.first.accepted), order.index(t.first.level), -len(t.members)))
+
+
+def cases_in_words(told: Told) -> Iterator[str]:
+    """`cases/atomics.py::tile_x2 (sm_80, sm_90)`, a line for each case."""
+    targets: dict[str, list[str]] = {}
+    for subject, _ in told.members:
+        targets.setdefault(subject.case, []).append(subject.target)
+    for case, archs in targets.items():
+        named = ", ".join(dict.fromkeys(arch for arch in archs if arch))
+        yield f"{case} ({named})" if named else case

@@ -1,0 +1,72 @@
+"""Where reports go: one to standard output or a file, several into a folder."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from tlcheck.errors import UsageError
+
+FORMATS = ("text", "json", "markdown", "sarif", "junit", "github")
+_SUFFIXES = {
+    "text": "txt",
+    "json": "json",
+    "markdown": "md",
+    "sarif": "sarif",
+    "junit": "xml",
+    "github": "annotations.txt",
+}
+_LIVE = ("text", "github")  # what is read where the command runs, and not in a file alone
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """formats: each once. path: a file for one format, a folder for several, None for standard output."""
+
+    formats: tuple[str, ...]
+    path: Path | None = None
+
+    def write(self, command: str, writers: Mapping[str, Callable[[TextIO], None]]) -> None:
+        """Write every format. In a folder they are named after the command; `text` and `github` are shown as well."""
+        if self.path is None:
+            writers[self.formats[0]](sys.stdout)
+        elif len(self.formats) == 1 and not self.path.is_dir():
+            _to_file(self.path, writers[self.formats[0]])
+        else:
+            for name in self.formats:
+                _to_file(self.path / f"{command}.{_SUFFIXES[name]}", writers[name])
+                if name in _LIVE:
+                    writers[name](sys.stdout)
+
+
+def outputs(formats: str, path: Path | None) -> Outputs:
+    """From a comma list and `-o`. Makes the folder, and sees that it can write: better now than after minutes of work.
+
+    Raises UsageError.
+    """
+    names = tuple(dict.fromkeys(name.strip() for name in formats.split(",")))
+    if unknown := [name for name in names if name not in FORMATS]:
+        raise UsageError(f"unknown format {unknown[0]!r}: expected {', '.join(FORMATS)}, with commas between several")
+    if len(names) > 1 and path is None:
+        raise UsageError("several formats need a folder: -o DIR")
+    if path is not None:
+        _prepare(path, names)
+    return Outputs(names, path)
+
+
+def _prepare(path: Path, formats: Sequence[str]) -> None:
+    try:
+        if len(formats) > 1:
+            path.mkdir(parents=True, exist_ok=True)
+        elif not path.is_dir():
+            path.open("a").close()
+    except OSError as error:
+        raise UsageError(f"{error.filename}: {error.strerror}") from error
+
+
+def _to_file(path: Path, write: Callable[[TextIO], None]) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        write(file)
