@@ -540,3 +540,53 @@ tile_element = Case(
         Expect(releases="<=0.1.7.post3", rule="TLA009", buffer="B", reason="it becomes the plain store B[0] = f[0]")
     ],
 )
+
+
+# ---- loops whose bounds are read from memory
+
+
+def ragged(form="serial"):
+    """Each block adds a tile at the rows of its own sequence, from one offset in L to the next."""
+
+    @T.prim_func
+    def main(A: T.Tensor((64, 32), "float32"), L: T.Tensor((5,), "int32"), B: T.Tensor((64, 32), "float32")):
+        with T.Kernel(4, threads=64) as b:
+            if form == "serial":
+                f = T.alloc_fragment((16, 32), "float32")
+                T.copy(A[0, 0], f)
+                for k in T.serial(L[b], L[b + 1]):
+                    T.atomic_add(B[k, 0], f)
+            else:
+                s = T.alloc_shared((16, 32), "float32")
+                for k in T.Pipelined(T.ceildiv(L[b], 16), num_stages=2):
+                    T.copy(A[k * 16, 0], s)
+                    T.atomic_add(B[k * 16, 0], s)
+
+    return main
+
+
+def offsets(args: Args, generator: torch.Generator) -> Tensor:
+    """Five offsets that rise from 0 to 64; the last tiles reach beyond the rows of B."""
+    inner = torch.randint(0, 65, (3,), generator=generator, device=generator.device).sort().values
+    return torch.cat([inner.new_zeros(1), inner, inner.new_full((1,), 64)]).int()
+
+
+def by_rows(args: Args, A: Tensor, L: Tensor, B: Tensor) -> Results:
+    result = torch.cat([B.double(), B.new_zeros(16, 32).double()])
+    for k in range(64):
+        result[k : k + 16] += A[:16].double()
+    return {"B": result[:64]}
+
+
+def by_tiles(args: Args, A: Tensor, L: Tensor, B: Tensor) -> Results:
+    result = B.double()
+    for length in L[:4].tolist():
+        rows = 16 * -(-length // 16)
+        result[:rows] += A[:rows].double()
+    return {"B": result}
+
+
+RAGGED = given(ints(64, 32), offsets, zeros(64, 32))
+
+loop_ragged = Case(ragged, inputs=RAGGED, reference=by_rows)
+loop_ragged_pipelined = Case(ragged, {"form": "pipelined"}, inputs=RAGGED, reference=by_tiles)

@@ -12,14 +12,14 @@ atomics on dK and dV, in the same kernel, are right.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tilelang
 import tilelang.language as T
 import torch
 
-from tlcheck.case import Case, Expect
+from tlcheck.case import Case, Expect, Variant
 
 LOG2_E = 1.44269504
 
@@ -228,11 +228,118 @@ def reference(args: Mapping[str, Any], *tensors: torch.Tensor) -> dict[str, torc
     return {"dQ": permute_dq(dq), "dK": dk, "dV": dv}
 
 
+def exact_inputs(args: Mapping[str, Any], generator: torch.Generator, device: Any) -> tuple[torch.Tensor, ...]:
+    """Inputs on which nothing is rounded but dS: small integers, of which most are zero.
+
+    Q is zero where K is not, so that all logits are zero and P = 2^-lse, with lse 0 or 1.
+    """
+    batch, heads, seq_len, dim = (args[name] for name in ("batch", "heads", "seq_len", "dim"))
+    dtype = getattr(torch, args.get("dtype", "float16"))
+    q_shape, kv_shape = (batch, heads, seq_len, dim), (batch, heads // args["groups"], seq_len, dim)
+
+    def few(shape: tuple[int, ...]) -> torch.Tensor:
+        values = torch.randint(-8, 9, shape, generator=generator, device=generator.device)
+        return ((values == 8).int() - (values == -8).int()).to(device, dtype)
+
+    q, k, v, do = few(q_shape), few(kv_shape), few(kv_shape), few(q_shape)
+    q[..., dim // 2 :] = 0
+    k[..., : dim // 2] = 0
+    lse, delta = (
+        torch.randint(low, 2, q_shape[:3], generator=generator, device=generator.device).to(device, torch.float32)
+        for low in (0, -1)
+    )
+    dq, dk, dv = (torch.zeros(shape, device=device) for shape in (q_shape, kv_shape, kv_shape))
+    return q, k, v, do, lse, delta, dq, dk, dv
+
+
+def exact_reference(args: Mapping[str, Any], *tensors: torch.Tensor) -> dict[str, torch.Tensor]:
+    """The kernel's own formulas on `exact_inputs`, with its one rounding: dS, scaled in float32, to 16 bits."""
+    q, k, v, do, lse, delta, _, dk, dv = (tensor.double() for tensor in tensors)
+    dq = torch.zeros_like(q)
+    scale = args.get("sm_scale") or args["dim"] ** -0.5
+    seen = mask(q.shape[2], args.get("window_size"), q.device)
+    for b in range(q.shape[0]):
+        for h in range(q.shape[1]):
+            g = h // args["groups"]
+            p = torch.exp2(-lse[b, h])[:, None] * seen
+            ds = p * (do[b, h] @ v[b, g].T - delta[b, h][:, None])
+            ds = (ds.float() * scale).to(tensors[0].dtype).double()
+            dq[b, h] = ds @ k[b, g]
+            dk[b, g] += ds.T @ q[b, h]
+            dv[b, g] += p.T @ do[b, h]
+    return {"dQ": permute_dq(dq), "dK": dk, "dV": dv}
+
+
+def mask(seq_len: int, window: int | None, device: Any) -> torch.Tensor:
+    """Which key (column) each query (row) sees."""
+    rows = torch.arange(seq_len, device=device)[:, None]
+    seen = rows >= rows.T
+    return seen if window is None else seen & (rows - window < rows.T)
+
+
+def formulas(args: Mapping[str, Any], *tensors: torch.Tensor) -> Callable[[], Any]:
+    """The same formulas with torch's products, all heads at once, P and dS in memory."""
+    q, k, v, do, lse, delta = tensors[:6]
+    shape = (q.shape[0] * k.shape[1], args["groups"], *q.shape[2:])
+    q, do = q.reshape(shape), do.reshape(shape)
+    k, v = (x.reshape(-1, 1, *x.shape[2:]).expand(shape) for x in (k, v))
+    lse, delta = (x.reshape(*shape[:3], 1) for x in (lse, delta))
+    scale = args.get("sm_scale") or args["dim"] ** -0.5
+    hidden = ~mask(q.shape[2], args.get("window_size"), q.device)
+
+    def backward() -> Any:
+        p = torch.exp2((q @ k.mT) * (scale * LOG2_E) - lse).masked_fill_(hidden, 0).to(q.dtype)
+        ds = (p * (do @ v.mT - delta) * scale).to(q.dtype)
+        return ds @ k, (ds.mT @ q).sum(dim=1), (p.mT @ do).sum(dim=1)
+
+    return backward
+
+
+def sdpa(args: Mapping[str, Any], *tensors: torch.Tensor) -> Callable[[], Any]:
+    """Backward of torch's own attention, which has no sinks: the work is the same."""
+    q, k, v, do = (x.detach().requires_grad_() for x in tensors[:4])
+    out = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+    return lambda: torch.autograd.grad(out, (q, k, v), do, retain_graph=True)
+
+
+def terms(args: Mapping[str, Any]) -> int:
+    """Those of dK and dV: all queries of all heads in a group."""
+    return args["seq_len"] * args["groups"]
+
+
+def flops(args: Mapping[str, Any]) -> int:
+    """Five products over the pairs of a query and a key that it sees."""
+    seq_len, window = args["seq_len"], args.get("window_size") or args["seq_len"]
+    pairs = window * seq_len - window * (window - 1) // 2
+    return 5 * 2 * pairs * args["dim"] * args["heads"] * args["batch"]
+
+
 SHAPE = {"batch": 1, "heads": 64, "seq_len": 4096, "dim": 128, "groups": 8, "dtype": "float16"}
+EXACT = Variant(exact_inputs, exact_reference)
 
-causal = Case(flashattn_bwd, args=SHAPE, inputs=inputs, reference=reference)
+causal = Case(
+    flashattn_bwd,
+    args=SHAPE,
+    inputs=inputs,
+    reference=reference,
+    exact=EXACT,
+    terms=terms,
+    rounded="float16",
+    baselines={"formulas in torch": formulas, "scaled_dot_product_attention": sdpa},
+    flops=flops,
+)
 
-windowed = Case(flashattn_bwd, args={**SHAPE, "window_size": 512}, inputs=inputs, reference=reference)
+windowed = Case(
+    flashattn_bwd,
+    args={**SHAPE, "window_size": 512},
+    inputs=inputs,
+    reference=reference,
+    exact=EXACT,
+    terms=terms,
+    rounded="float16",
+    baselines={"formulas in torch": formulas},
+    flops=flops,
+)
 
 full = Case(
     flashattn_bwd,
@@ -249,4 +356,8 @@ full = Case(
             "https://github.com/tile-ai/tilelang/issues/1366",
         )
     ],
+    exact=EXACT,
+    terms=terms,
+    rounded="float16",
+    flops=flops,
 )

@@ -9,14 +9,14 @@ an element in the output; a loop with a break; symbolic sizes. A lowering that r
 atomics changes what is selected. It is spelled so that every release since 0.1.6.post2 lowers it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tilelang
 import tilelang.language as T
 import torch
 
-from tlcheck.case import Case
+from tlcheck.case import Case, Variant
 
 
 def ordered_bits_16(x):
@@ -70,8 +70,8 @@ def topk_selector(topk, in_dtype="float32", out_dtype="int32"):  # noqa: C901
             l_start_idx = starts[bx]
             l_end_idx = ends[bx]
 
-            # First pass: a histogram by 8 bits of the float16 form.
-            T.fill(s_histogram, 0)
+            T.fill(s_threshold_bin_id, -1)  # stays where a row has no more than topk values: all are selected
+            T.fill(s_histogram, 0)  # first pass: by 8 bits of the float16 form
             T.fill(s_num_input[0], 0)
             T.sync_threads()
             for s in T.serial(T.ceildiv(seq_len, BLOCK_SIZE)):
@@ -183,13 +183,57 @@ def topk_selector(topk, in_dtype="float32", out_dtype="int32"):  # noqa: C901
     return tl_topk_kernel
 
 
-def inputs(args: Mapping[str, Any], generator: torch.Generator, device: Any) -> tuple[torch.Tensor, ...]:
-    """64 rows of 32768 normal values; each row selects among all of them but a few at either end."""
-    batch, seq_len = 64, 32 * 1024
-    values = torch.randn((batch, seq_len), generator=generator, device=generator.device).to(device)
-    index = torch.zeros((batch, args["topk"]), dtype=torch.int32, device=device)
-    starts = torch.arange(batch, dtype=torch.int32, device=device)
-    return values, index, starts, seq_len - 2 * starts
+def normal(shape: tuple[int, ...], generator: torch.Generator) -> torch.Tensor:
+    return torch.randn(shape, generator=generator, device=generator.device)
+
+
+def rows(values: torch.Tensor, args: Mapping[str, Any], starts: torch.Tensor, ends: torch.Tensor) -> Any:
+    """The kernel's parameters: each row selects in [start, end); places of the output without an index hold -1."""
+    index = torch.full((len(values), args["topk"]), -1, dtype=torch.int32, device=values.device)
+    return values, index, starts.to(values.device), ends.to(values.device)
+
+
+def drawn(
+    change: Callable[[torch.Tensor, torch.Generator], torch.Tensor], batch: int = 64, seq_len: int = 32 * 1024
+) -> Callable[..., Any]:
+    """The ``inputs`` of normal values, changed; each row selects among all of them but a few at either end."""
+
+    def inputs(args: Mapping[str, Any], generator: torch.Generator, device: Any) -> Any:
+        values = change(normal((batch, seq_len), generator), generator).to(device)
+        starts = torch.arange(batch, dtype=torch.int32)
+        return rows(values, args, starts, seq_len - 2 * starts)
+
+    return inputs
+
+
+def sprinkled(*specials: float) -> Callable[[torch.Tensor, torch.Generator], torch.Tensor]:
+    """About 300 elements of each row replaced, by one of the values each."""
+
+    def change(values: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+        place = torch.rand(values.shape, generator=generator, device=values.device)
+        for number, special in enumerate(specials):
+            low = number / len(specials) / 100
+            values = values.masked_fill((place >= low) & (place < low + 1 / len(specials) / 100), special)
+        return values
+
+    return change
+
+
+def short(args: Mapping[str, Any], generator: torch.Generator, device: Any) -> Any:
+    """Rows with fewer candidates than ``topk``, as many, and a few more."""
+    counts = torch.tensor([0, 1, 31, 1000, args["topk"] - 1, args["topk"], args["topk"] + 1, 3000], dtype=torch.int32)
+    starts = torch.arange(len(counts), dtype=torch.int32) * 7
+    return rows(normal((len(counts), 4096), generator).to(device), args, starts, starts + counts)
+
+
+def candidates(scores: torch.Tensor, starts: torch.Tensor, ends: torch.Tensor) -> torch.Tensor:
+    column = torch.arange(scores.shape[1], device=scores.device)
+    return (column >= starts[:, None]) & (column < ends[:, None])
+
+
+def comparable(values: torch.Tensor) -> torch.Tensor:
+    """NaN counts as the largest value of all, as in torch."""
+    return values.double().masked_fill(values.isnan(), torch.finfo(torch.float64).max)
 
 
 def selected(
@@ -199,12 +243,17 @@ def selected(
     starts: torch.Tensor,
     ends: torch.Tensor,
 ) -> dict[str, torch.Tensor]:
-    """What of the kernel's parameters is comparable: the values that it selected, as a set (sorted).
+    """What of the kernel's parameters is determined: the values selected, sorted, and how many places they come from.
 
-    Which of two equal values is selected, and in which order the indices come, is not determined.
+    Which of two equal values is selected, and in which order the indices come, is not. An index that is no candidate
+    becomes NaN; a place without an index, -inf.
     """
-    values = torch.gather(scores.double(), 1, index.long())
-    return {"index": values.sort(dim=1, descending=True).values}
+    place = index.long().clamp(0, scores.shape[1] - 1)
+    values = torch.gather(comparable(scores), 1, place)
+    allowed = torch.gather(candidates(scores, starts, ends), 1, place) & (place == index)
+    values = values.masked_fill(~allowed, torch.nan).masked_fill(index == -1, -torch.inf)
+    places = torch.zeros_like(scores, dtype=torch.int32).scatter_(1, place, allowed.int())
+    return {"index": values.sort(dim=1, descending=True).values, "places": places.sum(dim=1)}
 
 
 def reference(
@@ -215,10 +264,32 @@ def reference(
     ends: torch.Tensor,
 ) -> dict[str, torch.Tensor]:
     """The ``topk`` largest values in [start, end) of each row; to be compared with ``selected``."""
-    column = torch.arange(scores.shape[1], device=scores.device)
-    candidate = (column >= starts[:, None]) & (column < ends[:, None])
-    values = scores.double().masked_fill(~candidate, -torch.inf)
-    return {"index": torch.topk(values, args["topk"], dim=1).values}
+    candidate = candidates(scores, starts, ends)
+    values = comparable(scores).masked_fill(~candidate, -torch.inf)
+    places = candidate.sum(dim=1).clamp(max=args["topk"])
+    return {"index": torch.topk(values, args["topk"], dim=1).values, "places": places}
 
 
-top_2048 = Case(topk_selector, args={"topk": 2048}, inputs=inputs, reference=reference)
+def torch_topk(args: Mapping[str, Any], scores: torch.Tensor, *others: torch.Tensor) -> Callable[[], Any]:
+    """All of each row is sorted by value: a little more than was asked for."""
+    return lambda: torch.topk(scores, args["topk"], dim=1, sorted=False)
+
+
+top_2048 = Case(
+    topk_selector,
+    args={"topk": 2048},
+    inputs=drawn(lambda values, generator: values),
+    variants={
+        "ties": Variant(drawn(lambda values, generator: (values * 16).round() / 16)),
+        "negative": Variant(drawn(lambda values, generator: -values.abs())),
+        "infinite": Variant(drawn(sprinkled(torch.inf, -torch.inf, 1e30, -1e30))),
+        "nan": Variant(drawn(sprinkled(torch.nan, torch.inf))),
+        "another size": Variant(drawn(lambda values, generator: values, batch=3, seq_len=5000)),
+        "short": Variant(short),
+    },
+    reference=reference,
+    outcome=selected,
+    updates=["index"],
+    tolerance=0.0,
+    baselines={"torch.topk": torch_topk},
+)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -76,22 +78,33 @@ def _prepared(request: Request, session: Session, arch: Sequence[str]) -> Iterat
             snapshot = read_snapshot(selection.path)
             checked = request.acceptances.settle(saved_result(selection.path, snapshot, position))
             if snapshot.target in arch:
-                yield Subject(checked.run, snapshot, checked)
+                yield Subject(checked.run, snapshot, checked, _literal(snapshot.args))
             else:
                 yield DeviceResult(checked.run, NOT_RUN, f"made for {snapshot.target}, the device is {arch[0]}")
     if any(not selection.is_snapshot for selection in request.selections):
         for lowered in session.lower(request.selections):
-            yield _lowered(lowered, request.acceptances)
+            yield _lowered(lowered, request)
 
 
-def _lowered(lowered: Lowered, acceptances: Acceptances) -> Subject | DeviceResult:
-    checked = acceptances.settle(settle(result_of(lowered)))
+def _lowered(lowered: Lowered, request: Request) -> Subject | DeviceResult:
+    checked = request.acceptances.settle(settle(result_of(lowered)))
     if lowered.snapshot is None:
         failure = lowered.failure
         reason = f"{failure.phase}: {failure.message}" if failure else "not lowered"
         excused = checked.excuse.reason if checked.excuse else ""
         return DeviceResult(lowered.run, NOT_RUN, reason, excused=excused)
-    return Subject(lowered.run, codec.loads(lowered.snapshot.read_text(encoding="utf-8")), checked)
+    snapshot = codec.loads(lowered.snapshot.read_text(encoding="utf-8"))
+    return Subject(lowered.run, snapshot, checked, request.settings.args)
+
+
+def _literal(args: Mapping[str, str]) -> dict[str, str]:
+    """Those that can be read back; for others, such as functions, a declared case has its own."""
+    found = {}
+    for name, text in args.items():
+        with suppress(ValueError, SyntaxError):
+            ast.literal_eval(text)
+            found[name] = text
+    return found
 
 
 def statuses(examinations: Iterable[Examination]) -> dict[tuple[str, str, str], str]:

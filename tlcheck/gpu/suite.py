@@ -51,11 +51,15 @@ class NoDeviceError(Exception):
 
 @dataclass(frozen=True)
 class Subject:
-    """One run with what is known of it before the device: its snapshot, and what `check` says."""
+    """One run with what is known of it before the device: its snapshot, and what `check` says.
+
+    args: build arguments that go over the case's own, as text.
+    """
 
     run: Run
     snapshot: Snapshot
     checked: Result
+    args: Mapping[str, str]
 
 
 @dataclass
@@ -122,7 +126,7 @@ class Suite:
             str(self.folder / f"{kind}{tool}-{run.slug}-{number}.json"),
             run.file,
             run.name,
-            dict(run.args),
+            dict(subject.args),
             options.pythonpath,
             lock=str(self.folder / "gpu.lock"),
             limit=options.limit,

@@ -10,7 +10,7 @@ import torch
 
 from tlcheck.case import Case, Variant
 from tlcheck.gpu.device import comparison, traces
-from tlcheck.gpu.device.kernel import Subject
+from tlcheck.gpu.device.subject import Subject
 from tlcheck.gpu.task import Task
 from tlcheck.worker.failures import RequestError
 

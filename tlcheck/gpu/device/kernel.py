@@ -2,35 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import tilelang
 
-from tlcheck.case import Case
+from tlcheck.gpu.device.subject import Compiled, Subject
 from tlcheck.gpu.task import Task
 from tlcheck.worker import kernel_file, kernels
 from tlcheck.worker.discovery import as_case
 from tlcheck.worker.protocol import Job
-
-
-@dataclass(frozen=True)
-class Compiled:
-    """names: the parameters in order. launch: called with one value for each. source: the CUDA source."""
-
-    names: tuple[str, ...]
-    launch: Callable[..., Any]
-    source: str
-
-
-@dataclass(frozen=True)
-class Subject:
-    """A case with its build arguments."""
-
-    case: Case
-    args: dict[str, Any]
-    name: str
 
 
 def load(task: Task) -> Subject:

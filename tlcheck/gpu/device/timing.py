@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from tlcheck.gpu.device import draws
-from tlcheck.gpu.device.kernel import Compiled, Subject
+from tlcheck.gpu.device.subject import Compiled, Subject
 from tlcheck.gpu.task import Rounds, Task
 
 _FLUSH_BYTES = 256 * 2**20  # written before each launch: several times any L2; and the host runs ahead meanwhile

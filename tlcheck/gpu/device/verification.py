@@ -22,8 +22,8 @@ import torch
 from tlcheck.gpu.device import comparison, traces
 from tlcheck.gpu.device.comparison import Tolerance
 from tlcheck.gpu.device.draws import EXACT, Draw
-from tlcheck.gpu.device.kernel import Compiled, Subject
 from tlcheck.gpu.device.memory import Arena
+from tlcheck.gpu.device.subject import Compiled, Subject
 from tlcheck.gpu.task import Task
 from tlcheck.worker.failures import RequestError
 
