@@ -6,6 +6,7 @@ Before it the atomics are still tile operators, for which there is nothing to co
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -20,6 +21,7 @@ from tlcheck.snapshot.text import render
 
 _INTENT = ("tl.LayoutReducer", "tl.LayoutInference")  # the kernel as written is what the first of these gets
 _TILES, _VECTORS = "tl.LowerTileOp", "tl.VectorizeLoop"
+_NUMBERED = re.compile(r"\d{3}-")  # what the keys of a snapshot of every pass begin with
 _ABOVE, _BELOW = 4, 1  # lines of TIR around an atomic
 _SHOWN = 4  # places of one atomic
 
@@ -61,7 +63,8 @@ class _Pipeline:
     @property
     def is_known(self) -> bool:
         """Whether this is the pipeline of a kernel for a GPU, with every pass."""
-        return max(self._intent + 1, self.first) < len(self.names)
+        numbered = all(_NUMBERED.match(key) for key in self.keys)
+        return numbered and max(self._intent + 1, self.first) < len(self.names)
 
     def stage(self, number: int) -> str:
         """The checkpoint whose rules hold after a pass."""

@@ -17,7 +17,7 @@ from tlcheck.results import AtomicResult
 
 SCHEMA = 1
 _STYLES = {RIGHT: "green", WRONG: "bold red", UNDECIDED: "yellow", FAILS: "red"}
-_WIDTH = 100
+_STATE, _WIDTH = 9, 100  # characters of the longest state, and of messages
 
 
 def write(console: Console, rows: Sequence[Row], passes: Sequence[Passes] = ()) -> None:
@@ -37,12 +37,14 @@ def _of_releases(row: Row) -> Iterator[Text]:
     yield Text(f"{row.case} {row.target}".rstrip(), style="bold")
     width = max(len(point.at) for point in row.points)
     for point in row.points:
-        yield Text.assemble(f"  {point.at:<{width}}  ", _word(point), _why(point))
+        why = _why(point)
+        space = " " * (_STATE - len(point.state)) if why else ""
+        yield Text.assemble(f"  {point.at:<{width}}  ", _word(point), space, why)
     yield from _transitions(row)
 
 
 def _word(point: Point) -> tuple[str, str]:
-    return f"{point.state:<9}", _STYLES.get(point.state, "dim")
+    return point.state, _STYLES.get(point.state, "dim")
 
 
 def _why(point: Point) -> str:

@@ -1,0 +1,79 @@
+"""Which pass makes a kernel wrong."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.cpu.checking import INVARIANT, RIGHT, WRONG, make_run
+from tlcheck.cli.main import main
+from tlcheck.errors import UsageError
+from tlcheck.gate.bisect_passes import judge
+from tlcheck.results import read_snapshot
+from tlcheck.snapshot.ir import Snapshot
+from tlcheck.toolchain.resolve import resolve
+
+PASSES = {"intent": "", "tile-ops": "tl.LayoutInference", "lower-tile-op": "tl.LowerTileOp", "type-cast": "pass_fn"}
+NAMES = {**PASSES, "vectorize-loop": "tl.VectorizeLoop", "device-tir": "tir.Simplify"}
+
+
+def every_pass(file: Path) -> Snapshot:
+    """A saved snapshot as if its checkpoints were all the passes that there are."""
+    saved = read_snapshot(file)
+    names = {f"{n:03}-{NAMES[name]}": name for n, name in enumerate(saved.checkpoints)}
+    checkpoints = {key: saved.checkpoints[name] for key, name in names.items()}
+    return replace(saved, checkpoints=checkpoints, passes={key: NAMES[name] for key, name in names.items()})
+
+
+@pytest.mark.parametrize(
+    ("file", "states", "guilty"),
+    [
+        (WRONG, ["wrong"] * 3, ["tl.LowerTileOp"]),
+        (INVARIANT, ["right", "right", "wrong", "wrong"], ["tl.VectorizeLoop"]),
+        (RIGHT, ["right"] * 4, []),
+    ],
+)
+def test_the_first_pass_after_which_it_is_wrong(file: Path, states: list[str], guilty: list[str]) -> None:
+    found = judge(make_run(), every_pass(file))
+    assert [point.state for point in found.row.points] == states
+    assert [g.pass_name for g in found.guilty] == guilty
+
+
+def test_the_tir_before_and_after_it() -> None:
+    (guilty,) = judge(make_run(), every_pass(INVARIANT)).guilty
+    removed = [line[1:].strip() for line in guilty.difference if line.startswith("-")]
+    added = [line[1:].strip() for line in guilty.difference if line.startswith("+")]
+    assert any(line.startswith("T.atomic_add_elem_op(") for line in removed)
+    assert any(line.startswith("T.atomic_addx4_elem_op(") for line in added)
+
+
+def test_a_snapshot_of_checkpoints_is_refused() -> None:
+    with pytest.raises(UsageError, match="nothing to judge passes by"):
+        judge(make_run(), read_snapshot(RIGHT))
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize(
+    ("case", "release", "name"),
+    [
+        ("cases/attention_sink_bwd.py::full", "0.1.7", "tl.LowerTileOp"),
+        ("cases/atomics.py::invariant_rows", "0.1.14", "tl.VectorizeLoop"),
+    ],
+)
+def test_a_real_kernel(
+    case: str, release: str, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        resolve(release)
+    except UsageError as error:
+        pytest.skip(str(error))
+    monkeypatch.chdir(Path(__file__).parents[3])
+    argv = ["bisect", case, "--arch", "sm_90", "--toolchain", release, "--passes"]
+    assert main([*argv, "--format", "json"]) == 1
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    assert [guilty["pass"] for guilty in row["guilty"]] == [name]
+    assert len(row["points"]) > 40
+    assert row["points"][-1]["state"] == "wrong"

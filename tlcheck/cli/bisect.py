@@ -1,0 +1,139 @@
+"""`tlcheck bisect`: which releases have a kernel wrong, and which pass makes it so."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tlcheck.cache.store import Cache
+    from tlcheck.gate.bisect import Row
+    from tlcheck.gate.bisect_passes import Passes
+    from tlcheck.results import Result
+    from tlcheck.selection import Selection
+    from tlcheck.session import Lowered, Settings
+
+_CASE_HELP = "FILE[::NAME] or a folder of kernel files"
+CLEAN, FOUND, NOT_CHECKED = 0, 1, 3
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from tlcheck.cli.options import add_lowering_arguments
+
+    parser.add_argument("cases", nargs="+", metavar="CASE", help=_CASE_HELP)
+    parser.add_argument("--from", dest="first", metavar="TOOLCHAIN", help="the first of the releases to look at")
+    parser.add_argument("--to", dest="last", metavar="TOOLCHAIN", help="the last of them")
+    parser.add_argument("--passes", action="store_true", help="look at the passes of the one --toolchain instead")
+    add_lowering_arguments(parser)
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="of the report (default: text)")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the report there")
+
+
+def run(args: argparse.Namespace) -> int:
+    from tlcheck.cli.options import settings_of
+    from tlcheck.config import read_config
+    from tlcheck.gate import bisect
+
+    _check(args)
+    config = read_config(Path.cwd())
+    chosen = _selections(args.cases)
+    settings = settings_of(args, config, every_pass=args.passes)
+    rows: list[Row] = []
+    passes: list[Passes] = []
+    results: list[Result] = []
+    if args.passes:
+        passes, results = _passes(chosen, settings)
+    else:
+        toolchains = bisect.range_of(args.first, args.last, config.requirements)
+        results = _releases(chosen, toolchains, settings)
+        rows = bisect.rows(results, toolchains)
+    states = [point.state for row in [*rows, *(found.row for found in passes)] for point in row.points]
+    code = FOUND if bisect.WRONG in states else NOT_CHECKED if any(r.failure for r in results) else CLEAN
+    _write(args, rows, passes, code)
+    return code
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Raises UsageError for options that do not go together."""
+    from tlcheck.errors import UsageError
+
+    if args.passes and (args.first or args.last):
+        raise UsageError("--passes looks at one --toolchain: leave out --from and --to")
+    if not args.passes and not (args.first and args.last):
+        raise UsageError("give --from and --to, or --passes and a --toolchain")
+    if not args.passes and args.toolchain:
+        raise UsageError("--toolchain goes with --passes: leave it out, or --from and --to")
+
+
+def _selections(cases: Sequence[str]) -> list[Selection]:
+    """Raises UsageError for what names a toolchain itself."""
+    from tlcheck.errors import UsageError
+    from tlcheck.selection import select
+
+    chosen = select(cases)
+    for selection in chosen:
+        if selection.toolchain or selection.is_snapshot:
+            raise UsageError(f"{selection.path}: bisecting needs {_CASE_HELP}, without a toolchain")
+    return chosen
+
+
+def _releases(chosen: Sequence[Selection], toolchains: Sequence[str], settings: Settings) -> list[Result]:
+    """Every case with every toolchain."""
+    from dataclasses import replace
+
+    from tlcheck.cache.verdicts import result_of
+
+    wanted = [replace(selection, toolchain=toolchain) for toolchain in toolchains for selection in chosen]
+    return [result_of(lowered, cache) for lowered, cache in _lowered(wanted, settings)]
+
+
+def _passes(chosen: Sequence[Selection], settings: Settings) -> tuple[list[Passes], list[Result]]:
+    """Every case after each pass, and those that cannot be lowered. Raises UsageError if there are only these."""
+    from tlcheck.errors import UsageError
+    from tlcheck.gate.bisect_passes import judge
+    from tlcheck.results import read_snapshot, result_of
+
+    passes, failed = [], []
+    for lowered, _ in _lowered(chosen, settings):
+        if lowered.snapshot is None:
+            failed.append(result_of(lowered))
+        else:
+            passes.append(judge(lowered.run, read_snapshot(lowered.snapshot)))
+    if not passes:
+        failure = next(result.failure for result in failed if result.failure)
+        raise UsageError(f"nothing to judge: {failure.phase}: {failure.message}")
+    return passes, failed
+
+
+def _lowered(wanted: Sequence[Selection], settings: Settings) -> Iterator[tuple[Lowered, Cache]]:
+    import tempfile
+
+    from tlcheck.cli.progress import bar
+    from tlcheck.session import Session
+
+    with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder, bar() as watcher:
+        session = Session(settings, Path(folder), watcher)
+        for lowered in session.lower(wanted):
+            yield lowered, session.cache
+
+
+def _write(args: argparse.Namespace, rows: Sequence[Row], passes: Sequence[Passes], code: int) -> None:
+    from contextlib import nullcontext
+
+    from rich.console import Console
+
+    from tlcheck.errors import UsageError
+    from tlcheck.gate import bisect_report
+
+    try:
+        with args.output.open("w", encoding="utf-8") if args.output else nullcontext(sys.stdout) as file:
+            if args.format == "json":
+                file.write(bisect_report.as_json(rows, passes, code))
+            else:
+                bisect_report.write(Console(file=file), rows, passes)
+    except OSError as error:
+        raise UsageError(f"{error.filename}: {error.strerror}") from error
