@@ -30,6 +30,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+_RULE = re.compile(r"TLA\d+")
 _COMMENT = re.compile(r"#\s*tlcheck:\s*ignore\[([^\]]*)\]\s*(.*)")
 
 
@@ -67,6 +68,8 @@ class Acceptances:
         """A sentence for each entry whose cases were checked and do not break its rule."""
         checked = [result for result in results if result.failure is None]
         for entry in self.entries:
+            if not _RULE.fullmatch(entry.id):
+                continue  # of another command
             ours = [result for result in checked if entry.concerns(result.run, self.folder)]
             if ours and not any(_breaks(result, entry.id) for result in ours):
                 yield f"acceptance of {entry.id} in {entry.case} ({entry.releases}) matches nothing: remove it"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from tlcheck.report.outputs import Writer
     from tlcheck.results import Result
     from tlcheck.selection import Selection
     from tlcheck.session import Lowered, Settings
@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from tlcheck.cli.options import CASE_HELP, add_lowering_arguments
+    from tlcheck.report.outputs import FORMATS
 
     parser.add_argument("cases", nargs="*", metavar="CASE", help=CASE_HELP)
     add_lowering_arguments(parser)
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="of the report (default: text)")
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the report there")
+    parser.add_argument("--format", default="text", metavar="LIST", help=f"{', '.join(FORMATS)} (default: text)")
+    parser.add_argument("-o", "--output", type=Path, metavar="PATH", help="a file, or a folder for several formats")
     parser.add_argument("--save", type=Path, metavar="DIR", help="keep the snapshots that are made")
     parser.add_argument("--strict", action="store_true", help="an undecided atomic is an error too")
     parser.add_argument("--no-expect", action="store_true", help="judge what a case expects like anything else")
@@ -32,8 +33,10 @@ def run(args: argparse.Namespace) -> int:
     from tlcheck.cli.options import selections, settings_of
     from tlcheck.config import read_config
     from tlcheck.expectations import advise, settle
+    from tlcheck.report.outputs import outputs
     from tlcheck.results import exit_code
 
+    target = outputs(args.format, args.output)
     _prepare(args)
     config = read_config(Path.cwd())
     chosen = selections(args, args.cases, config)
@@ -42,23 +45,17 @@ def run(args: argparse.Namespace) -> int:
     results = [accepted.settle(advise(result if args.no_expect else settle(result))) for result in found]
     code = exit_code(results, strict=args.strict)
     notes = [*accepted.unused(results), *_passed_over(passed_over)]
-    if args.output is None:
-        _write(sys.stdout, args.format, results, notes, code)
-    else:
-        with args.output.open("w", encoding="utf-8") as file:
-            _write(file, args.format, results, notes, code)
+    target.write("check", _writers(results, notes, code))
     return code
 
 
 def _prepare(args: argparse.Namespace) -> None:
-    """Raises UsageError where the results could not be written: better now than after minutes of work."""
+    """Raises UsageError where the snapshots could not be written: better now than after minutes of work."""
     from tlcheck.errors import UsageError
 
     try:
         if args.save is not None:
             args.save.mkdir(parents=True, exist_ok=True)
-        if args.output is not None:
-            args.output.open("a").close()
     except OSError as error:
         raise UsageError(f"{error.filename}: {error.strerror}") from error
 
@@ -124,12 +121,14 @@ def _save(made: Sequence[Lowered], folder: Path) -> None:
             shutil.copyfile(lowered.snapshot, folder / f"{name}.snapshot.json")
 
 
-def _write(file: TextIO, form: str, results: list[Result], notes: list[str], code: int) -> None:
+def _writers(results: list[Result], notes: list[str], code: int) -> Mapping[str, Writer]:
     from rich.console import Console
 
-    from tlcheck.report import json, text
+    from tlcheck.report import json, shared, text
+    from tlcheck.report.checked import document_of
 
-    if form == "json":
-        file.write(json.render(results, notes, code))
-    else:
-        text.write(Console(file=file), results, notes)
+    return {
+        "text": lambda file: text.write(Console(file=file), results, notes),
+        "json": lambda file: shared.put(file, json.render(results, notes, code)),
+        **shared.writers(document_of(results, notes, code)),
+    }

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import TextIO
+    from collections.abc import Mapping
 
     from tlcheck.config import Config
     from tlcheck.gate.gate import Gate, Plan
+    from tlcheck.report.outputs import Writer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -84,22 +84,14 @@ def _gate(plan: Plan) -> Gate:
         return gate(plan, Path(folder), watcher)
 
 
-def _writers(found: Gate) -> Mapping[str, Callable[[TextIO], None]]:
+def _writers(found: Gate) -> Mapping[str, Writer]:
     from rich.console import Console
 
     from tlcheck.gate.document import document_of
-    from tlcheck.report import gate_json, gate_text, github, junit, markdown, sarif
+    from tlcheck.report import gate_json, gate_text, shared
 
-    document = document_of(found)
     return {
         "text": lambda file: gate_text.write(Console(file=file), found),
-        "json": lambda file: _put(file, gate_json.render(found)),
-        "markdown": lambda file: _put(file, markdown.render(document)),
-        "sarif": lambda file: _put(file, sarif.render(document)),
-        "junit": lambda file: _put(file, junit.render(document)),
-        "github": lambda file: _put(file, github.render(document)),
+        "json": lambda file: shared.put(file, gate_json.render(found)),
+        **shared.writers(document_of(found)),
     }
-
-
-def _put(file: TextIO, text: str) -> None:
-    file.write(text)

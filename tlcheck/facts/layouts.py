@@ -17,6 +17,7 @@ from tlcheck.facts.sizes import element_bytes
 from tlcheck.snapshot import ir
 from tlcheck.snapshot.text import render_layout
 
+ROW_MAJOR = "row-major"
 Array = npt.NDArray[np.int64]
 _POINTS = 1 << 18  # of larger layouts a corner is looked at
 _CHUNK = 16  # bytes that a swizzle moves together
@@ -48,7 +49,7 @@ def _described(root: str, layout: ir.Layout, annotated: bool, dtype: str) -> Lay
         return _fragment(root, layout, annotated, text, env)
     offset = _offset(layout, shape, env, first)
     kind = _kind(offset, points[first:], shape[first:], element_bytes(dtype))
-    return Layout(root, annotated, kind, _digest(offset.tobytes()), text)
+    return Layout(root, annotated, kind, kind if kind == ROW_MAJOR else _digest(offset.tobytes()), text)
 
 
 def _passed_through(layout: ir.Layout) -> int:
@@ -94,7 +95,7 @@ def _kind(offset: Array, points: Sequence[Array], shape: Sequence[int], size: fl
     for array, extent in zip(points, shape, strict=True):
         plain = plain * extent + array
     if (offset == plain).all():
-        return "row-major"
+        return ROW_MAJOR
     if len(points) >= 2 and size > 0:
         row, column = points[-2], points[-1]
         for width, alike in _SWIZZLES:

@@ -1,7 +1,7 @@
 """How often a statement runs in one block: extents of loops and threads, less what its guards keep away.
 
 Extents and guards that depend on the block are taken for the block in the middle of the grid, those that depend on a
-size for `SIZE`. What depends on the content of memory counts as if it always ran.
+size for `SIZE`. A guard on the content of memory counts as if it always held.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from math import prod
 
 import numpy as np
 
-from tlcheck.analysis.algebra import Algebra, Content, Poly, as_constant
+from tlcheck.analysis.algebra import Algebra, Atom, Content, Poly, as_constant
 from tlcheck.analysis.evaluate import Evaluator, Values
 from tlcheck.analysis.walk import Axis, Guard, Program, Scope
 from tlcheck.facts.model import Count
@@ -19,6 +19,7 @@ from tlcheck.snapshot.expression_text import render_expression
 from tlcheck.snapshot.ir import Bind, Expr
 
 SIZE = 4096  # stands for every size that only the caller knows
+ROW = 64
 _MAX_POINTS = 1 << 20  # beyond this many points guards are left out
 _ELECT = "tl_shuffle_elect"
 
@@ -27,7 +28,7 @@ class Trips:
     """Counts for the statements of one function."""
 
     def __init__(self, program: Program) -> None:
-        self._algebra = Algebra(_content)
+        self._algebra = Algebra(self._content)
         self._algebra.bindings = {p.stmt.var.uid: p.stmt.value for p in program.statements if isinstance(p.stmt, Bind)}
         self._known: dict[object, Count] = {}
 
@@ -109,11 +110,17 @@ class Trips:
 
     def _value(self, poly: Poly, env: dict[int, Values]) -> Values:
         sizes = {uid: SIZE for uid in self._algebra.variables(poly) if uid not in env}
-        return Evaluator(self._algebra, {**env, **sizes})(poly)
+        return _Rows(self._algebra, {**env, **sizes})(poly)
+
+    def _content(self, load: Expr) -> Content:
+        return Content(load.buffer.name if load.buffer else "", self._algebra.poly(load.args[-1]))
 
 
-def _content(load: Expr) -> Content:
-    return Content(load.buffer.name if load.buffer else "", {})
+class _Rows(Evaluator):
+    """Memory in an extent holds where rows of `ROW` elements begin: the usual form of a ragged loop's bounds."""
+
+    def _unknown(self, kind: str, atom: Atom, args: list[Values]) -> Values:
+        return args[0] * ROW if kind == "load" else super()._unknown(kind, atom, args)
 
 
 def _split(guard: Guard) -> Iterator[Guard]:

@@ -44,7 +44,7 @@ def members_in_words(members: Sequence[tuple[Comparison, Outcome]]) -> list[str]
     files: dict[str, dict[str, tuple[list[str], list[str]]]] = {}
     for compared, outcome in members:
         subjects, targets = files.setdefault(compared.file, {}).setdefault(compared.name, ([], []))
-        subjects += [outcome.subject] if outcome.subject and outcome.subject not in subjects else []
+        subjects += [s for s in outcome.subject.split(", ") if s and s not in subjects]
         targets += [compared.target] if compared.target and compared.target not in targets else []
     return [f"{file}: {_cases(cases)}" for file, cases in files.items()]
 

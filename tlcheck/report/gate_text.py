@@ -53,7 +53,9 @@ def _group(group: Group) -> Iterator[Text]:
     yield Text.assemble("  ", (_cut(group.words), "bold"), f"  {number}{accepted}")
     for line in members_in_words(group.members):
         yield Text(f"      {line}", style="dim")
-    first = group.members[0][1]
+    compared, first = group.members[0]
+    if first.words != group.words and f"{first.before} -> {first.after}" not in first.words:
+        yield Text(f"      such as {compared.case} {compared.target}: {_cut(first.words)}", style="dim")
     if first.finding is not None:
         yield Text(f"      witness: {witness_in_words(first.finding.witness, first.subject)}")
         yield Text(f"      tlcheck explain {first.finding.rule}")

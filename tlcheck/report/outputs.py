@@ -10,6 +10,7 @@ from typing import TextIO
 
 from tlcheck.errors import UsageError
 
+Writer = Callable[[TextIO], None]
 FORMATS = ("text", "json", "markdown", "sarif", "junit", "github")
 _SUFFIXES = {
     "text": "txt",
@@ -29,7 +30,7 @@ class Outputs:
     formats: tuple[str, ...]
     path: Path | None = None
 
-    def write(self, command: str, writers: Mapping[str, Callable[[TextIO], None]]) -> None:
+    def write(self, command: str, writers: Mapping[str, Writer]) -> None:
         """Write every format. In a folder they are named after the command; `text` and `github` are shown as well."""
         if self.path is None:
             writers[self.formats[0]](sys.stdout)
@@ -67,6 +68,6 @@ def _prepare(path: Path, formats: Sequence[str]) -> None:
         raise UsageError(f"{error.filename}: {error.strerror}") from error
 
 
-def _to_file(path: Path, write: Callable[[TextIO], None]) -> None:
+def _to_file(path: Path, write: Writer) -> None:
     with path.open("w", encoding="utf-8") as file:
         write(file)
