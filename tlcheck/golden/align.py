@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from tlcheck.golden.lines import Document, tokens
 
 Range = tuple[int, int, int, int]  # from, to on the left; from, to on the right
-_DETOURS = 400  # lines inserted or removed in one gap for which the shortest way is looked for
+_DETOURS = 100  # lines inserted or removed before the way so far is taken as it is
 _ALIKE = 0.4  # least share of words that two statements of one kind have in common to be one changed
 
 
@@ -21,21 +21,27 @@ def align(a: Document, b: Document) -> list[int]:
     """For each line of `a` the place of its counterpart in `b`, or -1. Counterparts are in order."""
     pairs = [-1] * len(a)
     whole: Range = (0, len(a), 0, len(b))
-    for left, right in _levels(a, b):
+    for number, (left, right) in enumerate(_levels(a, b)):
         for gap in _gaps(pairs, whole):
-            _Gap(left, right, pairs).match(gap)
+            _Gap(left, right, pairs, to_the_end=number >= _OF_LINES).match(gap)
     for gap in _gaps(pairs, whole):
         _pair_alike(a, b, pairs, gap)
     return pairs
 
 
-def _levels(a: Document, b: Document) -> list[tuple[list[int], list[int]]]:
-    """Keys as numbers, the most exact ones first: with what a line encloses, the line, without its numbers."""
+_OF_LINES = 2  # the first of the levels that are about single lines
+
+
+def _levels(a: Document, b: Document) -> Iterator[tuple[list[int], list[int]]]:
+    """Keys as numbers, the most telling first: of lines with what they enclose, then of lines; shapes lack numbers.
+
+    Only single lines are matched where nothing tells which of many belong together.
+    """
     known: dict[object, int] = {}
-    trees = (_trees(a, a.keys, known), _trees(b, b.keys, known))
-    lines = tuple([_number(known, key) for key in d.keys] for d in (a, b))
-    shapes = tuple([_number(known, key) for key in d.shapes] for d in (a, b))
-    return [(trees[0], trees[1]), (lines[0], lines[1]), (shapes[0], shapes[1])]
+    yield _trees(a, a.keys, known), _trees(b, b.keys, known)
+    yield _trees(a, a.shapes, known), _trees(b, b.shapes, known)
+    for left, right in ((a.keys, b.keys), (a.shapes, b.shapes)):
+        yield [_number(known, key) for key in left], [_number(known, key) for key in right]
 
 
 def _number(known: dict[object, int], key: object) -> int:
@@ -64,10 +70,10 @@ def _gaps(pairs: Sequence[int], whole: Range) -> list[Range]:
 
 
 class _Gap:
-    """Finds counterparts with equal keys."""
+    """Finds counterparts with equal keys. to_the_end: also where the shortest way is too long to be found."""
 
-    def __init__(self, left: Sequence[int], right: Sequence[int], pairs: list[int]) -> None:
-        self._left, self._right, self._pairs = left, right, pairs
+    def __init__(self, left: Sequence[int], right: Sequence[int], pairs: list[int], to_the_end: bool) -> None:
+        self._left, self._right, self._pairs, self._to_the_end = left, right, pairs, to_the_end
 
     def match(self, gap: Range) -> None:
         waiting = [gap]
@@ -111,11 +117,13 @@ class _Gap:
 
     def _shortest(self, gap: Range) -> None:
         a, a_end, b, b_end = gap
-        left, right = self._left[a:a_end], self._right[b:b_end]
-        if not set(left) & set(right):
-            return
-        for place, other in _shortest_way(left, right) or _by_occurrence(left, right):
-            self._pairs[a + place] = b + other
+        while set(self._left[a:a_end]) & set(self._right[b:b_end]):
+            found, (x, y) = _shortest_way(self._left[a:a_end], self._right[b:b_end])
+            if not self._to_the_end and (a + x, b + y) != (a_end, b_end):
+                return
+            for place, other in found:
+                self._pairs[a + place] = b + other
+            a, b = a + x, b + y
 
 
 def _once(keys: Sequence[int], start: int, end: int) -> dict[int, int]:
@@ -145,28 +153,37 @@ def _in_order(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     return found[::-1]
 
 
-def _shortest_way(left: Sequence[int], right: Sequence[int]) -> list[tuple[int, int]]:
-    """Equal lines on the shortest way from one to the other (Myers' greedy method); none if it is too long."""
+def _shortest_way(left: Sequence[int], right: Sequence[int]) -> tuple[list[tuple[int, int]], tuple[int, int]]:
+    """Equal lines on the shortest way from one to the other (Myers' greedy method), and how far it goes.
+
+    It ends early after many detours, at the furthest place that was reached.
+    """
     reached = {1: 0}
     trace = []
     for detours in range(min(_DETOURS, len(left) + len(right)) + 1):
         trace.append(reached.copy())
         for k in range(-detours, detours + 1, 2):
-            down = k == -detours or (k != detours and reached.get(k - 1, -1) < reached.get(k + 1, -1))
-            x = reached[k + 1] if down else reached[k - 1] + 1
+            x = reached[k + 1] if _goes_down(reached, k, detours) else reached[k - 1] + 1
             while x < len(left) and x - k < len(right) and left[x] == right[x - k]:
                 x += 1
             reached[k] = x
             if x >= len(left) and x - k >= len(right):
-                return _way_back(trace, len(left), len(right))
-    return []
+                return _way_back(trace, x, x - k), (x, x - k)
+    last = [(x, x - k) for k, x in reached.items() if (k + detours) % 2 == 0 and x <= len(left) and x - k <= len(right)]
+    x, y = max(last, key=lambda end: (end[0] + end[1], end))
+    return _way_back(trace, x, y), (x, y)
 
 
-def _way_back(trace: Sequence[dict[int, int]], x: int, y: int) -> list[tuple[int, int]]:
+def _goes_down(reached: Mapping[int, int], k: int, detours: int) -> bool:
+    """Whether a line of the right side is inserted, else one of the left is removed."""
+    return k == -detours or (k != detours and reached[k - 1] < reached[k + 1])
+
+
+def _way_back(trace: Sequence[Mapping[int, int]], x: int, y: int) -> list[tuple[int, int]]:
     found = []
     for detours in range(len(trace) - 1, -1, -1):
         reached, k = trace[detours], x - y
-        down = k == -detours or (k != detours and reached.get(k - 1, -1) < reached.get(k + 1, -1))
+        down = _goes_down(reached, k, detours)
         from_k = k + 1 if down else k - 1
         from_x = reached[from_k]
         while x > (from_x if down else from_x + 1):
@@ -176,29 +193,13 @@ def _way_back(trace: Sequence[dict[int, int]], x: int, y: int) -> list[tuple[int
     return found[::-1]
 
 
-def _by_occurrence(left: Sequence[int], right: Sequence[int]) -> list[tuple[int, int]]:
-    """The n-th line with some key on one side with the n-th on the other, as many as are in order."""
-    places = {(key, number): place for place, (key, number) in enumerate(_numbered(right))}
-    numbered = enumerate(_numbered(left))
-    return _in_order([(place, places[name]) for place, name in numbered if name in places])
-
-
-def _numbered(keys: Sequence[int]) -> list[tuple[int, int]]:
-    seen: Counter[int] = Counter()
-    found = []
-    for key in keys:
-        found.append((key, seen[key]))
-        seen[key] += 1
-    return found
-
-
 def _pair_alike(a: Document, b: Document, pairs: list[int], gap: Range) -> None:
     """Statements of one kind that have enough words in common are one statement, changed."""
     kinds: dict[object, int] = {}
     left = [_number(kinds, _kind(a.keys[place])) for place in range(gap[0], gap[1])]
     right = [_number(kinds, _kind(b.keys[place])) for place in range(gap[2], gap[3])]
     found = [-1] * len(left)
-    _Gap(left, right, found).match((0, len(left), 0, len(right)))
+    _Gap(left, right, found, to_the_end=True).match((0, len(left), 0, len(right)))
     for place, other in enumerate(found):
         if other >= 0 and _are_alike(a.keys[gap[0] + place], b.keys[gap[2] + other]):
             pairs[gap[0] + place] = gap[2] + other

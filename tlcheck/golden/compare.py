@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 from tlcheck.facts import Change, Facts, changes, from_json
 from tlcheck.golden.golden import FACTS, Golden
@@ -15,6 +16,16 @@ from tlcheck.golden.textdiff import SAME, Row, TextDiff, compare_texts
 
 _TELLING = ("lower-tile-op", "type-cast", "vectorize-loop", "device-tir", "tile-ops", "intent")
 _TEXT_SHOWN = 120  # characters of a statement in words
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_NAMING = {  # where facts have names of the kernel's in them
+    "grid": ("text",),
+    "buffers": ("name", "shape"),
+    "loops": ("name", "extents"),
+    "layouts": ("buffer", "text"),
+    "accesses": ("buffer", "count"),
+    "syncs": ("place", "count"),
+    "instructions": ("count",),
+}
 _WORD = re.compile(r"\b(?!T\.)\w+")
 
 
@@ -79,9 +90,10 @@ def compare(before: Golden, after: Golden) -> Comparison:
     parsed = {name: (parse(ours[name]), parse(theirs[name])) for name in ours if name in theirs}
     header = dict.fromkeys(word for a, b in parsed.values() for word in _header_words(a.header, b.header))
     diffs = {name: compare_texts(a.lines, b.lines) for name, (a, b) in parsed.items()}
+    renamed = {old: new for diff in reversed(diffs.values()) for old, new in diff.renamed.items()}
     return Comparison(
         tuple(header),
-        _changes(before, after),
+        _changes(before, after, renamed),
         {name: diff for name, diff in diffs.items() if diff.verdict != SAME},
         (*_missing(ours, theirs, "no longer recorded"), *_missing(theirs, ours, "recorded only now")),
     )
@@ -91,21 +103,38 @@ def _missing(these: Mapping[str, str], those: Mapping[str, str], what: str) -> I
     return (f"checkpoint {name}: {what}" for name in these if name not in those)
 
 
-def _changes(before: Golden, after: Golden) -> tuple[Change, ...]:
-    one, other = (_facts(golden) for golden in (before, after))
-    if one is None or other is None:
-        return ()
-    return changes(one, other)
+def _changes(before: Golden, after: Golden, renamed: Mapping[str, str]) -> tuple[Change, ...]:
+    one, other = _facts(before, renamed), _facts(after, {})
+    return () if one is None or other is None else changes(one, other)
 
 
-def _facts(golden: Golden) -> Facts | None:
+def _facts(golden: Golden, renamed: Mapping[str, str]) -> Facts | None:
+    """With other names for buffers and variables: a renaming is no change."""
     text = golden.parts.get(FACTS)
     if text is None:
         return None
     try:
-        return from_json(json.loads(text))
+        return from_json(_with_names(json.loads(text), renamed))
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{FACTS} cannot be read: {error}") from error
+
+
+def _with_names(data: dict[str, Any], renamed: Mapping[str, str]) -> dict[str, Any]:
+    """Facts as JSON, with other names where names of the kernel stand."""
+    if not renamed:
+        return data
+    new = dict(data)
+    for table, keys in _NAMING.items():
+        new[table] = [{k: _renamed(v, renamed) if k in keys else v for k, v in entry.items()} for entry in data[table]]
+    return new
+
+
+def _renamed(value: Any, renamed: Mapping[str, str]) -> Any:
+    if isinstance(value, str):
+        return _NAME.sub(lambda found: renamed.get(found[0], found[0]), value)
+    if isinstance(value, list):
+        return [_renamed(item, renamed) for item in value]
+    return {**value, "text": _renamed(value["text"], renamed)}
 
 
 def _header_words(before: Mapping[str, str], after: Mapping[str, str]) -> Iterable[str]:

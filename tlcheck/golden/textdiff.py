@@ -10,8 +10,8 @@ differences together amount to.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 
 from tlcheck.golden.align import align
@@ -60,10 +60,11 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class TextDiff:
-    """The rows, and how many there are of each kind."""
+    """The rows, and how many there are of each kind. renamed: old name -> new one of what is else the same."""
 
     rows: tuple[Row, ...]
     counts: Counter[str]
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def verdict(self) -> str:
@@ -80,8 +81,9 @@ def compare_texts(before: Sequence[str], after: Sequence[str]) -> TextDiff:
         rows = [Row(SAME, Side(n, line), Side(n, line)) for n, line in enumerate(before, 1)]
         return TextDiff(tuple(rows), Counter({SAME: len(rows)}))
     a, b = document(before), document(after)
-    rows = _Comparison(a, b).rows()
-    return TextDiff(tuple(rows), Counter(row.kind for row in rows))
+    comparison = _Comparison(a, b)
+    rows = comparison.rows()
+    return TextDiff(tuple(rows), Counter(row.kind for row in rows), comparison.renamed())
 
 
 def differing_words(left: str, right: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
@@ -155,6 +157,16 @@ class _Comparison:
             found.append(Row(self._kind(place, other), self._left(place), self._right(other)))
             done = other + 1
         return [*found, *(self._only_right(j) for j in range(done, len(self._b)))]
+
+    def renamed(self) -> dict[str, str]:
+        """Old name -> new name, by the first declaration of each that is else the same on both sides."""
+        found: dict[str, str] = {}
+        for place, other in enumerate(self._pairs):
+            if other >= 0 and self._a.keys[place] == self._b.keys[other]:
+                names = {declared: name for name, declared in self._b.declared[other].items()}
+                for name, declared in self._a.declared[place].items():
+                    found.setdefault(name, names[self._meaning[declared]])
+        return {old: new for old, new in found.items() if old != new}
 
     def _left(self, place: int) -> Side:
         return Side(place + 1, self._a.lines[place])

@@ -29,20 +29,19 @@ _SYNTAX = (
 )
 
 
-def write_groups(console: Console, groups: Sequence[Group], texts: bool = True) -> None:
-    """Each group with its words, and the text of its first case."""
+def write_groups(console: Console, groups: Sequence[Group], limit: int | None = None) -> None:
+    """Each group with its words, and the text of its first case. limit: number of rows of text shown at most."""
     for group in groups:
-        for part in group_parts(group, console.width, texts):
+        for part in group_parts(group, console.width, limit):
             console.print(part, highlight=False, soft_wrap=isinstance(part, Text))
 
 
-def group_parts(group: Group, width: int, texts: bool = True, limit: int | None = None) -> Iterator[RenderableType]:
-    """limit: number of rows of text shown at most."""
+def group_parts(group: Group, width: int, limit: int | None = None) -> Iterator[RenderableType]:
+    """What to print of one group."""
     yield Text.assemble((", ".join(_named(group.names)), "bold"), f"  {_kind(group.comparison)}")
     yield from words(group.comparison)
-    if texts:
-        for checkpoint, text in group.comparison.texts.items():
-            yield from text_parts(checkpoint, text, width, limit)
+    for checkpoint, text in group.comparison.texts.items():
+        yield from text_parts(checkpoint, text, width, limit)
 
 
 def _named(names: Sequence[str]) -> Iterable[str]:

@@ -15,6 +15,7 @@ from tlcheck.report import diff_markdown
 from tlcheck.report.diff import write_groups
 from tlcheck.report.words import plural
 
+_ROWS = 40  # of text shown of a group
 _ADVICE = {
     MISSING: "record them: `tlcheck golden update --new-only`, then `tlcheck golden review`",
     UNUSABLE: "record them anew: `tlcheck golden update`, then `tlcheck golden review`",
@@ -30,13 +31,13 @@ def write(console: Console, states: Sequence[State], form: str) -> None:
 
 
 def write_groups_and_notes(
-    console: Console, groups: Sequence[Group], notes: Sequence[str], summary: str, form: str
+    console: Console, groups: Sequence[Group], notes: Sequence[str], summary: str, form: str, limit: int | None = _ROWS
 ) -> None:
-    """Groups, notes, and what it comes to."""
+    """Groups, notes, and what it comes to. limit: rows of text shown of a group."""
     if form == "markdown":
         print(diff_markdown.render(groups, notes, summary), end="")
         return
-    write_groups(console, groups)
+    write_groups(console, groups, limit)
     for note in notes:
         console.print(Text(note), highlight=False, soft_wrap=True)
     console.print(Text(summary, style="bold"), highlight=False, soft_wrap=True)

@@ -1,0 +1,54 @@
+"""What differs between a kernel and one that is lowered wrong is shown as a difference, a renaming is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.cpu.golden.goldens import full, renamed, snapshot
+from tests.cpu.mutations.mutants import mutants
+from tlcheck.golden.compare import compare
+from tlcheck.golden.golden import Golden
+from tlcheck.golden.textdiff import NESTED, RENAMED, SAME
+
+KERNELS = ("annotated_gemm", "cast_bf16", "invariant_rows", "loop_pipelined", "tail_tile_odd", "shared_histogram")
+BUILT_BY = ("0.1.7", "0.1.15")
+
+
+@pytest.mark.parametrize("release", BUILT_BY)
+@pytest.mark.parametrize("name", KERNELS)
+def test_every_mutant_differs_in_more_than_names_and_order(name: str, release: str) -> None:
+    original = snapshot(name, release)
+    golden = full(original)
+    seen = 0
+    for mutant in mutants(original):
+        now = full(replace(mutant.snapshot, checkpoints={**original.checkpoints, **mutant.snapshot.checkpoints}))
+        assert now.digest != golden.digest, mutant.kind
+        comparison = compare(golden, now)
+        assert comparison.kind == "changed", (mutant.kind, mutant.checkpoints, comparison.summary)
+        seen += 1
+    assert seen > 20
+
+
+@pytest.mark.parametrize("release", BUILT_BY)
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_renaming_is_called_so(name: str, release: str) -> None:
+    s = snapshot(name, release)
+    comparison = compare(full(s), full(renamed(s)))
+    assert comparison.kind == "names", comparison.summary
+    assert comparison.changes == ()
+    for text in comparison.texts.values():
+        assert set(text.counts) <= {SAME, RENAMED}
+        assert not text.counts[NESTED]
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_any_character_changed_in_a_golden_changes_its_hash(name: str) -> None:
+    golden = full(snapshot(name))
+    for part, text in golden.parts.items():
+        for place in range(0, len(text), 97):
+            changed = text[:place] + ("x" if text[place] != "x" else "y") + text[place + 1 :]
+            assert Golden({**golden.parts, part: changed}).digest != golden.digest
+        assert Golden({**golden.parts, part: text + "\n"}).digest != golden.digest
+    assert Golden(dict(list(golden.parts.items())[1:])).digest != golden.digest

@@ -1,0 +1,194 @@
+"""Aligning texts: what is only renamed or moved is told from what changed."""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+
+import pytest
+
+from tests.cpu.golden.goldens import snapshot
+from tlcheck.golden.normal import normal_lines
+from tlcheck.golden.textdiff import (
+    ADDED,
+    CHANGED,
+    MOVED,
+    NESTED,
+    REMOVED,
+    RENAMED,
+    SAME,
+    Row,
+    TextDiff,
+    compare_texts,
+    differing_words,
+)
+
+KERNEL = """\
+def main(A: T.Buffer([64], "float32"), B: T.Buffer([64], "float32")):
+    bx = T.launch_thread("blockIdx.x", 4)
+    tx = T.launch_thread("threadIdx.x", 128)
+    s = T.alloc_buffer([64], "float32", scope="shared.dyn")
+    # layout s: (i, j) -> (i * 8 + j)
+    for k in T.serial(4):
+        for i in T.unroll(8):
+            s[i * 8 + tx] = A[k]
+        T.tvm_storage_sync("shared.dyn")
+        for i in T.unroll(8):
+            B[i] = s[i * 8 + k]
+    T.tvm_storage_sync("shared")
+"""
+
+
+def diff(after: str, before: str = KERNEL) -> TextDiff:
+    return compare_texts(before.splitlines(), after.splitlines())
+
+
+def changed(kernel: str, *replacements: tuple[str, str]) -> str:
+    for old, new in replacements:
+        assert old in kernel
+        kernel = kernel.replace(old, new)
+    return kernel
+
+
+def rows(found: TextDiff, *kinds: str) -> list[Row]:
+    return [row for row in found.rows if row.kind in kinds]
+
+
+def sides(row: Row) -> tuple[str, str]:
+    return tuple("" if side is None else side.text.strip() for side in (row.left, row.right))  # type: ignore[return-value]
+
+
+def test_equal_texts_are_the_same() -> None:
+    assert diff(KERNEL).verdict == "same"
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [("tx", "thread_binding")],
+        [("A", "Q"), ("B", "dQ"), ("s", "q_shared"), ("k", "ko"), ("bx", "b"), ("tx", "t"), ("main", "kernel")],
+        [("k", "i_1")],
+    ],
+)
+def test_other_names_are_no_change(names: list[tuple[str, str]]) -> None:
+    text = KERNEL
+    for old, new in names:
+        text = re.sub(rf"(?<![\w.\"]){old}(?![\w\"])", new, text)
+    found = diff(text)
+    assert found.verdict == "names"
+    assert found.renamed.items() >= dict(names).items()
+    assert rows(found, RENAMED)
+
+
+def test_names_that_change_places_are_a_change() -> None:
+    """The same names are used; which of them means what is not the same."""
+    found = diff(changed(KERNEL, ("B[i] = s[i * 8 + k]", "B[k] = s[k * 8 + i]")))
+    assert [sides(row) for row in rows(found, CHANGED)] == [("B[i] = s[i * 8 + k]", "B[k] = s[k * 8 + i]")]
+
+
+def test_a_layout_names_its_variables_itself() -> None:
+    assert diff(changed(KERNEL, ("(i, j) -> (i * 8 + j)", "(a, b) -> (a * 8 + b)"))).verdict == "names"
+    assert diff(changed(KERNEL, ("(i, j) -> (i * 8 + j)", "(i, j) -> (j * 8 + i)"))).verdict == "changed"
+
+
+def test_statements_in_another_order() -> None:
+    lines = KERNEL.splitlines(keepends=True)
+    found = diff("".join([*lines[:5], lines[11], *lines[5:11]]))
+    assert found.verdict == "order"
+    assert [sides(row) for row in rows(found, MOVED)] == [
+        ("", 'T.tvm_storage_sync("shared")'),
+        ('T.tvm_storage_sync("shared")', ""),
+    ]
+
+
+def test_a_statement_that_leaves_its_loop_is_not_the_same() -> None:
+    text = changed(KERNEL, ('        T.tvm_storage_sync("shared.dyn")\n', ""))
+    lines = text.splitlines()
+    found = diff("\n".join([*lines[:-1], '    T.tvm_storage_sync("shared.dyn")', lines[-1]]))
+    assert found.verdict == "changed"
+    before = KERNEL.replace('        T.tvm_storage_sync("shared.dyn")\n        for', "        for")
+    inner = before.replace("s[i * 8 + k]\n", 's[i * 8 + k]\n        T.tvm_storage_sync("shared.dyn")\n')
+    outer = before.replace("s[i * 8 + k]\n", 's[i * 8 + k]\n    T.tvm_storage_sync("shared.dyn")\n')
+    assert [sides(row)[0] for row in rows(diff(outer, inner), NESTED)] == ['T.tvm_storage_sync("shared.dyn")']
+
+
+def test_a_branch_around_statements_is_one_line_more() -> None:
+    lines = KERNEL.splitlines()
+    wrapped = [*lines[:5], "    if tx < 64:", *("    " + line for line in lines[5:11]), lines[11]]
+    found = diff("\n".join(wrapped))
+    assert [(row.kind, *sides(row)) for row in found.rows if row.kind != SAME] == [(ADDED, "", "if tx < 64:")]
+
+
+def test_a_removed_barrier_is_that_line() -> None:
+    found = diff(changed(KERNEL, ('        T.tvm_storage_sync("shared.dyn")\n', "")))
+    assert [(row.kind, *sides(row)) for row in found.rows if row.kind != SAME] == [
+        (REMOVED, 'T.tvm_storage_sync("shared.dyn")', "")
+    ]
+
+
+def test_another_number_is_shown_in_its_word() -> None:
+    found = diff(changed(KERNEL, ("T.serial(4)", "T.serial(12, num_stages=3)")))
+    (row,) = rows(found, CHANGED)
+    assert row.left is not None
+    assert row.right is not None
+    ours, theirs = row.spans()
+    assert [row.left.text[start:end] for start, end in ours] == ["4"]
+    assert [row.right.text[start:end] for start, end in theirs] == ["12, num_stages=3"]
+
+
+def test_words_of_a_line_and_indentation() -> None:
+    assert differing_words("    a[1] = b", "        a[1] = b") == ((), ())
+    assert differing_words("    a[1] = b", "        a[21] = b") == (((6, 7),), ((10, 12),))
+    assert differing_words("x", "x + 1") == ((), ((1, 5),))
+
+
+def test_every_line_of_both_texts_is_shown_once_and_in_order() -> None:
+    rng = random.Random(5)
+    lines = KERNEL.splitlines() * 3
+    for _ in range(200):
+        left, right = _edited(rng, lines), _edited(rng, lines)
+        found = compare_texts(left, right)
+        for side, text in (("left", left), ("right", right)):
+            shown = [s for row in found.rows if (s := getattr(row, side)) is not None]
+            assert [s.text for s in shown] == text
+            assert [s.number for s in shown] == list(range(1, len(text) + 1))
+        assert (found.verdict == "same") == (left == right)
+        for row in rows(found, SAME):
+            assert sides(row)[0] == sides(row)[1]
+
+
+def _edited(rng: random.Random, lines: list[str]) -> list[str]:
+    text = [line for line in lines if rng.random() > 0.1]
+    for _ in range(rng.randrange(4)):
+        text.insert(rng.randrange(len(text) + 1), rng.choice(lines))
+    place = rng.randrange(len(text))
+    text[place] = text[place].replace("8", "16")
+    return text
+
+
+@pytest.mark.parametrize("name", ["annotated_gemm", "loop_pipelined", "tail_tile_odd"])
+def test_any_word_that_differs_in_a_real_kernel_is_noticed(name: str) -> None:
+    lines = normal_lines(snapshot(name).checkpoints["lower-tile-op"])
+    for place, line in enumerate(lines):
+        for found in re.finditer(r"\d+", line):
+            other = line[: found.start()] + str(int(found[0]) + 1) + line[found.end() :]
+            if not re.search(
+                r"\.\d+", found.string[max(0, found.start() - 1) : found.end()]
+            ):  # a view's number: a name
+                assert compare_texts(lines, [*lines[:place], other, *lines[place + 1 :]]).verdict == "changed", other
+
+
+def test_ten_thousand_lines_take_less_than_two_seconds() -> None:
+    lines = normal_lines(snapshot("loop_pipelined").checkpoints["lower-tile-op"])
+    long = (lines[:1] + lines[1:] * 250)[:10_000]
+    rng = random.Random(3)
+    edited = [line for line in long if rng.random() > 0.01]
+    others = [re.sub(r"\b\d+", lambda found: str(int(found[0]) * 2), line) for line in long]
+    foreign = normal_lines(snapshot("tail_tile_odd").checkpoints["lower-tile-op"])
+    for after in (edited, others, (foreign[:1] + foreign[1:] * 1000)[:10_000]):
+        start = time.process_time()
+        found = compare_texts(long, after)
+        assert time.process_time() - start < 2 * 3  # two seconds on an idle machine
+        assert found.verdict == "changed"
+    assert compare_texts(long, edited).counts[SAME] > 9000

@@ -1,0 +1,157 @@
+"""Lowers kernel files once for all processes that share a folder, and judges their cases: for the pytest plugin."""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import os
+import pickle
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TypeVar
+
+from rich.console import Console
+
+from tlcheck.acceptance import Acceptances, read_acceptances
+from tlcheck.case import ALL_TARGETS
+from tlcheck.config import read_config
+from tlcheck.errors import UsageError
+from tlcheck.expectations import advise, settle
+from tlcheck.golden import states
+from tlcheck.golden.recording import Project, project_of, recorded
+from tlcheck.golden.store import Contents, Store
+from tlcheck.report import golden, text
+from tlcheck.results import Result, result_of
+from tlcheck.selection import Selection
+from tlcheck.session import Lowered, Run, Session, Settings
+from tlcheck.toolchain.client import DeclaredCase, Discovered, Job, Worker
+from tlcheck.toolchain.resolve import resolve
+
+_WIDTH = 120
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """wrong: a report of all that is; expected: why the case does not lower, where that is known."""
+
+    wrong: str = ""
+    expected: str = ""
+
+
+class _Silent:
+    """A watcher that tells nobody."""
+
+    def stage(self, text: str) -> None: ...
+
+    def total(self, runs: int) -> None: ...
+
+    def done(self, run: Run) -> None: ...
+
+
+@dataclass
+class Workshop:
+    """root: the project's folder. folder: shared with other processes. files: all that may be asked for.
+
+    wanted: those that will be judged, known when all are collected.
+    """
+
+    root: Path
+    folder: Path
+    files: Sequence[Path]
+    wanted: Sequence[Path] = ()
+
+    def cases(self, file: Path) -> list[tuple[str, str]]:
+        """Name and target of each case of a file. Raises UsageError where it cannot be imported."""
+        found = self._once("cases", self._discover)[str(file.resolve())]
+        if found.failure is not None:
+            raise UsageError(f"{file}: {found.failure.message}\n{found.failure.detail}".rstrip())
+        return [(case.name, target) for case in found.cases for target in self._targets(case)]
+
+    def _discover(self) -> dict[str, Discovered]:
+        """By absolute path."""
+        s = self._settings
+        toolchain = resolve(s.toolchain, s.requirements)
+        device = next(iter(s.arch), ALL_TARGETS[-1])
+        jobs = [Job("discover", str(f), "", {}, device, s.pythonpath, s.timeout) for f in self.files]
+        with Worker(toolchain.python, toolchain.env) as worker:
+            return {str(Path(found.job.file).resolve()): found for found in worker.discover(jobs)}
+
+    def _targets(self, case: DeclaredCase) -> Sequence[str]:
+        """Cases that are made for certain archs are not lowered for others."""
+        asked = self._settings.arch
+        if not asked or case.targets == ALL_TARGETS:
+            return asked or case.targets
+        return [target for target in asked if target in case.targets]
+
+    def judge(self, file: Path, name: str, target: str) -> Verdict:
+        """Findings, and differences from the golden where the project has any."""
+        found = self._lowered[str(file.resolve()), name, target]
+        result = self._accepted.settle(advise(settle(result_of(found))))
+        if result.failure is not None and result.excuse is not None:
+            return Verdict(expected=result.excuse.reason or result.failure.message)
+        parts = [_report(result)] if result.failure is not None or result.broken or result.count("refuted") else []
+        if result.failure is None:
+            parts += self._golden(found)
+        return Verdict("\n".join(parts))
+
+    def _golden(self, found: Lowered) -> list[str]:
+        if not self._approved.goldens:
+            return []
+        state = states.state_of(recorded(found, self._project), self._approved)
+        if state.kind == states.SAME:
+            return []
+        file = io.StringIO()
+        golden.write(Console(file=file, width=_WIDTH), [state], "text")
+        return [file.getvalue()]
+
+    @cached_property
+    def _lowered(self) -> dict[tuple[str, str, str], Lowered]:
+        """By absolute path, case and target."""
+        return self._once("lowered", self._lower)
+
+    def _lower(self) -> dict[tuple[str, str, str], Lowered]:
+        session = Session(self._settings, self.folder, _Silent())
+        selections = [Selection(Path(os.path.relpath(file)), found=True) for file in self.wanted]
+        return {(str(Path(x.run.file).resolve()), x.run.name, x.run.target): x for x in session.lower(selections)}
+
+    def _once(self, name: str, make: Callable[[], Made]) -> Made:
+        """In one of the processes; the others wait for it."""
+        with (self.folder / f"{name}.lock").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            made = self.folder / f"{name}.pickle"
+            if not made.exists():
+                made.write_bytes(pickle.dumps(make()))
+            found: Made = pickle.loads(made.read_bytes())
+            return found
+
+    @cached_property
+    def _settings(self) -> Settings:
+        config = read_config(self.root)
+        return Settings(
+            toolchain=config.toolchain,
+            arch=config.arch,
+            pythonpath=tuple(map(str, config.pythonpath)),
+            requirements=config.requirements,
+        )
+
+    @cached_property
+    def _accepted(self) -> Acceptances:
+        config = read_config(self.root)
+        return read_acceptances(config.acceptance) if config.acceptance else Acceptances()
+
+    @cached_property
+    def _approved(self) -> Contents:
+        return Store(self._project.folder).read()
+
+    @cached_property
+    def _project(self) -> Project:
+        return project_of(read_config(self.root))
+
+
+def _report(result: Result) -> str:
+    file = io.StringIO()
+    text.write(Console(file=file, width=_WIDTH), [result], [])
+    return file.getvalue()
