@@ -69,5 +69,5 @@ def _prepare(path: Path, formats: Sequence[str]) -> None:
 
 
 def _to_file(path: Path, write: Writer) -> None:
-    with path.open("w", encoding="utf-8") as file:
+    with path.open("w", encoding="utf-8", errors="backslashreplace") as file:
         write(file)

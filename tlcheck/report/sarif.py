@@ -65,4 +65,4 @@ def _place(notice: Notice) -> Mapping[str, Any]:
 def _fingerprint(subject: Subject, notice: Notice) -> str:
     """Equal for the same notice of the same case, wherever its lines have moved."""
     what = "\0".join((notice.id, subject.case, subject.target, notice.title))
-    return hashlib.sha256(what.encode()).hexdigest()[:32]
+    return hashlib.sha256(what.encode(errors="backslashreplace")).hexdigest()[:32]

@@ -1,0 +1,38 @@
+"""Annotations of GitHub Actions: one line for each, nothing of a kernel's text read as a command."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from tests.cpu.report.documents import DOCUMENT, EMPTY, WRONG
+from tlcheck.report import github
+from tlcheck.report.notices import Document, Subject
+
+COMMAND = re.compile(r"^::(error|warning|notice) ((file=[^:,]+,line=[1-9]\d*,)?title=[^:,]+)::(.+)$")
+
+
+def test_each_notice_is_one_command_and_the_verdict_is_last() -> None:
+    lines = github.render(DOCUMENT).splitlines()
+    assert all(COMMAND.match(line) for line in lines)
+    assert lines[0] == (
+        "::error file=kernels/k.py,line=7,title=tlcheck wrong::"
+        "kernels/k.py::full sm_90: B: it is wrong%0Awitness: lane 1"
+    )
+    assert lines[1] == (
+        "::warning file=k.py,line=3,title=tlcheck slower-risk::AtomicAddx4 -> 4 x AtomicAdd"
+        "%0Akernels/k.py::full (sm_90)%0Ak.py::a (sm_80)%0Ak.py::b (sm_80)"
+    )
+    assert lines[-1] == "::error title=tlcheck::FAIL: 1 wrong"
+    assert len(lines) == 4  # what is accepted is no annotation
+
+
+def test_no_more_than_github_shows() -> None:
+    notices = tuple(replace(WRONG, title=f"wrong {n}") for n in range(30))
+    lines = github.render(Document("gate", "FAIL", (Subject("k.py", "a", "sm_80", notices),), failed=True)).splitlines()
+    assert [line.split("::")[-1] for line in lines[-2:]] == ["21 more: see the report", "FAIL"]
+    assert len(lines) == 11
+
+
+def test_a_clean_report_is_a_notice() -> None:
+    assert github.render(EMPTY) == "::notice title=tlcheck::PASS: nothing\n"
