@@ -195,7 +195,7 @@ def _read_key() -> str:
     handle = sys.stdin.fileno()
     before = termios.tcgetattr(handle)
     try:
-        tty.setcbreak(handle)
+        tty.setcbreak(handle, termios.TCSADRAIN)  # by default it would forget keys that came too early
         return os.read(handle, 1).decode(errors="replace") or "\x04"
     finally:
         termios.tcsetattr(handle, termios.TCSADRAIN, before)

@@ -66,4 +66,4 @@ def _code(text: str) -> str:
 
 def _escaped(text: str) -> str:
     """No character of a kernel is markup."""
-    return "".join(f"\\{c}" if c in "\\`*_{}[]<>#|~" else c for c in text)
+    return "".join(f"&#{ord(c)};" if c in "\\`*_{}[]<>#|~&@" else c for c in text)
