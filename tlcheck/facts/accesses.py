@@ -52,7 +52,7 @@ class Census:
         self._trips = trips
         self._accesses: dict[tuple[str, str, str, str, int], Count] = defaultdict(lambda: Count(0))
         self._instructions: dict[str, Count] = defaultdict(lambda: Count(0))
-        self._sites = {id(site.call): site for site in atomics(program).sites}
+        self._sites = {(site.placed.order, id(site.call)): site for site in atomics(program).sites}
         self._plain: set[int] = set()  # expressions that hold nothing to count
         self.events: list[Event] = []
         self.functions: set[str] = set()
@@ -78,7 +78,7 @@ class Census:
             return False
         found = self._count(e, here)
         guarded = e.op == "call" and e.value == "if_then_else" and len(e.args) == 3
-        parts = _parts(e) if id(e) not in self._sites else _atomic_parts(e)
+        parts = _atomic_parts(e) if (here.placed.order, id(e)) in self._sites else _parts(e)
         for position, arg in enumerate(parts):
             inside = here.under(e.args[0], position == 1) if guarded and position else here
             found = self._visit(arg, inside) or found
@@ -92,7 +92,7 @@ class Census:
             return self._plain_access(here, READ, e.buffer, e.args)
         if e.op != "call":
             return False
-        site = self._sites.get(id(e))
+        site = self._sites.get((here.placed.order, id(e)))
         if site is not None:
             return self._atomic(site, Here(here.placed, site.scope))
         if is_copy(e) or is_reduction(e):

@@ -104,7 +104,8 @@ def _stage_changes(before: Facts, after: Facts) -> Iterator[Change]:
 def _launch_changes(before: Facts, after: Facts) -> Iterator[Change]:
     if before.threads != after.threads:
         yield Change("threads", "block", *counted(before.threads, after.threads, "thread"))
-    if [count.number for count in before.grid] != [count.number for count in after.grid]:
+    pairs = zip(before.grid, after.grid, strict=False)
+    if len(before.grid) != len(after.grid) or not all(one.same(other) for one, other in pairs):
         yield Change("grid", "grid", " x ".join(map(str, before.grid)), " x ".join(map(str, after.grid)))
 
 

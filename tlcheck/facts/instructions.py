@@ -46,7 +46,7 @@ def _profile(accesses: list[Access]) -> dict[str, Count]:
 def tensor_core_changes(before: Facts, after: Facts) -> Iterator[Change]:
     """Of the kernel as a whole: gemms have no names."""
     old, new = ({i.name: i.count for i in facts.instructions} for facts in (before, after))
-    if {name: count.number for name, count in old.items()} != {name: count.number for name, count in new.items()}:
+    if not _is_same(old, new):
         lost = any(name.startswith("wgmma") for name in old) and not any(name.startswith("wgmma") for name in new)
         kinds, others = _kinds(old), _kinds(new)
         different = others if others != kinds else f"other {others}"
@@ -59,9 +59,13 @@ def _kinds(profile: Profile) -> str:
     return ", ".join(dict.fromkeys(name.partition("<")[0].partition(" ")[0] for name in profile)) or "none"
 
 
+def _is_same(old: Profile, new: Profile) -> bool:
+    return old.keys() == new.keys() and all(count.same(new[name]) for name, count in old.items())
+
+
 def _rewritten(subject: str, kind: str, old: Profile, new: Profile) -> tuple[str, str, str, str, str] | None:
     """The fields of a change; None where both sides issue the same."""
-    if {k: c.number for k, c in old.items()} == {k: c.number for k, c in new.items()}:
+    if _is_same(old, new):
         return None
     if old.keys() == new.keys():
         more = sum(c.number for c in new.values()) > sum(c.number for c in old.values())

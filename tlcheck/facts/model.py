@@ -21,6 +21,10 @@ class Count:
         texts = dict.fromkeys(t for t in (self.text, other.text) if t)
         return Count(self.number + other.number, " + ".join(texts))
 
+    def same(self, other: Count) -> bool:
+        """Whether both are one number, or one expression of sizes."""
+        return self.number == other.number or (self.text == other.text != "")
+
     def __str__(self) -> str:
         return self.text or str(self.number)
 

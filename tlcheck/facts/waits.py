@@ -19,7 +19,7 @@ def barrier_changes(before: Facts, after: Facts) -> Iterator[Change]:
     elif gone or come:
         what = "removed" if gone else "added"
         yield Change("barrier", "kernel", "barrier", what, f"barrier {what} {_places(gone or come)}")
-    fewer = [key for key in sorted(old.keys() & new.keys()) if old[key].count.number != new[key].count.number]
+    fewer = [key for key in sorted(old.keys() & new.keys()) if not old[key].count.same(new[key].count)]
     if fewer and not (gone or come):
         detail = ", ".join(f"{n[0]} {n[1]}: {old[n].count} -> {new[n].count} times" for n in fewer)
         yield Change("barrier count", "kernel", "barriers", _direction(old, new), detail)

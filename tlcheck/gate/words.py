@@ -10,6 +10,8 @@ from tlcheck.gate.outcome import CLASSES
 from tlcheck.report.words import plural
 from tlcheck.session import release_of
 
+_SLOWEST = 5
+
 
 def verdict_in_words(gate: Gate) -> str:
     """`FAIL: tilelang 0.1.7 -> 0.1.15, 74 cases (146 runs): 2 broken, 9 slower-risk, 3 fixed, 100 same`."""
@@ -40,6 +42,17 @@ def seconds_in_words(gate: Gate) -> str:
     if not old or not new:
         return ""
     return f"lowering: {old:.1f} s -> {new:.1f} s of processor time ({new / old:.1f} times)"
+
+
+def slowest_in_words(gate: Gate) -> str:
+    """The cases that take longest to lower with either toolchain, each for its slowest target."""
+    found: dict[str, tuple[float, float]] = {}
+    for compared in gate.comparisons:
+        if compared.before and compared.after and compared.before.seconds and compared.after.seconds:
+            times = (compared.before.seconds, compared.after.seconds)
+            found[compared.case] = max(found.get(compared.case, (0.0, 0.0)), times, key=max)
+    slowest = sorted(found.items(), key=lambda item: -max(item[1]))[:_SLOWEST]
+    return "; ".join(f"{case} {old:.1f} s -> {new:.1f} s" for case, (old, new) in slowest)
 
 
 def unchanged_in_words(gate: Gate) -> str:

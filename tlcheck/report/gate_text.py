@@ -10,7 +10,7 @@ from rich.text import Text
 from tlcheck.gate.gate import Gate
 from tlcheck.gate.groups import Group, groups, members_in_words
 from tlcheck.gate.outcome import CLASSES
-from tlcheck.gate.words import seconds_in_words, unchanged_in_words, verdict_in_words
+from tlcheck.gate.words import seconds_in_words, slowest_in_words, unchanged_in_words, verdict_in_words
 from tlcheck.report.words import plural, witness_in_words
 
 _STYLES = {
@@ -41,14 +41,16 @@ def _lines(gate: Gate) -> Iterator[Text]:
         yield from _group(group)
     for note in gate.notes:
         yield Text(f"note: {note}", style="yellow")
-    for words in (seconds_in_words(gate), unchanged_in_words(gate)):
-        if words:
-            yield Text(words)
+    if seconds := seconds_in_words(gate):
+        yield Text(seconds)
+        yield Text(f"  slowest: {slowest_in_words(gate)}", style="dim")
+    if unchanged := unchanged_in_words(gate):
+        yield Text(unchanged)
     yield Text(verdict_in_words(gate), style="bold red" if gate.failed else "bold green")
 
 
 def _group(group: Group) -> Iterator[Text]:
-    number = plural(len(group.members), "kernel")
+    number = plural(len(group.members), "run")
     accepted = f" (accepted: {group.accepted})" if group.accepted else ""
     yield Text.assemble("  ", (_cut(group.words), "bold"), f"  {number}{accepted}")
     for line in members_in_words(group.members):

@@ -36,7 +36,7 @@ def _table(told: list[Told]) -> str:
         mark = ":heavy_check_mark: accepted" if t.first.accepted else _MARKS[t.first.level]
         numbers[mark, t.first.id.partition("/")[0]] += len(t.members)
     rows = [f"| {mark} | {name} | {number} |" for (mark, name), number in numbers.items()]
-    return "\n".join(["| | what | kernels |", "|---|---|---|", *rows, ""])
+    return "\n".join(["| | what | runs |", "|---|---|---|", *rows, ""])
 
 
 def _section(told: Told) -> str:

@@ -74,6 +74,12 @@ def test_threads_that_a_guard_keeps_away_are_not_counted() -> None:
     }
 
 
+def test_one_expression_at_two_places_is_counted_at_both() -> None:
+    """The two branches of this tail have the same atomic, one object in the snapshot."""
+    (atomic,) = (a for a in facts("tail_tile_symbolic", "0.1.6.post2").accesses if a.operation == "atomic")
+    assert atomic.count.number == 16 * 128
+
+
 def test_a_tail_is_counted_for_a_block_in_the_middle_and_sizes_are_kept_as_text() -> None:
     found = facts("tail_tile_symbolic", "0.1.15")
     assert any(not count.text.isdigit() for count in found.grid if count.text)

@@ -1,0 +1,183 @@
+"""`tlcheck gate` from the command line to the exit code, with workers that lower nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tests.cpu.checking import SAVED, StandInWorker, declared
+from tlcheck import session
+from tlcheck.case import Expect
+from tlcheck.cli.main import main
+from tlcheck.gate import gate
+from tlcheck.report import gate_json
+from tlcheck.toolchain.client import Failure
+from tlcheck.toolchain.resolve import Toolchain
+
+SCHEMA = json.loads(Path(gate_json.__file__).with_name("gate_schema.json").read_text(encoding="utf-8"))
+RIGHT, WRONG = (SAVED / f"invariant_rows-{release}.snapshot.json" for release in ("0.1.7.post2", "0.1.7.post3"))
+
+
+@pytest.fixture(autouse=True)
+def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    (tmp_path / "pyproject.toml").write_text('[tool.tlcheck]\npaths = ["kernels"]\ntoolchain = "old"\n')
+    (tmp_path / "kernels").mkdir()
+    for name in ("k.py", "other.py"):
+        (tmp_path / "kernels" / name).touch()
+
+
+@pytest.fixture
+def workers(monkeypatch: pytest.MonkeyPatch) -> dict[str, StandInWorker]:
+    """Two toolchains that lower two cases to the same."""
+    files = {"k.py": (declared("a", ("sm_90",)),), "other.py": (declared("b", ("sm_90",)),)}
+    found = {
+        "old": StandInWorker("0.1.7.post2", files, snapshots={"a": RIGHT, "b": RIGHT}),
+        "new": StandInWorker("0.1.7.post3", files, snapshots={"a": RIGHT, "b": RIGHT}),
+    }
+
+    def resolve(name: str, requirements: object) -> Toolchain:
+        return Toolchain(name, "release", Path(name))
+
+    def start(python: Path, env: Mapping[str, str], **options: Any) -> StandInWorker:
+        return found[str(python)]
+
+    for module in (session, gate):
+        monkeypatch.setattr(module, "resolve", resolve)
+    monkeypatch.setattr(session, "Worker", start)
+    return found
+
+
+def run(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, Any]:
+    code = main(["gate", "--to", "new", "--format", "json", *argv])
+    report = json.loads(capsys.readouterr().out)
+    jsonschema.validate(report, SCHEMA)
+    return code, report
+
+
+def classes(report: Any) -> dict[str, str]:
+    return {c["case"].rpartition("/")[2]: c["class"] for c in report["comparisons"]}
+
+
+def test_equal_kernels_pass(workers: dict[str, StandInWorker], capsys: pytest.CaptureFixture[str]) -> None:
+    code, report = run(capsys)
+    assert (code, classes(report)) == (0, {"k.py::a": "same", "other.py::b": "same"})
+    assert report["from"] == {"name": "old", "versions": {"tilelang": "0.1.7.post2"}}
+    assert report["verdict"] == "PASS: tilelang 0.1.7.post2 (old) -> 0.1.7.post3 (new), 2 cases: 2 same"
+
+
+def test_a_newly_refuted_atomic_fails_unless_that_class_does_not(
+    workers: dict[str, StandInWorker], capsys: pytest.CaptureFixture[str]
+) -> None:
+    workers["new"].snapshots = {"a": WRONG, "b": RIGHT}
+    code, report = run(capsys)
+    assert (code, classes(report)) == (1, {"k.py::a": "wrong", "other.py::b": "same"})
+    assert report["comparisons"][0]["outcomes"][0]["rule"] == "TLA001"
+    assert run(capsys, "--fail", "broken")[0] == 0
+    assert run(capsys, "--fail", "none")[0] == 0
+    assert run(capsys, "kernels/other.py")[0] == 0
+
+
+def test_what_the_project_accepts_passes(
+    workers: dict[str, StandInWorker], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    workers["new"].snapshots = {"a": WRONG, "b": RIGHT}
+    (tmp_path / "tlcheck-accept.toml").write_text(
+        '[[accept]]\nid = "wrong"\ncase = "kernels/k.py::a"\nreleases = "==0.1.7.post3"\nreason = "not deployed"\n'
+        '[[accept]]\nid = "broken"\ncase = "kernels/k.py::a"\nreleases = "==0.1.7.post3"\nreason = "long ago"\n'
+    )
+    code, report = run(capsys)
+    assert code == 0
+    assert report["comparisons"][0]["outcomes"][0]["accepted"] == "not deployed"
+    assert report["notes"] == [
+        "acceptance of broken in kernels/k.py::a (==0.1.7.post3) matches nothing: remove it",
+    ]
+
+
+def test_a_file_that_no_longer_imports_keeps_the_cases_of_the_other_side(
+    workers: dict[str, StandInWorker], capsys: pytest.CaptureFixture[str]
+) -> None:
+    workers["new"].failures = {"k.py": Failure("exception", "import", "No module named gone")}
+    code, report = run(capsys)
+    assert (code, classes(report)) == (1, {"k.py::a": "broken", "other.py::b": "same"})
+    assert "No module named gone" in report["comparisons"][0]["outcomes"][0]["words"]
+    workers["old"].failures = {"k.py": Failure("exception", "import", "No module named gone")}
+    code, report = run(capsys)
+    assert (code, classes(report)) == (3, {"k.py": "fails-in-both", "other.py::b": "same"})
+
+
+def test_an_error_that_a_case_expects_is_broken_all_the_same_and_none_if_it_was_there_before(
+    workers: dict[str, StandInWorker], capsys: pytest.CaptureFixture[str]
+) -> None:
+    known = declared("a", ("sm_90",), (Expect(releases=">0", error="refused", reason="known"),))
+    for worker in workers.values():
+        worker.files = {"k.py": (known,)}
+    workers["new"].failures = {"a": Failure("exception", "lower", "refused")}
+    assert run(capsys, "kernels/k.py")[0] == 1
+    workers["old"].failures = {"a": Failure("exception", "lower", "refused")}
+    code, report = run(capsys, "kernels/k.py")
+    assert (code, classes(report)) == (0, {"k.py::a": "fails-in-both"})
+
+
+def test_one_toolchain_twice_lowers_twice_without_the_cache(
+    workers: dict[str, StandInWorker], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, report = run(capsys, "--from", "new")
+    assert (code, report["summary"]["same"]) == (0, 2)
+    assert [job.task for job in workers["new"].jobs].count("lower") == 4
+    assert any("lowered twice" in note for note in report["notes"])
+
+
+def test_every_format_from_one_run(
+    workers: dict[str, StandInWorker], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    workers["new"].snapshots = {"a": WRONG, "b": WRONG}
+    formats = "text,markdown,sarif,junit,json,github"
+    assert main(["gate", "--to", "new", "--format", formats, "-o", str(tmp_path / "out")]) == 1
+    shown = capsys.readouterr().out
+    assert sorted(file.name for file in (tmp_path / "out").iterdir()) == [
+        "gate.annotations.txt",
+        "gate.json",
+        "gate.md",
+        "gate.sarif",
+        "gate.txt",
+        "gate.xml",
+    ]
+    assert (tmp_path / "out" / "gate.txt").read_text() in shown
+    assert "::error file=kernels/k.py" in shown
+    assert "2 runs" in shown
+    assert shown.count("witness: ") == 1
+
+
+@pytest.mark.parametrize(
+    ("argv", "words"),
+    [
+        (["--to", "new", "--fail", "bad"], "--fail 'bad': expected wrong, weaker, broken"),
+        (["--to", "new", "kernels/k.py@old"], "has its toolchains from --from and --to"),
+        (["--to", "new", str(RIGHT)], "is a saved snapshot"),
+        (["--to", "new", "--format", "pdf"], "unknown format 'pdf'"),
+        (["--to", "new", "kernels/nothing.py"], "no such file or folder"),
+        (["--to", "new", "kernels/k.py::nothing"], "declares no case"),
+    ],
+)
+def test_bad_usage(
+    workers: dict[str, StandInWorker], capsys: pytest.CaptureFixture[str], argv: list[str], words: str
+) -> None:
+    assert main(["gate", *argv]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_without_nvcc_compiling_says_what_to_do(
+    workers: dict[str, StandInWorker], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("PATH", "CUDA_HOME", "CUDA_PATH"):
+        monkeypatch.setenv(variable, "")
+    monkeypatch.setattr("sys.path", [])
+    assert main(["gate", "--to", "new", "--compile"]) == 2
+    assert "--compile needs nvcc: set CUDA_HOME" in capsys.readouterr().err

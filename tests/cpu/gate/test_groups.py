@@ -1,0 +1,93 @@
+"""Equal differences of many kernels are one group; what is accepted does not count."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.cpu.gate.comparing import compared, made, outcome
+from tlcheck.acceptance import Acceptance, Acceptances
+from tlcheck.gate.acceptances import accepted, unused
+from tlcheck.gate.groups import groups, members_in_words
+from tlcheck.gate.outcome import Comparison, Outcome
+
+
+def kernel(name: str, *outcomes: Outcome, target: str = "sm_90", release: str = "0.1.15") -> Comparison:
+    base = compared(made(), made(release=release), name=name, target=target)
+    return replace(base, outcomes=outcomes)
+
+
+X4 = outcome("slower-risk")
+X2 = outcome("slower-risk", before="x2", after="2 x")
+
+
+def test_the_worst_class_first_then_the_largest_group() -> None:
+    found = groups(
+        [kernel("a", X2), kernel("b", X4), kernel("c", X4, outcome("changed", "layout")), kernel("d", outcome("wrong"))]
+    )
+    assert [(g.klass, g.before, len(g.members)) for g in found] == [
+        ("wrong", "x4", 1),
+        ("slower-risk", "x4", 2),
+        ("slower-risk", "x2", 1),
+        ("changed", "x4", 1),
+    ]
+
+
+def test_a_group_has_the_sentence_of_one_or_what_all_have_in_common() -> None:
+    other = replace(X4, subject="dQ", words="dQ: x4 -> 4 x")
+    assert groups([kernel("a", X4), kernel("b", X4)])[0].words == "B: x4 -> 4 x"
+    assert groups([kernel("a", X4), kernel("b", other)])[0].words == "atomic: x4 -> 4 x"
+
+
+def test_kernels_are_listed_by_file_with_subjects_and_targets() -> None:
+    members = groups(
+        [
+            kernel("a", X4, target="sm_80"),
+            kernel("a", X4, target="sm_90"),
+            kernel("b", X4, target="sm_80"),
+            kernel("b", X4, target="sm_90"),
+            replace(kernel("c", X4), file="other.py"),
+        ]
+    )[0].members
+    assert members_in_words(members) == ["k.py: a, b (B; sm_80, sm_90)", "other.py: c (B; sm_90)"]
+
+
+def acceptances(*entries: tuple[str, str, str]) -> Acceptances:
+    return Acceptances(Path.cwd(), tuple(Acceptance(*entry, "because") for entry in entries))
+
+
+@pytest.mark.parametrize(
+    ("entry", "klass"),
+    [
+        (("slower-risk", "k.py::a", ">=0.1.15"), "same"),
+        (("slower-risk/atomic", "k.py::*", "==0.1.15"), "same"),
+        (("slower-risk/read", "k.py::a", "==0.1.15"), "slower-risk"),
+        (("slower-risk", "k.py::a", "<0.1.15"), "slower-risk"),
+        (("slower-risk", "k.py::b", "==0.1.15"), "slower-risk"),
+        (("broken", "k.py::a", "==0.1.15"), "slower-risk"),
+    ],
+)
+def test_an_acceptance_counts_for_its_class_case_and_release(entry: tuple[str, str, str], klass: str) -> None:
+    settled = accepted(kernel("a", X4), acceptances(entry))
+    assert settled.klass == klass
+    assert [o.accepted for o in settled.outcomes] == (["because"] if klass == "same" else [""])
+
+
+def test_a_refuted_atomic_is_accepted_by_its_rule_too() -> None:
+    wrong = compared(made("proved"), made("refuted"))
+    assert accepted(wrong, acceptances(("TLA001", "k.py::case", ">0"))).klass == "same"
+    assert accepted(wrong, acceptances(("TLA002", "k.py::case", ">0"))).klass == "wrong"
+
+
+def test_an_acceptance_that_matches_nothing_is_told() -> None:
+    entries = acceptances(
+        ("slower-risk", "k.py::a", ">0"),
+        ("broken", "k.py::a", ">0"),  # compared, and not broken
+        ("broken", "k.py::z", ">0"),  # not compared
+        ("wrong", "k.py::a", "<0.1"),  # of other releases
+        ("TLA001", "k.py::a", ">0"),  # told by `tlcheck check`
+    )
+    told = list(unused([kernel("a", X4)], entries))
+    assert told == ["acceptance of broken in k.py::a (>0) matches nothing: remove it"]
