@@ -251,6 +251,7 @@ previous_value = Case(
     inputs=given(ints(512), zeros(1, dtype="int32"), zeros(512, dtype="int32")),
     reference=drawn,
     expect=[DRAWN_AGAIN],
+    updates=("N", "B"),
 )
 memory_order = Case(
     ordered,

@@ -232,8 +232,9 @@ def candidates(scores: torch.Tensor, starts: torch.Tensor, ends: torch.Tensor) -
 
 
 def comparable(values: torch.Tensor) -> torch.Tensor:
-    """NaN counts as the largest value of all, as in torch."""
-    return values.double().masked_fill(values.isnan(), torch.finfo(torch.float64).max)
+    """NaN counts as the largest value, as in torch: it becomes infinity, and that the largest finite number."""
+    finite = values.double().clamp(max=torch.finfo(torch.float32).max)
+    return finite.masked_fill(values.isnan(), torch.inf)
 
 
 def selected(

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable
 
-    from tlcheck.gpu.examination import Examination, Request
+    from rich.console import Console
+
+    from tlcheck.gpu.examination import Request
 
 NOT_CHECKED = 3
 
@@ -26,6 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=float, default=120.0, metavar="S", help="seconds on the GPU for one case")
     parser.add_argument("--sanitize", metavar="LIST", default="", help="tools of compute-sanitizer, such as memcheck")
     parser.add_argument("--bench", action="store_true", help="time the kernels and their torch baselines")
+    parser.add_argument(
+        "--from", dest="old", metavar="TOOLCHAIN", help="compare the times with those of --to, in turns"
+    )
+    parser.add_argument("--to", dest="new", metavar="TOOLCHAIN", help="see --from")
     parser.add_argument("--record", type=Path, metavar="DIR", help="keep the inputs and outputs of every case")
     parser.add_argument("--replay", type=Path, metavar="DIR", help="run on kept inputs, compare with kept outputs")
     parser.add_argument("--if-available", action="store_true", help="without a GPU: a note and exit code 0, not 3")
@@ -34,19 +42,57 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from tlcheck.gpu import results
     from tlcheck.gpu.suite import NoDeviceError
 
     request = _request(args)
     try:
-        examinations = _examine(request)
+        return _compare(args, request) if args.old else _run(args, request)
     except NoDeviceError as missing:
         print(f"tlcheck: {'skipped' if args.if_available else 'not run'}: no GPU: {missing}", file=sys.stderr)
         return 0 if args.if_available else NOT_CHECKED
-    found = [result for examination in examinations for result in examination.results]
-    code = results.exit_code(found)
-    _write(args, request, examinations, code)
+
+
+def _run(args: argparse.Namespace, request: Request) -> int:
+    from tlcheck.cli.progress import bar
+    from tlcheck.gpu import results
+    from tlcheck.gpu.examination import examine
+    from tlcheck.report import device_json, device_text
+    from tlcheck.report.words import plural
+
+    with _scratch() as folder, bar() as watcher:
+        examinations = list(examine(request, Path(folder), watcher))
+    code = results.exit_code(result for examination in examinations for result in examination.results)
+    passed_over = sum(examination.passed_over for examination in examinations)
+    notes = [f"{plural(passed_over, 'file')} without a case for this device passed over"] if passed_over else []
+    report = device_json.render(examinations, _commit(request), notes, code)
+    _write(args, report, lambda console: device_text.write(console, examinations, notes))
     return code
+
+
+def _compare(args: argparse.Namespace, request: Request) -> int:
+    """Exit code 1 if something has become slower, 3 if something was not timed."""
+    from tlcheck.cli.progress import bar
+    from tlcheck.gpu.examination import compare_times
+    from tlcheck.report import times_report
+
+    with _scratch() as folder, bar() as watcher:
+        found = compare_times(request, args.old, args.new, Path(folder), watcher)
+    changes = [comparison.change for comparison in found.comparisons]
+    slower = any(change is not None and change.verdict == "slower" for change in changes)
+    code = 1 if slower else NOT_CHECKED if None in changes else 0
+    report = times_report.render(found, _commit(request), code)
+    _write(args, report, lambda console: times_report.write(console, found))
+    return code
+
+
+def _scratch() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="tlcheck-", ignore_cleanup_errors=True)
+
+
+def _commit(request: Request) -> str:
+    from tlcheck.gpu import environment
+
+    return environment.commit(request.selections[0].path.absolute().parent)
 
 
 def _request(args: argparse.Namespace) -> Request:
@@ -54,11 +100,16 @@ def _request(args: argparse.Namespace) -> Request:
     from dataclasses import replace
 
     from tlcheck.acceptance import Acceptances, read_acceptances
-    from tlcheck.cli.options import selections, settings_of
+    from tlcheck.cli.options import settings_of
     from tlcheck.config import read_config
+    from tlcheck.errors import UsageError
     from tlcheck.gpu.examination import Request
     from tlcheck.gpu.suite import Options
+    from tlcheck.selection import select
 
+    if bool(args.old) != bool(args.new):
+        raise UsageError("--from and --to belong together")
+    _writable(args.output)
     tools = _tools(args.sanitize)
     if args.arch == "auto":
         args.arch = None
@@ -79,7 +130,21 @@ def _request(args: argparse.Namespace) -> Request:
         replay=_folder(args.replay, "--replay", make=False),
     )
     accepted = read_acceptances(config.acceptance) if config.acceptance else Acceptances()
-    return Request(selections(args, args.cases, config), settings, options, accepted)
+    chosen = select(args.cases or [os.path.relpath(path) for path in config.paths])
+    if not chosen:
+        raise UsageError("nothing to run: name a case, or set `paths` in [tool.tlcheck]")
+    return Request(chosen, settings, options, accepted)
+
+
+def _writable(output: Path | None) -> None:
+    """Raises UsageError where the report could not be written: better now than after minutes of work."""
+    from tlcheck.errors import UsageError
+
+    try:
+        if output is not None:
+            output.open("a").close()
+    except OSError as error:
+        raise UsageError(f"{error.filename}: {error.strerror}") from error
 
 
 def _positive(name: str, value: float) -> int:
@@ -116,30 +181,13 @@ def _folder(path: Path | None, option: str, *, make: bool) -> str:
     return str(path.absolute())
 
 
-def _examine(request: Request) -> list[Examination]:
-    import tempfile
-
-    from tlcheck.cli.progress import bar
-    from tlcheck.gpu.examination import examine
-
-    with tempfile.TemporaryDirectory(prefix="tlcheck-", ignore_cleanup_errors=True) as folder, bar() as watcher:
-        return list(examine(request, Path(folder), watcher))
-
-
-def _write(args: argparse.Namespace, request: Request, examinations: Sequence[Examination], code: int) -> None:
+def _write(args: argparse.Namespace, report: str, show: Callable[[Console], None]) -> None:
+    """The report as JSON where asked, else for people; and into a file."""
     from rich.console import Console
 
-    from tlcheck.gpu import environment
-    from tlcheck.report import device_json, device_text
-    from tlcheck.report.words import plural
-
-    passed_over = sum(examination.passed_over for examination in examinations)
-    notes = [f"{plural(passed_over, 'file')} without a case for this device passed over"] if passed_over else []
-    commit = environment.commit(request.selections[0].path.absolute().parent)
-    report = device_json.render(examinations, commit, notes, code)
     if args.output is not None:
         args.output.write_text(report, encoding="utf-8")
     if args.format == "json":
         sys.stdout.write(report)
     else:
-        device_text.write(Console(), examinations, notes)
+        show(Console())

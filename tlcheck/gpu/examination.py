@@ -14,10 +14,12 @@ from tlcheck.expectations import settle
 from tlcheck.gpu import environment
 from tlcheck.gpu.results import NOT_RUN, DeviceResult
 from tlcheck.gpu.suite import Options, Subject, Suite
+from tlcheck.gpu.versions import Comparison, Versions
 from tlcheck.results import read_snapshot, result_of, saved_result
 from tlcheck.selection import Selection
 from tlcheck.session import Lowered, Session, Settings, Watcher
 from tlcheck.snapshot import codec
+from tlcheck.toolchain.client import processors
 from tlcheck.toolchain.resolve import resolve
 
 
@@ -69,6 +71,33 @@ def _examine(toolchain: str, request: Request, folder: Path, watcher: Watcher) -
     results.sort(key=lambda result: result.run.position)
     clocks = before, environment.clocks()
     return Examination(toolchain, device, clocks, date, tuple(results), len(session.passed_over))
+
+
+@dataclass(frozen=True)
+class TimeComparison:
+    """The times of two toolchains side by side. device, date: as in `Examination`."""
+
+    old: str
+    new: str
+    device: Mapping[str, Any]
+    clocks: tuple[Mapping[str, str], Mapping[str, str]]
+    date: str
+    comparisons: tuple[Comparison, ...]
+
+
+def compare_times(request: Request, old: str, new: str, folder: Path, watcher: Watcher) -> TimeComparison:
+    """The cases with both toolchains in turns. Raises NoDeviceError and UsageError."""
+    settings, options = request.settings, request.options
+    toolchains = [resolve(name, settings.requirements) for name in (old, new)]
+    before, date = environment.clocks(), environment.now()
+    device = Suite(toolchains[1], options, folder).device()
+    arch = settings.arch or (device["arch"],)
+    session = Session(replace(settings, arch=arch, toolchain=new), folder, watcher)
+    subjects = [item for item in _prepared(request, session, arch) if isinstance(item, Subject)]
+    jobs = max(1, (options.jobs or processors()) // 4)  # pairs, and compilers must not keep the timer waiting
+    versions = Versions(toolchains[0], toolchains[1], folder, jobs, options.limit, options.pythonpath)
+    found = sorted(versions.compare(subjects, watcher), key=lambda comparison: comparison.run.position)
+    return TimeComparison(old, new, device, (before, environment.clocks()), date, tuple(found))
 
 
 def _prepared(request: Request, session: Session, arch: Sequence[str]) -> Iterator[Subject | DeviceResult]:

@@ -30,8 +30,12 @@ _FAULTS = {
     "illegal instruction": re.compile(r"illegal.instruction", re.IGNORECASE),
     "out of memory": re.compile(r"out.of.memory", re.IGNORECASE),
     "device-side assertion": re.compile(r"device-side assert|cudaErrorAssert", re.IGNORECASE),
+    "wrong address space": re.compile(r"not supported on (global|shared|local)|INVALID_ADDRESS_SPACE", re.IGNORECASE),
     "launch failure": re.compile(r"unspecified launch failure|LAUNCH_FAILED", re.IGNORECASE),
 }
+
+
+_ADVICE = re.compile(r"Compile with `TORCH_USE_CUDA_DSA`.*")  # names a fault that it is not
 
 
 @dataclass(frozen=True)
@@ -125,5 +129,5 @@ def _failure(task: Task, content: Mapping[str, Any], code: int, output: str) -> 
 
 def fault(failure: Failure) -> str:
     """What the device did, in its own name; empty where it is not the device that failed."""
-    said = f"{failure.message}\n{failure.detail}"
+    said = _ADVICE.sub("", f"{failure.message}\n{failure.detail}")
     return next((name for name, pattern in _FAULTS.items() if pattern.search(said)), "")

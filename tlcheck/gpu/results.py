@@ -98,6 +98,6 @@ def finding_of(failure: Failure, fault: str) -> DeviceFinding | None:
     if fault == "out of memory":
         return DeviceFinding("out-of-memory", "", f"{failure.message}{where}")
     if fault and failure.phase in _KERNEL_PHASES:
-        return DeviceFinding("fault", "", f"{fault}: the device stopped the kernel")
+        return DeviceFinding("fault", "", f"{fault}: the device stopped the kernel ({failure.message})")
     kind = "timeout" if failure.kind == "timeout" else "crash"
     return DeviceFinding(kind, "", f"{failure.message}{where}")

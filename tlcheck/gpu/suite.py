@@ -7,7 +7,6 @@ results = suite.run(subjects, watcher)
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +21,7 @@ from tlcheck.gpu.task import Task
 from tlcheck.results import AtomicResult, Result
 from tlcheck.session import Run, Watcher
 from tlcheck.snapshot.ir import Snapshot
+from tlcheck.toolchain.client import processors
 from tlcheck.toolchain.resolve import Toolchain
 
 
@@ -103,7 +103,8 @@ class Suite:
     ) -> Iterator[tuple[Subject, Done]]:
         tasks = [self._task(kind, subject, tool) for subject in subjects]
         by_output = {task.output: subject for task, subject in zip(tasks, subjects, strict=True)}
-        pool = Pool(self.toolchain, self._jobs, self.folder, sanitizer.VARIABLES if tool else {})
+        jobs = max(1, self._jobs // 2) if kind == "time" else self._jobs  # compilers must not keep the timer waiting
+        pool = Pool(self.toolchain, jobs, self.folder, sanitizer.VARIABLES if tool else {})
 
         def prefix(task: Task) -> Sequence[str]:
             kernels = sanitizer.kernels_in(by_output[task.output].snapshot.cuda)
@@ -116,7 +117,7 @@ class Suite:
 
     @property
     def _jobs(self) -> int:
-        return self.options.jobs or len(os.sched_getaffinity(0))
+        return self.options.jobs or processors()
 
     def _task(self, kind: str, subject: Subject, tool: str) -> Task:
         options, run, found = self.options, subject.run, roles(subject.snapshot)

@@ -63,7 +63,7 @@ def _result(result: DeviceResult) -> Iterator[Text]:
 
 def _numbers(result: DeviceResult) -> str:
     """The largest error with the tolerance of that output, the trials and the tools that were clean."""
-    outputs = [out for trial in result.trials for out in trial["outputs"].values() if "error" in out]
+    outputs = [out for trial in result.trials for out in trial["outputs"].values() if _finite(out.get("error"))]
     parts = [f"  {plural(len(result.trials), 'set')} of inputs"] if result.trials else []
     loose = [out for out in outputs if out["tolerance"]]
     if loose:
@@ -71,6 +71,10 @@ def _numbers(result: DeviceResult) -> str:
         parts.append(f"error {float(worst['error']):.1e} of {worst['tolerance']:.1e}")
     parts += [f"{found.tool} clean" for found in result.sanitized if not found.errors]
     return ", ".join(parts)
+
+
+def _finite(error: object) -> bool:
+    return isinstance(error, (int, float))
 
 
 def _indented(word: str, text: str, style: str) -> Text:

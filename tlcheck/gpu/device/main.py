@@ -49,6 +49,7 @@ def main(file: str) -> None:
     task = tasks.read(Path(file))
     answer = Answer(task)
     try:
+        answer.enter("import")
         _KINDS[task.kind](task, answer)
         answer.enter("done")
     except BaseException as error:
@@ -123,7 +124,6 @@ def _time(task: Task, answer: Answer) -> None:
 
 def _compile(task: Task, answer: Answer) -> Any:
     """The case and its kernel; the GPU is this process's own from here on."""
-    answer.enter("import")
     release.import_tilelang()
     from tlcheck.gpu.device import kernel
 
@@ -133,7 +133,8 @@ def _compile(task: Task, answer: Answer) -> Any:
     answer.content["source"] = compiled.source
     answer.enter("wait")
     _take(task.lock)
-    signal.alarm(max(1, round(task.limit)))  # its action is the default one: it ends the process wherever it hangs
+    if task.lock:
+        signal.alarm(max(1, round(task.limit)))  # its default action ends the process wherever it hangs
     return subject, compiled
 
 

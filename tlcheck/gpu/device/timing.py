@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -59,12 +60,14 @@ def measure(subject: Subject, compiled: Compiled, task: Task) -> dict[str, Any]:
     """Times of the kernel and, where no other process takes turns, of the baselines; bytes and operations declared."""
     sets = _sets(subject, task)
     contenders = [Contender("", [partial(compiled.launch, *values) for values in sets])]
+    refused: dict[str, str] = {}
     if task.rounds is None:
-        contenders += _baselines(subject, sets)
+        contenders += _baselines(subject, sets, refused)
     clock = Clock()
-    counts = {contender.name: _launches(clock, contender) for contender in contenders}
+    counts: dict[str, int] = {}
     samples: dict[str, list[list[float]]] = {contender.name: [] for contender in contenders}
-    for _ in _turns(task.rounds):
+    for _ in _turns(task.rounds, task.limit):
+        counts = counts or {contender.name: _launches(clock, contender) for contender in contenders}
         for contender in contenders:
             samples[contender.name].append(clock.measure(contender, counts[contender.name]))
     case = subject.case
@@ -74,6 +77,7 @@ def measure(subject: Subject, compiled: Compiled, task: Task) -> dict[str, Any]:
         "bytes": bytes_moved,
         "flops": _number(case.flops or 0, subject.args),
         "sets": len(sets),
+        "refused": refused,
     }
 
 
@@ -89,10 +93,16 @@ def _bytes(values: Sequence[Any]) -> int:
     return sum(value.numel() * value.element_size() for value in values if torch.is_tensor(value))
 
 
-def _baselines(subject: Subject, sets: Sequence[Sequence[Any]]) -> Iterator[Contender]:
-    """Two sets of inputs each: a baseline may keep intermediate results for each."""
+def _baselines(subject: Subject, sets: Sequence[Sequence[Any]], refused: dict[str, str]) -> Iterator[Contender]:
+    """Two sets of inputs each: a baseline may keep intermediate results for each. refused: why torch cannot do it."""
     for name, baseline in subject.case.baselines.items():
-        yield Contender(name, [baseline(subject.args, *values) for values in sets[:2]])
+        try:
+            launches = [baseline(subject.args, *values) for values in sets[:2]]
+            launches[0]()
+        except RuntimeError as error:
+            refused[name] = str(error).splitlines()[0]
+        else:
+            yield Contender(name, launches)
 
 
 def _launches(clock: Clock, contender: Contender) -> int:
@@ -102,8 +112,11 @@ def _launches(clock: Clock, contender: Contender) -> int:
     return round(min(max(_ROUND_MS / max(once, 1e-3), _LAUNCHES[0]), _LAUNCHES[1]))
 
 
-def _turns(rounds: Rounds | None) -> Iterator[None]:
-    """Once for each round; with another process in turns. Raises TimeoutError where that does not take its turn."""
+def _turns(rounds: Rounds | None, limit: float) -> Iterator[None]:
+    """Once for each round; with another process in turns. Raises TimeoutError where that does not take its turn.
+
+    limit: seconds from the first turn on.
+    """
     if rounds is None:
         yield from [None] * _ROUNDS
         return
@@ -111,6 +124,8 @@ def _turns(rounds: Rounds | None) -> Iterator[None]:
     for number in range(rounds.count):
         turn = 2 * number + rounds.place
         _wait(file, turn)
+        if number == 0:
+            signal.alarm(max(1, round(limit)))
         yield
         fresh = file.with_suffix(f".{rounds.place}")
         fresh.write_text(str(turn + 1))
@@ -120,7 +135,9 @@ def _turns(rounds: Rounds | None) -> Iterator[None]:
 def _wait(file: Path, turn: int) -> None:
     deadline = time.monotonic() + _TURN_SECONDS
     while int(file.read_text()) < turn:
-        if time.monotonic() > deadline:
+        if file.with_suffix(".ended").exists():
+            raise TimeoutError("the other toolchain ended early")
+        if turn > 1 and time.monotonic() > deadline:  # before the first round the other one may still compile
             raise TimeoutError(f"the other toolchain did not take its turn in {_TURN_SECONDS:g} s")
         time.sleep(1e-3)
 
