@@ -9,7 +9,7 @@ from math import prod
 from tlcheck.analysis.algebra import Algebra, Content, Poly, add, as_constant, constant
 from tlcheck.analysis.atomics import Pointer, Site
 from tlcheck.analysis.evaluate import Dimension
-from tlcheck.analysis.layouts import flatten, fragment_table, physical, physical_shape, row_major
+from tlcheck.analysis.layouts import flatten, fragment_table, physical, physical_shape, row_major, stages
 from tlcheck.analysis.tables import FragmentTable
 from tlcheck.analysis.tma import LANE
 from tlcheck.analysis.values import Load, Reader, UnreadableError, at_lane
@@ -414,7 +414,10 @@ class _Frame:
         if layout is not None and shape is not None:
             shape = physical_shape(layout, shape, self.algebra)
         known = [as_constant(extent) for extent in shape or [{(): -1}]]
-        return None if any(n is None or n < 1 for n in known) else prod(n for n in known if n is not None)
+        if any(n is None or n < 1 for n in known):
+            return None
+        elements = prod(n for n in known if n is not None)
+        return elements if layout is None else elements // stages(layout, len(declared.shape), self.algebra)
 
 
 def _size(algebra: Algebra, buffer: Buffer) -> int | None:

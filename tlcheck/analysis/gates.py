@@ -33,7 +33,7 @@ class Gates:
         """A condition `>= 0` as (number, inner half). Raises UndecidedError where it does not separate."""
         halves = self.algebra.separate(condition, inner)
         if halves is None:
-            halves = self.algebra.separate(unfloored(self.algebra, condition), inner)
+            halves = self.algebra.separate(unfloored(self.algebra, condition, inner), inner)
         if halves is None:
             raise UndecidedError("the condition's address does not separate into block and thread parts")
         outside, inside = halves
@@ -126,18 +126,17 @@ class Gates:
         return [dict(zip(numbers, row, strict=True)) for row in dict.fromkeys(rows)]
 
 
-def unfloored(algebra: Algebra, condition: Poly) -> Poly:
-    """A condition `>= 0` without the quotient in it: x // d <= m says x <= d*m + d - 1, and x // d >= m says x >= d*m.
-
-    The same polynomial where it does not have exactly one quotient, once.
+def unfloored(algebra: Algebra, condition: Poly, inner: frozenset[int]) -> Poly:
+    """A condition `>= 0` without the quotient that mixes inner and outer variables: x // d <= m says
+    x <= d*m + d - 1, and x // d >= m says x >= d*m. The same polynomial where there is not exactly one such quotient.
     """
-    found = [(m, c) for m, c in condition.items() if len(m) == 1 and algebra.atoms[m[0]].kind == "//"]
-    if len(found) != 1 or abs(found[0][1]) != 1:
+    atoms = algebra.atoms
+    mixed = [m for m in condition if any(atoms[n].vars & inner and not atoms[n].vars <= inner for n in m)]
+    if len(mixed) != 1 or len(mixed[0]) != 1 or atoms[mixed[0][0]].kind != "//" or abs(condition[mixed[0]]) != 1:
         return condition
-    ((monomial, sign),) = found
-    quotient = algebra.atoms[monomial[0]]
+    quotient, sign = atoms[mixed[0][0]], condition[mixed[0]]
     divisor = int(quotient.detail)
-    rest = scale({m: c for m, c in condition.items() if m != monomial}, divisor)
+    rest = scale({m: c for m, c in condition.items() if m != mixed[0]}, divisor)
     slack = divisor - 1 if sign < 0 else 0
     return add(add(rest, quotient.args[0], sign), constant(slack))
 

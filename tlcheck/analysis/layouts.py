@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 
 import numpy as np
 import numpy.typing as npt
@@ -47,8 +48,9 @@ def row_major(shape: Sequence[Poly], algebra: Algebra) -> list[Poly]:
 
 def physical(layout: Layout, indices: Sequence[Poly], shape: Sequence[Poly], algebra: Algebra) -> list[Poly]:
     """The layout's image of a logical index. A buffer that got leading dimensions since (a stage of a pipeline) keeps
-    them.
+    them; where the layout has them and the index not yet, it is in the first stage.
     """
+    indices = [*([constant(0)] * (len(layout.vars) - len(indices))), *indices]
     extra = len(indices) - len(layout.vars)
     values = {v.uid: i for v, i in zip(layout.vars, indices[extra:], strict=True)}
     return [*indices[:extra], *(algebra.instantiate(e, values) for e in layout.index)]
@@ -60,7 +62,19 @@ def physical_shape(layout: Layout, shape: Sequence[Poly], algebra: Algebra) -> l
         size = as_constant(algebra.poly(extent))
         algebra.ranges[var.uid] = (0, None if size is None else size - 1)
     image = _image(layout, algebra)
-    return None if image is None else [*shape[: len(shape) - len(layout.vars)], *image]
+    return None if image is None else [*shape[: max(len(shape) - len(layout.vars), 0)], *image]
+
+
+def stages(layout: Layout, rank: int, algebra: Algebra) -> int:
+    """How often a layout holds a buffer of so many dimensions: its leading variables count the stages of a pipeline.
+    1 where these are not its outermost dimensions.
+    """
+    leading = layout.vars[: max(len(layout.vars) - rank, 0)]
+    places = [i for i in layout.index if as_constant(algebra.poly(i)) is None][: len(leading)]
+    if [(i.op, i.uid) for i in places] != [("var", v.uid) for v in leading]:
+        return 1
+    counts = [as_constant(algebra.poly(e)) for e in layout.input_shape[: len(leading)]]
+    return prod(n or 1 for n in counts)
 
 
 def _image(layout: Layout, algebra: Algebra) -> list[Poly] | None:

@@ -96,6 +96,7 @@ class Machine:
         layout = self.kernel.layouts.get(root)
         if self.written and layout is not None and layout.thread is None:
             table, extents = self.kernel.image(root)
+            indices = [*[0] * (len(layout.vars) - len(indices)), *indices]  # the first stage of a pipeline
             if len(extents) == 0 or tuple(indices) not in table:
                 return -1 - flatten(indices, [1 << 20] * len(indices))  # out of bounds, never compared
             return start + flatten(table[tuple(indices)], extents)

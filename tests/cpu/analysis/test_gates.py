@@ -68,8 +68,9 @@ def test_a_condition_without_its_quotient_holds_in_the_same_points(seed: int) ->
     divided = add(algebra.variable(STEP), algebra.variable(THREAD))
     quotient = algebra.floordiv(divided, random.randint(2, 9))
     rest = add(scale(algebra.variable(BLOCK), random.choice((-1, 0, 2))), constant(random.randint(-5, 5)))
-    condition = add(rest, quotient, random.choice((-1, 1)))
-    plain = unfloored(algebra, condition)
+    lane = algebra.floordiv(algebra.variable(THREAD), 2)  # a quotient that is not in the way
+    condition = add(add(rest, quotient, random.choice((-1, 1))), lane)
+    plain = unfloored(algebra, condition, INNER)
     assert algebra.separate(condition, INNER) is None
     assert algebra.separate(plain, INNER) is not None
     for block, step, thread in product(range(4), range(30), range(8)):

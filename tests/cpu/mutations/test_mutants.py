@@ -11,7 +11,7 @@ from tlcheck.check import PROVED
 
 RELEASES = ("0.1.7", "0.1.15")
 TOO_LARGE = ("annotated_gemm", "attention", "cast_bf16", "loop_pipelined", "tail_tile_symbolic")  # for the oracle
-NOT_READ = ("tma_tile",)  # by the oracle
+NOT_READ = ("tma_tile", "loop_ragged")  # by the oracle, whose made-up memory gives loops without iterations
 LARGE = ("annotated_source", "loop_serial", "pitch_symbolic", "tail_parallel_odd", "tail_tile_odd", "tile_x4")
 CHOSEN = [f for f in read().fixtures if f.release in RELEASES and not f.path.startswith("rules/")]
 FIXTURES = [pytest.param(f, id=f.path) for f in CHOSEN if not any(name in f.path for name in (*TOO_LARGE, *NOT_READ))]
