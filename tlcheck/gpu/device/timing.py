@@ -130,6 +130,7 @@ def _turns(rounds: Rounds | None, limit: float) -> Iterator[None]:
         fresh = file.with_suffix(f".{rounds.place}")
         fresh.write_text(str(turn + 1))
         fresh.replace(file)
+    _wait(file, 2 * rounds.count)  # the first process holds the GPU's lock for both
 
 
 def _wait(file: Path, turn: int) -> None:
