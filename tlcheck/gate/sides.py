@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from tlcheck.selection import Selection
 from tlcheck.session import Lowered, Session
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Snapshot
+from tlcheck.toolchain.client import processors
 
 Key = tuple[str, str, str]
 _FAST_MATH = "tl.enable_fast_math"
@@ -49,8 +51,21 @@ class Bench:
         content = lowered.snapshot.read_bytes()
         digest = hashlib.sha256(content).hexdigest()
         read = self._read(content, digest)
-        compiled = self._compiled(content, digest)
-        return Side(result, read.facts, _seconds(lowered), read.line, digest, compiled)
+        return Side(result, read.facts, _seconds(lowered), read.line, digest)
+
+    def compiled(self, snapshot: Path, digest: str) -> Compiled | None:
+        """What nvcc makes of the CUDA in a snapshot, unless that is known; None without a compiler."""
+        if self.compiler is None:
+            return None
+        key = key_of(digest, self.compiler.version, [str(path) for path in self.headers], code_of("gate/compiler.py"))
+        known = self.cache.get("compiled", key)
+        if known is not None:
+            return records.loads(Compiled, known)
+        read = _decoded(snapshot.read_bytes())
+        fast = read.pass_configs.get(_FAST_MATH) == "True"
+        compiled = self.compiler.compile(read.cuda, read.target, self.headers, fast_math=fast)
+        self.cache.put("compiled", key, records.dumps(compiled))
+        return compiled
 
     def _read(self, content: bytes, digest: str) -> Read:
         key = key_of(digest, code_of(*_PARTS))
@@ -61,19 +76,6 @@ class Bench:
         read = Read(snapshot.line, facts_of(snapshot))
         self.cache.put("facts", key, records.dumps(read))
         return read
-
-    def _compiled(self, content: bytes, digest: str) -> Compiled | None:
-        if self.compiler is None:
-            return None
-        key = key_of(digest, self.compiler.version, [str(path) for path in self.headers], code_of("gate/compiler.py"))
-        known = self.cache.get("compiled", key)
-        if known is not None:
-            return records.loads(Compiled, known)
-        snapshot = _decoded(content)
-        fast = snapshot.pass_configs.get(_FAST_MATH) == "True"
-        compiled = self.compiler.compile(snapshot.cuda, snapshot.target, self.headers, fast_math=fast)
-        self.cache.put("compiled", key, records.dumps(compiled))
-        return compiled
 
 
 def _decoded(content: bytes) -> Snapshot:
@@ -95,12 +97,19 @@ def sides(
     both = [replace(s, toolchain=name) for name in (before, after) for s in selections]
     found: tuple[dict[Key, Side], dict[Key, Side]] = ({}, {})
     order: dict[Key, tuple[int, ...]] = {}
-    for lowered in session.lower(both):
-        run = lowered.run
-        second = run.position[0] >= len(selections)
-        key = (run.file, run.name, run.target)
-        found[second][key] = benches[second].side(lowered)
-        order.setdefault(key, (run.position[0] % len(selections), *run.position[1:]))
+    compiling: list[tuple[int, Key, Future[Compiled | None]]] = []
+    with ThreadPoolExecutor(session.settings.jobs or processors()) as pool:
+        for lowered in session.lower(both):
+            run = lowered.run
+            second = int(run.position[0] >= len(selections))
+            key = (run.file, run.name, run.target)
+            side = found[second][key] = benches[second].side(lowered)
+            order.setdefault(key, (run.position[0] % len(selections), *run.position[1:]))
+            if lowered.snapshot is not None:
+                compiling.append((second, key, pool.submit(benches[second].compiled, lowered.snapshot, side.digest)))
+        session.watcher.stage("compiling" if benches[0].compiler is not None else "comparing")
+        for second, key, future in compiling:
+            found[second][key] = replace(found[second][key], compiled=future.result())
     return _paired(*found, sorted(order, key=lambda key: (order[key], key)))
 
 

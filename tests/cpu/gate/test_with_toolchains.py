@@ -1,0 +1,59 @@
+"""The gate with two real releases: the pinned one and 0.1.7."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tlcheck.cli.main import main
+from tlcheck.errors import UsageError
+from tlcheck.toolchain.releases import PINNED
+from tlcheck.toolchain.resolve import resolve
+
+pytestmark = pytest.mark.toolchain
+
+ROOT = Path(__file__).parents[3]
+OLD = "0.1.7"
+
+
+@pytest.fixture(autouse=True)
+def _root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    for release in (OLD, PINNED):
+        try:
+            resolve(release)
+        except UsageError as error:
+            pytest.skip(str(error))
+
+
+def gate(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, Any]:
+    code = main(["gate", *argv, "--arch", "sm_90", "--format", "json"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def test_an_upgrade_that_fixes_a_bug_passes_and_the_way_back_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    cases = ("cases/attention_sink_bwd.py::full", "cases/indexer_logits.py::naive")
+    code, report = gate(capsys, "--from", OLD, "--to", PINNED, *cases)
+    attention, naive = report["comparisons"]
+    assert code == 0
+    assert ("fixed", "TLA001", "dQ") in [(o["class"], o["kind"], o["subject"]) for o in attention["outcomes"]]
+    assert naive["class"] == "fails-in-both"
+    assert report["summary"]["wrong"] == report["summary"]["broken"] == 0
+    assert all(attention[side]["seconds"] > 0 for side in ("before", "after"))
+    code, report = gate(capsys, "--from", PINNED, "--to", OLD, cases[0])
+    (attention,) = report["comparisons"]
+    assert (code, attention["class"]) == (1, "wrong")
+    (wrong,) = (outcome for outcome in attention["outcomes"] if outcome["class"] == "wrong")
+    assert (wrong["subject"], wrong["rule"]) == ("dQ", "TLA001")
+    assert "T.atomic_add(dQ[" in Path("cases/attention_sink_bwd.py").read_text().splitlines()[wrong["line"] - 1]
+
+
+@pytest.mark.parametrize("release", [OLD, PINNED])
+def test_a_release_against_itself_is_the_same(capsys: pytest.CaptureFixture[str], release: str) -> None:
+    """0.1.7 places shared memory differently in each process."""
+    cases = ("cases/attention_sink_bwd.py::causal", "cases/atomics.py::loop_pipelined")
+    code, report = gate(capsys, "--from", release, "--to", release, *cases)
+    assert (code, report["summary"]["same"], report["groups"]) == (0, 2, [])
