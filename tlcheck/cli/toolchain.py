@@ -40,18 +40,30 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _install(args: argparse.Namespace) -> None:
+    from tlcheck.errors import UsageError
+
+    recipes = [_recipe(toolchain, _requirements(args)) for toolchain in args.toolchains]
+    failures: list[str] = []
+    for recipe in dict.fromkeys(recipes):
+        try:
+            _install_one(recipe)
+        except UsageError as error:  # the others may do
+            failures.append(str(error))
+    if failures:
+        raise UsageError("; ".join(failures))
+
+
+def _install_one(recipe: Recipe) -> None:
     from tlcheck.toolchain.environment import find
     from tlcheck.toolchain.install import install
     from tlcheck.toolchain.progress import progress
 
-    recipes = [_recipe(toolchain, _requirements(args)) for toolchain in args.toolchains]
-    for recipe in recipes:
-        if made := find(recipe):
-            print(f"{recipe.name}: already installed in {made.folder}")
-            continue
-        with progress(recipe.name) as reporter:
-            made = install(recipe, reporter)
-        print(f"{recipe.name}: installed in {made.folder} ({reporter.seconds():.0f} s)")
+    if made := find(recipe):
+        print(f"{recipe.name}: already installed in {made.folder}")
+        return
+    with progress(recipe.name) as reporter:
+        made = install(recipe, reporter)
+    print(f"{recipe.name}: installed in {made.folder} ({reporter.seconds():.0f} s)")
 
 
 def _recipe(toolchain: str, requirements: tuple[str, ...]) -> Recipe:
@@ -82,7 +94,7 @@ def _list(args: argparse.Namespace) -> None:
 def _remove(args: argparse.Namespace) -> None:
     from tlcheck.errors import UsageError
     from tlcheck.toolchain.environment import folders_of
-    from tlcheck.toolchain.install import remove
+    from tlcheck.toolchain.install import remove, remove_unused_torch
     from tlcheck.toolchain.progress import progress
     from tlcheck.toolchain.resolve import recipe_of
 
@@ -95,6 +107,9 @@ def _remove(args: argparse.Namespace) -> None:
             with progress(toolchain) as reporter:
                 remove(folder, reporter)
             print(f"{toolchain}: removed {folder}")
+    with progress("torch") as reporter:
+        for folder in remove_unused_torch(reporter):
+            print(f"removed {folder}, which no toolchain uses any more")
 
 
 def _path(args: argparse.Namespace) -> None:

@@ -80,6 +80,12 @@ def torch_folder(version: str) -> Path:
     return store.cache_root() / "torch" / f"{version}-{PYTHON_TAG}"
 
 
+def torch_folders() -> list[Path]:
+    """The shared torches of this Python, complete or not."""
+    root = store.cache_root() / "torch"
+    return sorted(path for path in root.glob(f"*-{PYTHON_TAG}") if path.is_dir())
+
+
 def site_packages(folder: Path) -> Path:
     return folder / "lib" / f"python{PYTHON_VERSION}" / "site-packages"
 

@@ -37,6 +37,17 @@ def remove(folder: Path, reporter: Reporter) -> None:
         _log(folder).unlink(missing_ok=True)
 
 
+def remove_unused_torch(reporter: Reporter) -> list[Path]:
+    """Remove every shared torch of this Python if it has no toolchain left, also none that is being installed."""
+    removed = []
+    for folder in environment.torch_folders():
+        with _locked(folder, reporter):
+            if not environment.folders():
+                store.discard(folder)
+                removed.append(folder)
+    return removed
+
+
 def _build(recipe: Recipe, runner: Runner) -> Environment:
     folder = recipe.folder
     runner.reporter.step("make the environment")

@@ -10,6 +10,7 @@ from tests.cpu.toolchain.stand_ins import Index
 from tlcheck.cli.main import main
 from tlcheck.toolchain import environment
 from tlcheck.toolchain.environment import PYTHON_TAG
+from tlcheck.toolchain.releases import TORCH
 
 
 @pytest.fixture(autouse=True)
@@ -47,8 +48,29 @@ def test_install_list_path_remove(index: Index, capsys: pytest.CaptureFixture[st
 
     wheel.unlink()
     assert main(["toolchain", "remove", name]) == 0
-    assert capsys.readouterr().out == f"{name}: removed {folder}\n"
+    torch = environment.torch_folder(TORCH)
+    assert capsys.readouterr().out.splitlines() == [
+        f"{name}: removed {folder}",
+        f"removed {torch}, which no toolchain uses any more",
+    ]
     assert environment.folders() == []
+    assert not torch.exists()
+
+
+def test_of_several_one_that_cannot_be_had_does_not_stop_the_others(
+    index: Index, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for version in ("9.1", "9.3"):
+        index.tilelang(version)
+    index.wheel("own", "1.0", {"own.py": "value = 1\n"})
+    assert main(["toolchain", "install", "9.1", "9.2", "9.3", "9.1"]) == 2
+    captured = capsys.readouterr()
+    assert [line.split(":")[0] for line in captured.out.splitlines()] == ["9.1", "9.3"]
+    assert "cannot install 9.2: No matching distribution found for tilelang==9.2" in captured.err.splitlines()[-1]
+
+    assert main(["toolchain", "remove", "9.1"]) == 0
+    assert environment.torch_folder(TORCH).is_dir()  # 9.3 uses it
+    capsys.readouterr()
 
 
 @pytest.mark.parametrize("action", ["install", "path", "remove"])
