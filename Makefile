@@ -3,10 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format docs bench fixtures clean
+.PHONY: help demo test test-releases lint format docs bench fixtures clean
 
 help:
-	@echo "targets: demo test lint format docs bench fixtures clean"
+	@echo "targets: demo test test-releases lint format docs bench fixtures clean"
 
 # One stamp for the environment, so that a changed dependency rebuilds it.
 .venv/stamp: pyproject.toml constraints.txt
@@ -29,6 +29,11 @@ demo: pinned
 
 test: pinned
 	$(BIN)/python -m pytest -n auto
+
+# Every release for real: downloads and installs what is missing. Not in CI.
+test-releases: pinned
+	$(BIN)/tlcheck toolchain install $$($(BIN)/python -c 'from tlcheck.toolchain.releases import RELEASES; print(*RELEASES)')
+	$(BIN)/python -m pytest tests/releases
 
 lint: .venv/stamp
 	$(BIN)/ruff check .
