@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tlcheck.acceptance import Acceptances
+from tlcheck.cache.store import open_cache
 from tlcheck.errors import UsageError
 from tlcheck.gate.acceptances import accepted, unused
 from tlcheck.gate.compare import outcomes
@@ -83,7 +84,8 @@ def gate(plan: Plan, folder: Path, watcher: Watcher) -> Gate:
     toolchains = [resolve(name, settings.requirements) for name in (plan.before, plan.after)]
     one = _is_same(*toolchains)
     session = Session(replace(settings, cache=settings.cache and not one), folder, watcher)
-    benches = [Bench(session.cache, plan.compiler, headers_of(t) if plan.compiler else ()) for t in toolchains]
+    kept = open_cache(settings.cache)  # verdicts and facts of equal snapshots are the same in any case
+    benches = [Bench(kept, plan.compiler, headers_of(t) if plan.compiler else ()) for t in toolchains]
     pairs = sides(session, plan.selections, plan.before, plan.after, (benches[0], benches[1]))
     if not pairs:
         raise UsageError(f"no case to compare in {plural(len(plan.selections), 'file')}")
