@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from tlcheck.cli.options import add_lowering_arguments
-    from tlcheck.gate.outcome import CLASSES, DEFAULT_FAILING
+    from tlcheck.gate.classes import CLASSES, DEFAULT_FAILING
     from tlcheck.report.outputs import FORMATS
 
     parser.add_argument("cases", nargs="*", metavar="CASE", help="FILE[::NAME] or a folder of kernel files")
@@ -64,7 +64,7 @@ def _plan(args: argparse.Namespace, config: Config) -> Plan:
 
 def _failing(text: str) -> tuple[str, ...]:
     from tlcheck.errors import UsageError
-    from tlcheck.gate.outcome import CLASSES
+    from tlcheck.gate.classes import CLASSES
 
     names = tuple(name.strip() for name in text.split(","))
     if names == ("none",):

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tlcheck.acceptance import Acceptance, Acceptances
-from tlcheck.gate.outcome import CLASSES, Comparison, Outcome
+from tlcheck.gate.classes import CLASSES
+from tlcheck.gate.outcome import Comparison, Outcome
 
 
 def accepted(compared: Comparison, acceptances: Acceptances) -> Comparison:

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 
 from tlcheck.facts import changes
+from tlcheck.gate.classes import FAILS_IN_BOTH
 from tlcheck.gate.compilation import compile_outcomes
-from tlcheck.gate.outcome import FAILS_IN_BOTH, Comparison, Outcome, Side
+from tlcheck.gate.outcome import Comparison, Outcome, Side
 from tlcheck.gate.verdicts import verdict_outcomes
 from tlcheck.toolchain.client import Failure
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tlcheck.gate.classes import FAILS_IN_BOTH
 from tlcheck.gate.compiler import Compiled
-from tlcheck.gate.outcome import FAILS_IN_BOTH, Outcome
+from tlcheck.gate.outcome import Outcome
 
 
 def compile_outcomes(before: Compiled | None, after: Compiled | None, line: int) -> Iterator[Outcome]:

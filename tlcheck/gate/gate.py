@@ -11,9 +11,10 @@ from tlcheck.acceptance import Acceptances
 from tlcheck.cache.store import open_cache
 from tlcheck.errors import UsageError
 from tlcheck.gate.acceptances import accepted, unused
+from tlcheck.gate.classes import CLASSES, DEFAULT_FAILING, SAME
 from tlcheck.gate.compare import outcomes
 from tlcheck.gate.compiler import Compiler, headers_of
-from tlcheck.gate.outcome import CLASSES, DEFAULT_FAILING, SAME, Comparison, Side
+from tlcheck.gate.outcome import Comparison, Side
 from tlcheck.gate.sides import Bench, sides
 from tlcheck.report.words import plural
 from tlcheck.selection import Selection

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tlcheck.gate.outcome import CLASSES, Comparison, Outcome
+from tlcheck.gate.classes import CLASSES
+from tlcheck.gate.outcome import Comparison, Outcome
 
 
 @dataclass(frozen=True, slots=True)

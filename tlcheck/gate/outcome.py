@@ -1,27 +1,13 @@
-"""The words of the gate: what can come of one case for one target when the toolchain changes."""
+"""What can come of one case for one target when the toolchain changes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tlcheck.facts import Facts
+from tlcheck.gate.classes import CLASSES, SAME
 from tlcheck.gate.compiler import Compiled
 from tlcheck.results import FindingResult, Result
-
-# From the worst to the best; each outcome belongs to one, a comparison to the worst of its outcomes.
-CLASSES: Mapping[str, str] = {
-    "wrong": "an atomic is refuted that was not",
-    "weaker": "an atomic is undecided that was proved",
-    "broken": "a kernel no longer imports, builds, lowers or compiles",
-    "slower-risk": "the kernel asks for more work than before, or takes much longer to lower",
-    "changed": "the kernel differs in another way",
-    "fixed": "an atomic is right, or a kernel lowers, that did not",
-    "fails-in-both": "a kernel fails with both toolchains",
-    "same": "no difference was found",
-}
-DEFAULT_FAILING = ("wrong", "weaker", "broken")
-SAME, FAILS_IN_BOTH = "same", "fails-in-both"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
+from tlcheck.gate.classes import CLASSES
 from tlcheck.gate.gate import Gate
-from tlcheck.gate.outcome import CLASSES
 from tlcheck.report.words import plural
 from tlcheck.session import release_of
 

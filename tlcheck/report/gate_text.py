@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.text import Text
 
+from tlcheck.gate.classes import CLASSES
 from tlcheck.gate.gate import Gate
 from tlcheck.gate.groups import Group, groups, members_in_words
-from tlcheck.gate.outcome import CLASSES
 from tlcheck.gate.words import seconds_in_words, slowest_in_words, unchanged_in_words, verdict_in_words
 from tlcheck.report.words import plural, witness_in_words
 
