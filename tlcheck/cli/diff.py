@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     groups = grouped(found)
     changed = sum(len(group.names) for group in groups if not group.comparison.is_same)
     summary = f"{len(pairs)} compared, {changed} changed"
-    write_groups_and_notes(Console(), groups, [*notes, *failures], summary, args.format, limit=None)
+    write_groups_and_notes(Console(), groups, [*notes, *failures], summary, args.format)
     if changed or notes:
         return CHANGED
     return NOT_COMPARED if failures else 0

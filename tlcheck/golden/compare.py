@@ -14,7 +14,9 @@ from tlcheck.golden.golden import FACTS, Golden
 from tlcheck.golden.normal import parse
 from tlcheck.golden.textdiff import SAME, Row, TextDiff, compare_texts
 
-_TELLING = ("lower-tile-op", "type-cast", "vectorize-loop", "device-tir", "tile-ops", "intent")
+_ASKED = ("argument ", "pass config ")  # in a header
+_LOWERED = ("lower-tile-op", "type-cast", "vectorize-loop", "device-tir")
+_WRITTEN = ("intent", "tile-ops")
 _TEXT_SHOWN = 120  # characters of a statement in words
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _NAMING = {  # where facts have names of the kernel's in them
@@ -53,7 +55,7 @@ class Comparison:
         """`same`, `header`, `names`, `order`, `names and order`, or `changed`."""
         if self.is_same:
             return "header" if self.header else "same"
-        if self.changes or self.missing:
+        if self.changes or self.missing or not self.texts:
             return "changed"
         found = {text.verdict for text in self.texts.values()}
         if "changed" in found:
@@ -62,16 +64,19 @@ class Comparison:
 
     @cached_property
     def summary(self) -> tuple[str, ...]:
-        """All in words, at least one line where anything differs."""
+        """All in words, at least one line where anything differs: what was asked for first, the release last."""
         texts = tuple(f"{name}: {in_words(text)}" for name, text in self.texts.items())
-        return (*(change.words for change in self.changes), *self.missing, *texts, *self.elsewhere, *self.header)
+        asked = tuple(word for word in self.header if word.startswith(_ASKED))
+        rest = tuple(word for word in self.header if not word.startswith(_ASKED))
+        words = (change.words for change in self.changes)
+        return (*asked, *words, *self.missing, *texts, *self.elsewhere, *rest)
 
     @cached_property
     def signature(self) -> tuple[object, ...]:
         """Equal for equal changes of different cases: of facts, and only where these are equal of the text."""
         rewrites = tuple(change.rewrite for change in self.changes)
         texts = frozenset(_rewrite(row) for text in self.texts.values() for row in text.rows if row.kind != SAME)
-        return (self.kind, self.header, rewrites, self.missing, frozenset() if rewrites else texts)
+        return (self.kind, self.header, rewrites, self.missing, self.elsewhere, frozenset() if rewrites else texts)
 
 
 def _rewrite(row: Row) -> tuple[str, ...]:
@@ -175,15 +180,21 @@ def _cut(text: str) -> str:
 
 
 def focused(comparison: Comparison, at: str = "") -> Comparison:
-    """With the text of one checkpoint, and in words that others differ. at: that one, `all`, or the most telling."""
+    """With the text of one checkpoint, and in words that others differ. at: that one, `all`, or the most telling.
+
+    Where nothing differs but what comes before lowering, that is said without its text: releases write tile operators
+    differently.
+    """
     differ = list(comparison.texts)
     if at == "all" or not differ:
         return comparison
-    order = [name for name in (*_TELLING, *differ) if name in differ]
-    shown = at or order[0]
+    lowered = [name for name in (*_LOWERED, *differ) if name in differ and name not in _WRITTEN]
+    early = not lowered and not comparison.changes
+    shown = at or next(iter(lowered), "" if early else differ[0])
     texts = {name: text for name, text in comparison.texts.items() if name == shown}
     others = ", ".join(name for name in differ if name != shown)
-    return replace(comparison, texts=texts, elsewhere=(f"differs too: {others}",) if others else ())
+    elsewhere = (f"differs{' too' if shown else ', all else is the same'}: {others}",) if others else ()
+    return replace(comparison, texts=texts, elsewhere=elsewhere)
 
 
 @dataclass(frozen=True)

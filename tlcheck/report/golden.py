@@ -31,13 +31,13 @@ def write(console: Console, states: Sequence[State], form: str) -> None:
 
 
 def write_groups_and_notes(
-    console: Console, groups: Sequence[Group], notes: Sequence[str], summary: str, form: str, limit: int | None = _ROWS
+    console: Console, groups: Sequence[Group], notes: Sequence[str], summary: str, form: str, limit: int = _ROWS
 ) -> None:
-    """Groups, notes, and what it comes to. limit: rows of text shown of a group."""
+    """Groups, notes, and what it comes to. limit: rows of text shown of each where there are several groups."""
     if form == "markdown":
         print(diff_markdown.render(groups, notes, summary), end="")
         return
-    write_groups(console, groups, limit)
+    write_groups(console, groups, limit if len(groups) > 1 else None)
     for note in notes:
         console.print(Text(note), highlight=False, soft_wrap=True)
     console.print(Text(summary, style="bold"), highlight=False, soft_wrap=True)
