@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tlcheck.gpu.examination import Request
 
 NOT_CHECKED = 3
+_WIDTH = 140  # columns of tables that go into a file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -190,4 +191,5 @@ def _write(args: argparse.Namespace, report: str, show: Callable[[Console], None
     if args.format == "json":
         sys.stdout.write(report)
     else:
-        show(Console())
+        console = Console()
+        show(console if console.is_terminal else Console(width=_WIDTH))

@@ -147,7 +147,7 @@ def astray():
     def main(A: T.Tensor((SIZE,), "float32"), C: T.Tensor((SIZE,), "float32")):
         with T.Kernel(1, threads=32):
             tx = T.get_thread_binding()
-            C[tx + T.cast(A[tx], "int32") * 0x8000000] = 1.0
+            C[tx + T.cast(A[tx], "int32") * 0x1000000] = 1.0
 
     return main
 
