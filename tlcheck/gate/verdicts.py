@@ -67,7 +67,8 @@ def _refuted(old: AtomicResult | None, new: AtomicResult, was: str) -> Outcome |
             return None
         words = f"refuted by {finding.rule} now, {_was(old)}"
         return _outcome("changed", finding.rule, _was(old), finding.rule, new, words)
-    words = f"{finding.what} ({finding.rule} {finding.name}, at {finding.checkpoint}); {_was(old)}"
+    expected = "; the case expects it of this release" if new.excuse is not None else ""
+    words = f"{finding.what} ({finding.rule} {finding.name}, at {finding.checkpoint}); {_was(old)}{expected}"
     return _outcome("wrong", finding.rule, was, f"{finding.rule} {finding.name}", new, words)
 
 

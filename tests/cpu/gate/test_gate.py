@@ -119,7 +119,9 @@ def test_an_error_that_a_case_expects_is_broken_all_the_same_and_none_if_it_was_
     for worker in workers.values():
         worker.files = {"k.py": (known,)}
     workers["new"].failures = {"a": Failure("exception", "lower", "refused")}
-    assert run(capsys, "kernels/k.py")[0] == 1
+    code, report = run(capsys, "kernels/k.py")
+    assert (code, classes(report)) == (1, {"k.py::a": "broken"})
+    assert report["comparisons"][0]["outcomes"][0]["words"].endswith("refused; the case expects it of this release")
     workers["old"].failures = {"a": Failure("exception", "lower", "refused")}
     code, report = run(capsys, "kernels/k.py")
     assert (code, classes(report)) == (0, {"k.py::a": "fails-in-both"})
