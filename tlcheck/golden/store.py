@@ -18,8 +18,11 @@ from tlcheck.golden.files import changing, replace_all
 from tlcheck.golden.golden import PENDING_SUFFIX, Golden, Key, damage, placed
 from tlcheck.golden.pending import META, Meta, Pending, read_meta
 
-ATTRIBUTES = ".gitattributes"
-_ATTRIBUTES = "*.tir text eol=lf linguist-language=Python\n*.json text eol=lf\n*.toml text eol=lf\n"
+# For git: no other line ends, and what waits is nobody else's business.
+_FOR_GIT = {
+    ".gitattributes": "*.tir text eol=lf linguist-language=Python\n*.json text eol=lf\n*.toml text eol=lf\n",
+    ".gitignore": "*.new\n*.pending.json\n.tlcheck-*\n",
+}
 
 
 @dataclass(frozen=True)
@@ -72,8 +75,7 @@ class Store:
         parts = pending.golden.parts if pending.golden else {}
         texts = {self._path(pending.key, name + PENDING_SUFFIX): text for name, text in parts.items()}
         with changing(self.folder):
-            if not (self.folder / ATTRIBUTES).exists():
-                texts[self.folder / ATTRIBUTES] = _ATTRIBUTES
+            texts |= {self.folder / name: text for name, text in _FOR_GIT.items() if not (self.folder / name).exists()}
             replace_all({**texts, self._path(pending.key, META): pending.meta()})
 
     def accept(self, pending: Pending, decision: Decision) -> None:

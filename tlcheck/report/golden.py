@@ -15,6 +15,7 @@ from tlcheck.report import diff_markdown
 from tlcheck.report.diff import write_groups
 from tlcheck.report.words import plural
 
+_LINE = 200  # characters of an error
 _ROWS = 40  # of text shown of a group
 _ADVICE = {
     MISSING: "record them: `tlcheck golden update --new-only`, then `tlcheck golden review`",
@@ -47,9 +48,14 @@ def _notes(states: Sequence[State]) -> Iterator[str]:
     for state in states:
         if state.kind in (MISSING, UNUSABLE, ORPHANED, NOT_LOWERED):
             known = "expected not to lower" if state.expected else state.kind
-            yield f"{state.key}: {known}: {state.why}"
+            yield f"{state.key}: {known}: {_first_line(state.why)}"
     kinds = {state.kind for state in states}
     yield from (advice for kind, advice in _ADVICE.items() if kind in kinds)
+
+
+def _first_line(text: str) -> str:
+    line = text.partition("\n")[0]
+    return line if len(line) <= _LINE else line[: _LINE - 3] + "..."
 
 
 def _summary(states: Sequence[State]) -> str:

@@ -80,7 +80,11 @@ def test_a_removal_is_decided_too(tmp_path: Path) -> None:
     store.accept(store.pending()[0], decision("", "the case is gone"))
     assert store.read().goldens == {}
     assert store.read().approvals.approved == {}
-    assert sorted(p.name for p in store.folder.rglob("*") if p.is_file()) == [".gitattributes", "approvals.toml"]
+    assert sorted(p.name for p in store.folder.rglob("*") if p.is_file()) == [
+        ".gitattributes",
+        ".gitignore",
+        "approvals.toml",
+    ]
 
 
 def test_any_character_changed_in_a_file_is_noticed(tmp_path: Path) -> None:

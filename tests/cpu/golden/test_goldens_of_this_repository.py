@@ -1,0 +1,56 @@
+"""The goldens that this repository keeps of its own cases."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tlcheck.cli.main import main
+from tlcheck.errors import UsageError
+from tlcheck.facts import from_json
+from tlcheck.golden.compare import compare
+from tlcheck.golden.golden import FACTS
+from tlcheck.golden.normal import parse
+from tlcheck.golden.store import Store
+from tlcheck.toolchain.releases import PINNED
+from tlcheck.toolchain.resolve import resolve
+
+ROOT = Path(__file__).parents[3]
+STORE = Store(ROOT / "golden")
+
+
+def test_each_is_approved_with_a_reason_and_of_the_pinned_release() -> None:
+    contents = STORE.read()
+    assert len(contents.goldens) >= 170
+    assert STORE.pending() == []
+    for key, golden in contents.goldens.items():
+        assert contents.problem(key) == ""
+        assert len(contents.approvals.approved[str(key)].reason) > 20
+        assert (ROOT / key.file).is_file()
+        header = parse(golden.parts["lower-tile-op.tir"]).header
+        assert (header["tilelang"], header["target"]) == (PINNED, key.target)
+        assert from_json(json.loads(golden.parts[FACTS])).release == PINNED
+        assert sum(map(len, golden.parts.values())) < 60_000
+    assert set(contents.approvals.approved) == {str(key) for key in contents.goldens}
+
+
+def test_two_targets_of_one_kernel_compare() -> None:
+    goldens = {str(key): golden for key, golden in STORE.read().goldens.items()}
+    name = "cases/atomics.py::tile_x4"
+    comparison = compare(goldens[f"{name} sm_90"], goldens[f"{name} sm_80"])
+    assert [change.words for change in comparison.changes if change.kind == "atomic"] == [
+        "B: AtomicAddx4 -> 4 x AtomicAdd"
+    ]
+
+
+@pytest.mark.toolchain
+def test_kernels_still_lower_to_them(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        resolve(PINNED)
+    except UsageError as error:
+        pytest.skip(str(error))
+    monkeypatch.chdir(ROOT)
+    assert main(["golden", "check", "cases/indexer_logits.py", "cases/atomics.py::tile_x4"]) == 0
+    assert "8 as approved" in capsys.readouterr().out
