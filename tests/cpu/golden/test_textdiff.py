@@ -192,3 +192,29 @@ def test_ten_thousand_lines_take_less_than_two_seconds() -> None:
         assert time.process_time() - start < 2 * 3  # two seconds on an idle machine
         assert found.verdict == "changed"
     assert compare_texts(long, edited).counts[SAME] > 9000
+
+
+def test_the_same_words_about_something_else_did_not_move() -> None:
+    lines = KERNEL.splitlines()
+    before = [*lines[:4], "    x = A[tx]", *lines[4:]]
+    assert diff("\n".join([*lines, "    x = A[tx]"]), "\n".join(before)).verdict == "order"
+    found = diff("\n".join([*lines, "    x = A[bx]"]), "\n".join(before))
+    assert found.verdict == "changed"
+    assert not found.counts[MOVED]
+
+
+def test_a_loop_names_its_variable_within_it_only() -> None:
+    """After its loop the name is another one, which nothing declares."""
+    before = "def main(A: T.Buffer([8])):\n    for n in T.serial(8):\n        A[n] = 0\n    A[n] = 1\n"
+    assert diff(before.replace("for n", "for m", 1).replace("A[n] = 0", "A[m] = 0"), before).verdict == "names"
+    assert diff(re.sub(r"\bn\b", "m", before), before).verdict == "changed"
+
+
+def test_long_insertions_leave_what_is_around_them_aligned() -> None:
+    around = [f"    T.call_{number}()" for number in range(50)]
+    new = [f"    T.other({number % 7}, {number % 11})" for number in range(900)]
+    after = [*around[:20], *new[:600], *around[20:30], *new[600:], *around[30:]]
+    found = compare_texts([*around[:20], *new[600:700], *around[20:]], after)
+    assert found.counts[SAME] >= len(around)
+    for row in rows(found, ADDED, REMOVED):
+        assert "call_" not in "".join(sides(row))
