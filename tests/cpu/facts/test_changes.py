@@ -120,6 +120,12 @@ def test_loops_of_different_releases_are_not_compared() -> None:
     assert words(KERNEL, replace(KERNEL, release="0.1.9", loops=(Loop("k", ("7",), 2),))) == []
 
 
+def test_versions_that_appear_earlier_in_another_release_are_no_other_shape() -> None:
+    versions = (KERNEL.buffers[0], replace(KERNEL.buffers[1], shape=("2", "64", "64")))
+    assert words(KERNEL, replace(KERNEL, release="0.1.9", buffers=versions)) == []
+    assert words(KERNEL, replace(KERNEL, buffers=versions)) == ["a: 64 x 64 -> 2 x 64 x 64"]
+
+
 def test_a_snapshot_without_checkpoints_has_no_facts_and_no_changes() -> None:
     empty = facts_of(Snapshot("c", "f.py", 1, {"tilelang": "0.1.15"}, "sm_90", {}, {}, {}, {}))
     assert changes(empty, empty) == ()

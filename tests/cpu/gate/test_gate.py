@@ -128,11 +128,20 @@ def test_an_error_that_a_case_expects_is_broken_all_the_same_and_none_if_it_was_
 
 
 def test_one_toolchain_twice_lowers_twice_without_the_cache(
-    workers: dict[str, StandInWorker], capsys: pytest.CaptureFixture[str]
+    workers: dict[str, StandInWorker], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    made: list[session.Session] = []
+
+    def keep(*args: Any) -> session.Session:
+        made.append(session.Session(*args))
+        return made[-1]
+
+    monkeypatch.setattr(gate, "Session", keep)
+    run(capsys)
     code, report = run(capsys, "--from", "new")
     assert (code, report["summary"]["same"]) == (0, 2)
-    assert [job.task for job in workers["new"].jobs].count("lower") == 4
+    assert [job.task for job in workers["new"].jobs].count("lower") == 2 + 4
+    assert [one.settings.cache for one in made] == [True, False]
     assert any("lowered twice" in note for note in report["notes"])
 
 
