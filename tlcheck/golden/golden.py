@@ -20,14 +20,14 @@ _CONFLICT = re.compile(r"^(<{7} |={7}$|>{7} )", re.MULTILINE)
 
 @dataclass(frozen=True, order=True)
 class Key:
-    """Whose golden it is. file: from the project's folder, with forward slashes."""
+    """Whose golden it is. file: from the project's folder, with forward slashes. name: empty for a file as a whole."""
 
     file: str
     name: str
     target: str
 
     def __str__(self) -> str:
-        return f"{self.case} {self.target}"
+        return f"{self.case} {self.target}" if self.name else self.file
 
     @property
     def case(self) -> str:
