@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
@@ -23,6 +24,7 @@ _REGISTERS = re.compile(r"Used (\d+) registers")
 _SHARED = re.compile(r"(\d+) bytes smem")
 _SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
 _TIMEOUT = 600
+_PACKAGES = "nvidia-cuda-nvcc nvidia-cuda-runtime nvidia-cuda-cccl"
 _HEADERS = ("src", "3rdparty/cutlass/include", "3rdparty/cutlass/tools/util/include")
 
 
@@ -64,7 +66,7 @@ def find_compiler() -> Compiler:
             done = subprocess.run([str(nvcc), "--version"], capture_output=True, text=True, check=False)
             if found := re.search(r"release ([\d.]+)", done.stdout):
                 return Compiler(nvcc, found[1])
-    raise UsageError("--compile needs nvcc: set CUDA_HOME, put it on PATH, or install the package nvidia-cuda-nvcc")
+    raise UsageError(f"--compile needs nvcc: set CUDA_HOME, put it on PATH, or `pip install {_PACKAGES}`")
 
 
 def _candidates() -> Iterator[Path]:
@@ -88,6 +90,15 @@ def headers(python: Path, env: tuple[tuple[str, str], ...]) -> tuple[Path, ...]:
     package = Path(done.stdout.strip())
     found = (root / part for root in (package, package.parent) for part in _HEADERS)
     return tuple(path for path in found if path.is_dir())
+
+
+def content_of(folders: tuple[Path, ...]) -> str:
+    """Hash of TileLang's own device headers: those of a checkout may change in place."""
+    content = hashlib.sha256()
+    for folder in folders:
+        for file in sorted((folder / "tl_templates").rglob("*.h")):
+            content.update(f"{file}\0".encode() + file.read_bytes())
+    return content.hexdigest()
 
 
 def headers_of(toolchain: Toolchain) -> tuple[Path, ...]:

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tlcheck.acceptance import Acceptances
-from tlcheck.cache.store import open_cache
+from tlcheck.cache.store import Cache, open_cache
 from tlcheck.errors import UsageError
 from tlcheck.gate.acceptances import accepted, unused
 from tlcheck.gate.classes import CLASSES, DEFAULT_FAILING, SAME
 from tlcheck.gate.compare import outcomes
-from tlcheck.gate.compiler import Compiler, headers_of
+from tlcheck.gate.compiler import Compiler, content_of, headers_of
 from tlcheck.gate.outcome import Comparison, Side
 from tlcheck.gate.sides import Bench, sides
 from tlcheck.report.words import plural
@@ -72,10 +72,12 @@ class Gate:
 
 
 def _unchecked(compared: Comparison) -> bool:
-    """Fails with the new toolchain, and neither the case expects that nor the project accepts it."""
-    if compared.after is None or compared.after.result.failure is None:
+    """Fails with the new toolchain (or its CUDA with nvcc), and neither the case expects nor the project accepts it."""
+    side = compared.after
+    if side is None or compared.klass == SAME:
         return False
-    return compared.after.result.excuse is None and compared.klass != SAME
+    compiles = side.compiled is None or not side.compiled.error
+    return not compiles or (side.result.failure is not None and side.result.excuse is None)
 
 
 def gate(plan: Plan, folder: Path, watcher: Watcher) -> Gate:
@@ -86,7 +88,7 @@ def gate(plan: Plan, folder: Path, watcher: Watcher) -> Gate:
     one = _is_same(*toolchains)
     session = Session(replace(settings, cache=settings.cache and not one), folder, watcher)
     kept = open_cache(settings.cache)  # verdicts and facts of equal snapshots are the same in any case
-    benches = [Bench(kept, plan.compiler, headers_of(t) if plan.compiler else ()) for t in toolchains]
+    benches = [_bench(kept, plan.compiler, toolchain) for toolchain in toolchains]
     pairs = sides(session, plan.selections, plan.before, plan.after, (benches[0], benches[1]))
     if not pairs:
         raise UsageError(f"no case to compare in {plural(len(plan.selections), 'file')}")
@@ -96,6 +98,13 @@ def gate(plan: Plan, folder: Path, watcher: Watcher) -> Gate:
     versions = (_versions(p.before for p in pairs), _versions(p.after for p in pairs))
     compiler = plan.compiler.version if plan.compiler is not None else ""
     return Gate(plan.before, plan.after, versions, tuple(judged), plan.failing, tuple(notes), compiler)
+
+
+def _bench(kept: Cache, compiler: Compiler | None, toolchain: Toolchain) -> Bench:
+    if compiler is None:
+        return Bench(kept)
+    headers = headers_of(toolchain)
+    return Bench(kept, compiler, headers, content_of(headers))
 
 
 def _require(selections: Sequence[Selection]) -> None:

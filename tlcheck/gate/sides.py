@@ -37,11 +37,15 @@ class Read:
 
 @dataclass(frozen=True)
 class Bench:
-    """What a lowered kernel is measured with. compiler: None where nothing is to be compiled; headers: of TileLang."""
+    """What a lowered kernel is measured with. compiler: None where nothing is to be compiled.
+
+    headers, content: folders of TileLang's device headers, and the hash of what is in them.
+    """
 
     cache: Cache
     compiler: Compiler | None = None
     headers: tuple[Path, ...] = ()
+    content: str = ""
 
     def side(self, lowered: Lowered) -> Side:
         """Check a lowered kernel and read its facts."""
@@ -57,7 +61,7 @@ class Bench:
         """What nvcc makes of the CUDA in a snapshot, unless that is known; None without a compiler."""
         if self.compiler is None:
             return None
-        key = key_of(digest, self.compiler.version, [str(path) for path in self.headers], code_of("gate/compiler.py"))
+        key = key_of(digest, self.compiler.version, self.content, code_of("gate/compiler.py"))
         known = self.cache.get("compiled", key)
         if known is not None:
             return records.loads(Compiled, known)

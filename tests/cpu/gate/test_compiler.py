@@ -10,7 +10,7 @@ import pytest
 
 from tests.cpu.checking import SAVED
 from tlcheck.errors import UsageError
-from tlcheck.gate.compiler import Compiled, Compiler, find_compiler, headers_of
+from tlcheck.gate.compiler import Compiled, Compiler, content_of, find_compiler, headers_of
 from tlcheck.results import read_snapshot
 from tlcheck.toolchain.releases import PINNED
 from tlcheck.toolchain.resolve import resolve
@@ -89,3 +89,13 @@ def test_the_real_one_compiles_what_a_release_generates() -> None:
         "undefined"
         in compiler.compile(snapshot.cuda + "\nvoid f() { nothing(); }", "sm_90", headers_of(toolchain)).error
     )
+
+
+def test_headers_that_change_in_place_are_other_headers(tmp_path: Path) -> None:
+    header = tmp_path / "src" / "tl_templates" / "cuda" / "common.h"
+    header.parent.mkdir(parents=True)
+    header.write_text("one")
+    before = content_of((tmp_path / "src",))
+    assert before == content_of((tmp_path / "src",))
+    header.write_text("two")
+    assert before != content_of((tmp_path / "src",))

@@ -192,3 +192,31 @@ def test_without_nvcc_compiling_says_what_to_do(
     monkeypatch.setattr("sys.path", [])
     assert main(["gate", "--to", "new", "--compile"]) == 2
     assert "--compile needs nvcc: set CUDA_HOME" in capsys.readouterr().err
+
+
+def test_cuda_that_no_longer_compiles_is_broken(
+    workers: dict[str, StandInWorker],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """A compiler that knows no AtomicAddx4, which the new toolchain uses in one of two kernels."""
+    nvcc = tmp_path / "cuda" / "bin" / "nvcc"
+    nvcc.parent.mkdir(parents=True)
+    nvcc.write_text(
+        '#!/bin/sh\nfor last; do :; done\nif [ "$last" = --version ]; then echo "release 13.0, V13.0.88"; exit; fi\n'
+        'if grep -q AtomicAddx4 "$last"; then echo "error: AtomicAddx4 is undefined"; exit 1; fi\n'
+        'echo "Used 40 registers" >&2\n'
+    )
+    nvcc.chmod(0o755)
+    monkeypatch.setenv("CUDA_HOME", str(nvcc.parents[1]))
+    monkeypatch.setattr(gate, "headers_of", lambda toolchain: ())
+    workers["new"].snapshots = {"a": WRONG, "b": RIGHT}
+    code, report = run(capsys, "--compile", "--fail", "broken")
+    assert (code, report["nvcc"]) == (1, "13.0")
+    broken, same = report["comparisons"]
+    (outcome,) = (outcome for outcome in broken["outcomes"] if outcome["class"] == "broken")
+    assert outcome["words"] == "the generated CUDA no longer compiles: error: AtomicAddx4 is undefined"
+    assert (same["class"], same["after"]["nvcc"]["registers"]) == ("same", 40)
+    assert run(capsys, "--compile", "--fail", "none")[0] == 3
+    assert run(capsys, "--compile", "kernels/other.py")[0] == 0
