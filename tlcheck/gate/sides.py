@@ -102,7 +102,8 @@ def sides(
     found: tuple[dict[Key, Side], dict[Key, Side]] = ({}, {})
     order: dict[Key, tuple[int, ...]] = {}
     compiling: list[tuple[int, Key, Future[Compiled | None]]] = []
-    with ThreadPoolExecutor(session.settings.jobs or processors()) as pool:
+    pool = ThreadPoolExecutor(session.settings.jobs or processors())
+    try:
         for lowered in session.lower(both):
             run = lowered.run
             second = int(run.position[0] >= len(selections))
@@ -114,6 +115,8 @@ def sides(
         session.watcher.stage("compiling" if benches[0].compiler is not None else "comparing")
         for second, key, future in compiling:
             found[second][key] = replace(found[second][key], compiled=future.result())
+    finally:
+        pool.shutdown(cancel_futures=True)  # after Ctrl-C nothing more is compiled
     return _paired(*found, sorted(order, key=lambda key: (order[key], key)))
 
 
