@@ -160,7 +160,7 @@ def judged(run: Run, snapshot: Snapshot) -> Result:
     try:
         report = check(snapshot)
     except Exception as error:
-        return Result(run, failure=_internal(error), pass_configs=snapshot.pass_configs)
+        return Result(run, failure=internal_failure(error), pass_configs=snapshot.pass_configs)
     if report.problem:
         return Result(run, failure=Failure("check", "check", report.problem), pass_configs=snapshot.pass_configs)
     atomics = tuple(_atomic(report, a) for a in report.atomics)
@@ -180,7 +180,8 @@ def _with_line(atomic: AtomicResult, lines: Sequence[str]) -> AtomicResult:
     return replace(atomic, source=replace(atomic.source, text=text, above=above))
 
 
-def _internal(error: Exception) -> Failure:
+def internal_failure(error: Exception) -> Failure:
+    """A fault of tlcheck's own as the failure of one run."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{Path(frame.filename).name}:{frame.lineno}"
     message = f"tlcheck itself failed: {type(error).__name__}: {error}"

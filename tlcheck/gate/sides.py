@@ -16,6 +16,7 @@ from tlcheck.expectations import settle
 from tlcheck.facts import Facts, facts_of
 from tlcheck.gate.compiler import Compiled, Compiler
 from tlcheck.gate.outcome import Comparison, Side
+from tlcheck.results import internal_failure
 from tlcheck.selection import Selection
 from tlcheck.session import Lowered, Session
 from tlcheck.snapshot import codec
@@ -54,7 +55,10 @@ class Bench:
         content = lowered.snapshot.read_bytes()
         digest = hashlib.sha256(content).hexdigest()
         result = settle(result_of(replace(lowered, digest=digest), self.cache))
-        read = self._read(content, digest)
+        try:
+            read = self._read(content, digest)
+        except Exception as error:  # a fault of tlcheck's own is this run's failure: the others go on
+            return Side(replace(result, failure=internal_failure(error)))
         return Side(result, read.facts, _seconds(lowered), read.line, digest)
 
     def compiled(self, snapshot: Path, digest: str) -> Compiled | None:

@@ -14,8 +14,10 @@ from tests.cpu.checking import SAVED, StandInWorker, declared
 from tlcheck import session
 from tlcheck.case import Expect
 from tlcheck.cli.main import main
-from tlcheck.gate import gate
+from tlcheck.facts import Facts
+from tlcheck.gate import gate, sides
 from tlcheck.report import gate_json
+from tlcheck.snapshot.ir import Snapshot
 from tlcheck.toolchain.client import Failure
 from tlcheck.toolchain.resolve import Toolchain
 
@@ -220,3 +222,18 @@ def test_cuda_that_no_longer_compiles_is_broken(
     assert (same["class"], same["after"]["nvcc"]["registers"]) == ("same", 40)
     assert run(capsys, "--compile", "--fail", "none")[0] == 3
     assert run(capsys, "--compile", "kernels/other.py")[0] == 0
+
+
+def test_a_fault_of_the_gates_own_is_the_failure_of_one_kernel(
+    workers: dict[str, StandInWorker], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def facts_of(snapshot: Snapshot) -> Facts:
+        if snapshot.toolchain["tilelang"] == "0.1.7.post3":
+            raise ZeroDivisionError("by mistake")
+        return Facts("0.1.7.post2")
+
+    monkeypatch.setattr(sides, "facts_of", facts_of)
+    workers["new"].snapshots = {"a": WRONG, "b": RIGHT}
+    code, report = run(capsys)
+    assert (code, classes(report)) == (1, {"k.py::a": "broken", "other.py::b": "same"})
+    assert "tlcheck itself failed: ZeroDivisionError: by mistake" in report["comparisons"][0]["outcomes"][0]["words"]
