@@ -16,10 +16,10 @@ TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 VARIABLES = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
 _SHOWN = 20
 _LINE = re.compile(r"^=+ ?(.*)$", re.MULTILINE)
-_KERNEL = re.compile(r"\bin ([A-Za-z_]\w*)(?:\(|\+|$)|\bat (?:[\w:<>~]+::)?(?:0x[0-9a-f]+ in )?([A-Za-z_]\w*)(?:\(|\+)")
+_STACK = re.compile(r"(Device|Host) Frame|Saved host backtrace|ERROR SUMMARY|RACECHECK SUMMARY")
 _ERROR = re.compile(r"^(Invalid|Misaligned|Uninitialized|(Error: |Warning: )?Race|Error|Barrier|Divergent|Program hit)")
 _SUMMARY = re.compile(r"ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard")
-_GLOBAL = re.compile(r"__global__[^(]*?(?:__launch_bounds__\([^)]*\))?\s*(\w+)\s*\(")
+_GLOBAL = re.compile(r"__global__\s+void\s+(?:__\w+__\s*\([^)]*\)\s*)*(\w+)\s*\(")
 
 
 @dataclass(frozen=True)
@@ -52,20 +52,20 @@ def kernels_in(source: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_GLOBAL.findall(source)))
 
 
-def read_log(tool: str, text: str) -> Sanitized | None:
-    """What a log says; None for one without a summary: the tool did not run to its end."""
+def read_log(tool: str, text: str, kernels: Sequence[str]) -> Sanitized | None:
+    """What a log says; None for one without a summary: the tool did not run to its end. kernels: the case's own."""
     summary = _SUMMARY.search(text)
     if summary is None:
         return None
     lines = [line.strip() for line in _LINE.findall(text)]
-    messages = []
-    for number, line in enumerate(lines):
-        if _ERROR.match(line):
-            messages.append((line, _kernel(lines[number : number + 3])))
-    return Sanitized(tool, int(summary[1] or summary[2]), tuple(messages[:_SHOWN]))
+    starts = [number for number, line in enumerate(lines) if _ERROR.match(line)]
+    blocks = [lines[start:end] for start, end in zip(starts, [*starts, len(lines)][1:], strict=True)]
+    messages = tuple(_message(block, kernels) for block in blocks[:_SHOWN])
+    return Sanitized(tool, int(summary[1] or summary[2]), messages)
 
 
-def _kernel(lines: Sequence[str]) -> str:
-    """The kernel named in a message's first lines; empty if none is."""
-    found = (match for line in lines if (match := _KERNEL.search(line)))
-    return next((match[1] or match[2] for match in found), "")
+def _message(block: Sequence[str], kernels: Sequence[str]) -> tuple[str, str]:
+    """The lines that say what and where, in one, and the kernel that is named in them or in the stack below."""
+    end = next((number for number, line in enumerate(block) if not line or _STACK.match(line)), len(block))
+    named = (name for line in block for name in kernels if re.search(rf"\b{re.escape(name)}\b", line))
+    return " ".join(block[:end]), next(named, "")

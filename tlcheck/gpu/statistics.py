@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-ALPHA = 0.001  # of the two-sided Mann-Whitney test on the medians of rounds
+ALPHA = 1e-4  # of the two-sided Mann-Whitney test on the medians of rounds
 LEAST = 0.02  # relative: what two processes with the same code may differ by, for where their memory lies
 RESOLUTION = 5e-4  # milliseconds, of CUDA events
 

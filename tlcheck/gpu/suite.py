@@ -92,7 +92,8 @@ class Suite:
         found = {id(s): _result(s, done) for s, done in self._each("verify", ordered, watcher)}
         for tool in self.options.sanitize:
             for subject, done in self._each("launch", ordered, watcher, tool):
-                found[id(subject)] = _with_tool(found[id(subject)], tool, _log(done.task), done)
+                kernels = sanitizer.kernels_in(subject.snapshot.cuda)
+                found[id(subject)] = _with_tool(found[id(subject)], tool, kernels, done)
         if self.options.bench and ceilings:
             for subject, done in self._each("time", ordered, watcher):
                 found[id(subject)] = _with_timing(found[id(subject)], done, ceilings)
@@ -197,23 +198,25 @@ def _excuse(refuted: Sequence[AtomicResult]) -> str:
     return "; ".join(dict.fromkeys(excuse.reason for excuse in excuses if excuse is not None))
 
 
-def _with_tool(result: DeviceResult, tool: str, log: Path, done: Done) -> DeviceResult:
+def _with_tool(result: DeviceResult, tool: str, kernels: Sequence[str], done: Done) -> DeviceResult:
     """With what compute-sanitizer found."""
+    log = _log(done.task)
     text = log.read_text(errors="replace") if log.exists() else done.output
-    found = sanitizer.read_log(tool, text)
+    found = sanitizer.read_log(tool, text, kernels)
     if found is None:
         said = done.failure.message if done.failure else (done.output.strip().splitlines() or ["it said nothing"])[-1]
         reason = f"{tool} did not run to its end: {said}"
         return replace(result, status=NOT_RUN if result.status == PASSED else result.status, reason=reason)
-    shown = tuple(DeviceFinding("sanitizer", "", f"{tool}: {text}", kernel) for text, kernel in found.messages[:1])
-    if found.errors and not shown:
-        shown = (DeviceFinding("sanitizer", "", f"{tool}: {found.errors} errors"),)
+    if not found.errors:
+        return replace(result, sanitized=(*result.sanitized, found))
+    said, kernel = found.messages[0] if found.messages else ("", "")
+    message = f"{tool} counts {found.errors} in {kernel or 'this case'}: {said}"
     return replace(
         result,
-        status=FAILED if found.errors else result.status,
-        findings=(*result.findings, *shown) if found.errors else result.findings,
+        status=FAILED,
+        findings=(*result.findings, DeviceFinding("sanitizer", "", message)),
         sanitized=(*result.sanitized, found),
-        excused=result.excused or (_excuse(result.refuted) if found.errors else ""),
+        excused=result.excused or _excuse(result.refuted),
     )
 
 

@@ -20,16 +20,21 @@ _STYLES = {"slower": "bold red", "faster": "green", "same": ""}
 
 def write(console: Console, found: TimeComparison) -> None:
     """A table, and what counts as a change."""
-    table = Table("case", f"{found.old} ms", f"{found.new} ms", "ratio", "spread", "p", "", box=None)
+    device = f"{found.device['name']} ({found.device['arch']}), {found.date}; old: {found.old}, new: {found.new}"
+    console.print(Text(device, style="dim"), soft_wrap=True, highlight=False)
+    table = Table("case", "old ms", "new ms", "ratio", "spread", "p", "", box=None)
     for comparison in found.comparisons:
         change = comparison.change
         if change is None:
-            table.add_row(comparison.run.case, "", "", "", "", "", Text(comparison.reason, "yellow"))
             continue
         numbers = (f"{change.old:.4f}", f"{change.new:.4f}", f"{change.new / change.old:.3f}")
         verdict = Text(change.verdict, _STYLES[change.verdict])
         table.add_row(comparison.run.case, *numbers, f"{change.spread:.1%}", f"{change.p:.4f}", verdict)
     console.print(table, highlight=False)
+    for comparison in found.comparisons:
+        if comparison.change is None:
+            line = Text.assemble(comparison.run.case, "  ", ("not timed", "yellow"), f": {comparison.reason}")
+            console.print(line, soft_wrap=True, highlight=False)
     test = f"a change: Mann-Whitney p < {ALPHA:g} over rounds in turns, and more than their spread and {LEAST:.0%}"
     console.print(Text(test, style="dim"), soft_wrap=True, highlight=False)
     console.print(Text(summary(found), style="bold"), soft_wrap=True, highlight=False)
