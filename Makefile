@@ -49,6 +49,8 @@ docs: .venv/stamp
 
 bench: pinned
 	$(BIN)/python benchmarks/check.py
+	$(BIN)/tlcheck toolchain install 0.1.7
+	$(BIN)/python benchmarks/gate.py
 
 fixtures: .venv/stamp
 	$(BIN)/python -m tests.fixtures.make

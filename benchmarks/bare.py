@@ -1,0 +1,39 @@
+"""Run by a toolchain's interpreter: `bare.py ARCHS FILE...` lowers every case of the files for its targets among ARCHS.
+
+What cannot be lowered is passed over, as early as it shows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import runpy
+import sys
+from pathlib import Path
+
+MAIN = Path(__file__).resolve().parents[1] / "tlcheck" / "worker" / "__main__.py"
+
+
+def main(archs: list[str], files: list[str]) -> None:
+    runpy.run_path(str(MAIN))["_register_package"]()
+    import tilelang
+    from tilelang import tvm
+
+    from tlcheck.worker import device, kernel_file, kernels, lowering
+    from tlcheck.worker.protocol import Job
+
+    for file in files:
+        device.pretend(archs[-1])
+        for name, case in kernel_file.declared_cases(kernel_file.load(Job("lower", file))).items():
+            for arch in (arch for arch in archs if arch in case.targets):
+                device.pretend(arch)
+                target = lowering.make_target(arch)
+                with contextlib.suppress(Exception), target:
+                    built = kernels.build(case.kernel, dict(case.args), name)
+                    with tvm.transform.PassContext(opt_level=3, config=dict(built.pass_configs)):
+                        tilelang.lower(
+                            built.prim_func, target=target, enable_host_codegen=False, enable_device_compile=False
+                        )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1].split(","), sys.argv[2:])
