@@ -19,11 +19,11 @@ def clocks() -> Mapping[str, str]:
 
 
 def commit(folder: Path) -> str:
-    """The commit of the repository around `folder`, with a `+` if it has changes; else what CI says in GIT_COMMIT."""
+    """What CI says in GIT_COMMIT; else the commit of the repository around `folder`, with a `+` if it has changes."""
+    if given := os.environ.get("GIT_COMMIT", ""):
+        return given
     found = _output(["git", "-C", str(folder), "rev-parse", "HEAD"])
-    if not found:
-        return os.environ.get("GIT_COMMIT", "")
-    return found + ("+" if _output(["git", "-C", str(folder), "status", "--porcelain", "-uno"]) else "")
+    return found and found + ("+" if _output(["git", "-C", str(folder), "status", "--porcelain", "-uno"]) else "")
 
 
 def now() -> str:
