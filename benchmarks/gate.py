@@ -1,7 +1,7 @@
 """`make bench`: a gate of two releases over all cases and two archs, cold and warm, against bare lowering.
 
-*Bare* is one process for each release that imports tilelang and the kernel files and calls `tilelang.lower` for every case
-and arch, one after the other. On N processors nothing can be faster than its N-th part.
+*Bare* is one process for each release that imports tilelang and the kernel files and calls `tilelang.lower` for all
+cases and archs, one after the other. On N processors nothing can be faster than its N-th part.
 """
 
 from __future__ import annotations
