@@ -26,6 +26,7 @@ print(steps.get("say", ""))
 sys.stdout.flush()
 if "answer" in steps:
     Path(task["output"]).write_text(json.dumps(steps["answer"]))
+time.sleep(steps.get("sleep", 0))
 if "signal" in steps:
     os.kill(os.getpid(), steps["signal"])
 os._exit(steps.get("exit", 0))

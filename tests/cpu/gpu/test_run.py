@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
+import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -254,6 +257,39 @@ def test_a_toolchain_that_fails_is_not_compared(tmp_path: Path, capsys: pytest.C
     new = make_interpreter(tmp_path / "new", {"time": {"answer": {"phase": "done"}}})
     assert main(["run", str(RIGHT), "--from", str(old), "--to", str(new)]) == 3
     assert "compile: RuntimeError: nvcc failed" in capsys.readouterr().out
+
+
+def test_an_interrupt_ends_all_processes(tmp_path: Path) -> None:
+    """Ctrl-C while one case runs and another one waits."""
+    python = make_interpreter(tmp_path / "toolchain", {"verify": {"answer": done(RIGHT), "sleep": 600}})
+    command = [sys.executable, "-m", "tlcheck", "run", str(RIGHT), str(WRONG), "--toolchain", str(python)]
+    process = subprocess.Popen([*command, "--jobs", "1"], stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while "verify" not in _log(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=30)
+    assert (process.returncode, error) == (130, "tlcheck: interrupted\n")
+    assert sum('"kind": "verify"' in line for line in _log(tmp_path).splitlines()) == 1
+    assert not running(str(python))
+
+
+def _log(tmp_path: Path) -> str:
+    log = tmp_path / "toolchain" / "tasks.jsonl"
+    return log.read_text() if log.exists() else ""
+
+
+def running(text: str) -> list[str]:
+    """The command lines of processes that have `text` in them."""
+    files = Path("/proc").glob("[0-9]*/cmdline")
+    return [line for file in files if text in (line := _read(file).replace("\0", " "))]
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text()
+    except OSError:
+        return ""
 
 
 def test_without_a_gpu(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
