@@ -37,7 +37,7 @@ def _notices(gate: Gate, compared: Comparison) -> Iterator[Notice]:
 
 def _notice(gate: Gate, compared: Comparison, outcome: Outcome) -> Notice:
     level = ERROR if outcome.klass in gate.failing else WARNING if outcome.klass in _WARNINGS else NOTE
-    common = " -> ".join(part for part in (outcome.before, outcome.after) if part)
+    common = " -> ".join(dict.fromkeys(part for part in (outcome.before, outcome.after) if part))
     detail = outcome.detail
     if outcome.finding is not None:
         detail = f"witness: {witness_in_words(outcome.finding.witness, outcome.subject)}"

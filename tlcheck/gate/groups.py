@@ -26,7 +26,7 @@ class Group:
         sentences = {outcome.words for _, outcome in self.members}
         if len(sentences) == 1:
             return sentences.pop()
-        return f"{self.kind}: " + " -> ".join(part for part in (self.before, self.after) if part)
+        return f"{self.kind}: " + " -> ".join(dict.fromkeys(part for part in (self.before, self.after) if part))
 
 
 def groups(comparisons: Iterable[Comparison]) -> list[Group]:

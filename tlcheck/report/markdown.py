@@ -64,6 +64,6 @@ def _notes(document: Document) -> Iterator[str]:
 def _text(text: str) -> str:
     """Text of kernels is no markup: no tags, no mentions, no table cells, one line."""
     plain = " ".join(text.split())
-    for special in "\\`*_<>|#@[]":
+    for special in "\\`*_<|#@[]":
         plain = plain.replace(special, f"\\{special}")
     return plain.replace("\\@", "@&#8203;")

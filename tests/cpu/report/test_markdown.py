@@ -15,7 +15,7 @@ def test_the_verdict_comes_first_then_a_table_then_each_notice_once() -> None:
     assert lines[:3] == ["### :x: tlcheck gate", "", "FAIL: 1 wrong"]
     assert "| :x: | wrong | 1 |" in lines
     assert "| :warning: | slower-risk | 3 |" in lines
-    assert text.count("AtomicAddx4 -\\> 4 x AtomicAdd") == 1
+    assert text.count("AtomicAddx4 -> 4 x AtomicAdd") == 1
     assert "- `k.py::a (sm_80)`" in lines
     assert "accepted: not deployed" in text
     assert "> something to know" in lines
@@ -23,7 +23,7 @@ def test_the_verdict_comes_first_then_a_table_then_each_notice_once() -> None:
 
 def test_texts_of_kernels_are_no_markup() -> None:
     (line,) = (line for line in markdown.render(DOCUMENT).splitlines() if line.startswith(":information_source:"))
-    assert "a \\| b \\<b\\>" in line
+    assert "a \\| b \\<b>" in line
     assert "@someone" not in line
     assert "second line" in line
 
