@@ -7,7 +7,7 @@ killed process did not come to.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -64,11 +64,13 @@ class Store:
 
     def read(self) -> Contents:
         """What is approved or claims to be. Raises UsageError."""
-        return contents(dict(self._files()), str(self.folder))
+        with self._still():
+            return contents(dict(self._files()), str(self.folder))
 
     def pending(self) -> list[Pending]:
         """What waits for a decision, sorted. Raises UsageError."""
-        return [self._pending(key, path) for key, path in self._metas()]
+        with self._still():
+            return [self._pending(key, path) for key, path in self._metas()]
 
     def record(self, pending: Pending) -> None:
         """Put new content beside the approved one, in place of what waited there."""
@@ -109,16 +111,20 @@ class Store:
 
     def finish(self) -> None:
         """Carry out what was decided and not carried out. Raises UsageError."""
-        approved = self._approvals().approved
-        for key, path in self._metas():
-            try:
-                meta = read_meta(path.read_text(encoding="utf-8"))
-            except (OSError, ValueError):
-                continue  # whoever needs it will say so; the next update replaces it
-            decision = approved.get(str(key))
-            if meta.hash and decision is not None and decision.hash == meta.hash:
-                with changing(self.folder):
+        with self._still():
+            approved = self._approvals().approved
+            for key, path in self._metas():
+                try:
+                    meta = read_meta(path.read_text(encoding="utf-8"))
+                except (OSError, ValueError):
+                    continue  # whoever needs it will say so; the next update replaces it
+                decision = approved.get(str(key))
+                if meta.hash and decision is not None and decision.hash == meta.hash:
                     self._carry_out(key, meta)
+
+    def _still(self) -> AbstractContextManager[None]:
+        """While no other process changes it. A folder that is not there is left so."""
+        return changing(self.folder) if self.folder.is_dir() else nullcontext()
 
     @contextmanager
     def _deciding(self, pending: Pending) -> Iterator[Meta]:
