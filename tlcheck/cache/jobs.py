@@ -56,7 +56,7 @@ class Jobs:
         self._cache = cache
         self._present = Present(variables)
         self._base = key_of(
-            code_of("worker", "snapshot", "case.py", "toolchain/client.py"),
+            code_of("worker", "snapshot", "cache", "case.py", "toolchain/client.py"),
             asdict(identify(toolchain, probed)),
             content_of(toolchain, probed, cache),
             str(toolchain.python),

@@ -15,7 +15,7 @@ from tlcheck.results import AtomicResult, Result
 from tlcheck.session import Lowered
 from tlcheck.toolchain.client import Failure
 
-_CODE = ("analysis", "rules", "snapshot", "check.py", "results.py", "remedies.py", "toolchain/releases.py")
+_CODE = ("analysis", "rules", "snapshot", "cache", "check.py", "results.py", "remedies.py", "toolchain/releases.py")
 _PACKAGES = ("apache-tvm", "numpy")
 
 

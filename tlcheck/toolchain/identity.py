@@ -22,7 +22,8 @@ _MODULES = ("tilelang", "tvm_ffi", "z3")
 _PROBE = f"""
 import json, platform, sys
 from importlib.util import find_spec
-found = [platform.python_version(), sys.path[1:]]
+sys.path[:] = [entry for entry in sys.path if entry]
+found = [platform.python_version(), sys.path]
 print(json.dumps([*found, {{name: spec.origin for name in {_MODULES} if (spec := find_spec(name)) and spec.origin}}]))
 """
 _PROBE_SECONDS = 60
