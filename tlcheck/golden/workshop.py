@@ -15,6 +15,8 @@ from typing import TypeVar
 from rich.console import Console
 
 from tlcheck.acceptance import Acceptances, read_acceptances
+from tlcheck.cache.desk import Desk
+from tlcheck.cache.store import open_cache
 from tlcheck.case import ALL_TARGETS
 from tlcheck.config import read_config
 from tlcheck.errors import UsageError
@@ -26,7 +28,8 @@ from tlcheck.report import golden, text
 from tlcheck.results import Result, result_of
 from tlcheck.selection import Selection
 from tlcheck.session import Lowered, Run, Session, Settings
-from tlcheck.toolchain.client import DeclaredCase, Discovered, Job, Worker
+from tlcheck.toolchain.client import DeclaredCase, Discovered, Job, Worker, discovered, processors
+from tlcheck.toolchain.crew import Crew
 from tlcheck.toolchain.resolve import resolve
 
 _WIDTH = 120
@@ -75,9 +78,14 @@ class Workshop:
         s = self._settings
         toolchain = resolve(s.toolchain, s.requirements)
         device = next(iter(s.arch), ALL_TARGETS[-1])
-        jobs = [Job("discover", str(f), "", {}, device, s.pythonpath, s.timeout) for f in self.files]
-        with Worker(toolchain.python, toolchain.env) as worker:
-            return {str(Path(found.job.file).resolve()): found for found in worker.discover(jobs)}
+        jobs = [Job("discover", os.path.relpath(f), "", {}, device, s.pythonpath, s.timeout) for f in self.files]
+        with Crew(processors()) as crew:
+            desk = Desk(crew, open_cache(s.cache), fork=s.fork)
+            side = desk.side(toolchain, Worker(toolchain.python, toolchain.env, fork=s.fork))
+            for job in jobs:
+                desk.add(side, job)
+            found = [discovered(done.job, done.answer) for done in desk.answers()]
+        return {str(Path(each.job.file).resolve()): each for each in found}
 
     def _targets(self, case: DeclaredCase) -> Sequence[str]:
         """Cases that are made for certain archs are not lowered for others."""

@@ -78,7 +78,7 @@ def test_processes_of_xdist_lower_each_file_once(project: Path) -> None:
     assert code == 1
     assert "no such kernel" in out
     assert "1 failed, 2 passed" in out
-    assert len(log.read_text()) == 1 + 1 + 3  # to find the cases, to find them when lowering, and for each run
+    assert len(log.read_text()) <= 1 + 1 + 3  # to find the cases, to find them when lowering, and for each run
 
 
 def test_without_the_setting_nothing_is_collected(project: Path) -> None:
