@@ -18,7 +18,7 @@ from tlcheck.cache.code import code_of
 from tlcheck.cache.dependencies import Present
 from tlcheck.cache.store import Cache, key_of
 from tlcheck.toolchain.client import Job, environment
-from tlcheck.toolchain.content import content_of
+from tlcheck.toolchain.content import content_of, packages_of
 from tlcheck.toolchain.identity import identify, probe
 from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.worker.dependencies import OWN_VARIABLES
@@ -59,6 +59,7 @@ class Jobs:
             code_of("worker", "snapshot", "cache", "case.py", "toolchain/client.py"),
             asdict(identify(toolchain, probed)),
             content_of(toolchain, probed, cache),
+            packages_of(probed),
             str(toolchain.python),
             telling,
             str(Path.cwd()),

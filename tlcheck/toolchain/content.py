@@ -29,6 +29,11 @@ def content_of(toolchain: Toolchain, probed: Probe, cache: Cache) -> str:
     return content
 
 
+def packages_of(probed: Probe) -> list[str]:
+    """Name and version of everything that is installed there: kernels import other packages too."""
+    return sorted(found.name for entry in probed.path for found in Path(entry).glob("*.dist-info"))
+
+
 def _files(module: str, folder: Path) -> Iterator[tuple[str, Path]]:
     """Name and place of each file of a module; for TileLang with what a source tree has beside it, wherever it is."""
     found = [*_all_files(folder)]

@@ -88,6 +88,15 @@ def test_a_rebuilt_toolchain_is_another(project: Path, lower: Lower, starts: lis
     assert len(starts) == 2
 
 
+def test_an_upgraded_package_is_seen(project: Path, lower: Lower, starts: list[str], site: Path) -> None:
+    """Also one that TileLang has imported before the kernel did."""
+    (site / "numpy-1.0.dist-info").mkdir()
+    lower()
+    (site / "numpy-1.0.dist-info").rename(site / "numpy-1.1.dist-info")
+    lower()
+    assert len(starts) == 2
+
+
 def test_settings_that_decide_the_result(project: Path, lower: Lower, starts: list[str]) -> None:
     lower()
     assert message(lower(args={"n": "7"})) == "ValueError: [7, 64, 'data', None, None]"
