@@ -590,3 +590,36 @@ RAGGED = given(ints(64, 32), offsets, zeros(64, 32))
 
 loop_ragged = Case(ragged, inputs=RAGGED, reference=by_rows)
 loop_ragged_pipelined = Case(ragged, {"form": "pipelined"}, inputs=RAGGED, reference=by_tiles)
+
+
+# ---- sizes of which the author promises something: newer releases drop guards on the strength of it
+
+
+def promised(of="rows"):
+    """A tile whose guard follows from T.assume: of a number of rows that it divides, or of a pitch that has room."""
+    n = T.dynamic("n")
+    shape = (n, 32) if of == "rows" else (64, n)
+
+    @T.prim_func
+    def main(A: T.Tensor((64, 32), "float32"), B: T.Tensor(shape, "float32")):
+        with T.Kernel(T.ceildiv(n, 64) if of == "rows" else 1, threads=128) as b:
+            f = T.alloc_fragment((64, 32), "float32")
+            T.assume(n % 64 == 0)
+            T.copy(A, f)
+            T.atomic_add(B[b * 64, 0], f)
+
+    return main
+
+
+def each_tile(args: Args, A: Tensor, B: Tensor) -> Results:
+    return {"B": B.double() + A.double().repeat(B.shape[0] // 64, 1)}
+
+
+def first_columns(args: Args, A: Tensor, B: Tensor) -> Results:
+    result = B.double()
+    result[:, :32] += A.double()
+    return {"B": result}
+
+
+assumed_rows = Case(promised, inputs=given(ints(64, 32), zeros(192, 32)), reference=each_tile)
+assumed_pitch = Case(promised, {"of": "pitch"}, inputs=given(ints(64, 32), zeros(64, 128)), reference=first_columns)

@@ -290,9 +290,10 @@ class _Frame:
     def _keep(self, where: list[Poly], poly: Poly) -> None:
         """Note that poly >= 0, unless that follows from the ranges or from the extent of a block or loop."""
         for fact in self.facts:
-            rest = self.algebra.bounds(add(poly, fact, -1))[0]
-            if rest is not None and rest >= 0:
-                return
+            for times in {poly.get(m, 0) // c for m, c in fact.items() if m}:
+                rest = self.algebra.bounds(add(poly, fact, -times))[0] if times > 0 else None
+                if rest is not None and rest >= 0:
+                    return
         low = self.algebra.bounds(poly)[0]
         if low is None or low < 0:
             where.append(poly)

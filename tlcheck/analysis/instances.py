@@ -9,6 +9,7 @@ import numpy as np
 
 from tlcheck.analysis.algebra import BITWISE, Algebra, Atom, Poly, as_constant, unread
 from tlcheck.analysis.anchoring import floating
+from tlcheck.analysis.assumptions import assume, hold, promises_more, symbols
 from tlcheck.analysis.atomics import is_atomic
 from tlcheck.analysis.difference import Difference, Witness, difference, evaluate_at, first_addition
 from tlcheck.analysis.evaluate import Evaluator, chunks
@@ -18,16 +19,15 @@ from tlcheck.analysis.inputs import inputs
 from tlcheck.analysis.plans import (
     Comparison,
     Plan,
-    bind_sizes,
     forms_of,
     loops_of,
     require_one_form,
     shared_loops,
-    symbols_of,
 )
 from tlcheck.analysis.values import UnreadableError
 
-SIZES = (1000, 37, 130, 256, 4096)  # tried for sizes that are known only when the kernel runs
+SIZES = (1000, 37, 130, 256, 17, 4096, 96)  # tried for sizes that are known only when the kernel runs
+MAX_INSTANCES = 15
 
 
 def refute(c: Comparison) -> Difference | None:
@@ -35,15 +35,17 @@ def refute(c: Comparison) -> Difference | None:
     outer, aliases = shared_loops(c)
     for plan in (Plan(c, outer, aliases, {}), Plan(c, frozenset(), {}, {})):
         try:
-            algebra, intended, actual = plan.build()
+            algebra, intended, actual = plan.build(multiples=False)
             if forms_of(intended) != forms_of(actual):
-                algebra, intended, actual = plan.build(unguarded=True)
+                algebra, intended, actual = plan.build(unguarded=True, multiples=False)
             require_one_form(intended, actual)
         except (UndecidedError, UnreadableError):
             continue
         if any(floating(f, c.memory) for f in actual) or not _trustworthy(algebra, c, intended, actual):
             return None
-        for point in islice(_instances(algebra, intended, actual), 12):
+        choices = _instances(algebra, intended, actual, _launch(algebra, c))
+        points = (p for p in choices if hold(algebra, c.intent.program, p))
+        for point in islice(points, MAX_INSTANCES):
             if not _feasible(algebra, (*intended, *actual), point):
                 continue
             found = _differs(algebra, c, intended, actual, point)
@@ -106,7 +108,7 @@ def _reads_indices(algebra: Algebra, footprints: Sequence[Footprint]) -> bool:
 def first_of(c: Comparison) -> Witness | None:
     """The first addition as written, in the first instance; None if it cannot be read."""
     algebra = Algebra(unread)
-    bind_sizes(algebra, c.intent.program)
+    assume(algebra, c.intent.program, multiples=False)
     outer = frozenset(v.uid for w in c.match.written for v in loops_of(w))
     try:
         footprint = Builder(algebra, c.intent.program, c.memory, c.intent.reader, True, outer, {}).build(
@@ -114,8 +116,9 @@ def first_of(c: Comparison) -> Witness | None:
         )
     except UnreadableError:
         return None
-    instances = _instances(algebra, [footprint], [])
-    point = next((p for p in instances if _feasible(algebra, [footprint], p)), None)
+    instances = _instances(algebra, [footprint], [], {})
+    program = c.intent.program
+    point = next((p for p in instances if hold(algebra, program, p) and _feasible(algebra, [footprint], p)), None)
     return None if point is None else first_addition(algebra, footprint, point, _names(c))
 
 
@@ -123,14 +126,16 @@ def _names(c: Comparison) -> dict[int, str]:
     names = {uid: tag for tag, uid in TAGS.items() if tag.startswith("block")}
     for site in c.match.written:
         names.update({v.uid: str(v.value) for v in loops_of(site)})
-    names.update({v.uid: str(v.value) for v in symbols_of(c.intent.program)})
+    names.update({v.uid: str(v.value) for v in symbols(c.intent.program)})
     return names
 
 
 def _trustworthy(algebra: Algebra, c: Comparison, intended: Sequence[Footprint], actual: Sequence[Footprint]) -> bool:
     """Whether a difference would be one for certain: unknown functions and memory that the kernel writes prove
-    nothing.
+    nothing, and what else the author promises is not looked at.
     """
+    if promises_more(c.intent.program):
+        return False
     used: set[int] = set()
     stack: list[Poly] = [p for f in (*intended, *actual) for p in _polynomials(f)]
     while stack:
@@ -164,17 +169,25 @@ def _polynomials(f: Footprint) -> list[Poly]:
     return [f.target, *f.conditions, *f.inside, *f.flags, *f.needed, *leaves, *loops]
 
 
+def _launch(algebra: Algebra, c: Comparison) -> dict[int, Poly]:
+    """Launch dimensions of a number of blocks that is not known -> that number."""
+    axes = c.match.written[0].scope.axes
+    extents = {TAGS[a.tag]: algebra.poly(a.extent) for a in axes if a.kind == "block" and a.tag in TAGS}
+    return {uid: extent for uid, extent in extents.items() if as_constant(extent) is None}
+
+
 def _instances(
-    algebra: Algebra, intended: Sequence[Footprint], actual: Sequence[Footprint]
+    algebra: Algebra, intended: Sequence[Footprint], actual: Sequence[Footprint], launch: Mapping[int, Poly]
 ) -> Iterator[dict[int, int]]:
     """Corners of the outer space: blocks and outer loops at their first, last and middle value, sizes at some."""
     inner = {d.uid for f in (*intended, *actual) for d in f.space}
     free = algebra.variables(*(p for f in (*intended, *actual) for p in _polynomials(f))) - inner
     free |= {uid for uid in algebra.ranges if uid in TAGS.values()} - inner
     free |= {uid for f in (*intended, *actual) for uid in f.outer}
+    free |= algebra.variables(*launch.values())
     sizes = [u for u in free if algebra.ranges.get(u, (None, None))[1] is None]
     for choice in SIZES if sizes else SIZES[:1]:
-        for where in (0, 2, 1):
+        for where in (0, 2, 1) if len(sizes) < len(free) or launch else (0,):
             point: dict[int, int] = {}
             for uid in sorted(free):
                 low, high = algebra.ranges.get(uid, (None, None))
@@ -182,4 +195,7 @@ def _instances(
                     point[uid] = (low, (low + high) // 2, high)[where]
                 else:
                     point[uid] = choice if uid > 0 else 0
+            for uid, extent in launch.items():
+                last = max((evaluate_at(algebra, extent, point) or 1) - 1, 0)
+                point[uid] = (0, last // 2, last)[where]
             yield point

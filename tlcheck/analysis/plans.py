@@ -10,6 +10,7 @@ import numpy as np
 from tlcheck.analysis.algebra import OPAQUE, Algebra, Poly, constant, unread
 from tlcheck.analysis.alignment import aligned
 from tlcheck.analysis.anchoring import anchored
+from tlcheck.analysis.assumptions import assume, symbols
 from tlcheck.analysis.atomics import Site
 from tlcheck.analysis.comparison import BUDGET, assignments, same
 from tlcheck.analysis.evaluate import Dimension, Evaluator, chunks, size
@@ -56,12 +57,14 @@ class Plan:
     aliases: Mapping[int, int]
     fixed: Mapping[int, int]
 
-    def build(self, unguarded: bool = False) -> tuple[Algebra, list[Footprint], list[Footprint]]:
-        """Both sides as footprints of one algebra. Raises UnreadableError."""
+    def build(
+        self, unguarded: bool = False, multiples: bool = True
+    ) -> tuple[Algebra, list[Footprint], list[Footprint]]:
+        """Both sides as footprints of one algebra. multiples: see `assume`. Raises UnreadableError."""
         c = self.comparison
         algebra = Algebra(unread)
         algebra.values.update({uid: constant(v) for uid, v in self.fixed.items()})
-        bind_sizes(algebra, c.intent.program)
+        assume(algebra, c.intent.program, multiples)
         names = {**self.aliases, **_scalars(c.stage.program, c.intent.program)}
         left = Builder(algebra, c.intent.program, c.memory, c.intent.reader, True, self.outer, {})
         right = Builder(algebra, c.stage.program, c.memory, c.stage.reader, False, self.outer, names)
@@ -198,21 +201,7 @@ def _never_negative(algebra: Algebra, f: Footprint, p: Poly) -> bool:
     return bool(np.all(np.greater_equal(Evaluator(algebra, {**fixed, **env})(p), 0)))
 
 
-def bind_sizes(algebra: Algebra, program: Program) -> None:
-    """Sizes of parameters are at least 1."""
-    for buffer in program.function.buffers:
-        for extent in buffer.shape:
-            if extent.op == "var":
-                algebra.ranges.setdefault(extent.uid, (1, None))
-
-
 def _scalars(program: Program, intent: Program) -> dict[int, int]:
     """Sizes and scalar parameters of a function -> those of the intent, by name."""
-    theirs = {str(v.value): v.uid for v in symbols_of(intent)}
-    return {v.uid: theirs[str(v.value)] for v in symbols_of(program) if str(v.value) in theirs}
-
-
-def symbols_of(program: Program) -> list[Expr]:
-    function = program.function
-    shapes = [e for b in function.buffers for e in (*b.shape, *b.strides)]
-    return [e for e in (*function.params, *shapes) if e.op == "var" and e.dtype != "handle"]
+    theirs = {str(v.value): v.uid for v in symbols(intent)}
+    return {v.uid: theirs[str(v.value)] for v in symbols(program) if str(v.value) in theirs}

@@ -105,6 +105,7 @@ class Program:
     roots: Roots
     blocks: tuple[Block, ...]
     buffers: dict[str, Buffer]  # root -> its first declaration
+    assumptions: tuple[Expr, ...] = ()  # what T.assume promises
 
 
 def walk(function: Function) -> Program:
@@ -113,7 +114,8 @@ def walk(function: Function) -> Program:
     for buffer in function.buffers:
         walker.declare(buffer)
     walker.visit(function.body, Scope())
-    return Program(function, tuple(walker.statements), walker.roots, tuple(walker.blocks), walker.buffers)
+    statements, blocks = tuple(walker.statements), tuple(walker.blocks)
+    return Program(function, statements, walker.roots, blocks, walker.buffers, tuple(walker.assumptions))
 
 
 class _Walker:
@@ -122,6 +124,7 @@ class _Walker:
         self.statements: list[Placed] = []
         self.blocks: list[Block] = []
         self.buffers: dict[str, Buffer] = {}
+        self.assumptions: list[Expr] = []
 
     def declare(self, buffer: Buffer) -> None:
         self.buffers.setdefault(self.roots.of(buffer.data), buffer)
@@ -176,6 +179,8 @@ class _Walker:
             self.place(stmt, replace(scope, opaque="in the condition of a while loop"))
             self.visit(stmt.body, replace(scope.under(stmt.condition), opaque="inside a while loop"))
         elif isinstance(stmt, Attr):
+            if stmt.key == "tl.assume" and stmt.value is not None:
+                self.assumptions.append(stmt.value)
             self.visit(stmt.body, scope)
         elif isinstance(stmt, Block):
             self.blocks.append(stmt)

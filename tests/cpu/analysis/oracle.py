@@ -14,10 +14,10 @@ from typing import Any
 
 from tests.cpu.analysis.oracle_run import Addition, Run
 from tests.cpu.analysis.oracle_text import Source, UnsupportedError, Values, compiled, evaluate
-from tlcheck.snapshot.ir import Alloc, Block, Buffer, Expr, Function, Layout, Snapshot, Thread
+from tlcheck.snapshot.ir import Alloc, Attr, Block, Buffer, Expr, Function, Layout, Snapshot, Stmt, Thread
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
-SIZE = 130  # of a symbolic size, unless it is given
+SIZE, PROMISED = 130, 192  # of a symbolic size, unless it is given: cuts a tile, or is a multiple where one is promised
 MAX_LAYOUT = 1 << 17
 UNGUARDED = ("lower-tile-op", "type-cast")  # newer releases cut tails after these
 Table = tuple[dict[Any, Any], tuple[int, ...]]
@@ -26,15 +26,16 @@ Table = tuple[dict[Any, Any], tuple[int, ...]]
 class Kernel:
     """One snapshot: its layouts, and what its functions add in one block.
 
-    sizes: values of symbolic sizes and scalars, by name; `SIZE` for others. content: the number that memory holds
-    instead of a made-up one.
+    sizes: values of symbolic sizes and scalars, by name; `SIZE` or `PROMISED` for others. content: the
+    number that memory holds instead of a made-up one.
     """
 
     def __init__(self, snapshot: Snapshot, sizes: Mapping[str, int] | None = None, content: int | None = None) -> None:
         self.snapshot = snapshot
         self.content = content
         names = {str(e.value) for e in symbols(snapshot.checkpoints["intent"]) if e.dtype != "handle"}
-        self.sizes = dict.fromkeys(names, SIZE) | dict(sizes or {})
+        self.promises = any(map(_promises_multiple, statements(snapshot.checkpoints["intent"].body)))
+        self.sizes = dict.fromkeys(names, PROMISED if self.promises else SIZE) | dict(sizes or {})
         self.layouts: dict[str, Layout] = {}
         for name in ("tile-ops", "intent", "lower-tile-op"):
             if name in snapshot.checkpoints:
@@ -143,6 +144,10 @@ def _buffers(function: Function) -> list[Buffer]:
     if twice:
         raise UnsupportedError(f"several buffers are named {twice[0]}")
     return [*function.buffers, *inner]
+
+
+def _promises_multiple(stmt: Stmt) -> bool:
+    return isinstance(stmt, Attr) and stmt.key == "tl.assume" and stmt.value is not None and stmt.value.op == "eq"
 
 
 def symbols(function: Function) -> Iterator[Expr]:

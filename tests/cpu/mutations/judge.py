@@ -12,6 +12,7 @@ from tlcheck.check import PROVED, REFUTED, UNDECIDED, check
 from tlcheck.snapshot.ir import Snapshot
 
 CHANGED, SAME, UNSUPPORTED = "changed", "same", "unsupported"
+SMALL = 17  # a size that cuts the tiles of all cases
 BY_DEFINITION = frozenset(("drop the memory order",))  # no addition differs, and it is wrong all the same
 
 
@@ -39,14 +40,17 @@ def judged(snapshot: Snapshot, checkpoints: Sequence[str] = LOWERED) -> Iterator
     """The mutants of all destinations that are proved in the snapshot itself."""
     atomics = check(snapshot).atomics
     doubtful = {a.buffer for a in atomics if a.verdict != PROVED}
-    kernel = Kernel(snapshot)
+    kernels = [Kernel(snapshot)]
+    if kernels[0].sizes and not kernels[0].promises:
+        kernels.append(Kernel(snapshot, dict.fromkeys(kernels[0].sizes, SMALL)))
     for mutant in mutants(snapshot, checkpoints):
         if mutant.root not in doubtful:
-            yield _judged(kernel, mutant)
+            yield _judged(kernels, mutant)
 
 
-def _judged(kernel: Kernel, mutant: Mutant) -> Judged:
-    truth, detail = _truth(kernel, mutant)
+def _judged(kernels: Sequence[Kernel], mutant: Mutant) -> Judged:
+    found = [_truth(kernel, mutant) for kernel in kernels]
+    truth, detail = max(found, key=lambda f: (SAME, UNSUPPORTED, CHANGED).index(f[0]))
     own = [a for a in check(mutant.snapshot).atomics if a.buffer == mutant.root]
     worst = max(own, key=lambda a: (PROVED, UNDECIDED, REFUTED).index(a.verdict))
     why = worst.reason if worst.finding is None else f"{worst.finding.rule.id}: {worst.finding.what}"
