@@ -69,9 +69,9 @@ class Terminal:
 
     def end(self) -> int:
         """Wait for the program's end; its exit code."""
-        while self._read():
-            if self._process.poll() is not None:
-                break
+        end = time.monotonic() + _PATIENCE
+        while self._read() and self._process.poll() is None:
+            assert time.monotonic() < end, f"the program does not end: {self.text!r}"
         return self._process.wait(_PATIENCE)
 
 
