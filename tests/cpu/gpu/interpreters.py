@@ -27,6 +27,11 @@ sys.stdout.flush()
 if "answer" in steps:
     Path(task["output"]).write_text(json.dumps(steps["answer"]))
 time.sleep(steps.get("sleep", 0))
+if "until_partner_ends" in steps:
+    ended = Path(task["rounds"]["turns"]).with_suffix(".ended")
+    for _ in range(600):
+        time.sleep(0 if ended.exists() else 0.05)
+    steps["exit"] = 0 if ended.exists() else 9
 if "signal" in steps:
     os.kill(os.getpid(), steps["signal"])
 os._exit(steps.get("exit", 0))

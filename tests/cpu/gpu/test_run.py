@@ -259,8 +259,11 @@ def test_two_toolchains_take_turns(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_a_toolchain_that_fails_is_not_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     broken = {"time": {"answer": {"phase": "compile", "failure": failure("compile", "RuntimeError: nvcc failed")}}}
     old = make_interpreter(tmp_path / "old", broken)
-    new = make_interpreter(tmp_path / "new", {"time": {"answer": {"phase": "done"}}})
+    waits = {"time": {"answer": {"phase": "time"}, "until_partner_ends": True}}
+    new = make_interpreter(tmp_path / "new", waits)
+    started = time.monotonic()
     assert main(["run", str(RIGHT), "--from", str(old), "--to", str(new)]) == 3
+    assert time.monotonic() - started < 20
     assert "compile: RuntimeError: nvcc failed" in capsys.readouterr().out
 
 

@@ -15,13 +15,14 @@ from tlcheck.gpu.task import Rounds
 
 ROOT = Path(__file__).parents[3]
 TURN = """
-import sys
+import sys, time
 sys.path[:0] = [{root!r}, *{path!r}]
 from pathlib import Path
 from tlcheck.gpu.device import timing
 from tlcheck.gpu.task import Rounds
 place = int(sys.argv[1])
 for number, _ in enumerate(timing._turns(Rounds({turns!r}, place, 5), 60)):
+    time.sleep(0.05 * place)
     with Path({log!r}).open("a") as log:
         log.write(f"{{place}}{{number}} ")
 with Path({log!r}).open("a") as log:
