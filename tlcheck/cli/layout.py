@@ -1,0 +1,138 @@
+"""`tlcheck layout`: a picture of where a buffer's elements lie, or which thread holds them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tlcheck.page.gallery import Gallery
+    from tlcheck.page.picture import Picture
+
+NOT_LOWERED = 3
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from tlcheck.cli.options import CASE_HELP, add_lowering_arguments
+
+    parser.add_argument("case", metavar="CASE", help=CASE_HELP)
+    add_lowering_arguments(parser)
+    parser.add_argument("--buffer", default="", metavar="NAME", help="which (default: list what there is)")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="PATH",
+        help="FILE.svg or FILE.png, or a folder for several kernels (default: SVG to stdout)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    from tlcheck.errors import UsageError
+
+    if args.output is not None and not args.buffer:
+        raise UsageError("which buffer? --buffer NAME; without -o, `tlcheck layout CASE` lists them")
+    failures: list[str] = []
+    found = dict(_galleries(args, failures))
+    if args.buffer:
+        _write({name: _picture(name, of, args.buffer) for name, of in found.items()}, args.output)
+    else:
+        _list(found)
+    for failure in failures:
+        print(failure, file=sys.stderr)
+    return NOT_LOWERED if failures else 0
+
+
+def _galleries(args: argparse.Namespace, failures: list[str]) -> Iterator[tuple[str, Gallery]]:
+    """By a name that tells them apart."""
+    import tempfile
+
+    from tlcheck.cli.options import selections, settings_of
+    from tlcheck.cli.progress import bar
+    from tlcheck.config import read_config
+    from tlcheck.page.gallery import gallery
+    from tlcheck.results import judged, read_snapshot, saved_result
+    from tlcheck.session import Session, unique_name
+
+    config = read_config(Path.cwd())
+    chosen = selections(args, [args.case], config)
+    if chosen[0].is_snapshot:
+        file = chosen[0].path
+        snapshot = read_snapshot(file)
+        name = file.name.removesuffix(".json").removesuffix(".snapshot")
+        yield name, gallery(snapshot, saved_result(file, snapshot, 0).atomics)
+        return
+    names: dict[str, None] = {}
+    with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder, bar() as watcher:
+        session = Session(settings_of(args, config), Path(folder), watcher)
+        for lowered in sorted(session.lower(chosen), key=lambda done: done.run.position):
+            run = lowered.run
+            if lowered.snapshot is not None:
+                snapshot = read_snapshot(lowered.snapshot)
+                name = unique_name(run.slug, names)
+                names[name] = None
+                yield name, gallery(snapshot, judged(run, snapshot).atomics)
+            elif lowered.failure is not None:
+                failures.append(f"{run.case} {run.target} {run.release}: not lowered: {lowered.failure.message}")
+
+
+def _picture(name: str, of: Gallery, buffer: str) -> Picture:
+    """Raises UsageError where there is none."""
+    from tlcheck.errors import UsageError
+
+    if buffer not in of.buffers and buffer not in of.layouts:
+        raise UsageError(f"{name} has no buffer {buffer!r}; it has {', '.join(sorted(of.buffers))}")
+    found = of.picture(buffer)
+    if isinstance(found, str):
+        raise UsageError(f"{name}: {found}")
+    return found
+
+
+def _write(pictures: Mapping[str, Picture], output: Path | None) -> None:
+    """One to the file or standard output, several into a folder. Raises UsageError."""
+    from tlcheck.errors import UsageError
+    from tlcheck.page import layout_svg
+
+    if len(pictures) > 1 and (output is None or output.suffix):
+        raise UsageError(
+            f"{len(pictures)} kernels: name one of them (--arch ARCH, FILE::NAME), or a folder with -o DIR"
+        )
+    try:
+        for name, picture in pictures.items():
+            if output is None:
+                print(layout_svg.render(picture), end="")
+            elif output.suffix and not output.is_dir():
+                _write_file(picture, output)
+            else:
+                output.mkdir(parents=True, exist_ok=True)
+                _write_file(picture, output / f"{name}.{picture.buffer.replace('/', '_')}.svg")
+    except OSError as error:
+        raise UsageError(f"{error.filename}: {error.strerror}") from error
+
+
+def _write_file(picture: Picture, file: Path) -> None:
+    """By the file's ending. Raises UsageError."""
+    from tlcheck.errors import UsageError
+    from tlcheck.page import layout_png, layout_svg
+
+    if file.suffix == ".svg":
+        file.write_text(layout_svg.render(picture), encoding="utf-8")
+    elif file.suffix == ".png":
+        file.write_bytes(layout_png.render(picture))
+    else:
+        raise UsageError(f"{file}: a picture is a .svg or a .png")
+
+
+def _list(found: Mapping[str, Gallery]) -> None:
+    """What there are pictures of."""
+    from tlcheck.snapshot.text import render_layout
+
+    for name, of in found.items():
+        print(name)
+        for buffer in of.names:
+            layout = of.layouts.get(buffer)
+            print(f"    {render_layout(layout, buffer) if layout is not None else f'{buffer}: row-major'}")

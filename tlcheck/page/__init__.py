@@ -1,0 +1,1 @@
+"""Reports as one HTML page, and pictures of layouts."""

@@ -1,0 +1,90 @@
+"""The pictures of one kernel: every buffer with a layout, and every destination of an atomic, with its lanes marked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tlcheck.analysis.difference import Witness
+from tlcheck.analysis.layouts import layouts
+from tlcheck.analysis.walk import walk
+from tlcheck.page.picture import OFFSET, Mark, Picture, picture
+from tlcheck.report.words import witness_in_words
+from tlcheck.results import AtomicResult
+from tlcheck.snapshot.ir import Buffer, Layout, Snapshot
+
+_WIDTH = re.compile(r"x(\d+)\b")
+_CHECKPOINTS = ("intent", "tile-ops")  # annotates; has all that were inferred
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """Names are those of the kernel, numbered where they repeat."""
+
+    layouts: Mapping[str, Layout]
+    buffers: Mapping[str, Buffer]
+    atomics: Sequence[AtomicResult]
+
+    @property
+    def names(self) -> list[str]:
+        """What there are pictures of: destinations of refuted atomics first."""
+        wrong = [a.buffer for a in self.atomics if a.finding is not None]
+        added = [a.buffer for a in self.atomics if a.buffer in self.buffers]
+        return list(dict.fromkeys([*wrong, *added, *sorted(self.layouts)]))
+
+    def picture(self, name: str) -> Picture | str:
+        """Of a buffer; why there is none, in words."""
+        atomics = [atomic for atomic in self.atomics if atomic.buffer == name]
+        found = [a.finding.witness for a in atomics if a.finding is not None]
+        witness = found[0] if found else None
+        at = witness.element if witness is not None and witness.element is not None else ()
+        drawn = picture(name, self.layouts.get(name), self.buffers.get(name), at)
+        if isinstance(drawn, str) or drawn.kind != OFFSET:
+            return drawn
+        drawn = replace(drawn, vector=max((_vector(atomic) for atomic in atomics), default=0))
+        return drawn if witness is None else marked(drawn, witness)
+
+
+def gallery(snapshot: Snapshot, atomics: Sequence[AtomicResult] = ()) -> Gallery:
+    """atomics: what checking the snapshot found."""
+    programs = [walk(snapshot.checkpoints[name]) for name in _CHECKPOINTS if name in snapshot.checkpoints]
+    buffers: dict[str, Buffer] = {}
+    for program in programs:
+        buffers = {**program.buffers, **buffers}
+    return Gallery(layouts(*programs), buffers, atomics)
+
+
+def _vector(atomic: AtomicResult) -> int:
+    """Elements that one instruction adds, 0 if one."""
+    texts = [*atomic.instructions, atomic.finding.what if atomic.finding else ""]
+    return max((int(n) for text in texts for n in _WIDTH.findall(text) if int(n) in (2, 4, 8)), default=0)
+
+
+def marked(drawn: Picture, witness: Witness) -> Picture:
+    """With the lanes of the instruction that is wrong, where it writes and what it should have written."""
+    words = witness_in_words(witness, drawn.buffer)
+    marks, unseen = [], []
+    if witness.written is not None:
+        first = witness.written - (witness.lane or 0)
+        for lane in range(max(drawn.vector, 1)):
+            kind = "written" if first + lane == witness.written else "lane"
+            cell = _at_offset(drawn, first + lane)
+            if cell is not None:
+                marks.append(Mark(*cell, kind, words if kind == "written" else f"lane {lane}"))
+            elif kind == "written":
+                unseen.append(f"offset {witness.written}, where it is added, is no element that is shown")
+    cell = _at_offset(drawn, witness.intended) if witness.element is not None else None
+    if cell is not None and witness.intended != witness.written:
+        marks.append(Mark(*cell, "intended", "where it belongs"))
+    return replace(drawn, marks=tuple(marks), notes=(*drawn.notes, words, *unseen))
+
+
+def _at_offset(drawn: Picture, offset: int | None) -> tuple[int, int] | None:
+    """The cell that lies there."""
+    if offset is None or offset < 0:
+        return None
+    found = np.argwhere(drawn.values == offset)
+    return (int(found[0][0]), int(found[0][1])) if len(found) else None
