@@ -5,7 +5,8 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from importlib.metadata import version
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 
 from tlcheck import results
 from tlcheck.cache import records
@@ -28,18 +29,32 @@ class _Verdicts:
     pass_configs: Mapping[str, str] | None
 
 
-def result_of(lowered: Lowered, cache: Cache) -> Result:
+def result_of(lowered: Lowered, kept: Cache) -> Result:
     """Check the snapshot of a run, unless that was done before."""
     if not lowered.digest:
         return results.result_of(lowered)
-    key = key_of(code_of(*_CODE), [version(p) for p in _PACKAGES], platform.python_version(), lowered.digest)
-    content = cache.get("verdicts", key)
+    key = key_of(code_of(*_CODE), _versions(), platform.python_version(), lowered.digest)
+    content = kept.get("verdicts", key)
     if content is not None:
         return _restored(lowered, records.loads(_Verdicts, content))
     result = results.result_of(lowered)
     if result.failure is None or result.failure.kind != "internal":
-        cache.put("verdicts", key, records.dumps(_Verdicts(result.atomics, result.failure, result.pass_configs)))
+        kept.put("verdicts", key, records.dumps(_Verdicts(result.atomics, result.failure, result.pass_configs)))
     return result
+
+
+@cache
+def _versions() -> tuple[str, ...]:
+    """Of the packages that take part, looked up once: that takes milliseconds each time."""
+    return tuple(_version(package) for package in _PACKAGES)
+
+
+def _version(package: str) -> str:
+    """Empty where it is not there, as the prover is not on a machine that only runs kernels."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
 
 
 def _restored(lowered: Lowered, kept: _Verdicts) -> Result:

@@ -14,9 +14,11 @@ if TYPE_CHECKING:
 CASE_HELP = "FILE[::NAME][@TOOLCHAIN], a folder of kernel files, or a saved snapshot"
 
 
-def add_lowering_arguments(parser: argparse.ArgumentParser, *, toolchain: bool = True) -> None:
-    """All but the CASE itself. toolchain: whether the command works with one of them."""
-    parser.add_argument("--arch", metavar="LIST", help="comma list such as sm_80,sm_90 (default: what cases declare)")
+def add_lowering_arguments(
+    parser: argparse.ArgumentParser, *, toolchain: bool = True, archs: str = "what cases declare"
+) -> None:
+    """All but the CASE itself. toolchain: whether the command works with one of them. archs: the default, in words."""
+    parser.add_argument("--arch", metavar="LIST", help=f"comma list such as sm_80,sm_90 (default: {archs})")
     if toolchain:
         parser.add_argument(
             "--toolchain", metavar="TOOLCHAIN", help="a release, `pinned`, `latest`, `current` or a path"

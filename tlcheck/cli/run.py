@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from tlcheck.cli.options import CASE_HELP, add_lowering_arguments
 
     parser.add_argument("cases", nargs="*", metavar="CASE", help=CASE_HELP)
-    add_lowering_arguments(parser)
+    add_lowering_arguments(parser, archs="auto, the arch of the device")
     parser.add_argument("--seeds", type=int, default=3, metavar="N", help="sets of fresh inputs (default: 3)")
     parser.add_argument("--repeats", type=int, default=3, metavar="N", help="runs of each set (default: 3)")
     parser.add_argument("--exact", action="store_true", help="also on inputs with exact sums: results must be equal")

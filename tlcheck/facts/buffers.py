@@ -40,7 +40,11 @@ def shared_bytes(program: Program) -> int:
 
 
 def _version(program: Program, root: str, buffer: ir.Buffer) -> tuple[ir.Expr, ...]:
-    """The shape without the dimension that pipelining put in front: its indices are `... % versions` or constants."""
+    """The shape without the dimension that pipelining put in front: its indices are `... % versions` or constants.
+
+    Constants alone do not tell: a pipeline that is peeled to its end has them, and so have buffers that the author
+    indexes by number. Those keep their dimension, so that no change of the author's is lost.
+    """
     if len(buffer.shape) < 2 or space_of(buffer.scope) != "shared":
         return buffer.shape
     firsts = list(_first_indices(program, root))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
@@ -52,3 +53,22 @@ def test_a_fault_of_tlchecks_own_is_not_kept(tmp_path: Path, monkeypatch: pytest
     assert failure is not None
     assert failure.kind == "internal"
     assert verdicts.result_of(lowered, Cache(tmp_path)).failure is None
+
+
+def test_versions_of_packages_are_looked_up_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def version(package: str) -> str:
+        asked.append(package)
+        if package == "apache-tvm":
+            raise PackageNotFoundError(package)
+        return "1.0"
+
+    monkeypatch.setattr(verdicts, "version", version)
+    verdicts._versions.cache_clear()
+    try:
+        for saved in (WRONG, RIGHT):
+            verdicts.result_of(Lowered(make_run(), saved, digest=saved.name), Cache(tmp_path))
+        assert asked == ["apache-tvm", "numpy"]
+    finally:
+        verdicts._versions.cache_clear()
