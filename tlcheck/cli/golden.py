@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     check = actions.add_parser("check", help="compare what kernels lower to with what was approved")
     update = actions.add_parser("update", help="write what kernels lower to beside what was approved, for review")
     for action in (check, update):
-        _add_lowering(action)
+        add_lowering(action)
     update.add_argument("--new-only", action="store_true", help="only where nothing is approved yet")
     actions.add_parser("review", help="look at what waits, one change at a time, and accept or reject it")
     accept = actions.add_parser("accept", help="accept what waits, without a terminal")
@@ -42,7 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action.add_argument("--format", choices=FORMATS, default="text", help="default: text")
 
 
-def _add_lowering(parser: argparse.ArgumentParser) -> None:
+def add_lowering(parser: argparse.ArgumentParser) -> None:
+    """CASE, and how to lower it."""
     from tlcheck.cli.options import CASE_HELP, add_lowering_arguments
 
     parser.add_argument("cases", nargs="*", metavar="CASE", help=CASE_HELP)
@@ -61,29 +62,30 @@ def _check(args: argparse.Namespace) -> int:
     from tlcheck.golden.store import Store
     from tlcheck.report import golden
 
-    project = _project()
+    project = this_project()
     approved = Store(project.folder).read()
     found = []
     runs, failed = [], []
-    for recorded in _recorded(args, project):
+    for recorded in recorded_runs(args, project):
         if recorded.run.name:
             runs.append(recorded.key)
         else:
             failed.append(recorded.key.file)
         found.append(states.state_of(recorded, approved))
-    found += states.orphans(approved, set(runs), failed, _scope(args, project))
+    found += states.orphans(approved, set(runs), failed, scope_of(args, project))
     golden.write(Console(), found, args.format)
     return states.exit_code(found)
 
 
-def _project() -> Project:
+def this_project() -> Project:
+    """Of the working folder. Raises UsageError."""
     from tlcheck.config import read_config
     from tlcheck.golden.recording import project_of
 
     return project_of(read_config(Path.cwd()))
 
 
-def _recorded(args: argparse.Namespace, project: Project) -> Iterator[Recorded]:
+def recorded_runs(args: argparse.Namespace, project: Project) -> Iterator[Recorded]:
     """Of every run, in the order of the selections."""
     import tempfile
 
@@ -106,7 +108,7 @@ def _recorded(args: argparse.Namespace, project: Project) -> Iterator[Recorded]:
             yield recorded(lowered, project)
 
 
-def _scope(args: argparse.Namespace, project: Project) -> Scope:
+def scope_of(args: argparse.Namespace, project: Project) -> Scope:
     """What the arguments name; saved snapshots name nothing."""
     import os
 
@@ -129,13 +131,13 @@ def _update(args: argparse.Namespace) -> int:
     from tlcheck.golden.store import Store
     from tlcheck.golden.update import Update
 
-    project = _project()
+    project = this_project()
     store = Store(project.folder)
     store.finish()
     update = Update(store, args.new_only)
-    for recorded in _recorded(args, project):
+    for recorded in recorded_runs(args, project):
         update.add(recorded)
-    update.remove_orphans(_scope(args, project))
+    update.remove_orphans(scope_of(args, project))
     for line in update.report():
         print(line)
     return update.exit_code()
@@ -146,13 +148,14 @@ def _review(args: argparse.Namespace) -> int:
     from tlcheck.golden.review import review
     from tlcheck.golden.store import Store
 
-    project = _project()
+    project = this_project()
     store = Store(project.folder)
     store.finish()
-    return review(store, Decisions(store, _acceptances(), project.root))
+    return review(store, Decisions(store, project_acceptances(), project.root))
 
 
-def _acceptances() -> Acceptances:
+def project_acceptances() -> Acceptances:
+    """Of the working folder. Raises UsageError."""
     from tlcheck.acceptance import Acceptances, read_acceptances
     from tlcheck.config import read_config
 
@@ -165,11 +168,11 @@ def _decide(args: argparse.Namespace) -> int:
     from tlcheck.golden.decisions import Decisions
     from tlcheck.golden.store import Store
 
-    project = _project()
+    project = this_project()
     store = Store(project.folder)
     store.finish()
     chosen = _chosen(store.pending(), args, project)
-    decisions = Decisions(store, _acceptances(), project.root)
+    decisions = Decisions(store, project_acceptances(), project.root)
     refused = []
     for pending in chosen:
         if args.action == "reject":
@@ -220,7 +223,7 @@ def _diff(args: argparse.Namespace) -> int:
     from tlcheck.golden.store import Store
     from tlcheck.report import golden
 
-    folder = _project().folder
+    folder = this_project().folder
     base = contents_at(folder, args.base)
     head = contents_at(folder, args.head) if args.head else Store(folder).read()
     return golden.write_revisions(Console(), base, head, args.base, args.format)

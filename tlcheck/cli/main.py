@@ -20,6 +20,7 @@ COMMANDS = {
     "gate": "lower kernels with two toolchains and say whether the upgrade is safe",
     "diff": "say what differs between two kernels, releases, goldens or dumps",
     "golden": "keep approved IR with git: check, update, review",
+    "report": "write one HTML page of what was found, to read anywhere",
     "layout": "draw where a buffer's elements lie, or which thread holds them",
     "explain": "show a rule: what it means, why, a bad and a good example",
     "bisect": "find the releases that have a kernel wrong, or the pass that makes it so",

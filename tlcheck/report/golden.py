@@ -28,7 +28,7 @@ _ADVICE = {
 def write(console: Console, states: Sequence[State], form: str) -> None:
     """The report of `golden check`."""
     comparisons = {str(s.key): s.comparison for s in states if s.comparison is not None}
-    write_groups_and_notes(console, grouped(comparisons), list(_notes(states)), _summary(states), form)
+    write_groups_and_notes(console, grouped(comparisons), list(_notes(states)), summary_of(states), form)
 
 
 def write_groups_and_notes(
@@ -58,7 +58,8 @@ def _first_line(text: str) -> str:
     return line if len(line) <= _LINE else line[: _LINE - 3] + "..."
 
 
-def _summary(states: Sequence[State]) -> str:
+def summary_of(states: Sequence[State]) -> str:
+    """How many there are of each kind, in one line."""
     words = {SAME: "as approved"}
     counted = [(sum(1 for s in states if s.kind == kind and not s.expected), kind) for kind in _KINDS]
     parts = [f"{number} {words.get(kind, kind)}" for number, kind in counted if number]

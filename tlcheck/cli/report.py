@@ -1,0 +1,84 @@
+"""`tlcheck report`: what was found as one self-contained HTML page."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tlcheck.page.model import Page
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from tlcheck.cli.golden import add_lowering
+
+    kinds = parser.add_subparsers(dest="kind", required=True, metavar="KIND")
+    golden = kinds.add_parser("golden", help="what kernels lower to now, beside what was approved")
+    add_lowering(golden)
+    golden.add_argument(
+        "--base", metavar="REVISION", help="the goldens of two git revisions instead; lowers nothing, needs no TileLang"
+    )
+    golden.add_argument("--head", metavar="REVISION", help="with --base (default: the working tree)")
+    golden.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="such as report.html")
+
+
+def run(args: argparse.Namespace) -> int:
+    from tlcheck.errors import UsageError
+    from tlcheck.page.html import render
+
+    if args.head and not args.base:
+        raise UsageError("--head goes with --base: two git revisions are compared")
+    if args.base and args.cases:
+        raise UsageError("--base compares all goldens of two git revisions: leave out CASE")
+    _prepare(args.output)
+    page, code = _of_revisions(args) if args.base else _of_runs(args)
+    try:
+        args.output.write_text(render(page), encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise UsageError(f"{error.filename or args.output}: {error.strerror}") from error
+    print(f"{page.verdict}: {args.output}")
+    return code
+
+
+def _prepare(output: Path) -> None:
+    """Better now than after minutes of work. Raises UsageError."""
+    from tlcheck.errors import UsageError
+
+    try:
+        output.open("a").close()
+    except OSError as error:
+        raise UsageError(f"{error.filename}: {error.strerror}") from error
+
+
+def _of_runs(args: argparse.Namespace) -> tuple[Page, int]:
+    from tlcheck.cli.golden import project_acceptances, recorded_runs, scope_of, this_project
+    from tlcheck.golden import states
+    from tlcheck.golden.store import Store
+    from tlcheck.page.golden import GoldenPage
+
+    project = this_project()
+    made = GoldenPage(Store(project.folder).read(), project_acceptances())
+    runs, failed = [], []
+    for recorded in recorded_runs(args, project):
+        if recorded.run.name:
+            runs.append(recorded.key)
+        else:
+            failed.append(recorded.key.file)
+        made.add(recorded)
+    for orphan in states.orphans(made.approved, set(runs), failed, scope_of(args, project)):
+        made.add_orphan(orphan)
+    return made.page(), states.exit_code(made.states)
+
+
+def _of_revisions(args: argparse.Namespace) -> tuple[Page, int]:
+    from tlcheck.cli.golden import this_project
+    from tlcheck.golden.revisions import contents_at
+    from tlcheck.golden.store import Store
+    from tlcheck.page.golden import revisions_page
+    from tlcheck.page.model import GOOD
+
+    folder = this_project().folder
+    head = contents_at(folder, args.head) if args.head else Store(folder).read()
+    page = revisions_page(contents_at(folder, args.base), head, args.base)
+    return page, 0 if page.tone == GOOD else 1

@@ -1,0 +1,119 @@
+// One case: what there is to say of it, its texts and its pictures; and the overview of all.
+
+const LAYOUTS = "layouts";
+const MANY = 12; // words that are shown without asking
+const current = { entry: null, place: -1, view: "" };
+let showAll = false;
+
+function overview() {
+  const clusters = data.clusters.map((cluster) => {
+    const links = cluster.members.map((place) => make("a", { href: address(data.entries[place]) }, shortName(data.entries[place])));
+    const lines = cluster.words.map((word) => make("p", {}, word));
+    return make("section", { class: "cluster" }, make("div", {}, tagOf(cluster.tag), make("div", { class: "words" }, lines)), folded(links, MANY, "members"));
+  });
+  const notes = data.notes.map((note) => make("li", {}, note));
+  const nothing = clusters.length ? null : make("p", { class: "quiet" }, "Nothing differs.");
+  return [make("h2", {}, clusters.length ? "What differs" : "Overview"), nothing, ...clusters, notes.length ? make("ul", { class: "notes" }, notes) : null];
+}
+
+function shortName(entry) {
+  return entry.name ? `${entry.name} ${entry.target}` : entry.file;
+}
+
+/** The first of many things, and a button for the others. */
+function folded(things, many, name) {
+  const box = make("div", { class: name }, things.slice(0, many));
+  if (things.length > many) {
+    const button = make("button", { type: "button", class: "more", onclick: () => button.replaceWith(...things.slice(many)) }, `${things.length - many} more`);
+    box.append(button);
+  }
+  return box;
+}
+
+function caseElement(entry) {
+  const head = make("h2", {}, entry.name || entry.file, entry.target ? make("span", { class: "target" }, entry.target) : null);
+  const back = make("a", { class: "back", href: "#" }, "all cases");
+  const file = make("p", { class: "path" }, back, entry.name ? entry.file : null);
+  const words = entry.words.map((word) => make("li", {}, word));
+  return [file, head, make("p", { class: "tags" }, entry.tags.map(tagOf)), folded(words, MANY, "differences"), ...entry.remarks.map(remarkElement), ...tabs(entry)];
+}
+
+function remarkElement(remark) {
+  const lines = remark.lines.map((line) => make("p", {}, line));
+  const code = remark.code.length ? make("pre", {}, remark.code.join("\n")) : null;
+  if (!lines.length && !code) return make("p", { class: `remark tone-${remark.tone}` }, remark.title);
+  return make("details", { class: `remark tone-${remark.tone}`, open: remark.tone === "bad" }, make("summary", {}, remark.title), lines, code);
+}
+
+function viewNames(entry) {
+  return [...entry.views.map((view) => view.name), ...(entry.plates.length ? [LAYOUTS] : [])];
+}
+
+/** The view that is asked for, else the first that differs. */
+function chosenView(entry, name) {
+  const names = viewNames(entry);
+  if (names.includes(name)) return name;
+  const differs = entry.views.filter((view) => data.views[view.text].rows);
+  return (differs.find((view) => view.name === "lower-tile-op") || differs[0] || entry.views.find((view) => view.name === "lower-tile-op") || { name: names[0] }).name;
+}
+
+function tabs(entry) {
+  const names = viewNames(entry);
+  if (!names.length) return [];
+  const list = make("div", { role: "tablist", "aria-label": "texts and pictures" }, names.map((name, n) => {
+    const view = entry.views[n];
+    const differs = view ? data.views[view.text].rows : entry.plates.some((plate) => plate.before !== undefined);
+    const is = name === current.view;
+    const label = differs ? make("span", { class: "differs", title: "differs" }, "differs") : null;
+    return make("button", { type: "button", role: "tab", id: `tab-${n}`, "aria-selected": String(is), "aria-controls": "panel", tabindex: is ? "0" : "-1", onclick: () => go(entry, name), onkeydown: turn }, name, label);
+  }));
+  const panel = make("div", { role: "tabpanel", id: "panel", "aria-labelledby": `tab-${names.indexOf(current.view)}` });
+  fill(panel, entry);
+  return [list, panel];
+}
+
+/** Arrows go from tab to tab. */
+function turn(event) {
+  const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+  if (!step) return;
+  event.preventDefault();
+  event.stopPropagation();
+  const names = viewNames(current.entry);
+  go(current.entry, names[(names.indexOf(current.view) + step + names.length) % names.length]);
+  document.querySelector("[role=tab][aria-selected=true]").focus();
+}
+
+function fill(panel, entry) {
+  const view = entry.views.find((one) => one.name === current.view);
+  if (!view) {
+    panel.replaceChildren(plates(entry));
+    return;
+  }
+  const differs = Boolean(data.views[view.text].rows);
+  const tools = make("p", { class: "tools" });
+  if (view.note) tools.append(make("span", { class: "quiet" }, view.note));
+  if (differs) {
+    tools.append(make("span", { class: "legend" }, `${data.sides[0]} | ${data.sides[1]}`));
+    const flip = () => { showAll = !showAll; fill(panel, entry); };
+    tools.append(make("button", { type: "button", id: "all", "aria-pressed": String(showAll), onclick: flip }, "all lines (a)"));
+    tools.append(make("button", { type: "button", id: "columns-toggle", "aria-pressed": String(document.body.classList.contains("unified")), onclick: flipColumns }, "one column (u)"));
+    tools.append(make("button", { type: "button", onclick: () => jump(1) }, "next difference (n)"));
+  }
+  panel.replaceChildren(tools, textElement(view, hits, showAll));
+}
+
+function flipColumns() {
+  const is = document.body.classList.toggle("unified");
+  const button = byId("columns-toggle");
+  if (button) button.setAttribute("aria-pressed", String(is));
+}
+
+/** To the next or previous difference, or line with what is searched for. */
+function jump(step) {
+  const rows = [...document.querySelectorAll("#panel .row[data-first], #panel .row.hit")];
+  if (!rows.length) return;
+  const at = rows.indexOf(document.querySelector("#panel .row.at"));
+  const next = rows[at < 0 ? (step > 0 ? 0 : rows.length - 1) : (at + step + rows.length) % rows.length];
+  for (const row of rows) row.classList.toggle("at", row === next);
+  next.scrollIntoView({ block: "center" });
+}

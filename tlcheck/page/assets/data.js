@@ -1,0 +1,43 @@
+// The page's data: see pack.py for its form.
+
+let data = null;
+
+async function load() {
+  const bytes = Uint8Array.from(atob(byId("data").textContent), (c) => c.charCodeAt(0));
+  byId("data").remove();
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  data = JSON.parse(await new Response(stream).text());
+  for (const entry of data.entries) entry.title = entry.name ? `${entry.file}::${entry.name} ${entry.target}` : entry.file;
+}
+
+/** Numbers from their differences. */
+function summed(differences) {
+  let total = 0;
+  return differences.map((step) => (total += step));
+}
+
+const pictures = new Map();
+
+/** A picture with its numbers unpacked. */
+function pictureAt(number) {
+  if (!pictures.has(number)) {
+    const packed = data.pictures[number];
+    const unpacked = { ...packed };
+    for (const key of ["rows", "columns", "values", "registers", "colours"]) {
+      unpacked[key] = packed[key] && summed(packed[key]);
+    }
+    pictures.set(number, unpacked);
+  }
+  return pictures.get(number);
+}
+
+/** The numbers of a text's lines, whatever its form. */
+function lineNumbers(text) {
+  return text.lines || text.rows.filter((number, place) => place % 3 > 0 && number >= 0);
+}
+
+/** For each line whether it has the query; null for an empty one. */
+function linesWith(query) {
+  if (!query) return null;
+  return Uint8Array.from(data.lines, (line) => line.toLowerCase().includes(query));
+}

@@ -1,0 +1,163 @@
+"""Goldens as a page: what kernels lower to now, beside what was approved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tlcheck.acceptance import Acceptances
+from tlcheck.expectations import advise, settle
+from tlcheck.golden.compare import Comparison, compare, grouped
+from tlcheck.golden.golden import Golden, Key
+from tlcheck.golden.normal import normal_lines, parse
+from tlcheck.golden.recording import Recorded
+from tlcheck.golden.states import CHANGED, MISSING, NOT_LOWERED, ORPHANED, SAME, UNUSABLE, State, state_of
+from tlcheck.golden.store import Contents
+from tlcheck.page.gallery import gallery
+from tlcheck.page.model import BAD, GOOD, QUIET, WARN, Cluster, Entry, Page, Plate, Remark, Tag, View
+from tlcheck.page.picture import Picture
+from tlcheck.page.verdicts import remarks_of, tags_of
+from tlcheck.report.golden import summary_of
+from tlcheck.results import Result, judged
+from tlcheck.snapshot.ir import Snapshot
+
+_TONES = {SAME: GOOD, CHANGED: WARN, MISSING: WARN, UNUSABLE: BAD, ORPHANED: WARN, NOT_LOWERED: BAD}
+_WORDS = {SAME: "as approved"}
+
+
+@dataclass
+class GoldenPage:
+    """Takes one run after the other: a snapshot need not stay in memory for longer than it is looked at."""
+
+    approved: Contents
+    acceptances: Acceptances
+    states: list[State] = field(default_factory=list)
+    _entries: list[Entry] = field(default_factory=list)
+
+    def add(self, recorded: Recorded) -> None:
+        """Compare and check a run."""
+        state = state_of(recorded, self.approved)
+        self.states.append(state)
+        result = self._checked(recorded)
+        remarks = [*_why(state, recorded), *(remarks_of(result) if result is not None else ())]
+        tags = [_tag(state), *(tags_of(result) if result is not None else ())]
+        views = views_of(state.comparison, self.approved.goldens.get(recorded.key), recorded.snapshot)
+        plates = plates_of(recorded.snapshot, result) if recorded.snapshot is not None else ()
+        self._entries.append(_entry(recorded.key, tags, state.comparison, remarks, views, plates))
+
+    def add_orphan(self, state: State) -> None:
+        """A golden that no case has."""
+        self.states.append(state)
+        views = views_of(None, self.approved.goldens[state.key], None)
+        self._entries.append(_entry(state.key, [_tag(state)], None, [Remark(state.why, WARN)], views, ()))
+
+    def page(self) -> Page:
+        """All of it."""
+        comparisons = {str(s.key): s.comparison for s in self.states if s.comparison is not None}
+        bad = {s.kind for s in self.states if not s.expected} - {SAME}
+        tone = BAD if bad else GOOD
+        entries = sorted(self._entries, key=lambda entry: (entry.file, entry.name, entry.target))
+        verdict = summary_of(self.states)
+        return Page("tlcheck golden", verdict, tone, ("approved", "now"), entries, clusters_of(comparisons))
+
+    def _checked(self, recorded: Recorded) -> Result | None:
+        if recorded.snapshot is None:
+            return None
+        return self.acceptances.settle(advise(settle(judged(recorded.run, recorded.snapshot))))
+
+
+def _tag(state: State) -> Tag:
+    if state.expected:
+        return Tag("expected not to lower", QUIET)
+    return Tag(_WORDS.get(state.kind, state.kind), _TONES[state.kind])
+
+
+def _why(state: State, recorded: Recorded) -> Iterator[Remark]:
+    """Why there is nothing to compare."""
+    if not state.why:
+        return
+    first, _, rest = state.why.partition("\n")
+    detail = recorded.failure.detail if recorded.failure is not None else ""
+    tone = QUIET if state.expected else _TONES[state.kind]
+    yield Remark(first, tone, rest.splitlines(), detail.splitlines())
+
+
+def _entry(
+    key: Key,
+    tags: Sequence[Tag],
+    comparison: Comparison | None,
+    remarks: Sequence[Remark],
+    views: Sequence[View],
+    plates: Sequence[Plate],
+) -> Entry:
+    words = comparison.summary if comparison is not None else ()
+    return Entry(key.file, key.name, key.target, tags, words, remarks, views, plates)
+
+
+def views_of(comparison: Comparison | None, approved: Golden | None, snapshot: Snapshot | None) -> list[View]:
+    """Texts in the order of the pipeline: two where they differ, one where they do not or where there is only one."""
+    old = {name: parse(text).lines for name, text in approved.texts().items()} if approved is not None else {}
+    new = _texts(snapshot) if snapshot is not None else {}
+    diffs = comparison.texts if comparison is not None else {}
+    views = []
+    for name in dict.fromkeys((*new, *old)):
+        syntax = "cuda" if name == "cuda" else "tir"
+        if name in diffs:
+            views.append(View(name, diff=diffs[name]))
+        elif name in new:
+            note = "as approved" if comparison is not None and name in old else ""
+            views.append(View(name, new[name], note=note, syntax=syntax))
+        else:
+            views.append(View(name, old[name], note="the golden"))
+    return views
+
+
+def _texts(snapshot: Snapshot) -> dict[str, Sequence[str]]:
+    found: dict[str, Sequence[str]] = {name: normal_lines(f) for name, f in snapshot.checkpoints.items()}
+    return {**found, "cuda": snapshot.cuda.splitlines()} if snapshot.cuda else found
+
+
+def plates_of(snapshot: Snapshot, result: Result | None) -> list[Plate]:
+    """The pictures of one kernel."""
+    found = gallery(snapshot, result.atomics if result is not None else ())
+    drawn = [(name, found.picture(name)) for name in found.names]
+    return [Plate(name, p) if isinstance(p, Picture) else Plate(name, missing=p) for name, p in drawn]
+
+
+def clusters_of(comparisons: Mapping[str, Comparison]) -> list[Cluster]:
+    """Equal changes together."""
+    return [
+        Cluster(
+            group.comparison.summary,
+            Tag(group.comparison.kind, WARN if not group.comparison.is_same else QUIET),
+            group.names,
+        )
+        for group in grouped(comparisons)
+    ]
+
+
+def revisions_page(base: Contents, head: Contents, name: str) -> Page:
+    """The goldens of two git revisions; needs no TileLang. name: of the first revision."""
+    comparisons: dict[str, Comparison] = {}
+    entries = []
+    for key in sorted({*base.goldens, *head.goldens}):
+        old, new = base.goldens.get(key), head.goldens.get(key)
+        remarks = [Remark(head.problem(key), BAD)] if new is not None and head.problem(key) else []
+        if old is not None and new is not None:
+            try:
+                comparisons[str(key)] = compare(old, new)
+            except ValueError as error:
+                remarks.append(Remark(f"cannot be compared: {error}", BAD))
+        comparison = comparisons.get(str(key))
+        tag = _revision_tag(old, new, comparison)
+        entries.append(_entry(key, [tag], comparison, remarks, views_of(comparison, new or old, None), ()))
+    counted = [f"{n} {w}" for w in ("changed", "added", "removed") if (n := sum(e.tags[0].word == w for e in entries))]
+    verdict = f"{len(head.goldens)} goldens: {', '.join(counted) or 'nothing changed'} since {name}"
+    return Page("tlcheck golden", verdict, WARN if counted else GOOD, (name, "now"), entries, clusters_of(comparisons))
+
+
+def _revision_tag(old: Golden | None, new: Golden | None, comparison: Comparison | None) -> Tag:
+    if old is None or new is None:
+        return Tag("added" if old is None else "removed", WARN)
+    same = comparison is not None and comparison.is_same
+    return Tag("the same", GOOD) if same else Tag("changed", WARN)

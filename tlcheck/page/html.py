@@ -1,0 +1,79 @@
+"""A page as one HTML file that needs nothing else and asks no network."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from html import escape
+from importlib.resources import files
+
+from tlcheck import __version__
+from tlcheck.page.model import Page
+from tlcheck.page.pack import packed
+
+_STYLES = ("page.css", "code.css")
+_SCRIPTS = ("dom.js", "data.js", "code.js", "pictures.js", "list.js", "case.js", "page.js")
+
+
+def render(page: Page) -> str:
+    """The file. The policy in it lets only its own script and style run, whatever a kernel may be called."""
+    style, script = _joined(_STYLES), _joined(_SCRIPTS)
+    policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'"
+    return _TEMPLATE.format(
+        policy=escape(policy, quote=False),
+        title=escape(page.title),
+        verdict=escape(page.verdict),
+        tone=page.tone,
+        style=style,
+        script=script,
+        data=packed(page),
+        version=escape(__version__),
+    )
+
+
+def _joined(names: tuple[str, ...]) -> str:
+    folder = files("tlcheck.page") / "assets"
+    return "\n".join((folder / name).read_text(encoding="utf-8") for name in names)
+
+
+def _hash(text: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return f"'sha256-{digest}'"
+
+
+_TEMPLATE = """\
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="generator" content="tlcheck {version}">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+<a class="skip" href="#main">Skip to the case</a>
+<header>
+<h1><a id="home" href="#">{title}</a></h1>
+<p id="verdict" class="tone-{tone}">{verdict}</p>
+<button id="theme" type="button" title="light or dark (t)">theme</button>
+<button id="help" type="button" title="keys (?)">?</button>
+</header>
+<div id="columns">
+<nav aria-label="cases">
+<input id="search" type="search" placeholder="search cases and code  /" aria-label="search cases and code"
+ autocomplete="off" spellcheck="false">
+<div id="filters" role="group" aria-label="filters"></div>
+<p id="shown" role="status"></p>
+<ol id="cases"></ol>
+</nav>
+<main id="main" tabindex="-1"><noscript>This page needs JavaScript, which it runs without any network.</noscript></main>
+</div>
+<dialog id="sheet"></dialog>
+<script type="application/octet-stream" id="data">{data}</script>
+<script>{script}</script>
+</body>
+</html>
+"""

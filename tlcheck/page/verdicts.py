@@ -1,0 +1,61 @@
+"""What checking a kernel found, in words for a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tlcheck.page.model import BAD, GOOD, QUIET, WARN, Remark, Tag
+from tlcheck.report.words import VERDICTS, place_in_words, witness_in_words
+from tlcheck.results import AtomicResult, Excerpt, Result
+
+_TONES = {"proved": GOOD, "refuted": BAD, "undecided": WARN, "expected": QUIET, "accepted": QUIET}
+
+
+def tags_of(result: Result) -> list[Tag]:
+    """The verdicts that its atomics have, the worst first."""
+    found = [verdict for verdict in VERDICTS if result.count(verdict)]
+    order = (BAD, WARN, QUIET, GOOD)
+    return sorted((Tag(verdict, _TONES[verdict]) for verdict in found), key=lambda tag: order.index(tag.tone))
+
+
+def remarks_of(result: Result) -> Iterator[Remark]:
+    """A remark for each atomic that is not proved, one for all others, and what else there is to know."""
+    if result.failure is not None:
+        tone = QUIET if result.excuse is not None else BAD
+        first, _, rest = result.failure.message.partition("\n")
+        lines = [*rest.splitlines(), *([f"known: {result.excuse.reason}"] if result.excuse else [])]
+        yield Remark(f"{result.failure.phase}: {first}", tone, lines, result.failure.detail.splitlines())
+    for atomic in result.atomics:
+        if atomic.verdict != "proved":
+            yield _remark(atomic)
+    proved = [atomic for atomic in result.atomics if atomic.verdict == "proved"]
+    if proved:
+        lines = [f"{a.buffer}: {a.call} -> {', '.join(a.instructions)}, {place_in_words(a)}" for a in proved]
+        yield Remark(f"{len(proved)} proved", GOOD, lines)
+    yield from (Remark(text, WARN) for text in (*result.broken, *result.notes))
+
+
+def _remark(atomic: AtomicResult) -> Remark:
+    found = atomic.finding
+    known = [f"{atomic.excuse.kind}: {atomic.excuse.reason}"] if atomic.excuse is not None else []
+    where = f"{place_in_words(atomic)}: {atomic.source.text}".removesuffix(": ")
+    if found is None:
+        return Remark(f"undecided: {atomic.buffer}: {atomic.reason}", WARN, [where, *known])
+    title = f"{found.rule} {found.name}: {atomic.buffer}: {found.what}"
+    also = [f"also {', '.join(found.also)}"] if found.also else []
+    lines = [
+        witness_in_words(found.witness, atomic.buffer),
+        f"first at {found.checkpoint}" + (f", after {found.pass_name}" if found.pass_name else ""),
+        where,
+        *([found.advice] if found.advice else []),
+        *also,
+        *known,
+    ]
+    code = _excerpt(found.excerpt) if found.excerpt is not None else ()
+    return Remark(title, QUIET if atomic.excuse is not None else BAD, lines, code)
+
+
+def _excerpt(excerpt: Excerpt) -> list[str]:
+    """Lines of TIR, the atomic's with a sign."""
+    numbered = enumerate(excerpt.lines, excerpt.first)
+    return [f"{'>' if number == excerpt.marked else ' '} {number:4} {line}" for number, line in numbered]
