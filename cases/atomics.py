@@ -623,3 +623,26 @@ def first_columns(args: Args, A: Tensor, B: Tensor) -> Results:
 
 assumed_rows = Case(promised, inputs=given(ints(64, 32), zeros(192, 32)), reference=each_tile)
 assumed_pitch = Case(promised, {"of": "pitch"}, inputs=given(ints(64, 32), zeros(64, 128)), reference=first_columns)
+
+
+def packed():
+    """Sequences of different lengths behind one another in B: each block adds a tile, cut where its sequence ends."""
+    total, count = T.dynamic("total"), T.dynamic("count")
+
+    @T.prim_func
+    def main(A: T.Tensor((total, 64), "float32"), L: T.Tensor((count,), "int32"), B: T.Tensor((total, 64), "float32")):
+        with T.Kernel(4, count - 1, threads=128) as (x, y):
+            f = T.alloc_fragment((32, 64), "float32")
+            first, end = L[y], L[y + 1]
+            for i, j in T.Parallel(32, 64):
+                f[i, j] = T.if_then_else(first + x * 32 + i < end, A[first + x * 32 + i, j], 0)
+            for i, j in T.Parallel(32, 64):
+                if first + x * 32 + i < end:
+                    T.atomic_add(B[first + x * 32 + i, j], f[i, j])
+
+    return main
+
+
+loop_packed = Case(
+    packed, inputs=given(ints(64, 64), offsets, zeros(64, 64)), reference=lambda args, A, L, B: total(args, A, B)
+)

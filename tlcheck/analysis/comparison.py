@@ -35,7 +35,7 @@ def same(algebra: Algebra, intended: Sequence[Footprint], actual: Sequence[Footp
     if not outer.alike([*left, *right]):
         return _same_sequence(outer, left, right)
     lanes = sum(size(p.space) for p in (*left, *right))
-    classes = outer.gates.classes([gate for p in (*left, *right) for gate in p.gates], left[0].footprint.outer)
+    classes = outer.gates.classes([p.gates for p in (*left, *right)], left[0].footprint.outer)
     if len(classes) * lanes > BUDGET:
         raise UndecidedError(f"too large to enumerate ({len(classes)} classes of {lanes} lanes)")
     return all(fingerprint(algebra, left, env) == fingerprint(algebra, right, env) for env in classes)

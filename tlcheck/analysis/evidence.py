@@ -10,7 +10,7 @@ from tlcheck.analysis.difference import Difference, Witness
 from tlcheck.analysis.fingerprints import UndecidedError
 from tlcheck.analysis.instances import first_of, refute
 from tlcheck.analysis.matching import Match
-from tlcheck.analysis.plans import Comparison, plans
+from tlcheck.analysis.plans import REWRITTEN, Comparison, plans
 from tlcheck.analysis.values import UnreadableError
 from tlcheck.analysis.walk import Program
 
@@ -56,7 +56,8 @@ def evidence(comparison: Comparison) -> Evidence:
             return Evidence(comparison.stage.checkpoint, found, "different", shown, first=first_of(comparison))
     shown = refute(comparison)
     if shown is None:
-        return Evidence(comparison.stage.checkpoint, found, "undecided", None, reasons[0])
+        reason = next((r for r in reasons if r != REWRITTEN), REWRITTEN)
+        return Evidence(comparison.stage.checkpoint, found, "undecided", None, reason)
     return Evidence(comparison.stage.checkpoint, found, "different", shown, first=first_of(comparison))
 
 

@@ -144,7 +144,7 @@ class _Frame:
         self.lane: Expr | None = None
         self.tile: list[Expr] = []
         self.indices: list[Poly] = []
-        self.facts: list[Poly] = []  # >= 0: what a launch or loop of unknown extent says of its variable
+        self.facts: list[Poly] = []  # >= 0: what a launch or loop of symbolic extent says of its variable
 
     def enter(self) -> None:
         algebra = self.algebra
@@ -192,7 +192,7 @@ class _Frame:
             if axis.kind == "thread" and low is not None and last is not None:
                 low, last = self._narrow(uid, low, last)
             algebra.ranges[uid] = (low, last)
-            if last is None:
+            if as_constant(extent) is None:
                 self.facts.append(add(add(add(start, extent), constant(1), -1), algebra.variable(uid), -1))
             if axis.kind != "block":
                 self.loops[uid] = (start, extent)

@@ -37,7 +37,7 @@ class Gates:
         if halves is None:
             raise UndecidedError("the condition's address does not separate into block and thread parts")
         outside, inside = halves
-        number = self._numbers.setdefault(tuple(sorted(outside.items())), len(self.outside))
+        number = self._numbers.setdefault(_key(outside), len(self.outside))
         if number == len(self.outside):
             self.outside.append(outside)
         return number, inside
@@ -52,8 +52,10 @@ class Gates:
             raise UndecidedError("a condition's range is not known")
         return -max(x for x in highs if x is not None) - 1, -min(x for x in lows if x is not None)
 
-    def classes(self, gates: Sequence[Gate], loops: Loops) -> list[dict[int, int]]:
-        """Values of the outer halves that stand for all blocks and iterations: number -> value."""
+    def classes(self, parts: Sequence[Sequence[Gate]], loops: Loops) -> list[dict[int, int]]:
+        """Values of the outer halves that stand for all blocks and iterations: number -> value. parts: the gates of
+        each footprint.
+        """
         constants = {n: as_constant(p) for n, p in enumerate(self.outside)}
         fixed = {n: v for n, v in constants.items() if v is not None}
         open_ = [n for n, v in constants.items() if v is None]
@@ -62,7 +64,7 @@ class Gates:
         points = self._points([self.outside[n] for n in open_], loops)
         if points is not None:
             return [{**fixed, **dict(zip(open_, row, strict=True))} for row in points]
-        return [{**fixed, **values} for values in self._falls(open_, gates)]
+        return [{**fixed, **values} for values in self._falls(open_, parts)]
 
     def _points(self, polys: Sequence[Poly], loops: Loops) -> list[tuple[int, ...]] | None:
         """The distinct joint values of outer halves over all outer points, where those are known and few."""
@@ -83,21 +85,25 @@ class Gates:
             rows.update(tuple(int(x) for x in row) for row in np.unique(table, axis=0))
         return sorted(rows) if len(rows) <= MAX_CLASSES else None
 
-    def _falls(self, open_: Sequence[int], gates: Sequence[Gate]) -> Iterator[dict[int, int]]:
+    def _falls(self, open_: Sequence[int], parts: Sequence[Sequence[Gate]]) -> Iterator[dict[int, int]]:
         """All ways in which outer halves of unknown size can fall among the inner halves added to them. Those of one
-        variable alone fall together.
+        variable alone fall together; of those that always stand beside the same inner halves the lowest decides.
         """
-        groups: dict[int, list[int]] = {}
-        alone: list[int] = []
+        gates = [gate for part in parts for gate in part]
+        multiples: dict[int, list[int]] = {}
+        alike: dict[object, list[int]] = {}
         for number in open_:
             uid = self._only_variable(self.outside[number])
-            alone.append(number) if uid is None else groups.setdefault(uid, []).append(number)
-        choices = [[{n: v} for v in self._values(n, gates)] for n in alone]
-        choices += [self._joint(uid, numbers, gates) for uid, numbers in groups.items()]
+            if uid is not None:
+                multiples.setdefault(uid, []).append(number)
+            else:
+                alike.setdefault(_company(number, parts), []).append(number)
+        choices = [self._lowest(numbers, gates) for numbers in alike.values()]
+        choices += [self._joint(uid, numbers, gates) for uid, numbers in multiples.items()]
         total = prod(len(c) for c in choices)
         if total > MAX_CLASSES:
             raise UndecidedError(f"too many ways in which its conditions can hold ({total})")
-        return ({n: v for part in parts for n, v in part.items()} for parts in product(*choices))
+        return ({n: v for choice in chosen for n, v in choice.items()} for chosen in product(*choices))
 
     def _only_variable(self, outside: Poly) -> int | None:
         """The variable of `c * variable`, which is all that an outer half has; None for others."""
@@ -106,11 +112,15 @@ class Gates:
             return None
         return int(self.algebra.atoms[monomial[0]].detail)
 
-    def _values(self, number: int, gates: Sequence[Gate]) -> range:
-        """One value for each way in which one outer half can fall."""
-        lowest, highest = self.span(gates, number)
-        low, high = self.algebra.bounds(self.outside[number])
-        return range(lowest if low is None else max(low, lowest), (highest if high is None else min(high, highest)) + 1)
+    def _lowest(self, numbers: Sequence[int], gates: Sequence[Gate]) -> list[dict[int, int]]:
+        """One value for each way in which the lowest of some outer halves can fall, given to all of them."""
+        first, last = self.span(gates, numbers[0])
+        bounds = [self.algebra.bounds(self.outside[n]) for n in numbers]
+        lows = [low for low, _ in bounds if low is not None]
+        highs = [high for _, high in bounds if high is not None]
+        first = max(first, min(lows)) if len(lows) == len(numbers) else first
+        last = min(last, *highs) if highs else last
+        return [dict.fromkeys(numbers, value) for value in range(first, last + 1)]
 
     def _joint(self, uid: int, numbers: Sequence[int], gates: Sequence[Gate]) -> list[dict[int, int]]:
         """The same for outer halves that are multiples of one variable: its values one by one, one beyond each end."""
@@ -124,6 +134,15 @@ class Gates:
             raise UndecidedError(f"too many ways in which its conditions can hold ({last - first})")
         rows = [tuple(int(np.clip(v * factors[n], *spans[n])) for n in numbers) for v in range(first, last + 1)]
         return [dict(zip(numbers, row, strict=True)) for row in dict.fromkeys(rows)]
+
+
+def _company(number: int, parts: Sequence[Sequence[Gate]]) -> object:
+    """The inner halves that an outer half has in each footprint."""
+    return tuple(tuple(sorted(_key(inside) for n, inside in part if n == number)) for part in parts)
+
+
+def _key(p: Poly) -> tuple[object, ...]:
+    return tuple(sorted(p.items()))
 
 
 def unfloored(algebra: Algebra, condition: Poly, inner: frozenset[int]) -> Poly:

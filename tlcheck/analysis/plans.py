@@ -23,6 +23,7 @@ from tlcheck.analysis.walk import Program
 from tlcheck.snapshot.ir import Expr
 
 MAX_POINTS = 4096
+REWRITTEN = "it is not the same expression as in the kernel"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,7 +122,7 @@ class Unchanged(Plan):
         algebra, intended, actual = self.build()
         bounded = self.comparison.bounded or not self.comparison.cut
         if not identical(algebra, intended[0], actual[0], bounded):
-            raise UndecidedError("it is not the same expression as in the kernel")
+            raise UndecidedError(REWRITTEN)
         return aligned(algebra, actual[0])
 
 

@@ -42,7 +42,7 @@ def test_the_classes_are_all_ways_in_which_lanes_run(seed: int, step: tuple[int 
         outside = scale(algebra.variable(STEP), random.choice((-16, -3, -1, 1, 2, 16)))
         inside = add(scale(algebra.variable(THREAD), random.choice((-2, -1, 1, 4))), constant(random.randint(-20, 20)))
         found.append(gates.add(add(outside, inside), INNER))
-    reached = {lanes(algebra, found, values) for values in gates.classes(found, {})}
+    reached = {lanes(algebra, found, values) for values in gates.classes([found], {})}
     low, high = -100 if step[0] is None else step[0], 100 if step[1] is None else step[1]
     expected = set()
     for k in range(low, high + 1):
@@ -57,7 +57,7 @@ def test_sizes_that_are_not_known_fall_in_every_way() -> None:
     gates = Gates(algebra)
     rest = add(algebra.variable(STEP), scale(algebra.variable(BLOCK), 8), -1)
     gate = gates.add(add(add(rest, constant(-1)), algebra.variable(THREAD), -1), INNER)
-    running = {sum(lanes(algebra, [gate], values)) for values in gates.classes([gate], {})}
+    running = {sum(lanes(algebra, [gate], values)) for values in gates.classes([[gate]], {})}
     assert running == set(range(9))
 
 
