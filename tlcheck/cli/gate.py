@@ -10,14 +10,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tlcheck.config import Config
+    from tlcheck.gate.device import Wanted
     from tlcheck.gate.gate import Gate, Plan
     from tlcheck.report.outputs import Writer
+    from tlcheck.session import Settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from tlcheck.cli.options import add_lowering_arguments
+    from tlcheck.cli.options import add_device_arguments, add_lowering_arguments
     from tlcheck.gate.classes import CLASSES, DEFAULT_FAILING
-    from tlcheck.report.outputs import FORMATS
+    from tlcheck.report.outputs import PAGE_FORMATS
 
     parser.add_argument("cases", nargs="*", metavar="CASE", help="FILE[::NAME] or a folder of kernel files")
     parser.add_argument("--from", dest="before", metavar="TOOLCHAIN", help="what is in use (default: the project's)")
@@ -29,18 +31,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"classes that fail, or `none`: {', '.join(CLASSES)} (default: {','.join(DEFAULT_FAILING)})",
     )
     parser.add_argument("--compile", action="store_true", help="compile the CUDA with nvcc too; needs no GPU")
-    parser.add_argument("--format", default="text", metavar="LIST", help=f"{', '.join(FORMATS)} (default: text)")
+    parser.add_argument("--run", dest="device", action="store_true", help="run the kernels of both on this GPU too")
+    parser.add_argument("--format", default="text", metavar="LIST", help=f"{', '.join(PAGE_FORMATS)} (default: text)")
     parser.add_argument("-o", "--output", type=Path, metavar="PATH", help="a file, or a folder for several formats")
     add_lowering_arguments(parser, toolchain=False)
+    add_device_arguments(parser.add_argument_group("with --run"))
 
 
 def run(args: argparse.Namespace) -> int:
-    from tlcheck.config import read_config
-    from tlcheck.report.outputs import outputs
+    import tempfile
 
-    target = outputs(args.format, args.output)
-    found = _gate(_plan(args, read_config(Path.cwd())))
-    target.write("gate", _writers(found))
+    from tlcheck.config import read_config
+    from tlcheck.report.outputs import PAGE_FORMATS, outputs
+
+    target = outputs(args.format, args.output, PAGE_FORMATS)
+    plan = _plan(args, read_config(Path.cwd()))
+    with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder:
+        found = _gate(plan, Path(folder))
+        target.write("gate", _writers(found))  # the page reads the snapshots
     return found.exit_code
 
 
@@ -51,15 +59,30 @@ def _plan(args: argparse.Namespace, config: Config) -> Plan:
     from tlcheck.gate.compiler import find_compiler
     from tlcheck.gate.gate import Plan
 
+    settings = settings_of(args, config)
     return Plan(
         before=args.before or config.toolchain,
         after=args.after,
         selections=selections(args, args.cases, config),
-        settings=settings_of(args, config),
+        settings=settings,
         acceptances=read_acceptances(config.acceptance) if config.acceptance else Acceptances(),
         failing=_failing(args.fail),
         compiler=find_compiler() if args.compile else None,
+        device=_device(args, settings),
     )
+
+
+def _device(args: argparse.Namespace, settings: Settings) -> Wanted | None:
+    """How to run on a GPU, if that is asked for. Raises UsageError."""
+    from tlcheck.cli.options import device_options, given_device_options
+    from tlcheck.errors import UsageError
+    from tlcheck.gate.device import Wanted
+
+    if args.device:
+        return Wanted(device_options(args, settings), settings.args, args.if_available)
+    if given := given_device_options(args):
+        raise UsageError(f"{given[0]} has no meaning without --run")
+    return None
 
 
 def _failing(text: str) -> tuple[str, ...]:
@@ -74,14 +97,12 @@ def _failing(text: str) -> tuple[str, ...]:
     return names
 
 
-def _gate(plan: Plan) -> Gate:
-    import tempfile
-
+def _gate(plan: Plan, folder: Path) -> Gate:
     from tlcheck.cli.progress import bar
     from tlcheck.gate.gate import gate
 
-    with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder, bar() as watcher:
-        return gate(plan, Path(folder), watcher)
+    with bar() as watcher:
+        return gate(plan, folder, watcher)
 
 
 def _writers(found: Gate) -> Mapping[str, Writer]:
@@ -93,5 +114,13 @@ def _writers(found: Gate) -> Mapping[str, Writer]:
     return {
         "text": lambda file: gate_text.write(Console(file=file), found),
         "json": lambda file: shared.put(file, gate_json.render(found)),
+        "html": lambda file: shared.put(file, _page(found)),
         **shared.writers(document_of(found)),
     }
+
+
+def _page(found: Gate) -> str:
+    from tlcheck.page.gate import gate_page
+    from tlcheck.page.html import render
+
+    return render(gate_page(found))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tlcheck.config import Config
+    from tlcheck.gpu.suite import Options
     from tlcheck.selection import Selection
     from tlcheck.session import Settings
 
@@ -37,6 +38,35 @@ def add_lowering_arguments(
     parser.add_argument(
         "--pythonpath", action="append", default=[], metavar="DIR", help="where kernels' imports are; may be repeated"
     )
+
+
+def add_device_arguments(parser: argparse._ActionsContainer) -> None:
+    """How kernels are run on a GPU. None where the user says nothing: see `device_options`."""
+    parser.add_argument("--seeds", type=_count, metavar="N", help="sets of fresh inputs (default: 3)")
+    parser.add_argument("--repeats", type=_count, metavar="N", help="runs of each set (default: 3)")
+    parser.add_argument("--exact", action="store_true", help="also on inputs with exact sums: results must be equal")
+    parser.add_argument("--limit", type=_positive, metavar="S", help="seconds on the GPU for one case (default: 120)")
+    parser.add_argument("--if-available", action="store_true", help="without a GPU: a note, and no exit code 3 for it")
+
+
+def device_options(args: argparse.Namespace, settings: Settings) -> Options:
+    """From `add_device_arguments`."""
+    from tlcheck.gpu.suite import Options
+
+    return Options(
+        seeds=args.seeds or 3,
+        repeats=args.repeats or 3,
+        exact=args.exact,
+        limit=args.limit or 120.0,
+        jobs=args.jobs,
+        pythonpath=settings.pythonpath,
+    )
+
+
+def given_device_options(args: argparse.Namespace) -> list[str]:
+    """The names of those that the user gave."""
+    names = ("seeds", "repeats", "exact", "limit", "if_available")
+    return [f"--{name.replace('_', '-')}" for name in names if getattr(args, name)]
 
 
 def _positive(text: str) -> float:

@@ -21,14 +21,11 @@ _WIDTH = 140  # columns of tables that go into a file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from tlcheck.cli.options import CASE_HELP, add_lowering_arguments
+    from tlcheck.cli.options import CASE_HELP, add_device_arguments, add_lowering_arguments
 
     parser.add_argument("cases", nargs="*", metavar="CASE", help=CASE_HELP)
     add_lowering_arguments(parser, archs="auto, the arch of the device")
-    parser.add_argument("--seeds", type=int, default=3, metavar="N", help="sets of fresh inputs (default: 3)")
-    parser.add_argument("--repeats", type=int, default=3, metavar="N", help="runs of each set (default: 3)")
-    parser.add_argument("--exact", action="store_true", help="also on inputs with exact sums: results must be equal")
-    parser.add_argument("--limit", type=float, default=120.0, metavar="S", help="seconds on the GPU for one case")
+    add_device_arguments(parser)
     parser.add_argument("--sanitize", metavar="LIST", default="", help="tools of compute-sanitizer, such as memcheck")
     parser.add_argument("--bench", action="store_true", help="time the kernels and their torch baselines")
     parser.add_argument(
@@ -37,7 +34,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--to", dest="new", metavar="TOOLCHAIN", help="see --from")
     parser.add_argument("--record", type=Path, metavar="DIR", help="keep the inputs and outputs of every case")
     parser.add_argument("--replay", type=Path, metavar="DIR", help="run on kept inputs, compare with kept outputs")
-    parser.add_argument("--if-available", action="store_true", help="without a GPU: a note and exit code 0, not 3")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="of the report (default: text)")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the report as JSON there as well")
 
@@ -101,11 +97,10 @@ def _request(args: argparse.Namespace) -> Request:
     from dataclasses import replace
 
     from tlcheck.acceptance import Acceptances, read_acceptances
-    from tlcheck.cli.options import settings_of
+    from tlcheck.cli.options import device_options, settings_of
     from tlcheck.config import read_config
     from tlcheck.errors import UsageError
     from tlcheck.gpu.examination import Request
-    from tlcheck.gpu.suite import Options
     from tlcheck.selection import select
 
     if bool(args.old) != bool(args.new):
@@ -118,13 +113,8 @@ def _request(args: argparse.Namespace) -> Request:
     settings = settings_of(args, config)
     if args.arch is None:
         settings = replace(settings, arch=())  # the device's, whatever else the project checks for
-    options = Options(
-        seeds=_positive("--seeds", args.seeds),
-        repeats=_positive("--repeats", args.repeats),
-        exact=args.exact,
-        limit=_positive("--limit", args.limit),
-        jobs=args.jobs,
-        pythonpath=settings.pythonpath,
+    options = replace(
+        device_options(args, settings),
         sanitize=tools,
         bench=args.bench,
         record=_folder(args.record, "--record", make=True),
@@ -146,14 +136,6 @@ def _writable(output: Path | None) -> None:
             output.open("a").close()
     except OSError as error:
         raise UsageError(f"{error.filename}: {error.strerror}") from error
-
-
-def _positive(name: str, value: float) -> int:
-    from tlcheck.errors import UsageError
-
-    if value < 1:
-        raise UsageError(f"{name} {value:g}: expected at least 1")
-    return int(value)
 
 
 def _tools(text: str) -> tuple[str, ...]:

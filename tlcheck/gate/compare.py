@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from tlcheck.facts import changes
 from tlcheck.gate.classes import FAILS_IN_BOTH
 from tlcheck.gate.compilation import compile_outcomes
+from tlcheck.gate.device_outcomes import device_outcomes
 from tlcheck.gate.outcome import Comparison, Outcome, Side
 from tlcheck.gate.verdicts import verdict_outcomes
 from tlcheck.toolchain.client import Failure
@@ -24,16 +25,23 @@ def outcomes(compared: Comparison, *, one_toolchain: bool) -> tuple[Outcome, ...
     before, after = compared.before, compared.after
     if before is None or after is None:
         return (_undeclared(compared),)
-    if before.facts is None or after.facts is None:
-        return tuple(_failures(before, after))
-    if one_toolchain and before.digest != after.digest:
-        return (_not_deterministic(before, after),)
     return (
-        *_checked(before, after),
-        *_facts(before, after),
-        *_seconds(before, after),
-        *compile_outcomes(before.compiled, after.compiled, after.line),
+        *_static_outcomes(before, after, one_toolchain=one_toolchain),
+        *device_outcomes(before, after, one_toolchain=one_toolchain),
     )
+
+
+def _static_outcomes(before: Side, after: Side, *, one_toolchain: bool) -> Iterator[Outcome]:
+    """What needs no GPU."""
+    if before.facts is None or after.facts is None:
+        yield from _failures(before, after)
+    elif one_toolchain and before.digest != after.digest:
+        yield _not_deterministic(before, after)
+    else:
+        yield from _checked(before, after)
+        yield from _facts(before, after)
+        yield from _seconds(before, after)
+        yield from compile_outcomes(before.compiled, after.compiled, after.line)
 
 
 def _undeclared(compared: Comparison) -> Outcome:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tlcheck.gate.classes import CLASSES, FAILS_IN_BOTH
+from tlcheck.gate.device_outcomes import evidence_in_words
 from tlcheck.gate.gate import Gate
 from tlcheck.gate.outcome import Comparison, Outcome
 from tlcheck.gate.words import verdict_in_words
@@ -26,7 +27,8 @@ def _subject(gate: Gate, compared: Comparison) -> Subject:
     seconds = compared.after.seconds if compared.after is not None else 0.0
     skipped = "fails with both toolchains" if compared.klass == FAILS_IN_BOTH else ""
     notices = tuple(_notices(gate, compared))
-    return Subject(compared.file, compared.name, compared.target, notices, seconds, skipped)
+    evidence = evidence_in_words(compared)
+    return Subject(compared.file, compared.name, compared.target, notices, seconds, skipped, evidence)
 
 
 def _notices(gate: Gate, compared: Comparison) -> Iterator[Notice]:

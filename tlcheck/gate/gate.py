@@ -14,8 +14,10 @@ from tlcheck.gate.acceptances import accepted, unused
 from tlcheck.gate.classes import CLASSES, DEFAULT_FAILING, SAME
 from tlcheck.gate.compare import outcomes
 from tlcheck.gate.compiler import Compiler, content_of, headers_of
+from tlcheck.gate.device import DeviceRun, Wanted, run_both
 from tlcheck.gate.outcome import Comparison, Side
 from tlcheck.gate.sides import Bench, sides
+from tlcheck.gpu.results import NOT_RUN
 from tlcheck.report.words import plural
 from tlcheck.selection import Selection
 from tlcheck.session import Session, Settings, Watcher
@@ -24,7 +26,10 @@ from tlcheck.toolchain.resolve import Toolchain, resolve
 
 @dataclass(frozen=True)
 class Plan:
-    """What to compare and how to judge. before, after: toolchains as the user names them. failing: classes."""
+    """What to compare and how to judge. before, after: toolchains as the user names them. failing: classes.
+
+    device: how to run it on a GPU too, None for not at all.
+    """
 
     before: str
     after: str
@@ -33,11 +38,15 @@ class Plan:
     acceptances: Acceptances
     failing: tuple[str, ...] = DEFAULT_FAILING
     compiler: Compiler | None = None
+    device: Wanted | None = None
 
 
 @dataclass(frozen=True)
 class Gate:
-    """All comparisons. versions: of both sides. notes: what else is to know. compiler: version of the nvcc that ran."""
+    """All comparisons. versions: of both sides. notes: what else is to know. compiler: version of the nvcc that ran.
+
+    device: where the kernels were run, None where that was not asked for.
+    """
 
     before: str
     after: str
@@ -46,6 +55,7 @@ class Gate:
     failing: tuple[str, ...]
     notes: tuple[str, ...] = ()
     compiler: str = ""
+    device: DeviceRun | None = None
 
     def counts(self) -> Mapping[str, int]:
         """Number of comparisons that have something of each class; one may be in several."""
@@ -58,10 +68,14 @@ class Gate:
 
     @property
     def exit_code(self) -> int:
-        """1 if a class that fails has comparisons, 3 if a kernel was not checked with the new toolchain, else 0."""
+        """1 if a class that fails has comparisons, 3 if a kernel was not checked with the new toolchain, else 0.
+
+        With a device run, 3 also where there is no GPU and where a kernel that could be run there was not.
+        """
         if self.failed:
             return 1
-        return 3 if any(_unchecked(compared) for compared in self.comparisons) else 0
+        unavailable = self.device is not None and self.device.unavailable
+        return 3 if unavailable or any(_unchecked(compared) for compared in self.comparisons) else 0
 
     @property
     def seconds(self) -> tuple[float, float]:
@@ -74,7 +88,11 @@ class Gate:
 def _unchecked(compared: Comparison) -> bool:
     """Fails with the new toolchain (or its CUDA with nvcc), and neither the case expects nor the project accepts it."""
     side = compared.after
-    if side is None or compared.klass == SAME:
+    if side is None:
+        return False
+    if side.device is not None and side.device.status == NOT_RUN and not side.device.excused:
+        return True
+    if compared.klass == SAME:
         return False
     compiles = side.compiled is None or not side.compiled.error
     return not compiles or (side.result.failure is not None and side.result.excuse is None)
@@ -92,12 +110,15 @@ def gate(plan: Plan, folder: Path, watcher: Watcher) -> Gate:
     pairs = sides(session, plan.selections, plan.before, plan.after, (benches[0], benches[1]))
     if not pairs:
         raise UsageError(f"no case to compare in {plural(len(plan.selections), 'file')}")
+    device = None
+    if plan.device is not None:
+        pairs, device = run_both(pairs, toolchains, plan.device, folder, watcher)
     compared = [replace(pair, outcomes=outcomes(pair, one_toolchain=one)) for pair in pairs]
     judged = [accepted(pair, plan.acceptances) for pair in compared]
-    notes = [*unused(judged, plan.acceptances), *_notes(session, one)]
+    notes = [*unused(judged, plan.acceptances), *_notes(session, one), *_device_notes(plan, device, judged)]
     versions = (_versions(p.before for p in pairs), _versions(p.after for p in pairs))
     compiler = plan.compiler.version if plan.compiler is not None else ""
-    return Gate(plan.before, plan.after, versions, tuple(judged), plan.failing, tuple(notes), compiler)
+    return Gate(plan.before, plan.after, versions, tuple(judged), plan.failing, tuple(notes), compiler, device)
 
 
 def _bench(kept: Cache, compiler: Compiler | None, toolchain: Toolchain) -> Bench:
@@ -132,3 +153,16 @@ def _notes(session: Session, one_toolchain: bool) -> Iterator[str]:
         yield f"{plural(files, 'file')} without a case for these targets passed over"
     if one_toolchain:
         yield "both toolchains are the same: everything was lowered twice, what differs is not deterministic"
+
+
+def _device_notes(plan: Plan, device: DeviceRun | None, comparisons: Iterable[Comparison]) -> Iterator[str]:
+    """Why nothing was run, and where something else ran than what was checked."""
+    if device is None:
+        return
+    yield from device.notes(plan.before, plan.after)
+    for compared in comparisons:
+        for name, side in ((plan.before, compared.before), (plan.after, compared.after)):
+            if side is not None and side.device is not None and side.device.source == "different":
+                first = " ".join(side.device.difference[:3])
+                what = f"{compared.case} {compared.target} with {name}"
+                yield f"{what}: the CUDA that ran is not the one that was checked: {first}"

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tlcheck.gate.classes import CLASSES
+from tlcheck.gate.device_outcomes import evidence_in_words
 from tlcheck.gate.outcome import Comparison, Outcome
+from tlcheck.gpu.results import FAILED, NOT_RUN, PASSED
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +42,34 @@ def groups(comparisons: Iterable[Comparison]) -> list[Group]:
     return sorted(made, key=lambda g: (order.index(g.klass), -len(g.members), g.kind, g.before, g.after))
 
 
+def evidence(comparisons: Iterable[Comparison]) -> dict[str, list[Comparison]]:
+    """What the device shows, in words, with the comparisons of which it is so: what fails now first. Empty without a
+    device run.
+    """
+    found: dict[str, list[Comparison]] = {}
+    for compared in sorted(comparisons, key=_badness):
+        if words := evidence_in_words(compared):
+            found.setdefault(words, []).append(compared)
+    return found
+
+
+def _badness(compared: Comparison) -> int:
+    side = compared.after
+    status = side.device.status if side is not None and side.device is not None else NOT_RUN
+    return (FAILED, NOT_RUN, PASSED).index(status)
+
+
 def members_in_words(members: Sequence[tuple[Comparison, Outcome]]) -> list[str]:
     """`cases/atomics.py: tile_x2 (B; sm_80, sm_90), tile_x4 (B; sm_90)`: a line for each file."""
+    return cases_in_words((compared, outcome.subject) for compared, outcome in members)
+
+
+def cases_in_words(members: Iterable[tuple[Comparison, str]]) -> list[str]:
+    """The same of comparisons with their subjects, with commas between several."""
     files: dict[str, dict[str, tuple[list[str], list[str]]]] = {}
-    for compared, outcome in members:
+    for compared, subject in members:
         subjects, targets = files.setdefault(compared.file, {}).setdefault(compared.name, ([], []))
-        subjects += [s for s in outcome.subject.split(", ") if s and s not in subjects]
+        subjects += [s for s in subject.split(", ") if s and s not in subjects]
         targets += [compared.target] if compared.target and compared.target not in targets else []
     return [f"{file}: {_cases(cases)}" for file, cases in files.items()]
 

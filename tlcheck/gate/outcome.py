@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from tlcheck.facts import Facts
 from tlcheck.gate.classes import CLASSES, SAME
 from tlcheck.gate.compiler import Compiled
+from tlcheck.gpu.results import DeviceResult
 from tlcheck.results import FindingResult, Result
 
 
@@ -41,7 +43,8 @@ class Side:
     """One case for one target, lowered with one toolchain and checked.
 
     facts: None where it did not lower. seconds: of processor time for building and lowering; 0 where unknown. line:
-    where the kernel begins. digest: of the snapshot. compiled: by nvcc, None where that was not asked for.
+    where the kernel begins. snapshot, digest: its file and hash. compiled: by nvcc, and device: what a GPU shows, None
+    where that was not asked for.
     """
 
     result: Result
@@ -50,6 +53,8 @@ class Side:
     line: int = 0
     digest: str = ""
     compiled: Compiled | None = None
+    snapshot: Path | None = None
+    device: DeviceResult | None = None
 
 
 @dataclass(frozen=True, slots=True)

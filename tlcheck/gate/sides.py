@@ -59,7 +59,7 @@ class Bench:
             read = self._read(content, digest)
         except Exception as error:  # a fault of tlcheck's own is this run's failure: the others go on
             return Side(replace(result, failure=internal_failure(error)))
-        return Side(result, read.facts, _seconds(lowered), read.line, digest)
+        return Side(result, read.facts, _seconds(lowered), read.line, digest, snapshot=lowered.snapshot)
 
     def compiled(self, snapshot: Path, digest: str) -> Compiled | None:
         """What nvcc makes of the CUDA in a snapshot, unless that is known; None without a compiler."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from tlcheck.gate.classes import CLASSES
 from tlcheck.gate.gate import Gate
+from tlcheck.gpu.results import FAILED, NOT_RUN, PASSED
 from tlcheck.report.words import plural
 from tlcheck.session import release_of
 
@@ -21,8 +22,27 @@ def verdict_in_words(gate: Gate) -> str:
     found = ", ".join(f"{counts[klass]} {klass}" for klass in CLASSES if counts[klass])
     accepted = sum(1 for c in gate.comparisons for o in c.outcomes if o.accepted)
     also = f"; {plural(accepted, 'difference')} accepted" if accepted else ""
+    shown = f"; on the device: {_statuses(gate)}" if gate.device is not None else ""
     word = "FAIL" if gate.failed else "PASS"
-    return f"{word}: tilelang {toolchains_in_words(gate)}, {plural(cases, 'case')}{runs}: {found}{also}"
+    return f"{word}: tilelang {toolchains_in_words(gate)}, {plural(cases, 'case')}{runs}: {found}{also}{shown}"
+
+
+def _statuses(gate: Gate) -> str:
+    """`5 passed, 1 failed, 2 not run`: of the new toolchain's kernels."""
+    sides = [compared.after for compared in gate.comparisons if compared.after is not None]
+    counts = Counter(side.device.status for side in sides if side.device is not None)
+    return ", ".join(f"{counts[status]} {status}" for status in (PASSED, FAILED, NOT_RUN) if counts[status])
+
+
+def device_in_words(gate: Gate) -> str:
+    """`NVIDIA H200 (sm_90), CUDA 13.0, torch 2.11.0; 3 seeds`; empty where nothing was run."""
+    run = gate.device
+    if run is None or not (found := run.after.device or run.before.device):
+        return ""
+    options = run.wanted.options
+    exact = ", exact sums too" if options.exact else ""
+    place = f"{found['name']} ({found['arch']}), CUDA {found['cuda']}, torch {found['torch']}, {run.date}"
+    return f"{place}; {plural(options.seeds, 'seed')}, {plural(options.repeats, 'run')} of each{exact}"
 
 
 def toolchains_in_words(gate: Gate) -> str:

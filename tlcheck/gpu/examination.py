@@ -1,4 +1,4 @@
-"""From what a user selects to results on the device. `tlcheck run` calls `examine`, the gate `evidence`."""
+"""From what a user selects to results on the device, for `tlcheck run`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tlcheck.acceptance import Acceptances
 from tlcheck.expectations import settle
 from tlcheck.gpu import environment
 from tlcheck.gpu.results import NOT_RUN, DeviceResult
-from tlcheck.gpu.suite import NoDeviceError, Options, Subject, Suite
+from tlcheck.gpu.suite import Options, Subject, Suite
 from tlcheck.gpu.versions import Comparison, Versions
 from tlcheck.results import read_snapshot, result_of, saved_result
 from tlcheck.selection import Selection
@@ -134,30 +134,3 @@ def _literal(args: Mapping[str, str]) -> dict[str, str]:
             ast.literal_eval(text)
             found[name] = text
     return found
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """What the device says, for the gate. statuses: by (case, target, toolchain). reason: why there is nothing."""
-
-    statuses: Mapping[tuple[str, str, str], str]
-    reason: str = ""
-
-    def status(self, case: str, target: str, toolchain: str) -> str:
-        """`passed`, `failed` or `not run`; what is not known has not been run."""
-        return self.statuses.get((case, target, toolchain), NOT_RUN)
-
-
-def evidence(request: Request, folder: Path, watcher: Watcher) -> Evidence:
-    """Run everything that can be run; nothing where there is no GPU. Raises UsageError."""
-    try:
-        examinations = list(examine(request, folder, watcher))
-    except NoDeviceError as missing:
-        return Evidence({}, f"no GPU: {missing}")
-    return Evidence(
-        {
-            (result.run.case, result.run.target, examination.toolchain): result.status
-            for examination in examinations
-            for result in examination.results
-        }
-    )

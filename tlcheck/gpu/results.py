@@ -64,6 +64,11 @@ class DeviceResult:
     seconds: Mapping[str, float] = field(default_factory=dict)
 
     @property
+    def faults(self) -> list[DeviceFinding]:
+        """The findings that are the kernel's fault: inputs that are not exact are not."""
+        return [found for found in self.findings if found.kind != "inexact-inputs"]
+
+    @property
     def worst_error(self) -> float | None:
         """The largest relative error of all outputs and inputs."""
         errors = [out["error"] for trial in self.trials for out in trial["outputs"].values() if "error" in out]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -11,7 +10,7 @@ from rich.text import Text
 
 from tlcheck.gpu.examination import Examination
 from tlcheck.gpu.results import FAILED, NOT_RUN, PASSED, DeviceFinding, DeviceResult, Timing
-from tlcheck.report.words import place_in_words, plural, witness_in_words
+from tlcheck.report.words import element_in_words, place_in_words, plural, witness_in_words
 
 _STYLES = {PASSED: "green", FAILED: "bold red", NOT_RUN: "yellow"}
 _SHOWN = 4  # wrong elements
@@ -87,12 +86,6 @@ def _finding(found: DeviceFinding) -> Iterator[Text]:
     yield _indented(found.kind, f"{place}{found.message}{origin}", "red")
     for element in found.elements[:_SHOWN]:
         yield Text(f"        {element_in_words(found.buffer, element)}", style="dim")
-
-
-def element_in_words(buffer: str, element: Mapping[str, Any]) -> str:
-    """`B[0] is 128, expected 512`."""
-    index = ", ".join(map(str, element["index"]))
-    return f"{buffer}[{index}] is {element['got']}, expected {element['expected']}"
 
 
 def _static(result: DeviceResult) -> Iterator[Text]:

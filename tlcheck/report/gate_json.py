@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from tlcheck import __version__
 from tlcheck.facts import to_json
+from tlcheck.gate.device import DeviceRun, Found
 from tlcheck.gate.gate import Gate
 from tlcheck.gate.groups import Group, groups
 from tlcheck.gate.outcome import Comparison, Outcome, Side
 from tlcheck.gate.words import verdict_in_words
+from tlcheck.gpu.results import DeviceResult
 
 SCHEMA = 1
 
@@ -27,6 +30,7 @@ def render(gate: Gate) -> str:
         "from": {"name": gate.before, "versions": dict(sorted(gate.versions[0].items()))},
         "to": {"name": gate.after, "versions": dict(sorted(gate.versions[1].items()))},
         "nvcc": gate.compiler or None,
+        "device": _device_run(gate.device) if gate.device is not None else None,
         "summary": dict(gate.counts()),
         "notes": list(gate.notes),
         "groups": [_group(group) for group in groups(gate.comparisons)],
@@ -97,6 +101,7 @@ def _side(side: Side | None) -> Mapping[str, Any] | None:
             for a in side.result.atomics
         ],
         "facts": to_json(side.facts) if side.facts is not None else None,
+        "device": _device(side.device) if side.device is not None else None,
         "nvcc": None
         if compiled is None
         else {
@@ -106,3 +111,38 @@ def _side(side: Side | None) -> Mapping[str, Any] | None:
             "error": compiled.error or None,
         },
     }
+
+
+def _device(result: DeviceResult) -> Mapping[str, Any]:
+    """error: the largest relative one; None where it is no number."""
+    error = result.worst_error
+    return {
+        "status": result.status,
+        "reason": result.reason,
+        "inputs": len(result.trials),
+        "error": error if error is not None and math.isfinite(error) else None,
+        "source": result.source,
+        "difference": list(result.difference),
+        "findings": [
+            {"kind": f.kind, "buffer": f.buffer, "inputs": f.inputs, "message": f.message, "elements": list(f.elements)}
+            for f in result.findings
+        ],
+    }
+
+
+def _device_run(run: DeviceRun) -> Mapping[str, Any]:
+    options = run.wanted.options
+    return {
+        "date": run.date,
+        "clocks": {"before": dict(run.clocks[0]), "after": dict(run.clocks[1])},
+        "seeds": options.seeds,
+        "repeats": options.repeats,
+        "exact": options.exact,
+        "limit": options.limit,
+        "from": _found(run.before),
+        "to": _found(run.after),
+    }
+
+
+def _found(found: Found) -> Mapping[str, Any]:
+    return {"gpu": dict(found.device) or None, "missing": found.missing or None}

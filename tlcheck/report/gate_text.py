@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 from rich.text import Text
 
 from tlcheck.gate.classes import CLASSES
 from tlcheck.gate.gate import Gate
-from tlcheck.gate.groups import Group, groups, members_in_words
-from tlcheck.gate.words import seconds_in_words, slowest_in_words, unchanged_in_words, verdict_in_words
+from tlcheck.gate.groups import Group, cases_in_words, evidence, groups, members_in_words
+from tlcheck.gate.outcome import Comparison
+from tlcheck.gate.words import (
+    device_in_words,
+    seconds_in_words,
+    slowest_in_words,
+    unchanged_in_words,
+    verdict_in_words,
+)
 from tlcheck.report.words import plural, witness_in_words
 
 _STYLES = {
@@ -39,6 +46,7 @@ def _lines(gate: Gate) -> Iterator[Text]:
             klass = group.klass
             yield Text.assemble((klass, _STYLES[klass]), (f": {CLASSES[klass]}", "dim"))
         yield from _group(group)
+    yield from _evidence(gate)
     for note in gate.notes:
         yield Text(f"note: {note}", style="yellow")
     if seconds := seconds_in_words(gate):
@@ -61,8 +69,28 @@ def _group(group: Group) -> Iterator[Text]:
     if first.finding is not None:
         yield Text(f"      witness: {witness_in_words(first.finding.witness, first.subject)}")
         yield Text(f"      tlcheck explain {first.finding.rule}")
-    elif group.klass in ("broken", "fails-in-both"):
+    elif group.klass in ("wrong", "broken", "fails-in-both"):
         yield from (Text(f"      {_cut(line)}", style="dim") for line in first.detail.splitlines()[:_DETAIL])
+    if group.kind != "device":
+        shown = evidence(compared for compared, _ in group.members)
+        yield from (
+            Text(f"      on the device: {_cut(words)}{_of(m, group)}", style="dim") for words, m in shown.items()
+        )
+
+
+def _of(comparisons: Sequence[Comparison], group: Group) -> str:
+    """Of how many, where that is not so of all."""
+    return f"  {plural(len(comparisons), 'run')}" if len(comparisons) < len(group.members) else ""
+
+
+def _evidence(gate: Gate) -> Iterator[Text]:
+    """Every case for every target, by what the device shows of it."""
+    if gate.device is None:
+        return
+    yield Text.assemble(("on the device", "bold"), (f": {device_in_words(gate) or 'nothing was run'}", "dim"))
+    for words, comparisons in evidence(gate.comparisons).items():
+        yield Text.assemble("  ", (_cut(words), "bold"), f"  {plural(len(comparisons), 'run')}")
+        yield from (Text(f"      {line}", style="dim") for line in cases_in_words((c, "") for c in comparisons))
 
 
 def _cut(line: str) -> str:

@@ -36,9 +36,10 @@ def _case(suite: ElementTree.Element, subject: Subject) -> None:
         failure.text = _clean("\n\n".join(_words(notice) for notice in errors))
     elif subject.skipped:
         ElementTree.SubElement(case, "skipped", {"message": _clean(subject.skipped)})
-    others = [notice for notice in subject.notices if notice not in errors]
-    if others:
-        ElementTree.SubElement(case, "system-out").text = _clean("\n".join(_words(notice) for notice in others))
+    lines = [_words(notice) for notice in subject.notices if notice not in errors]
+    lines += [f"on the device: {subject.evidence}"] if subject.evidence else []
+    if lines:
+        ElementTree.SubElement(case, "system-out").text = _clean("\n".join(lines))
 
 
 def _errors(subject: Subject) -> list[Notice]:

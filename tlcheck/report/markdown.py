@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from html import escape
 
 from tlcheck.report.notices import ERROR, Document, Notice, Told, cases_in_words, together
 
@@ -15,7 +16,8 @@ _OPEN = 5  # kernels that are listed without folding
 def render(document: Document) -> str:
     """The whole comment; what does not fit is counted."""
     told = together(document.subjects)
-    parts = [_head(document), *([_table(told)] if told else []), *(_section(t) for t in told), *_notes(document)]
+    table = [_table(told)] if told else []
+    parts = [_head(document), *table, *(_section(t) for t in told), *_evidence(document), *_notes(document)]
     text, left = "", len(parts)
     for part in parts:
         if len(text) + len(part) > LIMIT:
@@ -54,6 +56,17 @@ def _section(told: Told) -> str:
 
 def _fenced(notice: Notice) -> list[str]:
     return ["```text", *f"{notice.message}\n{notice.detail}".strip().replace("```", "'''").splitlines(), "```", ""]
+
+
+def _evidence(document: Document) -> Iterator[str]:
+    """What a device shows of every case for every target."""
+    found: dict[str, list[str]] = {}
+    for subject in document.subjects:
+        if subject.evidence:
+            found.setdefault(subject.evidence, []).append(f"- `{subject.words}`")
+    for words, cases in found.items():
+        yield f"<details><summary>on the device: {escape(words)}: {len(cases)}</summary>\n"
+        yield "\n".join([*cases, "", "</details>", ""])
 
 
 def _notes(document: Document) -> Iterator[str]:

@@ -26,7 +26,9 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """One case for one target, and its notices. skipped: why it was not looked at, as was known before."""
+    """One case for one target, and its notices. skipped: why it was not looked at, as was known before. evidence: what
+    a device shows of it, empty where none was asked.
+    """
 
     file: str
     name: str
@@ -34,6 +36,7 @@ class Subject:
     notices: tuple[Notice, ...] = ()
     seconds: float = 0.0
     skipped: str = ""
+    evidence: str = ""
 
     @property
     def case(self) -> str:
@@ -78,10 +81,11 @@ def together(subjects: Sequence[Subject]) -> list[Told]:
 
 
 def cases_in_words(told: Told) -> Iterator[str]:
-    """`cases/atomics.py::tile_x2 (sm_80, sm_90)`, a line for each case."""
-    targets: dict[str, list[str]] = {}
+    """`cases/atomics.py::tile_x2 (sm_80, sm_90)`, a line for each case, with what a device shows of it."""
+    cases: dict[str, list[Subject]] = {}
     for subject, _ in told.members:
-        targets.setdefault(subject.case, []).append(subject.target)
-    for case, archs in targets.items():
-        named = ", ".join(dict.fromkeys(arch for arch in archs if arch))
-        yield f"{case} ({named})" if named else case
+        cases.setdefault(subject.case, []).append(subject)
+    for case, subjects in cases.items():
+        named = ", ".join(dict.fromkeys(subject.target for subject in subjects if subject.target))
+        shown = ", ".join(dict.fromkeys(f"{s.target} {s.evidence}" for s in subjects if s.evidence))
+        yield (f"{case} ({named})" if named else case) + (f"; on the device: {shown}" if shown else "")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from tlcheck.analysis.difference import Witness
 from tlcheck.results import AtomicResult, Result
@@ -37,6 +38,12 @@ def _addition(witness: Witness, buffer: str) -> str:
     if witness.written is None or witness.written == witness.intended:
         return f"{element}, offset {witness.intended}"
     return f"{element} belongs at offset {witness.intended}, is added at offset {witness.written}"
+
+
+def element_in_words(buffer: str, element: Mapping[str, Any]) -> str:
+    """`B[0] is 128, expected 512`."""
+    index = ", ".join(map(str, element["index"]))
+    return f"{buffer}[{index}] is {element['got']}, expected {element['expected']}"
 
 
 def counts_in_words(results: Iterable[Result]) -> str:

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,6 @@ import pytest
 from tests.cpu.gpu.interpreters import CEILINGS, DEVICE, make_interpreter, make_sanitizer, tasks
 from tests.fixtures.index import FOLDER
 from tlcheck.cli.main import main
-from tlcheck.gpu.examination import Request, evidence
-from tlcheck.selection import Selection
-from tlcheck.session import Settings
 from tlcheck.snapshot import codec
 
 LOGS = Path(__file__).parent / "logs"
@@ -300,46 +296,6 @@ def _read(file: Path) -> str:
         return ""
 
 
-@dataclass
-class Silent:
-    """A watcher."""
-
-    runs: int = 0
-
-    def stage(self, text: str) -> None:
-        """Nothing to say."""
-
-    def total(self, runs: int) -> None:
-        self.runs += runs
-
-    def done(self, run: object) -> None:
-        self.runs -= 1
-
-
-@pytest.mark.parametrize(
-    ("answer", "status"),
-    [(done(RIGHT, trial()), "passed"), (done(RIGHT, trial(finding("nan"))), "failed"), ({}, "not run")],
-)
-def test_the_gate_asks_for_evidence(tmp_path: Path, answer: dict[str, Any], status: str) -> None:
-    python = str(make_interpreter(tmp_path / "toolchain", {"verify": {"answer": answer or {"phase": "import"}}}))
-    request = Request([Selection(RIGHT)], Settings(toolchain=python))
-    watcher = Silent()
-    (tmp_path / "evidence").mkdir()
-    found = evidence(request, tmp_path / "evidence", watcher)
-    case = f"{codec.loads(RIGHT.read_text()).file}::annotated_gemm"
-    assert found.status(case, "sm_90", python) == status
-    assert found.status(case, "sm_80", python) == "not run"
-    assert watcher.runs == 0
-
-
-def test_without_a_gpu_there_is_no_evidence(tmp_path: Path) -> None:
-    plan = {"device": {"answer": {"phase": "done", "device": {"torch": "2.13.0+cpu", "cuda": ""}}}}
-    python = str(make_interpreter(tmp_path / "toolchain", plan))
-    found = evidence(Request([Selection(RIGHT)], Settings(toolchain=python)), tmp_path, Silent())
-    assert (found.statuses, found.status("case", "sm_90", python)) == ({}, "not run")
-    assert found.reason.startswith("no GPU: ")
-
-
 def test_without_a_gpu(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for device, why in (
         ({"torch": "2.13.0+cpu", "cuda": ""}, "the toolchain's torch 2.13.0+cpu is built without CUDA"),
@@ -356,7 +312,6 @@ def test_without_a_gpu(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["--seeds", "0"], "--seeds 0: expected at least 1"),
         (["--sanitize", "memcheck,all"], "--sanitize all: expected memcheck, racecheck"),
         (["--replay", "nowhere"], "--replay nowhere: no such folder"),
         (["--from", "0.1.14"], "--from and --to belong together"),

@@ -1,0 +1,98 @@
+"""What a GPU shows of both sides of every comparison: one toolchain's kernels are run after the other's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tlcheck.gate.outcome import Comparison, Side
+from tlcheck.gpu import environment
+from tlcheck.gpu.results import NOT_RUN, DeviceResult
+from tlcheck.gpu.suite import NoDeviceError, Options, Subject, Suite
+from tlcheck.results import read_snapshot
+from tlcheck.session import Watcher
+from tlcheck.toolchain.resolve import Toolchain
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """How to run. args: build arguments, as text. if_available: a missing GPU is no more than a note."""
+
+    options: Options
+    args: Mapping[str, str]
+    if_available: bool = False
+
+
+@dataclass(frozen=True)
+class Found:
+    """The GPU as one toolchain's torch sees it (as in `Suite.device`), or why there is none."""
+
+    device: Mapping[str, Any]
+    missing: str = ""
+
+
+@dataclass(frozen=True)
+class DeviceRun:
+    """How, where and when both sides were run. clocks: before and after."""
+
+    wanted: Wanted
+    before: Found
+    after: Found
+    clocks: tuple[Mapping[str, str], Mapping[str, str]]
+    date: str
+
+    @property
+    def unavailable(self) -> bool:
+        """Whether a GPU is missing that has to be there."""
+        return bool(self.before.missing or self.after.missing) and not self.wanted.if_available
+
+    def notes(self, before: str, after: str) -> list[str]:
+        """A line for each reason why nothing was run. before, after: the toolchains as the user names them."""
+        if self.before.missing == self.after.missing:
+            return [f"no GPU: {self.after.missing}: nothing was run"] if self.after.missing else []
+        sides = ((before, self.before), (after, self.after))
+        return [f"no GPU with {name}: {found.missing}: nothing was run" for name, found in sides if found.missing]
+
+
+def run_both(
+    pairs: Sequence[Comparison], toolchains: Sequence[Toolchain], wanted: Wanted, folder: Path, watcher: Watcher
+) -> tuple[list[Comparison], DeviceRun]:
+    """The comparisons with the device's results on both sides. folder: for files on the way. Raises UsageError."""
+    clocks, date = environment.clocks(), environment.now()
+    old, before = _run([pair.before for pair in pairs], toolchains[0], wanted, folder / "device-before", watcher)
+    new, after = _run([pair.after for pair in pairs], toolchains[1], wanted, folder / "device-after", watcher)
+    both = [replace(pair, before=one, after=other) for pair, one, other in zip(pairs, old, new, strict=True)]
+    return both, DeviceRun(wanted, before, after, (clocks, environment.clocks()), date)
+
+
+def _run(
+    sides: Sequence[Side | None], toolchain: Toolchain, wanted: Wanted, folder: Path, watcher: Watcher
+) -> tuple[list[Side | None], Found]:
+    """One toolchain's sides, each with its result."""
+    folder.mkdir()
+    suite = Suite(toolchain, wanted.options, folder)
+    watcher.stage(f"{toolchain.name}: looking at the device")
+    try:
+        found = Found(suite.device())
+    except NoDeviceError as error:
+        found = Found({}, str(error))
+    prepared = [_prepared(side, found, wanted.args) if side is not None else None for side in sides]
+    results = iter(suite.run([item for item in prepared if isinstance(item, Subject)], watcher))
+    shown = [next(results) if isinstance(item, Subject) else item for item in prepared]
+    return [replace(s, device=r) if s is not None else None for s, r in zip(sides, shown, strict=True)], found
+
+
+def _prepared(side: Side, found: Found, args: Mapping[str, str]) -> Subject | DeviceResult:
+    """What can be run, or why it cannot: that is told elsewhere too, or nothing to be told, hence excused."""
+    run, failure = side.result.run, side.result.failure
+    if found.missing:
+        return DeviceResult(run, NOT_RUN, f"no GPU: {found.missing}", excused="no GPU")
+    if side.snapshot is None:
+        reason = f"{failure.phase}: {failure.message}" if failure is not None else "not lowered"
+        return DeviceResult(run, NOT_RUN, reason, excused="does not lower")
+    if run.target != found.device["arch"]:
+        reason = f"made for {run.target}, the device is {found.device['arch']}"
+        return DeviceResult(run, NOT_RUN, reason, excused="another arch")
+    return Subject(run, read_snapshot(side.snapshot), side.result, args)
