@@ -97,7 +97,7 @@ def _entry(
 def views_of(comparison: Comparison | None, approved: Golden | None, snapshot: Snapshot | None) -> list[View]:
     """Texts in the order of the pipeline: two where they differ, one where they do not or where there is only one."""
     old = {name: parse(text).lines for name, text in approved.texts().items()} if approved is not None else {}
-    new = _texts(snapshot) if snapshot is not None else {}
+    new = texts_of(snapshot) if snapshot is not None else {}
     diffs = comparison.texts if comparison is not None else {}
     views = []
     for name in dict.fromkeys((*new, *old)):
@@ -112,7 +112,8 @@ def views_of(comparison: Comparison | None, approved: Golden | None, snapshot: S
     return views
 
 
-def _texts(snapshot: Snapshot) -> dict[str, Sequence[str]]:
+def texts_of(snapshot: Snapshot) -> dict[str, Sequence[str]]:
+    """At every checkpoint, and `cuda`."""
     found: dict[str, Sequence[str]] = {name: normal_lines(f) for name, f in snapshot.checkpoints.items()}
     return {**found, "cuda": snapshot.cuda.splitlines()} if snapshot.cuda else found
 

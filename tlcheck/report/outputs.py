@@ -12,6 +12,7 @@ from tlcheck.errors import UsageError
 
 Writer = Callable[[TextIO], None]
 FORMATS = ("text", "json", "markdown", "sarif", "junit", "github")
+PAGE_FORMATS = (*FORMATS, "html")  # of commands that make pages
 _SUFFIXES = {
     "text": "txt",
     "json": "json",
@@ -19,6 +20,7 @@ _SUFFIXES = {
     "sarif": "sarif",
     "junit": "xml",
     "github": "annotations.txt",
+    "html": "html",
 }
 _LIVE = ("text", "github")  # what is read where the command runs, and not in a file alone
 
@@ -43,14 +45,14 @@ class Outputs:
                     writers[name](sys.stdout)
 
 
-def outputs(formats: str, path: Path | None) -> Outputs:
+def outputs(formats: str, path: Path | None, known: Sequence[str] = FORMATS) -> Outputs:
     """From a comma list and `-o`. Makes the folder, and sees that it can write: better now than after minutes of work.
 
     Raises UsageError.
     """
     names = tuple(dict.fromkeys(name.strip() for name in formats.split(",")))
-    if unknown := [name for name in names if name not in FORMATS]:
-        raise UsageError(f"unknown format {unknown[0]!r}: expected {', '.join(FORMATS)}, with commas between several")
+    if unknown := [name for name in names if name not in known]:
+        raise UsageError(f"unknown format {unknown[0]!r}: expected {', '.join(known)}, with commas between several")
     if len(names) > 1 and path is None:
         raise UsageError("several formats need a folder: -o DIR")
     if path is not None:

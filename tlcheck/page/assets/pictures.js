@@ -3,6 +3,7 @@
 const INK = "#1c2024";
 const RED = "#d1121f";
 const WRONG = "#ff5a5f";
+const DETAIL = [32, 16]; // columns and rows where lanes are to be seen
 const SMALL = 384; // pixels wide at most
 const PIXELS = 16e6; // that every browser gives a canvas
 
@@ -11,10 +12,11 @@ function cellWords(picture, row, column) {
   const place = row * picture.columns.length + column;
   const value = picture.values[place];
   if (value < 0) return "no element";
-  const index = picture.line ? picture.rows[row] + column : `${picture.rows[row]}, ${picture.columns[column]}`;
+  const last = picture.line ? [picture.rows[row] + column] : [picture.rows[row], picture.columns[column]];
+  const index = [...picture.leading, ...last].join(", ");
   const mark = picture.marks.find(([r, c]) => r === row && c === column);
   const what = picture.registers ? `thread ${value}, register ${picture.registers[place]}` : `offset ${value}`;
-  return `[${index}]: ${what}${mark ? ` - ${mark[3]}` : ""}`;
+  return `${picture.name}[${index}]: ${what}${mark ? ` - ${mark[3]}` : ""}`;
 }
 
 function label(picture, place) {
@@ -37,7 +39,7 @@ function draw(canvas, picture, width, height, labels) {
     pen.fillStyle = picture.palette[picture.colours[place]];
     pen.fillRect((place % columns) * width, Math.floor(place / columns) * height, width, height);
   }
-  if (picture.vector && width > 6) drawVectors(pen, picture, width, height);
+  if (picture.vector && width > 4) drawVectors(pen, picture, width, height);
   drawMarks(pen, picture, width, height);
   if (labels) drawLabels(pen, picture, width, height);
 }
@@ -81,12 +83,29 @@ function drawLabels(pen, picture, width, height) {
   }
 }
 
+/** The part in which lanes can be seen: around the wrong one, or a corner. */
+function detail(picture) {
+  if (!picture.vector && !picture.marks.length) return picture;
+  const wide = picture.columns.length;
+  const [columns, rows] = [Math.min(wide, DETAIL[0]), Math.min(picture.rows.length, DETAIL[1])];
+  const [row, column] = picture.marks.find(([, , kind]) => kind === "written") || [0, 0];
+  const left = Math.floor(column / columns) * columns;
+  const top = Math.floor(row / rows) * rows;
+  const cut = (cells) => cells && Array.from({ length: rows }, (_, r) => cells.slice((top + r) * wide + left, (top + r) * wide + left + columns)).flat();
+  const marks = picture.marks.map(([r, c, ...rest]) => [r - top, c - left, ...rest]);
+  const [values, registers, colours] = [cut(picture.values), cut(picture.registers), cut(picture.colours)];
+  const part = columns * rows < picture.values.length ? [`a corner of ${rows} x ${columns}; opens larger`] : [];
+  const notes = [...part, ...picture.notes];
+  return { ...picture, values, registers, colours, marks, notes, columns: picture.columns.slice(left, left + columns), rows: picture.rows.slice(top, top + rows) };
+}
+
 /** One picture, small; opens large. */
-function thumbnail(picture, caption) {
+function thumbnail(whole, caption) {
+  const picture = detail(whole);
   const canvas = make("canvas", { role: "img", "aria-label": `${picture.title}. ${picture.legend}` });
   const cell = Math.max(3, Math.min(12, Math.floor(SMALL / picture.columns.length)));
   draw(canvas, picture, cell, cell, false);
-  const button = make("button", { type: "button", class: "thumbnail", title: "larger", onclick: () => enlarge(picture) }, canvas);
+  const button = make("button", { type: "button", class: "thumbnail", title: "larger", onclick: () => enlarge(whole) }, canvas);
   const wrong = picture.marks.some(([, , kind]) => kind === "written");
   const notes = picture.notes.map((note) => make("li", { class: wrong && note.includes("offset") ? "tone-bad" : null }, note));
   const title = make("p", { class: "map" }, picture.title);
