@@ -35,13 +35,14 @@ class Found:
 
 @dataclass(frozen=True)
 class DeviceRun:
-    """How, where and when both sides were run. clocks: before and after."""
+    """How, where and when both sides were run. clocks: before and after. commit: of the kernels."""
 
     wanted: Wanted
     before: Found
     after: Found
     clocks: tuple[Mapping[str, str], Mapping[str, str]]
     date: str
+    commit: str
 
     @property
     def unavailable(self) -> bool:
@@ -64,7 +65,8 @@ def run_both(
     old, before = _run([pair.before for pair in pairs], toolchains[0], wanted, folder / "device-before", watcher)
     new, after = _run([pair.after for pair in pairs], toolchains[1], wanted, folder / "device-after", watcher)
     both = [replace(pair, before=one, after=other) for pair, one, other in zip(pairs, old, new, strict=True)]
-    return both, DeviceRun(wanted, before, after, (clocks, environment.clocks()), date)
+    commit = environment.commit(Path(pairs[0].file).absolute().parent)
+    return both, DeviceRun(wanted, before, after, (clocks, environment.clocks()), date, commit)
 
 
 def _run(

@@ -43,7 +43,7 @@ def brief(result: DeviceResult) -> str:
 
 
 def evidence_in_words(compared: Comparison) -> str:
-    """`failed (misaligned address) -> passed`, with the reasons for what was not run; empty without a device run."""
+    """`failed (misaligned address) -> passed`, `not run (another arch)`; empty without a device run."""
     sides = [_side_in_words(side) for side in (compared.before, compared.after)]
     if not any(side is not None and side.device is not None for side in (compared.before, compared.after)):
         return ""
@@ -53,7 +53,7 @@ def evidence_in_words(compared: Comparison) -> str:
 def _side_in_words(side: Side | None) -> str:
     if side is None or side.device is None:
         return "not declared"
-    first = side.device.reason.partition("\n")[0]
+    first = side.device.excused or side.device.reason.partition("\n")[0]
     return f"{NOT_RUN} ({first})" if side.device.status == NOT_RUN else brief(side.device)
 
 

@@ -20,7 +20,8 @@ def document_of(gate: Gate) -> Document:
     """What is fixed or the same is no notice."""
     kinds = {klass: words for klass, words in CLASSES.items() if klass not in _SILENT}
     subjects = tuple(_subject(gate, compared) for compared in gate.comparisons)
-    return Document("gate", verdict_in_words(gate), subjects, gate.notes, kinds, gate.failed)
+    incomplete = gate.exit_code not in (0, 1)
+    return Document("gate", verdict_in_words(gate), subjects, gate.notes, kinds, gate.failed, incomplete)
 
 
 def _subject(gate: Gate, compared: Comparison) -> Subject:

@@ -23,7 +23,7 @@ def verdict_in_words(gate: Gate) -> str:
     accepted = sum(1 for c in gate.comparisons for o in c.outcomes if o.accepted)
     also = f"; {plural(accepted, 'difference')} accepted" if accepted else ""
     shown = f"; on the device: {_statuses(gate)}" if gate.device is not None else ""
-    word = "FAIL" if gate.failed else "PASS"
+    word = {0: "PASS", 1: "FAIL"}.get(gate.exit_code, "INCOMPLETE")
     return f"{word}: tilelang {toolchains_in_words(gate)}, {plural(cases, 'case')}{runs}: {found}{also}{shown}"
 
 

@@ -134,6 +134,7 @@ def _device_run(run: DeviceRun) -> Mapping[str, Any]:
     options = run.wanted.options
     return {
         "date": run.date,
+        "commit": run.commit,
         "clocks": {"before": dict(run.clocks[0]), "after": dict(run.clocks[1])},
         "seeds": options.seeds,
         "repeats": options.repeats,

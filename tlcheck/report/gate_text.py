@@ -29,6 +29,7 @@ _STYLES = {
     "fixed": "green",
     "fails-in-both": "dim",
 }
+_VERDICT = {0: "bold green", 1: "bold red"}  # by exit code
 _DETAIL = 6  # lines of an error
 _WIDTH = 300  # characters of a line
 
@@ -54,7 +55,7 @@ def _lines(gate: Gate) -> Iterator[Text]:
         yield Text(f"  slowest: {slowest_in_words(gate)}", style="dim")
     if unchanged := unchanged_in_words(gate):
         yield Text(unchanged)
-    yield Text(verdict_in_words(gate), style="bold red" if gate.failed else "bold green")
+    yield Text(verdict_in_words(gate), style=_VERDICT.get(gate.exit_code, "bold yellow"))
 
 
 def _group(group: Group) -> Iterator[Text]:

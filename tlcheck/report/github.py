@@ -17,7 +17,7 @@ def render(document: Document) -> str:
         lines += [_line(command, t) for t in ours[: _SHOWN - 1]]
         if len(ours) >= _SHOWN:
             lines.append(f"::{command} title=tlcheck::{len(ours) - _SHOWN + 1} more: see the report")
-    command = "error" if document.failed else "notice"
+    command = "error" if document.failed else "warning" if document.incomplete else "notice"
     return "".join(f"{line}\n" for line in [*lines, f"::{command} title=tlcheck::{_data(document.verdict)}"])
 
 

@@ -27,7 +27,7 @@ def render(document: Document) -> str:
 
 
 def _head(document: Document) -> str:
-    mark = ":x:" if document.failed else ":white_check_mark:"
+    mark = ":x:" if document.failed else ":warning:" if document.incomplete else ":white_check_mark:"
     return f"### {mark} tlcheck {document.command}\n\n{_text(document.verdict)}\n"
 
 

@@ -50,7 +50,7 @@ class Subject:
 @dataclass(frozen=True, slots=True)
 class Document:
     """A whole report. command: `check` or `gate`. verdict: the one line that says it all. kinds: notice id -> what it
-    means.
+    means. incomplete: nothing failed, and something was not checked.
     """
 
     command: str
@@ -59,6 +59,7 @@ class Document:
     notes: tuple[str, ...] = ()
     kinds: Mapping[str, str] = field(default_factory=dict)
     failed: bool = False
+    incomplete: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,6 +79,7 @@ class Toolchains:
 def toolchains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> Toolchains:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("GIT_COMMIT", "0123abc")
     (tmp_path / "k.py").touch()
     found = Toolchains(tmp_path)
     for module in (session, gate):
@@ -126,6 +127,7 @@ def test_both_sides_pass_where_they_were_run_and_nowhere_else(
     assert other["reason"] == "made for sm_80, the device is sm_90"
     assert report["verdict"].endswith("3 same; on the device: 2 passed, 1 not run")
     assert report["device"]["to"] == {"gpu": DEVICE, "missing": None}
+    assert report["device"]["commit"] == "0123abc"
     for name in ("old", "new"):
         asked = [task for task in tasks(tmp_path / name) if task["kind"] == "verify"]
         assert sorted(task["name"] for task in asked) == ["a", "b"]
@@ -220,6 +222,12 @@ def test_without_a_gpu_nothing_passes_and_one_line_says_so(
     assert main(COMMAND) == 3
     shown = capsys.readouterr().out
     assert shown.count(f"note: {line}") == 1
+    assert "on the device: nothing was run\n  not run (no GPU)  3 runs\n" in shown
+    assert shown.splitlines()[-1].startswith("INCOMPLETE: ")
+    main([*COMMAND, "--format", "markdown"])
+    assert capsys.readouterr().out.startswith("### :warning: tlcheck gate")
+    main([*COMMAND, "--format", "github"])
+    assert capsys.readouterr().out.startswith("::warning title=tlcheck::INCOMPLETE: ")
     assert "passed" not in shown
     code, report = run(capsys, "--if-available")
     assert (code, report["notes"]) == (0, [line])
@@ -255,14 +263,14 @@ def test_every_format_shows_it(toolchains: Toolchains, capsys: pytest.CaptureFix
     evidence = text.partition("\non the device: Stand-in (sm_90), CUDA 13.0, torch 2.11.0, ")[2]
     assert re.findall(r"^  (\S.*)  1 run\n +k.py: (\w) \((sm_\d+)\)", evidence, re.MULTILINE) == [
         ("passed -> failed (wrong)", "a", "sm_90"),
-        ("not run (made for sm_80, the device is sm_90)", "b", "sm_80"),
+        ("not run (another arch)", "b", "sm_80"),
         ("passed -> passed", "b", "sm_90"),
     ]
     assert "- `k.py::a (sm_90); on the device: sm_90 passed -> failed (wrong)`" in markdown
     assert "<summary>on the device: passed -&gt; passed: 1</summary>\n\n- `k.py::b sm_90`" in markdown
     outputs = {case.get("name"): case.findtext("system-out") for case in ElementTree.fromstring(junit).iter("testcase")}
     assert outputs["b sm_90"] == "on the device: passed -> passed"
-    assert outputs["b sm_80"] == "on the device: not run (made for sm_80, the device is sm_90)"
+    assert outputs["b sm_80"] == "on the device: not run (another arch)"
     sarif = json.loads((tmp_path / "out" / "gate.sarif").read_text())
     jsonschema.validate(sarif, SARIF)
     told = [r["message"]["text"] for r in sarif["runs"][0]["results"] if "on the device" in r["message"]["text"]]
