@@ -14,6 +14,7 @@ from tlcheck.errors import UsageError
 from tlcheck.selection import Selection
 from tlcheck.session import Lowered, Run, Session, Settings
 from tlcheck.toolchain.client import Failure
+from tlcheck.toolchain.crew import Crew
 from tlcheck.toolchain.resolve import Toolchain
 
 
@@ -128,11 +129,16 @@ def test_the_settings_reach_the_worker(
         started.append(options)
         return workers["pinned"]
 
+    class Watched(Crew):
+        def __init__(self, parallel: int) -> None:
+            super().__init__(parallel)
+            started.append({"parallel": parallel})
+
     monkeypatch.setattr(session, "Worker", start)
-    workers["pinned"].files = {"k.py": (declared("a"), declared("b"))}
+    monkeypatch.setattr(session, "Crew", Watched)
+    workers["pinned"].files = {"k.py": (declared("a"),)}
     lower(tmp_path, [Selection(Path("k.py"))], jobs=3, fork=False)
-    assert started == [{"fork": False}]
-    assert workers["pinned"].most == 3
+    assert started == [{"parallel": 3}, {"fork": False}]
 
 
 def test_the_settings_reach_the_jobs(workers: dict[str, StandInWorker], tmp_path: Path) -> None:

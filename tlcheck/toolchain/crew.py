@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import select
+import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
+from queue import SimpleQueue
 
 from tlcheck.toolchain.client import START_SECONDS, Job, Worker
 from tlcheck.worker.protocol import Answer
@@ -15,37 +18,70 @@ class Crew:
     """Runs jobs, at most `parallel` at a time over all workers. Jobs may be added while answers are taken.
 
     A worker starts with its first job and ends with its last, and no more workers than jobs live at a time: each
-    takes hundreds of megabytes. Leaving the context ends all of them.
+    takes hundreds of megabytes. A thread gives them jobs, so that they go on while answers are looked at. Leaving the
+    context ends all of them.
     """
 
     def __init__(self, parallel: int) -> None:
         self._parallel = parallel
+        self._lock = threading.Lock()  # of the three below
         self._queues: dict[Worker, deque[Job]] = {}
         self._since: dict[Worker, float] = {}  # the live ones -> when they were started
+        self._open: Counter[Worker] = Counter()  # jobs added and not yet looked at
+        self._done: SimpleQueue[tuple[Worker, Job, Answer] | BaseException] = SimpleQueue()
+        self._wake, self._waker = os.pipe()
+        self._leaving = False
+        self._thread = threading.Thread(target=self._serve, daemon=True)
 
     def __enter__(self) -> Crew:
+        self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._leaving = True
+        self._wake_up()
+        self._thread.join()
         for worker in list(self._since):
             self._end(worker)
+        os.close(self._wake)
+        os.close(self._waker)
 
     def add(self, worker: Worker, job: Job) -> None:
         """Have a worker do a job, after those that it has."""
-        self._queues.setdefault(worker, deque()).append(job)
+        with self._lock:
+            self._queues.setdefault(worker, deque()).append(job)
+            self._open[worker] += 1
+        self._wake_up()
 
     def answers(self) -> Iterator[tuple[Job, Answer]]:
         """Answers in order of completion, until there is no job left. Raises UsageError for a broken toolchain."""
-        while True:
-            self._fill()
-            if not self._since:
-                return
-            for worker in self._readable():
-                answers = worker.receive()
-                self._fill()  # before the answers are looked at, which takes time
-                yield from answers
-                if not worker.running and not self._queues[worker]:
+        while self._open.total():
+            done = self._done.get()
+            if isinstance(done, BaseException):
+                raise done
+            worker, job, answer = done
+            yield job, answer
+            with self._lock:
+                self._open[worker] -= 1
+            self._wake_up()
+
+    def _wake_up(self) -> None:
+        os.write(self._waker, b"x")
+
+    def _serve(self) -> None:
+        """What the thread does: all that concerns worker processes."""
+        try:
+            while not self._leaving:
+                with self._lock:
+                    self._fill()
+                    idle = [worker for worker in self._since if not self._open[worker]]
+                for worker in idle:
                     self._end(worker)
+                for worker in [] if idle else self._readable():
+                    for job, answer in worker.receive():
+                        self._done.put((worker, job, answer))
+        except BaseException as error:
+            self._done.put(error)
 
     def _fill(self) -> None:
         """Give jobs to idle processors: to the worker with the fewest, so that imports go on side by side."""
@@ -67,10 +103,13 @@ class Crew:
         starting = {worker: since for worker, since in self._since.items() if not worker.versions}
         patience = min(starting.values(), default=None)
         timeout = None if patience is None else max(0.0, patience + START_SECONDS - time.monotonic())
-        found = select.select(list(self._since), [], [], timeout)[0]
+        watched: list[int | Worker] = [self._wake, *self._since]
+        found = select.select(watched, [], [], timeout)[0]
         if not found:
             raise min(starting, key=lambda worker: starting[worker]).too_slow()
-        return list(found)
+        if self._wake in found:
+            os.read(self._wake, 4096)
+        return [worker for worker in self._since if worker in found]
 
     def _end(self, worker: Worker) -> None:
         del self._since[worker]

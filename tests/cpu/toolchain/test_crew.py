@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
 from typing import cast
 
 import pytest
@@ -18,16 +20,30 @@ from tlcheck.worker.protocol import Answer
 
 @dataclass(eq=False)
 class Recorded(StandInWorker):
-    """Answers one job at a time. closed: how often it was."""
+    """Answers one job at a time, the first one when it is let. others: whose jobs count together with its own."""
 
+    others: list[Recorded] = field(default_factory=list)
+    together: int = 0
     closed: int = 0
+    may_answer: Event = field(default_factory=Event)
+
+    def send(self, job: Job) -> None:
+        super().send(job)
+        self.together = max(self.together, sum(len(worker.running) for worker in (self, *self.others)))
 
     def receive(self) -> list[tuple[Job, Answer]]:
-        return [(self.running.pop(0), Answer({}, None, 0.0, 0.0, ""))]
+        assert self.may_answer.wait(10)
+        return [(self.running.pop(0), Answer({}, None, 0.0, 0.0, ""))] if self.running else []
 
     def close(self) -> None:
         super().close()
         self.closed += 1
+
+
+def pair() -> tuple[Recorded, Recorded]:
+    first, second = Recorded(), Recorded()
+    first.others, second.others = [second], [first]
+    return first, second
 
 
 def add(crew: Crew, worker: StandInWorker, count: int, name: str = "k.py") -> None:
@@ -36,30 +52,48 @@ def add(crew: Crew, worker: StandInWorker, count: int, name: str = "k.py") -> No
 
 
 def test_both_begin_at_once_and_together_have_no_more_than_allowed() -> None:
-    first, second = Recorded(), Recorded()
+    first, second = pair()
     with Crew(3) as crew:
         add(crew, first, 5)
         add(crew, second, 5)
-        answers = crew.answers()
-        next(answers)
-        assert (first.started, second.started) == (1, 1)
-        assert len(first.running) + len(second.running) == 3
-        for _ in answers:
-            assert len(first.running) + len(second.running) <= 3
+        for worker in (first, second):
+            worker.may_answer.set()
+        assert len(list(crew.answers())) == 10
+    assert max(first.together, second.together) == 3
     assert (len(first.jobs), len(second.jobs), first.closed, second.closed) == (5, 5, 1, 1)
 
 
 def test_when_one_has_nothing_left_the_other_gets_all_processors() -> None:
-    short, long = Recorded(), Recorded()
+    short, long = pair()
+    short.may_answer.set()
     with Crew(4) as crew:
         add(crew, short, 1)
         add(crew, long, 8)
-        assert len(list(crew.answers())) == 9
+        answers = crew.answers()
+        next(answers)
+        long.may_answer.set()
+        assert len(list(answers)) == 8
     assert long.most == 4
+
+
+def test_workers_go_on_while_an_answer_is_looked_at() -> None:
+    worker = Recorded()
+    worker.may_answer.set()
+    with Crew(1) as crew:
+        add(crew, worker, 5)
+        answers = crew.answers()
+        next(answers)
+        deadline = time.monotonic() + 10
+        while worker.running or len(worker.jobs) < 5:
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
+        assert len(list(answers)) == 4
+    assert (worker.started, worker.closed) == (1, 1)
 
 
 def test_jobs_may_be_added_with_the_last_answer() -> None:
     worker = Recorded()
+    worker.may_answer.set()
     with Crew(2) as crew:
         add(crew, worker, 1, "first.py")
         names = []
@@ -72,10 +106,12 @@ def test_jobs_may_be_added_with_the_last_answer() -> None:
 
 
 def test_leaving_early_ends_all_workers() -> None:
-    first, second = Recorded(), Recorded()
+    first, second = pair()
     with Crew(2) as crew:
         add(crew, first, 2)
         add(crew, second, 2)
+        first.may_answer.set()
+        second.may_answer.set()
         next(crew.answers())
     assert (first.closed, second.closed) == (1, 1)
 
