@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tlcheck.acceptance import Acceptances
@@ -19,7 +19,7 @@ from tlcheck.page.picture import Picture
 from tlcheck.page.verdicts import remarks_of, tags_of
 from tlcheck.report.golden import summary_of
 from tlcheck.results import Result, judged
-from tlcheck.snapshot.ir import Snapshot
+from tlcheck.snapshot.ir import CHECKPOINTS, Snapshot
 
 _TONES = {SAME: GOOD, CHANGED: WARN, MISSING: WARN, UNUSABLE: BAD, ORPHANED: WARN, NOT_LOWERED: BAD}
 _WORDS = {SAME: "as approved"}
@@ -100,7 +100,7 @@ def views_of(comparison: Comparison | None, approved: Golden | None, snapshot: S
     new = texts_of(snapshot) if snapshot is not None else {}
     diffs = comparison.texts if comparison is not None else {}
     views = []
-    for name in dict.fromkeys((*new, *old)):
+    for name in in_order((*new, *old)):
         syntax = "cuda" if name == "cuda" else "tir"
         if name in diffs:
             views.append(View(name, diff=diffs[name]))
@@ -110,6 +110,12 @@ def views_of(comparison: Comparison | None, approved: Golden | None, snapshot: S
         else:
             views.append(View(name, old[name], note="the golden"))
     return views
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Checkpoints as the pipeline has them, then the rest."""
+    order = {name: place for place, name in enumerate(CHECKPOINTS)}
+    return sorted(dict.fromkeys(names), key=lambda name: order.get(name, len(order)))
 
 
 def texts_of(snapshot: Snapshot) -> dict[str, Sequence[str]]:

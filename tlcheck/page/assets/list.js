@@ -1,5 +1,6 @@
 // The list of cases, its filters and its search.
 
+const TONES = ["bad", "warn", "good", "quiet"]; // the worst first
 const chosen = new Set(); // words of tags; none is all
 let query = "";
 let hits = null; // for each line whether it has the query
@@ -19,8 +20,7 @@ function makeFilters() {
       counts.set(word, { ...found, number: found.number + 1 });
     }
   }
-  const order = ["bad", "warn", "good", "quiet"];
-  const sorted = [...counts].sort(([, a], [, b]) => order.indexOf(a.tone) - order.indexOf(b.tone) || b.number - a.number);
+  const sorted = [...counts].sort(([, a], [, b]) => TONES.indexOf(a.tone) - TONES.indexOf(b.tone) || b.number - a.number);
   byId("filters").replaceChildren(...sorted.map(([word, { tone, number }]) => {
     const toggle = () => {
       if (!chosen.delete(word)) chosen.add(word);
@@ -63,9 +63,9 @@ function makeList() {
 }
 
 function item(entry, place, number) {
-  const [, tone] = entry.tags[0];
+  const [word, tone] = entry.tags.reduce((worst, tag) => (TONES.indexOf(tag[1]) < TONES.indexOf(worst[1]) ? tag : worst));
   const where = number > 0 ? make("span", { class: "count" }, plural(number, "line")) : null;
-  const dot = make("span", { class: `dot tone-${tone}`, title: entry.tags[0][0] });
+  const dot = make("span", { class: `dot tone-${tone}`, title: word });
   const link = make("a", { href: address(entry), "data-place": place }, dot, make("span", { class: "name" }, entry.name || entry.file), where, make("span", { class: "target" }, entry.target));
   return make("li", {}, link);
 }

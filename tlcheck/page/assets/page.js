@@ -1,7 +1,7 @@
 // What is shown follows the address: `#case=TITLE&view=NAME`, nothing for the overview.
 
 const KEYS = [
-  ["/", "search"], ["j  k", "next, previous case"], ["1 ... 9", "text or layouts"], ["n  p", "next, previous difference or hit"],
+  ["/", "search"], ["j  k", "next, previous case"], ["1 ... 9", "that text"], ["l", "layouts"], ["n  p", "next, previous difference or hit"],
   ["a", "all lines, or what differs"], ["u", "one column or two"], ["t", "light or dark"], ["Esc", "leave the search, the picture, the case"], ["?", "these keys"],
 ];
 
@@ -66,7 +66,7 @@ function press(event) {
   if (event.target.matches("input, textarea")) return;
   const actions = {
     "/": () => byId("search").focus(), "?": help, j: () => step(1), k: () => step(-1), n: () => jump(1), p: () => jump(-1),
-    t: flipTheme, u: flipColumns, a: () => byId("all") && byId("all").click(),
+    l: () => current.entry && current.entry.plates.length && go(current.entry, LAYOUTS), t: flipTheme, u: flipColumns, a: () => byId("all") && byId("all").click(),
   };
   const tab = /^[1-9]$/.test(event.key) && byId(`tab-${event.key - 1}`);
   const action = tab ? () => tab.click() : actions[event.key];

@@ -83,7 +83,7 @@ function drawLabels(pen, picture, width, height) {
   }
 }
 
-/** The part in which lanes can be seen: around the wrong one, or a corner. */
+/** The part in which lanes can be seen: around the wrong one, or the first. */
 function detail(picture) {
   if (!picture.vector && !picture.marks.length) return picture;
   const wide = picture.columns.length;
@@ -94,7 +94,7 @@ function detail(picture) {
   const cut = (cells) => cells && Array.from({ length: rows }, (_, r) => cells.slice((top + r) * wide + left, (top + r) * wide + left + columns)).flat();
   const marks = picture.marks.map(([r, c, ...rest]) => [r - top, c - left, ...rest]);
   const [values, registers, colours] = [cut(picture.values), cut(picture.registers), cut(picture.colours)];
-  const part = columns * rows < picture.values.length ? [`a corner of ${rows} x ${columns}; opens larger`] : [];
+  const part = columns * rows < picture.values.length ? [`${rows} x ${columns} of it; opens larger`] : [];
   const notes = [...part, ...picture.notes];
   return { ...picture, values, registers, colours, marks, notes, columns: picture.columns.slice(left, left + columns), rows: picture.rows.slice(top, top + rows) };
 }

@@ -1,0 +1,123 @@
+"""The gate's result as a page: every kernel as it was lowered before and after, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from tlcheck.gate.gate import Gate
+from tlcheck.gate.groups import Group, groups
+from tlcheck.gate.outcome import Comparison, Outcome, Side
+from tlcheck.gate.words import seconds_in_words, slowest_in_words, unchanged_in_words, verdict_in_words
+from tlcheck.golden.textdiff import compare_texts
+from tlcheck.page.golden import in_order, plates_of, texts_of
+from tlcheck.page.model import BAD, GOOD, QUIET, WARN, Cluster, Entry, Page, Plate, Remark, Tag, View
+from tlcheck.page.picture import Picture
+from tlcheck.page.verdicts import remarks_of, tags_of
+from tlcheck.results import read_snapshot
+from tlcheck.snapshot.ir import Snapshot
+
+_TONES = {"slower-risk": WARN, "changed": WARN, "fixed": GOOD, "fails-in-both": QUIET, "same": GOOD}  # the rest fails
+
+
+def gate_page(gate: Gate) -> Page:
+    """Reads the snapshots again: their folder must still be there."""
+    sides = (f"{gate.before} (before)", f"{gate.after} (after)")
+    entries = [_entry(compared, sides) for compared in gate.comparisons]
+    clusters = [_cluster(group) for group in groups(gate.comparisons)]
+    said = (seconds_in_words(gate), slowest_in_words(gate), unchanged_in_words(gate))
+    notes = [text for text in (*said, *gate.notes) if text]
+    tone = BAD if gate.failed else GOOD
+    return Page("tlcheck gate", verdict_in_words(gate), tone, sides, entries, clusters, notes)
+
+
+def _entry(compared: Comparison, sides: tuple[str, str]) -> Entry:
+    old, new = (_snapshot(side) for side in (compared.before, compared.after))
+    verdicts = tags_of(compared.after.result) if compared.after is not None else []
+    tags = [*(_tag(klass) for klass in compared.classes), *verdicts]
+    words = [_words(outcome) for outcome in compared.outcomes]
+    remarks = list(_remarks(compared, sides[0]))
+    views = list(_views(old, new, sides))
+    plates = _plates(compared.before, old, compared.after, new)
+    return Entry(compared.file, compared.name, compared.target, tags, words, remarks, views, plates)
+
+
+def _snapshot(side: Side | None) -> Snapshot | None:
+    path: Path | None = side.snapshot if side is not None else None
+    return read_snapshot(path) if path is not None else None
+
+
+def _tag(klass: str) -> Tag:
+    return Tag(klass, _TONES.get(klass, BAD))
+
+
+def _words(outcome: Outcome) -> str:
+    accepted = f" (accepted: {outcome.accepted})" if outcome.accepted else ""
+    return f"{outcome.klass}: {outcome.words}{accepted}"
+
+
+def _remarks(compared: Comparison, before: str) -> Iterator[Remark]:
+    """Of the new toolchain; of the old one what was refuted or failed there."""
+    if compared.after is not None:
+        yield from remarks_of(compared.after.result)
+    for outcome in compared.outcomes:
+        if outcome.detail and (compared.after is None or compared.after.result.failure is None):
+            yield Remark(
+                f"{outcome.klass}: {outcome.words}", _TONES.get(outcome.klass, BAD), code=outcome.detail.splitlines()
+            )
+    if compared.before is not None:
+        wrong = (remark for remark in remarks_of(compared.before.result) if remark.tone in (BAD, WARN))
+        yield from (replace(remark, title=f"{before}: {remark.title}", tone=QUIET) for remark in wrong)
+
+
+def _views(old: Snapshot | None, new: Snapshot | None, sides: tuple[str, str]) -> Iterator[View]:
+    """Texts in the order of the pipeline."""
+    before = texts_of(old) if old is not None else {}
+    after = texts_of(new) if new is not None else {}
+    for name in in_order((*after, *before)):
+        syntax = "cuda" if name == "cuda" else "tir"
+        if name in before and name in after:
+            diff = compare_texts(before[name], after[name])
+            same = diff.verdict == "same"
+            yield View(name, after[name] if same else (), None if same else diff, "the same" if same else "", syntax)
+        else:
+            lines, side = (before[name], sides[0]) if name in before else (after[name], sides[1])
+            yield View(name, lines, note=f"only with {side}", syntax=syntax)
+
+
+def _plates(before: Side | None, old: Snapshot | None, after: Side | None, new: Snapshot | None) -> list[Plate]:
+    """Pictures of both sides, once where they are equal."""
+    then, now = _drawn(before, old), _drawn(after, new)
+    return [_plate(name, then.get(name), now.get(name)) for name in dict.fromkeys((*now, *then))]
+
+
+def _drawn(side: Side | None, snapshot: Snapshot | None) -> Mapping[str, Plate]:
+    if side is None or snapshot is None:
+        return {}
+    return {plate.buffer: plate for plate in plates_of(snapshot, side.result)}
+
+
+def _plate(name: str, then: Plate | None, now: Plate | None) -> Plate:
+    if then is None or then.picture is None or now is None or now.picture is None:
+        return now or then or Plate(name)
+    same = _is_same(then.picture, now.picture)
+    return now if same else Plate(name, now.picture, then.picture)
+
+
+def _is_same(one: Picture, other: Picture) -> bool:
+    """Whether two pictures show the same, however the layout is written."""
+    pairs = ((one.values, other.values), (one.registers, other.registers))
+    return all(np.array_equal(a, b) for a, b in pairs if a is not None and b is not None) and one.marks == other.marks
+
+
+def _cluster(group: Group) -> Cluster:
+    accepted = (f"accepted: {group.accepted}",) if group.accepted else ()
+    tag = Tag(group.klass, QUIET if group.accepted else _TONES.get(group.klass, BAD))
+    return Cluster((group.words, *accepted), tag, _members(compared for compared, _ in group.members))
+
+
+def _members(comparisons: Iterable[Comparison]) -> list[str]:
+    return list(dict.fromkeys(f"{c.case} {c.target}" if c.name else c.file for c in comparisons))
