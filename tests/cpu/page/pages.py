@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from tests.fixtures.index import FOLDER
 from tlcheck.acceptance import Acceptances
@@ -71,3 +76,10 @@ def _copy(view: View, mark: str) -> View:
         for row in view.diff.rows
     )
     return replace(view, diff=replace(view.diff, rows=rows))
+
+
+def unpacked(html: str) -> Any:
+    """The data that a page's script reads."""
+    found = re.search(r'id="data">([^<]*)<', html)
+    assert found is not None
+    return json.loads(gzip.decompress(base64.b64decode(found[1])))
