@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from tests.cpu.analysis.oracle import Kernel
 from tests.gpu.conftest import Runner, find_toolchain
+from tlcheck.cli.main import main
 from tlcheck.snapshot import codec
 from tlcheck.toolchain.releases import PINNED
 
@@ -50,8 +52,6 @@ def test_a_witness_is_what_the_device_does(run: Runner, tmp_path: Path) -> None:
 
 def additions(folder: Path, case: str) -> Any:
     """What the lowered code adds, by the oracle that runs it in plain Python."""
-    from tlcheck.cli.main import main
-
     main(["check", case, "--arch", "sm_90", "--toolchain", find_toolchain("0.1.14"), "--save", str(folder / "saved")])
     (snapshot,) = (folder / "saved").glob("*.json")
     return Kernel(codec.loads(snapshot.read_text())).additions("device-tir", {"blockIdx.x": 0})
@@ -78,3 +78,33 @@ def test_the_same_release_is_as_fast_as_itself(run: Runner) -> None:
     code, report = run(*REAL, "--from", pinned, "--to", pinned)
     assert code == 0
     assert [case["change"]["verdict"] for case in report["cases"]] == ["same"] * len(REAL)
+
+
+def test_the_gate_has_the_evidence_of_both_sides(tmp_path: Path) -> None:
+    """An upgrade that fixes the misaligned vector, and the way back."""
+    old, new = find_toolchain("0.1.7"), find_toolchain(PINNED)
+    shown = {}
+    for before, after in ((old, new), (new, old)):
+        output = tmp_path / "gate.json"
+        command = [
+            "gate",
+            "--from",
+            before,
+            "--to",
+            after,
+            "cases/attention_sink_bwd.py::full",
+            "--arch",
+            "sm_90",
+            "--run",
+            "--seeds",
+            "1",
+        ]
+        code = main([*command, "--format", "json", "-o", str(output)])
+        report = json.loads(output.read_text())
+        if report["device"]["to"]["missing"]:
+            pytest.skip(report["device"]["to"]["missing"])
+        (compared,) = report["comparisons"]
+        (outcome,) = (o for o in compared["outcomes"] if o["kind"] == "device")
+        shown[after] = code, outcome["class"], outcome["before"], outcome["after"]
+    bug = "failed (misaligned address)"
+    assert shown == {new: (0, "fixed", bug, "passed"), old: (1, "wrong", "passed", bug)}

@@ -9,7 +9,7 @@ from tlcheck.gate.outcome import Comparison, Outcome, Side
 from tlcheck.gpu.results import FAILED, NOT_RUN, PASSED, DeviceFinding, DeviceResult
 from tlcheck.report.words import element_in_words
 
-_KIND = "device"
+DEVICE = "device"  # kind of these outcomes
 _ELEMENTS = 4  # wrong ones that are shown
 
 
@@ -21,18 +21,18 @@ def device_outcomes(before: Side, after: Side, *, one_toolchain: bool) -> Iterat
     line = after.line
     if one_toolchain and brief(old) != brief(new):
         words = f"not deterministic: run twice with one toolchain, it {_did(old)}, then it {_did(new)}"
-        yield Outcome("changed", _KIND, "", "not deterministic on the device", words, line=line)
+        yield Outcome("changed", DEVICE, "", "not deterministic on the device", words, line=line)
     elif new.status == FAILED:
         klass, was = (FAILS_IN_BOTH, "too") if old.status == FAILED else ("wrong", "now")
         expected = f"; the case expects it of this release: {new.excused}" if new.excused else ""
         words = f"fails on the device {was}: {_said(new)}; before it {_did(old)}{expected}"
-        yield Outcome(klass, _KIND, brief(old), brief(new), words, line=line, detail=_elements(new))
+        yield Outcome(klass, DEVICE, brief(old), brief(new), words, line=line, detail=_elements(new))
     elif new.status == PASSED and (old.status == FAILED or _could_not(old)):
         words = f"passes on the device now; before it {_did(old)}"
-        yield Outcome("fixed", _KIND, brief(old), brief(new), words, line=line)
+        yield Outcome("fixed", DEVICE, brief(old), brief(new), words, line=line)
     elif _could_not(new) and old.status != NOT_RUN:
         words = f"cannot be run on the device now: {new.reason}; before it {_did(old)}"
-        yield Outcome("broken", _KIND, brief(old), brief(new), words, line=line)
+        yield Outcome("broken", DEVICE, brief(old), brief(new), words, line=line)
 
 
 def brief(result: DeviceResult) -> str:

@@ -15,6 +15,7 @@ from tlcheck.gate.classes import CLASSES, DEFAULT_FAILING, SAME
 from tlcheck.gate.compare import outcomes
 from tlcheck.gate.compiler import Compiler, content_of, headers_of
 from tlcheck.gate.device import DeviceRun, Wanted, run_both
+from tlcheck.gate.device_outcomes import DEVICE
 from tlcheck.gate.outcome import Comparison, Side
 from tlcheck.gate.sides import Bench, sides
 from tlcheck.gpu.results import NOT_RUN
@@ -91,7 +92,7 @@ def _unchecked(compared: Comparison) -> bool:
     if side is None:
         return False
     if side.device is not None and side.device.status == NOT_RUN and not side.device.excused:
-        return True
+        return not any(outcome.kind == DEVICE and outcome.accepted for outcome in compared.outcomes)
     if compared.klass == SAME:
         return False
     compiles = side.compiled is None or not side.compiled.error

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tlcheck.gate.classes import CLASSES
+from tlcheck.gate.device_outcomes import DEVICE
 from tlcheck.gate.gate import Gate
 from tlcheck.gate.groups import Group, cases_in_words, evidence, groups, members_in_words
 from tlcheck.gate.outcome import Comparison
@@ -72,7 +73,7 @@ def _group(group: Group) -> Iterator[Text]:
         yield Text(f"      tlcheck explain {first.finding.rule}")
     elif group.klass in ("wrong", "broken", "fails-in-both"):
         yield from (Text(f"      {_cut(line)}", style="dim") for line in first.detail.splitlines()[:_DETAIL])
-    if group.kind != "device":
+    if group.kind != DEVICE:
         shown = evidence(compared for compared, _ in group.members)
         yield from (
             Text(f"      on the device: {_cut(words)}{_of(m, group)}", style="dim") for words, m in shown.items()

@@ -113,6 +113,14 @@ def is_device(outcome: Any) -> bool:
     return bool(outcome["kind"] == "device")
 
 
+def accept(folder: Path, name: str) -> None:
+    """An acceptance of that for the case `a`."""
+    (folder / "pyproject.toml").write_text('[tool.tlcheck]\npaths = ["k.py"]\n')
+    (folder / "tlcheck-accept.toml").write_text(
+        f'[[accept]]\nid = "{name}"\ncase = "k.py::a"\nreleases = "==0.1.7.post3"\nreason = "not deployed"\n'
+    )
+
+
 def test_both_sides_pass_where_they_were_run_and_nowhere_else(
     toolchains: Toolchains, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -165,10 +173,7 @@ def test_what_the_project_accepts_of_the_device_passes(
     toolchains: Toolchains, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     toolchains.set("new", a=ran(FINDING), b=ran())
-    (tmp_path / "pyproject.toml").write_text('[tool.tlcheck]\npaths = ["k.py"]\n')
-    (tmp_path / "tlcheck-accept.toml").write_text(
-        '[[accept]]\nid = "wrong/device"\ncase = "k.py::a"\nreleases = "==0.1.7.post3"\nreason = "not deployed"\n'
-    )
+    accept(tmp_path, "wrong/device")
     code, report = run(capsys)
     assert (code, report["comparisons"][0]["outcomes"][0]["accepted"]) == (0, "not deployed")
 
@@ -186,7 +191,7 @@ def test_what_fails_with_both_is_not_new_and_what_passes_now_is_fixed(
 
 
 def test_a_kernel_that_no_longer_compiles_there_is_broken(
-    toolchains: Toolchains, capsys: pytest.CaptureFixture[str]
+    toolchains: Toolchains, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     toolchains.set("new", a=UNCOMPILED, b=ran())
     code, report = run(capsys)
@@ -194,6 +199,8 @@ def test_a_kernel_that_no_longer_compiles_there_is_broken(
     assert on_device(report) == [
         ("a", "broken", "cannot be run on the device now: compile: RuntimeError: nvcc says no; before it passed")
     ]
+    accept(tmp_path, "broken/device")
+    assert run(capsys)[0] == 0
     toolchains.set("old", a=UNCOMPILED, b=ran())
     code, report = run(capsys)
     assert (code, on_device(report), statuses(report)["a sm_90"]) == (3, [], ("not run", "not run"))

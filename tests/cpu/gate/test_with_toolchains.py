@@ -61,3 +61,14 @@ def test_an_upgrade_that_fixes_a_bug_passes_and_the_way_back_fails(capsys: pytes
 def test_a_release_against_itself_is_the_same(capsys: pytest.CaptureFixture[str], release: str, case: str) -> None:
     code, report = gate(capsys, "--from", release, "--to", release, case)
     assert (code, report["summary"]["same"], report["groups"]) == (0, 1, [])
+
+
+def test_real_interpreters_that_find_no_gpu_have_run_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    case = "cases/atomics.py::invariant_global"
+    code, report = gate(capsys, "--from", OLD, "--to", PINNED, case, "--run", "--seeds", "1")
+    found = report["device"]["to"]
+    if found["gpu"] is not None:
+        pytest.skip("there is a GPU")
+    (compared,) = report["comparisons"]
+    assert (code, compared["class"], compared["after"]["device"]["status"]) == (3, "same", "not run")
+    assert compared["after"]["device"]["reason"] == f"no GPU: {found['missing']}"
