@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import gcd
 
+from tlcheck.analysis.polynomials import Monomial, Poly, add, as_constant, constant, scale, split_multiples
 from tlcheck.analysis.tables import FragmentTable
 from tlcheck.snapshot.ir import Expr
 
-Monomial = tuple[int, ...]  # sorted atom numbers; () is the constant term
-Poly = dict[Monomial, int]
 Interval = tuple[int | None, int | None]  # inclusive; None is unbounded
 UNBOUNDED: Interval = (None, None)
 MAX_TERMS = 64
@@ -188,7 +187,7 @@ class Algebra:
         """floor(p / c) for c > 0: what c divides leaves the quotient, the rest stays inside."""
         if c == 1:
             return p
-        whole, rest = _split_multiples(p, c)
+        whole, rest = split_multiples(p, c)
         low, high = self.bounds(rest)
         if low is not None and high is not None and low // c == high // c:
             return add(whole, constant(low // c))
@@ -207,7 +206,7 @@ class Algebra:
         """p mod c in [0, c) for c > 0."""
         if c == 1:
             return {}
-        _, rest = _split_multiples(p, c)
+        _, rest = split_multiples(p, c)
         low, high = self.bounds(rest)
         if low is not None and high is not None and low // c == high // c:
             return add(rest, constant(-(low // c) * c))
@@ -315,46 +314,6 @@ class Algebra:
 def unread(load: Expr) -> Content:
     """For expressions that hold no loads."""
     raise ValueError(f"an index map reads memory ({load.buffer.name if load.buffer else '?'})")
-
-
-def constant(value: int) -> Poly:
-    return {(): value} if value else {}
-
-
-def as_constant(p: Poly) -> int | None:
-    """The value of a polynomial without variables, else None."""
-    if not p:
-        return 0
-    return p.get(()) if len(p) == 1 else None
-
-
-def add(a: Poly, b: Poly, factor: int = 1) -> Poly:
-    """a + factor * b."""
-    out = dict(a)
-    for m, c in b.items():
-        total = out.get(m, 0) + factor * c
-        if total:
-            out[m] = total
-        else:
-            out.pop(m, None)
-    return out
-
-
-def scale(p: Poly, factor: int) -> Poly:
-    return {m: c * factor for m, c in p.items()} if factor else {}
-
-
-def _split_multiples(p: Poly, c: int) -> tuple[Poly, Poly]:
-    """(q, r) with p = c*q + r, the constant of r in [0, c)."""
-    whole: Poly = {}
-    rest: Poly = {}
-    for m, v in p.items():
-        q, r = divmod(v, c) if not m or v % c == 0 else (0, v)
-        if q:
-            whole[m] = q
-        if r:
-            rest[m] = r
-    return whole, rest
 
 
 def _divide(bounds: Interval, c: int) -> Interval:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from tlcheck.analysis.algebra import Algebra, Poly, add, as_constant
+from tlcheck.analysis.algebra import Algebra
 from tlcheck.analysis.atomics import Pointer
 from tlcheck.analysis.evaluate import Dimension, Evaluator, chunks, size
 from tlcheck.analysis.fingerprints import UndecidedError
 from tlcheck.analysis.footprints import THREADS, Footprint
+from tlcheck.analysis.polynomials import Poly, add, as_constant
 from tlcheck.analysis.tma import LANE
 
 MAX_OUTER = 1 << 20

@@ -10,9 +10,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from tlcheck.analysis.algebra import Algebra, Poly, add, constant
+from tlcheck.analysis.algebra import Algebra
 from tlcheck.analysis.evaluate import Evaluator, chunks
 from tlcheck.analysis.footprints import THREADS, Footprint, Leaf, Memory
+from tlcheck.analysis.polynomials import Poly, add, constant
 
 
 def floating(footprint: Footprint, memory: Memory) -> bool:

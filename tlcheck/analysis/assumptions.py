@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from math import lcm
 
-from tlcheck.analysis.algebra import Algebra, Poly
+from tlcheck.analysis.algebra import Algebra
 from tlcheck.analysis.evaluate import Evaluator
+from tlcheck.analysis.polynomials import Poly
 from tlcheck.analysis.walk import Program, subexpressions
 from tlcheck.snapshot.ir import Expr
 

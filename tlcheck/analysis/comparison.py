@@ -15,11 +15,12 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from tlcheck.analysis.algebra import Algebra, Poly, add, constant
+from tlcheck.analysis.algebra import Algebra
 from tlcheck.analysis.evaluate import Dimension, Evaluator, Words, chunks, mix, size
 from tlcheck.analysis.fingerprints import Factors, Part, Sum, UndecidedError, fingerprint, shape_of, weigh
 from tlcheck.analysis.footprints import TAGS, THREADS, Footprint
 from tlcheck.analysis.gates import MAX_OUTER, Gates, known_space, runs
+from tlcheck.analysis.polynomials import Poly, add, constant
 
 BUDGET = 250_000_000  # lanes that one comparison may enumerate
 BLOCKS = frozenset(uid for tag, uid in TAGS.items() if tag.startswith("block"))

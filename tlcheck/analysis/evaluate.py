@@ -14,7 +14,8 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from tlcheck.analysis.algebra import Algebra, Atom, Poly
+from tlcheck.analysis.algebra import Algebra, Atom
+from tlcheck.analysis.polynomials import Poly
 
 Array = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]

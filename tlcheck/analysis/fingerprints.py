@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tlcheck.analysis.algebra import Algebra, Monomial, Poly
+from tlcheck.analysis.algebra import Algebra
 from tlcheck.analysis.evaluate import Dimension, Evaluator, Values, Words, chunks, mix, text_hash
 from tlcheck.analysis.footprints import Footprint, Leaf
+from tlcheck.analysis.polynomials import Monomial, Poly
 
 Factors = Mapping[Monomial, Poly]  # outer monomial -> inner coefficient
 

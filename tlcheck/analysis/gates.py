@@ -11,9 +11,10 @@ from math import prod
 
 import numpy as np
 
-from tlcheck.analysis.algebra import Algebra, Poly, add, as_constant, constant, scale
+from tlcheck.analysis.algebra import Algebra
 from tlcheck.analysis.evaluate import Dimension, Evaluator, Values, chunks, size
 from tlcheck.analysis.fingerprints import UndecidedError, shape_of
+from tlcheck.analysis.polynomials import Poly, add, as_constant, constant, scale
 
 Gate = tuple[int, Poly]  # number of the outer half, inner half
 Loops = Mapping[int, tuple[Poly, Poly]]  # uid -> (start, extent)

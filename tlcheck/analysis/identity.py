@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tlcheck.analysis.algebra import Algebra, Poly
+from tlcheck.analysis.algebra import Algebra
 from tlcheck.analysis.footprints import Footprint
+from tlcheck.analysis.polynomials import Poly
 
 Key = tuple[object, ...]
 

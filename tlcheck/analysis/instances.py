@@ -7,14 +7,15 @@ from itertools import islice
 
 import numpy as np
 
-from tlcheck.analysis.algebra import BITWISE, Algebra, Atom, Poly, as_constant, unread
+from tlcheck.analysis.algebra import BITWISE, Algebra, Atom, unread
 from tlcheck.analysis.anchoring import floating
 from tlcheck.analysis.assumptions import assume, hold, promises_more, symbols
 from tlcheck.analysis.atomics import is_atomic
+from tlcheck.analysis.builder import Builder
 from tlcheck.analysis.difference import Difference, Witness, difference, evaluate_at, first_addition
 from tlcheck.analysis.evaluate import Evaluator, chunks
 from tlcheck.analysis.fingerprints import UndecidedError
-from tlcheck.analysis.footprints import TAGS, Builder, Footprint
+from tlcheck.analysis.footprints import TAGS, Footprint
 from tlcheck.analysis.inputs import inputs
 from tlcheck.analysis.plans import (
     Comparison,
@@ -24,6 +25,7 @@ from tlcheck.analysis.plans import (
     require_one_form,
     shared_loops,
 )
+from tlcheck.analysis.polynomials import Poly, as_constant
 from tlcheck.analysis.values import UnreadableError
 
 SIZES = (1000, 37, 130, 256, 17, 4096, 96)  # tried for sizes that are known only when the kernel runs

@@ -8,8 +8,9 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from tlcheck.analysis.algebra import Algebra, Poly, add, as_constant, constant, unread
+from tlcheck.analysis.algebra import Algebra, unread
 from tlcheck.analysis.evaluate import Dimension, Evaluator, chunks
+from tlcheck.analysis.polynomials import Poly, add, as_constant, constant
 from tlcheck.analysis.tables import FragmentTable
 from tlcheck.analysis.walk import Program
 from tlcheck.snapshot.ir import Expr, Layout

@@ -7,17 +7,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tlcheck.analysis.algebra import OPAQUE, Algebra, Poly, constant, unread
+from tlcheck.analysis.algebra import OPAQUE, Algebra, unread
 from tlcheck.analysis.alignment import aligned
 from tlcheck.analysis.anchoring import anchored
 from tlcheck.analysis.assumptions import assume, symbols
 from tlcheck.analysis.atomics import Site
+from tlcheck.analysis.builder import Builder
 from tlcheck.analysis.comparison import BUDGET, assignments, same
 from tlcheck.analysis.evaluate import Dimension, Evaluator, chunks, size
 from tlcheck.analysis.fingerprints import UndecidedError
-from tlcheck.analysis.footprints import TAGS, THREADS, Builder, Footprint, Memory
+from tlcheck.analysis.footprints import TAGS, THREADS, Footprint, Memory
 from tlcheck.analysis.identity import identical
 from tlcheck.analysis.matching import Match
+from tlcheck.analysis.polynomials import Poly, constant
 from tlcheck.analysis.values import Reader
 from tlcheck.analysis.walk import Program
 from tlcheck.snapshot.ir import Expr

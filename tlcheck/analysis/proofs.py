@@ -10,7 +10,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from tlcheck.analysis.algebra import Algebra, Atom, Poly, add
+from tlcheck.analysis.algebra import Algebra, Atom
+from tlcheck.analysis.polynomials import Poly, add
 
 _BINARY = frozenset(("min", "max", "floordiv", "floormod", "truncdiv", "truncmod"))
 

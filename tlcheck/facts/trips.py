@@ -11,8 +11,9 @@ from math import prod
 
 import numpy as np
 
-from tlcheck.analysis.algebra import Algebra, Atom, Content, Poly, as_constant
+from tlcheck.analysis.algebra import Algebra, Atom, Content
 from tlcheck.analysis.evaluate import Evaluator, Values
+from tlcheck.analysis.polynomials import Poly, as_constant
 from tlcheck.analysis.walk import Axis, Guard, Program, Scope
 from tlcheck.facts.model import Count
 from tlcheck.snapshot.expression_text import render_expression

@@ -10,9 +10,10 @@ from random import Random
 
 from tests.cpu.analysis import tiles
 from tests.cpu.analysis.tiles import BLOCK, THREAD
-from tlcheck.analysis.algebra import Algebra, Poly, add, constant, scale
+from tlcheck.analysis.algebra import Algebra
 from tlcheck.analysis.evaluate import Dimension, Evaluator
 from tlcheck.analysis.footprints import Footprint
+from tlcheck.analysis.polynomials import Poly, add, constant, scale
 
 BLOCKS = 3
 FAULTS = ("", "stride", "shift", "source", "repeat", "drop", "gate", "split", "overlap")

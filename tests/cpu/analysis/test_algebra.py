@@ -7,8 +7,9 @@ from random import Random
 import pytest
 
 from tests.cpu.analysis.random_expressions import ARITHMETIC, condition, expression, integer, value, variable
-from tlcheck.analysis.algebra import Algebra, Poly, add, as_constant, unread
+from tlcheck.analysis.algebra import Algebra, unread
 from tlcheck.analysis.evaluate import Evaluator
+from tlcheck.analysis.polynomials import Poly, add, as_constant
 from tlcheck.snapshot.ir import Expr
 
 ROUNDS, POINTS = 300, 12

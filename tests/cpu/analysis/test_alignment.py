@@ -10,9 +10,9 @@ import pytest
 
 from tests.cpu.analysis import tiles
 from tests.cpu.analysis.tiles import BLOCK, THREAD
-from tlcheck.analysis.algebra import add, constant, scale
 from tlcheck.analysis.alignment import aligned
 from tlcheck.analysis.evaluate import Dimension
+from tlcheck.analysis.polynomials import add, constant, scale
 from tlcheck.analysis.tma import LANE
 
 

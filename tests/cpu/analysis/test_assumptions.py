@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from tests.fixtures.index import Fixture, read
-from tlcheck.analysis.algebra import Algebra, as_constant, unread
+from tlcheck.analysis.algebra import Algebra, unread
 from tlcheck.analysis.assumptions import assume, hold, promises_more, symbols
+from tlcheck.analysis.polynomials import as_constant
 from tlcheck.analysis.walk import Program, walk
 from tlcheck.check import check
 from tlcheck.snapshot.ir import Expr, Stmt

@@ -7,10 +7,11 @@ from random import Random
 
 import pytest
 
-from tlcheck.analysis.algebra import Algebra, Poly, add, constant, scale, unread
+from tlcheck.analysis.algebra import Algebra, unread
 from tlcheck.analysis.evaluate import Evaluator
 from tlcheck.analysis.fingerprints import UndecidedError
 from tlcheck.analysis.gates import Gates, unfloored
+from tlcheck.analysis.polynomials import Poly, add, constant, scale
 
 BLOCK, STEP, THREAD = 1, 2, 3
 INNER = frozenset((THREAD,))

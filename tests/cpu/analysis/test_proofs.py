@@ -8,7 +8,8 @@ import sys
 import pytest
 
 from tlcheck.analysis import proofs
-from tlcheck.analysis.algebra import Algebra, Poly, add, constant, scale, unread
+from tlcheck.analysis.algebra import Algebra, unread
+from tlcheck.analysis.polynomials import Poly, add, constant, scale
 
 N, B = 1, 2
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from tlcheck.analysis.algebra import Algebra, Poly, add, constant, scale, unread
+from tlcheck.analysis.algebra import Algebra, unread
 from tlcheck.analysis.atomics import Pointer, Site
 from tlcheck.analysis.evaluate import Dimension
 from tlcheck.analysis.footprints import TAGS, Footprint, Leaf
+from tlcheck.analysis.polynomials import Poly, add, constant, scale
 from tlcheck.analysis.walk import Placed, Scope
 from tlcheck.snapshot.ir import Buffer, Evaluate, Expr
 

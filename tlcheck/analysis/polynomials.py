@@ -1,0 +1,46 @@
+"""Polynomials with integer coefficients over numbered atoms; what the atoms are is the algebra's business."""
+
+from __future__ import annotations
+
+Monomial = tuple[int, ...]  # sorted atom numbers; () is the constant term
+Poly = dict[Monomial, int]
+
+
+def constant(value: int) -> Poly:
+    return {(): value} if value else {}
+
+
+def as_constant(p: Poly) -> int | None:
+    """The value of a polynomial without variables, else None."""
+    if not p:
+        return 0
+    return p.get(()) if len(p) == 1 else None
+
+
+def add(a: Poly, b: Poly, factor: int = 1) -> Poly:
+    """a + factor * b."""
+    out = dict(a)
+    for m, c in b.items():
+        total = out.get(m, 0) + factor * c
+        if total:
+            out[m] = total
+        else:
+            out.pop(m, None)
+    return out
+
+
+def scale(p: Poly, factor: int) -> Poly:
+    return {m: c * factor for m, c in p.items()} if factor else {}
+
+
+def split_multiples(p: Poly, c: int) -> tuple[Poly, Poly]:
+    """(q, r) with p = c*q + r, the constant of r in [0, c)."""
+    whole: Poly = {}
+    rest: Poly = {}
+    for m, v in p.items():
+        q, r = divmod(v, c) if not m or v % c == 0 else (0, v)
+        if q:
+            whole[m] = q
+        if r:
+            rest[m] = r
+    return whole, rest
