@@ -16,6 +16,7 @@ import pytest
 from tests.cpu.checking import SAVED, StandInWorker, declared
 from tests.cpu.gate.comparing import compared, failing, made
 from tests.cpu.gpu.interpreters import DEVICE, make_interpreter, tasks
+from tests.cpu.page.pages import unpacked
 from tests.cpu.report.sarif_subset import SCHEMA as SARIF
 from tlcheck import session
 from tlcheck.cli.main import main
@@ -260,7 +261,7 @@ def test_other_cuda_than_what_was_checked_is_told(toolchains: Toolchains, capsys
 def test_every_format_shows_it(toolchains: Toolchains, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     toolchains.workers["new"].snapshots = {"a": WRONG, "b": RIGHT}
     toolchains.set("new", a=ran(FINDING), b=ran())
-    formats = "text,markdown,sarif,junit,json,github"
+    formats = "text,markdown,sarif,junit,json,github,html"
     assert main([*COMMAND, "--format", formats, "-o", str(tmp_path / "out")]) == 1
     text, markdown, junit = ((tmp_path / "out" / f"gate.{suffix}").read_text() for suffix in ("txt", "md", "xml"))
     static = text.partition("TLA001")[2].partition("k.py: a")[2]
@@ -275,6 +276,10 @@ def test_every_format_shows_it(toolchains: Toolchains, capsys: pytest.CaptureFix
     ]
     assert "- `k.py::a (sm_90); on the device: sm_90 passed -> failed (wrong)`" in markdown
     assert "<summary>on the device: passed -&gt; passed: 1</summary>\n\n- `k.py::b sm_90`" in markdown
+    entries = unpacked((tmp_path / "out" / "gate.html").read_text())["entries"]
+    told = [[remark["title"] for remark in entry["remarks"]] for entry in entries]
+    assert "on the device: passed -> failed (wrong)" in told[0]
+    assert "on the device: passed -> passed" in told[2]
     outputs = {case.get("name"): case.findtext("system-out") for case in ElementTree.fromstring(junit).iter("testcase")}
     assert outputs["b sm_90"] == "on the device: passed -> passed"
     assert outputs["b sm_80"] == "on the device: not run (another arch)"
