@@ -61,11 +61,9 @@ def _words(outcome: Outcome) -> str:
 
 
 def _remarks(compared: Comparison, before: str) -> Iterator[Remark]:
-    """Of the new toolchain; what a device shows of both; of the old one what was refuted or failed there."""
+    """Of the new toolchain; of the old one what was refuted or failed there."""
     if compared.after is not None:
         yield from remarks_of(compared.after.result)
-    if evidence := evidence_in_words(compared):
-        yield Remark(f"on the device: {evidence}", QUIET)
     for outcome in compared.outcomes:
         if outcome.detail and (compared.after is None or compared.after.result.failure is None):
             yield Remark(

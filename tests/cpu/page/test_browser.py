@@ -138,7 +138,7 @@ def test_differences_are_walked_over(browser: Opened, file: Path) -> None:
     assert seen[0] == seen[2] != seen[1]
 
 
-def test_the_wrong_lane_is_red_and_named(browser: Opened, file: Path) -> None:
+def test_the_wrong_lane_is_red_and_named(browser: Opened, file: Path, page: Page) -> None:
     browser.open(file)
     goto(browser, "annotated_gemm")
     browser.keys("l")
@@ -152,17 +152,21 @@ def test_the_wrong_lane_is_red_and_named(browser: Opened, file: Path) -> None:
         RED,
     )
     assert red > 0
+    plate = next(e for e in page.entries if e.name == "annotated_gemm").plates[0].picture
+    assert plate is not None
+    row, column = next((mark.row, mark.column) for mark in plate.marks if mark.kind == "written")
     browser.click(".thumbnail")
     browser.until(lambda: "belongs at offset" in browser.text(".readout"))
-    before = browser.text(".readout")
+    assert browser.text(".readout").startswith(f"B[{row}, {column}]: offset {plate.values[row, column]} - block (")
     browser.keys(DOWN)
-    browser.until(lambda: browser.text(".readout") != before)
+    browser.until(lambda: browser.text(".readout") == f"B[{row + 1}, {column}]: offset {plate.values[row + 1, column]}")
     assert browser.complaints() == []
 
 
 def test_nothing_in_a_kernel_is_markup_or_runs(browser: Opened, tmp_path: Path) -> None:
     fields = json.loads(era("annotated_gemm", "0.1.7").read_text(encoding="utf-8"))
     fields["case"] = HOSTILE
+    fields["file"] = "cases/\u202ek.py"
     fields["cuda"] = f"</script><script>window.ran=2</script>\n{HOSTILE}\n\u202eevil\n" + fields["cuda"]
     for node in fields["nodes"]:
         if node[0] == "var" and node[2] in ("A", "B"):
@@ -186,6 +190,7 @@ def test_nothing_in_a_kernel_is_markup_or_runs(browser: Opened, tmp_path: Path) 
         assert HOSTILE in browser.text("#panel"), name
         assert "\u202e" not in browser.text("#panel")
     assert "cuda" in views
+    assert "\u202e" not in browser.text("body") + browser.js("return document.title")
     assert browser.js("return [window.ran, document.querySelectorAll('img').length]") == [None, 0]
     assert browser.complaints() == []
 
