@@ -39,7 +39,8 @@ def _entry(compared: Comparison, sides: tuple[str, str]) -> Entry:
     old, new = (_snapshot(side) for side in (compared.before, compared.after))
     verdicts = tags_of(compared.after.result) if compared.after is not None else []
     tags = [*(_tag(klass) for klass in compared.classes), *verdicts]
-    words = [_words(outcome) for outcome in compared.outcomes]
+    evidence = evidence_in_words(compared)
+    words = [*map(_words, compared.outcomes), *([f"on the device: {evidence}"] if evidence else [])]
     remarks = list(_remarks(compared, sides[0]))
     views = list(_views(old, new, sides))
     plates = _plates(compared.before, old, compared.after, new)
