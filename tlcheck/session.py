@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
 from tlcheck.cache.desk import Desk, Done, Side
 from tlcheck.cache.store import open_cache
-from tlcheck.case import ALL_TARGETS, Expect
+from tlcheck.case import ALL_TARGETS
 from tlcheck.errors import UsageError
+from tlcheck.runs import Lowered, Run, release_of, unique_name
+from tlcheck.scripts import Script, Scripts, captured, is_helper, is_script, with_scripts
 from tlcheck.selection import Selection
 from tlcheck.toolchain.client import (
     DeclaredCase,
     Discovered,
-    Failure,
     Job,
     Worker,
     discovered,
@@ -25,12 +26,15 @@ from tlcheck.toolchain.client import (
 from tlcheck.toolchain.crew import Crew
 from tlcheck.toolchain.resolve import resolve
 
+__all__ = ["Lowered", "Run", "Session", "Settings", "Watcher", "release_of", "unique_name"]
+
 
 @dataclass(frozen=True)
 class Settings:
     """How to lower. arch: empty for the targets that the cases declare. jobs: at a time, by default one per processor.
 
     timeout: processor seconds for one case. fork: see `Worker`. every_pass: see `Job`. cache: whether results are kept.
+    scripts: how files without cases are run; None where they are not.
     """
 
     toolchain: str = "pinned"
@@ -43,68 +47,7 @@ class Settings:
     fork: bool = True
     every_pass: bool = False
     cache: bool = True
-
-
-@dataclass(frozen=True)
-class Run:
-    """One case for one target with one toolchain.
-
-    file, toolchain: as the user named them. name, target: empty for a file that could not even be imported.
-    versions: of what determines the IR, `tilelang` and others. position: its place in reports.
-    """
-
-    file: str
-    name: str
-    target: str
-    toolchain: str
-    versions: Mapping[str, str]
-    args: Mapping[str, str] = field(default_factory=dict)
-    expects: tuple[Expect, ...] = ()
-    position: tuple[int, ...] = ()
-
-    @property
-    def case(self) -> str:
-        """`FILE::NAME`."""
-        return f"{self.file}::{self.name}" if self.name else self.file
-
-    @property
-    def slug(self) -> str:
-        """A file name that says what this is a run of."""
-        return f"{Path(self.file).stem}-{self.name}-{self.target}-{self.release}"
-
-    @property
-    def release(self) -> str:
-        return release_of(self.versions)
-
-
-def release_of(versions: Mapping[str, str]) -> str:
-    """TileLang's version without what a local build adds to it."""
-    return versions.get("tilelang", "").partition("+")[0]
-
-
-@dataclass(frozen=True)
-class Lowered:
-    """A run with the snapshot's file, or why there is none. unsaved: checkpoint -> why it is missing.
-
-    seconds: of processor time, by phase (`import`, `build`, `lower`, `extract`), when it was lowered.
-    digest: hash of the snapshot's content, empty where results are not kept.
-    """
-
-    run: Run
-    snapshot: Path | None = None
-    failure: Failure | None = None
-    unsaved: Mapping[str, str] = field(default_factory=dict)
-    seconds: Mapping[str, float] = field(default_factory=dict)
-    digest: str = ""
-
-
-def unique_name(name: str, taken: Container[str]) -> str:
-    """`name`, or `name-2` and so on where it is taken: two folders may hold files of one name."""
-    number, found = 1, name
-    while found in taken:
-        number += 1
-        found = f"{name}-{number}"
-    return found
+    scripts: Scripts | None = None
 
 
 class Watcher(Protocol):
@@ -134,13 +77,15 @@ class _Asked:
 class Session:
     """Lowers selections into `folder`. `passed_over`: files of folders without a case for these targets.
 
-    `cache` is where results are kept, also those that others derive from snapshots.
+    `remarks`: what there is to say of scripts. `cache` is where results are kept, also those that others derive from
+    snapshots.
     """
 
     settings: Settings
     folder: Path
     watcher: Watcher
     passed_over: list[Path] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.cache = open_cache(self.settings.cache)
@@ -154,12 +99,15 @@ class Session:
             desk = Desk(crew, self.cache, fork=self.settings.fork)
             self._files: dict[int, tuple[_Asked, int]] = {}
             self._runs: dict[int, Run] = {}
+            self._scripts: dict[int, Script] = {}
             self.watcher.stage("importing kernel files")
             for asked in self._toolchains(selections, desk):
                 self._discover(asked, desk)
             for done in desk.answers():
                 if id(done.job) in self._files:
                     yield from self._found(done, desk)
+                elif id(done.job) in self._scripts:
+                    yield from self._captured(done)
                 else:
                     yield self._lowered(self._runs.pop(id(done.job)), done)
         self.cache.trim()
@@ -175,10 +123,45 @@ class Session:
         return [_Asked(name, desk.side(resolved[name], workers[name]), mine) for name, mine in toolchains.items()]
 
     def _discover(self, asked: _Asked, desk: Desk) -> None:
+        scripts = {number: s for number, s in asked.selections.items() if self.settings.scripts and is_script(s)}
+        asked.selections = {number: s for number, s in asked.selections.items() if number not in scripts}
         for number, selection in asked.selections.items():
             job = self._job("discover", selection.path, selection.name)
             self._files[id(job)] = asked, number
             desk.add(asked.side, job)
+        for number, selection in scripts.items():
+            self._capture(asked, number, selection, desk)
+
+    def _capture(self, asked: _Asked, number: int, selection: Selection, desk: Desk) -> None:
+        """Have a script run, once for each arch: it may ask the device for it. Raises UsageError for `--arg`."""
+        how = self.settings.scripts
+        assert how is not None
+        if is_helper(selection):
+            self.passed_over.append(selection.path)
+            return
+        if self.settings.args and not selection.found:
+            raise UsageError(f"{selection.path} is run as a script: give its arguments after `--`, or name a kernel")
+        for place, arch in enumerate(self.settings.arch or ALL_TARGETS[-1:]):
+            job = self._job("capture", selection.path, "", arch, str(self.folder / f"{number}-{place}.zip"))
+            job = with_scripts(job, how)
+            run = Run(str(selection.path), "", arch, asked.name, {}, position=(number, place))
+            self._scripts[id(job)] = Script(run, selection.found, how)
+            self.watcher.total(1)
+            desk.add(asked.side, job)
+
+    def _captured(self, done: Done) -> Iterator[Lowered]:
+        """The kernels of a script, or why there is none."""
+        script = self._scripts.pop(id(done.job))
+        script = replace(script, run=replace(script.run, versions=done.versions))
+        found = captured(done.job, done.answer, self.folder)
+        results = script.results(found, kept=bool(done.snapshot))
+        self.watcher.total(max(0, len(results) - 1))
+        for result in results or [Lowered(script.run)]:
+            self.watcher.done(result.run)
+        if not results:
+            self.passed_over.append(Path(script.run.file))
+        self.remarks += script.remarks(found)
+        yield from results
 
     def _found(self, done: Done, desk: Desk) -> Iterator[Lowered]:
         """One file of a toolchain was imported. With the last one its runs are known.

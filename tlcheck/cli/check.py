@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from tlcheck.cli.options import CASE_HELP, add_lowering_arguments
+    from tlcheck.cli.scripts import add_script_arguments
     from tlcheck.report.outputs import FORMATS
 
     parser.add_argument("cases", nargs="*", metavar="CASE", help=CASE_HELP)
@@ -26,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--save", type=Path, metavar="DIR", help="keep the snapshots that are made")
     parser.add_argument("--strict", action="store_true", help="an undecided atomic is an error too")
     parser.add_argument("--no-expect", action="store_true", help="judge what a case expects like anything else")
+    add_script_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -41,10 +43,10 @@ def run(args: argparse.Namespace) -> int:
     config = read_config(Path.cwd())
     chosen = selections(args, args.cases, config)
     accepted = read_acceptances(config.acceptance) if config.acceptance else Acceptances()
-    found, passed_over = _results(chosen, settings_of(args, config), args.save)
+    found, remarks = _results(chosen, settings_of(args, config), args.save)
     results = [accepted.settle(advise(result if args.no_expect else settle(result))) for result in found]
     code = exit_code(results, strict=args.strict)
-    notes = [*accepted.unused(results), *_passed_over(passed_over)]
+    notes = [*accepted.unused(results), *remarks]
     target.write("check", _writers(results, notes, code))
     return code
 
@@ -66,19 +68,19 @@ def _passed_over(files: int) -> list[str]:
     return [f"{plural(files, 'file')} without a case for these targets passed over"] if files else []
 
 
-def _results(chosen: Sequence[Selection], settings: Settings, save: Path | None) -> tuple[list[Result], int]:
-    """All results in the order of the selections, and the number of files passed over. Raises UsageError."""
+def _results(chosen: Sequence[Selection], settings: Settings, save: Path | None) -> tuple[list[Result], list[str]]:
+    """All results in the order of the selections, and what else there is to say. Raises UsageError."""
     from tlcheck.errors import UsageError
     from tlcheck.report.words import plural
 
-    results = list(_saved(chosen))
-    passed_over = 0
+    results, remarks = list(_saved(chosen)), list[str]()
     if any(not selection.is_snapshot for selection in chosen):
-        lowered, passed_over = _lowered(chosen, settings, save)
+        lowered, passed_over, remarks = _lowered(chosen, settings, save)
         results += lowered
-    if not results:
-        raise UsageError(f"no case to check in {plural(passed_over, 'file')}")
-    return sorted(results, key=lambda result: result.run.position), passed_over
+        if not results:
+            raise UsageError("; ".join([f"no case to check in {plural(passed_over, 'file')}", *remarks]))
+        remarks += _passed_over(passed_over)
+    return sorted(results, key=lambda result: result.run.position), remarks
 
 
 def _saved(chosen: Sequence[Selection]) -> Iterator[Result]:
@@ -89,7 +91,7 @@ def _saved(chosen: Sequence[Selection]) -> Iterator[Result]:
             yield saved_result(selection.path, read_snapshot(selection.path), position)
 
 
-def _lowered(chosen: Sequence[Selection], settings: Settings, save: Path | None) -> tuple[list[Result], int]:
+def _lowered(chosen: Sequence[Selection], settings: Settings, save: Path | None) -> tuple[list[Result], int, list[str]]:
     import tempfile
 
     from tlcheck.cache.verdicts import result_of
@@ -104,7 +106,7 @@ def _lowered(chosen: Sequence[Selection], settings: Settings, save: Path | None)
             results.append(result_of(lowered, session.cache))
         if save is not None:
             _save(made, save)
-    return results, len(session.passed_over)
+    return results, len(session.passed_over), session.remarks
 
 
 def _save(made: Sequence[Lowered], folder: Path) -> None:

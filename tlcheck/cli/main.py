@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Protocol, cast
 
 from tlcheck import __version__
+from tlcheck.cli.scripts import own_and_script
 from tlcheck.errors import UsageError
 
 # Name -> one line of help. Only the chosen command's module is imported: `tlcheck --help` stays instant.
@@ -62,7 +63,10 @@ def _run(argv: list[str]) -> int:
     command = cast(Command, importlib.import_module(f"tlcheck.cli.{name}"))
     parser = argparse.ArgumentParser(prog=f"tlcheck {name}", description=_sentence(COMMANDS[name]))
     command.add_arguments(parser)
-    code = command.run(parser.parse_args(argv[1:]))
+    own, script = own_and_script(parser, argv[1:])
+    args = parser.parse_args(own)
+    args.script_args = script
+    code = command.run(args)
     sys.stdout.flush()  # a reader that has gone away must show here, not while the interpreter exits
     return code
 

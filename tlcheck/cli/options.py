@@ -32,7 +32,7 @@ def add_lowering_arguments(
     parser.add_argument(
         "--timeout", type=_positive, default=300.0, metavar="S", help="processor seconds for one kernel (default: 300)"
     )
-    parser.add_argument("--jobs", type=_count, metavar="N", help="kernels at a time (default: one per processor)")
+    parser.add_argument("--jobs", type=count, metavar="N", help="kernels at a time (default: one per processor)")
     parser.add_argument("--no-fork", action="store_true", help="lower each kernel in a process of its own from start")
     parser.add_argument("--no-cache", action="store_true", help="neither use nor keep results of earlier runs")
     parser.add_argument(
@@ -42,8 +42,8 @@ def add_lowering_arguments(
 
 def add_device_arguments(parser: argparse._ActionsContainer) -> None:
     """How kernels are run on a GPU. None where the user says nothing: see `device_options`."""
-    parser.add_argument("--seeds", type=_count, metavar="N", help="sets of fresh inputs (default: 3)")
-    parser.add_argument("--repeats", type=_count, metavar="N", help="runs of each set (default: 3)")
+    parser.add_argument("--seeds", type=count, metavar="N", help="sets of fresh inputs (default: 3)")
+    parser.add_argument("--repeats", type=count, metavar="N", help="runs of each set (default: 3)")
     parser.add_argument("--exact", action="store_true", help="also on inputs with exact sums: results must be equal")
     parser.add_argument("--limit", type=_positive, metavar="S", help="seconds on the GPU for one case (default: 120)")
     parser.add_argument("--if-available", action="store_true", help="without a GPU: a note, and no exit code 3 for it")
@@ -76,7 +76,8 @@ def _positive(text: str) -> float:
     return value
 
 
-def _count(text: str) -> int:
+def count(text: str) -> int:
+    """A number from one on, as an option's value."""
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError(f"{text} is not a positive number")
@@ -99,6 +100,7 @@ def selections(args: argparse.Namespace, cases: list[str], config: Config) -> li
 
 def settings_of(args: argparse.Namespace, config: Config, every_pass: bool = False) -> Settings:
     """How to lower, from the command line and else from the project. Raises UsageError."""
+    from tlcheck.cli.scripts import scripts_of
     from tlcheck.selection import parse_archs, parse_args
     from tlcheck.session import Settings
 
@@ -113,4 +115,5 @@ def settings_of(args: argparse.Namespace, config: Config, every_pass: bool = Fal
         fork=not args.no_fork,
         every_pass=every_pass,
         cache=not args.no_cache,
+        scripts=scripts_of(args),
     )

@@ -75,13 +75,16 @@ class Child:
         self.kill()
         output, messages = self.output.close(), _parse(self.lines.close())
         last: dict[str, Any] = messages[-1] if messages else {}
-        failure = None
-        if "result" not in last:
+        failure, result = None, last.get("result")
+        if result is None:
             failure = self._failure(status, messages, output)
+        if kernels := [message["kernel"] for message in messages if "kernel" in message]:
+            ended = asdict(failure) if failure else None  # a script that dies does not take its kernels with it
+            failure, result = None, {"ended": ended, "names": [], **(result or {}), "kernels": kernels}
         read = next((message["dependencies"] for message in messages if "dependencies" in message), None)
         dependencies = protocol.read_dependencies(read) if read else None
         cpu, wall = usage.ru_utime + usage.ru_stime, time.monotonic() - self.started
-        return Answer(last.get("result"), failure, round(cpu, 3), round(wall, 3), output, dependencies)
+        return Answer(result, failure, round(cpu, 3), round(wall, 3), output, dependencies)
 
     def _failure(self, status: int, messages: list[dict[str, Any]], output: str) -> Failure:
         phase = next((message["phase"] for message in reversed(messages) if "phase" in message), "start")

@@ -21,13 +21,16 @@ OUTPUT_TAIL = 64 * 1024  # bytes kept of what a job printed
 class Job:
     """One thing to do in a process of its own.
 
-    task: `discover` (import the file, report its cases) or `lower` (write one snapshot).
+    task: `discover` (import the file, report its cases), `lower` (write one snapshot) or `capture` (run the file as a
+        script and lower all kernels that it compiles).
     file: kernel file. name: a variable in it; for `discover`, empty means all declared cases.
     args: build arguments as the user typed them; over those of a declared case.
     arch: `sm_90`, the device that the kernel believes to run on.
     timeout: processor seconds; ten times as many seconds of wall time are the backstop.
-    output: where `lower` writes the snapshot.
+    output: where `lower` writes the snapshot, and `capture` a zip file of them.
     every_pass: keep the module after each pass instead of at the checkpoints.
+    script_args: command line of a captured script. max_configs: of each of its autotuned kernels.
+    tools: folder with pytest, for toolchains that have none; empty if there is none.
     """
 
     task: str
@@ -39,13 +42,17 @@ class Job:
     timeout: float = 300.0
     output: str = ""
     every_pass: bool = False
+    script_args: tuple[str, ...] = ()
+    max_configs: int = 1
+    tools: str = ""
 
 
 @dataclass(frozen=True)
 class Failure:
     """Why a job has no result.
 
-    kind: `usage` (the user asked for something that is not there), `exception`, `exit` (the kernel file ended the
+    kind: `usage` (the user asked for something that is not there), `target` (a script compiles a kernel for something
+        else), `exception`, `exit` (the kernel file ended the
         process), `crash` (a signal, named in the message), `timeout`, `killed` (from outside, as for want of memory),
         `worker` (the worker itself ended).
     phase: `start`, `import`, `build`, `lower` or `extract`.
@@ -87,7 +94,7 @@ def send(descriptor: int, message: Mapping[str, Any]) -> None:
 
 
 def read_job(fields: Mapping[str, Any]) -> Job:
-    return Job(**{**fields, "pythonpath": tuple(fields["pythonpath"])})
+    return Job(**{**fields, "pythonpath": tuple(fields["pythonpath"]), "script_args": tuple(fields["script_args"])})
 
 
 def read_answer(fields: Mapping[str, Any]) -> Answer:

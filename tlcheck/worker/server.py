@@ -102,6 +102,8 @@ class Server:
         return bool(chunk)
 
     def _start(self, number: int, job: protocol.Job) -> None:
+        if job.task == "capture" and self._fork:
+            _warm()
         inherited = [self._requests, self._answers, *self._wake, *self._streams()]
         child = children.start(number, job, self._fork, inherited)
         self._children[child.pid] = child
@@ -127,6 +129,14 @@ class Server:
             _forget(self._selector, stream)
         answer = child.answer(status, usage)
         protocol.send(self._answers, {"id": child.number, "answer": asdict(answer)})
+
+
+def _warm() -> None:
+    """Import what captures need of torch, which takes seconds, once for all; one that cannot will say so itself."""
+    with suppress(Exception):
+        from tlcheck.worker.capture import script
+
+        script.warm()
 
 
 def _forget(selector: selectors.BaseSelector, stream: Stream) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,22 +27,39 @@ def write(job: Job, enter: Callable[[str], None]) -> dict[str, Any]:
     target = lowering.make_target(job.arch)
     with target:
         built = kernels.build(case.kernel, args, job.name)
+    meta = {
+        "case": job.name,
+        **kernel_file.place(module, job, case.kernel),
+        "args": {key: repr(value) for key, value in args.items()},
+    }
+    stamped = lines.stamp(built.prim_func)
+    return lower(stamped, built.pass_configs, target, job, meta, Path(job.output), enter)
+
+
+def lower(
+    prim_func: Any,
+    pass_configs: Mapping[str, Any],
+    target: Any,
+    job: Job,
+    place: Mapping[str, Any],
+    output: Path,
+    enter: Callable[[str], None],
+) -> dict[str, Any]:
+    """Lower a kernel and write its snapshot. place: its case, file, line and args. Raises what TileLang raises."""
     enter("lower")
-    lowered = lowering.lower(lines.stamp(built.prim_func), built.pass_configs, target, job.every_pass)
+    lowered = lowering.lower(prim_func, pass_configs, target, job.every_pass)
     enter("extract")
     # the process ends after this, and a collection would go through all that tilelang and torch have imported
     gc.disable()
     graph, unsaved = lowering.save(lowered.modules)
     meta = {
-        "case": job.name,
-        **kernel_file.place(module, job, case.kernel),
+        **place,
         "toolchain": release.import_tilelang(),
         "target": job.arch,
-        "args": {key: repr(value) for key, value in args.items()},
-        "pass_configs": kernels.configs_as_text(built.pass_configs),
+        "pass_configs": kernels.configs_as_text(pass_configs),
         "passes": {name: lowered.passes[name] for name in lowered.modules if name not in unsaved},
         "cuda": lowered.cuda,
     }
-    Path(job.output).write_text(codec.dumps(translate.translate(graph, meta)))
+    output.write_text(codec.dumps(translate.translate(graph, meta)))
     enter("done")
     return {"checkpoints": meta["passes"], "unsaved": unsaved}

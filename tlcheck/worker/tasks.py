@@ -5,6 +5,8 @@ The lines are `{"phase": name}` as it goes, `{"dependencies": ...}` where they a
 
 - `discover`: `{"cases": [{name, args, targets, expects}], "kernels": [{name, required}]}`
 - `lower`: `{"checkpoints": {name: pass}, "unsaved": {checkpoint: reason}, "seconds": {phase: seconds}}`
+- `capture`: `{"ended": failure or null, "names": [...]}`, after a line `{"kernel": ...}` for each: its `name`,
+  `function`, `args`, `build`, `line`, and `failure`, or `snapshot` (its name in the zip file) with what `lower` says
 """
 
 from __future__ import annotations
@@ -83,4 +85,14 @@ def _lower(job: Job, channel: Channel) -> dict[str, Any]:
     return {**snapshots.write(job, channel.enter), "seconds": channel.seconds}
 
 
-_TASKS: dict[str, Callable[[Job, Channel], dict[str, Any]]] = {"discover": _discover, "lower": _lower}
+def _capture(job: Job, channel: Channel) -> dict[str, Any]:
+    from tlcheck.worker.capture import script
+
+    return script.capture(job, channel.enter, channel.write)
+
+
+_TASKS: dict[str, Callable[[Job, Channel], dict[str, Any]]] = {
+    "discover": _discover,
+    "lower": _lower,
+    "capture": _capture,
+}

@@ -19,6 +19,7 @@ from tlcheck.cli.main import main
 from tlcheck.toolchain.client import Failure, Worker
 from tlcheck.toolchain.resolve import Toolchain
 
+DECLARES = "import tlcheck\n"  # a file of this kind is not run as a script
 KNOWN = Expect(releases="<=0.1.15", rule="TLA001", buffer="B", reason="known")
 
 
@@ -28,7 +29,7 @@ def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
     (tmp_path / "pyproject.toml").write_text("[tool.tlcheck]\n")
-    (tmp_path / "k.py").touch()
+    (tmp_path / "k.py").write_text(DECLARES)
 
 
 @pytest.fixture
@@ -197,7 +198,7 @@ def test_save_keeps_all_of_files_with_one_name(
     capsys: pytest.CaptureFixture[str], worker: StandInWorker, tmp_path: Path
 ) -> None:
     (tmp_path / "more").mkdir()
-    (tmp_path / "more" / "k.py").touch()
+    (tmp_path / "more" / "k.py").write_text(DECLARES)
     worker.files = {"k.py": (declared("a", ("sm_90",)),)}
     check(capsys, "k.py", "more/k.py", "--save", "made")
     assert [check(capsys, f"made/k-a-sm_90-0.1.15{n}.snapshot.json")[0] for n in ("", "-2")] == [0, 0]
@@ -291,8 +292,8 @@ def test_kernels_that_go_wrong_in_every_way(capsys: pytest.CaptureFixture[str], 
 @pytest.mark.usefixtures("real")
 def test_what_is_asked_for_and_not_in_the_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "k.py").write_text(KERNELS)
-    (tmp_path / "empty.py").write_text("x = 1")
-    (tmp_path / "jit.py").write_text("import tilelang\n@tilelang.jit\ndef kernel(n, m=1): pass")
+    (tmp_path / "empty.py").write_text(f"{DECLARES}x = 1")
+    (tmp_path / "jit.py").write_text(f"{DECLARES}import tilelang\n@tilelang.jit\ndef kernel(n, m=1): pass")
     assert "did you mean 'hangs'?" in refused(capsys, "k.py::hang")
     assert "declares no case and no kernel" in refused(capsys, "empty.py")
     assert "name a kernel: jit.py::kernel" in refused(capsys, "jit.py")
@@ -302,7 +303,7 @@ def test_what_is_asked_for_and_not_in_the_file(capsys: pytest.CaptureFixture[str
 
 @pytest.mark.usefixtures("real")
 def test_a_file_that_cannot_be_imported(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    (tmp_path / "k.py").write_text("import nowhere")
+    (tmp_path / "k.py").write_text(f"{DECLARES}import nowhere")
     code, out = check(capsys, "k.py")
     assert code == 3
     assert out.startswith("k.py 0.0.1  not checked\n    import: ModuleNotFoundError: No module named 'nowhere' (")

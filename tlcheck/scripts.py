@@ -1,0 +1,161 @@
+"""Scripts: kernel files that declare no case and are run to see which kernels they compile."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import re
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from tlcheck.runs import Lowered, Run
+from tlcheck.selection import Selection
+from tlcheck.toolchain.client import Failure, Job
+from tlcheck.worker.protocol import Answer
+
+_DECLARES = re.compile(rb"\b(tlcheck|Case)\b")
+
+
+@dataclass(frozen=True)
+class Scripts:
+    """How scripts are run. args: their command line. max_configs: of each autotuned kernel.
+
+    keep_going: one that ends before its first kernel is passed over, else it counts as not checked.
+    """
+
+    args: tuple[str, ...] = ()
+    max_configs: int = 1
+    keep_going: bool = False
+
+
+@dataclass(frozen=True)
+class CapturedKernel:
+    """A kernel that a script compiled. name: `FUNCTION[k=v,...]`. args: those given, as text.
+
+    build: those of them that are Python literals. snapshot: its file, or `failure` says why there is none.
+    """
+
+    name: str
+    function: str
+    line: int
+    args: Mapping[str, str]
+    build: Mapping[str, str] = field(default_factory=dict)
+    snapshot: Path | None = None
+    failure: Failure | None = None
+    unsaved: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Captured:
+    """What a script came to. ended: why it did not come to its end. names: kernels that it defines."""
+
+    kernels: tuple[CapturedKernel, ...] = ()
+    ended: Failure | None = None
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Script:
+    """A script that is run for one arch. found: in a folder, not named by the user."""
+
+    run: Run
+    found: bool
+    how: Scripts
+
+    def results(self, captured: Captured, *, kept: bool) -> list[Lowered]:
+        """What there is to report; empty for a script that is passed over. kept: whether results are kept."""
+        if captured.kernels:
+            return [self._lowered(kernel, place, kept) for place, kernel in enumerate(captured.kernels)]
+        return [] if self._is_passed_over(captured) else [Lowered(self.run, None, self._problem(captured))]
+
+    def remarks(self, captured: Captured) -> list[str]:
+        """Where and why it ended before its end, if nothing else says that."""
+        ended = captured.ended
+        if ended is None or not (captured.kernels or self._is_passed_over(captured)):
+            return []
+        count = len(captured.kernels)
+        kernels = f"{count} kernel{'s' * (count != 1)}" if count else "no kernel"
+        where = f" at {ended.where}" if ended.where else ""
+        return [f"{self.run.file} ({self.run.target}): {kernels} captured until it ended{where}: {ended.message}"]
+
+    def _is_passed_over(self, captured: Captured) -> bool:
+        """A script without a kernel is no error in a folder, or where the user asked to keep going."""
+        if captured.ended is None:
+            return self.found or self.how.keep_going
+        return self.how.keep_going and captured.ended.kind != "usage"
+
+    def _lowered(self, kernel: CapturedKernel, place: int, kept: bool) -> Lowered:
+        run = replace(self.run, name=kernel.name, args=kernel.args, position=(*self.run.position, place))
+        digest = hashlib.sha256(kernel.snapshot.read_bytes()).hexdigest() if kernel.snapshot and kept else ""
+        return Lowered(run, kernel.snapshot, kernel.failure, kernel.unsaved, {}, digest)
+
+    def _problem(self, captured: Captured) -> Failure:
+        if captured.ended is not None:
+            return captured.ended
+        kernels = ", ".join(f"{self.run.file}::{name}" for name in captured.names)
+        hint = f"; name a kernel: {kernels}" if kernels else ""
+        return Failure("usage", "run", f"declares no case, and run as a script it compiles no kernel{hint}")
+
+
+def is_script(selection: Selection) -> bool:
+    """Whether this is run: a whole file in which neither `tlcheck` nor `Case` occurs, so that it declares no case."""
+    if selection.is_snapshot or selection.name:
+        return False
+    try:
+        return _DECLARES.search(selection.path.read_bytes()) is None
+    except OSError:
+        return False
+
+
+def is_helper(selection: Selection) -> bool:
+    """Whether this is a file of a folder that nobody would run: a test, or one without a word of TileLang."""
+    return selection.found and (is_test(selection.path) or b"tilelang" not in selection.path.read_bytes())
+
+
+def is_test(path: Path) -> bool:
+    """Whether pytest runs this file."""
+    return path.stem.startswith("test_") or path.stem.endswith("_test") or path.stem == "conftest"
+
+
+def with_scripts(job: Job, how: Scripts) -> Job:
+    """A `capture` job with all that it needs to know."""
+    return replace(job, args={}, script_args=how.args, max_configs=how.max_configs, tools=_pytest_folder())
+
+
+def _pytest_folder() -> str:
+    """Where this environment has pytest; empty if it has none."""
+    spec = importlib.util.find_spec("pytest")
+    return str(Path(spec.origin).parents[1]) if spec is not None and spec.origin else ""
+
+
+def captured(job: Job, answer: Answer, folder: Path) -> Captured:
+    """What the answer to a `capture` job says; snapshots are unpacked into `folder`."""
+    result: Mapping[str, Any] = answer.result or {}
+    kernels = tuple(_kernels(result.get("kernels", ()), Path(job.output), folder))
+    ended = result.get("ended")
+    return Captured(kernels, Failure(**ended) if ended else answer.failure, tuple(result.get("names", ())))
+
+
+def _kernels(found: Any, archive: Path, folder: Path) -> Iterator[CapturedKernel]:
+    for fields in found:
+        failure = fields.get("failure")
+        yield CapturedKernel(
+            fields["name"],
+            fields["function"],
+            fields["line"],
+            fields["args"],
+            fields["build"],
+            _unpacked(archive, fields["snapshot"], folder) if "snapshot" in fields else None,
+            Failure(**failure) if failure else None,
+            fields.get("unsaved", {}),
+        )
+
+
+def _unpacked(archive: Path, name: str, folder: Path) -> Path:
+    target = folder / f"{archive.stem}-{name}.snapshot.json"
+    with zipfile.ZipFile(archive) as content:
+        target.write_bytes(content.read(name))
+    return target

@@ -1,0 +1,29 @@
+"""pytest from tlcheck's own environment, for toolchains that have none.
+
+It is pure Python, and `tilelang.testing` needs it.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.machinery import ModuleSpec, PathFinder
+from typing import Any
+
+PACKAGES = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments", "exceptiongroup", "tomli")
+
+
+class Finder:
+    """Finds these packages, and no other, in one more folder, where no other finder has them."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        """Of `importlib.abc.MetaPathFinder`."""
+        return PathFinder.find_spec(name, [self._folder]) if name in PACKAGES else None
+
+
+def install(folder: str) -> None:
+    """folder: site-packages of tlcheck's environment; empty if it has no pytest either."""
+    if folder:
+        sys.meta_path.append(Finder(folder))

@@ -1,0 +1,145 @@
+"""Takes the place of what TileLang does with a kernel after it is written: compile, time, compare, tune."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import tilelang
+import tilelang.autotuner.tuner
+import tilelang.profiler
+from tilelang.jit.kernel import JITKernel
+
+from tlcheck.worker.capture import calls
+from tlcheck.worker.capture.outputs import Kernel, positions
+from tlcheck.worker.capture.recording import Recording
+
+_MILLISECONDS = 1.0  # that everything takes
+
+
+def install(recording: Recording, empty: Callable[..., Any], max_configs: int) -> None:
+    """From now on kernels go to `recording`. empty: makes an output. max_configs: of an autotuned kernel."""
+    _patch_kernels(recording, empty)
+    _patch_jit()
+    _patch_profiler()
+    _patch_tuner(max_configs)
+
+
+def _patch_kernels(recording: Recording, empty: Callable[..., Any]) -> None:
+    def compile_kernel(self: Any, func: Any, out_idx: Any = None) -> Any:
+        call = calls.current(func)
+        configs = dict(self.pass_configs or {})
+        source = recording.add(func, configs, call, _kind(getattr(self, "target", None)))
+        kernel = Kernel(func, positions(out_idx, len(func.params)), empty, source)
+        self.artifact = SimpleNamespace(params=_params(func), kernel_source=source, host_mod="", rt_mod=None)
+        return kernel
+
+    kernel_class: Any = JITKernel
+    kernel_class._compile_and_create_adapter = compile_kernel
+    kernel_class.get_kernel_source = lambda self, *args, **kwargs: self.adapter.get_kernel_source()
+    kernel_class.get_host_source = lambda self, *args, **kwargs: ""
+
+
+def _kind(target: Any) -> str:
+    """`cuda`, or what else the script compiles for; one that it leaves open is CUDA's."""
+    kind = getattr(target, "kind", None)
+    text = str(getattr(kind, "name", "") or target or "cuda").split()[0]
+    keys = [str(key) for key in getattr(target, "keys", ())]
+    return "cutedsl" if "cutedsl" in keys else "cuda" if text in ("auto", "cuda") else text
+
+
+def _params(func: Any) -> list[Any]:
+    from tilelang.engine.param import KernelParam
+
+    buffers = func.buffer_map
+    return [KernelParam.from_buffer(buffers[v]) if v in buffers else KernelParam.from_var(v) for v in func.params]
+
+
+def _patch_jit() -> None:
+    """Note which JIT function is being compiled, in the releases where that is a class."""
+    implementation: Any = getattr(tilelang.jit, "JITImpl", None)
+    if implementation is None:
+        return
+    compile_function = implementation.compile
+
+    @functools.wraps(compile_function)
+    def compile_noted(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with calls.calling(self, args, kwargs):
+            return compile_function(self, *args, **kwargs)
+
+    implementation.compile = compile_noted
+
+
+def _patch_profiler() -> None:
+    profiler: Any = tilelang.profiler.Profiler
+    for name in ("assert_allclose", "assert_consistent", "manual_assert_close", "run_once"):
+        setattr(profiler, name, lambda self, *args, **kwargs: None)
+    profiler.do_bench = lambda self, func=None, *args, **kwargs: _bench(None, *args, **kwargs)
+    for module in (tilelang.profiler, getattr(tilelang.profiler, "bench", None)):
+        if module is not None and hasattr(module, "do_bench"):
+            module.do_bench = _bench
+
+
+def _bench(func: Any = None, *args: Any, **kwargs: Any) -> Any:
+    """What is to be timed is called once: it may compile. Then a time, as many as are asked for."""
+    if inspect.isfunction(func):
+        func()
+    quantiles = kwargs.get("quantiles")
+    return [_MILLISECONDS] * len(quantiles) if quantiles and len(quantiles) > 1 else _MILLISECONDS
+
+
+def _patch_tuner(max_configs: int) -> None:
+    """Compile the first configurations; the first one that compiles is the best."""
+
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        compile_function = self.jit_compile or (lambda **config: self.compile_args.compile_program(self.fn(**config)))
+        made, problem = [], None
+        for config in _configs(self)[:max_configs]:
+            try:
+                made.append((config, compile_function(**config)))
+            except Exception as error:
+                problem = error
+        if not made:
+            raise problem or ValueError("an autotuned kernel without a configuration")
+        config, kernel = made[0]
+        kernel.latency, kernel.config, kernel.ref_latency = _MILLISECONDS, config, _MILLISECONDS
+        return SimpleNamespace(
+            latency=_MILLISECONDS,
+            config=config,
+            ref_latency=_MILLISECONDS,
+            libcode=kernel.get_kernel_source(),
+            func=kernel.prim_func,
+            kernel=kernel,
+        )
+
+    tuner: Any = tilelang.autotuner.tuner.AutoTuner
+    tuner.run = run
+
+
+def _configs(tuner: Any) -> list[Mapping[str, Any]]:
+    """The configurations, or one empty one where the call itself gives what is to be tuned."""
+    args, kwargs = _given(tuner)
+    configs = tuner.configs
+    if callable(configs):
+        configs = configs(*args, **kwargs)
+    found: list[Mapping[str, Any]] = [
+        config if isinstance(config, dict) else _zipped(tuner, config) for config in configs or ()
+    ]
+    given = {*list(inspect.signature(tuner.fn).parameters)[: len(args)], *kwargs}
+    return [{}] if found and given & set(found[0]) else found
+
+
+def _given(tuner: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of the call; older releases keep only the positional ones."""
+    given = tuner._kernel_parameters or ((), ())
+    if len(given) == 2 and isinstance(given[0], tuple) and isinstance(given[1], (tuple, dict)):
+        return given[0], dict(given[1])
+    return tuple(given), {}
+
+
+def _zipped(tuner: Any, config: Any) -> dict[str, Any]:
+    names = list(inspect.signature(tuner.fn).parameters)
+    return dict(zip(names, config, strict=False))

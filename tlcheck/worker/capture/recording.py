@@ -1,0 +1,153 @@
+"""Lowers each kernel that a script compiles, in a process of its own, and reports it at once.
+
+So a kernel that crashes the compiler fails alone, and a script that crashes afterwards loses nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from tilelang import tvm
+
+from tlcheck.snapshot import codec
+from tlcheck.worker import failures, limits, lowering, snapshots
+from tlcheck.worker.capture.calls import Call
+from tlcheck.worker.lines import AtomicLines
+from tlcheck.worker.protocol import Failure, Job
+
+_STAMP = (1980, 1, 1, 0, 0, 0)  # equal content, equal file
+_structural_hash = getattr(tvm.ir, "structural_hash", None)
+
+
+class Recording:
+    """The kernels of one script. `report` is told of each; their snapshots are in `job.output`, a zip file."""
+
+    def __init__(self, job: Job, lines: AtomicLines, report: Callable[[Mapping[str, Any]], None]) -> None:
+        self._job, self._lines, self._report = job, lines, report
+        self._target = lowering.make_target(job.arch)
+        self._process = os.getpid()
+        self._labels: set[str] = set()
+        self._sources: dict[Any, str] = {}
+
+    @property
+    def count(self) -> int:
+        """Kernels until now."""
+        return len(self._sources)
+
+    def add(self, prim_func: Any, pass_configs: Mapping[str, Any], call: Call, kind: str) -> str:
+        """Lower a kernel, unless it was there before; its CUDA source, empty if there is none.
+
+        kind: of the target that the script wants. Processes that the script forks record nothing.
+        """
+        if os.getpid() != self._process:
+            return ""
+        key = _key(prim_func, pass_configs)
+        if key not in self._sources:
+            self._sources[key] = ""
+            self._sources[key] = self._record(prim_func, pass_configs, call, kind)
+        return self._sources[key]
+
+    def _record(self, prim_func: Any, pass_configs: Mapping[str, Any], call: Call, kind: str) -> str:
+        name = self._unique(call.label)
+        own = Path(call.file).resolve() == Path(self._job.file).resolve()
+        meta = {
+            "case": name,
+            "file": self._job.file if own or not call.file else call.file,
+            "line": call.line,
+            "args": dict(call.given),
+        }
+        kernel: dict[str, Any] = {"name": name, "function": call.name, "args": meta["args"]}
+        kernel |= {"build": _literals(call), "line": call.line}
+        if kind != "cuda":
+            failure = Failure("target", "build", f"the script compiles it for {kind}, not for a CUDA device")
+            self._report({"kernel": {**kernel, "failure": asdict(failure)}})
+            return ""
+        with tempfile.TemporaryDirectory(prefix="tlcheck-capture-") as folder:
+            output = Path(folder, "snapshot")
+            done = _apart(lambda: self._lower(prim_func, pass_configs, meta, output), self._job)
+            content = output.read_text(encoding="utf-8") if "failure" not in done else ""
+        if content:
+            kernel["snapshot"] = f"{self.count:04}"
+            with zipfile.ZipFile(self._job.output, "a", zipfile.ZIP_DEFLATED) as archive:
+                archive.writestr(zipfile.ZipInfo(kernel["snapshot"], _STAMP), content, zipfile.ZIP_DEFLATED)
+        self._report({"kernel": {**kernel, **done}})
+        return codec.loads(content).cuda if content else ""
+
+    def _lower(
+        self, prim_func: Any, configs: Mapping[str, Any], meta: Mapping[str, Any], output: Path
+    ) -> dict[str, Any]:
+        stamped = self._lines.stamp(prim_func)
+        return snapshots.lower(stamped, configs, self._target, self._job, meta, output, lambda phase: None)
+
+    def _unique(self, label: str) -> str:
+        number, found = 1, label
+        while found in self._labels:
+            number += 1
+            found = f"{label}-{number}"
+        self._labels.add(found)
+        return found
+
+
+def _key(prim_func: Any, pass_configs: Mapping[str, Any]) -> Any:
+    content = _structural_hash(prim_func, True) if _structural_hash else str(prim_func)
+    return content, tuple(sorted((str(key), str(value)) for key, value in pass_configs.items()))
+
+
+def _literals(call: Call) -> dict[str, str]:
+    """The build arguments that a case file can hold, as Python source."""
+    plain = (int, float, str, bool, type(None))
+    return {key: repr(value) for key, value in call.build.items() if isinstance(value, plain)}
+
+
+def _apart(work: Callable[[], Mapping[str, Any]], job: Job) -> dict[str, Any]:
+    """What `work` returns in a copy of this process, or `{"failure": ...}`."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        _work(work, job, writer)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as stream:
+        text = stream.read()
+    status = os.waitpid(pid, 0)[1]
+    return dict(json.loads(text)) if text else {"failure": asdict(_ended(status, job))}
+
+
+def _work(work: Callable[[], Mapping[str, Any]], job: Job, writer: int) -> None:
+    """In the copy; does not return."""
+    try:
+        limits.die_with_parent()
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        limits.limit_processor_time(job.timeout)
+        try:
+            with torch._C.DisableTorchFunction():
+                done: Mapping[str, Any] = work()
+        except BaseException as error:
+            done = {"failure": asdict(failures.from_exception(error, "lower", str(Path(job.file).resolve())))}
+        with os.fdopen(writer, "wb") as stream:
+            stream.write(json.dumps(done).encode())
+        with suppress(Exception):
+            sys.stdout.flush()
+    finally:
+        os._exit(0)
+
+
+def _ended(status: int, job: Job) -> Failure:
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        if number == signal.SIGXCPU:
+            return Failure("timeout", "lower", f"no end after {job.timeout:g} s of processor time")
+        return failures.from_signal(number, "lower", "", job.file)
+    return failures.from_exit(os.waitstatus_to_exitcode(status), "lower", "")

@@ -1,0 +1,156 @@
+"""Stand-ins for packages that a script imports only to compare with: they fail when something of them is called.
+
+Only what a user's own file imports is replaced, and not where the file itself expects that it may be missing.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import importlib.util
+import os
+import sys
+import sysconfig
+import types
+from collections.abc import MutableSequence
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from typing import Any
+
+_CAUGHT = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
+_REAL = {"tilelang", "torch", "tvm", "tvm_ffi", "tlcheck", "pytest"}  # a missing part of these is an error
+
+
+class MissingPackageError(ImportError):
+    """Something of a package that is not installed was called."""
+
+
+class _StandIn(types.ModuleType):
+    """A module that has every name."""
+
+    __path__: MutableSequence[str]
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.__path__ = []
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name.endswith("__"):
+            raise AttributeError(name)
+        return _Anything(f"{self.__name__}.{name}")
+
+
+class _Anything:
+    """Something of a missing package: can be named, inherited from, used as a decorator's name, not called."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name.endswith("__"):
+            raise AttributeError(name)
+        return _Anything(f"{self._name}.{name}")
+
+    def __getitem__(self, key: Any) -> Any:
+        return self
+
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
+        return (object,)
+
+    def __or__(self, other: Any) -> Any:
+        return Any
+
+    __ror__ = __or__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if _decorates(args, kwargs):
+            return _uncallable(args[0], self._name) if args else lambda function: _uncallable(function, self._name)
+        raise MissingPackageError(f"{self._name} was called, and {self._name.partition('.')[0]} is not installed")
+
+
+def _decorates(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether this looks like a decorator's use, which a module has before anything of the package is needed."""
+    if len(args) == 1 and not kwargs and isinstance(args[0], (types.FunctionType, type)):
+        return True
+    line = _source_line(sys._getframe(2))
+    return line.lstrip().startswith("@")
+
+
+def _uncallable(function: Any, name: str) -> Any:
+    if isinstance(function, type):
+        return function
+    return functools.wraps(function)(_Anything(name))
+
+
+def _source_line(frame: types.FrameType) -> str:
+    import linecache
+
+    return linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+
+
+class Finder:
+    """The last finder that Python asks, so that only what nobody else has comes here."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        """Of `importlib.abc.MetaPathFinder`."""
+        parent = name.rpartition(".")[0]
+        if isinstance(sys.modules.get(parent), _StandIn):
+            return ModuleSpec(name, self, is_package=True)  # type: ignore[arg-type]
+        if parent or name in _REAL or name in sys.stdlib_module_names:
+            return None
+        frame = _importer(sys._getframe(1))
+        if frame is None or not _is_own(frame.f_code.co_filename) or _is_expected(frame):
+            return None
+        return ModuleSpec(name, self, is_package=True)  # type: ignore[arg-type]
+
+    def create_module(self, spec: ModuleSpec) -> types.ModuleType:
+        return _StandIn(spec.name)
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        """Nothing to execute."""
+
+
+def install() -> None:
+    sys.meta_path.append(Finder())
+
+
+def _importer(frame: types.FrameType | None) -> types.FrameType | None:
+    """The frame that holds the import statement."""
+    while frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
+        frame = frame.f_back
+    return frame
+
+
+def _is_own(file: str) -> bool:
+    """Whether this is a user's file and no package's."""
+    folders = [sysconfig.get_path("stdlib"), str(Path(__file__).parents[2]), *_package_folders()]
+    return Path(file).is_file() and not any(file.startswith(folder + os.sep) for folder in folders)
+
+
+@functools.cache
+def _package_folders() -> tuple[str, ...]:
+    found = [importlib.util.find_spec(name) for name in ("tilelang", "torch")]
+    own = [str(Path(spec.origin).parents[1]) for spec in found if spec and spec.origin and "-packages" in spec.origin]
+    return (*own, *(str(Path(spec.origin).parent) for spec in found if spec and spec.origin))
+
+
+def _is_expected(frame: types.FrameType) -> bool:
+    """Whether the import stands in a `try` that catches what a missing package raises."""
+    try:
+        tree = ast.parse(Path(frame.f_code.co_filename).read_bytes())
+    except (OSError, SyntaxError):
+        return False
+    tries = [node for node in ast.walk(tree) if isinstance(node, ast.Try)]
+    return any(
+        node.body[0].lineno <= frame.f_lineno <= (node.body[-1].end_lineno or 0) and _catches(node) for node in tries
+    )
+
+
+def _catches(node: ast.Try) -> bool:
+    names = {name.id for handler in node.handlers if handler.type for name in ast.walk(handler.type) if _is_name(name)}  # type: ignore[attr-defined]
+    return any(handler.type is None for handler in node.handlers) or bool(names & _CAUGHT)
+
+
+def _is_name(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and hasattr(builtins, node.id)

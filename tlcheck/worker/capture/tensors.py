@@ -1,0 +1,214 @@
+"""Tensors that say they are on a GPU, where there may be none.
+
+All tensors live on the CPU as far as torch is concerned, so that autograd works, and claim to be on the GPU towards
+the script. Those with few elements have their values, which scripts compute sizes and indices from; large ones, and all
+that kernels write, have only shape, dtype and strides (torch's FakeTensor): whoever asks for their values is told that
+there are none.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.overrides import TorchFunctionMode
+from torch.utils._device import DeviceContext
+
+_FEW = 2**16  # elements of a tensor that has its values
+_GPU = torch.device("cuda", 0)
+_CPU = torch.device("cpu")
+
+
+class NoValuesError(Exception):
+    """The script asked for values that do not exist, since nothing is launched."""
+
+
+class Pretence(TorchFunctionMode):  # type: ignore[misc, unused-ignore]
+    """While active, every call of torch's functions goes through here."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._fake = FakeTensorMode(allow_non_fake_inputs=True)
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Answer what would need a device, and have torch do the rest on the CPU."""
+        given = dict(kwargs or {})
+        if answer := _ANSWERS.get(func):
+            return answer(*args, **given)
+        if func in _BACKWARD:
+            return func(*args, **given)
+        given.pop("pin_memory", None)
+        placed = tuple(_on_cpu(value, text=func in _MOVES) for value in args)
+        return self._call(func, placed, {key: _on_cpu(value, text=key == "device") for key, value in given.items()})
+
+    def empty(self, shape: Sequence[int], dtype: Any) -> Any:
+        """A tensor without values."""
+        with torch._C.DisableTorchFunction(), self._fake:
+            return torch.empty(tuple(shape), dtype=dtype)
+
+    def _call(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        name = getattr(func, "__name__", "")
+        if any(isinstance(value, FakeTensor) for value in _tensors((args, kwargs))):
+            return self._without_values(func, args, kwargs, name)
+        if name.endswith("_") or name in _DIRECT:
+            return func(*args, **kwargs)
+        try:
+            with self._fake:
+                made = func(*args, **kwargs)
+        except Exception:
+            return func(*args, **kwargs)
+        return made if any(t.numel() > _FEW for t in _tensors(made)) else func(*args, **kwargs)
+
+    def _without_values(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: Any, name: str) -> Any:
+        if name == "__get__":
+            return func(*args, **kwargs)
+        try:
+            with self._fake:
+                return func(*args, **kwargs)
+        except torch._subclasses.fake_tensor.UnsupportedFakeTensorException as error:
+            raise NoValuesError(f"{name}: {error}") from error
+        except RuntimeError as error:
+            if type(error).__name__ in _VALUES_WANTED or "meta" in str(error) or "FakeTensor" in str(error):
+                raise NoValuesError(f"`{name}` of a tensor whose values do not exist without a launch") from error
+            raise
+
+
+_VALUES_WANTED = ("DataDependentOutputException", "DynamicOutputShapeException")
+_DIRECT = {"__get__", "__set__", "__setitem__", "size", "stride", "dim", "numel", "is_contiguous", "element_size"}
+_BACKWARD = {torch.Tensor.backward, torch.autograd.backward, torch.autograd.grad}
+_MOVES = {torch.Tensor.to, torch.Tensor.type}
+
+
+def _tensors(value: Any) -> Iterator[Any]:
+    """The tensors in an argument or result."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            yield from _tensors(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _tensors(item)
+
+
+def _on_cpu(value: Any, *, text: bool) -> Any:
+    """An argument that names the GPU, as one that names the CPU. text: whether strings and numbers may name it."""
+    if isinstance(value, torch.device) and value.type == "cuda":
+        return _CPU
+    if text and isinstance(value, str) and value.split(":")[0] == "cuda":
+        return _CPU
+    if text and isinstance(value, int) and not isinstance(value, bool):
+        return _CPU
+    return value
+
+
+def _same(tensor: Any, *args: Any, **kwargs: Any) -> Any:
+    return tensor
+
+
+def _answer(value: Any) -> Callable[..., Any]:
+    return lambda *args, **kwargs: value
+
+
+def _address(tensor: Any) -> int:
+    """Aligned, other for each tensor, and of no use."""
+    return id(tensor) * 256
+
+
+# What would need values or a device. Comparisons of numbers that do not exist are taken to have gone well.
+_ANSWERS: dict[Any, Callable[..., Any]] = {
+    torch.Tensor.cuda: _same,
+    torch.Tensor.cpu: _same,
+    torch.Tensor.pin_memory: _same,
+    torch.Tensor.is_pinned: _answer(False),
+    torch.Tensor.record_stream: _answer(None),
+    torch.Tensor.data_ptr: _address,
+    torch.Tensor.get_device: _answer(0),
+    torch.Tensor.device.__get__: _answer(_GPU),  # type: ignore[attr-defined, unused-ignore]
+    torch.Tensor.is_cuda.__get__: _answer(True),  # type: ignore[attr-defined, unused-ignore]
+    torch.Tensor.is_cpu.__get__: _answer(False),  # type: ignore[attr-defined, unused-ignore]
+    torch.testing.assert_close: _answer(None),
+    torch.allclose: _answer(True),
+    torch.Tensor.allclose: _answer(True),
+    torch.equal: _answer(True),
+    torch.Tensor.equal: _answer(True),
+}
+
+
+def install() -> Pretence:
+    """Make what torch does outside of its functions say the same. Returns the mode, not yet active."""
+    _claim_gpu()
+    torch.set_default_device = _answer(None)
+    torch.compile = _compile
+    torch.Generator = _Generator  # type: ignore[misc, unused-ignore]
+    torch.testing.assert_close = _answer(None)
+    add = DeviceContext.__torch_function__
+    DeviceContext.__torch_function__ = _unless_gpu(add)  # type: ignore[method-assign, unused-ignore]
+    mode = Pretence()
+    torch.autograd._engine_run_backward = _within(mode, torch.autograd._engine_run_backward)
+    return mode
+
+
+def _within(mode: Pretence, run: Callable[..., Any]) -> Callable[..., Any]:
+    """The script's own backward functions run inside of a call of torch's: they are to see the same."""
+
+    def run_within(*args: Any, **kwargs: Any) -> Any:
+        with mode:
+            return run(*args, **kwargs)
+
+    return run_within
+
+
+def warm() -> None:
+    """Have torch import what its first FakeTensor needs: seconds of work, and the same for all scripts."""
+    with FakeTensorMode():
+        torch.empty(2) + 1
+
+
+class _Generator(torch._C.Generator):  # type: ignore[misc, unused-ignore]
+    """One for the CPU, whatever device it was made for."""
+
+    def __new__(cls, device: Any = None) -> Any:
+        return super().__new__(cls, "cpu")
+
+
+def _compile(model: Any = None, **options: Any) -> Any:
+    """`torch.compile` that leaves everything as it is."""
+    return model if model is not None else lambda model: model
+
+
+def _unless_gpu(add: Callable[..., Any]) -> Callable[..., Any]:
+    """`with torch.device("cuda"):` adds nothing."""
+
+    @functools.wraps(add)
+    def torch_function(self: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if self.device.type == "cuda":
+            return func(*args, **(kwargs or {}))
+        return add(self, func, types, args, kwargs)
+
+    return torch_function
+
+
+def _claim_gpu() -> None:
+    """Have FakeTensor, which answers for its device itself, name the GPU to the script and the CPU to torch."""
+    own, dispatch = FakeTensor.device, FakeTensorMode.__torch_dispatch__
+    inside = [0]
+
+    def device(tensor: Any) -> Any:
+        outside = torch._C._is_torch_function_mode_enabled() and torch._C._len_torch_function_stack() > 0
+        return _GPU if outside and not inside[0] else own.fget(tensor)
+
+    def torch_dispatch(self: Any, *args: Any, **kwargs: Any) -> Any:
+        inside[0] += 1
+        try:
+            return dispatch(self, *args, **kwargs)
+        finally:
+            inside[0] -= 1
+
+    FakeTensor.device = property(device)  # type: ignore[assignment, unused-ignore]
+    FakeTensorMode.__torch_dispatch__ = torch_dispatch  # type: ignore[method-assign, assignment, unused-ignore]
