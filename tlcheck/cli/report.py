@@ -25,30 +25,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from tlcheck.errors import UsageError
+    from tlcheck.golden.files import replace_all
     from tlcheck.page.html import render
 
     if args.head and not args.base:
         raise UsageError("--head goes with --base: two git revisions are compared")
     if args.base and args.cases:
         raise UsageError("--base compares all goldens of two git revisions: leave out CASE")
-    _prepare(args.output)
+    output = _place(args.output)
     page, code = _of_revisions(args) if args.base else _of_runs(args)
-    try:
-        args.output.write_text(render(page), encoding="utf-8", errors="backslashreplace")
-    except OSError as error:
-        raise UsageError(f"{error.filename or args.output}: {error.strerror}") from error
+    replace_all({output: render(page)})
     print(f"{page.verdict}: {args.output}")
     return code
 
 
-def _prepare(output: Path) -> None:
-    """Better now than after minutes of work. Raises UsageError."""
+def _place(output: Path) -> Path:
+    """Where the page will be, links resolved; better now than after minutes of work. Raises UsageError."""
+    import os
+
     from tlcheck.errors import UsageError
 
-    try:
-        output.open("a").close()
-    except OSError as error:
-        raise UsageError(f"{error.filename}: {error.strerror}") from error
+    place = Path(os.path.realpath(output))
+    if not place.parent.is_dir():
+        raise UsageError(f"{output}: no folder {place.parent}")
+    if place.exists() and not place.is_file():
+        raise UsageError(f"{output} is no file: -o FILE.html")
+    if not os.access(place if place.exists() else place.parent, os.W_OK):
+        raise UsageError(f"{output}: Permission denied")
+    return place
 
 
 def _of_runs(args: argparse.Namespace) -> tuple[Page, int]:

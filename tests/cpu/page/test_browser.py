@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -136,6 +137,30 @@ def test_differences_are_walked_over(browser: Opened, file: Path) -> None:
         assert len(browser.texts(".row.at")) == 1
         seen.append(browser.text(".row.at"))
     assert seen[0] == seen[2] != seen[1]
+
+
+def test_the_focus_stays_where_it_was(browser: Opened, file: Path) -> None:
+    browser.open(file)
+    goto(browser, "annotated_gemm")
+    browser.js("document.querySelector('#all').focus()")
+    rows = len(browser.texts(".row"))
+    browser.keys(ENTER)
+    browser.until(lambda: len(browser.texts(".row")) > rows)
+    assert browser.js("return document.activeElement.id") == "all"
+    browser.js("document.querySelector('#tab-0').focus()")
+    browser.keys(ENTER)
+    browser.until(lambda: browser.text("[role=tab][aria-selected=true]") == "intent")
+    assert browser.js("return document.activeElement.id") == "tab-0"
+
+
+def test_two_snapshots_of_one_case_can_both_be_opened(browser: Opened, page: Page, tmp_path: Path) -> None:
+    entry = page.entries[0]
+    twice = replace(page, entries=[entry, replace(entry, words=["the other one"])], clusters=())
+    file = tmp_path / "twice.html"
+    file.write_text(render(twice), encoding="utf-8")
+    browser.open(file)
+    browser.keys("j", "j")
+    browser.until(lambda: browser.texts(".differences li") == ["the other one"])
 
 
 def test_the_wrong_lane_is_red_and_named(browser: Opened, file: Path, page: Page) -> None:

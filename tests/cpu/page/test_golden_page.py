@@ -151,7 +151,8 @@ def test_two_revisions_need_no_toolchain(
 @pytest.mark.parametrize(
     ("argv", "words"),
     [
-        (["-o", "no/such/r.html"], "no/such/r.html: No such file"),
+        (["-o", "no/such/r.html"], "no/such/r.html: no folder"),
+        (["-o", "."], ". is no file: -o FILE.html"),
         (["--head", "HEAD", "-o", "r.html"], "--head goes with --base"),
         (["--base", "HEAD", "k.py", "-o", "r.html"], "leave out CASE"),
         (["--base", "nowhere", "-o", "r.html"], "git knows no revision 'nowhere'"),

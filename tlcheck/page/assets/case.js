@@ -83,6 +83,13 @@ function turn(event) {
   document.querySelector("[role=tab][aria-selected=true]").focus();
 }
 
+/** Redraws, and gives the focus back to what had it and was made anew. */
+function refocused(redraw) {
+  const { id } = document.activeElement || {};
+  redraw();
+  if (id && byId(id)) byId(id).focus({ preventScroll: true });
+}
+
 function fill(panel, entry) {
   const view = entry.views.find((one) => one.name === current.view);
   if (!view) {
@@ -94,7 +101,7 @@ function fill(panel, entry) {
   if (view.note) tools.append(make("span", { class: "quiet" }, view.note));
   if (differs) {
     tools.append(make("span", { class: "legend" }, `${data.sides[0]} | ${data.sides[1]}`));
-    const flip = () => { showAll = !showAll; fill(panel, entry); };
+    const flip = () => { showAll = !showAll; refocused(() => fill(panel, entry)); };
     tools.append(make("button", { type: "button", id: "all", "aria-pressed": String(showAll), onclick: flip }, "all lines (a)"));
     tools.append(make("button", { type: "button", id: "columns-toggle", "aria-pressed": String(document.body.classList.contains("unified")), onclick: flipColumns }, "one column (u)"));
     tools.append(make("button", { type: "button", onclick: () => jump(1) }, "next difference (n)"));

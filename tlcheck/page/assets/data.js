@@ -7,7 +7,12 @@ async function load() {
   byId("data").remove();
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   data = JSON.parse(await new Response(stream).text());
-  for (const entry of data.entries) entry.title = entry.name ? `${entry.file}::${entry.name} ${entry.target}` : entry.file;
+  const times = new Map(); // two snapshots may be of one case
+  for (const entry of data.entries) {
+    const title = entry.name ? `${entry.file}::${entry.name} ${entry.target}` : entry.file;
+    times.set(title, (times.get(title) || 0) + 1);
+    entry.title = times.get(title) > 1 ? `${title} (${times.get(title)})` : title;
+  }
 }
 
 /** Numbers from their differences. */

@@ -23,7 +23,7 @@ function show() {
 
 function go(entry, view) {
   history.replaceState(null, "", address(entry, view));
-  show();
+  refocused(show);
 }
 
 /** To a neighbour in the list. */
@@ -106,6 +106,6 @@ async function start() {
 }
 
 start().catch((error) => {
-  byId("main").textContent = `This page cannot be shown: ${error.message}. It needs a browser of 2023 or later.`;
+  byId("main").textContent = `This page cannot be shown: ${error.message}. It needs a browser of 2024 or later.`;
   throw error;
 });
