@@ -16,7 +16,7 @@ from tlcheck.gate.words import seconds_in_words, slowest_in_words, unchanged_in_
 from tlcheck.golden.textdiff import compare_texts
 from tlcheck.page.golden import in_order, plates_of, texts_of
 from tlcheck.page.model import BAD, GOOD, QUIET, WARN, Cluster, Entry, Page, Plate, Remark, Tag, View
-from tlcheck.page.picture import Picture
+from tlcheck.page.picture import THREAD, Grid, Picture
 from tlcheck.page.verdicts import remarks_of, tags_of
 from tlcheck.results import read_snapshot
 from tlcheck.snapshot.ir import Snapshot
@@ -105,14 +105,23 @@ def _drawn(side: Side | None, snapshot: Snapshot | None) -> Mapping[str, Plate]:
 def _plate(name: str, then: Plate | None, now: Plate | None) -> Plate:
     if then is None or then.picture is None or now is None or now.picture is None:
         return now or then or Plate(name)
-    same = _is_same(then.picture, now.picture)
+    same = shows_the_same(then.picture, now.picture)
     return now if same else Plate(name, now.picture, then.picture)
 
 
-def _is_same(one: Picture, other: Picture) -> bool:
-    """Whether two pictures show the same, however the layout is written."""
-    pairs = ((one.values, other.values), (one.registers, other.registers))
+def shows_the_same(one: Picture, other: Picture) -> bool:
+    """Whether two pictures show the same, however the layout is written. Where the branch of a warp-specialized kernel
+    begins among the threads is no difference, as in the facts.
+    """
+    pairs = ((_counted(one), _counted(other)), (one.registers, other.registers))
     return all(np.array_equal(a, b) for a, b in pairs if a is not None and b is not None) and one.marks == other.marks
+
+
+def _counted(picture: Picture) -> Grid:
+    """Threads from the first one that is seen."""
+    inside = picture.values >= 0
+    first = picture.values[inside].min() if picture.kind == THREAD and inside.any() else 0
+    return np.where(inside, picture.values - first, -1)
 
 
 def _cluster(group: Group) -> Cluster:

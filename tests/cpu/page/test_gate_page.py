@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,11 @@ from tlcheck.cli.main import main
 from tlcheck.gate import gate
 from tlcheck.gate.gate import Gate
 from tlcheck.gate.outcome import Comparison
-from tlcheck.page.gate import gate_page
+from tlcheck.page.gallery import gallery
+from tlcheck.page.gate import gate_page, shows_the_same
 from tlcheck.page.model import Page
+from tlcheck.page.picture import Picture, picture
+from tlcheck.results import read_snapshot
 from tlcheck.toolchain.resolve import Toolchain
 
 
@@ -79,6 +83,18 @@ def test_equal_differences_are_one_cluster_with_its_cases(report: Path) -> None:
     cluster = data["clusters"][0]
     assert cluster["tag"] == ["wrong", "bad"]
     assert [data["entries"][n]["name"] for n in cluster["members"]] == ["a"]
+
+
+def test_threads_that_only_begin_elsewhere_are_no_other_picture() -> None:
+    layout = gallery(read_snapshot(RIGHT)).layouts["c"]
+    one, later = (picture("c", replace(layout, thread_start=start), None) for start in (0, 128))
+    other = picture("c", replace(layout, index=layout.index[::-1], thread=layout.index[0]), None)
+    assert isinstance(one, Picture)
+    assert isinstance(later, Picture)
+    assert isinstance(other, Picture)
+    assert (later.values == one.values + 128).all()
+    assert shows_the_same(one, later)
+    assert not shows_the_same(one, other)
 
 
 def test_a_case_that_fails_has_its_error_and_a_new_one_its_text() -> None:
