@@ -9,13 +9,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.cpu.checking import WRONG as WRONG_KERNEL
+from tests.cpu.checking import StandInWorker, declared
 from tests.fixtures.index import FOLDER
+from tlcheck import session
 from tlcheck.analysis.layouts import fragment_table
 from tlcheck.cli.main import main
 from tlcheck.page.drawing import WRONG
 from tlcheck.page.gallery import Gallery, gallery
 from tlcheck.page.picture import CELLS, THREAD, Picture, window
 from tlcheck.results import read_snapshot, saved_result
+from tlcheck.toolchain.client import Failure
+from tlcheck.toolchain.resolve import Toolchain
 
 ATTENTION = FOLDER / "demo" / "attention_full_0.1.7.snapshot.json"
 
@@ -125,3 +130,29 @@ def test_bad_usage_is_one_line(
     error = capsys.readouterr().err
     assert words in error
     assert error.count("\n") == 1
+
+
+@pytest.fixture
+def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> StandInWorker:
+    """It has one case, and lowers it for two targets to a kernel that is wrong."""
+    monkeypatch.chdir(tmp_path)
+    Path("k.py").touch()
+    made = StandInWorker("0.1.7", {"k.py": (declared("a"),)}, snapshots={"a": WRONG_KERNEL})
+    monkeypatch.setattr(session, "resolve", lambda name, requirements: Toolchain(name, "release", Path(name)))
+    monkeypatch.setattr(session, "Worker", lambda *_, **__: made)
+    return made
+
+
+def test_several_kernels_are_files_in_a_folder(worker: StandInWorker, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["layout", "k.py", "--buffer", "B", "-o", "one.svg"]) == 2
+    assert "2 kernels" in capsys.readouterr().err
+    assert main(["layout", "k.py", "--buffer", "B", "-o", "pictures"]) == 0
+    made = sorted(Path("pictures").iterdir())
+    assert [file.name for file in made] == ["k-a-sm_80-0.1.7.B.svg", "k-a-sm_90-0.1.7.B.svg"]
+    assert all(WRONG in file.read_text() for file in made)
+
+
+def test_what_is_not_lowered_is_said_and_not_drawn(worker: StandInWorker, capsys: pytest.CaptureFixture[str]) -> None:
+    worker.failures = {"a": Failure("exception", "lower", "ValueError: no")}
+    assert main(["layout", "k.py", "--arch", "sm_90"]) == 3
+    assert capsys.readouterr().err == "k.py::a sm_90 0.1.7: not lowered: ValueError: no\n"
