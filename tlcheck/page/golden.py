@@ -58,7 +58,8 @@ class GoldenPage:
         tone = BAD if bad else GOOD
         entries = sorted(self._entries, key=lambda entry: (entry.file, entry.name, entry.target))
         verdict = summary_of(self.states)
-        return Page("tlcheck golden", verdict, tone, ("approved", "now"), entries, clusters_of(comparisons))
+        clusters = [*unsettled(entries), *clusters_of(comparisons)]
+        return Page("tlcheck golden", verdict, tone, ("approved", "now"), entries, clusters)
 
     def _checked(self, recorded: Recorded) -> Result | None:
         if recorded.snapshot is None:
@@ -143,6 +144,18 @@ def clusters_of(comparisons: Mapping[str, Comparison]) -> list[Cluster]:
     ]
 
 
+def unsettled(entries: Iterable[Entry]) -> list[Cluster]:
+    """What is not as it should be and has nothing to be compared with, by its reason: the largest groups first."""
+    found: dict[tuple[Tag, str], list[str]] = {}
+    for entry in entries:
+        tag = entry.tags[0]
+        if tag.tone in (BAD, WARN) and not entry.words:
+            why = entry.remarks[0].title if entry.remarks else tag.word
+            found.setdefault((tag, why), []).append(entry.title)
+    made = [Cluster((why,), tag, titles) for (tag, why), titles in found.items()]
+    return sorted(made, key=lambda cluster: -len(cluster.members))
+
+
 def revisions_page(base: Contents, head: Contents, name: str) -> Page:
     """The goldens of two git revisions; needs no TileLang. name: of the first revision."""
     comparisons: dict[str, Comparison] = {}
@@ -160,7 +173,8 @@ def revisions_page(base: Contents, head: Contents, name: str) -> Page:
         entries.append(_entry(key, [tag], comparison, remarks, views_of(comparison, new or old, None), ()))
     counted = [f"{n} {w}" for w in ("changed", "added", "removed") if (n := sum(e.tags[0].word == w for e in entries))]
     verdict = f"{len(head.goldens)} goldens: {', '.join(counted) or 'nothing changed'} since {name}"
-    return Page("tlcheck golden", verdict, WARN if counted else GOOD, (name, "now"), entries, clusters_of(comparisons))
+    clusters = [*unsettled(entries), *clusters_of(comparisons)]
+    return Page("tlcheck golden", verdict, WARN if counted else GOOD, (name, "now"), entries, clusters)
 
 
 def _revision_tag(old: Golden | None, new: Golden | None, comparison: Comparison | None) -> Tag:

@@ -40,6 +40,9 @@ def test_every_state_and_verdict_is_a_tag(page: Page) -> None:
     assert found["annotated_gemm"][:2] == ["changed", "refuted"]
     assert found["full"][:2] == ["missing", "refuted"]
     assert all("proved" in found[name] for name in ("cast_bf16", "loop_pipelined"))
+    first = page.clusters[0]
+    assert (first.tag.word, list(first.words)) == ("missing", ["nothing is approved yet"])
+    assert list(first.members) == ["cases/attention_sink_bwd.py::full sm_90"]
     assert page.verdict == "5 goldens: 3 as approved, 1 changed, 1 missing"
 
 
@@ -56,6 +59,7 @@ def test_a_run_that_was_not_lowered_says_why_and_shows_the_golden() -> None:
         ["Traceback"],
     )
     assert [view.note for view in entry.views] == ["the golden"]
+    assert [list(cluster.words) for cluster in made.page().clusters] == [["ValueError: no"]]
 
 
 def test_an_orphan_shows_what_was_approved() -> None:
@@ -145,6 +149,8 @@ def test_two_revisions_need_no_toolchain(
     assert capsys.readouterr().out == "3 goldens: 1 changed, 1 added since HEAD~1: r.html\n"
     found = {e["name"]: e["tags"][0][0] for e in unpacked(Path("r.html").read_text())["entries"]}
     assert found == {"loop_pipelined": "changed", "tile_small": "the same", "cast_bf16": "added"}
+    clusters = unpacked(Path("r.html").read_text())["clusters"]
+    assert [cluster["tag"][0] for cluster in clusters] == ["added", "changed"]
     assert main(["report", "golden", "--base", "HEAD", "-o", "r.html"]) == 0
 
 
