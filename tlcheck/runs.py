@@ -52,11 +52,24 @@ def release_of(versions: Mapping[str, str]) -> str:
 
 
 @dataclass(frozen=True)
+class Origin:
+    """How to make a captured kernel again: a function of a module, and its arguments as Python source.
+
+    module: empty for the script itself.
+    """
+
+    module: str
+    function: str
+    args: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Lowered:
     """A run with the snapshot's file, or why there is none. unsaved: checkpoint -> why it is missing.
 
     seconds: of processor time, by phase (`import`, `build`, `lower`, `extract`), when it was lowered.
-    digest: hash of the snapshot's content, empty where results are not kept.
+    digest: hash of the snapshot's content, empty where results are not kept. origin: of a captured kernel, if it can be
+    made without its script.
     """
 
     run: Run
@@ -65,6 +78,7 @@ class Lowered:
     unsaved: Mapping[str, str] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
     digest: str = ""
+    origin: Origin | None = None
 
 
 def unique_name(name: str, taken: Container[str]) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tlcheck.runs import Lowered, Run
+from tlcheck.runs import Lowered, Origin, Run
 from tlcheck.selection import Selection
 from tlcheck.toolchain.client import Failure, Job
 from tlcheck.worker.protocol import Answer
@@ -35,14 +35,12 @@ class Scripts:
 class CapturedKernel:
     """A kernel that a script compiled. name: `FUNCTION[k=v,...]`. args: those given, as text.
 
-    build: those of them that are Python literals. snapshot: its file, or `failure` says why there is none.
+    snapshot: its file, or `failure` says why there is none. origin: see `Lowered`.
     """
 
     name: str
-    function: str
-    line: int
     args: Mapping[str, str]
-    build: Mapping[str, str] = field(default_factory=dict)
+    origin: Origin | None = None
     snapshot: Path | None = None
     failure: Failure | None = None
     unsaved: Mapping[str, str] = field(default_factory=dict)
@@ -90,7 +88,7 @@ class Script:
     def _lowered(self, kernel: CapturedKernel, place: int, kept: bool) -> Lowered:
         run = replace(self.run, name=kernel.name, args=kernel.args, position=(*self.run.position, place))
         digest = hashlib.sha256(kernel.snapshot.read_bytes()).hexdigest() if kernel.snapshot and kept else ""
-        return Lowered(run, kernel.snapshot, kernel.failure, kernel.unsaved, {}, digest)
+        return Lowered(run, kernel.snapshot, kernel.failure, kernel.unsaved, {}, digest, kernel.origin)
 
     def _problem(self, captured: Captured) -> Failure:
         if captured.ended is not None:
@@ -144,10 +142,8 @@ def _kernels(found: Any, archive: Path, folder: Path) -> Iterator[CapturedKernel
         failure = fields.get("failure")
         yield CapturedKernel(
             fields["name"],
-            fields["function"],
-            fields["line"],
             fields["args"],
-            fields["build"],
+            Origin(**fields["origin"]) if fields["origin"] else None,
             _unpacked(archive, fields["snapshot"], folder) if "snapshot" in fields else None,
             Failure(**failure) if failure else None,
             fields.get("unsaved", {}),

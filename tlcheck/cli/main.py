@@ -16,6 +16,7 @@ from tlcheck.errors import UsageError
 # Name -> one line of help. Only the chosen command's module is imported: `tlcheck --help` stays instant.
 COMMANDS = {
     "check": "lower kernels, or read snapshots, and prove or refute every atomic",
+    "capture": "run scripts as they are, and keep the kernels that they compile as cases and snapshots",
     "dump": "write the TIR of a kernel at a checkpoint, and its CUDA source",
     "run": "run kernels on a GPU and compare them with torch",
     "gate": "lower kernels with two toolchains and say whether the upgrade is safe",

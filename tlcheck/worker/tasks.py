@@ -6,7 +6,7 @@ The lines are `{"phase": name}` as it goes, `{"dependencies": ...}` where they a
 - `discover`: `{"cases": [{name, args, targets, expects}], "kernels": [{name, required}]}`
 - `lower`: `{"checkpoints": {name: pass}, "unsaved": {checkpoint: reason}, "seconds": {phase: seconds}}`
 - `capture`: `{"ended": failure or null, "names": [...]}`, after a line `{"kernel": ...}` for each: its `name`,
-  `function`, `args`, `build`, `line`, and `failure`, or `snapshot` (its name in the zip file) with what `lower` says
+  `args`, `origin` (see `tlcheck.runs`), and `failure`, or `snapshot` (its name in the zip file) with what `lower` says
 """
 
 from __future__ import annotations

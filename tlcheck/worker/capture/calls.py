@@ -23,20 +23,33 @@ _LONGEST = 60  # characters of one argument
 class Call:
     """A call of a JIT function. given: the arguments that were passed, as text, tensors as their dtype and shape.
 
-    build: those of them that are no tensors, as they are. file, line: where the function begins.
+    values: the same as they are. file, line: where the function begins. jit: it itself, None for a bare PrimFunc.
     """
 
     name: str
     file: str
     line: int
     given: Mapping[str, str] = field(default_factory=dict)
-    build: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
+    jit: Any = None
 
     @property
     def label(self) -> str:
         """`NAME[k=v,...]` with the arguments that are no tensors."""
-        args = ",".join(f"{key}={self.given[key]}" for key in self.build)
+        args = ",".join(f"{key}={self.given[key]}" for key, value in self.values.items() if not _is_tensor(value))
         return f"{self.name}[{args}]" if args else self.name
+
+    def origin(self, script: str) -> dict[str, Any] | None:
+        """See `tlcheck.runs.Origin`; None where the function is no module's, or an argument cannot be written down."""
+        sources = {key: _source(value) for key, value in self.values.items()}
+        if self.jit is None or None in sources.values():
+            return None
+        own = Path(self.file).resolve() == Path(script).resolve()
+        modules = {"__main__": sys.modules["__main__"]} if own else dict(sys.modules)
+        for name, module in modules.items():
+            if kernels.code_of(vars(module).get(self.name)) is kernels.code_of(self.jit):
+                return {"module": "" if own else name, "function": self.name, "args": sources}
+        return None
 
 
 _current: list[Call] = []
@@ -66,9 +79,8 @@ def call_of(jit: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
     code = kernels.code_of(jit)
     name = code.co_name if code else getattr(jit, "__name__", "kernel")
     values = _bound(jit, args, {key: value for key, value in kwargs.items() if not key.startswith("__")})
-    build = {key: value for key, value in values.items() if not _is_tensor(value)}
     given = {key: _text(value) for key, value in values.items()}
-    return Call(name, *_begin(code), given, build)
+    return Call(name, *_begin(code), given, values, jit)
 
 
 def _begin(code: CodeType | None) -> tuple[str, int]:
@@ -93,6 +105,17 @@ def _text(value: Any) -> str:
     plain = type(value).__name__ in ("dtype", "DataType", "Var")
     text = " ".join((str(value) if plain else repr(value)).split())
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+
+
+def _source(value: Any) -> str | None:
+    """The value as Python source that needs nothing but torch; None where there is none."""
+    if _is_tensor(value):
+        return f"torch.empty({tuple(value.shape)}, dtype={value.dtype}, device='meta')"
+    if type(value).__name__ in ("dtype", "DataType"):
+        return repr(str(value).removeprefix("torch."))
+    plain = isinstance(value, (int, float, str, bool, type(None)))
+    sequence = isinstance(value, (tuple, list)) and all(isinstance(item, (int, float, str, bool)) for item in value)
+    return repr(value) if plain or sequence else None
 
 
 def _place() -> tuple[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
@@ -60,7 +61,8 @@ def _params(func: Any) -> list[Any]:
 
 def _patch_jit() -> None:
     """Note which JIT function is being compiled, in the releases where that is a class."""
-    implementation: Any = getattr(tilelang.jit, "JITImpl", None)
+    module = importlib.import_module("tilelang.jit")  # `tilelang.jit` is the decorator
+    implementation: Any = getattr(module, "JITImpl", None)
     if implementation is None:
         return
     compile_function = implementation.compile

@@ -67,8 +67,7 @@ class Recording:
             "line": call.line,
             "args": dict(call.given),
         }
-        kernel: dict[str, Any] = {"name": name, "function": call.name, "args": meta["args"]}
-        kernel |= {"build": _literals(call), "line": call.line}
+        kernel: dict[str, Any] = {"name": name, "args": meta["args"], "origin": call.origin(self._job.file)}
         if kind != "cuda":
             failure = Failure("target", "build", f"the script compiles it for {kind}, not for a CUDA device")
             self._report({"kernel": {**kernel, "failure": asdict(failure)}})
@@ -102,12 +101,6 @@ class Recording:
 def _key(prim_func: Any, pass_configs: Mapping[str, Any]) -> Any:
     content = _structural_hash(prim_func, True) if _structural_hash else str(prim_func)
     return content, tuple(sorted((str(key), str(value)) for key, value in pass_configs.items()))
-
-
-def _literals(call: Call) -> dict[str, str]:
-    """The build arguments that a case file can hold, as Python source."""
-    plain = (int, float, str, bool, type(None))
-    return {key: repr(value) for key, value in call.build.items() if isinstance(value, plain)}
 
 
 def _apart(work: Callable[[], Mapping[str, Any]], job: Job) -> dict[str, Any]:

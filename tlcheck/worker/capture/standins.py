@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 _CAUGHT = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
+_AT_IMPORT = {"<module>", "<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"}
+_COMPILERS = ("triton.", "numba.", "cutlass.", "cuda.")
 _REAL = {"tilelang", "torch", "tvm", "tvm_ffi", "tlcheck", "pytest"}  # a missing part of these is an error
 
 
@@ -34,6 +36,7 @@ class _StandIn(types.ModuleType):
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.__path__ = []
+        self.__version__ = "0"
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name.endswith("__"):
@@ -64,29 +67,14 @@ class _Anything:
     __ror__ = __or__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if _decorates(args, kwargs):
-            return _uncallable(args[0], self._name) if args else lambda function: _uncallable(function, self._name)
+        """A decorator changes nothing, but for a compiler's; what a module prepares is not needed yet."""
+        if len(args) == 1 and not kwargs and isinstance(args[0], (types.FunctionType, staticmethod, classmethod)):
+            function: Any = args[0]
+            compiled = self._name.startswith(_COMPILERS)
+            return functools.wraps(function)(_Anything(f"{self._name}(...)")) if compiled else function
+        if sys._getframe(1).f_code.co_name in _AT_IMPORT:
+            return args[0] if len(args) == 1 and isinstance(args[0], type) else _Anything(f"{self._name}()")
         raise MissingPackageError(f"{self._name} was called, and {self._name.partition('.')[0]} is not installed")
-
-
-def _decorates(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether this looks like a decorator's use, which a module has before anything of the package is needed."""
-    if len(args) == 1 and not kwargs and isinstance(args[0], (types.FunctionType, type)):
-        return True
-    line = _source_line(sys._getframe(2))
-    return line.lstrip().startswith("@")
-
-
-def _uncallable(function: Any, name: str) -> Any:
-    if isinstance(function, type):
-        return function
-    return functools.wraps(function)(_Anything(name))
-
-
-def _source_line(frame: types.FrameType) -> str:
-    import linecache
-
-    return linecache.getline(frame.f_code.co_filename, frame.f_lineno)
 
 
 class Finder:

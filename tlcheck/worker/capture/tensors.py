@@ -17,7 +17,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.overrides import TorchFunctionMode
 from torch.utils._device import DeviceContext
 
-_FEW = 2**16  # elements of a tensor that has its values
+_FEW = 2**20  # elements of a tensor that has its values
 _GPU = torch.device("cuda", 0)
 _CPU = torch.device("cpu")
 

@@ -1,0 +1,76 @@
+"""`tlcheck capture`: run scripts as they are, and keep the kernels that they compile as case files and snapshots."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tlcheck.selection import Selection
+    from tlcheck.session import Lowered, Settings
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    from tlcheck.cli.options import add_lowering_arguments
+    from tlcheck.cli.scripts import add_script_arguments
+
+    parser.add_argument("cases", nargs="+", metavar="SCRIPT", help="FILE[@TOOLCHAIN] or a folder: files without cases")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder for what is written")
+    parser.add_argument("--force", action="store_true", help="overwrite case files that are there")
+    add_lowering_arguments(parser)
+    add_script_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    from tlcheck.cli.options import selections, settings_of
+    from tlcheck.config import read_config
+    from tlcheck.errors import UsageError
+    from tlcheck.scripts import is_script
+
+    config = read_config(Path.cwd())
+    chosen = selections(args, args.cases, config)
+    for selection in chosen:
+        if not is_script(selection) and not selection.found:
+            raise UsageError(f"{selection.path} is no script: a whole file without cases is run and captured")
+    scripts = [selection for selection in chosen if is_script(selection)]
+    _prepare(args.output)
+    lowered, remarks = _lowered(scripts, settings_of(args, config), args.output, args.force)
+    return _told(lowered, remarks)
+
+
+def _prepare(folder: Path) -> None:
+    """Raises UsageError where nothing could be written: better now than after minutes of work."""
+    from tlcheck.errors import UsageError
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{error.filename}: {error.strerror}") from error
+
+
+def _lowered(
+    scripts: list[Selection], settings: Settings, output: Path, force: bool
+) -> tuple[list[tuple[Lowered, str]], list[str]]:
+    """What was captured, each with what became of it, and remarks. Writes snapshots and case files."""
+    import tempfile
+
+    from tlcheck.captured import write
+    from tlcheck.cli.progress import bar
+    from tlcheck.session import Session
+
+    with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder, bar() as watcher:
+        session = Session(settings, Path(folder), watcher)
+        found = sorted(session.lower(scripts), key=lambda lowered: lowered.run.position)
+        return write(found, output, force=force), session.remarks
+
+
+def _told(lowered: list[tuple[Lowered, str]], remarks: list[str]) -> int:
+    """Say what was written. Exit code: 2 for nothing to run, 3 where a kernel or script failed, else 0."""
+    for one, what in lowered:
+        failure = one.failure.message if one.failure is not None else what
+        print(f"{one.run.case} {one.run.target} {one.run.release}  {failure}")
+    for remark in remarks:
+        print(f"note: {remark}")
+    kinds = [one.failure.kind for one, _ in lowered if one.failure is not None]
+    return 2 if "usage" in kinds or not lowered else 3 if kinds else 0
