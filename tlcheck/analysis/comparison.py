@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from tlcheck.analysis.algebra import Algebra
 from tlcheck.analysis.evaluate import Dimension, Evaluator, Words, chunks, mix, size
-from tlcheck.analysis.fingerprints import Factors, Part, Sum, UndecidedError, fingerprint, shape_of, weigh
+from tlcheck.analysis.fingerprints import Factors, Part, Sum, UndecidedError, fingerprints, shape_of, weigh
 from tlcheck.analysis.footprints import TAGS, THREADS, Footprint
 from tlcheck.analysis.gates import MAX_OUTER, Gates, known_space, runs
 from tlcheck.analysis.polynomials import Poly, add, constant
@@ -39,7 +39,7 @@ def same(algebra: Algebra, intended: Sequence[Footprint], actual: Sequence[Footp
     classes = outer.gates.classes([p.gates for p in (*left, *right)], left[0].footprint.outer)
     if len(classes) * lanes > BUDGET:
         raise UndecidedError(f"too large to enumerate ({len(classes)} classes of {lanes} lanes)")
-    return all(fingerprint(algebra, left, env) == fingerprint(algebra, right, env) for env in classes)
+    return fingerprints(algebra, left, classes) == fingerprints(algebra, right, classes)
 
 
 def _same_sequence(outer: _Outer, left: Sequence[Part], right: Sequence[Part]) -> bool:
@@ -149,12 +149,11 @@ class _Outer:
         rows, which = np.unique(table, axis=0, return_inverse=True)
         if len(rows) * size(part.space) > BUDGET:
             raise UndecidedError(f"too large to enumerate ({len(rows)} classes of {size(part.space)} lanes)")
-        sums: list[Sum] = []
-        for row in rows:
-            key = tuple(int(x) for x in row)
-            if key not in known:
-                known[key] = fingerprint(self.algebra, [part], dict(zip(gates, key, strict=True)))
-            sums.append(known[key])
+        classes = [tuple(int(x) for x in row) for row in rows]
+        unseen = [key for key in classes if key not in known]
+        values = [dict(zip(gates, key, strict=True)) for key in unseen]
+        known.update(zip(unseen, fingerprints(self.algebra, [part], values), strict=True))
+        sums = [known[key] for key in classes]
         which = which.ravel()
         return (
             np.array([s.count for s in sums], dtype=np.uint64)[which],

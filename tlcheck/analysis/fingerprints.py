@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,16 +49,19 @@ class Part:
     loops: tuple[object, ...]
 
 
-def fingerprint(algebra: Algebra, parts: Sequence[Part], gates: Mapping[int, int]) -> Sum:
-    """The multiset of a side's lanes for one class of outer points."""
-    count = total = 0
+def fingerprints(algebra: Algebra, parts: Sequence[Part], classes: Sequence[Mapping[int, int]]) -> list[Sum]:
+    """The multiset of a side's lanes for each class of outer points."""
+    counts, totals = [0] * len(classes), [0] * len(classes)
     for part in parts:
         for env in chunks(part.space):
-            evaluate = Evaluator(algebra, env)
-            active = _active(evaluate, part, gates)
-            n, s = accumulate(_keys(evaluate, part), active, shape_of(env))
-            count, total = count + n, (total + s) % (1 << 64)
-    return Sum(count, total)
+            evaluate, shape = Evaluator(algebra, env), shape_of(env)
+            mixed = mix(_keys(evaluate, part))
+            inner = [(number, evaluate(poly)) for number, poly in part.gates]
+            for n, gates in enumerate(classes):
+                active = _active(evaluate, part, [value + gates[number] for number, value in inner])
+                count, total = accumulate(mixed, active, shape)
+                counts[n], totals[n] = counts[n] + count, (totals[n] + total) % (1 << 64)
+    return [Sum(count, total) for count, total in zip(counts, totals, strict=True)]
 
 
 def shape_of(env: Mapping[int, Values]) -> tuple[int, ...]:
@@ -66,11 +69,11 @@ def shape_of(env: Mapping[int, Values]) -> tuple[int, ...]:
     return np.broadcast_shapes(*(np.shape(v) for v in env.values())) if env else ()
 
 
-def _active(evaluate: Evaluator, part: Part, gates: Mapping[int, int]) -> Values:
-    """Which lanes run, as 0 and 1; 1 where all do."""
+def _active(evaluate: Evaluator, part: Part, conditions: Iterable[Values]) -> Values:
+    """Which lanes run, as 0 and 1; 1 where all do. conditions: >= 0 where they hold."""
     active: Values = 1
-    for number, inner in part.gates:
-        holds = np.greater_equal(evaluate(inner) + gates[number], 0)
+    for condition in conditions:
+        holds = np.greater_equal(condition, 0)
         if not np.all(holds):
             active = active * holds
     for flag in part.flags:
@@ -121,12 +124,11 @@ def elements(evaluate: Evaluator, leaf: Leaf, thread: Poly, where: Values) -> Va
 _ODD = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0x2545F4914F6CDD1D)
 
 
-def accumulate(keys: Words, active: Values, shape: tuple[int, ...]) -> tuple[int, int]:
+def accumulate(mixed: Words, active: Values, shape: tuple[int, ...]) -> tuple[int, int]:
     """Number of active lanes and the sum of their mixed keys; dimensions on which neither depends count as often as
     they are long.
     """
     lanes = int(np.prod(shape, dtype=np.int64))
-    mixed = mix(keys)
     if isinstance(active, int):
         return (lanes, int(mixed.sum(dtype=np.uint64)) * (lanes // mixed.size)) if active else (0, 0)
     wide = np.broadcast_shapes(mixed.shape, active.shape)

@@ -25,7 +25,7 @@ from tlcheck.toolchain.client import processors
 
 Key = tuple[str, str, str]
 _FAST_MATH = "tl.enable_fast_math"
-_PARTS = ("facts", "analysis", "snapshot")  # of tlcheck, on which facts depend
+_PARTS = ("facts", "analysis", "snapshot", "cache", "gate/sides.py")  # of tlcheck, on which facts depend
 
 
 @dataclass(frozen=True)
