@@ -277,9 +277,8 @@ def test_every_format_shows_it(toolchains: Toolchains, capsys: pytest.CaptureFix
     assert "- `k.py::a (sm_90); on the device: sm_90 passed -> failed (wrong)`" in markdown
     assert "<summary>on the device: passed -&gt; passed: 1</summary>\n\n- `k.py::b sm_90`" in markdown
     entries = unpacked((tmp_path / "out" / "gate.html").read_text())["entries"]
-    remarks = [[remark["title"] for remark in entry["remarks"]] for entry in entries]
-    assert "on the device: passed -> failed (wrong)" in remarks[0]
-    assert "on the device: passed -> passed" in remarks[2]
+    assert "on the device: passed -> failed (wrong)" in entries[0]["words"]
+    assert entries[2]["words"] == ["on the device: passed -> passed"]
     outputs = {case.get("name"): case.findtext("system-out") for case in ElementTree.fromstring(junit).iter("testcase")}
     assert outputs["b sm_90"] == "on the device: passed -> passed"
     assert outputs["b sm_80"] == "on the device: not run (another arch)"
