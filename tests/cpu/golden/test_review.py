@@ -30,7 +30,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def review(folder: Path, rows: int = 24) -> Terminal:
-    env = {**os.environ, "TERM": "xterm-256color"}
+    # xdist tells its workers the width of the terminal that they are started from: this program has its own.
+    env = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES")} | {"TERM": "xterm-256color"}
     return Terminal([sys.executable, "-m", "tlcheck", "golden", "review"], folder, env, rows)
 
 
