@@ -52,7 +52,7 @@ class Recording:
         """
         if os.getpid() != self._process:
             return ""
-        key = _key(prim_func, pass_configs)
+        key = (kind, *_key(prim_func, pass_configs))
         if key not in self._sources:
             self._sources[key] = ""
             self._sources[key] = self._record(prim_func, pass_configs, call, kind)
@@ -98,7 +98,7 @@ class Recording:
         return found
 
 
-def _key(prim_func: Any, pass_configs: Mapping[str, Any]) -> Any:
+def _key(prim_func: Any, pass_configs: Mapping[str, Any]) -> tuple[Any, ...]:
     content = _structural_hash(prim_func, True) if _structural_hash else str(prim_func)
     return content, tuple(sorted((str(key), str(value)) for key, value in pass_configs.items()))
 

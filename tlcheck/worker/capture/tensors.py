@@ -67,6 +67,8 @@ class Pretence(TorchFunctionMode):  # type: ignore[misc, unused-ignore]
     def _without_values(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: Any, name: str) -> Any:
         if name == "__get__":
             return func(*args, **kwargs)
+        if name in _INDEXED:
+            args = (args[0], _plain_index(args[1]), *args[2:])
         try:
             with self._fake:
                 return func(*args, **kwargs)
@@ -80,6 +82,7 @@ class Pretence(TorchFunctionMode):  # type: ignore[misc, unused-ignore]
 
 _VALUES_WANTED = ("DataDependentOutputException", "DynamicOutputShapeException")
 _DIRECT = {"__get__", "__set__", "__setitem__", "size", "stride", "dim", "numel", "is_contiguous", "element_size"}
+_INDEXED = {"__getitem__", "__setitem__"}
 _BACKWARD = {torch.Tensor.backward, torch.autograd.backward, torch.autograd.grad}
 _MOVES = {torch.Tensor.to, torch.Tensor.type}
 
@@ -94,6 +97,25 @@ def _tensors(value: Any) -> Iterator[Any]:
     elif isinstance(value, dict):
         for item in value.values():
             yield from _tensors(item)
+
+
+def _plain_index(index: Any) -> Any:
+    """An index whose tensors that have their values are numbers and lists of places: they give the result's shape."""
+    parts = list(index) if isinstance(index, tuple) else [index]
+    plain: list[Any] = []
+    for part in parts:
+        if isinstance(part, slice):
+            plain.append(slice(*map(_number, (part.start, part.stop, part.step))))
+        elif isinstance(part, torch.Tensor) and not isinstance(part, FakeTensor) and part.dtype == torch.bool:
+            plain += part.nonzero(as_tuple=True)
+        else:
+            plain.append(_number(part))
+    return tuple(plain)
+
+
+def _number(value: Any) -> Any:
+    real = isinstance(value, torch.Tensor) and not isinstance(value, FakeTensor)
+    return value.item() if real and value.dim() == 0 and not value.is_floating_point() else value
 
 
 def _on_cpu(value: Any, *, text: bool) -> Any:

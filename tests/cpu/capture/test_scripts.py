@@ -1,0 +1,233 @@
+"""Scripts of all kinds, run as they are with a real TileLang and without a GPU."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tlcheck.cli.main import main
+from tlcheck.errors import UsageError
+from tlcheck.toolchain.releases import PINNED
+from tlcheck.toolchain.resolve import resolve
+
+pytestmark = pytest.mark.toolchain
+
+LAZY = """
+import tilelang as compiler, torch
+import tilelang.language as T
+
+@compiler.jit(out_idx=[1])
+def add(n, block=64):
+    @T.prim_func
+    def main(A: T.Tensor((n,), "float32"), B: T.Tensor((n,), "float32")):
+        with T.Kernel(T.ceildiv(n, block), threads=64) as bx:
+            for i in T.Parallel(block):
+                T.atomic_add(B[bx * block + i], A[bx * block + i])
+    return main
+"""
+EAGER = """
+import tilelang, torch
+import tilelang.language as T
+
+@tilelang.jit
+def copy(A, block: int = 64):
+    N = T.const("N")
+    A: T.Tensor[[N], T.float32]
+    B = T.empty((N,), T.float32)
+    with T.Kernel(T.ceildiv(N, block), threads=64) as bx:
+        for i in T.Parallel(block):
+            B[bx * block + i] = A[bx * block + i] + 1.0
+    return B
+"""
+BACKWARD = """
+class Function(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return add(x.shape[0])(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        assert grad.is_cuda and grad.device.type == "cuda"
+        return add(2 * grad.shape[0], block=32)(torch.cat([grad, grad]))[: grad.shape[0]]
+
+x = torch.randn(2**21, device="cuda", requires_grad=True)
+Function.apply(x).sum().backward()
+assert x.grad.shape == x.shape
+"""
+
+
+@pytest.fixture(autouse=True)
+def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    try:
+        resolve(PINNED)
+    except UsageError as error:
+        pytest.skip(str(error))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyproject.toml").write_text("[tool.tlcheck]\n")
+
+
+def script(name: str, *parts: str) -> None:
+    Path(name).write_text("\n".join(textwrap.dedent(part) for part in parts))
+
+
+def check(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, Any]:
+    before = argv[: argv.index("--")] if "--" in argv else argv
+    code = main(["check", *before, "--format", "json", *argv[len(before) :]])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def cases(report: Any) -> dict[str, str]:
+    """Case -> failure's message, empty for one that was checked."""
+    return {run["case"]: (run["failure"] or {"message": ""})["message"] for run in report["runs"]}
+
+
+def test_styles_devices_and_arguments(capsys: pytest.CaptureFixture[str]) -> None:
+    script(
+        "lazy.py",
+        LAZY,
+        """
+        import sys
+        assert __name__ == "__main__"
+        assert torch.cuda.is_available() and torch.cuda.get_device_capability() == (9, 0)
+        with torch.cuda.stream(torch.cuda.Stream()), torch.device("cuda"):
+            x = torch.ones(int(sys.argv[1])).cuda().to("cuda:0", torch.float32)
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        out = add(x.shape[0])(x)
+        assert (out.shape, out.dtype, out.device.type) == (x.shape, torch.float32, "cuda")
+        assert x.sum().item() == x.shape[0]
+        torch.testing.assert_close(out, x)
+        """,
+    )
+    script(
+        "eager.py",
+        EAGER,
+        """
+        n = T.dynamic("n")
+        @T.prim_func
+        def bare(A: T.Tensor((n,), "float32"), B: T.Tensor((n,), "float32")):
+            with T.Kernel(T.ceildiv(n, 64), threads=64) as bx:
+                for i in T.Parallel(64):
+                    B[bx * 64 + i] = A[bx * 64 + i]
+        kernel = tilelang.compile(bare, out_idx=-1)
+        assert "__global__" in kernel.get_kernel_source()
+        assert kernel(copy(torch.randn(256, device="cuda"))).shape == (256,)
+        assert kernel.get_profiler().do_bench() > 0
+        """,
+    )
+    code, report = check(capsys, "lazy.py", "eager.py", "--", "128")
+    assert (code, cases(report)) == (0, {"lazy.py::add[n=128]": "", "eager.py::bare": "", "eager.py::copy": ""})
+    assert report["summary"]["proved"] == 1
+    atomic = next(atomic for run in report["runs"] for atomic in run["atomics"])
+    assert atomic["source"]["text"] == "T.atomic_add(B[bx * block + i], A[bx * block + i])"
+
+
+def test_backward_is_captured(capsys: pytest.CaptureFixture[str]) -> None:
+    script("backward.py", LAZY, BACKWARD)
+    code, report = check(capsys, "backward.py")
+    assert code == 0
+    assert list(cases(report)) == ["backward.py::add[n=2097152]", "backward.py::add[n=4194304,block=32]"]
+    assert not [note for note in report["notes"] if "ended" in note]
+
+
+def test_how_scripts_end(capsys: pytest.CaptureFixture[str]) -> None:
+    script("leaves.py", "import tilelang, sys\nsys.exit(0)")
+    script("nothing.py", "import tilelang")
+    script("fails.py", "import tilelang\nraise ValueError('no luck')")
+    script("dies.py", LAZY, "import os, signal\nadd(64)\nos.kill(os.getpid(), signal.SIGSEGV)")
+    script("loops.py", LAZY, "add(64)\nwhile True: pass")
+    script("values.py", LAZY, "out = add(64)(torch.randn(64).cuda())\nif out.max() > 1: add(128)")
+    code, report = check(capsys, ".", "--timeout", "8")
+    assert (code, cases(report)) == (
+        3,
+        {
+            "dies.py::add[n=64]": "",
+            "fails.py": "ValueError: no luck",
+            "loops.py::add[n=64]": "",
+            "values.py::add[n=64]": "",
+        },
+    )
+    notes = "\n".join(report["notes"])
+    assert "dies.py (sm_90): 1 kernel captured until it ended" in notes
+    assert "loops.py (sm_90): 1 kernel captured until it ended: no end after 8 s of processor time" in notes
+    assert "values.py (sm_90): 1 kernel captured until it ended at" in notes
+    assert "`__bool__` of a tensor whose values do not exist" in notes
+    assert "2 files without a case" in notes
+    code, report = check(capsys, "fails.py", "values.py", "--keep-going")
+    assert (code, list(cases(report))) == (0, ["values.py::add[n=64]"])
+    assert "fails.py (sm_90): no kernel captured until it ended" in "\n".join(report["notes"])
+    code, report = check(capsys, "nothing.py")
+    assert (code, cases(report)) == (2, {"nothing.py": "declares no case, and run as a script it compiles no kernel"})
+
+
+def test_packages_that_are_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    script(
+        "missing.py",
+        """
+        import flash_nowhere, triton_nowhere.language as tl
+        from flash_nowhere.layers import attention
+        try:
+            import optional_nowhere
+        except ImportError:
+            optional_nowhere = None
+        """,
+        LAZY,
+        """
+        def reference(x):
+            return attention(x)
+
+        assert optional_nowhere is None
+        add(64)
+        reference(1)
+        """,
+    )
+    code, report = check(capsys, "missing.py")
+    assert (code, cases(report)) == (0, {"missing.py::add[n=64]": ""})
+    assert "flash_nowhere.layers.attention was called, and flash_nowhere is not installed" in report["notes"][0]
+
+
+def test_autotuned_kernels_and_tests(capsys: pytest.CaptureFixture[str]) -> None:
+    script(
+        "tuned.py",
+        LAZY.replace(
+            "@compiler.jit", "@compiler.autotune(configs=[{'block': b} for b in (32, 64, 128)])\n@compiler.jit"
+        ),
+        "assert add(256).config == {'block': 32}",
+    )
+    code, report = check(capsys, "tuned.py", "--max-configs", "2")
+    assert (code, list(cases(report))) == (0, ["tuned.py::add[n=256,block=32]", "tuned.py::add[n=256,block=64]"])
+    script("test_one.py", LAZY, "def test_small(): add(64)\n\ndef test_large():\n    assert add(128)\n    assert 0")
+    code, report = check(capsys, "test_one.py", "--", "-k", "large")
+    assert (code, cases(report)) == (0, {"test_one.py::add[n=128]": ""})
+
+
+def test_a_kernel_that_fails_fails_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    source = LAZY + '\nfor kind in ("hip", "cuda"):\n    compiler.compile(add.get_tir(64), target=kind)'
+    script("kinds.py", source)
+    code, report = check(capsys, "kinds.py")
+    found = cases(report)
+    assert code == 3
+    assert "compiles it for hip" in found["kinds.py::main"]
+    assert found["kinds.py::main-2"] == ""
+
+
+def test_captured_kernels_are_cases(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    script("lazy.py", LAZY, "if __name__ == '__main__':\n    add(64)\n    add(128, block=32)")
+    script("eager.py", EAGER, "if __name__ == '__main__':\n    copy(torch.empty(192, device='cuda'))")
+    assert main(["capture", "lazy.py", "eager.py", "-o", "kept"]) == 0
+    capsys.readouterr()
+    assert len(list(Path("kept").glob("*.snapshot.json"))) == 3
+    code, report = check(capsys, "kept/lazy_cases.py", "kept/eager_cases.py")
+    assert code == 0
+    assert list(cases(report)) == [
+        "kept/lazy_cases.py::add_case",
+        "kept/lazy_cases.py::add_case_2",
+        "kept/eager_cases.py::copy_case",
+    ]
+    assert report["summary"]["proved"] == 2
+    assert main(["capture", "lazy.py", "-o", "kept"]) == 2
+    assert "--force overwrites it" in capsys.readouterr().err
