@@ -13,7 +13,7 @@ import os
 import sys
 import sysconfig
 import types
-from collections.abc import MutableSequence
+from collections.abc import Callable, MutableSequence
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
@@ -68,13 +68,34 @@ class _Anything:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """A decorator changes nothing, but for a compiler's; what a module prepares is not needed yet."""
-        if len(args) == 1 and not kwargs and isinstance(args[0], (types.FunctionType, staticmethod, classmethod)):
-            function: Any = args[0]
-            compiled = self._name.startswith(_COMPILERS)
-            return functools.wraps(function)(_Anything(f"{self._name}(...)")) if compiled else function
+        if self._name in _ARITHMETIC:
+            return _ARITHMETIC[self._name](*args, **kwargs)
+        if len(args) == 1 and not kwargs and isinstance(args[0], (*_DECORATED, _Compiled)):
+            return _Compiled(args[0]) if self._name.startswith(_COMPILERS) else args[0]
         if sys._getframe(1).f_code.co_name in _AT_IMPORT:
-            return args[0] if len(args) == 1 and isinstance(args[0], type) else _Anything(f"{self._name}()")
+            return _Anything(f"{self._name}()")
         raise MissingPackageError(f"{self._name} was called, and {self._name.partition('.')[0]} is not installed")
+
+
+class _Compiled:
+    """A kernel of another compiler: as with TileLang's, nothing is launched."""
+
+    def __init__(self, function: Any) -> None:
+        self._function = function
+
+    def __getitem__(self, grid: Any) -> Any:
+        return lambda *args, **kwargs: None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise MissingPackageError("a kernel was called as a function, and its compiler is not installed")
+
+
+# What host code computes with, before anything of the package itself is needed.
+_ARITHMETIC: dict[str, Callable[..., Any]] = {
+    "triton.cdiv": lambda x, y: -(-x // y),
+    "triton.next_power_of_2": lambda n: 1 << (n - 1).bit_length(),
+}
+_DECORATED = (types.FunctionType, type, staticmethod, classmethod)
 
 
 class Finder:
