@@ -132,9 +132,6 @@ def _answer_tvm() -> None:
         14: _MEMORY,
         15: _MEMORY,
     }
-    with contextlib.suppress(ImportError, AttributeError):  # not in all releases, and at other places
-        driver = importlib.import_module("tilelang.carver.arch.driver.cuda_driver")
-        driver.get_cuda_device_properties = _always(properties)  # type: ignore[attr-defined]
     device: Any = tvm.runtime.Device
     ask = device._GetDeviceAttr
 
@@ -142,6 +139,9 @@ def _answer_tvm() -> None:
         return answers[attr] if kind == _CUDA and attr in answers else ask(self, kind, index, attr)
 
     device._GetDeviceAttr = attribute
+    with contextlib.suppress(Exception):  # in old releases importing it already needs a device
+        driver = importlib.import_module("tilelang.carver.arch.driver.cuda_driver")
+        driver.get_cuda_device_properties = _always(properties)  # type: ignore[attr-defined]
 
 
 def _always(value: Any) -> Callable[..., Any]:
