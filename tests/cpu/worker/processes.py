@@ -10,7 +10,10 @@ WORKER = (Path(sys.executable), {"PYTHONPATH": str(Path(__file__).parent / "stan
 
 
 def children_of(pid: int) -> set[int]:
-    """All processes under this one, at any depth, zombies included."""
+    """The workers under this process and all that they have started, at any depth, zombies included.
+
+    Other children do not count: a browser that another test has left running, for instance.
+    """
     parents = {}
     for entry in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -18,11 +21,18 @@ def children_of(pid: int) -> set[int]:
         except (FileNotFoundError, ProcessLookupError):
             continue
         parents[int(entry.parent.name)] = int(fields[1])
-    found, level = set[int](), {pid}
+    found = level = {child for child, parent in parents.items() if parent == pid and _is_worker(child)}
     while level:
         level = {child for child, parent in parents.items() if parent in level}
-        found |= level
+        found = found | level
     return found
+
+
+def _is_worker(pid: int) -> bool:
+    try:
+        return b"worker/__main__.py" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def wait_until_gone(pids: set[int], seconds: float = 10.0) -> set[int]:
