@@ -97,7 +97,8 @@ def _patch_tuner(max_configs: int) -> None:
     """Compile the first configurations; the first one that compiles is the best."""
 
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
-        compile_function = self.jit_compile or (lambda **config: self.compile_args.compile_program(self.fn(**config)))
+        own = getattr(self, "_default_compile", lambda **config: self.compile_args.compile_program(self.fn(**config)))
+        compile_function = self.jit_compile or own
         made, problem = [], None
         for config in _configs(self)[:max_configs]:
             try:
