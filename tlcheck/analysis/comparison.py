@@ -20,7 +20,7 @@ from tlcheck.analysis.evaluate import Dimension, Evaluator, Words, chunks, mix, 
 from tlcheck.analysis.fingerprints import Factors, Part, Sum, UndecidedError, fingerprints, shape_of, weigh
 from tlcheck.analysis.footprints import TAGS, THREADS, Footprint
 from tlcheck.analysis.gates import MAX_OUTER, Gates, known_space, runs
-from tlcheck.analysis.polynomials import Poly, add, constant
+from tlcheck.analysis.polynomials import Poly, add, constant, key
 
 BUDGET = 250_000_000  # lanes that one comparison may enumerate
 BLOCKS = frozenset(uid for tag, uid in TAGS.items() if tag.startswith("block"))
@@ -67,11 +67,11 @@ class _Outer:
                 raise UndecidedError("the register that its value is read from depends on the block or iteration")
             bases.append(outside)
             leaves.append((leaf.thread, element))
-        loops = tuple(sorted((uid, _key(s), _key(e)) for uid, (s, e) in footprint.outer.items()))
+        loops = tuple(sorted((uid, key(s), key(e)) for uid, (s, e) in footprint.outer.items()))
         conditions = [*footprint.conditions, *(footprint.inside if bounded else ())]
         gates = tuple(self.gates.add(c, inner) for c in conditions)
         flags = self._flags(footprint, inner)
-        keys = tuple(_key(b) for b in bases)
+        keys = tuple(key(b) for b in bases)
         return Part(footprint, target, tuple(leaves), gates, flags, footprint.space, tuple(bases), keys, loops)
 
     def _factor(self, poly: Poly, inner: frozenset[int], what: str) -> tuple[Poly, Factors]:
@@ -150,10 +150,10 @@ class _Outer:
         if len(rows) * size(part.space) > BUDGET:
             raise UndecidedError(f"too large to enumerate ({len(rows)} classes of {size(part.space)} lanes)")
         classes = [tuple(int(x) for x in row) for row in rows]
-        unseen = [key for key in classes if key not in known]
-        values = [dict(zip(gates, key, strict=True)) for key in unseen]
+        unseen = [point for point in classes if point not in known]
+        values = [dict(zip(gates, point, strict=True)) for point in unseen]
         known.update(zip(unseen, fingerprints(self.algebra, [part], values), strict=True))
-        sums = [known[key] for key in classes]
+        sums = [known[point] for point in classes]
         which = which.ravel()
         return (
             np.array([s.count for s in sums], dtype=np.uint64)[which],
@@ -175,10 +175,6 @@ class _Outer:
         if size(space) > MAX_OUTER:
             raise UndecidedError("the addresses of its sites differ by block or iteration, of which there are too many")
         return space
-
-
-def _key(p: Poly) -> tuple[object, ...]:
-    return tuple(sorted(p.items()))
 
 
 def assignments(space: Sequence[Dimension]) -> Iterator[dict[int, int]]:

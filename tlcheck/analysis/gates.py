@@ -14,7 +14,7 @@ import numpy as np
 from tlcheck.analysis.algebra import Algebra
 from tlcheck.analysis.evaluate import Dimension, Evaluator, Values, chunks, size
 from tlcheck.analysis.fingerprints import UndecidedError, shape_of
-from tlcheck.analysis.polynomials import Poly, add, as_constant, constant, scale
+from tlcheck.analysis.polynomials import Poly, add, as_constant, constant, key, scale
 
 Gate = tuple[int, Poly]  # number of the outer half, inner half
 Loops = Mapping[int, tuple[Poly, Poly]]  # uid -> (start, extent)
@@ -38,7 +38,7 @@ class Gates:
         if halves is None:
             raise UndecidedError("the condition's address does not separate into block and thread parts")
         outside, inside = halves
-        number = self._numbers.setdefault(_key(outside), len(self.outside))
+        number = self._numbers.setdefault(key(outside), len(self.outside))
         if number == len(self.outside):
             self.outside.append(outside)
         return number, inside
@@ -139,11 +139,7 @@ class Gates:
 
 def _company(number: int, parts: Sequence[Sequence[Gate]]) -> object:
     """The inner halves that an outer half has in each footprint."""
-    return tuple(tuple(sorted(_key(inside) for n, inside in part if n == number)) for part in parts)
-
-
-def _key(p: Poly) -> tuple[object, ...]:
-    return tuple(sorted(p.items()))
+    return tuple(tuple(sorted(key(inside) for n, inside in part if n == number)) for part in parts)
 
 
 def unfloored(algebra: Algebra, condition: Poly, inner: frozenset[int]) -> Poly:

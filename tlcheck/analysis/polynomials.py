@@ -29,6 +29,11 @@ def add(a: Poly, b: Poly, factor: int = 1) -> Poly:
     return out
 
 
+def key(p: Poly) -> tuple[tuple[Monomial, int], ...]:
+    """Equal for equal polynomials, and hashable."""
+    return tuple(sorted(p.items()))
+
+
 def scale(p: Poly, factor: int) -> Poly:
     return {m: c * factor for m, c in p.items()} if factor else {}
 
