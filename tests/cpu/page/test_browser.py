@@ -163,6 +163,20 @@ def test_two_snapshots_of_one_case_can_both_be_opened(browser: Opened, page: Pag
     browser.until(lambda: browser.texts(".differences li") == ["the other one"])
 
 
+def test_no_key_is_lost_when_keys_come_faster_than_the_address_changes(browser: Opened, file: Path, page: Page) -> None:
+    browser.open(file)
+    browser.js(
+        "for (let i = 0; i < arguments[0]; i++)"
+        "  document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'j', bubbles: true}))",
+        len(page.entries),
+    )
+    last = page.entries[-1].name
+    browser.until(lambda: browser.text("main h2").startswith(last))
+    browser.js("history.back()")
+    before = page.entries[-2].name
+    browser.until(lambda: browser.text("main h2").startswith(before))
+
+
 def test_the_wrong_lane_is_red_and_named(browser: Opened, file: Path, page: Page) -> None:
     browser.open(file)
     goto(browser, "annotated_gemm")

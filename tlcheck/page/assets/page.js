@@ -26,12 +26,18 @@ function go(entry, view) {
   refocused(show);
 }
 
+/** A new step of the history. Shown at once: `hashchange` comes later, and the next key may come before it. */
+function visit(address) {
+  history.pushState(null, "", address);
+  show();
+}
+
 /** To a neighbour in the list. */
 function step(by) {
   if (!listed.length) return;
   const at = listed.indexOf(current.place);
   const next = at < 0 ? (by > 0 ? 0 : listed.length - 1) : Math.max(0, Math.min(listed.length - 1, at + by));
-  location.hash = address(data.entries[listed[next]], current.view);
+  visit(address(data.entries[listed[next]], current.view));
 }
 
 function help() {
@@ -57,7 +63,7 @@ function keep(name, value) {
 
 function leave() {
   if (document.activeElement === byId("search")) byId("search").blur();
-  else if (current.entry) location.hash = "";
+  else if (current.entry) visit("#");
 }
 
 function press(event) {
