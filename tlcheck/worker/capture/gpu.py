@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -139,9 +139,9 @@ def _answer_tvm() -> None:
         return answers[attr] if kind == _CUDA and attr in answers else ask(self, kind, index, attr)
 
     device._GetDeviceAttr = attribute
-    with contextlib.suppress(Exception):  # in old releases importing it already needs a device
-        driver = importlib.import_module("tilelang.carver.arch.driver.cuda_driver")
-        driver.get_cuda_device_properties = _always(properties)  # type: ignore[attr-defined]
+    driver: Any = sys.modules.get("tilelang.carver.arch.driver.cuda_driver")
+    if driver is not None:  # not imported here: in old releases that needs a device, and aborts in 0.1.8
+        driver.get_cuda_device_properties = _always(properties)
 
 
 def _always(value: Any) -> Callable[..., Any]:
