@@ -9,9 +9,10 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from tlcheck.cache import records
 from tlcheck.cache.code import code_of
@@ -26,7 +27,7 @@ from tlcheck.worker.protocol import Answer, Failure
 
 _STATES = 4  # of its dependencies for which an entry keeps answers: people go back and forth between branches
 _VARIABLES = re.compile(r"(TILELANG|TL|TVM|CUDA|Z3)_\w*|PYTHONPATH|LD_LIBRARY_PATH|LD_PRELOAD")
-_REPEATABLE = frozenset(("exception", "exit", "usage"))
+_REPEATABLE = frozenset(("exception", "exit", "usage", "target"))
 _PASSING = re.compile(r"(Memory|OS|Blocking\w*|BrokenPipe|Connection\w*|\w*Timeout|CalledProcess)Error|.*bad_alloc")
 
 
@@ -75,7 +76,7 @@ class Jobs:
 
     def keep(self, job: Job, answer: Answer, versions: Mapping[str, str]) -> Kept:
         """Keep an answer, if it would be the same again."""
-        if answer.dependencies is None or not _is_repeatable(answer.failure):
+        if answer.dependencies is None or not all(map(_is_repeatable, _failures(job, answer))):
             return Kept(answer, versions, "")
         new = Kept(replace(answer, output=""), versions, self._read(job, answer))
         key = self._key(job)
@@ -91,8 +92,8 @@ class Jobs:
         return _Entry() if content is None else records.loads(_Entry, content)
 
     def _read(self, job: Job, answer: Answer) -> str:
-        """Keep the snapshot that a job has written, under the hash of its content."""
-        if not job.output or answer.result is None:
+        """Keep what a job has written, under the hash of its content; a script without a kernel writes nothing."""
+        if not job.output or answer.result is None or not Path(job.output).exists():
             return ""
         content = Path(job.output).read_bytes()
         key = hashlib.sha256(content).hexdigest()
@@ -107,6 +108,16 @@ class Jobs:
         return True
 
 
-def _is_repeatable(failure: Failure | None) -> bool:
+def _failures(job: Job, answer: Answer) -> Iterator[Failure]:
+    """Of the job; of a captured script also that of each kernel, and what ended it."""
+    if answer.failure is not None:
+        yield answer.failure
+    if job.task == "capture":
+        result: Mapping[str, Any] = answer.result or {}
+        found = [result.get("ended"), *(kernel.get("failure") for kernel in result.get("kernels", ()))]
+        yield from (Failure(**fields) for fields in found if fields)
+
+
+def _is_repeatable(failure: Failure) -> bool:
     """Whether another run would end in the same way: not what ran out of time or memory, or was killed."""
-    return failure is None or (failure.kind in _REPEATABLE and not _PASSING.match(failure.message))
+    return failure.kind in _REPEATABLE and not _PASSING.match(failure.message)

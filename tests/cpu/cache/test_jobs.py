@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tlcheck.cache.jobs import Jobs
+from tlcheck.cache.store import open_cache
 from tlcheck.session import Lowered
+from tlcheck.toolchain.client import Failure, Job
+from tlcheck.toolchain.resolve import Toolchain
+from tlcheck.worker.dependencies import Dependencies
+from tlcheck.worker.protocol import Answer
 
 Lower = Callable[..., list[Lowered]]
+
+
+def failure(kind: str, message: str) -> dict[str, str]:
+    return asdict(Failure(kind, "lower", message))
 
 
 def message(lowered: list[Lowered]) -> str:
@@ -160,3 +173,27 @@ def test_a_damaged_or_deleted_cache_is_a_cold_one(project: Path, lower: Lower, s
     assert len(starts) == 2
     assert lower() == first
     assert len(starts) == 2
+
+
+@pytest.mark.parametrize(
+    ("result", "kept"),
+    [
+        ({"kernels": [], "ended": None, "names": []}, True),
+        ({"kernels": [{"name": "a", "failure": failure("exception", "ValueError: no")}]}, True),
+        ({"kernels": [{"name": "a", "failure": failure("timeout", "no end")}]}, False),
+        ({"kernels": [{"name": "a", "failure": failure("crash", "SIGSEGV")}]}, False),
+        ({"kernels": [], "ended": failure("exception", "ConnectionError: no network")}, False),
+    ],
+)
+def test_a_script_is_kept_if_it_would_end_so_again(
+    project: Path, site: Path, tmp_path: Path, result: Mapping[str, Any], kept: bool
+) -> None:
+    """Also where it has no kernel and so has written nothing."""
+    jobs = Jobs(
+        open_cache(), Toolchain("here", "interpreter", Path(sys.executable), {"PYTHONPATH": str(site)}), fork=True
+    )
+    job = Job("capture", "k.py", output=str(tmp_path / "kernels.zip"))
+    jobs.keep(job, Answer(result, None, 0.0, 0.0, "", Dependencies()), {})
+    found = jobs.find(job)
+    assert (found is not None) == kept
+    assert found is None or (found.answer.result, found.snapshot) == (result, "")
