@@ -1,19 +1,21 @@
-"""Captured kernels as files that a user can keep: snapshots, and case files with the arguments bound."""
+"""Captured kernels as files that a user can keep: snapshots, recorded calls, case files with the arguments bound."""
 
 from __future__ import annotations
 
 import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from rich.filesize import decimal
+
 from tlcheck.errors import UsageError
-from tlcheck.runs import Lowered, Origin, unique_name
+from tlcheck.runs import Lowered, Origin, RecordedCall, unique_name
 
 _HEAD = '''"""Kernels that {script} compiles, captured by `tlcheck capture`: yours to edit.
 
-Give a case its `inputs` and `reference` to have `tlcheck run` compare it with torch.
+{advice}
 """
 
 import sys
@@ -29,9 +31,14 @@ _CASE = """
     {module}.{function},
     args={{{args}}},
     targets={targets!r},
-    reference=None,
+{more}    reference=None,
 )
 """
+_ADVICE = "Give a case its `inputs` and `reference` to have `tlcheck run` compare it with torch."
+_ADVICE_RECORDED = """\
+`tlcheck run` repeats a `recorded` call and compares what the kernel leaves. Where the tolerance has to be wider, say
+with `terms` how many terms are summed for an element; `inputs` and `reference` compare it with torch as well."""
+_RECORDED = ".recorded.pt"
 
 
 def write(found: Sequence[Lowered], output: Path, *, force: bool) -> list[tuple[Lowered, str]]:
@@ -39,19 +46,30 @@ def write(found: Sequence[Lowered], output: Path, *, force: bool) -> list[tuple[
     scripts: dict[str, list[Lowered]] = {}
     for lowered in found:
         scripts.setdefault(lowered.run.file, []).append(lowered)
+    names = _file_names(found)
     files: dict[Path, str] = {}
-    saved: set[str] = set()
     written: list[tuple[Lowered, str]] = []
     for script, kernels in scripts.items():
-        names, text = _case_file(script, kernels, output)
+        cases, text = _case_file(script, kernels, names, output)
         file = output / f"{unique_name(f'{Path(script).stem}_cases', {f.stem for f in files})}.py"
         if text:
             files[file] = text
-        for number, lowered in enumerate(kernels):
-            case = f"{file.name}::{names[number]}" if number in names else "no case file can make it again"
-            written.append((lowered, f"{_save(lowered, output, saved)}, {case}" if lowered.snapshot else ""))
+        for lowered in kernels:
+            case = f"{file.name}::{cases[id(lowered)]}" if id(lowered) in cases else "no case file can make it again"
+            words = (f"{names[id(lowered)]}.snapshot.json", case, *_recorded_in_words(lowered.recorded))
+            written.append((lowered, ", ".join(words) if lowered.snapshot else ""))
     _write(files, force=force)
+    for lowered in found:
+        _save(lowered, output / names[id(lowered)])
     return written
+
+
+def _file_names(found: Sequence[Lowered]) -> dict[int, str]:
+    """The names of a kernel's files, without their endings, by identity."""
+    names: dict[int, str] = {}
+    for lowered in found:
+        names[id(lowered)] = unique_name(lowered.run.slug, set(names.values()))
+    return names
 
 
 def _write(files: dict[Path, str], *, force: bool) -> None:
@@ -62,47 +80,74 @@ def _write(files: dict[Path, str], *, force: bool) -> None:
         file.write_text(text, encoding="utf-8")
 
 
-def _save(lowered: Lowered, output: Path, saved: set[str]) -> str:
-    name = unique_name(lowered.run.slug, saved)
-    saved.add(name)
-    assert lowered.snapshot is not None
-    shutil.copyfile(lowered.snapshot, output / f"{name}.snapshot.json")
-    return f"{name}.snapshot.json"
+def _save(lowered: Lowered, stem: Path) -> None:
+    """A snapshot, and a recorded call, which may be large."""
+    if lowered.snapshot is not None:
+        shutil.copyfile(lowered.snapshot, f"{stem}.snapshot.json")
+    if lowered.recorded is not None and lowered.recorded.file is not None:
+        shutil.move(lowered.recorded.file, f"{stem}{_RECORDED}")
 
 
-def _case_file(script: str, kernels: Sequence[Lowered], output: Path) -> tuple[dict[int, str], str]:
-    """The names of the cases by the kernels' places, and the file's text, empty if it would have no case.
+def _recorded_in_words(recorded: RecordedCall | None) -> Sequence[str]:
+    if recorded is None:
+        return ()
+    if recorded.file is None:
+        return (f"no call recorded: {recorded.missing}",)
+    return (f"a call recorded ({decimal(recorded.size)})",)
 
-    A kernel that was captured for several archs is one case.
+
+def _case_file(
+    script: str, kernels: Sequence[Lowered], files: Mapping[int, str], output: Path
+) -> tuple[dict[int, str], str]:
+    """The names of the cases by the kernels' identities, and the file's text, empty if it would have no case.
+
+    A kernel that was captured for several archs is one case. files: see `_file_names`.
     """
-    origins: dict[str, tuple[Origin, list[str]]] = {}
-    places: dict[int, str] = {}
-    for place, lowered in enumerate(kernels):
+    same: dict[str, list[Lowered]] = {}
+    for lowered in kernels:
         if lowered.origin is not None and lowered.snapshot is not None:
-            entry = origins.setdefault(_call(lowered.origin), (lowered.origin, []))
-            entry[1].append(lowered.run.target)
-            places[place] = _call(lowered.origin)
-    names: dict[str, str] = {}
-    for key, (origin, _) in origins.items():
-        names[key] = unique_name(f"{origin.function}_case", set(names.values())).replace("-", "_")
-    cases = [_case(names[key], origin, archs, script) for key, (origin, archs) in origins.items()]
-    text = _head(script, [origin for origin, _ in origins.values()], output) + "\n".join(cases) if cases else ""
-    return {place: names[key] for place, key in places.items()}, text
+            same.setdefault(_call(lowered.origin), []).append(lowered)
+    names: dict[int, str] = {}
+    cases: list[str] = []
+    for group in same.values():
+        origin = group[0].origin
+        assert origin is not None
+        name = unique_name(f"{origin.function}_case", set(names.values())).replace("-", "_")
+        names |= dict.fromkeys(map(id, group), name)
+        cases.append(_case(name, group, script, files))
+    return names, _head(script, kernels, output) + "\n".join(cases) if cases else ""
 
 
-def _head(script: str, origins: Sequence[Origin], output: Path) -> str:
+def _head(script: str, kernels: Sequence[Lowered], output: Path) -> str:
+    origins = [lowered.origin for lowered in kernels if lowered.origin is not None and lowered.snapshot is not None]
     modules = sorted({_module(origin, script) for origin in origins})
     torch = any("torch." in source for origin in origins for source in origin.args.values())
-    folder = os.path.relpath(Path(script).resolve().parent, output.resolve())
-    imports = "\n".join(f"import {module}" for module in modules)
-    lines = "\nimport torch\n" if torch else ""
-    return _HEAD.format(script=Path(script).name, torch=lines, folder=folder, imports=imports)
+    recorded = any(lowered.recorded is not None and lowered.recorded.file is not None for lowered in kernels)
+    return _HEAD.format(
+        script=Path(script).name,
+        advice=_ADVICE_RECORDED if recorded else _ADVICE,
+        torch="\nimport torch\n" if torch else "",
+        folder=os.path.relpath(Path(script).resolve().parent, output.resolve()),
+        imports="\n".join(f"import {module}" for module in modules),
+    )
 
 
-def _case(name: str, origin: Origin, archs: Sequence[str], script: str) -> str:
-    args = ", ".join(f'"{key}": {source}' for key, source in origin.args.items())
-    targets = tuple(dict.fromkeys(archs))
-    return _CASE.format(name=name, module=_module(origin, script), function=origin.function, args=args, targets=targets)
+def _case(name: str, group: Sequence[Lowered], script: str, files: Mapping[int, str]) -> str:
+    """group: one kernel for each arch."""
+    first = group[0]
+    assert first.origin is not None
+    more = []
+    if first.recorded is not None and first.recorded.file is not None:
+        more.append(f"recorded={files[id(first)] + _RECORDED!r},")
+        more += [f"updates={first.recorded.updates!r},"] if first.recorded.updates else []
+    return _CASE.format(
+        name=name,
+        module=_module(first.origin, script),
+        function=first.origin.function,
+        args=", ".join(f'"{key}": {source}' for key, source in first.origin.args.items()),
+        targets=tuple(dict.fromkeys(lowered.run.target for lowered in group)),
+        more="".join(f"    {line}\n" for line in more),
+    )
 
 
 def _module(origin: Origin, script: str) -> str:

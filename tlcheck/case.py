@@ -75,6 +75,8 @@ class Case:
         with `reference`; None: the outputs as they are.
     updates: outputs whose content before the run matters: added to, or written in part. None: those that the kernel
         adds to with atomics, or reads. All other outputs are poisoned before each run.
+    recorded: a file beside the kernel file, from `tlcheck capture --live`: a call with its inputs and what it left. The
+        call is repeated on these inputs and compared with that; `inputs` and `reference` may be left out.
     terms: how many terms are summed for one element of an output. rounded: the narrowest dtype that operands or
         intermediate results have on the way, where it is narrower than the accumulator.
     float_atomics: whether the order of floating-point additions may differ from run to run; None: as the atomics say.
@@ -94,6 +96,7 @@ class Case:
     exact: Variant | None = None
     outcome: Callable[..., Any] | None = None
     updates: Sequence[str] | None = None
+    recorded: str = ""
     terms: Number = 1
     rounded: str = ""
     float_atomics: bool | None = None

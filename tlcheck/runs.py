@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
@@ -46,6 +47,12 @@ class Run:
         return release_of(self.versions)
 
 
+def near(path: str) -> str:
+    """A path as people write it: from the working folder, where it is below that."""
+    folder = f"{Path.cwd()}{os.sep}"
+    return path.removeprefix(folder)
+
+
 def release_of(versions: Mapping[str, str]) -> str:
     """TileLang's version without what a local build adds to it."""
     return versions.get("tilelang", "").partition("+")[0]
@@ -64,12 +71,25 @@ class Origin:
 
 
 @dataclass(frozen=True)
+class RecordedCall:
+    """The first call of a captured kernel. file: its inputs and outputs, or `missing` says why there is none.
+
+    updates: parameters whose tensors it was given, and has changed. size: bytes of all tensors that are kept.
+    """
+
+    file: Path | None = None
+    updates: tuple[str, ...] = ()
+    size: int = 0
+    missing: str = ""
+
+
+@dataclass(frozen=True)
 class Lowered:
     """A run with the snapshot's file, or why there is none. unsaved: checkpoint -> why it is missing.
 
     seconds: of processor time, by phase (`import`, `build`, `lower`, `extract`), when it was lowered.
     digest: hash of the snapshot's content, empty where results are not kept. origin: of a captured kernel, if it can be
-    made without its script.
+    made without its script. recorded: a call of it; None where none was to be recorded.
     """
 
     run: Run
@@ -79,6 +99,7 @@ class Lowered:
     seconds: Mapping[str, float] = field(default_factory=dict)
     digest: str = ""
     origin: Origin | None = None
+    recorded: RecordedCall | None = None
 
 
 def unique_name(name: str, taken: Container[str]) -> str:

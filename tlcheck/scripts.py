@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import json
 import re
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tlcheck.runs import Lowered, Origin, Run
+from tlcheck.runs import Lowered, Origin, RecordedCall, Run, near
 from tlcheck.selection import Selection
 from tlcheck.toolchain.client import Failure, Job
 from tlcheck.worker.protocol import Answer
@@ -24,11 +25,19 @@ class Scripts:
     """How scripts are run. args: their command line. max_configs: of each autotuned kernel.
 
     keep_going: one that ends before its first kernel is passed over, else it counts as not checked.
+    live: there is a GPU, everything happens for real. record_limit: see `Job`.
     """
 
     args: tuple[str, ...] = ()
     max_configs: int = 1
     keep_going: bool = False
+    live: bool = False
+    record_limit: int = 0
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """What a worker's environment has to be like: kernels that are launched take tensors by the quick way."""
+        return {"TVM_FFI_DISABLE_TORCH_C_DLPACK": "0"} if self.live else {}
 
 
 @dataclass(frozen=True)
@@ -44,6 +53,7 @@ class CapturedKernel:
     snapshot: Path | None = None
     failure: Failure | None = None
     unsaved: Mapping[str, str] = field(default_factory=dict)
+    recorded: RecordedCall | None = None
 
 
 @dataclass(frozen=True)
@@ -53,6 +63,18 @@ class Captured:
     kernels: tuple[CapturedKernel, ...] = ()
     ended: Failure | None = None
     names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class End:
+    """How far a script came. run: of the script itself. kernels: captured until then. ended: what ended it before its
+    end. remarks: see `Script`.
+    """
+
+    run: Run
+    kernels: int
+    ended: Failure | None
+    remarks: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -66,17 +88,22 @@ class Script:
     def results(self, captured: Captured, *, kept: bool) -> list[Lowered]:
         """What there is to report; empty for a script that is passed over. kept: whether results are kept."""
         if captured.kernels:
-            return [self._lowered(kernel, place, kept) for place, kernel in enumerate(captured.kernels)]
+            found = [self._lowered(kernel, place, kept) for place, kernel in enumerate(captured.kernels)]
+            return [*found, self._failed(captured)] if self._has_failed(captured) else found
         return [] if self._is_passed_over(captured) else [Lowered(self.run, None, self._problem(captured))]
+
+    def end(self, captured: Captured) -> End:
+        """How far it came."""
+        return End(self.run, len(captured.kernels), captured.ended, tuple(self.remarks(captured)))
 
     def remarks(self, captured: Captured) -> list[str]:
         """Where and why it ended before its end, if nothing else says that."""
         ended = captured.ended
-        if ended is None or not (captured.kernels or self._is_passed_over(captured)):
+        if ended is None or not (captured.kernels or self._is_passed_over(captured)) or self._has_failed(captured):
             return []
         count = len(captured.kernels)
         kernels = f"{count} kernel{'s' * (count != 1)}" if count else "no kernel"
-        where = f" at {ended.where}" if ended.where else ""
+        where = f" at {near(ended.where)}" if ended.where else ""
         return [f"{self.run.file} ({self.run.target}): {kernels} captured until it ended{where}: {ended.message}"]
 
     def _is_passed_over(self, captured: Captured) -> bool:
@@ -85,10 +112,18 @@ class Script:
             return self.found or self.how.keep_going
         return self.how.keep_going and captured.ended.kind != "usage"
 
+    def _has_failed(self, captured: Captured) -> bool:
+        """Where everything happens for real, an early end is the script's own failure."""
+        return self.how.live and not self.how.keep_going and captured.ended is not None
+
+    def _failed(self, captured: Captured) -> Lowered:
+        run = replace(self.run, position=(*self.run.position, len(captured.kernels)))
+        return Lowered(run, None, captured.ended)
+
     def _lowered(self, kernel: CapturedKernel, place: int, kept: bool) -> Lowered:
         run = replace(self.run, name=kernel.name, args=kernel.args, position=(*self.run.position, place))
         digest = hashlib.sha256(kernel.snapshot.read_bytes()).hexdigest() if kernel.snapshot and kept else ""
-        return Lowered(run, kernel.snapshot, kernel.failure, kernel.unsaved, {}, digest, kernel.origin)
+        return Lowered(run, kernel.snapshot, kernel.failure, kernel.unsaved, {}, digest, kernel.origin, kernel.recorded)
 
     def _problem(self, captured: Captured) -> Failure:
         if captured.ended is not None:
@@ -120,7 +155,15 @@ def is_test(path: Path) -> bool:
 
 def with_scripts(job: Job, how: Scripts) -> Job:
     """A `capture` job with all that it needs to know."""
-    return replace(job, args={}, script_args=how.args, max_configs=how.max_configs, tools=_pytest_folder())
+    return replace(
+        job,
+        args={},
+        script_args=how.args,
+        max_configs=how.max_configs,
+        tools=_pytest_folder(),
+        live=how.live,
+        record_limit=how.record_limit,
+    )
 
 
 def _pytest_folder() -> str:
@@ -132,12 +175,13 @@ def _pytest_folder() -> str:
 def captured(job: Job, answer: Answer, folder: Path) -> Captured:
     """What the answer to a `capture` job says; snapshots are unpacked into `folder`."""
     result: Mapping[str, Any] = answer.result or {}
-    kernels = tuple(_kernels(result.get("kernels", ()), Path(job.output), folder))
+    kernels = tuple(_kernels(result.get("kernels", ()), job, folder))
     ended = result.get("ended")
     return Captured(kernels, Failure(**ended) if ended else answer.failure, tuple(result.get("names", ())))
 
 
-def _kernels(found: Any, archive: Path, folder: Path) -> Iterator[CapturedKernel]:
+def _kernels(found: Any, job: Job, folder: Path) -> Iterator[CapturedKernel]:
+    archive = Path(job.output)
     for fields in found:
         failure = fields.get("failure")
         yield CapturedKernel(
@@ -147,6 +191,7 @@ def _kernels(found: Any, archive: Path, folder: Path) -> Iterator[CapturedKernel
             _unpacked(archive, fields["snapshot"], folder) if "snapshot" in fields else None,
             Failure(**failure) if failure else None,
             fields.get("unsaved", {}),
+            _recorded(archive, fields["snapshot"]) if job.record_limit and "snapshot" in fields else None,
         )
 
 
@@ -155,3 +200,15 @@ def _unpacked(archive: Path, name: str, folder: Path) -> Path:
     with zipfile.ZipFile(archive) as content:
         target.write_bytes(content.read(name))
     return target
+
+
+def _recorded(archive: Path, name: str) -> RecordedCall:
+    """What the script's process has left of a kernel's first call: see `tlcheck.worker.capture.observation`."""
+    stem = f"{archive.with_suffix('')}-{name}"
+    facts = Path(f"{stem}.json")
+    if not facts.exists():
+        return RecordedCall(missing="no call of it was seen")
+    fields = json.loads(facts.read_text(encoding="utf-8"))
+    if "missing" in fields:
+        return RecordedCall(missing=fields["missing"])
+    return RecordedCall(Path(f"{stem}.pt"), tuple(fields["updates"]), fields["size"])

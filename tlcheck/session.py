@@ -12,7 +12,7 @@ from tlcheck.cache.store import open_cache
 from tlcheck.case import ALL_TARGETS
 from tlcheck.errors import UsageError
 from tlcheck.runs import Lowered, Run, release_of, unique_name
-from tlcheck.scripts import Script, Scripts, captured, is_helper, is_script, with_scripts
+from tlcheck.scripts import End, Script, Scripts, captured, is_helper, is_script, with_scripts
 from tlcheck.selection import Selection
 from tlcheck.toolchain.client import (
     DeclaredCase,
@@ -77,18 +77,22 @@ class _Asked:
 class Session:
     """Lowers selections into `folder`. `passed_over`: files of folders without a case for these targets.
 
-    `remarks`: what there is to say of scripts. `cache` is where results are kept, also those that others derive from
-    snapshots.
+    `ends`: how far scripts came. `cache` is where results are kept, also those that others derive from snapshots.
     """
 
     settings: Settings
     folder: Path
     watcher: Watcher
     passed_over: list[Path] = field(default_factory=list)
-    remarks: list[str] = field(default_factory=list)
+    ends: list[End] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.cache = open_cache(self.settings.cache)
+
+    @property
+    def remarks(self) -> list[str]:
+        """What there is to say of scripts."""
+        return [remark for end in self.ends for remark in end.remarks]
 
     def lower(self, selections: Sequence[Selection]) -> Iterator[Lowered]:
         """One `Lowered` for each run, in order of completion; saved snapshots are left out.
@@ -119,7 +123,10 @@ class Session:
                 name = selection.toolchain or self.settings.toolchain
                 toolchains.setdefault(name, {})[number] = selection
         resolved = {name: resolve(name, self.settings.requirements) for name in toolchains}
-        workers = {name: Worker(t.python, t.env, fork=self.settings.fork) for name, t in resolved.items()}
+        variables = self.settings.scripts.variables if self.settings.scripts else {}
+        workers = {
+            name: Worker(t.python, {**t.env, **variables}, fork=self.settings.fork) for name, t in resolved.items()
+        }
         return [_Asked(name, desk.side(resolved[name], workers[name]), mine) for name, mine in toolchains.items()]
 
     def _discover(self, asked: _Asked, desk: Desk) -> None:
@@ -160,7 +167,7 @@ class Session:
             self.watcher.done(result.run)
         if not results:
             self.passed_over.append(Path(script.run.file))
-        self.remarks += script.remarks(found)
+        self.ends.append(script.end(found))
         yield from results
 
     def _found(self, done: Done, desk: Desk) -> Iterator[Lowered]:

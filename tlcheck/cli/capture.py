@@ -13,19 +13,22 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from tlcheck.cli.options import add_lowering_arguments
-    from tlcheck.cli.scripts import add_script_arguments
+    from tlcheck.cli.scripts import add_live_arguments, add_script_arguments
 
     parser.add_argument("cases", nargs="+", metavar="SCRIPT", help="FILE[@TOOLCHAIN] or a folder: files without cases")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder for what is written")
     parser.add_argument("--force", action="store_true", help="overwrite case files that are there")
     add_lowering_arguments(parser)
     add_script_arguments(parser)
+    add_live_arguments(parser, record=True)
 
 
 def run(args: argparse.Namespace) -> int:
     from tlcheck.cli.options import selections, settings_of
+    from tlcheck.cli.scripts import live_settings, without_device
     from tlcheck.config import read_config
     from tlcheck.errors import UsageError
+    from tlcheck.gpu.suite import NoDeviceError
     from tlcheck.scripts import is_script
 
     config = read_config(Path.cwd())
@@ -35,7 +38,11 @@ def run(args: argparse.Namespace) -> int:
             raise UsageError(f"{selection.path} is no script: a whole file without cases is run and captured")
     scripts = [selection for selection in chosen if is_script(selection)]
     _prepare(args.output)
-    lowered, remarks = _lowered(scripts, settings_of(args, config), args.output, args.force)
+    try:
+        settings = live_settings(args, settings_of(args, config), chosen)
+    except NoDeviceError as missing:
+        return without_device(missing)
+    lowered, remarks = _lowered(scripts, settings, args.output, args.force)
     return _told(lowered, remarks)
 
 
@@ -59,7 +66,8 @@ def _lowered(
     from tlcheck.cli.progress import bar
     from tlcheck.session import Session
 
-    with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder, bar() as watcher:
+    # beside the output: recorded calls are large, and are moved
+    with tempfile.TemporaryDirectory(prefix=".tlcheck-", dir=output) as folder, bar() as watcher:
         session = Session(settings, Path(folder), watcher)
         found = sorted(session.lower(scripts), key=lambda lowered: lowered.run.position)
         return write(found, output, force=force), session.remarks
@@ -68,8 +76,9 @@ def _lowered(
 def _told(lowered: list[tuple[Lowered, str]], remarks: list[str]) -> int:
     """Say what was written. Exit code: 2 for nothing to run, 3 where a kernel or script failed, else 0."""
     for one, what in lowered:
-        failure = one.failure.message if one.failure is not None else what
-        print(f"{one.run.case} {one.run.target} {one.run.release}  {failure}")
+        if one.failure is not None:
+            what = one.failure.message + (f" ({one.failure.where})" if one.failure.where else "")
+        print(f"{one.run.case} {one.run.target} {one.run.release}  {what}")
     for remark in remarks:
         print(f"note: {remark}")
     kinds = [one.failure.kind for one, _ in lowered if one.failure is not None]

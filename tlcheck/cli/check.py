@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from tlcheck.cli.options import CASE_HELP, add_lowering_arguments
-    from tlcheck.cli.scripts import add_script_arguments
+    from tlcheck.cli.scripts import add_live_arguments, add_script_arguments
     from tlcheck.report.outputs import FORMATS
 
     parser.add_argument("cases", nargs="*", metavar="CASE", help=CASE_HELP)
@@ -28,13 +28,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--strict", action="store_true", help="an undecided atomic is an error too")
     parser.add_argument("--no-expect", action="store_true", help="judge what a case expects like anything else")
     add_script_arguments(parser)
+    add_live_arguments(parser, record=False)
 
 
 def run(args: argparse.Namespace) -> int:
     from tlcheck.acceptance import Acceptances, read_acceptances
     from tlcheck.cli.options import selections, settings_of
+    from tlcheck.cli.scripts import live_settings, without_device
     from tlcheck.config import read_config
     from tlcheck.expectations import advise, settle
+    from tlcheck.gpu.suite import NoDeviceError
     from tlcheck.report.outputs import outputs
     from tlcheck.results import exit_code
 
@@ -43,7 +46,11 @@ def run(args: argparse.Namespace) -> int:
     config = read_config(Path.cwd())
     chosen = selections(args, args.cases, config)
     accepted = read_acceptances(config.acceptance) if config.acceptance else Acceptances()
-    found, remarks = _results(chosen, settings_of(args, config), args.save)
+    try:
+        settings = live_settings(args, settings_of(args, config), chosen)
+    except NoDeviceError as missing:
+        return without_device(missing)
+    found, remarks = _results(chosen, settings, args.save)
     results = [accepted.settle(advise(result if args.no_expect else settle(result))) for result in found]
     code = exit_code(results, strict=args.strict)
     notes = [*accepted.unused(results), *remarks]

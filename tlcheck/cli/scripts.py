@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import sys
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tlcheck.gpu.suite import NoDeviceError
     from tlcheck.scripts import Scripts
+    from tlcheck.selection import Selection
+    from tlcheck.session import Settings
 
 MAX_CONFIGS = 1
+RECORD_LIMIT = 1024  # MiB
+_NOT_CHECKED = 3
 
 
 def add_script_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,6 +34,76 @@ def add_script_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"configurations of an autotuned kernel (default: {MAX_CONFIGS})",
     )
     group.add_argument("--keep-going", action="store_true", help="pass over scripts that end before their first kernel")
+
+
+def add_live_arguments(parser: argparse.ArgumentParser, *, record: bool) -> None:
+    """For scripts on a GPU. record: whether calls of kernels can be kept. See `live_settings`."""
+    from tlcheck.cli.options import count
+
+    parser.add_argument(
+        "--live", action="store_true", help="scripts have this machine's GPU: kernels are compiled and launched"
+    )
+    if record:
+        parser.add_argument(
+            "--record-limit",
+            type=count,
+            metavar="MIB",
+            help=f"with --live: tensors of one call that are kept at most (default: {RECORD_LIMIT})",
+        )
+
+
+def live_settings(args: argparse.Namespace, settings: Settings, chosen: Sequence[Selection]) -> Settings:
+    """From `add_live_arguments`: for the device's arch, one script at a time, in fresh processes, and nothing is kept.
+
+    Raises NoDeviceError where there is no GPU, and UsageError for what has no meaning with or without one.
+    """
+    from dataclasses import replace
+
+    from tlcheck.scripts import is_script
+
+    limit = getattr(args, "record_limit", None)
+    if not args.live:
+        _refuse(limit is not None, "--record-limit has a meaning with --live only")
+        return settings
+    _refuse(not any(map(is_script, chosen)), "--live: none of these files is a script, which is a file without cases")
+    _refuse(
+        args.max_configs != MAX_CONFIGS,
+        "--max-configs has no meaning with --live: the tuner runs, and the configuration that it chooses is captured",
+    )
+    assert settings.scripts is not None
+    kept = (limit or RECORD_LIMIT) * 2**20 if hasattr(args, "record_limit") else 0
+    scripts = replace(settings.scripts, live=True, record_limit=kept)
+    arch = _device_archs(settings, chosen)
+    asked = settings.arch if args.arch else arch
+    _refuse(
+        {name.rstrip("af") for name in asked} != set(arch),
+        f"--arch {args.arch}: with --live scripts run on the device, which is {', '.join(arch)}",
+    )
+    return replace(settings, arch=asked, jobs=1, fork=False, cache=False, scripts=scripts)
+
+
+def _refuse(wrong: bool, message: str) -> None:
+    from tlcheck.errors import UsageError
+
+    if wrong:
+        raise UsageError(message)
+
+
+def _device_archs(settings: Settings, chosen: Sequence[Selection]) -> tuple[str, ...]:
+    """The device's arch, which the torch of each toolchain has to see. Raises NoDeviceError."""
+    from tlcheck.gpu.suite import Options, Suite
+    from tlcheck.toolchain.resolve import resolve
+
+    toolchains = dict.fromkeys(s.toolchain or settings.toolchain for s in chosen if not s.is_snapshot)
+    with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder:
+        suites = [Suite(resolve(name, settings.requirements), Options(), Path(folder)) for name in toolchains]
+        return tuple(dict.fromkeys(suite.device()["arch"] for suite in suites))
+
+
+def without_device(missing: NoDeviceError) -> int:
+    """Say it as `tlcheck run` does, and the exit code."""
+    print(f"tlcheck: not run: no GPU: {missing}", file=sys.stderr)
+    return _NOT_CHECKED
 
 
 def own_and_script(parser: argparse.ArgumentParser, argv: list[str]) -> tuple[list[str], list[str]]:

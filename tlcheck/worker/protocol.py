@@ -31,6 +31,8 @@ class Job:
     every_pass: keep the module after each pass instead of at the checkpoints.
     script_args: command line of a captured script. max_configs: of each of its autotuned kernels.
     tools: folder with pytest, for toolchains that have none; empty if there is none.
+    live: the script has a GPU: its kernels are compiled and launched. record_limit: bytes that may be kept of one call
+        of a kernel; 0 for nothing.
     """
 
     task: str
@@ -45,6 +47,8 @@ class Job:
     script_args: tuple[str, ...] = ()
     max_configs: int = 1
     tools: str = ""
+    live: bool = False
+    record_limit: int = 0
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ from tlcheck.worker.failures import RequestError
 
 def run(launch: Launch, case: Any = CASE, **changes: Any) -> list[dict[str, Any]]:
     t = task(**changes)
-    of = subject(case)
-    return list(verification.verify(of, compiled(launch), t, draws.draws(of, t), lambda phase: None))
+    of, kernel = subject(case), compiled(launch)
+    return list(verification.verify(of, kernel, t, draws.draws(of, kernel.names, t), lambda phase: None))
 
 
 def kinds(trials: list[dict[str, Any]]) -> set[tuple[str, str, str]]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -21,7 +21,7 @@ EXACT = "exact"
 class Draw:
     """label: which inputs, empty for the usual ones. expected: parameter or outcome -> reference.
 
-    errors: relative error of each reference, and what it is.
+    errors: relative error of each reference, and what it is. recorded: whether it is what a kernel once left.
     """
 
     label: str
@@ -29,13 +29,21 @@ class Draw:
     values: tuple[Any, ...]
     expected: Mapping[str, Any]
     errors: Mapping[str, tuple[str, float]]
+    recorded: bool = False
 
 
-def draws(subject: Subject, task: Task) -> Iterator[Draw]:
-    """Recorded inputs where the task replays, else fresh ones for every seed. Raises RequestError without inputs."""
+def draws(subject: Subject, names: Sequence[str], task: Task) -> Iterator[Draw]:
+    """Recorded inputs where the task replays, else the case's recorded call, and fresh inputs for every seed.
+
+    names: of the kernel's parameters. Raises RequestError without any inputs.
+    """
     if task.replay:
         yield from (_replayed(trace) for trace in traces.read(task))
         return
+    if subject.case.recorded:
+        yield _repeated(subject.case.recorded, names, task)
+        if subject.case.reference is None:
+            return
     for seed in task.seeds:
         for label, variant in variants(subject.case, task.exact):
             yield _draw(subject, label, variant, seed, task.device)
@@ -43,7 +51,7 @@ def draws(subject: Subject, task: Task) -> Iterator[Draw]:
 
 def variants(case: Case, exact: bool) -> Iterator[tuple[str, Variant]]:
     """The ways to make inputs, by name. Raises RequestError where the case has none."""
-    if case.inputs is None or case.reference is None:
+    if case.inputs is None or (case.reference is None and not case.recorded):
         raise RequestError("the case has no inputs and reference")
     yield "", Variant(case.inputs)
     yield from case.variants.items()
@@ -72,7 +80,23 @@ def _draw(subject: Subject, label: str, variant: Variant, seed: int, device: str
 
 
 def _replayed(trace: traces.Trace) -> Draw:
-    return Draw(trace.label, trace.seed, trace.inputs, trace.outputs, {})
+    return Draw(trace.label, trace.seed, trace.inputs, trace.outputs, {}, recorded=True)
+
+
+def _repeated(file: str, names: Sequence[str], task: Task) -> Draw:
+    """A case's recorded call. A tensor that the kernel writes, and had left as it was, is compared with that.
+
+    Raises RequestError where there would be nothing to compare.
+    """
+    trace = traces.recorded(task, file)
+    if len(names) != len(trace.inputs):
+        raise RequestError(f"{file} has {len(trace.inputs)} arguments, and the kernel takes {len(names)}")
+    given = dict(zip(names, trace.inputs, strict=True))
+    written = [name for name in (*task.poisoned, *task.updated) if torch.is_tensor(given.get(name))]
+    expected = {**{name: given[name] for name in written}, **trace.outputs}
+    if not expected:
+        raise RequestError("the recorded call has changed nothing: there is nothing to compare")
+    return replace(_replayed(trace), expected=expected)
 
 
 def _rounded(inputs: Callable[..., Any]) -> Callable[..., Any]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import tilelang
 
+from tlcheck.case import Case
+from tlcheck.gpu.device import traces
 from tlcheck.gpu.device.subject import Compiled, Subject
 from tlcheck.gpu.task import Task
 from tlcheck.worker import kernel_file, kernels
@@ -19,7 +22,14 @@ def load(task: Task) -> Subject:
     module = kernel_file.load(Job("run", task.file, task.name, task.args, pythonpath=task.pythonpath))
     case = as_case(kernel_file.lookup(module, task.name))
     own = {key: kernels.parse_value(text) for key, text in task.args.items()}
-    return Subject(case, {**case.args, **own}, task.name)
+    return Subject(_with_inputs(case, task), {**case.args, **own}, task.name)
+
+
+def _with_inputs(case: Case, task: Task) -> Case:
+    """A case whose inputs are those of its recorded call, if it has no others: to be timed on, for one."""
+    if case.inputs is not None or not case.recorded:
+        return case
+    return replace(case, inputs=lambda args, generator, device: traces.recorded(task, case.recorded).inputs)
 
 
 def compile_kernel(subject: Subject) -> Compiled:
@@ -28,12 +38,18 @@ def compile_kernel(subject: Subject) -> Compiled:
     with _detected_target() as target:
         built = kernels.build(kernel, subject.args, subject.name)
         compiled = tilelang.compile(
-            built.prim_func,
+            _with_all_parameters(built.prim_func),
             target=target,
             pass_configs=dict(built.pass_configs),
             compile_flags=getattr(kernel, "compile_flags", None),
         )
     return Compiled(tuple(_names(built.prim_func)), compiled, compiled.get_kernel_source())
+
+
+def _with_all_parameters(prim_func: Any) -> Any:
+    """A kernel that makes an output itself (`T.empty`) is called with that as well here: between guards, poisoned."""
+    attribute = "tilelang_out_idx"
+    return prim_func.without_attr(attribute) if attribute in (prim_func.attrs or {}) else prim_func
 
 
 def _detected_target() -> Any:

@@ -86,7 +86,8 @@ def _verify(task: Task, answer: Answer) -> None:
 
     subject, compiled = _compile(task, answer)
     task = _declared(task, subject.case)
-    for trial in verification.verify(subject, compiled, task, draws.draws(subject, task), answer.enter):
+    inputs = draws.draws(subject, compiled.names, task)
+    for trial in verification.verify(subject, compiled, task, inputs, answer.enter):
         answer.content["trials"].append(trial)
 
 

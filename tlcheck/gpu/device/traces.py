@@ -42,8 +42,20 @@ def read(task: Task) -> Iterator[Trace]:
     if not files:
         raise RequestError(f"no trace of this case in {task.replay}")
     for file in files:
-        content = torch.load(file, map_location=task.device, weights_only=True)
-        yield Trace(content["label"], content["seed"], tuple(content["inputs"]), content["outputs"])
+        yield _load(file, task.device)
+
+
+def recorded(task: Task, name: str) -> Trace:
+    """The call that a case names, in a file beside the kernel file. Raises RequestError where there is none."""
+    file = Path(task.file).parent / name
+    if not file.is_file():
+        raise RequestError(f"the case names a recorded call that is not there: {file}")
+    return _load(file, task.device)
+
+
+def _load(file: Path, device: str) -> Trace:
+    content = torch.load(file, map_location=device, weights_only=True)
+    return Trace(content["label"], content["seed"], tuple(content["inputs"]), content["outputs"])
 
 
 def _folder(root: str, task: Task) -> Path:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import importlib
 import inspect
 import sys
 from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType
@@ -20,10 +23,19 @@ _LONGEST = 60  # characters of one argument
 
 
 @dataclass(frozen=True)
+class _Tensor:
+    """In a tensor's place: a call must not keep the device's memory."""
+
+    dtype: Any
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Call:
     """A call of a JIT function. given: the arguments that were passed, as text, tensors as their dtype and shape.
 
-    values: the same as they are. file, line: where the function begins. jit: it itself, None for a bare PrimFunc.
+    values: the same as they are, but for tensors. file, line: where the function begins. jit: it itself, None for a
+    bare PrimFunc.
     """
 
     name: str
@@ -52,23 +64,39 @@ class Call:
         return None
 
 
-_current: list[Call] = []
+_current: ContextVar[Call | None] = ContextVar("call", default=None)  # tuners compile in several threads
+
+
+def note() -> None:
+    """From now on, know which JIT function is being compiled, in the releases where that is a class."""
+    module = importlib.import_module("tilelang.jit")  # `tilelang.jit` is the decorator
+    implementation: Any = getattr(module, "JITImpl", None)
+    if implementation is None:
+        return
+    compile_function = implementation.compile
+
+    @functools.wraps(compile_function)
+    def compile_noted(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with calling(self, args, kwargs):
+            return compile_function(self, *args, **kwargs)
+
+    implementation.compile = compile_noted
 
 
 @contextlib.contextmanager
 def calling(jit: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Iterator[None]:
     """While a JIT function is being compiled."""
-    _current.append(call_of(jit, args, kwargs))
+    token = _current.set(call_of(jit, args, kwargs))
     try:
         yield
     finally:
-        _current.pop()
+        _current.reset(token)
 
 
 def current(prim_func: Any) -> Call:
     """The call that a kernel comes from; for a PrimFunc that is compiled as it is, where that happens."""
-    if _current:
-        return _current[-1]
+    if call := _current.get():
+        return call
     name = str(dict(prim_func.attrs or {}).get("global_symbol", "kernel"))
     file, line = _place()
     return Call(name, file, line)
@@ -79,8 +107,17 @@ def call_of(jit: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
     code = kernels.code_of(jit)
     name = code.co_name if code else getattr(jit, "__name__", "kernel")
     values = _bound(jit, args, {key: value for key, value in kwargs.items() if not key.startswith("__")})
+    values = {key: _without_content(value) for key, value in values.items()}
     given = {key: _text(value) for key, value in values.items()}
     return Call(name, *_begin(code), given, values, jit)
+
+
+def kind_of(target: Any) -> str:
+    """`cuda`, or what else the script compiles for; one that it leaves open is CUDA's."""
+    kind = getattr(target, "kind", None)
+    text = str(getattr(kind, "name", "") or target or "cuda").split()[0]
+    keys = [str(key) for key in getattr(target, "keys", ())]
+    return "cutedsl" if "cutedsl" in keys else "cuda" if text in ("auto", "cuda") else text
 
 
 def _begin(code: CodeType | None) -> tuple[str, int]:
@@ -93,6 +130,10 @@ def _bound(jit: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[s
         return dict(signature.bind_partial(*args, **kwargs).arguments)
     except TypeError:
         return dict(kwargs)
+
+
+def _without_content(value: Any) -> Any:
+    return _Tensor(value.dtype, tuple(value.shape)) if _is_tensor(value) else value
 
 
 def _is_tensor(value: Any) -> bool:

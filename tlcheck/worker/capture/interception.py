@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
@@ -24,7 +22,7 @@ _MILLISECONDS = 1.0  # that everything takes
 def install(recording: Recording, empty: Callable[..., Any], max_configs: int) -> None:
     """From now on kernels go to `recording`. empty: makes an output. max_configs: of an autotuned kernel."""
     _patch_kernels(recording, empty)
-    _patch_jit()
+    calls.note()
     _patch_profiler()
     _patch_tuner(max_configs)
 
@@ -33,7 +31,7 @@ def _patch_kernels(recording: Recording, empty: Callable[..., Any]) -> None:
     def compile_kernel(self: Any, func: Any, out_idx: Any = None) -> Any:
         call = calls.current(func)
         configs = dict(self.pass_configs or {})
-        source = recording.add(func, configs, call, _kind(getattr(self, "target", None)))
+        source = recording.add(func, configs, call, calls.kind_of(getattr(self, "target", None))).source
         kernel = Kernel(func, positions(out_idx, len(func.params)), empty, source)
         self.artifact = SimpleNamespace(params=_params(func), kernel_source=source, host_mod="", rt_mod=None)
         return kernel
@@ -44,35 +42,11 @@ def _patch_kernels(recording: Recording, empty: Callable[..., Any]) -> None:
     kernel_class.get_host_source = lambda self, *args, **kwargs: ""
 
 
-def _kind(target: Any) -> str:
-    """`cuda`, or what else the script compiles for; one that it leaves open is CUDA's."""
-    kind = getattr(target, "kind", None)
-    text = str(getattr(kind, "name", "") or target or "cuda").split()[0]
-    keys = [str(key) for key in getattr(target, "keys", ())]
-    return "cutedsl" if "cutedsl" in keys else "cuda" if text in ("auto", "cuda") else text
-
-
 def _params(func: Any) -> list[Any]:
     from tilelang.engine.param import KernelParam
 
     buffers = func.buffer_map
     return [KernelParam.from_buffer(buffers[v]) if v in buffers else KernelParam.from_var(v) for v in func.params]
-
-
-def _patch_jit() -> None:
-    """Note which JIT function is being compiled, in the releases where that is a class."""
-    module = importlib.import_module("tilelang.jit")  # `tilelang.jit` is the decorator
-    implementation: Any = getattr(module, "JITImpl", None)
-    if implementation is None:
-        return
-    compile_function = implementation.compile
-
-    @functools.wraps(compile_function)
-    def compile_noted(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with calls.calling(self, args, kwargs):
-            return compile_function(self, *args, **kwargs)
-
-    implementation.compile = compile_noted
 
 
 def _patch_profiler() -> None:

@@ -1,19 +1,23 @@
-"""Lowers each kernel that a script compiles, in a process of its own, and reports it at once.
+"""Lowers each kernel that a script compiles, and reports it at once: a script that crashes afterwards loses nothing.
 
-So a kernel that crashes the compiler fails alone, and a script that crashes afterwards loses nothing.
+Without a GPU each is lowered in a process of its own, so that one that crashes the compiler fails alone. With one it is
+lowered here: the script itself compiles it as well, and a copy of a process that uses CUDA must not outlive a thread's
+locks.
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
 import sys
 import tempfile
+import threading
 import zipfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +34,14 @@ _STAMP = (1980, 1, 1, 0, 0, 0)  # equal content, equal file
 _structural_hash = getattr(tvm.ir, "structural_hash", None)
 
 
+@dataclass(frozen=True)
+class Recorded:
+    """A kernel that was recorded. number: its snapshot's name in the zip file, empty if it has none. source: CUDA."""
+
+    number: str = ""
+    source: str = ""
+
+
 class Recording:
     """The kernels of one script. `report` is told of each; their snapshots are in `job.output`, a zip file."""
 
@@ -38,27 +50,29 @@ class Recording:
         self._target = lowering.make_target(job.arch)
         self._process = os.getpid()
         self._labels: set[str] = set()
-        self._sources: dict[Any, str] = {}
+        self._kernels: dict[Any, Recorded] = {}
+        self._lock = threading.RLock()  # tuners compile in several threads
 
     @property
     def count(self) -> int:
         """Kernels until now."""
-        return len(self._sources)
+        return len(self._kernels)
 
-    def add(self, prim_func: Any, pass_configs: Mapping[str, Any], call: Call, kind: str) -> str:
-        """Lower a kernel, unless it was there before; its CUDA source, empty if there is none.
+    def add(self, prim_func: Any, pass_configs: Mapping[str, Any], call: Call, kind: str) -> Recorded:
+        """Lower a kernel, unless it was there before.
 
         kind: of the target that the script wants. Processes that the script forks record nothing.
         """
         if os.getpid() != self._process:
-            return ""
+            return Recorded()
         key = (kind, *_key(prim_func, pass_configs))
-        if key not in self._sources:
-            self._sources[key] = ""
-            self._sources[key] = self._record(prim_func, pass_configs, call, kind)
-        return self._sources[key]
+        with self._lock:
+            if key not in self._kernels:
+                self._kernels[key] = Recorded()
+                self._kernels[key] = self._record(prim_func, pass_configs, call, kind)
+            return self._kernels[key]
 
-    def _record(self, prim_func: Any, pass_configs: Mapping[str, Any], call: Call, kind: str) -> str:
+    def _record(self, prim_func: Any, pass_configs: Mapping[str, Any], call: Call, kind: str) -> Recorded:
         name = self._unique(call.label)
         own = Path(call.file).resolve() == Path(self._job.file).resolve()
         meta = {
@@ -71,17 +85,18 @@ class Recording:
         if kind != "cuda":
             failure = Failure("target", "build", f"the script compiles it for {kind}, not for a CUDA device")
             self._report({"kernel": {**kernel, "failure": asdict(failure)}})
-            return ""
+            return Recorded()
         with tempfile.TemporaryDirectory(prefix="tlcheck-capture-") as folder:
             output = Path(folder, "snapshot")
-            done = _apart(lambda: self._lower(prim_func, pass_configs, meta, output), self._job)
+            run = _here if self._job.live else _apart
+            done = run(lambda: self._lower(prim_func, pass_configs, meta, output), self._job)
             content = output.read_text(encoding="utf-8") if "failure" not in done else ""
         if content:
             kernel["snapshot"] = f"{self.count:04}"
             with zipfile.ZipFile(self._job.output, "a", zipfile.ZIP_DEFLATED) as archive:
                 archive.writestr(zipfile.ZipInfo(kernel["snapshot"], _STAMP), content, zipfile.ZIP_DEFLATED)
         self._report({"kernel": {**kernel, **done}})
-        return codec.loads(content).cuda if content else ""
+        return Recorded(kernel["snapshot"], codec.loads(content).cuda) if content else Recorded()
 
     def _lower(
         self, prim_func: Any, configs: Mapping[str, Any], meta: Mapping[str, Any], output: Path
@@ -101,6 +116,16 @@ class Recording:
 def _key(prim_func: Any, pass_configs: Mapping[str, Any]) -> tuple[Any, ...]:
     content = _structural_hash(prim_func, True) if _structural_hash else str(prim_func)
     return content, tuple(sorted((str(key), str(value)) for key, value in pass_configs.items()))
+
+
+def _here(work: Callable[[], Mapping[str, Any]], job: Job) -> dict[str, Any]:
+    """What `work` returns, or `{"failure": ...}`."""
+    try:
+        return dict(work())
+    except Exception as error:
+        return {"failure": asdict(failures.from_exception(error, "lower", str(Path(job.file).resolve())))}
+    finally:
+        gc.enable()  # who lowers turns it off, for a process that ends then
 
 
 def _apart(work: Callable[[], Mapping[str, Any]], job: Job) -> dict[str, Any]:

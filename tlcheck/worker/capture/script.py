@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
 import sys
 import types
 from collections.abc import Callable, Mapping
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tlcheck.worker import device, failures, kernel_file
-from tlcheck.worker.capture import borrowed, gpu, interception, standins, tensors
+from tlcheck.worker.capture import borrowed, standins
 from tlcheck.worker.capture.recording import Recording
 from tlcheck.worker.failures import RequestError
 from tlcheck.worker.lines import AtomicLines
@@ -24,13 +25,10 @@ def capture(job: Job, enter: Callable[[str], None], report: Callable[[Mapping[st
     `ended` in the result says why a script did not come to its end; None if it did.
     """
     file = Path(job.file).resolve()
-    device.pretend(job.arch)
-    gpu.install()
     lines = AtomicLines()
     lines.watch()
     recording = Recording(job, lines, report)
-    mode = tensors.install()
-    interception.install(recording, mode.empty, job.max_configs)
+    mode = _watch(recording, job) if job.live else _replace(recording, job)
     borrowed.install(job.tools)
     standins.install()
     sys.path[:0] = [str(file.parent), *job.pythonpath]
@@ -49,8 +47,31 @@ def capture(job: Job, enter: Callable[[str], None], report: Callable[[Mapping[st
 
 
 def warm() -> None:
-    """What all scripts need, done before the first one."""
+    """What all scripts without a GPU need, done before the first one."""
+    from tlcheck.worker.capture import tensors
+
     tensors.warm()
+
+
+def _replace(recording: Recording, job: Job) -> contextlib.AbstractContextManager[Any]:
+    """Nothing is launched: what stands for the device while the script runs."""
+    from tlcheck.worker.capture import gpu, interception, tensors
+
+    device.pretend(job.arch)
+    gpu.install()
+    mode = tensors.install()
+    interception.install(recording, mode.empty, job.max_configs)
+    return mode
+
+
+def _watch(recording: Recording, job: Job) -> contextlib.AbstractContextManager[Any]:
+    """Everything happens for real."""
+    from tlcheck.worker.capture.live import Watch
+    from tlcheck.worker.capture.observation import Keeper
+
+    stem = str(Path(job.output).with_suffix(""))
+    Watch(recording, Keeper(stem, job.record_limit) if job.record_limit else None).install()
+    return contextlib.nullcontext()
 
 
 def is_test(file: Path) -> bool:
@@ -66,7 +87,7 @@ def _run_script(file: Path, module: types.ModuleType, job: Job) -> None:
 
 
 def _run_tests(file: Path, module: types.ModuleType, job: Job) -> None:
-    """A failing test ends that test alone: it compares numbers that do not exist."""
+    """A failing test ends that test alone; without a GPU it compares numbers that do not exist, and may."""
     sys.argv = ["pytest", str(file), *job.script_args]
     try:
         import pytest
@@ -75,6 +96,8 @@ def _run_tests(file: Path, module: types.ModuleType, job: Job) -> None:
     code = pytest.main([str(file), "-q", "--no-header", "-p", "no:cacheprovider", *job.script_args])
     if code == pytest.ExitCode.USAGE_ERROR:
         raise RequestError(f"pytest does not take these arguments: {' '.join(job.script_args)}")
+    if job.live and code == pytest.ExitCode.TESTS_FAILED:
+        raise AssertionError("not all of its tests have passed")
 
 
 def _ended(error: BaseException, file: Path) -> Failure | None:
