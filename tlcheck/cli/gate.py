@@ -7,17 +7,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from tlcheck.config import Config
     from tlcheck.gate.device import Wanted
     from tlcheck.gate.gate import Gate, Plan
     from tlcheck.report.outputs import Writer
+    from tlcheck.selection import Selection
     from tlcheck.session import Settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from tlcheck.cli.options import add_device_arguments, add_lowering_arguments
+    from tlcheck.cli.scripts import add_script_arguments
     from tlcheck.gate.classes import CLASSES, DEFAULT_FAILING
     from tlcheck.report.outputs import PAGE_FORMATS
 
@@ -36,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", type=Path, metavar="PATH", help="a file, or a folder for several formats")
     add_lowering_arguments(parser, toolchain=False)
     add_device_arguments(parser.add_argument_group("with --run"))
+    add_script_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -60,16 +63,29 @@ def _plan(args: argparse.Namespace, config: Config) -> Plan:
     from tlcheck.gate.gate import Plan
 
     settings = settings_of(args, config)
+    chosen = selections(args, args.cases, config)
+    if args.device:
+        _require_cases(chosen)
     return Plan(
         before=args.before or config.toolchain,
         after=args.after,
-        selections=selections(args, args.cases, config),
+        selections=chosen,
         settings=settings,
         acceptances=read_acceptances(config.acceptance) if config.acceptance else Acceptances(),
         failing=_failing(args.fail),
         compiler=find_compiler() if args.compile else None,
         device=_device(args, settings),
     )
+
+
+def _require_cases(chosen: Sequence[Selection]) -> None:
+    """Raises UsageError where nothing could be run: better now than after minutes of work."""
+    from tlcheck.errors import UsageError
+    from tlcheck.gate.gate import NO_REFERENCE
+    from tlcheck.scripts import is_script
+
+    if all(is_script(selection) for selection in chosen):
+        raise UsageError(f"--run: {chosen[0].path}: {NO_REFERENCE}")
 
 
 def _device(args: argparse.Namespace, settings: Settings) -> Wanted | None:

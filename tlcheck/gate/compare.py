@@ -11,11 +11,13 @@ from tlcheck.gate.compilation import compile_outcomes
 from tlcheck.gate.device_outcomes import device_outcomes
 from tlcheck.gate.outcome import Comparison, Outcome, Side
 from tlcheck.gate.verdicts import verdict_outcomes
+from tlcheck.runs import near
 from tlcheck.toolchain.client import Failure
 
 _SLOWER, _SECONDS = 2.0, 1.0  # lowering is slower by this factor, and by so many seconds: less is noise
 _NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+")
 _ATOMIC = ("atomic", "atomic count")
+_UNSEEN = "capture"  # kind of failure: a script could not go on without a GPU, which says nothing of the kernel
 
 
 def outcomes(compared: Comparison, *, one_toolchain: bool) -> tuple[Outcome, ...]:
@@ -24,7 +26,7 @@ def outcomes(compared: Comparison, *, one_toolchain: bool) -> tuple[Outcome, ...
     """
     before, after = compared.before, compared.after
     if before is None or after is None:
-        return (_undeclared(compared),)
+        return tuple(_undeclared(compared))
     return (
         *_static_outcomes(before, after, one_toolchain=one_toolchain),
         *device_outcomes(before, after, one_toolchain=one_toolchain),
@@ -44,25 +46,39 @@ def _static_outcomes(before: Side, after: Side, *, one_toolchain: bool) -> Itera
         yield from compile_outcomes(before.compiled, after.compiled, after.line)
 
 
-def _undeclared(compared: Comparison) -> Outcome:
-    there, words = ("before", "no longer declared") if compared.after is None else ("after", "declared only now")
-    return Outcome("changed", "declaration", there, words, f"the case is {words}")
+def _undeclared(compared: Comparison) -> Iterator[Outcome]:
+    """A case of one side only. An atomic that is refuted in a new one is wrong all the same."""
+    gone = compared.after is None
+    what, does = ("kernel", "compiled by the script") if compared.captured else ("case", "declared")
+    words = f"no longer {does}" if gone else f"{does} only now"
+    yield Outcome("changed", "declaration", "before" if gone else "after", words, f"the {what} is {words}")
+    if compared.after is not None:
+        yield from _refuted(compared.after)
+
+
+def _refuted(after: Side) -> Iterator[Outcome]:
+    """What is wrong in a kernel that was not there before."""
+    return (outcome for outcome in verdict_outcomes((), after.result.atomics) if outcome.klass == "wrong")
 
 
 def _failures(before: Side, after: Side) -> Iterator[Outcome]:
     old, new = before.result.failure, after.result.failure
     if old is not None and new is not None:
         changed = "" if _first(old) == _first(new) else f"; before: {_first(old)}"
-        words = f"{_phase(new)}: {_first(new)}{changed}"
+        words = f"{_said(new)}{changed}"
         yield Outcome(FAILS_IN_BOTH, "error", _general(old), _general(new), words, detail=new.detail)
+    elif new is not None and new.kind == _UNSEEN:
+        words = f"could be captured, and is not now: {_said(new)}"
+        yield Outcome("changed", _UNSEEN, "captured", _general(new), words, line=before.line, detail=new.detail)
     elif new is not None:
         expected = "; the case expects it of this release" if after.result.excuse is not None else ""
-        words = f"fails now, {_phase(new)}: {_first(new)}{expected}"
+        words = f"fails now, {_said(new)}{expected}"
         yield Outcome("broken", "error", "lowers", _general(new), words, line=before.line, detail=new.detail)
     elif old is not None:
-        words = f"lowers now; before, {_phase(old)}: {_first(old)}"
-        yield Outcome("fixed", "error", _general(old), "lowers", words, line=after.line, detail=old.detail)
-        yield from (o for o in verdict_outcomes((), after.result.atomics) if o.klass == "wrong")
+        klass = "changed" if old.kind == _UNSEEN else "fixed"
+        words = f"lowers now; before, {_said(old)}"
+        yield Outcome(klass, "error", _general(old), "lowers", words, line=after.line, detail=old.detail)
+        yield from _refuted(after)
 
 
 def _checked(before: Side, after: Side) -> Iterator[Outcome]:
@@ -112,8 +128,12 @@ def _not_deterministic(before: Side, after: Side) -> Outcome:
     return Outcome("changed", "not deterministic", "", "not deterministic", words, line=after.line)
 
 
-def _phase(failure: Failure) -> str:
-    return f"{failure.phase} ({failure.kind})" if failure.kind != "exception" else failure.phase
+def _said(failure: Failure) -> str:
+    """What failed, and for what is run also where: the line of an error in a compiler says less."""
+    plain = failure.kind in ("exception", _UNSEEN)
+    phase = failure.phase if plain else f"{failure.phase} ({failure.kind})"
+    where = f" ({near(failure.where)})" if failure.where and failure.phase == "run" else ""
+    return f"{phase}: {_first(failure)}{where}"
 
 
 def _first(failure: Failure) -> str:

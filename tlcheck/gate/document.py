@@ -11,6 +11,7 @@ from tlcheck.gate.outcome import Comparison, Outcome
 from tlcheck.gate.words import verdict_in_words
 from tlcheck.report.notices import ERROR, NOTE, WARNING, Document, Notice, Subject
 from tlcheck.report.words import witness_in_words
+from tlcheck.runs import near
 
 _SILENT = ("fixed", "same")
 _WARNINGS = ("wrong", "weaker", "broken", "slower-risk")
@@ -45,4 +46,5 @@ def _notice(gate: Gate, compared: Comparison, outcome: Outcome) -> Notice:
     if outcome.finding is not None:
         detail = f"witness: {witness_in_words(outcome.finding.witness, outcome.subject)}"
     title = f"{outcome.kind}: {common}"
-    return Notice(outcome.klass, level, title, outcome.words, compared.file, outcome.line, detail, outcome.accepted)
+    file = near(compared.source)
+    return Notice(outcome.klass, level, title, outcome.words, file, outcome.line, detail, outcome.accepted)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,12 +17,15 @@ from tlcheck.gate.compiler import Compiler, content_of, headers_of
 from tlcheck.gate.device import DeviceRun, Wanted, run_both
 from tlcheck.gate.device_outcomes import DEVICE
 from tlcheck.gate.outcome import Comparison, Side
+from tlcheck.gate.scripts import remarks
 from tlcheck.gate.sides import Bench, sides
 from tlcheck.gpu.results import NOT_RUN
 from tlcheck.report.words import plural
 from tlcheck.selection import Selection
 from tlcheck.session import Session, Settings, Watcher
 from tlcheck.toolchain.resolve import Toolchain, resolve
+
+NO_REFERENCE = "a script has no reference to compare with: `tlcheck capture` writes case files, where you add one"
 
 
 @dataclass(frozen=True)
@@ -113,13 +116,27 @@ def gate(plan: Plan, folder: Path, watcher: Watcher) -> Gate:
         raise UsageError(f"no case to compare in {plural(len(plan.selections), 'file')}")
     device = None
     if plan.device is not None:
-        pairs, device = run_both(pairs, toolchains, plan.device, folder, watcher)
+        pairs, device = _run(pairs, toolchains, plan.device, folder, watcher)
     compared = [replace(pair, outcomes=outcomes(pair, one_toolchain=one)) for pair in pairs]
     judged = [accepted(pair, plan.acceptances) for pair in compared]
-    notes = [*unused(judged, plan.acceptances), *_notes(session, one), *_device_notes(plan, device, judged)]
+    passed_over = {str(path) for path in session.passed_over} - {pair.file for pair in pairs}
+    notes = [*unused(judged, plan.acceptances), *_notes(passed_over, one), *remarks(session.ends)]
+    notes += _device_notes(plan, device, judged)
     versions = (_versions(p.before for p in pairs), _versions(p.after for p in pairs))
     compiler = plan.compiler.version if plan.compiler is not None else ""
     return Gate(plan.before, plan.after, versions, tuple(judged), plan.failing, tuple(notes), compiler, device)
+
+
+def _run(
+    pairs: Sequence[Comparison], toolchains: Sequence[Toolchain], wanted: Wanted, folder: Path, watcher: Watcher
+) -> tuple[list[Comparison], DeviceRun]:
+    """See `run_both`. Kernels of scripts have no inputs and no reference. Raises UsageError if there are only these."""
+    cases = [pair for pair in pairs if not pair.captured]
+    if not cases:
+        raise UsageError(NO_REFERENCE)
+    ran, device = run_both(cases, toolchains, wanted, folder, watcher)
+    shown = iter(ran)
+    return [pair if pair.captured else next(shown) for pair in pairs], device
 
 
 def _bench(kept: Cache, compiler: Compiler | None, toolchain: Toolchain) -> Bench:
@@ -148,18 +165,19 @@ def _versions(found: Iterable[Side | None]) -> Mapping[str, str]:
     return next((side.result.run.versions for side in found if side is not None), {})
 
 
-def _notes(session: Session, one_toolchain: bool) -> Iterator[str]:
-    if session.passed_over:
-        files = len({str(path) for path in session.passed_over})
-        yield f"{plural(files, 'file')} without a case for these targets passed over"
+def _notes(passed_over: Collection[str], one_toolchain: bool) -> Iterator[str]:
+    if passed_over:
+        yield f"{plural(len(passed_over), 'file')} without a case for these targets passed over"
     if one_toolchain:
         yield "both toolchains are the same: everything was lowered twice, what differs is not deterministic"
 
 
-def _device_notes(plan: Plan, device: DeviceRun | None, comparisons: Iterable[Comparison]) -> Iterator[str]:
+def _device_notes(plan: Plan, device: DeviceRun | None, comparisons: Sequence[Comparison]) -> Iterator[str]:
     """Why nothing was run, and where something else ran than what was checked."""
     if device is None:
         return
+    if captured := sum(compared.captured for compared in comparisons):
+        yield f"{plural(captured, 'kernel')} of scripts not run: {NO_REFERENCE}"
     yield from device.notes(plan.before, plan.after)
     for compared in comparisons:
         for name, side in ((plan.before, compared.before), (plan.after, compared.after)):

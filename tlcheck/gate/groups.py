@@ -71,7 +71,7 @@ def cases_in_words(members: Iterable[tuple[Comparison, str]]) -> list[str]:
         subjects, targets = files.setdefault(compared.file, {}).setdefault(compared.name, ([], []))
         subjects += [s for s in subject.split(", ") if s and s not in subjects]
         targets += [compared.target] if compared.target and compared.target not in targets else []
-    return [f"{file}: {_cases(cases)}" for file, cases in files.items()]
+    return [f"{file}: {_cases(cases)}".removesuffix(": ") for file, cases in files.items()]
 
 
 def _cases(cases: dict[str, tuple[list[str], list[str]]]) -> str:
@@ -83,4 +83,7 @@ def _cases(cases: dict[str, tuple[list[str], list[str]]]) -> str:
             runs[-1][0].append(name)
         else:
             runs.append(([name], about))
-    return ", ".join(", ".join(n for n in names if n) + (f" ({about})" if about else "") for names, about in runs)
+    return ", ".join(
+        " ".join(part for part in (", ".join(filter(None, names)), f"({about})" if about else "") if part)
+        for names, about in runs
+    )

@@ -43,8 +43,8 @@ class Side:
     """One case for one target, lowered with one toolchain and checked.
 
     facts: None where it did not lower. seconds: of processor time for building and lowering; 0 where unknown. line:
-    where the kernel begins. snapshot, digest: its file and hash. compiled: by nvcc, and device: what a GPU shows, None
-    where that was not asked for.
+    where the kernel begins, in `file`. snapshot, digest: its file and hash. compiled: by nvcc, and device: what a GPU
+    shows, None where that was not asked for.
     """
 
     result: Result
@@ -52,6 +52,7 @@ class Side:
     seconds: float = 0.0
     line: int = 0
     digest: str = ""
+    file: str = ""
     compiled: Compiled | None = None
     snapshot: Path | None = None
     device: DeviceResult | None = None
@@ -59,7 +60,10 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One case for one target. before, after: None where the file does not declare it for that toolchain."""
+    """One case for one target. before, after: None where the file does not declare it for that toolchain.
+
+    captured: whether this is a kernel of a script, which compiles it instead of declaring it.
+    """
 
     file: str
     name: str
@@ -67,6 +71,13 @@ class Comparison:
     before: Side | None
     after: Side | None
     outcomes: tuple[Outcome, ...] = ()
+    captured: bool = False
+
+    @property
+    def source(self) -> str:
+        """The file that lines of outcomes are of: a kernel may be of a module that its file imports."""
+        sides = (side.file for side in (self.after, self.before) if side is not None)
+        return next(filter(None, sides), self.file)
 
     @property
     def case(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +16,7 @@ from tlcheck.expectations import settle
 from tlcheck.facts import Facts, facts_of
 from tlcheck.gate.compiler import Compiled, Compiler
 from tlcheck.gate.outcome import Comparison, Side
+from tlcheck.gate.pairing import Found, Key, paired
 from tlcheck.results import internal_failure
 from tlcheck.selection import Selection
 from tlcheck.session import Lowered, Session
@@ -23,15 +24,15 @@ from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.toolchain.client import processors
 
-Key = tuple[str, str, str]
 _FAST_MATH = "tl.enable_fast_math"
 _PARTS = ("facts", "analysis", "snapshot", "cache", "gate/sides.py")  # of tlcheck, on which facts depend
 
 
 @dataclass(frozen=True)
 class Read:
-    """What is read from a snapshot for the gate. line: where the kernel begins."""
+    """What is read from a snapshot for the gate. file, line: where the kernel begins."""
 
+    file: str
     line: int
     facts: Facts
 
@@ -59,7 +60,7 @@ class Bench:
             read = self._read(content, digest)
         except Exception as error:  # a fault of tlcheck's own is this run's failure: the others go on
             return Side(replace(result, failure=internal_failure(error)))
-        return Side(result, read.facts, _seconds(lowered), read.line, digest, snapshot=lowered.snapshot)
+        return Side(result, read.facts, _seconds(lowered), read.line, digest, read.file, snapshot=lowered.snapshot)
 
     def compiled(self, snapshot: Path, digest: str) -> Compiled | None:
         """What nvcc makes of the CUDA in a snapshot, unless that is known; None without a compiler."""
@@ -81,7 +82,7 @@ class Bench:
         if known is not None:
             return records.loads(Read, known)
         snapshot = _decoded(content)
-        read = Read(snapshot.line, facts_of(snapshot))
+        read = Read(snapshot.file, snapshot.line, facts_of(snapshot))
         self.cache.put("facts", key, records.dumps(read))
         return read
 
@@ -100,11 +101,10 @@ def sides(
 ) -> list[Comparison]:
     """One comparison for each case and target, without its outcomes, in the order of the files and their cases.
 
-    Raises UsageError where something selected is not there.
+    Raises UsageError where something selected is not there, or is a script that compiles nothing.
     """
     both = [replace(s, toolchain=name) for name in (before, after) for s in selections]
-    found: tuple[dict[Key, Side], dict[Key, Side]] = ({}, {})
-    order: dict[Key, tuple[int, ...]] = {}
+    found = (Found(), Found())
     compiling: list[tuple[int, Key, Future[Compiled | None]]] = []
     pool = ThreadPoolExecutor(session.settings.jobs or processors())
     try:
@@ -112,29 +112,15 @@ def sides(
             run = lowered.run
             second = int(run.position[0] >= len(selections))
             key = (run.file, run.name, run.target)
-            side = found[second][key] = benches[second].side(lowered)
-            order.setdefault(key, (run.position[0] % len(selections), *run.position[1:]))
+            side = found[second].sides[key] = benches[second].side(lowered)
             if lowered.snapshot is not None:
                 compiling.append((second, key, pool.submit(benches[second].compiled, lowered.snapshot, side.digest)))
         session.watcher.stage("compiling" if benches[0].compiler is not None else "comparing")
         for second, key, future in compiling:
-            found[second][key] = replace(found[second][key], compiled=future.result())
+            found[second].sides[key] = replace(found[second].sides[key], compiled=future.result())
     finally:
         pool.shutdown(cancel_futures=True)  # after Ctrl-C nothing more is compiled
-    return _paired(*found, sorted(order, key=lambda key: (order[key], key)))
-
-
-def _paired(old: dict[Key, Side], new: dict[Key, Side], keys: Iterable[Key]) -> list[Comparison]:
-    """A file that does not import has no cases on that side: it fails for each that the other side has."""
-    cases = {key[0] for key in keys if key[2]}
-    return [Comparison(*key, _of(old, key), _of(new, key)) for key in _kept(keys, cases)]
-
-
-def _kept(keys: Iterable[Key], with_cases: set[str]) -> Iterator[Key]:
-    return (key for key in keys if key[2] or key[0] not in with_cases)
-
-
-def _of(side: dict[Key, Side], key: Key) -> Side | None:
-    """That case, or the failure of its whole file."""
-    whole = next((s for (file, _, target), s in side.items() if file == key[0] and not target), None)
-    return side.get(key, whole)
+    for end in session.ends:
+        second = int(end.run.position[0] >= len(selections))
+        found[second].ends[end.run.file, end.run.target] = end
+    return paired(*found, len(selections))

@@ -57,6 +57,8 @@ def _comparison(compared: Comparison) -> Mapping[str, Any]:
     return {
         "case": compared.case,
         "file": compared.file,
+        "source": compared.source,
+        "captured": compared.captured,
         "name": compared.name,
         "target": compared.target,
         "class": compared.klass,

@@ -81,7 +81,7 @@ def toolchains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("GIT_COMMIT", "0123abc")
-    (tmp_path / "k.py").touch()
+    (tmp_path / "k.py").write_text("from tlcheck.case import Case\n")
     found = Toolchains(tmp_path)
     for module in (session, gate):
         monkeypatch.setattr(module, "resolve", found.resolve)

@@ -32,7 +32,7 @@ def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> No
     (tmp_path / "pyproject.toml").write_text('[tool.tlcheck]\npaths = ["kernels"]\ntoolchain = "old"\n')
     (tmp_path / "kernels").mkdir()
     for name in ("k.py", "other.py"):
-        (tmp_path / "kernels" / name).touch()
+        (tmp_path / "kernels" / name).write_text("from tlcheck.case import Case\n")
 
 
 @pytest.fixture
@@ -163,7 +163,7 @@ def test_every_format_from_one_run(
         "gate.xml",
     ]
     assert (tmp_path / "out" / "gate.txt").read_text() in shown
-    assert "::error file=kernels/k.py" in shown
+    assert "::error file=cases/atomics.py" in shown  # where the kernel is, whichever file has the case
     assert "2 runs" in shown
     assert shown.count("witness: ") == 1
 

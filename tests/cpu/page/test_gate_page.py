@@ -31,7 +31,7 @@ def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> Path
     """One case becomes wrong, the other one stays."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "kernels").mkdir()
-    (tmp_path / "kernels" / "k.py").touch()
+    (tmp_path / "kernels" / "k.py").write_text("from tlcheck.case import Case\n")
     files = {"k.py": (declared("a", ("sm_90",)), declared("b", ("sm_90",)))}
     workers = {
         "0.1.15": StandInWorker("0.1.15", files, snapshots={"a": RIGHT, "b": RIGHT}),
