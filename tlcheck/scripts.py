@@ -53,6 +53,7 @@ class CapturedKernel:
     snapshot: Path | None = None
     failure: Failure | None = None
     unsaved: Mapping[str, str] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
     recorded: RecordedCall | None = None
 
 
@@ -104,7 +105,8 @@ class Script:
         count = len(captured.kernels)
         kernels = f"{count} kernel{'s' * (count != 1)}" if count else "no kernel"
         where = f" at {near(ended.where)}" if ended.where else ""
-        return [f"{self.run.file} ({self.run.target}): {kernels} captured until it ended{where}: {ended.message}"]
+        until = f";{where}" if is_test(Path(self.run.file)) else f" until it ended{where}:"  # other tests go on
+        return [f"{self.run.file} ({self.run.target}): {kernels} captured{until} {ended.message}"]
 
     def _is_passed_over(self, captured: Captured) -> bool:
         """A script without a kernel is no error in a folder, or where the user asked to keep going."""
@@ -123,7 +125,9 @@ class Script:
     def _lowered(self, kernel: CapturedKernel, place: int, kept: bool) -> Lowered:
         run = replace(self.run, name=kernel.name, args=kernel.args, position=(*self.run.position, place))
         digest = hashlib.sha256(kernel.snapshot.read_bytes()).hexdigest() if kernel.snapshot and kept else ""
-        return Lowered(run, kernel.snapshot, kernel.failure, kernel.unsaved, {}, digest, kernel.origin, kernel.recorded)
+        return Lowered(
+            run, kernel.snapshot, kernel.failure, kernel.unsaved, kernel.seconds, digest, kernel.origin, kernel.recorded
+        )
 
     def _problem(self, captured: Captured) -> Failure:
         if captured.ended is not None:
@@ -191,6 +195,7 @@ def _kernels(found: Any, job: Job, folder: Path) -> Iterator[CapturedKernel]:
             _unpacked(archive, fields["snapshot"], folder) if "snapshot" in fields else None,
             Failure(**failure) if failure else None,
             fields.get("unsaved", {}),
+            fields.get("seconds", {}),
             _recorded(archive, fields["snapshot"]) if job.record_limit and "snapshot" in fields else None,
         )
 

@@ -56,9 +56,9 @@ class Failure:
     """Why a job has no result.
 
     kind: `usage` (the user asked for something that is not there), `target` (a script compiles a kernel for something
-        else), `exception`, `exit` (the kernel file ended the
-        process), `crash` (a signal, named in the message), `timeout`, `killed` (from outside, as for want of memory),
-        `worker` (the worker itself ended).
+        else), `capture` (a script asked for what is not there without a GPU, or without a package), `exception`,
+        `exit` (the kernel file ended the process), `crash` (a signal, named in the message), `timeout`, `killed` (from
+        outside, as for want of memory), `worker` (the worker itself ended).
     phase: `start`, `import`, `build`, `lower` or `extract`.
     message: one line. detail: further useful lines. where: `FILE:LINE` in the user's code, if known.
     """

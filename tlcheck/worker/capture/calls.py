@@ -6,6 +6,7 @@ import contextlib
 import functools
 import importlib
 import inspect
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
@@ -15,11 +16,14 @@ from types import CodeType
 from typing import Any
 
 import tilelang
+from tilelang import tvm
 
 from tlcheck.worker import kernels
 
 _PACKAGES = (str(Path(tilelang.__file__).parent), str(Path(__file__).parents[2]))
 _LONGEST = 60  # characters of one argument
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")  # another one in each run
+_Var = (getattr(tvm, "tirx", None) or tvm.tir).Var
 
 
 @dataclass(frozen=True)
@@ -65,13 +69,15 @@ class Call:
 
 
 _current: ContextVar[Call | None] = ContextVar("call", default=None)  # tuners compile in several threads
+_built: dict[Any, Call] = {}  # by what it made, in 0.1.6
 
 
 def note() -> None:
-    """From now on, know which JIT function is being compiled, in the releases where that is a class."""
-    module = importlib.import_module("tilelang.jit")  # `tilelang.jit` is the decorator
+    """From now on, know which JIT function is being compiled."""
+    module: Any = importlib.import_module("tilelang.jit")  # `tilelang.jit` is the decorator
     implementation: Any = getattr(module, "JITImpl", None)
     if implementation is None:
+        _note_built(module._JitImplementation)
         return
     compile_function = implementation.compile
 
@@ -81,6 +87,27 @@ def note() -> None:
             return compile_function(self, *args, **kwargs)
 
     implementation.compile = compile_noted
+
+
+def _note_built(decorator: Any) -> None:
+    """The same in 0.1.6, where a JIT function is a plain one: by the PrimFunc that it makes."""
+    decorate = decorator.__call__
+
+    def decorate_noted(self: Any, func: Any) -> Any:
+        if not inspect.isfunction(func):
+            return decorate(self, func)
+
+        @functools.wraps(func)
+        def build(*args: Any, **kwargs: Any) -> Any:
+            made = func(*args, **kwargs)
+            _built[made] = call_of(func, args, kwargs)
+            return made
+
+        decorated = decorate(self, build)
+        decorated.__wrapped__ = func
+        return decorated
+
+    decorator.__call__ = decorate_noted
 
 
 @contextlib.contextmanager
@@ -95,11 +122,12 @@ def calling(jit: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Itera
 
 def current(prim_func: Any) -> Call:
     """The call that a kernel comes from; for a PrimFunc that is compiled as it is, where that happens."""
-    if call := _current.get():
+    if call := _current.get() or _built.get(prim_func):
         return call
     name = str(dict(prim_func.attrs or {}).get("global_symbol", "kernel"))
     file, line = _place()
-    return Call(name, file, line)
+    buffers = [prim_func.buffer_map[var] for var in prim_func.params if var in prim_func.buffer_map]
+    return Call(name, file, line, {str(b.name): f"{b.dtype}{_shape(b)}" for b in buffers})
 
 
 def call_of(jit: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Call:
@@ -143,9 +171,14 @@ def _is_tensor(value: Any) -> bool:
 def _text(value: Any) -> str:
     if _is_tensor(value):
         return f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}"
-    plain = type(value).__name__ in ("dtype", "DataType", "Var")
-    text = " ".join((str(value) if plain else repr(value)).split())
+    plain = type(value).__name__ in ("dtype", "DataType")
+    shown = str(value.name) if isinstance(value, _Var) else str(value) if plain else repr(value)
+    text = _ADDRESS.sub("", " ".join(shown.split()))
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+
+
+def _shape(buffer: Any) -> str:
+    return f"[{', '.join(map(str, buffer.shape))}]"
 
 
 def _source(value: Any) -> str | None:

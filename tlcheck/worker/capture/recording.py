@@ -14,10 +14,12 @@ import signal
 import sys
 import tempfile
 import threading
+import time
 import zipfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +104,11 @@ class Recording:
         self, prim_func: Any, configs: Mapping[str, Any], meta: Mapping[str, Any], output: Path
     ) -> dict[str, Any]:
         stamped = self._lines.stamp(prim_func)
-        return snapshots.lower(stamped, configs, self._target, self._job, meta, output, lambda phase: None)
+        begun: list[tuple[str, float]] = []
+        done = snapshots.lower(
+            stamped, configs, self._target, self._job, meta, output, lambda p: begun.append((p, time.process_time()))
+        )
+        return {**done, "seconds": {phase: round(end - begin, 6) for (phase, begin), (_, end) in pairwise(begun)}}
 
     def _unique(self, label: str) -> str:
         number, found = 1, label

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import random
 import sys
 import types
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from tlcheck.worker import device, failures, kernel_file
-from tlcheck.worker.capture import borrowed, standins
+from tlcheck.worker.capture import borrowed, pytests, standins
+from tlcheck.worker.capture.pytests import is_test
 from tlcheck.worker.capture.recording import Recording
+from tlcheck.worker.capture.unseen import UnseenError
 from tlcheck.worker.failures import RequestError
 from tlcheck.worker.lines import AtomicLines
 from tlcheck.worker.protocol import Failure, Job
@@ -37,7 +40,10 @@ def capture(job: Job, enter: Callable[[str], None], report: Callable[[Mapping[st
     ended = None
     try:
         with mode:
-            (_run_tests if is_test(file) else _run_script)(file, module, job)
+            if is_test(file):
+                ended = _tests_ended(pytests.run(file, job), file)
+            else:
+                _run_script(file, module, job)
     except RequestError:
         raise
     except BaseException as error:
@@ -55,9 +61,13 @@ def warm() -> None:
 
 def _replace(recording: Recording, job: Job) -> contextlib.AbstractContextManager[Any]:
     """Nothing is launched: what stands for the device while the script runs."""
+    import numpy
+
     from tlcheck.worker.capture import gpu, interception, tensors
 
     device.pretend(job.arch)
+    random.seed(0)  # sizes are often drawn: each run has the same
+    numpy.random.seed(0)
     gpu.install()
     mode = tensors.install()
     interception.install(recording, mode.empty, job.max_configs)
@@ -74,11 +84,6 @@ def _watch(recording: Recording, job: Job) -> contextlib.AbstractContextManager[
     return contextlib.nullcontext()
 
 
-def is_test(file: Path) -> bool:
-    """Whether pytest would collect this file."""
-    return file.stem.startswith("test_") or file.stem.endswith("_test")
-
-
 def _run_script(file: Path, module: types.ModuleType, job: Job) -> None:
     sys.argv = [job.file, *job.script_args]
     module.__dict__.update(__file__=str(file), __builtins__=builtins, __spec__=None, __cached__=None)
@@ -86,25 +91,23 @@ def _run_script(file: Path, module: types.ModuleType, job: Job) -> None:
     exec(compile(file.read_bytes(), str(file), "exec", dont_inherit=True), module.__dict__)
 
 
-def _run_tests(file: Path, module: types.ModuleType, job: Job) -> None:
-    """A failing test ends that test alone; without a GPU it compares numbers that do not exist, and may."""
-    sys.argv = ["pytest", str(file), *job.script_args]
-    try:
-        import pytest
-    except ImportError as error:
-        raise RequestError("test files are run by pytest, which is neither installed here nor there") from error
-    code = pytest.main([str(file), "-q", "--no-header", "-p", "no:cacheprovider", *job.script_args])
-    if code == pytest.ExitCode.USAGE_ERROR:
-        raise RequestError(f"pytest does not take these arguments: {' '.join(job.script_args)}")
-    if job.live and code == pytest.ExitCode.TESTS_FAILED:
-        raise AssertionError("not all of its tests have passed")
-
-
 def _ended(error: BaseException, file: Path) -> Failure | None:
     """Why the script ended before its end; None where it ended itself without complaint."""
     if isinstance(error, SystemExit) and not error.code:
         return None
-    return failures.from_exception(error, "run", str(file))
+    failure = failures.from_exception(error, "run", str(file))
+    return replace(failure, kind="capture") if isinstance(error, UnseenError) else failure
+
+
+def _tests_ended(failed: Sequence[tuple[str, BaseException]], file: Path) -> Failure | None:
+    """What there is to say of the first failed test, rather one that failed by itself; None without any."""
+    ended = [(name, _ended(error, file)) for name, error in failed]
+    found = [(name, failure) for name, failure in ended if failure is not None]
+    if not found:
+        return None
+    name, first = min(found, key=lambda item: item[1].kind == "capture")
+    others = f", and {len(found) - 1} more" if len(found) > 1 else ""
+    return replace(first, message=f"{name} failed{others}: {first.message}")
 
 
 def _kernel_names(module: types.ModuleType) -> list[str]:

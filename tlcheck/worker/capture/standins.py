@@ -18,13 +18,15 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
+from tlcheck.worker.capture.unseen import UnseenError
+
 _CAUGHT = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
 _AT_IMPORT = {"<module>", "<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"}
 _COMPILERS = ("triton.", "numba.", "cutlass.", "cuda.")
 _REAL = {"tilelang", "torch", "tvm", "tvm_ffi", "tlcheck", "pytest"}  # a missing part of these is an error
 
 
-class MissingPackageError(ImportError):
+class MissingPackageError(UnseenError, ImportError):
     """Something of a package that is not installed was called."""
 
 

@@ -17,12 +17,14 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.overrides import TorchFunctionMode
 from torch.utils._device import DeviceContext
 
+from tlcheck.worker.capture.unseen import UnseenError
+
 _FEW = 2**20  # elements of a tensor that has its values
 _GPU = torch.device("cuda", 0)
 _CPU = torch.device("cpu")
 
 
-class NoValuesError(Exception):
+class NoValuesError(UnseenError):
     """The script asked for values that do not exist, since nothing is launched."""
 
 
