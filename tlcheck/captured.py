@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from rich.filesize import decimal
@@ -21,7 +22,7 @@ _HEAD = '''"""Kernels that {script} compiles, captured by `tlcheck capture`: you
 import sys
 from pathlib import Path
 {torch}
-sys.path.insert(0, str(Path(__file__).parent / {folder!r}))
+sys.path.insert(0, str(Path(__file__).parent / {folder}))
 
 {imports}
 from tlcheck.case import Case
@@ -30,7 +31,7 @@ _CASE = """
 {name} = Case(
     {module}.{function},
     args={{{args}}},
-    targets={targets!r},
+    targets={targets},
 {more}    reference=None,
 )
 """
@@ -127,7 +128,7 @@ def _head(script: str, kernels: Sequence[Lowered], output: Path) -> str:
         script=Path(script).name,
         advice=_ADVICE_RECORDED if recorded else _ADVICE,
         torch="\nimport torch\n" if torch else "",
-        folder=os.path.relpath(Path(script).resolve().parent, output.resolve()),
+        folder=_quoted(os.path.relpath(Path(script).resolve().parent, output.resolve())),
         imports="\n".join(f"import {module}" for module in modules),
     )
 
@@ -138,16 +139,26 @@ def _case(name: str, group: Sequence[Lowered], script: str, files: Mapping[int, 
     assert first.origin is not None
     more = []
     if first.recorded is not None and first.recorded.file is not None:
-        more.append(f"recorded={files[id(first)] + _RECORDED!r},")
-        more += [f"updates={first.recorded.updates!r},"] if first.recorded.updates else []
+        more.append(f"recorded={_quoted(files[id(first)] + _RECORDED)},")
+        more += [f"updates={_tuple(first.recorded.updates)},"] if first.recorded.updates else []
     return _CASE.format(
         name=name,
         module=_module(first.origin, script),
         function=first.origin.function,
         args=", ".join(f'"{key}": {source}' for key, source in first.origin.args.items()),
-        targets=tuple(dict.fromkeys(lowered.run.target for lowered in group)),
+        targets=_tuple(dict.fromkeys(lowered.run.target for lowered in group)),
         more="".join(f"    {line}\n" for line in more),
     )
+
+
+def _tuple(texts: Iterable[str]) -> str:
+    """As Python source, in the way that formatters have it."""
+    quoted = [_quoted(text) for text in texts]
+    return f"({quoted[0]},)" if len(quoted) == 1 else f"({', '.join(quoted)})"
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _module(origin: Origin, script: str) -> str:

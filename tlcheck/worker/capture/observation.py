@@ -115,7 +115,7 @@ def _in_graph() -> bool:
 
 def _copy(value: Any) -> Any:
     """A tensor's content on the host, in memory of its own; copying waits for what its stream has to do."""
-    return value.detach().to("cpu", copy=True).contiguous() if torch.is_tensor(value) else value
+    return value.detach().to("cpu", copy=True) if torch.is_tensor(value) else value
 
 
 def _blank(tensor: Any) -> Any:
