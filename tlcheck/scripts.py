@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import importlib.util
 import json
 import re
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from tlcheck.errors import UsageError
 from tlcheck.runs import Lowered, Origin, RecordedCall, Run, near
 from tlcheck.selection import Selection
 from tlcheck.toolchain.client import Failure, Job
 from tlcheck.worker.protocol import Answer
 
 _DECLARES = re.compile(rb"\b(tlcheck|Case)\b")
+_MAKES_KERNEL = re.compile(r"\b(jit|prim_func)\b")
 
 
 @dataclass(frozen=True)
@@ -145,6 +148,27 @@ def is_script(selection: Selection) -> bool:
         return _DECLARES.search(selection.path.read_bytes()) is None
     except OSError:
         return False
+
+
+def require_no_script(scripts: Iterable[Selection]) -> None:
+    """Raise UsageError for one that the user named: importing it would run it, and it declares no case."""
+    for script in scripts:
+        if not script.found:
+            kernels = " or ".join(f"{script.path}::{name}" for name in _kernels_in(script.path) or ["NAME"])
+            raise UsageError(
+                f"{script.path} declares no case: name a kernel ({kernels}), or give the case files that"
+                f" `tlcheck capture {script.path} -o DIR` writes"
+            )
+
+
+def _kernels_in(file: Path) -> list[str]:
+    """The functions that are decorated as kernels, as far as that shows without running the file."""
+    try:
+        found = ast.parse(file.read_bytes()).body
+    except (SyntaxError, ValueError):
+        return []
+    functions = [node for node in found if isinstance(node, ast.FunctionDef)]
+    return [f.name for f in functions if any(_MAKES_KERNEL.search(ast.unparse(d)) for d in f.decorator_list)]
 
 
 def is_helper(selection: Selection) -> bool:

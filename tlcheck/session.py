@@ -12,7 +12,7 @@ from tlcheck.cache.store import open_cache
 from tlcheck.case import ALL_TARGETS
 from tlcheck.errors import UsageError
 from tlcheck.runs import Lowered, Run, release_of, unique_name
-from tlcheck.scripts import End, Script, Scripts, captured, is_helper, is_script, with_scripts
+from tlcheck.scripts import End, Script, Scripts, captured, is_helper, is_script, require_no_script, with_scripts
 from tlcheck.selection import Selection
 from tlcheck.toolchain.client import (
     DeclaredCase,
@@ -130,7 +130,10 @@ class Session:
         return [_Asked(name, desk.side(resolved[name], workers[name]), mine) for name, mine in toolchains.items()]
 
     def _discover(self, asked: _Asked, desk: Desk) -> None:
-        scripts = {number: s for number, s in asked.selections.items() if self.settings.scripts and is_script(s)}
+        scripts = {number: s for number, s in asked.selections.items() if is_script(s)}
+        if self.settings.scripts is None:
+            require_no_script(scripts.values())
+            scripts = {}
         asked.selections = {number: s for number, s in asked.selections.items() if number not in scripts}
         for number, selection in asked.selections.items():
             job = self._job("discover", selection.path, selection.name)

@@ -90,10 +90,13 @@ class Gate:
 
 
 def _unchecked(compared: Comparison) -> bool:
-    """Fails with the new toolchain (or its CUDA with nvcc), and neither the case expects nor the project accepts it."""
+    """Fails with the new toolchain (or its CUDA with nvcc), and neither the case expects nor the project accepts it.
+
+    A script's kernel that it no longer compiles counts too: nobody knows what would become of it.
+    """
     side = compared.after
     if side is None:
-        return False
+        return compared.captured and compared.klass != SAME
     if side.device is not None and side.device.status == NOT_RUN and not side.device.excused:
         return not any(outcome.kind == DEVICE and outcome.accepted for outcome in compared.outcomes)
     if compared.klass == SAME:

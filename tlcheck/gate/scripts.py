@@ -60,7 +60,7 @@ def _failures(old: Captured, new: Captured) -> Iterator[Comparison]:
 
 
 def _missing(known: Side | None, script: Captured, other: Captured) -> Side | None:
-    """What stands for a kernel that was captured with the other toolchain only: that the script ended before it.
+    """What stands for a kernel that was captured with the other toolchain only: that the script failed before it.
 
     None where it came as far as with the other one, and so does not compile this kernel.
     """
@@ -69,7 +69,7 @@ def _missing(known: Side | None, script: Captured, other: Captured) -> Side | No
     if ended is None or (there is not None and (ended.message, ended.where) == (there.message, there.where)):
         return None
     run = replace(known.result.run, toolchain=script.end.run.toolchain, versions=script.end.run.versions)
-    return Side(Result(run, failure=replace(ended, message=f"the script ends before it: {ended.message}")))
+    return Side(Result(run, failure=replace(ended, message=f"the script does not come to it: {ended.message}")))
 
 
 def _pairs(old: Sequence[Side], new: Sequence[Side]) -> Iterator[_Pair]:

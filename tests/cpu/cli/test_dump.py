@@ -20,7 +20,7 @@ def worker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> StandInWorker:
     """A project with one kernel file, and a worker that lowers its cases to a saved snapshot."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pyproject.toml").write_text("[tool.tlcheck]\n")
-    (tmp_path / "k.py").touch()
+    (tmp_path / "k.py").write_text("from tlcheck.case import Case\n")
     made = StandInWorker(files={"k.py": (declared("a", ("sm_90",)), declared("b"))})
 
     def start(python: Path, env: Mapping[str, str], **options: Any) -> StandInWorker:

@@ -136,7 +136,7 @@ def test_bad_usage_is_one_line(
 def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> StandInWorker:
     """It has one case, and lowers it for two targets to a kernel that is wrong."""
     monkeypatch.chdir(tmp_path)
-    Path("k.py").touch()
+    Path("k.py").write_text("from tlcheck.case import Case\n")
     made = StandInWorker("0.1.7", {"k.py": (declared("a"),)}, snapshots={"a": WRONG_KERNEL})
     monkeypatch.setattr(session, "resolve", lambda name, requirements: Toolchain(name, "release", Path(name)))
     monkeypatch.setattr(session, "Worker", lambda *_, **__: made)
