@@ -17,6 +17,8 @@ from tlcheck.worker.capture.outputs import Kernel, positions
 from tlcheck.worker.capture.recording import Recording
 
 _MILLISECONDS = 1.0  # that everything takes
+# The name under which a tuner passes the pass configurations of one configuration on; empty where there are none.
+_PASS_CONFIGS: str = getattr(tilelang.autotuner.tuner, "_PASS_CONFIGS_KEY", "")
 
 
 def install(recording: Recording, empty: Callable[..., Any], max_configs: int) -> None:
@@ -76,7 +78,7 @@ def _patch_tuner(max_configs: int) -> None:
         made, problem = [], None
         for config in _configs(self)[:max_configs]:
             try:
-                made.append((config, compile_function(**config)))
+                made.append((config, compile_function(**_as_passed(config))))
             except Exception as error:
                 problem = error
         if not made:
@@ -94,6 +96,10 @@ def _patch_tuner(max_configs: int) -> None:
 
     tuner: Any = tilelang.autotuner.tuner.AutoTuner
     tuner.run = run
+
+
+def _as_passed(config: Mapping[str, Any]) -> dict[str, Any]:
+    return {_PASS_CONFIGS if _PASS_CONFIGS and key == "pass_configs" else key: value for key, value in config.items()}
 
 
 def _configs(tuner: Any) -> list[Mapping[str, Any]]:
