@@ -150,15 +150,14 @@ def is_script(selection: Selection) -> bool:
         return False
 
 
-def require_no_script(scripts: Iterable[Selection]) -> None:
-    """Raise UsageError for one that the user named: importing it would run it, and it declares no case."""
-    for script in scripts:
-        if not script.found:
-            kernels = " or ".join(f"{script.path}::{name}" for name in _kernels_in(script.path) or ["NAME"])
-            raise UsageError(
-                f"{script.path} declares no case: name a kernel ({kernels}), or give the case files that"
-                f" `tlcheck capture {script.path} -o DIR` writes"
-            )
+def require_no_script(selections: Iterable[Selection]) -> None:
+    """Raise UsageError for a script that the user named: importing it would run it, and it declares no case."""
+    for selection in selections:
+        if is_script(selection) and not selection.found:
+            path = selection.path
+            kernels = " or ".join(f"{path}::{name}" for name in _kernels_in(path) or ["NAME"])
+            files = f"give the case files that `tlcheck capture {path} -o DIR` writes"
+            raise UsageError(f"{path} declares no case: name a kernel ({kernels}), or {files}")
 
 
 def _kernels_in(file: Path) -> list[str]:

@@ -99,6 +99,8 @@ class Session:
 
         Toolchains work side by side. Raises UsageError where something selected is not there.
         """
+        if self.settings.scripts is None:
+            require_no_script(selections)
         with Crew(self.settings.jobs or processors()) as crew:
             desk = Desk(crew, self.cache, fork=self.settings.fork)
             self._files: dict[int, tuple[_Asked, int]] = {}
@@ -130,10 +132,7 @@ class Session:
         return [_Asked(name, desk.side(resolved[name], workers[name]), mine) for name, mine in toolchains.items()]
 
     def _discover(self, asked: _Asked, desk: Desk) -> None:
-        scripts = {number: s for number, s in asked.selections.items() if is_script(s)}
-        if self.settings.scripts is None:
-            require_no_script(scripts.values())
-            scripts = {}
+        scripts = {number: s for number, s in asked.selections.items() if self.settings.scripts and is_script(s)}
         asked.selections = {number: s for number, s in asked.selections.items() if number not in scripts}
         for number, selection in asked.selections.items():
             job = self._job("discover", selection.path, selection.name)

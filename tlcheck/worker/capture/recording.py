@@ -49,6 +49,7 @@ class Recording:
 
     def __init__(self, job: Job, lines: AtomicLines, report: Callable[[Mapping[str, Any]], None]) -> None:
         self._job, self._lines, self._report = job, lines, report
+        Path(job.output).write_bytes(b"")  # written before it is read: else it would count as something that is read
         self._target = lowering.make_target(job.arch)
         self._process = os.getpid()
         self._labels: set[str] = set()
