@@ -1,0 +1,202 @@
+"""The logits of `indexer_logits`, ``einsum("thd,kd->tk", Q, K)``, near what the memory of a Hopper GPU allows.
+
+Floor at 8192 queries, 16 heads, 128 dimensions on an H200 (4.28 TB/s copied, 798 TFLOP/s dense): Q and K are 36 MB to
+read, the logits 134 MB (bfloat16) or 268 MB (float32) to write: 0.040 or 0.071 ms. The product is 17 GFLOP, 0.022 ms;
+twice that with two parts.
+
+Why it is fast:
+
+- The heads are summed once, by a kernel of its own that reads each element of Q once, with 16 loads of 16 bytes in
+  flight per thread. In one kernel with the product every block would do it again for each range of keys.
+- In the product a block keeps its 128 sums in registers, as left operand of wgmma: from shared memory come only keys.
+- Two blocks share a multiprocessor: one multiplies while the other stores.
+- Logits go through swizzled shared memory and leave as tiles by TMA: whole lines, and no thread holds an address.
+
+How exact it is: the sums are in float32; what the tensor cores multiply has 8 bits. With one part each sum is rounded
+to that (as torch does where it sums first); with two or three parts what was rounded away is multiplied too, and 16 or
+all 24 bits count.
+
+Why it is here: one function with two kernels; a pipeline without warp specialization; no atomics.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import tilelang
+import tilelang.language as T
+import torch
+from indexer_logits import as_asked, inputs_into, summed_first, terms
+from indexer_logits import reference as logits_of
+
+from tlcheck.case import Case
+
+MULTIPROCESSORS = 132
+
+
+def ranges_of_keys(t: int, block_queries: int, block_keys: int) -> int:
+    """A power of two: into how many ranges the keys are cut, to have up to two blocks for each multiprocessor."""
+    ranges = 1
+    while 2 * ranges * (t // block_queries) <= 2 * MULTIPROCESSORS and t % (2 * ranges * block_keys) == 0:
+        ranges *= 2
+    return ranges
+
+
+@tilelang.jit(pass_configs={tilelang.PassConfigKey.TL_DISABLE_WARP_SPECIALIZED: True})
+def indexer_fast(  # noqa: C901
+    t,
+    h,
+    d,
+    parts=1,
+    out_dtype="bfloat16",
+    block_queries=128,
+    block_keys=128,
+    stages=2,
+    threads=256,
+    dtype="bfloat16",
+    accum_dtype="float32",
+):
+    """parts: 1 to 3 numbers of 16 bits that the sums P over the heads consist of."""
+    rows = 16  # of queries in a block of the first kernel: each thread has 8 neighbours of one query
+    ranges = ranges_of_keys(t, block_queries, block_keys)
+    keys = t // ranges
+    full_row = T.GemmWarpPolicy.FullRow
+
+    @T.prim_func
+    def main(
+        Q: T.Tensor((t, h, d), dtype),
+        K: T.Tensor((t, d), dtype),
+        P: T.Tensor((parts, t, d), dtype),
+        S: T.Tensor((t, t), out_dtype),
+    ):
+        with T.Kernel(T.ceildiv(t, rows), threads=rows * d // 8) as bx:
+            summed = T.alloc_fragment([rows, d], accum_dtype)
+            part = T.alloc_fragment([rows, d], dtype)
+            T.clear(summed)
+            for head in T.unroll(h):
+                for i, j in T.Parallel(rows, d):
+                    summed[i, j] += T.cast(Q[bx * rows + i, head, j], accum_dtype)
+            for p in T.unroll(parts):
+                T.copy(summed, part)
+                T.copy(part, P[p, bx * rows : (bx + 1) * rows, 0:d])
+                for i, j in T.Parallel(rows, d):
+                    summed[i, j] -= T.cast(part[i, j], accum_dtype)
+
+        with T.Kernel(T.ceildiv(t, block_queries), ranges, threads=threads) as (bx, by):
+            P_shared = T.alloc_shared([block_queries, d], dtype)
+            high = T.alloc_fragment([block_queries, d], dtype)
+            low = T.alloc_fragment([block_queries, d], dtype)
+            lowest = T.alloc_fragment([block_queries, d], dtype)
+            K_shared = T.alloc_shared([block_keys, d], dtype)
+            logits = T.alloc_fragment([block_queries, block_keys], accum_dtype)
+            S_shared = T.alloc_shared([block_queries, block_keys], out_dtype)
+
+            T.copy(P[0, bx * block_queries : (bx + 1) * block_queries, 0:d], P_shared)
+            T.copy(P_shared, high)
+            if parts > 1:
+                T.copy(P[1, bx * block_queries : (bx + 1) * block_queries, 0:d], P_shared)
+                T.copy(P_shared, low)
+            if parts > 2:
+                T.copy(P[2, bx * block_queries : (bx + 1) * block_queries, 0:d], P_shared)
+                T.copy(P_shared, lowest)
+
+            for n in T.Pipelined(keys // block_keys, num_stages=stages):
+                first = by * keys + n * block_keys
+                T.copy(K[first : first + block_keys, 0:d], K_shared)
+                T.gemm(high, K_shared, logits, transpose_B=True, clear_accum=True, policy=full_row)
+                if parts > 1:
+                    T.gemm(low, K_shared, logits, transpose_B=True, policy=full_row)
+                if parts > 2:
+                    T.gemm(lowest, K_shared, logits, transpose_B=True, policy=full_row)
+                T.copy(logits, S_shared)
+                T.copy(S_shared, S[bx * block_queries : (bx + 1) * block_queries, first : first + block_keys])
+
+    return main
+
+
+def inputs(args: Mapping[str, Any], generator: torch.Generator, device: Any) -> tuple[torch.Tensor, ...]:
+    """Those of `indexer_logits`, with room for the sums P."""
+    q, k, s = inputs_into(getattr(torch, args["out_dtype"]))(args, generator, device)
+    return q, k, torch.zeros((args["parts"], *k.shape), dtype=k.dtype, device=device), s
+
+
+def reference(args: Mapping[str, Any], *tensors: torch.Tensor) -> dict[str, torch.Tensor]:
+    q, k, _, s = tensors
+    return {"P": q.double().sum(dim=1), **logits_of(args, q, k, s)}
+
+
+def outcome(args: Mapping[str, Any], *tensors: torch.Tensor) -> dict[str, torch.Tensor]:
+    """The logits, and the sums that the parts make together."""
+    _, _, p, s = tensors
+    return {"P": p.float().sum(dim=0), "S": s}
+
+
+def without_sums(baseline: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda args, q, k, p, s: baseline(args, q, k, s)
+
+
+def contracted(args: Mapping[str, Any], q: torch.Tensor, k: torch.Tensor, s: torch.Tensor) -> Callable[[], Any]:
+    return lambda: torch.einsum("thd,kd->tk", q, k)
+
+
+def contracted_tf32(args: Mapping[str, Any], q: torch.Tensor, k: torch.Tensor, s: torch.Tensor) -> Callable[[], Any]:
+    """What torch has for float32 logits at the speed of the tensor cores; its error is 2e-4."""
+
+    def product() -> Any:
+        torch.backends.cuda.matmul.allow_tf32 = True
+        try:
+            return q.sum(dim=1, dtype=torch.float32) @ k.float().T
+        finally:
+            torch.backends.cuda.matmul.allow_tf32 = False
+
+    return product
+
+
+def flops(args: Mapping[str, Any]) -> int:
+    """One product for each part, and the sums."""
+    return 2 * args["parts"] * args["t"] ** 2 * args["d"] + args["t"] * args["h"] * args["d"]
+
+
+def traffic(args: Mapping[str, Any]) -> int:
+    """Q and K are read, the logits written; that the sums are written and read again is not needed."""
+    width = torch.finfo(getattr(torch, args["out_dtype"])).bits // 8
+    return 2 * args["t"] * (args["h"] + 1) * args["d"] + width * args["t"] ** 2
+
+
+TORCH = {
+    "einsum, then sum": without_sums(as_asked),
+    "einsum of both": without_sums(contracted),
+    "sum, then product": without_sums(summed_first),
+}
+SINGLE = {"einsum, then sum": without_sums(as_asked), "sum, then product in tf32": without_sums(contracted_tf32)}
+
+
+def make_case(t: int, parts: int) -> Case:
+    """One part into bfloat16; two or three into float32, with tiles half as wide: as many bytes."""
+    tiles: dict[str, int] = {}
+    if parts > 1:
+        tiles["block_keys"] = 64
+    if parts > 2:
+        tiles |= {"block_queries": 64, "threads": 128}
+    return Case(
+        indexer_fast,
+        args={"t": t, "h": 16, "d": 128, "parts": parts, "out_dtype": "bfloat16" if parts == 1 else "float32", **tiles},
+        targets=("sm_90",),
+        inputs=inputs,
+        reference=reference,
+        outcome=outcome,
+        terms=terms,
+        rounded="bfloat16" if parts == 1 else "",
+        tolerance=4 * 2.0**-16 if parts == 2 else None,  # the lower part is rounded itself: 16 bits together
+        baselines=TORCH if parts == 1 else SINGLE,
+        traffic=traffic,
+        flops=flops,
+    )
+
+
+to_bfloat16_1024 = make_case(1024, parts=1)
+to_bfloat16_4096 = make_case(4096, parts=1)
+to_bfloat16 = make_case(8192, parts=1)
+to_bfloat16_16384 = make_case(16384, parts=1)
+to_float32_1024 = make_case(1024, parts=2)
+to_float32 = make_case(8192, parts=2)
+to_float32_24_bits = make_case(8192, parts=3)
