@@ -54,6 +54,14 @@ def test_another_rule_case_or_release_is_not_accepted(tmp_path: Path, refuted: R
     assert read(tmp_path, ENTRY.replace(old, new)).settle(refuted).count("refuted") == 1
 
 
+@pytest.mark.parametrize("case", ["k.py::add[n=64,block=32]", "k.py::add*", "*::add?n=*"])
+def test_a_captured_kernel_is_named_as_in_reports(tmp_path: Path, refuted: Result, case: str) -> None:
+    """A bracket is one of a pattern as well."""
+    captured = replace(refuted, run=replace(refuted.run, name="add[n=64,block=32]"))
+    assert read(tmp_path, ENTRY.replace("k.py::*", case)).settle(captured).count("accepted") == 1
+    assert read(tmp_path, ENTRY.replace("k.py::*", "k.py::add[n=64]")).settle(captured).count("accepted") == 0
+
+
 def test_cases_are_named_from_the_files_folder(
     tmp_path: Path, refuted: Result, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,7 @@ an atomic (`TLA001`); its releases are those of the new toolchain.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tlcheck.acceptance import Acceptance, Acceptances
@@ -14,26 +14,29 @@ from tlcheck.gate.classes import CLASSES
 from tlcheck.gate.outcome import Comparison, Outcome
 
 
-def accepted(compared: Comparison, acceptances: Acceptances) -> Comparison:
-    """With the reasons for what is accepted."""
-    ours = [entry for entry in acceptances.entries if _concerns(entry, compared, acceptances)]
+def accepted(compared: Comparison, acceptances: Acceptances, versions: Mapping[str, str]) -> Comparison:
+    """With the reasons for what is accepted. versions: of the new toolchain."""
+    ours = [entry for entry in acceptances.entries if _concerns(entry, compared, acceptances, versions)]
     return replace(compared, outcomes=tuple(_settled(outcome, ours) for outcome in compared.outcomes))
 
 
-def unused(comparisons: Sequence[Comparison], acceptances: Acceptances) -> Iterator[str]:
+def unused(comparisons: Sequence[Comparison], acceptances: Acceptances, versions: Mapping[str, str]) -> Iterator[str]:
     """A sentence for each entry of the gate's that is about a case that was compared, and matches nothing."""
     for entry in acceptances.entries:
         if entry.id.partition("/")[0] not in CLASSES:
             continue
-        ours = [compared for compared in comparisons if _concerns(entry, compared, acceptances)]
+        ours = [compared for compared in comparisons if _concerns(entry, compared, acceptances, versions)]
         if ours and not any(_names(entry, outcome) for compared in ours for outcome in compared.outcomes):
             yield f"acceptance of {entry.id} in {entry.case} ({entry.releases}) matches nothing: remove it"
 
 
-def _concerns(entry: Acceptance, compared: Comparison, acceptances: Acceptances) -> bool:
-    if compared.after is None:
+def _concerns(entry: Acceptance, compared: Comparison, acceptances: Acceptances, versions: Mapping[str, str]) -> bool:
+    """A case that is gone is known from before."""
+    side = compared.after or compared.before
+    if side is None or not versions:
         return False
-    return entry.concerns(replace(compared.after.result.run, name=compared.name), acceptances.folder)
+    run = replace(side.result.run, name=compared.name, versions=versions)
+    return entry.concerns(run, acceptances.folder)
 
 
 def _settled(outcome: Outcome, ours: Sequence[Acceptance]) -> Outcome:

@@ -25,7 +25,10 @@ from tlcheck.selection import Selection
 from tlcheck.session import Session, Settings, Watcher
 from tlcheck.toolchain.resolve import Toolchain, resolve
 
-NO_REFERENCE = "a script has no reference to compare with: `tlcheck capture` writes case files, where you add one"
+NO_REFERENCE = (
+    "a script has no reference to compare with: `tlcheck capture` writes case files for one,"
+    " with --live also what kernels leave on a GPU"
+)
 
 
 @dataclass(frozen=True)
@@ -121,11 +124,11 @@ def gate(plan: Plan, folder: Path, watcher: Watcher) -> Gate:
     if plan.device is not None:
         pairs, device = _run(pairs, toolchains, plan.device, folder, watcher)
     compared = [replace(pair, outcomes=outcomes(pair, one_toolchain=one)) for pair in pairs]
-    judged = [accepted(pair, plan.acceptances) for pair in compared]
-    passed_over = {str(path) for path in session.passed_over} - {pair.file for pair in pairs}
-    notes = [*unused(judged, plan.acceptances), *_notes(passed_over, one), *remarks(session.ends)]
-    notes += _device_notes(plan, device, judged)
     versions = (_versions(p.before for p in pairs), _versions(p.after for p in pairs))
+    judged = [accepted(pair, plan.acceptances, versions[1]) for pair in compared]
+    passed_over = {str(path) for path in session.passed_over} - {pair.file for pair in pairs}
+    notes = [*unused(judged, plan.acceptances, versions[1]), *_notes(passed_over, one), *remarks(session.ends)]
+    notes += _device_notes(plan, device, judged)
     compiler = plan.compiler.version if plan.compiler is not None else ""
     return Gate(plan.before, plan.after, versions, tuple(judged), plan.failing, tuple(notes), compiler, device)
 

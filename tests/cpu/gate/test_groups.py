@@ -19,6 +19,7 @@ def kernel(name: str, *outcomes: Outcome, target: str = "sm_90", release: str = 
     return replace(base, outcomes=outcomes)
 
 
+NEW = {"tilelang": "0.1.15"}
 X4 = outcome("slower-risk")
 X2 = outcome("slower-risk", before="x2", after="2 x")
 
@@ -70,15 +71,22 @@ def acceptances(*entries: tuple[str, str, str]) -> Acceptances:
     ],
 )
 def test_an_acceptance_counts_for_its_class_case_and_release(entry: tuple[str, str, str], klass: str) -> None:
-    settled = accepted(kernel("a", X4), acceptances(entry))
+    settled = accepted(kernel("a", X4), acceptances(entry), NEW)
     assert settled.klass == klass
     assert [o.accepted for o in settled.outcomes] == (["because"] if klass == "same" else [""])
 
 
 def test_a_refuted_atomic_is_accepted_by_its_rule_too() -> None:
     wrong = compared(made("proved"), made("refuted"))
-    assert accepted(wrong, acceptances(("TLA001", "k.py::case", ">0"))).klass == "same"
-    assert accepted(wrong, acceptances(("TLA002", "k.py::case", ">0"))).klass == "wrong"
+    assert accepted(wrong, acceptances(("TLA001", "k.py::case", ">0")), NEW).klass == "same"
+    assert accepted(wrong, acceptances(("TLA002", "k.py::case", ">0")), NEW).klass == "wrong"
+
+
+def test_a_kernel_that_is_gone_is_accepted_for_the_new_release() -> None:
+    gone = compared(made(release="0.1.7"), None, name="add[n=64]")
+    entry = ("changed/declaration", "k.py::add[n=64]", "==0.1.15")
+    assert accepted(gone, acceptances(entry), NEW).klass == "same"
+    assert accepted(gone, acceptances(entry), {"tilelang": "0.1.14"}).klass == "changed"
 
 
 def test_an_acceptance_that_matches_nothing_is_told() -> None:
@@ -89,5 +97,5 @@ def test_an_acceptance_that_matches_nothing_is_told() -> None:
         ("wrong", "k.py::a", "<0.1"),  # of other releases
         ("TLA001", "k.py::a", ">0"),  # told by `tlcheck check`
     )
-    told = list(unused([kernel("a", X4)], entries))
+    told = list(unused([kernel("a", X4)], entries, NEW))
     assert told == ["acceptance of broken in k.py::a (>0) matches nothing: remove it"]
