@@ -136,7 +136,7 @@ def test_backward_is_captured(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_how_scripts_end(capsys: pytest.CaptureFixture[str]) -> None:
     script("leaves.py", "import tilelang, sys\nsys.exit(0)")
-    script("nothing.py", "import tilelang")
+    script("nothing.py", "import tilelang, triton_nowhere.language as tl\nfrom triton_nowhere import jit")
     script("fails.py", "import tilelang\nraise ValueError('no luck')")
     script("dies.py", LAZY, "import os, signal\nadd(64)\nos.kill(os.getpid(), signal.SIGSEGV)")
     script("loops.py", LAZY, "add(64)\nwhile True: pass")
@@ -185,9 +185,12 @@ def test_packages_that_are_not_there(capsys: pytest.CaptureFixture[str]) -> None
         reference(1)
         """,
     )
-    code, report = check(capsys, "missing.py")
-    assert (code, cases(report)) == (0, {"missing.py::add[n=64]": ""})
-    assert "flash_nowhere.layers.attention was called, and flash_nowhere is not installed" in report["notes"][0]
+    script("apart.py", LAZY, "from flash_nowhere import pair\nadd(64)\nfirst, second = pair(1)")
+    code, report = check(capsys, "missing.py", "apart.py")
+    assert (code, cases(report)) == (0, {"missing.py::add[n=64]": "", "apart.py::add[n=64]": ""})
+    notes = "\n".join(report["notes"])
+    assert "flash_nowhere.pair() was taken apart, and flash_nowhere is not installed" in notes
+    assert "flash_nowhere.layers.attention was called, and flash_nowhere is not installed" in notes
 
 
 def test_autotuned_kernels_and_tests(capsys: pytest.CaptureFixture[str]) -> None:

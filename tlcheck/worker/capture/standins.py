@@ -60,6 +60,9 @@ class _Anything:
     def __getitem__(self, key: Any) -> Any:
         return self
 
+    def __iter__(self) -> Any:
+        raise MissingPackageError(f"{self._name} was taken apart, and {self._name.partition('.')[0]} is not installed")
+
     def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
         return (object,)
 
@@ -120,6 +123,10 @@ class Finder:
 
     def exec_module(self, module: types.ModuleType) -> None:
         """Nothing to execute."""
+
+
+def is_stand_in(value: object) -> bool:
+    return isinstance(value, (_StandIn, _Anything))
 
 
 def install() -> None:
