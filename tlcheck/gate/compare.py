@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from tlcheck.facts import changes
 from tlcheck.gate.classes import FAILS_IN_BOTH
@@ -28,15 +29,15 @@ def outcomes(compared: Comparison, *, one_toolchain: bool) -> tuple[Outcome, ...
     if before is None or after is None:
         return tuple(_undeclared(compared))
     return (
-        *_static_outcomes(before, after, one_toolchain=one_toolchain),
+        *_static_outcomes(before, after, compared.file, one_toolchain=one_toolchain),
         *device_outcomes(before, after, one_toolchain=one_toolchain),
     )
 
 
-def _static_outcomes(before: Side, after: Side, *, one_toolchain: bool) -> Iterator[Outcome]:
-    """What needs no GPU."""
+def _static_outcomes(before: Side, after: Side, file: str, *, one_toolchain: bool) -> Iterator[Outcome]:
+    """What needs no GPU. file: the kernel's."""
     if before.facts is None or after.facts is None:
-        yield from _failures(before, after)
+        yield from _failures(before, after, file)
     elif one_toolchain and before.digest != after.digest:
         yield _not_deterministic(before, after)
     else:
@@ -61,19 +62,20 @@ def _refuted(after: Side) -> Iterator[Outcome]:
     return (outcome for outcome in verdict_outcomes((), after.result.atomics) if outcome.klass == "wrong")
 
 
-def _failures(before: Side, after: Side) -> Iterator[Outcome]:
+def _failures(before: Side, after: Side, file: str) -> Iterator[Outcome]:
     old, new = before.result.failure, after.result.failure
+    line = before.line or _line(new, file)
     if old is not None and new is not None:
         changed = "" if _first(old) == _first(new) else f"; before: {_first(old)}"
         words = f"{_said(new)}{changed}"
-        yield Outcome(FAILS_IN_BOTH, "error", _general(old), _general(new), words, detail=new.detail)
+        yield Outcome(FAILS_IN_BOTH, "error", _general(old), _general(new), words, line=line, detail=new.detail)
     elif new is not None and new.kind == _UNSEEN:
         words = f"could be captured, and is not now: {_said(new)}"
-        yield Outcome("changed", _UNSEEN, "captured", _general(new), words, line=before.line, detail=new.detail)
+        yield Outcome("changed", _UNSEEN, "captured", _general(new), words, line=line, detail=new.detail)
     elif new is not None:
         expected = "; the case expects it of this release" if after.result.excuse is not None else ""
         words = f"fails now, {_said(new)}{expected}"
-        yield Outcome("broken", "error", "lowers", _general(new), words, line=before.line, detail=new.detail)
+        yield Outcome("broken", "error", "lowers", _general(new), words, line=line, detail=new.detail)
     elif old is not None:
         klass = "changed" if old.kind == _UNSEEN else "fixed"
         words = f"lowers now; before, {_said(old)}"
@@ -134,6 +136,12 @@ def _said(failure: Failure) -> str:
     phase = failure.phase if plain else f"{failure.phase} ({failure.kind})"
     where = f" ({near(failure.where)})" if failure.where and failure.phase == "run" else ""
     return f"{phase}: {_first(failure)}{where}"
+
+
+def _line(failure: Failure | None, file: str) -> int:
+    """Where it failed, if that is in the kernel's own file, else 0."""
+    place, _, number = failure.where.rpartition(":") if failure is not None else ("", "", "")
+    return int(number) if number.isdigit() and Path(place) == Path(file).resolve() else 0
 
 
 def _first(failure: Failure) -> str:

@@ -71,7 +71,7 @@ def _evidence(document: Document) -> Iterator[str]:
 
 def _notes(document: Document) -> Iterator[str]:
     for note in document.notes:
-        yield f"> {_text(note)}"
+        yield f"> {_text(note)}\n"  # a paragraph of its own
 
 
 def _text(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -135,6 +136,18 @@ def test_scripts_without_a_kernel() -> None:
     assert classes(paired(named("old", "a"), named("new", whole=UNUSABLE), 1)) == {"a": ["changed"]}
     with pytest.raises(UsageError, match="compiles no kernel"):
         paired(named("old", whole=UNUSABLE), named("new", whole=UNUSABLE), 1)
+
+
+def test_a_script_that_fails_does_so_at_a_line() -> None:
+    here = replace(ENDED, where=f"{Path('s.py').resolve()}:9")
+    for old in (named("old"), named("old", ended=here, whole=here)):
+        (pair,) = paired(old, named("new", ended=here, whole=here), 1)
+        (outcome,) = outcomes(pair, one_toolchain=False)
+        assert (pair.source, outcome.line) == ("s.py", 9)
+        assert outcome.words.endswith("TypeError: no (s.py:9)")
+    there = replace(here, where=f"{Path('other.py').resolve()}:9")
+    (pair,) = paired(named("old"), named("new", ended=there, whole=there), 1)
+    assert outcomes(pair, one_toolchain=False)[0].line == 0
 
 
 def test_ends_are_told_once_where_they_are_the_same() -> None:
