@@ -11,7 +11,9 @@ import pytest
 from tests.cpu.checking import make_result
 from tlcheck.errors import UsageError
 from tlcheck.facts import Facts
+from tlcheck.gate.classes import DEFAULT_FAILING
 from tlcheck.gate.compare import outcomes
+from tlcheck.gate.gate import Gate
 from tlcheck.gate.outcome import Comparison, Side
 from tlcheck.gate.pairing import Found, paired
 from tlcheck.gate.scripts import remarks
@@ -119,6 +121,16 @@ def test_a_kernel_that_a_script_no_longer_compiles_is_a_change(ended: Failure | 
         "the kernel is no longer compiled by the script",
         "the kernel is compiled by the script only now",
     ]
+
+
+@pytest.mark.parametrize(("accepted", "code"), [("", 3), ("it is not needed", 0)])
+def test_a_kernel_that_is_gone_was_not_checked(accepted: str, code: int) -> None:
+    """Unlike a case, which its author no longer declares."""
+    (pair,) = paired(named("old", "a"), named("new"), 1)
+    judged = [replace(o, accepted=accepted) for o in outcomes(pair, one_toolchain=False)]
+    gone = replace(pair, outcomes=tuple(judged))
+    assert Gate("old", "new", ({}, {}), (gone,), DEFAULT_FAILING).exit_code == code
+    assert Gate("old", "new", ({}, {}), (replace(gone, captured=False),), DEFAULT_FAILING).exit_code == 0
 
 
 def test_a_new_kernel_that_is_refuted_is_wrong() -> None:
