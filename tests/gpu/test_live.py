@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,17 +16,11 @@ SCRIPT = "tests/gpu/kernels/live.py"
 CASES = {"add_case", "count_case", "twice_case", "add_case_2"}
 
 
-def tlcheck(folder: Path, command: str, *options: str) -> subprocess.CompletedProcess[str]:
-    """What a command does with the script, in a folder that may be written to. Skips the test where there is no GPU."""
-    arguments = [command, str(ROOT / SCRIPT), "--live", *options, "--toolchain", find_toolchain(PINNED)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+def tlcheck(command: str, *options: str | Path) -> subprocess.CompletedProcess[str]:
+    """What a command does with the script. Skips the test where there is no GPU."""
+    arguments = [command, SCRIPT, "--live", *map(str, options), "--toolchain", find_toolchain(PINNED)]
     done = subprocess.run(
-        [sys.executable, "-m", "tlcheck", *arguments],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-m", "tlcheck", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
     )
     if done.returncode == NO_GPU and "no GPU" in done.stderr:
         pytest.skip(done.stderr.strip())
@@ -37,12 +30,12 @@ def tlcheck(folder: Path, command: str, *options: str) -> subprocess.CompletedPr
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What `capture --live` writes; the script has come to its end."""
-    folder = tmp_path_factory.mktemp("project")
-    done = tlcheck(folder, "capture", "-o", "kept")
+    folder = tmp_path_factory.mktemp("kept")
+    done = tlcheck("capture", "-o", folder)
     assert done.returncode == 0, done.stdout + done.stderr
     ends = [line.rpartition(", ")[2] for line in done.stdout.splitlines()]
     assert [end.partition(" (")[0] for end in ends] == ["a call recorded"] * len(CASES)
-    return folder / "kept"
+    return folder
 
 
 def statuses(report: Any) -> dict[str, str]:
@@ -69,8 +62,8 @@ def test_another_kernel_is_told(kept: Path, tmp_path: Path) -> None:
     assert (code, statuses(report)) == (1, {"add_case": "failed"})
 
 
-def test_a_script_that_reads_values_is_checked_to_its_end(tmp_path: Path) -> None:
-    done = tlcheck(tmp_path, "check")
+def test_a_script_that_reads_values_is_checked_to_its_end() -> None:
+    done = tlcheck("check")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "live.py::add[n=16384,block=" in done.stdout
     assert "4 cases, 1 atomic" in done.stdout

@@ -66,8 +66,8 @@ def _lowered(
     from tlcheck.cli.progress import bar
     from tlcheck.session import Session
 
-    # beside the output: recorded calls are large, and are moved
-    with tempfile.TemporaryDirectory(prefix=".tlcheck-", dir=output) as folder, bar() as watcher:
+    # beside the output: recorded calls are large, and are moved; absolute: a script may go to another folder
+    with tempfile.TemporaryDirectory(prefix=".tlcheck-", dir=output.absolute()) as folder, bar() as watcher:
         session = Session(settings, Path(folder), watcher)
         found = sorted(session.lower(scripts), key=lambda lowered: lowered.run.position)
         return write(found, output, force=force), session.remarks

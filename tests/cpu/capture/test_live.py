@@ -54,6 +54,8 @@ x = torch.arange(128.0)
 """
 RUN = """
 if __name__ == "__main__":
+    import os
+    os.chdir("/")
     if add(128)(x).max() == 128:  # a value that has to be there
         kernel, sums = accumulate(64), torch.ones(64)
         assert hasattr(kernel.torch_function, "__wrapped__")

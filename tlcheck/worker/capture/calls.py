@@ -60,7 +60,7 @@ class Call:
         sources = {key: _source(value) for key, value in self.values.items()}
         if self.jit is None or None in sources.values():
             return None
-        own = Path(self.file).resolve() == Path(script).resolve()
+        own = Path(self.file).resolve() == Path(script)
         modules = {"__main__": sys.modules["__main__"]} if own else dict(sys.modules)
         for name, module in modules.items():
             if kernels.code_of(vars(module).get(self.name)) is kernels.code_of(self.jit):

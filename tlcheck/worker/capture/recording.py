@@ -18,7 +18,7 @@ import time
 import zipfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -48,7 +48,8 @@ class Recording:
     """The kernels of one script. `report` is told of each; their snapshots are in `job.output`, a zip file."""
 
     def __init__(self, job: Job, lines: AtomicLines, report: Callable[[Mapping[str, Any]], None]) -> None:
-        self._job, self._lines, self._report = job, lines, report
+        self._named, self._lines, self._report = job.file, lines, report
+        self._job = replace(job, file=str(Path(job.file).resolve()))  # the script may go to another folder
         Path(job.output).write_bytes(b"")  # written before it is read: else it would count as something that is read
         self._target = lowering.make_target(job.arch)
         self._process = os.getpid()
@@ -77,10 +78,10 @@ class Recording:
 
     def _record(self, prim_func: Any, pass_configs: Mapping[str, Any], call: Call, kind: str) -> Recorded:
         name = self._unique(call.label)
-        own = Path(call.file).resolve() == Path(self._job.file).resolve()
+        own = Path(call.file).resolve() == Path(self._job.file)
         meta = {
             "case": name,
-            "file": self._job.file if own or not call.file else call.file,
+            "file": self._named if own or not call.file else call.file,
             "line": call.line,
             "args": dict(call.given),
         }
@@ -130,7 +131,7 @@ def _here(work: Callable[[], Mapping[str, Any]], job: Job) -> dict[str, Any]:
     try:
         return dict(work())
     except Exception as error:
-        return {"failure": asdict(failures.from_exception(error, "lower", str(Path(job.file).resolve())))}
+        return {"failure": asdict(failures.from_exception(error, "lower", job.file))}
     finally:
         gc.enable()  # who lowers turns it off, for a process that ends then
 
@@ -160,7 +161,7 @@ def _work(work: Callable[[], Mapping[str, Any]], job: Job, writer: int) -> None:
             with torch._C.DisableTorchFunction():
                 done: Mapping[str, Any] = work()
         except BaseException as error:
-            done = {"failure": asdict(failures.from_exception(error, "lower", str(Path(job.file).resolve())))}
+            done = {"failure": asdict(failures.from_exception(error, "lower", job.file))}
         with os.fdopen(writer, "wb") as stream:
             stream.write(json.dumps(done).encode())
         with suppress(Exception):
