@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from tlcheck.analysis.algebra import Algebra
-from tlcheck.analysis.evaluate import Dimension, Evaluator, Values, Words, chunks, mix, text_hash
+from tlcheck.analysis.evaluate import CHUNK, Dimension, Evaluator, Values, Words, chunks, mix, text_hash
 from tlcheck.analysis.footprints import Footprint, Leaf
 from tlcheck.analysis.polynomials import Monomial, Poly
 
@@ -56,12 +57,49 @@ def fingerprints(algebra: Algebra, parts: Sequence[Part], classes: Sequence[Mapp
         for env in chunks(part.space):
             evaluate, shape = Evaluator(algebra, env), shape_of(env)
             mixed = mix(_keys(evaluate, part))
-            inner = [(number, evaluate(poly)) for number, poly in part.gates]
-            for n, gates in enumerate(classes):
-                active = _active(evaluate, part, [value + gates[number] for number, value in inner])
-                count, total = accumulate(mixed, active, shape)
-                counts[n], totals[n] = counts[n] + count, (totals[n] + total) % (1 << 64)
+            gates = [_gate(number, evaluate(poly)) for number, poly in part.gates]
+            for cut, group in _alike(gates, classes).items():
+                for some in _batches(group, mixed.size if cut else 0):
+                    conditions = [_conditions(gates[place], [classes[n] for n in some], len(shape)) for place in cut]
+                    found = accumulate(mixed, _active(evaluate, part, conditions), shape)
+                    for n, (count, total) in zip(some, itertools.cycle(found), strict=False):
+                        counts[n], totals[n] = counts[n] + count, (totals[n] + total) % (1 << 64)
     return [Sum(count, total) for count, total in zip(counts, totals, strict=True)]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Gate:
+    """A gate's inner part at each point, and its least and greatest value."""
+
+    number: int
+    values: Values
+    least: int
+    greatest: int
+
+
+def _gate(number: int, values: Values) -> _Gate:
+    return _Gate(number, values, int(np.min(values)), int(np.max(values)))
+
+
+def _alike(gates: Sequence[_Gate], classes: Sequence[Mapping[int, int]]) -> dict[tuple[int, ...], list[int]]:
+    """Numbers of classes by the places of the gates that some of their lanes do not pass."""
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for n, outer in enumerate(classes):
+        cut = tuple(place for place, gate in enumerate(gates) if outer[gate.number] < -gate.least)
+        groups.setdefault(cut, []).append(n)
+    return groups
+
+
+def _batches(group: Sequence[int], lanes: int) -> Iterator[Sequence[int]]:
+    """As many at a time as have about as many lanes as a chunk; all of them if they have none of their own."""
+    step = max(1, CHUNK // lanes) if lanes else len(group)
+    return (group[begin : begin + step] for begin in range(0, len(group), step))
+
+
+def _conditions(gate: _Gate, classes: Sequence[Mapping[int, int]], rank: int) -> Values:
+    """The gate's sum for each class (the first dimension) at each point."""
+    outer = np.array([max(each[gate.number], -gate.greatest - 1) for each in classes], dtype=np.int64)
+    return gate.values + outer.reshape(-1, *[1] * rank)
 
 
 def shape_of(env: Mapping[int, Values]) -> tuple[int, ...]:
@@ -124,15 +162,18 @@ def elements(evaluate: Evaluator, leaf: Leaf, thread: Poly, where: Values) -> Va
 _ODD = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0x2545F4914F6CDD1D)
 
 
-def accumulate(mixed: Words, active: Values, shape: tuple[int, ...]) -> tuple[int, int]:
-    """Number of active lanes and the sum of their mixed keys; dimensions on which neither depends count as often as
-    they are long.
+def accumulate(mixed: Words, active: Values, shape: tuple[int, ...]) -> list[tuple[int, int]]:
+    """Number of active lanes and the sum of their mixed keys, for each class if `active` has a dimension for them.
+
+    Dimensions on which neither depends count as often as they are long.
     """
     lanes = int(np.prod(shape, dtype=np.int64))
     if isinstance(active, int):
-        return (lanes, int(mixed.sum(dtype=np.uint64)) * (lanes // mixed.size)) if active else (0, 0)
-    wide = np.broadcast_shapes(mixed.shape, active.shape)
+        return [(lanes, int(mixed.sum(dtype=np.uint64)) * (lanes // mixed.size)) if active else (0, 0)]
+    mask = active if active.ndim > len(shape) else active[np.newaxis]
+    wide = np.broadcast_shapes(mixed.shape, mask.shape[1:])
     repeat = lanes // max(1, int(np.prod(wide, dtype=np.int64)))
-    mask = np.broadcast_to(active, wide)
-    total = int((mixed * mask.view(np.uint64)).sum(dtype=np.uint64))
-    return int(mask.sum()) * repeat, total * repeat
+    mask = np.broadcast_to(mask, (len(mask), *wide)).reshape(len(mask), -1)
+    totals = (np.broadcast_to(mixed, wide).reshape(-1) * mask.astype(np.uint64)).sum(axis=1, dtype=np.uint64)
+    counts = mask.sum(axis=1, dtype=np.int64)
+    return [(int(count) * repeat, int(total) * repeat) for count, total in zip(counts, totals, strict=True)]

@@ -34,6 +34,8 @@ __all__ = ["DeclaredCase", "Discovered", "Failure", "Job", "LowerResult", "Worke
 
 _MAIN = Path(protocol.__file__).with_name("__main__.py")
 _CHUNK = 64 * 1024
+# A lowering takes and frees some 60 MB again and again. glibc would give them back to the system each time.
+ALLOCATOR = {"MALLOC_TRIM_THRESHOLD_": str(2**28), "MALLOC_MMAP_THRESHOLD_": str(2**28)}
 START_SECONDS = 300.0  # the first import of a fresh installation compiles bytecode and may be on a slow disk
 _END_SECONDS = 5.0
 # What would make lowering slow, talkative or write files; and a seed, so that sets have one order in all processes.
@@ -246,7 +248,7 @@ class Worker:
 def environment(env: Mapping[str, str]) -> dict[str, str]:
     """The environment variables of a worker, without those that are others in each run. env: the toolchain's."""
     kept = {key: value for key, value in os.environ.items() if key not in _UNWANTED}
-    return {**kept, **SETTINGS, **env}
+    return {**kept, **SETTINGS, **ALLOCATOR, **env}
 
 
 def processors() -> int:

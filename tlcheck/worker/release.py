@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
 from importlib import metadata
 
 
-def import_tilelang() -> dict[str, str]:
+@cache
+def import_tilelang() -> Mapping[str, str]:
     """Import tilelang and return the versions that determine the IR. Raises what the import raises."""
     import tilelang
 

@@ -11,6 +11,7 @@ import os
 import selectors
 import signal
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
@@ -43,13 +44,17 @@ def main(fork: bool) -> None:
         os._exit(0)
 
 
-def _prepare() -> dict[str, str]:
+def _prepare() -> Mapping[str, str]:
     """Import all that jobs need before the first one, so that each starts as a copy of a warm process."""
     versions = release.import_tilelang()
     from tlcheck.worker import discovery, lowering, snapshots  # noqa: F401
 
     with suppress(RequestError):  # TVM's first exception reads debug symbols, up to 0.7 s: here, once for all jobs
         lowering.make_target("none")
+    with suppress(Exception):  # a release that cannot lower this kernel says so of the user's
+        from tlcheck.worker import rehearsal
+
+        rehearsal.rehearse()
     return versions
 
 
