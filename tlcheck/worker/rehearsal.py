@@ -13,7 +13,7 @@ _ARCH = "sm_80"
 
 
 @tl.prim_func  # type: ignore[untyped-decorator]
-def _add(source: tl.Tensor((256,), "float32"), target: tl.Tensor((256,), "float32")) -> None:
+def _add(source: tl.Tensor((256,), "float32"), target: tl.Tensor((256,), "float32")) -> None:  # type: ignore[valid-type]
     with tl.Kernel(1, threads=128):
         staged = tl.alloc_shared((256,), "float32")
         tl.copy(source, staged)
