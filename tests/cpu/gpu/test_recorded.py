@@ -149,12 +149,15 @@ def test_the_next_call_is_kept_where_this_one_cannot_be(tmp_path: Path, monkeypa
     assert (tmp_path / "call-0001.pt").exists()
 
 
-def test_a_full_disk_does_not_end_the_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_kept_does_not_end_the_script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nowhere = keep(tmp_path, lambda a, b: torch.empty(4, device="meta"), *inputs())
+    assert nowhere["missing"].startswith("it could not be kept: Cannot copy out of meta tensor")
+
     def full(*args: Any) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(torch, "save", full)
-    assert "could not be written: [Errno 28]" in keep(tmp_path, launch, *inputs())["missing"]
+    assert "could not be kept: [Errno 28]" in keep(tmp_path, launch, *inputs())["missing"]
 
 
 def test_a_recorded_call_that_is_not_there(tmp_path: Path) -> None:

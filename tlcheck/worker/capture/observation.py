@@ -59,8 +59,11 @@ class Keeper:
             return launch(*args), True
         before = {place: _copy(value) for place, value in given.items()}
         result = launch(*args)
-        made = parameters.returned(result) if len(given) < len(parameters.names) else {}
-        self._keep(number, parameters, given, before, made)
+        try:
+            made = parameters.returned(result) if len(given) < len(parameters.names) else {}
+            self._keep(number, parameters, given, before, made)
+        except Exception as error:  # no reason to end the script, which will come upon a fault of the device itself
+            self._say(number, missing=f"it could not be kept: {error}".splitlines()[0])
         return result, True
 
     def _problem(self, parameters: Parameters, given: Mapping[int, Any]) -> str:
@@ -92,11 +95,7 @@ class Keeper:
             self._say(number, missing=problem)
             return
         inputs = [before[place] if place in given else _blank(after[place]) for place in range(len(names))]
-        try:
-            torch.save({"label": LABEL, "seed": 0, "inputs": inputs, "outputs": outputs}, self._file(number, "pt"))
-        except (OSError, RuntimeError) as error:  # of a full disk, for one: no reason to end the script
-            self._say(number, missing=f"it could not be written: {error}".splitlines()[0])
-            return
+        torch.save({"label": LABEL, "seed": 0, "inputs": inputs, "outputs": outputs}, self._file(number, "pt"))
         self._say(number, updates=[names[place] for place in changed], size=size)
 
     def _say(self, number: str, **fields: Any) -> None:
