@@ -16,7 +16,7 @@ import torch
 
 from tests.cpu.gpu.stand_ins import compiled, subject, task
 from tlcheck.case import Case
-from tlcheck.gpu.device import draws, verification
+from tlcheck.gpu.device import draws, traces, verification
 from tlcheck.worker.capture.observation import Keeper, Parameters
 from tlcheck.worker.failures import RequestError
 
@@ -62,6 +62,9 @@ def test_a_call_is_repeated(tmp_path: Path) -> None:
     assert keep(tmp_path, launch, a, b) == {"updates": ["B"], "size": 4 * (24 + 6 + 24 + 6)}
     assert not torch.equal(b, torch.ones(6))
     assert repeat(tmp_path, in_place) == set()
+    recorded = traces.recorded(task(file=str(tmp_path / "cases.py")), "call-0001.pt").inputs
+    in_place(*recorded)  # also where there is no arena, to be timed: what the kernel makes has room for all elements
+    assert torch.equal(recorded[1], 2 * a + 1)
 
     def one_off(a: Any, s: Any, b: Any) -> None:
         in_place(a, s, b)

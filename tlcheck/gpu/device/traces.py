@@ -55,7 +55,8 @@ def recorded(task: Task, name: str) -> Trace:
 
 def _load(file: Path, device: str) -> Trace:
     content = torch.load(file, map_location=device, weights_only=True)
-    return Trace(content["label"], content["seed"], tuple(content["inputs"]), content["outputs"])
+    inputs = (value.contiguous() if torch.is_tensor(value) else value for value in content["inputs"])
+    return Trace(content["label"], content["seed"], tuple(inputs), content["outputs"])
 
 
 def _folder(root: str, task: Task) -> Path:
