@@ -64,15 +64,8 @@ def _check(args: argparse.Namespace) -> int:
 
     project = this_project()
     approved = Store(project.folder).read()
-    found = []
-    runs, failed = [], []
-    for recorded in recorded_runs(args, project):
-        if recorded.run.name:
-            runs.append(recorded.key)
-        else:
-            failed.append(recorded.key.file)
-        found.append(states.state_of(recorded, approved))
-    found += states.orphans(approved, set(runs), failed, scope_of(args, project))
+    found = [states.state_of(recorded, approved) for recorded in recorded_runs(args, project)]
+    found += states.orphans(approved, [state.key for state in found], scope_of(args, project))
     golden.write(Console(), found, args.format)
     return states.exit_code(found)
 

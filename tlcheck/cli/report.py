@@ -63,14 +63,10 @@ def _of_runs(args: argparse.Namespace) -> tuple[Page, int]:
 
     project = this_project()
     made = GoldenPage(Store(project.folder).read(), project_acceptances())
-    runs, failed = [], []
     for recorded in recorded_runs(args, project):
-        if recorded.run.name:
-            runs.append(recorded.key)
-        else:
-            failed.append(recorded.key.file)
         made.add(recorded)
-    for orphan in states.orphans(made.approved, set(runs), failed, scope_of(args, project)):
+    keys = [state.key for state in made.states]
+    for orphan in states.orphans(made.approved, keys, scope_of(args, project)):
         made.add_orphan(orphan)
     return made.page(), states.exit_code(made.states)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tlcheck.golden.compare import Comparison, compare
@@ -71,11 +71,12 @@ class Scope:
         )
 
 
-def orphans(contents: Contents, runs: Collection[Key], failed: Iterable[str], scope: Scope) -> Iterator[State]:
-    """Goldens without a case. failed: files of which it is not known what cases they have."""
-    unknown = set(failed)
+def orphans(contents: Contents, found: Iterable[Key], scope: Scope) -> Iterator[State]:
+    """Goldens without a case. found: of all runs; of a file that has one without a target nobody knows the cases."""
+    known = set(found)
+    unknown = {key.file for key in known if not key.target}
     for key in sorted(contents.goldens):
-        if key not in runs and key.file not in unknown and scope.has(key):
+        if key not in known and key.file not in unknown and scope.has(key):
             yield State(key, ORPHANED, "no case of this name and target")
 
 

@@ -24,7 +24,6 @@ class Update:
     removed: list[Key] = field(default_factory=list)
     same: list[Key] = field(default_factory=list)
     failed: list[Recorded] = field(default_factory=list)
-    _unknown: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._approved: Contents = self.store.read()
@@ -35,8 +34,6 @@ class Update:
         there = self._approved.goldens.get(key)
         if golden is None:
             self.failed.append(recorded)
-            if not recorded.run.name:
-                self._unknown.add(key.file)
         elif there is not None and (self.new_only or self._is_approved(key, golden.digest)):
             self.same.append(key)
             if not self.new_only:
@@ -53,8 +50,8 @@ class Update:
         """Let the removal of goldens without a case be decided too."""
         if self.new_only:
             return
-        runs = {p.key for p in (*self.new, *self.changed)} | set(self.same) | {r.key for r in self.failed}
-        for state in orphans(self._approved, runs, self._unknown, scope):
+        found = [*(pending.key for pending in (*self.new, *self.changed)), *self.same, *(r.key for r in self.failed)]
+        for state in orphans(self._approved, found, scope):
             self.store.record(Pending(state.key, None, {}, notes=(state.why,)))
             self.removed.append(state.key)
 

@@ -10,6 +10,8 @@ import pytest
 
 from tests.cpu.golden.goldens import renamed, saved, snapshot
 from tlcheck.cli.main import main
+from tlcheck.golden.golden import Key
+from tlcheck.golden.states import Scope, orphans
 from tlcheck.golden.store import Store
 from tlcheck.snapshot import codec
 
@@ -126,6 +128,15 @@ def test_new_only_leaves_what_has_a_golden(capsys: pytest.CaptureFixture[str]) -
     out = check(capsys, "golden", "update", "--new-only", saved("loop_pipelined"), saved("cast_bf16"))[1]
     assert out.splitlines()[0] == "new  cases/atomics.py::cast_bf16 sm_90"
     assert len(Store(Path("golden")).pending()) == 1
+
+
+def test_a_golden_without_a_case_is_told_unless_its_file_does_not_import() -> None:
+    approve("cast_bf16", "loop_pipelined")
+    contents, scope = Store(Path("golden")).read(), Scope(("cases",))
+    one = Key("cases/atomics.py", "cast_bf16", "sm_90")
+    assert [state.key.name for state in orphans(contents, [one], scope)] == ["loop_pipelined"]
+    for name in ("", "cast_bf16"):  # as it was named on the command line
+        assert list(orphans(contents, [Key("cases/atomics.py", name, "")], scope)) == []
 
 
 def test_the_bytes_do_not_depend_on_the_order(tmp_path: Path) -> None:
