@@ -9,11 +9,15 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tlcheck.analysis.difference import Witness
 from tlcheck.case import Expect
+from tlcheck.errors import UsageError
 from tlcheck.results import AtomicResult, FindingResult, Result, SourceLine
 from tlcheck.session import Run
 from tlcheck.toolchain.client import DeclaredCase, Failure, Job
+from tlcheck.toolchain.resolve import Toolchain, resolve
 from tlcheck.worker.protocol import Answer
 
 SAVED = Path(__file__).parents[1] / "fixtures" / "era"
@@ -101,6 +105,30 @@ class StandInWorker:
     def _lower(self, job: Job) -> dict[str, Any]:
         shutil.copyfile(self.snapshots.get(job.name, RIGHT), job.output)
         return {}
+
+
+def put_in_place(monkeypatch: pytest.MonkeyPatch, workers: Mapping[str, StandInWorker]) -> None:
+    """Have these toolchains, by name, and no others."""
+
+    def find(name: str, requirements: object) -> Toolchain:
+        if name not in workers:
+            raise UsageError(f"no toolchain {name}")
+        return Toolchain(name, "release", Path(name))
+
+    def start(python: Path, env: Mapping[str, str], **options: Any) -> StandInWorker:
+        return workers[str(python)]
+
+    for module in ("session", "gate.gate"):
+        monkeypatch.setattr(f"tlcheck.{module}.resolve", find)
+    monkeypatch.setattr("tlcheck.session.Worker", start)
+
+
+def installed(release: str) -> Toolchain:
+    """A release that the tests may use; they are skipped where it is not there."""
+    try:
+        return resolve(release)
+    except UsageError as error:
+        pytest.skip(str(error))
 
 
 def declared(

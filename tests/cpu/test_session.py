@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 
-from tests.cpu.checking import StandInWorker, declared
+from tests.cpu.checking import StandInWorker, declared, put_in_place
 from tlcheck import session
 from tlcheck.errors import UsageError
 from tlcheck.selection import Selection
 from tlcheck.session import Lowered, Run, Session, Settings
 from tlcheck.toolchain.client import Failure
 from tlcheck.toolchain.crew import Crew
-from tlcheck.toolchain.resolve import Toolchain
 
 
 class Watcher:
@@ -40,16 +39,7 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> dict[str, StandInWorker]:
     """Toolchain -> its worker; there is no other toolchain."""
     found: dict[str, StandInWorker] = {"pinned": StandInWorker()}
 
-    def resolve(name: str, requirements: object) -> Toolchain:
-        if name not in found:
-            raise UsageError(f"no toolchain {name}")
-        return Toolchain(name, "release", Path(name))
-
-    def start(python: Path, env: Mapping[str, str], **options: Any) -> StandInWorker:
-        return found[str(python)]
-
-    monkeypatch.setattr(session, "resolve", resolve)
-    monkeypatch.setattr(session, "Worker", start)
+    put_in_place(monkeypatch, found)
     return found
 
 

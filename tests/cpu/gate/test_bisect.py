@@ -7,12 +7,10 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.cpu.checking import RIGHT, WRONG, StandInWorker, declared, failed, make_result, make_run
-from tlcheck import session
+from tests.cpu.checking import RIGHT, WRONG, StandInWorker, declared, failed, make_result, make_run, put_in_place
 from tlcheck.cli.main import main
 from tlcheck.errors import UsageError
 from tlcheck.gate.bisect import range_of, rows
@@ -21,7 +19,6 @@ from tlcheck.toolchain import environment
 from tlcheck.toolchain.client import Failure
 from tlcheck.toolchain.environment import Recipe
 from tlcheck.toolchain.releases import RELEASES
-from tlcheck.toolchain.resolve import Toolchain
 
 
 @pytest.fixture
@@ -96,11 +93,7 @@ def workers(monkeypatch: pytest.MonkeyPatch, installed: set[str], tmp_path: Path
         made[release].snapshots = {"a": WRONG}
     made["0.1.7.post3"].failures = {"a": Failure("exception", "lower", "no such tile")}
 
-    def start(python: Path, env: Mapping[str, str], **options: Any) -> StandInWorker:
-        return made[str(python)]
-
-    monkeypatch.setattr(session, "resolve", lambda name, requirements: Toolchain(name, "release", Path(name)))
-    monkeypatch.setattr(session, "Worker", start)
+    put_in_place(monkeypatch, made)
     monkeypatch.chdir(tmp_path)
     shutil.copyfile(RIGHT, "saved.json")
     Path("k.py").touch()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 
-from tests.cpu.checking import SAVED, StandInWorker, declared
+from tests.cpu.checking import SAVED, StandInWorker, declared, put_in_place
 from tlcheck import session
 from tlcheck.case import Expect
 from tlcheck.cli.main import main
@@ -19,7 +18,6 @@ from tlcheck.gate import gate, sides
 from tlcheck.report import gate_json
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.toolchain.client import Failure
-from tlcheck.toolchain.resolve import Toolchain
 
 SCHEMA = json.loads(Path(gate_json.__file__).with_name("gate_schema.json").read_text(encoding="utf-8"))
 RIGHT, WRONG = (SAVED / f"invariant_rows-{release}.snapshot.json" for release in ("0.1.7.post2", "0.1.7.post3"))
@@ -44,15 +42,7 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> dict[str, StandInWorker]:
         "new": StandInWorker("0.1.7.post3", files, snapshots={"a": RIGHT, "b": RIGHT}),
     }
 
-    def resolve(name: str, requirements: object) -> Toolchain:
-        return Toolchain(name, "release", Path(name))
-
-    def start(python: Path, env: Mapping[str, str], **options: Any) -> StandInWorker:
-        return found[str(python)]
-
-    for module in (session, gate):
-        monkeypatch.setattr(module, "resolve", resolve)
-    monkeypatch.setattr(session, "Worker", start)
+    put_in_place(monkeypatch, found)
     return found
 
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.cpu.checking import RIGHT, WRONG, StandInWorker, declared
+from tests.cpu.checking import RIGHT, WRONG, StandInWorker, declared, put_in_place
 from tests.cpu.gate.comparing import compared, failing, saved
 from tests.cpu.page.conftest import Opened
 from tests.cpu.page.pages import unpacked
-from tlcheck import session
 from tlcheck.cli.main import main
-from tlcheck.gate import gate
 from tlcheck.gate.gate import Gate
 from tlcheck.gate.outcome import Comparison
 from tlcheck.page.gallery import gallery
@@ -23,7 +19,6 @@ from tlcheck.page.gate import gate_page, shows_the_same
 from tlcheck.page.model import Page
 from tlcheck.page.picture import Picture, picture
 from tlcheck.results import read_snapshot
-from tlcheck.toolchain.resolve import Toolchain
 
 
 @pytest.fixture
@@ -38,15 +33,7 @@ def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> Path
         "0.1.7": StandInWorker("0.1.7", files, snapshots={"a": WRONG, "b": RIGHT}),
     }
 
-    def resolve(name: str, requirements: object) -> Toolchain:
-        return Toolchain(name, "release", Path(name))
-
-    def start(python: Path, env: Mapping[str, str], **options: Any) -> StandInWorker:
-        return workers[str(python)]
-
-    for module in (session, gate):
-        monkeypatch.setattr(module, "resolve", resolve)
-    monkeypatch.setattr(session, "Worker", start)
+    put_in_place(monkeypatch, workers)
     argv = ["gate", "--from", "0.1.15", "--to", "0.1.7", "kernels", "--format", "html", "-o", "gate.html"]
     assert main(argv) == 1
     return tmp_path / "gate.html"
