@@ -8,16 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.cpu.checking import installed
 from tests.fixtures import make
 from tests.fixtures.examples import examples, of_page
 from tests.fixtures.index import FOLDER, Fixture, read
-from tlcheck.errors import UsageError
 from tlcheck.rules.pages import Page
 from tlcheck.snapshot import codec
 from tlcheck.toolchain.client import Worker
 from tlcheck.toolchain.identity import identify
 from tlcheck.toolchain.releases import PINNED, RELEASES
-from tlcheck.toolchain.resolve import resolve
 
 INDEX = read()
 FIXTURES = [pytest.param(fixture, id=fixture.path) for fixture in INDEX.fixtures]
@@ -112,10 +111,7 @@ def _digest() -> str:
 @pytest.mark.toolchain
 @pytest.mark.parametrize("name", ["TLA001-good", "TLA004-good", "TLA012-bad"])
 def test_the_same_toolchain_makes_the_same_bytes(name: str, tmp_path: Path) -> None:
-    try:
-        toolchain = resolve(PINNED)
-    except UsageError as error:
-        pytest.skip(str(error))
+    toolchain = installed(PINNED)
     if INDEX.toolchains[PINNED]["content"] != identify(toolchain).content:
         pytest.skip(f"the wheel of {PINNED} here is another than that of the fixtures")
     wanted = next(w for w in make.of_pages(tmp_path) if w.fixture.kernel == name)

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.cpu.checking import installed
 from tlcheck import session
 from tlcheck.cache.store import Cache, open_cache
 from tlcheck.cli.main import main
-from tlcheck.errors import UsageError
 from tlcheck.toolchain.client import Worker
 from tlcheck.toolchain.releases import PINNED
-from tlcheck.toolchain.resolve import resolve
 
 pytestmark = pytest.mark.toolchain
 
@@ -32,10 +31,7 @@ def kernel(A: T.Tensor((SIZE,), "float32"), B: T.Tensor((SIZE,), "float32")):
 @pytest.fixture(autouse=True)
 def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A kernel with a helper, and results of its own for the user's toolchains."""
-    try:
-        resolve(PINNED)
-    except UsageError as error:
-        pytest.skip(str(error))
+    installed(PINNED)
     (tmp_path / "k.py").write_text(KERNEL)
     (tmp_path / "size.py").write_text("SIZE = 256\n")
     monkeypatch.chdir(tmp_path)

@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
+from tests.cpu.checking import installed
 from tlcheck.cli.main import main
-from tlcheck.errors import UsageError
 from tlcheck.toolchain.releases import PINNED
-from tlcheck.toolchain.resolve import resolve
 
 pytestmark = pytest.mark.toolchain
 
@@ -62,10 +61,7 @@ assert x.grad.shape == x.shape
 
 @pytest.fixture(autouse=True)
 def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    try:
-        resolve(PINNED)
-    except UsageError as error:
-        pytest.skip(str(error))
+    installed(PINNED)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pyproject.toml").write_text("[tool.tlcheck]\n")
 

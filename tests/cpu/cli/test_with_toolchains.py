@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
+from tests.cpu.checking import installed
 from tlcheck.cli.main import main
-from tlcheck.errors import UsageError
 from tlcheck.toolchain.releases import PINNED
-from tlcheck.toolchain.resolve import resolve
 
 pytestmark = pytest.mark.toolchain
 
@@ -25,20 +24,13 @@ def _root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
 
 
-def need(release: str) -> None:
-    try:
-        resolve(release)
-    except UsageError as error:
-        pytest.skip(str(error))
-
-
 def check(capsys: pytest.CaptureFixture[str], *argv: str | Path) -> tuple[int, Any]:
     code = main(["check", *map(str, argv), "--format", "json", "--arch", "sm_90"])
     return code, json.loads(capsys.readouterr().out)
 
 
 def test_the_attention_kernel_is_refuted_in_the_release_that_has_it_wrong(capsys: pytest.CaptureFixture[str]) -> None:
-    need("0.1.7")
+    installed("0.1.7")
     code, report = check(capsys, f"{ATTENTION}@0.1.7", "--no-expect")
     (run,) = report["runs"]
     dq, dv, dk = run["atomics"]
@@ -55,13 +47,13 @@ def test_the_attention_kernel_is_refuted_in_the_release_that_has_it_wrong(capsys
 
 
 def test_it_is_proved_in_the_pinned_release(capsys: pytest.CaptureFixture[str]) -> None:
-    need(PINNED)
+    installed(PINNED)
     code, report = check(capsys, ATTENTION)
     assert (code, report["summary"]["proved"], report["summary"]["atomics"]) == (0, 3, 3)
 
 
 def test_fresh_processes_give_the_same_report(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    need(PINNED)
+    installed(PINNED)
     found = []
     for fork in ([], ["--no-fork"]):
         saved = tmp_path / str(len(fork))
@@ -73,7 +65,7 @@ def test_fresh_processes_give_the_same_report(capsys: pytest.CaptureFixture[str]
 def test_the_pass_configuration_that_is_advised_avoids_the_finding(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    need("0.1.14")
+    installed("0.1.14")
     source = """
         import tilelang
         import tilelang.language as T
@@ -98,7 +90,7 @@ def test_the_pass_configuration_that_is_advised_avoids_the_finding(
 
 
 def test_every_pass_is_dumped(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    need(PINNED)
+    installed(PINNED)
     case = "cases/atomics.py::tile_x2"
     assert main(["dump", case, "--arch", "sm_90", "--every-pass", "-o", str(tmp_path)]) == 0
     capsys.readouterr()

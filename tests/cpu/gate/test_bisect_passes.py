@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.cpu.checking import INVARIANT, RIGHT, WRONG, make_run
+from tests.cpu.checking import INVARIANT, RIGHT, WRONG, installed, make_run
 from tlcheck.cli.main import main
 from tlcheck.errors import UsageError
 from tlcheck.gate.bisect_passes import judge
 from tlcheck.results import read_snapshot
 from tlcheck.snapshot.ir import Snapshot
-from tlcheck.toolchain.resolve import resolve
 
 PASSES = {"intent": "", "tile-ops": "tl.LayoutInference", "lower-tile-op": "tl.LowerTileOp", "type-cast": "pass_fn"}
 NAMES = {**PASSES, "vectorize-loop": "tl.VectorizeLoop", "device-tir": "tir.Simplify"}
@@ -66,10 +65,7 @@ def test_a_snapshot_of_checkpoints_is_refused() -> None:
 def test_a_real_kernel(
     case: str, release: str, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    try:
-        resolve(release)
-    except UsageError as error:
-        pytest.skip(str(error))
+    installed(release)
     monkeypatch.chdir(Path(__file__).parents[3])
     argv = ["bisect", case, "--arch", "sm_90", "--toolchain", release, "--passes"]
     assert main([*argv, "--format", "json"]) == 1

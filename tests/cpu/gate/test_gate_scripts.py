@@ -10,15 +10,14 @@ from typing import Any
 import jsonschema
 import pytest
 
+from tests.cpu.checking import installed
 from tests.cpu.gate.test_gate import SCHEMA
 from tlcheck import session
 from tlcheck.cache.store import Cache
 from tlcheck.cli.main import main
-from tlcheck.errors import UsageError
 from tlcheck.gate import gate
 from tlcheck.toolchain.client import Worker
 from tlcheck.toolchain.releases import PINNED
-from tlcheck.toolchain.resolve import resolve
 
 pytestmark = pytest.mark.toolchain
 
@@ -65,10 +64,7 @@ NVCC = '#!/bin/sh\necho "release 13.0, V13.0.88"\necho "Used 40 registers" >&2\n
 def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder of scripts, and a cache of results."""
     for release in (OLD, PINNED):
-        try:
-            resolve(release)
-        except UsageError as error:
-            pytest.skip(str(error))
+        installed(release)
     monkeypatch.chdir(tmp_path)
     for module in (session, gate):
         monkeypatch.setattr(module, "open_cache", lambda wanted: Cache(tmp_path / "results" if wanted else None))

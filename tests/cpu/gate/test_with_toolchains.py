@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
+from tests.cpu.checking import installed
 from tlcheck.cli.main import main
-from tlcheck.errors import UsageError
 from tlcheck.toolchain.releases import PINNED
-from tlcheck.toolchain.resolve import resolve
 
 pytestmark = pytest.mark.toolchain
 
@@ -23,10 +22,7 @@ OLD = "0.1.7"
 def _root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     for release in (OLD, PINNED):
-        try:
-            resolve(release)
-        except UsageError as error:
-            pytest.skip(str(error))
+        installed(release)
 
 
 def gate(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, Any]:

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.cpu.checking import installed
 from tests.cpu.golden.test_with_toolchains import EDITED
-from tlcheck.errors import UsageError
 from tlcheck.toolchain.releases import PINNED
-from tlcheck.toolchain.resolve import resolve
 
 PROJECT = '[tool.tlcheck]\n[tool.pytest.ini_options]\ntlcheck_cases = ["kernels"]\ntestpaths = ["tests"]\n'
 SMALL = EDITED.read_text().partition("original =")[0]
@@ -30,10 +29,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def _pinned() -> None:
-    try:
-        resolve(PINNED)
-    except UsageError as error:
-        pytest.skip(str(error))
+    installed(PINNED)
 
 
 def run(*argv: str) -> tuple[int, str]:

@@ -6,15 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.cpu.checking import installed
 from tests.cpu.golden.goldens import ATTENTION
 from tlcheck.cli.main import main
-from tlcheck.errors import UsageError
 from tlcheck.golden.normal import normal_text
 from tlcheck.golden.recording import golden_of
 from tlcheck.golden.store import Store
 from tlcheck.snapshot import codec
 from tlcheck.toolchain.releases import PINNED
-from tlcheck.toolchain.resolve import resolve
 
 EDITED = Path(__file__).parent / "kernels" / "edited.py"
 FIRST = {
@@ -28,10 +27,7 @@ FIRST = {
 
 @pytest.fixture
 def _pinned() -> None:
-    try:
-        resolve(PINNED)
-    except UsageError as error:
-        pytest.skip(str(error))
+    installed(PINNED)
 
 
 @pytest.mark.toolchain

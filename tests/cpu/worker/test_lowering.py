@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from tlcheck.errors import UsageError
+from tests.cpu.checking import installed
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import CHECKPOINTS, Expr, Function, Snapshot
 from tlcheck.snapshot.walk import expressions, postorder, statements
 from tlcheck.toolchain.client import Failure, Job, LowerResult, Worker
 from tlcheck.toolchain.releases import PINNED
-from tlcheck.toolchain.resolve import Toolchain, resolve
+from tlcheck.toolchain.resolve import Toolchain
 
 pytestmark = pytest.mark.toolchain
 
@@ -186,13 +186,6 @@ def test_nothing_is_written_to_the_home_folder(tmp_path: Path, lower: Lower, mon
     with Worker(made.python, made.env) as worker:
         read(lower(worker, "large"))
     assert not list(home.iterdir())
-
-
-def installed(release: str) -> Toolchain:
-    try:
-        return resolve(release)
-    except UsageError as error:
-        pytest.skip(str(error))
 
 
 def read(result: LowerResult) -> Snapshot:
