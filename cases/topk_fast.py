@@ -104,7 +104,7 @@ def topk_fast(topk, length):  # noqa: C901
         for j in T.unroll(per):
             own[0] = own[0] + counts[j]
         sum_before(own, before, moved, shared, tx)
-        # Not under a condition for all bins of a thread: 0.1.7 takes it for true in each iteration, though before changes.
+        # Not under a condition on all bins of a thread: 0.1.7 takes it for true in each, though before changes.
         for j in T.unroll(per):
             if before[0] < found[1] and found[1] <= before[0] + counts[per - 1 - j]:
                 shared[FOUND] = (1 << bits) - 1 - tx * per - j
@@ -183,7 +183,7 @@ def topk_fast(topk, length):  # noqa: C901
             number = T.alloc_local([1], "uint32")
             place = T.alloc_local([1], "int32")
             key = T.alloc_local([1], "uint32")
-            # A condition or a length is evaluated again for each statement of its body: they have variables of their own.
+            # Conditions and lengths have variables of their own: each statement of the body may evaluate them again.
             again = T.alloc_local([3], "int32")  # not all with this digit are wanted
 
             start[0] = T.max(starts[bx], 0)
