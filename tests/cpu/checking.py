@@ -57,7 +57,7 @@ def failed(kind: str = "exception", message: str = "boom", run: Run | None = Non
 class StandInWorker:
     """Answers as told, in reverse order. files: file -> its cases. snapshots: case -> the snapshot it is lowered to.
 
-    most: how many jobs it has had at a time.
+    scripts: file -> what running it comes to, see `tlcheck.worker.tasks`. most: how many jobs it has had at a time.
     """
 
     release: str = "0.1.15"
@@ -65,6 +65,7 @@ class StandInWorker:
     kernels: tuple[str, ...] = ()
     snapshots: Mapping[str, Path] = field(default_factory=dict)
     failures: Mapping[str, Failure] = field(default_factory=dict)  # by the name of a file or case
+    scripts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     jobs: list[Job] = field(default_factory=list)
     running: list[Job] = field(default_factory=list)
     started: int = 0
@@ -94,6 +95,8 @@ class StandInWorker:
         return [(job, self._answer(job)) for job in taken]
 
     def _answer(self, job: Job) -> Answer:
+        if job.task == "capture":
+            return Answer(self.scripts[Path(job.file).name], None, 0.0, 0.0, "")
         failure = self.failures.get(Path(job.file).name if job.task == "discover" else job.name)
         result = None if failure else self._discover(job) if job.task == "discover" else self._lower(job)
         return Answer(result, failure, 0.0, 0.0, "")

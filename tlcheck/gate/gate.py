@@ -119,7 +119,8 @@ def gate(plan: Plan, folder: Path, watcher: Watcher) -> Gate:
     benches = [_bench(kept, plan.compiler, toolchain) for toolchain in toolchains]
     pairs = sides(session, plan.selections, plan.before, plan.after, (benches[0], benches[1]))
     if not pairs:
-        raise UsageError(f"no case to compare in {plural(len(plan.selections), 'file')}")
+        nothing = f"no case to compare in {plural(len(plan.selections), 'file')}"
+        raise UsageError("; ".join([nothing, *remarks(session.ends)]))
     device = None
     if plan.device is not None:
         pairs, device = _run(pairs, toolchains, plan.device, folder, watcher)

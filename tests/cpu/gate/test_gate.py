@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -174,6 +175,24 @@ def test_bad_usage(
 ) -> None:
     assert main(["gate", *argv]) == 2
     assert words in capsys.readouterr().err
+
+
+def test_scripts_that_come_to_nothing(workers: dict[str, StandInWorker], capsys: pytest.CaptureFixture[str]) -> None:
+    ended = Failure("exception", "run", "ValueError: no", "", f"{Path.cwd()}/kernels/k.py:3")
+    Path("kernels", "k.py").write_text("import tilelang\n")
+    for worker in workers.values():
+        worker.scripts = {"k.py": {"kernels": [], "ended": asdict(ended), "names": []}}
+    code, report = run(capsys, "kernels/k.py")
+    assert (code, classes(report)) == (3, {"k.py": "fails-in-both"})
+    (outcome,) = report["comparisons"][0]["outcomes"]
+    assert (outcome["words"], outcome["line"]) == ("run: ValueError: no (kernels/k.py:3)", 3)
+    assert main(["gate", "--to", "new", "kernels/k.py", "--keep-going"]) == 2
+    words = "no case to compare in 1 file; kernels/k.py (sm_90): no kernel captured until it ended at kernels/k.py:3"
+    assert f"{words}: ValueError: no\n" in capsys.readouterr().err
+    code, report = run(capsys, "--keep-going", "--", "-v")
+    assert (code, classes(report)) == (0, {"other.py::b": "same"})
+    assert report["notes"][0] == "1 file without a case for these targets passed over"
+    assert {job.script_args for job in workers["new"].jobs if job.task == "capture"} == {(), ("-v",)}
 
 
 def test_without_nvcc_compiling_says_what_to_do(
