@@ -88,6 +88,8 @@ def test_styles_devices_and_arguments(capsys: pytest.CaptureFixture[str]) -> Non
         """
         import sys
         assert __name__ == "__main__"
+        import os
+        os.chdir("/")
         assert torch.cuda.is_available() and torch.cuda.get_device_capability() == (9, 0)
         with torch.cuda.stream(torch.cuda.Stream()), torch.device("cuda"):
             x = torch.ones(int(sys.argv[1])).cuda().to("cuda:0", torch.float32)

@@ -16,8 +16,8 @@ import tempfile
 import threading
 import time
 import zipfile
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -50,6 +50,7 @@ class Recording:
     def __init__(self, job: Job, lines: AtomicLines, report: Callable[[Mapping[str, Any]], None]) -> None:
         self._named, self._lines, self._report = job.file, lines, report
         self._job = replace(job, file=str(Path(job.file).resolve()))  # the script may go to another folder
+        self._folder = Path.cwd()
         Path(job.output).write_bytes(b"")  # written before it is read: else it would count as something that is read
         self._target = lowering.make_target(job.arch)
         self._process = os.getpid()
@@ -93,7 +94,8 @@ class Recording:
         with tempfile.TemporaryDirectory(prefix="tlcheck-capture-") as folder:
             output = Path(folder, "snapshot")
             run = _here if self._job.live else _apart
-            done = run(lambda: self._lower(prim_func, pass_configs, meta, output), self._job)
+            with _in(self._folder):
+                done = run(lambda: self._lower(prim_func, pass_configs, meta, output), self._job)
             content = output.read_text(encoding="utf-8") if "failure" not in done else ""
         if content:
             kernel["snapshot"] = f"{self.count:04}"
@@ -124,6 +126,17 @@ class Recording:
 def _key(prim_func: Any, pass_configs: Mapping[str, Any]) -> tuple[Any, ...]:
     content = _structural_hash(prim_func, True) if _structural_hash else str(prim_func)
     return content, tuple(sorted((str(key), str(value)) for key, value in pass_configs.items()))
+
+
+@contextmanager
+def _in(folder: Path) -> Iterator[None]:
+    """With this working folder, from which the user has named the files."""
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
 
 
 def _here(work: Callable[[], Mapping[str, Any]], job: Job) -> dict[str, Any]:
