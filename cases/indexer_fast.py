@@ -1,22 +1,34 @@
 """The logits of `indexer_logits`, ``einsum("thd,kd->tk", Q, K)``, near what the memory of a Hopper GPU allows.
 
 Floor at 8192 queries, 16 heads, 128 dimensions on an H200 (4.28 TB/s copied, 798 TFLOP/s dense): Q and K are 36 MB to
-read, the logits 134 MB (bfloat16) or 268 MB (float32) to write: 0.040 or 0.071 ms. The product is 17 GFLOP, 0.022 ms;
-twice that with two parts.
+read, the logits 134 MB (bfloat16) or 268 MB (float32) to write: 0.0397 or 0.0711 ms. The product is 17 GFLOP for each
+part, 0.022 ms; up to two parts are hidden behind the bytes.
+
+| parts, logits | measured ms | of the floor | relative error | before (`indexer_logits`) |
+|---|---|---|---|---|
+| 1, bfloat16 | 0.0600 | 66 % | 2.3e-3 | |
+| 2, float32 | 0.1047 | 68 % | 9.5e-7 | `factored_exact` 0.1226, the same error |
+| 3, float32 | 0.1223 | 58 % | 4.5e-7 | |
+
+Medians of 30 launches between CUDA events, L2 flushed before each, two sets of inputs in turn; TileLang 0.1.15, one
+H200, 2026-11-21. Errors are against float64. More: docs/performance.md. The other sizes have not been timed.
 
 Why it is fast:
 
 - The heads are summed once, by a kernel of its own that reads each element of Q once, with 16 loads of 16 bytes in
   flight per thread. In one kernel with the product every block would do it again for each range of keys.
 - In the product a block keeps its 128 sums in registers, as left operand of wgmma: from shared memory come only keys.
-- Two blocks share a multiprocessor: one multiplies while the other stores.
-- Logits go through swizzled shared memory and leave as tiles by TMA: whole lines, and no thread holds an address.
+- Two blocks (three of half the size) share a multiprocessor: one multiplies while the other stores.
+- Logits go through swizzled shared memory and leave as tiles by TMA: whole lines, and no thread holds an address. For
+  float32 two tiles take turns, so that the next logits do not wait for the last store.
+- For bfloat16 the product is launched while the sums are still computed, and waits for them where it needs them.
 
 How exact it is: the sums are in float32; what the tensor cores multiply has 8 bits. With one part each sum is rounded
 to that (as torch does where it sums first); with two or three parts what was rounded away is multiplied too, and 16 or
 all 24 bits count.
 
-Why it is here: one function with two kernels; a pipeline without warp specialization; no atomics.
+Why it is here: one function with two kernels, the second launched early; a pipeline without warp specialization;
+asynchronous stores with barriers written as such; no atomics.
 """
 
 from collections.abc import Callable, Mapping
@@ -42,27 +54,22 @@ def ranges_of_keys(t: int, block_queries: int, block_keys: int) -> int:
 
 
 @tilelang.jit(pass_configs={tilelang.PassConfigKey.TL_DISABLE_WARP_SPECIALIZED: True})
-def indexer_fast(  # noqa: C901
-    t,
-    h,
-    d,
-    parts=1,
-    out_dtype="bfloat16",
-    block_queries=128,
-    block_keys=128,
-    stages=2,
-    threads=256,
-    dtype="bfloat16",
-    accum_dtype="float32",
-):
+def indexer_fast(t, h, d, parts, out_dtype, block_queries=128, block_keys=128):  # noqa: C901
     """parts: 1 to 3 numbers of 16 bits that the sums P over the heads consist of."""
+    dtype, accum_dtype = "bfloat16", "float32"
     rows = 16  # of queries in a block of the first kernel: each thread has 8 neighbours of one query
+    threads = 2 * block_queries
     ranges = ranges_of_keys(t, block_queries, block_keys)
     keys = t // ranges
     full_row = T.GemmWarpPolicy.FullRow
+    # Where each was measured to be faster, and in releases that have it: the first since 0.1.7.post3, the others 0.1.9.
+    early = parts == 1 and hasattr(T, "pdl_sync")
+    two_tiles = parts > 1 and hasattr(T, "tma_copy")
+    bounded = hasattr(T, "annotate_min_blocks_per_sm")
+    tile = [2, block_queries, block_keys] if two_tiles else [block_queries, block_keys]
 
     @T.prim_func
-    def main(
+    def main(  # noqa: C901
         Q: T.Tensor((t, h, d), dtype),
         K: T.Tensor((t, d), dtype),
         P: T.Tensor((parts, t, d), dtype),
@@ -80,16 +87,22 @@ def indexer_fast(  # noqa: C901
                 T.copy(part, P[p, bx * rows : (bx + 1) * rows, 0:d])
                 for i, j in T.Parallel(rows, d):
                     summed[i, j] -= T.cast(part[i, j], accum_dtype)
+            if early:
+                T.pdl_trigger()
 
         with T.Kernel(T.ceildiv(t, block_queries), ranges, threads=threads) as (bx, by):
+            if bounded:
+                T.annotate_min_blocks_per_sm(3 if block_queries == 64 else 2)
             P_shared = T.alloc_shared([block_queries, d], dtype)
             high = T.alloc_fragment([block_queries, d], dtype)
             low = T.alloc_fragment([block_queries, d], dtype)
             lowest = T.alloc_fragment([block_queries, d], dtype)
             K_shared = T.alloc_shared([block_keys, d], dtype)
             logits = T.alloc_fragment([block_queries, block_keys], accum_dtype)
-            S_shared = T.alloc_shared([block_queries, block_keys], out_dtype)
+            S_shared = T.alloc_shared(tile, out_dtype)
 
+            if early:
+                T.pdl_sync()
             T.copy(P[0, bx * block_queries : (bx + 1) * block_queries, 0:d], P_shared)
             T.copy(P_shared, high)
             if parts > 1:
@@ -99,7 +112,7 @@ def indexer_fast(  # noqa: C901
                 T.copy(P[2, bx * block_queries : (bx + 1) * block_queries, 0:d], P_shared)
                 T.copy(P_shared, lowest)
 
-            for n in T.Pipelined(keys // block_keys, num_stages=stages):
+            for n in T.Pipelined(keys // block_keys, num_stages=2):
                 first = by * keys + n * block_keys
                 T.copy(K[first : first + block_keys, 0:d], K_shared)
                 T.gemm(high, K_shared, logits, transpose_B=True, clear_accum=True, policy=full_row)
@@ -107,8 +120,19 @@ def indexer_fast(  # noqa: C901
                     T.gemm(low, K_shared, logits, transpose_B=True, policy=full_row)
                 if parts > 2:
                     T.gemm(lowest, K_shared, logits, transpose_B=True, policy=full_row)
-                T.copy(logits, S_shared)
-                T.copy(S_shared, S[bx * block_queries : (bx + 1) * block_queries, first : first + block_keys])
+                if two_tiles:
+                    T.tma_store_wait(1)  # the tile of two steps before has been read
+                    T.sync_threads()
+                    T.copy(logits, S_shared[n % 2, :, :])
+                    T.tma_copy(
+                        S_shared[n % 2, :, :],
+                        S[bx * block_queries : (bx + 1) * block_queries, first : first + block_keys],
+                    )
+                else:
+                    T.copy(logits, S_shared)
+                    T.copy(S_shared, S[bx * block_queries : (bx + 1) * block_queries, first : first + block_keys])
+            if two_tiles:
+                T.tma_store_wait(0)
 
     return main
 
@@ -176,7 +200,7 @@ def make_case(t: int, parts: int) -> Case:
     if parts > 1:
         tiles["block_keys"] = 64
     if parts > 2:
-        tiles |= {"block_queries": 64, "threads": 128}
+        tiles["block_queries"] = 64  # three such blocks leave a thread more registers than two whole ones
     return Case(
         indexer_fast,
         args={"t": t, "h": 16, "d": 128, "parts": parts, "out_dtype": "bfloat16" if parts == 1 else "float32", **tiles},
