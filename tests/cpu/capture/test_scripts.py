@@ -115,10 +115,17 @@ def test_styles_devices_and_arguments(capsys: pytest.CaptureFixture[str]) -> Non
         assert "__global__" in kernel.get_kernel_source()
         assert kernel(copy(torch.randn(256, device="cuda"))).shape == (256,)
         assert kernel.get_profiler().do_bench() > 0
+        torch.manual_seed(0)
+        drawn = torch.randint(2**40, (4,))
+        torch.manual_seed(0)
+        drawn_on_gpu = [torch.randint(2**40, (4,), device=device) for device in ("cuda", 0, torch.device("cuda"))]
+        assert torch.randint(2**40, (4,)).tolist() == drawn.tolist()
+        assert len({tuple(values.tolist()) for values in (drawn, *drawn_on_gpu)}) == 4
         """,
     )
     code, report = check(capsys, "lazy.py", "eager.py", "--", "128")
     assert (code, cases(report)) == (0, {"lazy.py::add[n=128]": "", "eager.py::bare": "", "eager.py::copy": ""})
+    assert not [note for note in report["notes"] if "ended" in note]
     assert report["summary"]["proved"] == 1
     atomic = next(atomic for run in report["runs"] for atomic in run["atomics"])
     assert atomic["source"]["text"] == "T.atomic_add(B[bx * block + i], A[bx * block + i])"

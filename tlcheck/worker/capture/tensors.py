@@ -34,6 +34,7 @@ class Pretence(TorchFunctionMode):  # type: ignore[misc, unused-ignore]
     def __init__(self) -> None:
         super().__init__()
         self._fake = FakeTensorMode(allow_non_fake_inputs=True)
+        self._gpu_draws = torch.Generator("cpu")  # a real GPU has its own: what it draws changes nothing on the CPU
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
@@ -45,6 +46,8 @@ class Pretence(TorchFunctionMode):  # type: ignore[misc, unused-ignore]
         if func in _BACKWARD:
             return func(*args, **given)
         given.pop("pin_memory", None)
+        if func in _DRAWS and given.get("generator") is None and _names_gpu(given.get("device")):
+            given["generator"] = self._gpu_draws
         placed = tuple(_on_cpu(value, text=func in _MOVES) for value in args)
         return self._call(func, placed, {key: _on_cpu(value, text=key == "device") for key, value in given.items()})
 
@@ -87,6 +90,7 @@ _DIRECT = {"__get__", "__set__", "__setitem__", "size", "stride", "dim", "numel"
 _INDEXED = {"__getitem__", "__setitem__"}
 _BACKWARD = {torch.Tensor.backward, torch.autograd.backward, torch.autograd.grad}
 _MOVES = {torch.Tensor.to, torch.Tensor.type}
+_DRAWS = {torch.rand, torch.randn, torch.randint, torch.randperm, torch.normal}
 
 
 def _tensors(value: Any) -> Iterator[Any]:
@@ -129,6 +133,10 @@ def _on_cpu(value: Any, *, text: bool) -> Any:
     if text and isinstance(value, int) and not isinstance(value, bool):
         return _CPU
     return value
+
+
+def _names_gpu(device: Any) -> bool:
+    return _on_cpu(device, text=True) is not device
 
 
 def _same(tensor: Any, *args: Any, **kwargs: Any) -> Any:
