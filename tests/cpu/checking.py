@@ -70,6 +70,10 @@ class StandInWorker:
     running: list[Job] = field(default_factory=list)
     started: int = 0
     most: int = 0
+    fork: bool = False
+    together: list[list[Job]] = field(default_factory=list)  # those sent to one process
+
+    _more: bool = False
 
     @property
     def versions(self) -> Mapping[str, str]:
@@ -85,9 +89,13 @@ class StandInWorker:
     def fileno(self) -> int:
         return self._ready
 
-    def send(self, job: Job) -> None:
+    def send(self, job: Job, *, more: bool = False) -> None:
         self.jobs.append(job)
         self.running.append(job)
+        if not self._more:
+            self.together.append([])
+        self.together[-1].append(job)
+        self._more = more
         self.most = max(self.most, len(self.running))
 
     def receive(self) -> list[tuple[Job, Answer]]:

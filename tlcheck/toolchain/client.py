@@ -103,6 +103,7 @@ class Worker:
     def __init__(self, python: Path, env: Mapping[str, str], *, parallel: int | None = None, fork: bool = True) -> None:
         self._command = [str(python), str(_MAIN), *([] if fork else ["--no-fork"])]
         self._env = env
+        self.fork = fork
         self._parallel = parallel or processors()
         self._sent = 0
         self._unread = b""
@@ -152,13 +153,16 @@ class Worker:
         assert self._process.stdout is not None
         return self._process.stdout.fileno()
 
-    def send(self, job: Job) -> None:
-        """Give it a job; one that has not yet imported tilelang begins when it has."""
+    def send(self, job: Job, *, more: bool = False) -> None:
+        """Give it a job; one that has not yet imported tilelang begins when it has.
+
+        more: it shares a process with the next job, which differs only in the kernel; else it has one of its own.
+        """
         self._sent += 1
         self.running[self._sent] = job
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):  # a worker that has ended is noticed where its answer is awaited
-            self._process.stdin.write(protocol.encode({"id": self._sent, "job": asdict(job)}))
+            self._process.stdin.write(protocol.encode({"id": self._sent, "job": asdict(job), "more": more}))
             self._process.stdin.flush()
 
     def receive(self) -> list[tuple[Job, Answer]]:

@@ -8,14 +8,22 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Iterator
+from dataclasses import replace
 from queue import SimpleQueue
 
 from tlcheck.toolchain.client import START_SECONDS, Job, Worker
 from tlcheck.worker.protocol import Answer
 
+_TOGETHER = 8  # jobs that one process does at most
+
+
+def _kind(job: Job) -> Job:
+    """What jobs that may share a process have in common."""
+    return replace(job, name="", output="") if job.task == "lower" else job
+
 
 class Crew:
-    """Runs jobs, at most `parallel` at a time over all workers. Jobs may be added while answers are taken.
+    """Runs jobs in at most `parallel` processes at a time over all workers. Jobs may be added while answers are taken.
 
     A worker starts with its first job and ends with its last, and no more workers than jobs live at a time: each
     takes hundreds of megabytes. A thread gives them jobs, so that they go on while answers are looked at. Leaving the
@@ -27,6 +35,7 @@ class Crew:
         self._lock = threading.Lock()  # of the three below
         self._queues: dict[Worker, deque[Job]] = {}
         self._since: dict[Worker, float] = {}  # the live ones -> when they were started
+        self._groups: list[set[int]] = []  # ids of the jobs that share a process, of those that run
         self._open: Counter[Worker] = Counter()  # jobs added and not yet looked at
         self._done: SimpleQueue[tuple[Worker, Job, Answer] | BaseException] = SimpleQueue()
         self._wake, self._waker = os.pipe()
@@ -79,13 +88,14 @@ class Crew:
                     self._end(worker)
                 for worker in [] if idle else self._readable():
                     for job, answer in worker.receive():
+                        self._answered(job)
                         self._done.put((worker, job, answer))
         except BaseException as error:
             self._done.put(error)
 
     def _fill(self) -> None:
         """Give jobs to idle processors: to the worker with the fewest, so that imports go on side by side."""
-        while sum(len(worker.running) for worker in self._since) < self._parallel:
+        while len(self._groups) < self._parallel:
             ready = [worker for worker, queue in self._queues.items() if queue and self._may_run(worker)]
             if not ready:
                 return
@@ -93,7 +103,27 @@ class Crew:
             if worker not in self._since:
                 worker.start()
                 self._since[worker] = time.monotonic()
-            worker.send(self._queues[worker].popleft())
+            self._send(worker, self._group(worker))
+
+    def _group(self, worker: Worker) -> list[Job]:
+        """The next job, with others of its file where many wait: a process costs as much as a small kernel."""
+        queue = self._queues[worker]
+        alike = [job for job in queue if _kind(job) == _kind(queue[0])] if worker.fork else []
+        size = min(_TOGETHER, len(alike) // (2 * self._parallel))
+        group = alike[:size] if size > 1 else [queue[0]]
+        for job in group:
+            queue.remove(job)
+        return group
+
+    def _send(self, worker: Worker, group: list[Job]) -> None:
+        self._groups.append({id(job) for job in group})
+        for job in group:
+            worker.send(job, more=job is not group[-1])
+
+    def _answered(self, job: Job) -> None:
+        for group in self._groups:
+            group.discard(id(job))
+        self._groups = [group for group in self._groups if group]
 
     def _may_run(self, worker: Worker) -> bool:
         return worker in self._since or len(self._since) < self._parallel

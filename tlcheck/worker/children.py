@@ -1,4 +1,4 @@
-"""Processes that run one job each: how they start, what of their output is kept, how they end."""
+"""Processes that run jobs: how they start, what of their output is kept, how they end."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -15,6 +15,7 @@ from resource import struct_rusage
 from typing import Any
 
 from tlcheck.worker import failures, limits, protocol, tasks
+from tlcheck.worker.dependencies import Dependencies
 from tlcheck.worker.protocol import OUTPUT_TAIL, Answer, Failure, Job
 
 _BACKSTOP = 10  # wall seconds for each processor second of a job's timeout
@@ -49,17 +50,24 @@ class Stream:
         return bytes(self._data[-self._keep :]).decode(errors="replace")
 
 
+Numbered = tuple[int, Job]
+
+
 @dataclass
 class Child:
-    """A running job. `output` is what it prints, `lines` what it reports (see `tlcheck.worker.tasks`)."""
+    """A running process. `output` is what it prints, `lines` what it reports (see `tlcheck.worker.tasks`)."""
 
-    number: int
-    job: Job
+    work: Sequence[Numbered]
     pid: int
     output: Stream
     lines: Stream
     started: float = field(default_factory=time.monotonic)
     late: bool = False
+
+    @property
+    def job(self) -> Job:
+        """The first; several are alike but for the kernel."""
+        return self.work[0][1]
 
     @property
     def deadline(self) -> float:
@@ -70,10 +78,22 @@ class Child:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
 
-    def answer(self, status: int, usage: struct_rusage) -> Answer:
-        """What the job came to. The process has ended and been waited for."""
+    def answers(self, status: int, usage: struct_rusage) -> tuple[list[tuple[int, Answer]], list[Sequence[Numbered]]]:
+        """What the jobs came to, and what is to be done again: the process has ended and been waited for.
+
+        Of several jobs only results count. The first without one is done again alone, so that what is said of it
+        depends on no other kernel; then those after it.
+        """
         self.kill()
         output, messages = self.output.close(), _parse(self.lines.close())
+        if len(self.work) == 1:
+            return [(self.work[0][0], self._answer(output, messages, status, usage))], []
+        results = [part for part in _parts(messages) if "result" in part[-1]]
+        answers = [(number, _answer(output, part)) for (number, _), part in zip(self.work, results, strict=False)]
+        rest = self.work[len(results) :]
+        return answers, [again for again in (rest[:1], rest[1:]) if again]
+
+    def _answer(self, output: str, messages: list[dict[str, Any]], status: int, usage: struct_rusage) -> Answer:
         last: dict[str, Any] = messages[-1] if messages else {}
         failure, result = None, last.get("result")
         if result is None:
@@ -81,10 +101,8 @@ class Child:
         if kernels := [message["kernel"] for message in messages if "kernel" in message]:
             ended = asdict(failure) if failure else None  # a script that dies does not take its kernels with it
             failure, result = None, {"ended": ended, "names": [], **(result or {}), "kernels": kernels}
-        read = next((message["dependencies"] for message in messages if "dependencies" in message), None)
-        dependencies = protocol.read_dependencies(read) if read else None
         cpu, wall = usage.ru_utime + usage.ru_stime, time.monotonic() - self.started
-        return Answer(result, failure, round(cpu, 3), round(wall, 3), output, dependencies)
+        return Answer(result, failure, round(cpu, 3), round(wall, 3), output, _dependencies(messages))
 
     def _failure(self, status: int, messages: list[dict[str, Any]], output: str) -> Failure:
         phase = next((message["phase"] for message in reversed(messages) if "phase" in message), "start")
@@ -102,24 +120,45 @@ class Child:
         return Failure("timeout", phase, f"no end after {spent} time")
 
 
-def start(number: int, job: Job, fork: bool, inherited: Iterable[int]) -> Child:
-    """Start a job's process: a copy of this one, or a fresh interpreter, without the `inherited` descriptors."""
+def _parts(messages: Iterable[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """The messages of each job that has come to its end."""
+    parts: list[list[dict[str, Any]]] = [[]]
+    for message in messages:
+        parts[-1].append(message)
+        if "spent" in message:
+            parts.append([])
+    return parts[:-1]
+
+
+def _answer(output: str, messages: Sequence[Mapping[str, Any]]) -> Answer:
+    """Of one of several jobs, from its messages."""
+    cpu, wall = messages[-1]["spent"]
+    return Answer(messages[-1]["result"], None, cpu, wall, output, _dependencies(messages))
+
+
+def _dependencies(messages: Iterable[Mapping[str, Any]]) -> Dependencies | None:
+    read = next((message["dependencies"] for message in messages if "dependencies" in message), None)
+    return protocol.read_dependencies(read) if read else None
+
+
+def start(work: Sequence[Numbered], fork: bool, inherited: Iterable[int]) -> Child:
+    """Start a process: a copy of this one, or for one job a fresh interpreter, without the `inherited` descriptors."""
     output, output_end = os.pipe()
     lines, lines_end = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
     pid = os.fork()
     if pid == 0:
-        _become(job, fork, output_end, lines_end, [*inherited, output, lines])
+        _become([job for _, job in work], fork, output_end, lines_end, [*inherited, output, lines])
     with suppress(OSError):  # the child does the same: whoever comes first
         os.setpgid(pid, pid)
     os.close(output_end)
     os.close(lines_end)
-    return Child(number, job, pid, Stream(output, OUTPUT_TAIL), Stream(lines, _REPORT))
+    return Child(work, pid, Stream(output, OUTPUT_TAIL), Stream(lines, _REPORT))
 
 
-def _become(job: Job, fork: bool, output: int, lines: int, inherited: Iterable[int]) -> None:
-    """In the new process: cut the ties to the server and run the job. Does not return."""
+def _become(jobs: Sequence[Job], fork: bool, output: int, lines: int, inherited: Iterable[int]) -> None:
+    """In the new process: cut the ties to the server and run the jobs. Does not return."""
     try:
         os.setpgid(0, 0)
         limits.die_with_parent()
@@ -132,17 +171,18 @@ def _become(job: Job, fork: bool, output: int, lines: int, inherited: Iterable[i
         os.dup2(output, 2)
         for descriptor in (*inherited, output):
             os.close(descriptor)
-        _runner(fork)(job, lines)
+        _runner(fork)(jobs, lines)
     finally:
         os._exit(70)
 
 
-def _runner(fork: bool) -> Callable[[Job, int], None]:
+def _runner(fork: bool) -> Callable[[Sequence[Job], int], None]:
     return tasks.run if fork else _execute
 
 
-def _execute(job: Job, lines: int) -> None:
+def _execute(jobs: Sequence[Job], lines: int) -> None:
     """Become a fresh interpreter that runs the job."""
+    (job,) = jobs
     os.set_inheritable(lines, True)
     main = str(Path(__file__).with_name("__main__.py"))
     os.execv(sys.executable, [sys.executable, main, "--job", str(lines), json.dumps(asdict(job))])

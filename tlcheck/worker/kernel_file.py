@@ -7,6 +7,7 @@ import difflib
 import importlib
 import importlib.util
 import sys
+from functools import cache
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
@@ -19,15 +20,21 @@ from tlcheck.worker.protocol import Job
 
 
 def load(job: Job) -> ModuleType:
-    """Import the file as Python would run it: its folder, then `pythonpath`, first on `sys.path`.
+    """Import the file as Python would run it, once for all jobs of this process: its folder, then `pythonpath`, first
+    on `sys.path`.
 
     A file in a package is imported as a part of it, so that its relative imports work. Raises what the file raises.
     """
-    file = Path(job.file).resolve()
+    return _load(job.file, job.pythonpath)
+
+
+@cache
+def _load(path: str, pythonpath: tuple[str, ...]) -> ModuleType:
+    file = Path(path).resolve()
     if not file.is_file():
-        raise RequestError(f"no such file: {job.file}")
+        raise RequestError(f"no such file: {path}")
     root, name = _root_and_name(file)
-    sys.path[:0] = [str(root), *job.pythonpath]
+    sys.path[:0] = [str(root), *pythonpath]
     sys.argv = [str(file)]
     if "." in name:
         return importlib.import_module(name)

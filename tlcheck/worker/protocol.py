@@ -1,7 +1,8 @@
 """What the controller and a worker say to each other: one JSON object per line.
 
-Controller to worker: `{"id": id, "job": Job}`. Worker to controller: first a hello, `{"ready": versions}` or
-`{"failed": failure}`; then one `{"id": id, "answer": Answer}` for each job, in order of completion.
+Controller to worker: `{"id": id, "job": Job, "more": whether the next job is done by the same process}`. Worker to
+controller: first a hello, `{"ready": versions}` or `{"failed": failure}`; then one `{"id": id, "answer": Answer}` for
+each job, in order of completion.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ OUTPUT_TAIL = 64 * 1024  # bytes kept of what a job printed
 
 @dataclass(frozen=True)
 class Job:
-    """One thing to do in a process of its own.
+    """One thing to do.
 
     task: `discover` (import the file, report its cases), `lower` (write one snapshot) or `capture` (run the file as a
         script and lower all kernels that it compiles).

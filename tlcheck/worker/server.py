@@ -1,4 +1,4 @@
-"""The worker: imports tilelang once, then starts a process for each job and answers in order of completion.
+"""The worker: imports tilelang once, then starts processes for jobs and answers in order of completion.
 
 One thread, one loop over descriptors: nothing here waits for a single job. It ends, and its jobs with it, when the
 controller closes its end of the pipe or ends.
@@ -6,18 +6,19 @@ controller closes its end of the pipe or ends.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import selectors
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
 from tlcheck.worker import children, failures, protocol, release
-from tlcheck.worker.children import Child, Stream
+from tlcheck.worker.children import Child, Numbered, Stream
 from tlcheck.worker.failures import RequestError
 
 _CHUNK = 64 * 1024
@@ -55,6 +56,8 @@ def _prepare() -> Mapping[str, str]:
         from tlcheck.worker import rehearsal
 
         rehearsal.rehearse()
+    gc.collect()
+    gc.freeze()  # what is there now stays: collections in jobs need not go through it, and copy its pages
     return versions
 
 
@@ -64,6 +67,7 @@ class Server:
     def __init__(self, requests: int, answers: int, fork: bool) -> None:
         self._requests, self._answers, self._fork = requests, answers, fork
         self._children: dict[int, Child] = {}
+        self._gathered: list[Numbered] = []
         self._unread = b""
         self._selector = selectors.DefaultSelector()
         self._wake = _wake_on_child_end()
@@ -103,14 +107,17 @@ class Server:
         *lines, self._unread = (self._unread + chunk).split(b"\n")
         for line in lines:
             message = json.loads(line)
-            self._start(message["id"], protocol.read_job(message["job"]))
+            self._gathered.append((message["id"], protocol.read_job(message["job"])))
+            if not message["more"]:
+                self._start(self._gathered)
+                self._gathered = []
         return bool(chunk)
 
-    def _start(self, number: int, job: protocol.Job) -> None:
-        if job.task == "capture" and self._fork:
+    def _start(self, work: Sequence[Numbered]) -> None:
+        if work[0][1].task == "capture" and self._fork:
             _warm()
         inherited = [self._requests, self._answers, *self._wake, *self._streams()]
-        child = children.start(number, job, self._fork, inherited)
+        child = children.start(work, self._fork, inherited)
         self._children[child.pid] = child
         for stream in (child.output, child.lines):
             self._selector.register(stream.descriptor, selectors.EVENT_READ, stream)
@@ -132,8 +139,11 @@ class Server:
         del self._children[child.pid]
         for stream in (child.output, child.lines):
             _forget(self._selector, stream)
-        answer = child.answer(status, usage)
-        protocol.send(self._answers, {"id": child.number, "answer": asdict(answer)})
+        answers, again = child.answers(status, usage)
+        for number, answer in answers:
+            protocol.send(self._answers, {"id": number, "answer": asdict(answer)})
+        for work in again:
+            self._start(work)
 
 
 def _warm() -> None:

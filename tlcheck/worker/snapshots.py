@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,7 @@ from tlcheck.worker.protocol import Job
 def write(job: Job, enter: Callable[[str], None]) -> dict[str, Any]:
     """Write the snapshot to `job.output`. Raises RequestError and whatever the kernel or TileLang raises."""
     device.pretend(job.arch)
-    lines = AtomicLines()
-    lines.watch()
+    lines = _watched()
     enter("import")
     module = kernel_file.load(job)
     case = as_case(kernel_file.lookup(module, job.name))
@@ -34,6 +34,14 @@ def write(job: Job, enter: Callable[[str], None]) -> dict[str, Any]:
     }
     stamped = lines.stamp(built.prim_func)
     return lower(stamped, built.pass_configs, target, job, meta, Path(job.output), enter)
+
+
+@cache
+def _watched() -> AtomicLines:
+    """Of all jobs of this process: a kernel file keeps what it has imported."""
+    lines = AtomicLines()
+    lines.watch()
+    return lines
 
 
 def lower(

@@ -1,7 +1,8 @@
 """What a job's process does: runs the task and writes its result, or why there is none, as JSON lines.
 
 The lines are `{"phase": name}` as it goes, `{"dependencies": ...}` where they are known, then `{"result": ...}` or
-`{"failure": ...}`; a process that dies has written the phase in which it did. Results:
+`{"failure": ...}` with the seconds `spent`; a process that dies has written the phase in which it did. A process with
+several jobs writes them one after the other, and nothing after the first that fails. Results:
 
 - `discover`: `{"cases": [{name, args, targets, expects}], "kernels": [{name, required}]}`
 - `lower`: `{"checkpoints": {name: pass}, "unsaved": {checkpoint: reason}, "seconds": {phase: seconds}}`
@@ -16,7 +17,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -32,7 +33,8 @@ class Channel:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
-        self._since = time.process_time()
+        self._since = self._began = time.process_time()
+        self._started = time.monotonic()
         self.phase = "start"
         self.seconds: dict[str, float] = {}
 
@@ -42,35 +44,50 @@ class Channel:
         self.phase, self._since = phase, now
         self.write({"phase": phase})
 
+    def spent(self) -> tuple[float, float]:
+        """Seconds of processor and of wall until now."""
+        return round(time.process_time() - self._began, 3), round(time.monotonic() - self._started, 3)
+
     def write(self, message: Mapping[str, Any]) -> None:
         protocol.send(self._descriptor, message)
 
 
 def run_fresh(descriptor: int, text: str) -> None:
     """Run a job in a process that has not imported tilelang yet; does not return."""
-    run(protocol.read_job(json.loads(text)), descriptor)
+    run([protocol.read_job(json.loads(text))], descriptor)
 
 
-def run(job: Job, descriptor: int) -> None:
-    """Run a job in this process and end the process, without the exit handlers of TVM and torch."""
+def run(jobs: Sequence[Job], descriptor: int) -> None:
+    """Run jobs in this process, up to the first that fails, and end the process, without the exit handlers of TVM and
+    torch.
+    """
     faulthandler.enable()
-    channel = Channel(descriptor)
     recorder = None
-    try:
-        release.import_tilelang()
-        limits.limit_processor_time(job.timeout)
-        recorder = Recorder()
-        recorder.watch()
-        message = {"result": _TASKS[job.task](job, channel)}
-    except BaseException as error:
-        message = {"failure": asdict(failures.from_exception(error, channel.phase, str(Path(job.file).resolve())))}
-    if recorder is not None and (found := recorder.found()) is not None:
-        channel.write({"dependencies": asdict(found)})
-    channel.write(message)
+    for job in jobs:
+        channel = Channel(descriptor)
+        message: dict[str, Any]
+        try:
+            release.import_tilelang()
+            limits.limit_processor_time(job.timeout)
+            recorder = recorder or _watching()
+            message = {"result": _TASKS[job.task](job, channel)}
+        except BaseException as error:
+            message = {"failure": asdict(failures.from_exception(error, channel.phase, str(Path(job.file).resolve())))}
+        if recorder is not None and (found := recorder.found()) is not None:
+            channel.write({"dependencies": asdict(found)})
+        channel.write({**message, "spent": channel.spent()})
+        if "failure" in message:
+            break
     for stream in (sys.stdout, sys.stderr):
         with suppress(Exception):  # the kernel file may have put anything in their place
             stream.flush()
     os._exit(0)
+
+
+def _watching() -> Recorder:
+    recorder = Recorder()
+    recorder.watch()
+    return recorder
 
 
 def _discover(job: Job, channel: Channel) -> dict[str, Any]:

@@ -23,13 +23,13 @@ class Recorded(StandInWorker):
     """Answers one job at a time, the first one when it is let. others: whose jobs count together with its own."""
 
     others: list[Recorded] = field(default_factory=list)
-    together: int = 0
+    at_once: int = 0
     closed: int = 0
     may_answer: Event = field(default_factory=Event)
 
-    def send(self, job: Job) -> None:
+    def send(self, job: Job, *, more: bool = False) -> None:
         super().send(job)
-        self.together = max(self.together, sum(len(worker.running) for worker in (self, *self.others)))
+        self.at_once = max(self.at_once, sum(len(worker.running) for worker in (self, *self.others)))
 
     def receive(self) -> list[tuple[Job, Answer]]:
         assert self.may_answer.wait(10)
@@ -59,8 +59,26 @@ def test_both_begin_at_once_and_together_have_no_more_than_allowed() -> None:
         for worker in (first, second):
             worker.may_answer.set()
         assert len(list(crew.answers())) == 10
-    assert max(first.together, second.together) == 3
+    assert max(first.at_once, second.at_once) == 3
     assert (len(first.jobs), len(second.jobs), first.closed, second.closed) == (5, 5, 1, 1)
+
+
+def test_many_kernels_of_a_file_share_processes_and_few_do_not(tmp_path: Path) -> None:
+    worker = StandInWorker(fork=True)
+    jobs = [
+        Job("lower", "k.py", str(n), arch=arch, output=str(tmp_path / f"{n}-{arch}"))
+        for n in range(40)
+        for arch in ("sm_80", "sm_90")
+    ]
+    other = Job("lower", "other.py", "0", output=str(tmp_path / "other"))
+    with Crew(2) as crew:
+        for job in (other, *jobs):
+            crew.add(cast(Worker, worker), job)
+        answered = [job for job, _ in crew.answers()]
+    assert sorted(job.output for job in answered) == sorted(job.output for job in (other, *jobs))
+    assert {len({(job.file, job.arch) for job in group}) for group in worker.together} == {1}
+    sizes = [len(group) for group in worker.together]
+    assert (sizes[0], max(sizes), sizes[-1]) == (1, 8, 1)
 
 
 def test_when_one_has_nothing_left_the_other_gets_all_processors() -> None:

@@ -19,7 +19,7 @@ from tests.cpu.worker.conftest import Write
 from tests.cpu.worker.processes import WORKER, children_of, wait_until_gone
 from tlcheck.errors import UsageError
 from tlcheck.toolchain.client import Job, LowerResult, Worker
-from tlcheck.worker.protocol import OUTPUT_TAIL
+from tlcheck.worker.protocol import OUTPUT_TAIL, Answer
 
 MakeJob = Callable[..., Job]
 
@@ -50,6 +50,47 @@ def test_each_failure_is_told_apart_and_the_others_go_on(write: Write, lowered: 
         assert failure is not None, code
         assert (failure.kind, failure.phase) == (kind, phase), code
         assert message in failure.message, code
+
+
+def test_jobs_that_share_a_process_come_to_what_they_come_to_alone(
+    worker: Worker, write: Write, lowered: MakeJob
+) -> None:
+    """Three that go well are done together; one that does not is done again alone, and those after it go on."""
+    branches = "".join(f"    if way == {n}: {code}\n" for n, code in enumerate(WAYS_TO_FAIL))
+    mark = "globals()[f'in_{os.getpid()}'] = PrimFunc(None)"
+    file = write(f"import os, signal, sys\n{mark}\n@tilelang.jit\ndef kernel(way):\n    print('way', way)\n{branches}")
+    good = [Job("discover", file) for _ in range(3)]
+    bad = [lowered(file, args={"way": str(n)}) for n in range(len(WAYS_TO_FAIL))]
+    work = [*good, *(job for pair in zip(bad, (Job("discover", file) for _ in bad), strict=True) for job in pair)]
+    for job in work:
+        worker.send(job, more=job is not work[-1])
+    answers: dict[int, Answer] = {}
+    while worker.running:
+        answers |= {id(job): answer for job, answer in worker.receive()}
+    found = [answers[id(job)].result for job in good]
+    places = {name for result in found if result for name in result["kernels"] if "in_" in name}
+    assert len(places) == 1
+    for job, (code, (kind, phase, message)) in zip(bad, WAYS_TO_FAIL.items(), strict=True):
+        failure = answers[id(job)].failure
+        assert failure is not None, code
+        assert (failure.kind, failure.phase, message in failure.message) == (kind, phase, True), code
+        assert {line for line in answers[id(job)].output.splitlines() if "way" in line} <= {f"way {job.args['way']}"}
+    assert [answers[id(job)].failure for job in work if job.task == "discover"] == [None] * (len(good) + len(bad))
+
+
+def test_time_that_others_took_is_no_failure(worker: Worker, write: Write) -> None:
+    """The limit is for one job: what is left undone in a process that has spent it is done again in another."""
+    spin = (
+        "import time\nend = time.process_time() + 0.75\nwhile time.process_time() < end: pass\nkernel = PrimFunc(None)"
+    )
+    files = [Path(write(spin)).rename(Path(write(spin)).with_name(f"k{n}.py")) for n in range(9)]
+    jobs = [Job("discover", str(file), timeout=1) for file in files]
+    for job in jobs:
+        worker.send(job, more=job is not jobs[-1])
+    answers: list[Answer] = []
+    while worker.running:
+        answers += [answer for _, answer in worker.receive()]
+    assert [answer.failure for answer in answers] == [None] * len(jobs)
 
 
 @pytest.mark.parametrize("code", ["os.abort()", "raise ValueError", "import nowhere"])
