@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.fixtures.index import Fixture, read
+from tlcheck.analysis import plans
 from tlcheck.check import Atomic, Finding, Report, check
 from tlcheck.expectations import within
 from tlcheck.rules.rule import Rule
@@ -129,3 +130,14 @@ def test_what_a_snapshot_no_longer_shows_is_not_proved() -> None:
     assert [(a.verdict, a.reason) for a in report.atomics] == [
         ("undecided", "the snapshot ends at type-cast: later passes are not seen")
     ]
+
+
+def test_the_lanes_of_both_sides_count_before_blocks_are_enumerated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where only those of the kernel as written count, checking may take hours."""
+    fixture = next(f for f in INDEX.fixtures if f.path == "era/shared_histogram-0.1.14")
+    assert all(a.verdict == "proved" for a in fixture.report().atomics)
+    written = 4 * 128  # blocks and threads, of which each has one addition on either side
+    monkeypatch.setattr(plans, "BUDGET", 2 * written)
+    assert all(a.verdict == "proved" for a in check(fixture.snapshot()).atomics)
+    monkeypatch.setattr(plans, "BUDGET", 2 * written - 1)
+    assert "undecided" in {a.verdict for a in check(fixture.snapshot()).atomics}

@@ -132,10 +132,10 @@ class _Blocks(Plan):
     """Every block on its own: for addresses that do not separate."""
 
     def holds(self) -> bool:
-        algebra, intended, _ = self.build()
+        algebra, intended, actual = self.build()
         space = _blocks(algebra)
         points = size(space)
-        lanes = sum(size(f.space) for f in intended)
+        lanes = sum(size(f.space) for f in (*intended, *actual))
         if points > MAX_POINTS or points * lanes > BUDGET:
             raise UndecidedError(f"too large to enumerate block by block ({points} blocks of {lanes} lanes)")
         return all(Plan(self.comparison, frozenset(), {}, point).holds() for point in assignments(space))
