@@ -17,6 +17,7 @@ from tlcheck.errors import UsageError
 from tlcheck.runs import Lowered, Origin, RecordedCall, Run, near
 from tlcheck.selection import Selection
 from tlcheck.toolchain.client import Failure, Job
+from tlcheck.worker.capture.pytests import is_test
 from tlcheck.worker.protocol import Answer
 
 _DECLARES = re.compile(rb"\b(tlcheck|Case)\b")
@@ -172,12 +173,11 @@ def _kernels_in(file: Path) -> list[str]:
 
 def is_helper(selection: Selection) -> bool:
     """Whether this is a file of a folder that nobody would run: a test, or one without a word of TileLang."""
-    return selection.found and (is_test(selection.path) or b"tilelang" not in selection.path.read_bytes())
+    return selection.found and (_is_for_pytest(selection.path) or b"tilelang" not in selection.path.read_bytes())
 
 
-def is_test(path: Path) -> bool:
-    """Whether pytest runs this file."""
-    return path.stem.startswith("test_") or path.stem.endswith("_test") or path.stem == "conftest"
+def _is_for_pytest(path: Path) -> bool:
+    return is_test(path) or path.stem == "conftest"
 
 
 def with_scripts(job: Job, how: Scripts) -> Job:

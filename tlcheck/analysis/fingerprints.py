@@ -55,16 +55,22 @@ def fingerprints(algebra: Algebra, parts: Sequence[Part], classes: Sequence[Mapp
     counts, totals = [0] * len(classes), [0] * len(classes)
     for part in parts:
         for env in chunks(part.space):
-            evaluate, shape = Evaluator(algebra, env), shape_of(env)
-            mixed = mix(_keys(evaluate, part))
-            gates = [_gate(number, evaluate(poly)) for number, poly in part.gates]
-            for cut, group in _alike(gates, classes).items():
-                for some in _batches(group, mixed.size if cut else 0):
-                    conditions = [_conditions(gates[place], [classes[n] for n in some], len(shape)) for place in cut]
-                    found = accumulate(mixed, _active(evaluate, part, conditions), shape)
-                    for n, (count, total) in zip(some, itertools.cycle(found), strict=False):
-                        counts[n], totals[n] = counts[n] + count, (totals[n] + total) % (1 << 64)
+            for n, (count, total) in _sums(Evaluator(algebra, env), part, shape_of(env), classes):
+                counts[n], totals[n] = counts[n] + count, (totals[n] + total) % (1 << 64)
     return [Sum(count, total) for count, total in zip(counts, totals, strict=True)]
+
+
+def _sums(
+    evaluate: Evaluator, part: Part, shape: tuple[int, ...], classes: Sequence[Mapping[int, int]]
+) -> Iterator[tuple[int, tuple[int, int]]]:
+    """Number of each class, and of its active lanes in one chunk how many and their sum."""
+    mixed = mix(_keys(evaluate, part))
+    gates = [_gate(number, evaluate(poly)) for number, poly in part.gates]
+    for cut, group in _alike(gates, classes).items():
+        for some in _batches(group, mixed.size if cut else 0):
+            conditions = [_conditions(gates[place], [classes[n] for n in some], len(shape)) for place in cut]
+            found = accumulate(mixed, _active(evaluate, part, conditions), shape)
+            yield from zip(some, found if cut else itertools.repeat(found[0]), strict=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,9 +117,7 @@ def _active(evaluate: Evaluator, part: Part, conditions: Iterable[Values]) -> Va
     """Which lanes run, as 0 and 1; 1 where all do. conditions: >= 0 where they hold."""
     active: Values = 1
     for condition in conditions:
-        holds = np.greater_equal(condition, 0)
-        if not np.all(holds):
-            active = active * holds
+        active = active * np.greater_equal(condition, 0)
     for flag in part.flags:
         active = active * np.not_equal(evaluate(flag), 0)
     for needed in part.footprint.needed:

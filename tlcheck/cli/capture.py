@@ -24,8 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from tlcheck.cli.options import selections, settings_of
-    from tlcheck.cli.scripts import live_settings, without_device
+    from tlcheck.cli.options import selections, settings_of, without_device
+    from tlcheck.cli.scripts import live_settings
     from tlcheck.config import read_config
     from tlcheck.errors import UsageError
     from tlcheck.gpu.suite import NoDeviceError

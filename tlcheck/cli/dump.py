@@ -7,14 +7,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tlcheck.cli.options import NOT_CHECKED
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tlcheck.selection import Selection
     from tlcheck.session import Lowered, Settings
     from tlcheck.snapshot.ir import Snapshot
-
-NOT_CHECKED = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tlcheck.config import Config
-    from tlcheck.gpu.suite import Options
+    from tlcheck.gpu.suite import NoDeviceError, Options
     from tlcheck.selection import Selection
     from tlcheck.session import Settings
 
 CASE_HELP = "FILE[::NAME][@TOOLCHAIN], a folder of kernel files, or a saved snapshot"
+NOT_CHECKED = 3  # exit code
 
 
 def add_lowering_arguments(
@@ -67,6 +69,12 @@ def given_device_options(args: argparse.Namespace) -> list[str]:
     """The names of those that the user gave."""
     names = ("seeds", "repeats", "exact", "limit", "if_available")
     return [f"--{name.replace('_', '-')}" for name in names if getattr(args, name)]
+
+
+def without_device(missing: NoDeviceError, *, if_available: bool = False) -> int:
+    """Say that there is no GPU; the exit code. if_available: the user is content without one."""
+    print(f"tlcheck: {'skipped' if if_available else 'not run'}: no GPU: {missing}", file=sys.stderr)
+    return 0 if if_available else NOT_CHECKED
 
 
 def _positive(text: str) -> float:

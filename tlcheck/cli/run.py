@@ -9,6 +9,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tlcheck.cli.options import NOT_CHECKED
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
 
     from tlcheck.gpu.examination import Request
 
-NOT_CHECKED = 3
 _WIDTH = 140  # columns of tables that go into a file
 
 
@@ -39,14 +40,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from tlcheck.cli.options import without_device
     from tlcheck.gpu.suite import NoDeviceError
 
     request = _request(args)
     try:
         return _compare(args, request) if args.old else _run(args, request)
     except NoDeviceError as missing:
-        print(f"tlcheck: {'skipped' if args.if_available else 'not run'}: no GPU: {missing}", file=sys.stderr)
-        return 0 if args.if_available else NOT_CHECKED
+        return without_device(missing, if_available=args.if_available)
 
 
 def _run(args: argparse.Namespace, request: Request) -> int:

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import sys
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tlcheck.gpu.suite import NoDeviceError
     from tlcheck.scripts import Scripts
     from tlcheck.selection import Selection
     from tlcheck.session import Settings
 
 MAX_CONFIGS = 1
 RECORD_LIMIT = 1024  # MiB
-_NOT_CHECKED = 3
 
 
 def add_script_arguments(parser: argparse.ArgumentParser) -> None:
@@ -91,6 +86,9 @@ def _refuse(wrong: bool, message: str) -> None:
 
 def _device_archs(settings: Settings, chosen: Sequence[Selection]) -> tuple[str, ...]:
     """The device's arch, which the torch of each toolchain has to see. Raises NoDeviceError."""
+    import tempfile
+    from pathlib import Path
+
     from tlcheck.gpu.suite import Options, Suite
     from tlcheck.toolchain.resolve import resolve
 
@@ -98,12 +96,6 @@ def _device_archs(settings: Settings, chosen: Sequence[Selection]) -> tuple[str,
     with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder:
         suites = [Suite(resolve(name, settings.requirements), Options(), Path(folder)) for name in toolchains]
         return tuple(dict.fromkeys(suite.device()["arch"] for suite in suites))
-
-
-def without_device(missing: NoDeviceError) -> int:
-    """Say it as `tlcheck run` does, and the exit code."""
-    print(f"tlcheck: not run: no GPU: {missing}", file=sys.stderr)
-    return _NOT_CHECKED
 
 
 def own_and_script(parser: argparse.ArgumentParser, argv: list[str]) -> tuple[list[str], list[str]]:

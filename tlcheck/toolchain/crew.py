@@ -108,7 +108,8 @@ class Crew:
     def _group(self, worker: Worker) -> list[Job]:
         """The next job, with others of its file where many wait: a process costs as much as a small kernel."""
         queue = self._queues[worker]
-        alike = [job for job in queue if _kind(job) == _kind(queue[0])] if worker.fork else []
+        kind = _kind(queue[0])
+        alike = [job for job in queue if _kind(job) == kind] if worker.fork else []
         size = min(_TOGETHER, len(alike) // (2 * self._parallel))
         group = alike[:size] if size > 1 else [queue[0]]
         for job in group:

@@ -89,7 +89,9 @@ class Child:
         if len(self.work) == 1:
             return [(self.work[0][0], self._answer(output, messages, status, usage))], []
         results = [part for part in _parts(messages) if "result" in part[-1]]
-        answers = [(number, _answer(output, part)) for (number, _), part in zip(self.work, results, strict=False)]
+        answers = [
+            (number, _shared_answer(output, part)) for (number, _), part in zip(self.work, results, strict=False)
+        ]
         rest = self.work[len(results) :]
         return answers, [again for again in (rest[:1], rest[1:]) if again]
 
@@ -130,7 +132,7 @@ def _parts(messages: Iterable[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     return parts[:-1]
 
 
-def _answer(output: str, messages: Sequence[Mapping[str, Any]]) -> Answer:
+def _shared_answer(output: str, messages: Sequence[Mapping[str, Any]]) -> Answer:
     """Of one of several jobs, from its messages."""
     cpu, wall = messages[-1]["spent"]
     return Answer(messages[-1]["result"], None, cpu, wall, output, _dependencies(messages))

@@ -32,7 +32,7 @@ def main(fork: bool) -> None:
     os.dup2(2, 1)
     os.close(null)
     try:
-        hello: dict[str, Any] = {"ready": _prepare()}
+        hello: dict[str, Any] = {"ready": _prepare(fork)}
     except BaseException as error:
         protocol.send(answers, {"failed": asdict(failures.from_exception(error, "start", ""))})
         os._exit(1)
@@ -45,9 +45,15 @@ def main(fork: bool) -> None:
         os._exit(0)
 
 
-def _prepare() -> Mapping[str, str]:
-    """Import all that jobs need before the first one, so that each starts as a copy of a warm process."""
+def _prepare(fork: bool) -> Mapping[str, str]:
+    """Import tilelang, and where jobs are copies of this process all that they need, before the first one."""
     versions = release.import_tilelang()
+    if fork:
+        _warm_lowering()
+    return versions
+
+
+def _warm_lowering() -> None:
     from tlcheck.worker import discovery, lowering, snapshots  # noqa: F401
 
     with suppress(RequestError):  # TVM's first exception reads debug symbols, up to 0.7 s: here, once for all jobs
@@ -56,9 +62,7 @@ def _prepare() -> Mapping[str, str]:
         from tlcheck.worker import rehearsal
 
         rehearsal.rehearse()
-    gc.collect()
     gc.freeze()  # what is there now stays: collections in jobs need not go through it, and copy its pages
-    return versions
 
 
 class Server:
@@ -115,7 +119,7 @@ class Server:
 
     def _start(self, work: Sequence[Numbered]) -> None:
         if work[0][1].task == "capture" and self._fork:
-            _warm()
+            _warm_capture()
         inherited = [self._requests, self._answers, *self._wake, *self._streams()]
         child = children.start(work, self._fork, inherited)
         self._children[child.pid] = child
@@ -146,7 +150,7 @@ class Server:
             self._start(work)
 
 
-def _warm() -> None:
+def _warm_capture() -> None:
     """Import what captures need of torch, which takes seconds, once for all; one that cannot will say so itself."""
     with suppress(Exception):
         from tlcheck.worker.capture import script
