@@ -4,9 +4,14 @@ none keeps results unless it asks for that.
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
+
+# A shell without job control starts what runs in the background with Ctrl-C ignored, and programs started here would
+# inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
