@@ -62,8 +62,9 @@ def indexer_fast(t, h, d, parts, out_dtype, block_queries=128, block_keys=128): 
     ranges = ranges_of_keys(t, block_queries, block_keys)
     keys = t // ranges
     full_row = T.GemmWarpPolicy.FullRow
+    in_registers = parts > 1  # the left operand
     # Where each was measured to be faster, and in releases that have it: the first since 0.1.7.post3, the others 0.1.9.
-    early = parts == 1 and hasattr(T, "pdl_sync")
+    early = parts < 3 and hasattr(T, "pdl_sync")
     two_tiles = parts > 1 and hasattr(T, "tma_copy")
     bounded = hasattr(T, "annotate_min_blocks_per_sm")
     tile = [2, block_queries, block_keys] if two_tiles else [block_queries, block_keys]
@@ -78,6 +79,8 @@ def indexer_fast(t, h, d, parts, out_dtype, block_queries=128, block_keys=128): 
         with T.Kernel(T.ceildiv(t, rows), threads=rows * d // 8) as bx:
             summed = T.alloc_fragment([rows, d], accum_dtype)
             part = T.alloc_fragment([rows, d], dtype)
+            if early:
+                T.pdl_trigger()
             T.clear(summed)
             for head in T.unroll(h):
                 for i, j in T.Parallel(rows, d):
@@ -87,8 +90,6 @@ def indexer_fast(t, h, d, parts, out_dtype, block_queries=128, block_keys=128): 
                 T.copy(part, P[p, bx * rows : (bx + 1) * rows, 0:d])
                 for i, j in T.Parallel(rows, d):
                     summed[i, j] -= T.cast(part[i, j], accum_dtype)
-            if early:
-                T.pdl_trigger()
 
         with T.Kernel(T.ceildiv(t, block_queries), ranges, threads=threads) as (bx, by):
             if bounded:
@@ -104,7 +105,8 @@ def indexer_fast(t, h, d, parts, out_dtype, block_queries=128, block_keys=128): 
             if early:
                 T.pdl_sync()
             T.copy(P[0, bx * block_queries : (bx + 1) * block_queries, 0:d], P_shared)
-            T.copy(P_shared, high)
+            if in_registers:
+                T.copy(P_shared, high)
             if parts > 1:
                 T.copy(P[1, bx * block_queries : (bx + 1) * block_queries, 0:d], P_shared)
                 T.copy(P_shared, low)
@@ -112,10 +114,13 @@ def indexer_fast(t, h, d, parts, out_dtype, block_queries=128, block_keys=128): 
                 T.copy(P[2, bx * block_queries : (bx + 1) * block_queries, 0:d], P_shared)
                 T.copy(P_shared, lowest)
 
-            for n in T.Pipelined(keys // block_keys, num_stages=2):
+            for n in T.Pipelined(keys // block_keys, num_stages=2 if in_registers else 1):
                 first = by * keys + n * block_keys
                 T.copy(K[first : first + block_keys, 0:d], K_shared)
-                T.gemm(high, K_shared, logits, transpose_B=True, clear_accum=True, policy=full_row)
+                if in_registers:
+                    T.gemm(high, K_shared, logits, transpose_B=True, clear_accum=True, policy=full_row)
+                else:
+                    T.gemm(P_shared, K_shared, logits, transpose_B=True, clear_accum=True, policy=full_row)
                 if parts > 1:
                     T.gemm(low, K_shared, logits, transpose_B=True, policy=full_row)
                 if parts > 2:
