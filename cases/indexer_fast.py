@@ -4,24 +4,25 @@ Floor at 8192 queries, 16 heads, 128 dimensions on an H200 (4.28 TB/s copied, 79
 read, the logits 134 MB (bfloat16) or 268 MB (float32) to write: 0.0397 or 0.0711 ms. The product is 17 GFLOP for each
 part, 0.022 ms; up to two parts are hidden behind the bytes.
 
-| parts, logits | measured ms | of the floor | relative error | before (`indexer_logits`) |
+| parts, logits | measured ms | of the floor | relative error | in torch |
 |---|---|---|---|---|
-| 1, bfloat16 | 0.0600 | 66 % | 2.3e-3 | |
-| 2, float32 | 0.1047 | 68 % | 9.5e-7 | `factored_exact` 0.1226, the same error |
-| 3, float32 | 0.1223 | 58 % | 4.5e-7 | |
+| 1, bfloat16 | 0.0578 | 69 % | 2.3e-3 | sum, then product: 0.0667, the same error |
+| 2, float32 | 0.1022 | 70 % | 9.5e-7 | sum, then product in tf32: 0.1265, error 2.1e-4 |
+| 3, float32 | 0.1220 | 58 % | 4.5e-7 | |
 
-Medians of 30 launches between CUDA events, L2 flushed before each, two sets of inputs in turn; TileLang 0.1.15, one
-H200, 2026-11-21. Errors are against float64. More: docs/performance.md. The other sizes have not been timed.
+Medians of ten rounds of `tlcheck run --bench`; errors against float64, on normal values; TileLang 0.1.15, one H200,
+2026-11-21. Other sizes, and what each choice brings: docs/performance.md.
 
 Why it is fast:
 
 - The heads are summed once, by a kernel of its own that reads each element of Q once, with 16 loads of 16 bytes in
   flight per thread. In one kernel with the product every block would do it again for each range of keys.
-- In the product a block keeps its 128 sums in registers, as left operand of wgmma: from shared memory come only keys.
+- A block of the product takes 128 queries through a range of keys; with more than one part their sums stay in
+  registers, as left operand of wgmma, so that only keys come from shared memory.
 - Two blocks (three of half the size) share a multiprocessor: one multiplies while the other stores.
 - Logits go through swizzled shared memory and leave as tiles by TMA: whole lines, and no thread holds an address. For
   float32 two tiles take turns, so that the next logits do not wait for the last store.
-- For bfloat16 the product is launched while the sums are still computed, and waits for them where it needs them.
+- Blocks of the product start where blocks of the sums have ended, and wait for the last of the sums, not for a launch.
 
 How exact it is: the sums are in float32; what the tensor cores multiply has 8 bits. With one part each sum is rounded
 to that (as torch does where it sums first); with two or three parts what was rounded away is multiplied too, and 16 or
