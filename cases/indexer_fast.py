@@ -22,7 +22,7 @@ Why it is fast:
 - Two blocks (three of half the size) share a multiprocessor: one multiplies while the other stores.
 - Logits go through swizzled shared memory and leave as tiles by TMA: whole lines, and no thread holds an address. For
   float32 two tiles take turns, so that the next logits do not wait for the last store.
-- Blocks of the product start where blocks of the sums have ended, and wait for the last of the sums, not for a launch.
+- Blocks of the product are launched while the sums are still computed, and wait for them where they need them.
 
 How exact it is: the sums are in float32; what the tensor cores multiply has 8 bits. With one part each sum is rounded
 to that (as torch does where it sums first); with two or three parts what was rounded away is multiplied too, and 16 or
