@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import select
 import threading
@@ -14,12 +15,17 @@ from queue import SimpleQueue
 from tlcheck.toolchain.client import START_SECONDS, Job, Worker
 from tlcheck.worker.protocol import Answer
 
-_TOGETHER = 8  # jobs that one process does at most
+_TOGETHER = 8  # jobs that one process does at most,
+_SECONDS = 2.0  # and how long it takes for them, as far as those before tell: progress is seen between processes
 
 
 def _kind(job: Job) -> Job:
     """What jobs that may share a process have in common."""
     return replace(job, name="", output="") if job.task == "lower" else job
+
+
+def _of_file(worker: Worker, job: Job) -> tuple[Worker, str, str, str]:
+    return worker, job.task, job.file, job.arch
 
 
 class Crew:
@@ -36,6 +42,7 @@ class Crew:
         self._queues: dict[Worker, deque[Job]] = {}
         self._since: dict[Worker, float] = {}  # the live ones -> when they were started
         self._groups: list[set[int]] = []  # ids of the jobs that share a process, of those that run
+        self._latest: dict[tuple[Worker, str, str, str], float] = {}  # processor seconds of the latest of a file
         self._open: Counter[Worker] = Counter()  # jobs added and not yet looked at
         self._done: SimpleQueue[tuple[Worker, Job, Answer] | BaseException] = SimpleQueue()
         self._wake, self._waker = os.pipe()
@@ -88,50 +95,64 @@ class Crew:
                     self._end(worker)
                 for worker in [] if idle else self._readable():
                     for job, answer in worker.receive():
-                        self._answered(job)
+                        self._answered(worker, job, answer)
                         self._done.put((worker, job, answer))
         except BaseException as error:
             self._done.put(error)
 
     def _fill(self) -> None:
-        """Give jobs to idle processors: to the worker with the fewest, so that imports go on side by side."""
-        while len(self._groups) < self._parallel:
-            ready = [worker for worker, queue in self._queues.items() if queue and self._may_run(worker)]
+        """Give work to idle processors: first workers import, side by side; jobs go to the one with the fewest."""
+        while len(self._groups) + len(self._starting()) < self._parallel:
+            waiting = [worker for worker, queue in self._queues.items() if queue]
+            new = next((worker for worker in waiting if worker not in self._since), None)
+            if new is not None and len(self._since) < self._parallel:
+                new.start()
+                self._since[new] = time.monotonic()
+                continue
+            ready = [worker for worker in waiting if worker in self._since and worker.versions]
             if not ready:
                 return
             worker = min(ready, key=lambda worker: len(worker.running))
-            if worker not in self._since:
-                worker.start()
-                self._since[worker] = time.monotonic()
             self._send(worker, self._group(worker))
 
+    def _starting(self) -> dict[Worker, float]:
+        """The workers that import tilelang -> since when."""
+        return {worker: since for worker, since in self._since.items() if not worker.versions}
+
     def _group(self, worker: Worker) -> list[Job]:
-        """The next job, with others of its file where many wait: a process costs as much as a small kernel."""
+        """The next job, with others of its file if they are small: a process costs as much as a small kernel.
+
+        Next is what nobody knows the time of, then what takes longest: no processor waits for a long one at the end.
+        """
         queue = self._queues[worker]
-        kind = _kind(queue[0])
+        first = max(queue, key=lambda job: self._expected(worker, job))
+        kind = _kind(first)
         alike = [job for job in queue if _kind(job) == kind] if worker.fork else []
-        size = min(_TOGETHER, len(alike) // (2 * self._parallel))
-        group = alike[:size] if size > 1 else [queue[0]]
+        fitting = min(_TOGETHER, int(_SECONDS / max(self._expected(worker, first), 0.001)))
+        waiting = sum(map(len, self._queues.values()))
+        group = alike[: min(fitting, waiting // (2 * self._parallel))] or [first]
         for job in group:
             queue.remove(job)
         return group
+
+    def _expected(self, worker: Worker, job: Job) -> float:
+        """Processor seconds: what the latest of its file took."""
+        return self._latest.get(_of_file(worker, job), math.inf)
 
     def _send(self, worker: Worker, group: list[Job]) -> None:
         self._groups.append({id(job) for job in group})
         for job in group:
             worker.send(job, more=job is not group[-1])
 
-    def _answered(self, job: Job) -> None:
+    def _answered(self, worker: Worker, job: Job, answer: Answer) -> None:
+        self._latest[_of_file(worker, job)] = answer.cpu
         for group in self._groups:
             group.discard(id(job))
         self._groups = [group for group in self._groups if group]
 
-    def _may_run(self, worker: Worker) -> bool:
-        return worker in self._since or len(self._since) < self._parallel
-
     def _readable(self) -> list[Worker]:
         """Workers with answers. Raises UsageError if one that imports tilelang takes too long."""
-        starting = {worker: since for worker, since in self._since.items() if not worker.versions}
+        starting = self._starting()
         patience = min(starting.values(), default=None)
         timeout = None if patience is None else max(0.0, patience + START_SECONDS - time.monotonic())
         watched: list[int | Worker] = [self._wake, *self._since]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event
 from typing import cast
@@ -40,6 +42,51 @@ class Recorded(StandInWorker):
         self.closed += 1
 
 
+@dataclass(eq=False)
+class Importing(Recorded):
+    """One that has to be told when its import is over."""
+
+    imported: Event = field(default_factory=Event)
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        return super().versions if self.imported.is_set() else {}
+
+    def start(self) -> None:
+        super().start()
+        self._greeting, self._voice = os.pipe()
+
+    def fileno(self) -> int:
+        return super().fileno() if self.imported.is_set() else self._greeting
+
+    def greet(self) -> None:
+        self.may_answer.set()
+        self.imported.set()
+        os.write(self._voice, b"x")
+
+    def close(self) -> None:
+        super().close()
+        os.close(self._greeting)
+        os.close(self._voice)
+
+
+@dataclass(eq=False)
+class Timed(StandInWorker):
+    """Answers with the processor seconds that jobs of a file take."""
+
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+    def receive(self) -> list[tuple[Job, Answer]]:
+        return [(job, replace(answer, cpu=self.seconds[job.file])) for job, answer in super().receive()]
+
+
+def wait_for(what: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not what():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
 def pair() -> tuple[Recorded, Recorded]:
     first, second = Recorded(), Recorded()
     first.others, second.others = [second], [first]
@@ -63,7 +110,44 @@ def test_both_begin_at_once_and_together_have_no_more_than_allowed() -> None:
     assert (len(first.jobs), len(second.jobs), first.closed, second.closed) == (5, 5, 1, 1)
 
 
-def test_many_kernels_of_a_file_share_processes_and_few_do_not(tmp_path: Path) -> None:
+def test_toolchains_import_side_by_side_however_many_jobs_the_first_has() -> None:
+    first, second = Importing(), Importing()
+    with Crew(2) as crew:
+        add(crew, first, 3)
+        wait_for(lambda: first.started == 1)
+        add(crew, second, 1)
+        wait_for(lambda: second.started == 1)
+        assert first.jobs == second.jobs == []
+        second.greet()
+        wait_for(lambda: len(second.jobs) == 1)
+        assert first.jobs == []
+        first.greet()
+        assert len(list(crew.answers())) == 4
+
+
+def test_files_with_unknown_times_come_first_then_those_that_take_longest(tmp_path: Path) -> None:
+    worker = Timed(seconds={"short.py": 0.1, "long.py": 3.0, "middle.py": 1.0})
+    jobs = [
+        Job("lower", file, str(n), output=str(tmp_path / f"{n}-{file}")) for file in worker.seconds for n in range(3)
+    ]
+    with Crew(1) as crew:
+        for job in jobs:
+            crew.add(cast(Worker, worker), job)
+        assert len(list(crew.answers())) == 9
+    order = [job.file.removesuffix(".py") for job in worker.jobs]
+    assert order == ["short", "long", "middle", "long", "long", "middle", "middle", "short", "short"]
+
+
+def test_jobs_that_share_a_process_take_two_seconds_together(tmp_path: Path) -> None:
+    worker = Timed(fork=True, seconds={"k.py": 0.6})
+    with Crew(1) as crew:
+        for n in range(40):
+            crew.add(cast(Worker, worker), Job("lower", "k.py", str(n), output=str(tmp_path / str(n))))
+        assert len(list(crew.answers())) == 40
+    assert [len(group) for group in worker.together][:4] == [1, 3, 3, 3]
+
+
+def test_small_kernels_of_a_file_share_processes_up_to_the_end(tmp_path: Path) -> None:
     worker = StandInWorker(fork=True)
     jobs = [
         Job("lower", "k.py", str(n), arch=arch, output=str(tmp_path / f"{n}-{arch}"))
@@ -101,10 +185,7 @@ def test_workers_go_on_while_an_answer_is_looked_at() -> None:
         add(crew, worker, 5)
         answers = crew.answers()
         next(answers)
-        deadline = time.monotonic() + 10
-        while worker.running or len(worker.jobs) < 5:
-            assert time.monotonic() < deadline
-            time.sleep(0.001)
+        wait_for(lambda: not worker.running and len(worker.jobs) == 5)
         assert len(list(answers)) == 4
     assert (worker.started, worker.closed) == (1, 1)
 
