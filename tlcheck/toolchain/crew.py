@@ -10,22 +10,18 @@ import time
 from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from queue import SimpleQueue
 
 from tlcheck.toolchain.client import START_SECONDS, Job, Worker
 from tlcheck.worker.protocol import Answer
 
-_TOGETHER = 8  # jobs that one process does at most,
-_SECONDS = 2.0  # and how long it takes for them, as far as those before tell: progress is seen between processes
+_TOGETHER = 8  # jobs that one process does at most
 
 
-def _kind(job: Job) -> Job:
+def _kind(job: Job) -> str:
     """What jobs that may share a process have in common."""
-    return replace(job, name="", output="") if job.task == "lower" else job
-
-
-def _of_file(worker: Worker, job: Job) -> tuple[Worker, str, str, str]:
-    return worker, job.task, job.file, job.arch
+    return repr(replace(job, name="", output="") if job.task == "lower" else job)
 
 
 class Crew:
@@ -42,7 +38,6 @@ class Crew:
         self._queues: dict[Worker, deque[Job]] = {}
         self._since: dict[Worker, float] = {}  # the live ones -> when they were started
         self._groups: list[set[int]] = []  # ids of the jobs that share a process, of those that run
-        self._latest: dict[tuple[Worker, str, str, str], float] = {}  # processor seconds of the latest of a file
         self._open: Counter[Worker] = Counter()  # jobs added and not yet looked at
         self._done: SimpleQueue[tuple[Worker, Job, Answer] | BaseException] = SimpleQueue()
         self._wake, self._waker = os.pipe()
@@ -95,7 +90,7 @@ class Crew:
                     self._end(worker)
                 for worker in [] if idle else self._readable():
                     for job, answer in worker.receive():
-                        self._answered(worker, job, answer)
+                        self._answered(job)
                         self._done.put((worker, job, answer))
         except BaseException as error:
             self._done.put(error)
@@ -120,32 +115,27 @@ class Crew:
         return {worker: since for worker, since in self._since.items() if not worker.versions}
 
     def _group(self, worker: Worker) -> list[Job]:
-        """The next job, with others of its file if they are small: a process costs as much as a small kernel.
+        """The next jobs for one process, whose start costs as much as a small kernel: some of a file, for one arch.
 
-        Next is what nobody knows the time of, then what takes longest: no processor waits for a long one at the end.
+        Files with the fewest come first: many kernels are likely to be small, and keep all processors busy at the end.
         """
         queue = self._queues[worker]
-        first = max(queue, key=lambda job: self._expected(worker, job))
-        kind = _kind(first)
-        alike = [job for job in queue if _kind(job) == kind] if worker.fork else []
-        fitting = min(_TOGETHER, int(_SECONDS / max(self._expected(worker, first), 0.001)))
+        sizes = Counter(map(_kind, queue))
+        kind, alike = min(sizes.items(), key=lambda item: item[1])
         waiting = sum(map(len, self._queues.values()))
-        group = alike[: min(fitting, waiting // (2 * self._parallel))] or [first]
+        fair = min(_TOGETHER, math.ceil(alike / self._parallel), waiting // (2 * self._parallel))
+        size = max(1, fair) if worker.fork else 1
+        group = list(islice((job for job in queue if _kind(job) == kind), size))
         for job in group:
             queue.remove(job)
         return group
-
-    def _expected(self, worker: Worker, job: Job) -> float:
-        """Processor seconds: what the latest of its file took."""
-        return self._latest.get(_of_file(worker, job), math.inf)
 
     def _send(self, worker: Worker, group: list[Job]) -> None:
         self._groups.append({id(job) for job in group})
         for job in group:
             worker.send(job, more=job is not group[-1])
 
-    def _answered(self, worker: Worker, job: Job, answer: Answer) -> None:
-        self._latest[_of_file(worker, job)] = answer.cpu
+    def _answered(self, job: Job) -> None:
         for group in self._groups:
             group.discard(id(job))
         self._groups = [group for group in self._groups if group]

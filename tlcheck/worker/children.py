@@ -43,11 +43,15 @@ class Stream:
             del self._data[: -self._keep]
         return bool(chunk)
 
+    def text(self) -> str:
+        """What was kept."""
+        return bytes(self._data[-self._keep :]).decode(errors="replace")
+
     def close(self) -> str:
-        """What was kept, as text, with what is still in the pipe."""
+        """What was kept, with what is still in the pipe."""
         self.pull()
         os.close(self.descriptor)
-        return bytes(self._data[-self._keep :]).decode(errors="replace")
+        return self.text()
 
 
 Numbered = tuple[int, Job]
@@ -63,6 +67,7 @@ class Child:
     lines: Stream
     started: float = field(default_factory=time.monotonic)
     late: bool = False
+    answered: int = 0  # jobs, before it has ended
 
     @property
     def job(self) -> Job:
@@ -78,8 +83,15 @@ class Child:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
 
+    def finished(self) -> list[tuple[int, Answer]]:
+        """What some of several jobs came to, while others of them go on."""
+        if len(self.work) == 1:
+            return []
+        self.output.pull()
+        return self._results(self.output.text(), _parse(self.lines.text()))
+
     def answers(self, status: int, usage: struct_rusage) -> tuple[list[tuple[int, Answer]], list[Sequence[Numbered]]]:
-        """What the jobs came to, and what is to be done again: the process has ended and been waited for.
+        """What the other jobs came to, and what is to be done again: the process has ended and been waited for.
 
         Of several jobs only results count. The first without one is done again alone, so that what is said of it
         depends on no other kernel; then those after it.
@@ -88,12 +100,17 @@ class Child:
         output, messages = self.output.close(), _parse(self.lines.close())
         if len(self.work) == 1:
             return [(self.work[0][0], self._answer(output, messages, status, usage))], []
-        results = [part for part in _parts(messages) if "result" in part[-1]]
-        answers = [
-            (number, _shared_answer(output, part)) for (number, _), part in zip(self.work, results, strict=False)
-        ]
-        rest = self.work[len(results) :]
+        answers = self._results(output, messages)
+        rest = self.work[self.answered :]
         return answers, [again for again in (rest[:1], rest[1:]) if again]
+
+    def _results(self, output: str, messages: list[dict[str, Any]]) -> list[tuple[int, Answer]]:
+        """Of those of several jobs that have one and were not answered yet."""
+        results = [part for part in _parts(messages) if "result" in part[-1]]
+        new = zip(self.work[self.answered :], results[self.answered :], strict=False)
+        answers = [(number, _shared_answer(output, part)) for (number, _), part in new]
+        self.answered = len(results)
+        return answers
 
     def _answer(self, output: str, messages: list[dict[str, Any]], status: int, usage: struct_rusage) -> Answer:
         last: dict[str, Any] = messages[-1] if messages else {}

@@ -12,7 +12,7 @@ import os
 import selectors
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
@@ -20,6 +20,7 @@ from typing import Any
 from tlcheck.worker import children, failures, protocol, release
 from tlcheck.worker.children import Child, Numbered, Stream
 from tlcheck.worker.failures import RequestError
+from tlcheck.worker.protocol import Answer
 
 _CHUNK = 64 * 1024
 
@@ -87,8 +88,8 @@ class Server:
                         return
                 elif key.fd == self._wake[0]:
                     os.read(self._wake[0], _CHUNK)
-                elif not key.data.pull():
-                    self._selector.unregister(key.fd)
+                else:
+                    self._hear(*key.data)
             self._kill_late()
             self._reap()
 
@@ -124,7 +125,14 @@ class Server:
         child = children.start(work, self._fork, inherited)
         self._children[child.pid] = child
         for stream in (child.output, child.lines):
-            self._selector.register(stream.descriptor, selectors.EVENT_READ, stream)
+            self._selector.register(stream.descriptor, selectors.EVENT_READ, (child, stream))
+
+    def _hear(self, child: Child, stream: Stream) -> None:
+        """Take what a child says, and answer for those of its jobs that have ended."""
+        if not stream.pull():
+            self._selector.unregister(stream.descriptor)
+        if stream is child.lines:
+            self._answer(child.finished())
 
     def _kill_late(self) -> None:
         for child in self._children.values():
@@ -144,10 +152,13 @@ class Server:
         for stream in (child.output, child.lines):
             _forget(self._selector, stream)
         answers, again = child.answers(status, usage)
-        for number, answer in answers:
-            protocol.send(self._answers, {"id": number, "answer": asdict(answer)})
+        self._answer(answers)
         for work in again:
             self._start(work)
+
+    def _answer(self, answers: Iterable[tuple[int, Answer]]) -> None:
+        for number, answer in answers:
+            protocol.send(self._answers, {"id": number, "answer": asdict(answer)})
 
 
 def _warm_capture() -> None:

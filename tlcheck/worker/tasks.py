@@ -75,13 +75,17 @@ def run(jobs: Sequence[Job], descriptor: int) -> None:
             message = {"failure": asdict(failures.from_exception(error, channel.phase, str(Path(job.file).resolve())))}
         if recorder is not None and (found := recorder.found()) is not None:
             channel.write({"dependencies": asdict(found)})
+        _flush()
         channel.write({**message, "spent": channel.spent()})
         if "failure" in message:
             break
+    os._exit(0)
+
+
+def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
         with suppress(Exception):  # the kernel file may have put anything in their place
             stream.flush()
-    os._exit(0)
 
 
 def _watching() -> Recorder:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 from typing import cast
@@ -30,7 +30,7 @@ class Recorded(StandInWorker):
     may_answer: Event = field(default_factory=Event)
 
     def send(self, job: Job, *, more: bool = False) -> None:
-        super().send(job)
+        super().send(job, more=more)
         self.at_once = max(self.at_once, sum(len(worker.running) for worker in (self, *self.others)))
 
     def receive(self) -> list[tuple[Job, Answer]]:
@@ -68,16 +68,6 @@ class Importing(Recorded):
         super().close()
         os.close(self._greeting)
         os.close(self._voice)
-
-
-@dataclass(eq=False)
-class Timed(StandInWorker):
-    """Answers with the processor seconds that jobs of a file take."""
-
-    seconds: Mapping[str, float] = field(default_factory=dict)
-
-    def receive(self) -> list[tuple[Job, Answer]]:
-        return [(job, replace(answer, cpu=self.seconds[job.file])) for job, answer in super().receive()]
 
 
 def wait_for(what: Callable[[], bool]) -> None:
@@ -125,26 +115,31 @@ def test_toolchains_import_side_by_side_however_many_jobs_the_first_has() -> Non
         assert len(list(crew.answers())) == 4
 
 
-def test_files_with_unknown_times_come_first_then_those_that_take_longest(tmp_path: Path) -> None:
-    worker = Timed(seconds={"short.py": 0.1, "long.py": 3.0, "middle.py": 1.0})
-    jobs = [
-        Job("lower", file, str(n), output=str(tmp_path / f"{n}-{file}")) for file in worker.seconds for n in range(3)
-    ]
-    with Crew(1) as crew:
-        for job in jobs:
-            crew.add(cast(Worker, worker), job)
-        assert len(list(crew.answers())) == 9
-    order = [job.file.removesuffix(".py") for job in worker.jobs]
-    assert order == ["short", "long", "middle", "long", "long", "middle", "middle", "short", "short"]
+def answered(worker: Recorded, files: Mapping[str, int], parallel: int) -> None:
+    """Have a worker lower so many kernels of each file, all of them known before the first begins."""
+    with Crew(parallel) as crew:
+        add(crew, worker, parallel, "first.py")
+        wait_for(lambda: len(worker.jobs) == parallel)
+        for file, count in files.items():
+            for n in range(count):
+                crew.add(cast(Worker, worker), Job("lower", file, str(n)))
+        worker.may_answer.set()
+        assert len(list(crew.answers())) == parallel + sum(files.values())
 
 
-def test_jobs_that_share_a_process_take_two_seconds_together(tmp_path: Path) -> None:
-    worker = Timed(fork=True, seconds={"k.py": 0.6})
-    with Crew(1) as crew:
-        for n in range(40):
-            crew.add(cast(Worker, worker), Job("lower", "k.py", str(n), output=str(tmp_path / str(n))))
-        assert len(list(crew.answers())) == 40
-    assert [len(group) for group in worker.together][:4] == [1, 3, 3, 3]
+def test_files_with_few_kernels_come_first() -> None:
+    worker = Recorded()
+    answered(worker, {"many.py": 5, "one.py": 1, "some.py": 3}, 1)
+    assert [job.file for job in worker.jobs] == ["first.py", "one.py", *["some.py"] * 3, *["many.py"] * 5]
+
+
+def test_kernels_of_one_file_are_shared_out_to_all_processors() -> None:
+    """However long each takes: four that are slow do not wait for each other in one process."""
+    worker = Recorded(fork=True)
+    answered(worker, {"slow.py": 4, "quick.py": 40}, 2)
+    sizes = [(group[0].file, len(group)) for group in worker.together[2:]]
+    assert sizes[:4] == [("slow.py", 2), ("slow.py", 1), ("slow.py", 1), ("quick.py", 8)]
+    assert sizes[-3:] == [("quick.py", 1)] * 3
 
 
 def test_small_kernels_of_a_file_share_processes_up_to_the_end(tmp_path: Path) -> None:

@@ -78,6 +78,26 @@ def test_jobs_that_share_a_process_come_to_what_they_come_to_alone(
     assert [answers[id(job)].failure for job in work if job.task == "discover"] == [None] * (len(good) + len(bad))
 
 
+def test_answers_for_jobs_that_share_a_process_do_not_wait_for_the_last(
+    worker: Worker, write: Write, tmp_path: Path
+) -> None:
+    quick = Path(write("print('printed')\nkernel = PrimFunc(None)")).rename(tmp_path / "quick.py")
+    gate = tmp_path / "gate"
+    wait = f"import pathlib, time\nwhile not pathlib.Path({str(gate)!r}).exists(): time.sleep(0.01)\nkernel = None"
+    slow = Path(write(wait)).rename(tmp_path / "slow.py")
+    first, last = (Job("discover", str(file), timeout=60) for file in (quick, slow))
+    worker.send(first, more=True)
+    worker.send(last)
+    answers: list[tuple[Job, Answer]] = []
+    while not answers:
+        answers = worker.receive()
+    assert [(job, answer.output) for job, answer in answers] == [(first, "printed\n")]
+    gate.touch()
+    while worker.running:
+        answers += worker.receive()
+    assert [job for job, _ in answers] == [first, last]
+
+
 def test_time_that_others_took_is_no_failure(worker: Worker, write: Write) -> None:
     """The limit is for one job: what is left undone in a process that has spent it is done again in another."""
     spin = (
