@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import select
 import signal
 import subprocess
 import sys
@@ -89,7 +90,7 @@ def test_answers_for_jobs_that_share_a_process_do_not_wait_for_the_last(
     worker.send(first, more=True)
     worker.send(last)
     answers: list[tuple[Job, Answer]] = []
-    while not answers:
+    while not answers and select.select([worker], [], [], 20)[0]:
         answers = worker.receive()
     assert [(job, answer.output) for job, answer in answers] == [(first, "printed\n")]
     gate.touch()
