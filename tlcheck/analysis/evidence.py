@@ -5,6 +5,7 @@ undecided (and why).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 from tlcheck.analysis.difference import Difference, Witness
 from tlcheck.analysis.fingerprints import UndecidedError
@@ -20,7 +21,7 @@ class Evidence:
     """status: `same`, `different` (then `difference` holds a witness) or `undecided` (then `reason` says why).
 
     calls, stored: where the atomic has no counterpart, what else newly reaches its destination.
-    scopes: memory of each orphan of the match. first: the first addition as written, for rules about instructions.
+    scopes: memory of each orphan of the match. compared: what it is about, None where rules can say nothing of it.
     """
 
     checkpoint: str
@@ -31,34 +32,39 @@ class Evidence:
     calls: tuple[str, ...] = ()
     stored: bool = False
     scopes: tuple[str, ...] = ()
-    first: Witness | None = None
+    compared: Comparison | None = None
+
+    @property
+    def first(self) -> Witness | None:
+        """The first addition as written, for rules about instructions; few ask for it."""
+        return None if self.compared is None else first_of(self.compared)
 
 
 def evidence(comparison: Comparison) -> Evidence:
     """Compare the sites of one match with what was written, in the simplest way that decides."""
-    found, program = comparison.match, comparison.stage.program
+    found, stage = comparison.match, comparison.stage
     if not found.sites:
-        scopes = tuple(_scope(program, o.target.root) for o in found.orphans)
+        scopes = tuple(_scope(stage.program, o.target.root) for o in found.orphans)
         reason = "it has no counterpart here"
-        first = first_of(comparison)
-        return Evidence(comparison.stage.checkpoint, found, "undecided", None, reason, scopes=scopes, first=first)
+        return Evidence(stage.checkpoint, found, "undecided", None, reason, scopes=scopes, compared=comparison)
     reasons: list[str] = []
     shown: Difference | None = None
+    refuted = cache(lambda: refute(comparison))  # it depends on no plan
     for plan in plans(comparison):
         try:
             if plan.holds():
-                return Evidence(comparison.stage.checkpoint, found, "same", first=first_of(comparison))
+                return Evidence(stage.checkpoint, found, "same", compared=comparison)
             reasons.append("its additions have another form, and no instance was found that shows a wrong one")
-            shown = refute(comparison)
+            shown = refuted()
         except (UndecidedError, UnreadableError) as error:
             reasons.append(str(error))
         if shown is not None:
-            return Evidence(comparison.stage.checkpoint, found, "different", shown, first=first_of(comparison))
-    shown = refute(comparison)
+            return Evidence(stage.checkpoint, found, "different", shown, compared=comparison)
+    shown = refuted()
     if shown is None:
         reason = next((r for r in reasons if r != REWRITTEN), REWRITTEN)
-        return Evidence(comparison.stage.checkpoint, found, "undecided", None, reason)
-    return Evidence(comparison.stage.checkpoint, found, "different", shown, first=first_of(comparison))
+        return Evidence(stage.checkpoint, found, "undecided", None, reason)
+    return Evidence(stage.checkpoint, found, "different", shown, compared=comparison)
 
 
 def _scope(program: Program, root: str) -> str:

@@ -16,7 +16,7 @@ from queue import SimpleQueue
 from tlcheck.toolchain.client import START_SECONDS, Job, Worker
 from tlcheck.worker.protocol import Answer
 
-_TOGETHER = 8  # jobs that one process does at most
+_TOGETHER = 32  # jobs that one process does at most
 
 
 def _kind(job: Job) -> str:

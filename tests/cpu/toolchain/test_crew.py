@@ -138,7 +138,7 @@ def test_kernels_of_one_file_are_shared_out_to_all_processors() -> None:
     worker = Recorded(fork=True)
     answered(worker, {"slow.py": 4, "quick.py": 40}, 2)
     sizes = [(group[0].file, len(group)) for group in worker.together[2:]]
-    assert sizes[:4] == [("slow.py", 2), ("slow.py", 1), ("slow.py", 1), ("quick.py", 8)]
+    assert sizes[:4] == [("slow.py", 2), ("slow.py", 1), ("slow.py", 1), ("quick.py", 10)]
     assert sizes[-3:] == [("quick.py", 1)] * 3
 
 
@@ -157,7 +157,8 @@ def test_small_kernels_of_a_file_share_processes_up_to_the_end(tmp_path: Path) -
     assert sorted(job.output for job in answered) == sorted(job.output for job in (other, *jobs))
     assert {len({(job.file, job.arch) for job in group}) for group in worker.together} == {1}
     sizes = [len(group) for group in worker.together]
-    assert (sizes[0], max(sizes), sizes[-1]) == (1, 8, 1)
+    assert (sizes[0], sizes[-1]) == (1, 1)
+    assert 8 < max(sizes) <= 20
 
 
 def test_when_one_has_nothing_left_the_other_gets_all_processors() -> None:
