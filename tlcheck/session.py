@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
@@ -129,7 +130,9 @@ class Session:
         workers = {
             name: Worker(t.python, {**t.env, **variables}, fork=self.settings.fork) for name, t in resolved.items()
         }
-        return [_Asked(name, desk.side(resolved[name], workers[name]), mine) for name, mine in toolchains.items()]
+        with ThreadPoolExecutor() as pool:  # each asks an interpreter and looks at thousands of files
+            sides = pool.map(desk.side, resolved.values(), workers.values())
+        return [_Asked(name, side, mine) for side, (name, mine) in zip(sides, toolchains.items(), strict=True)]
 
     def _discover(self, asked: _Asked, desk: Desk) -> None:
         scripts = {number: s for number, s in asked.selections.items() if self.settings.scripts and is_script(s)}

@@ -7,12 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from tlcheck.analysis.algebra import Algebra
 from tlcheck.analysis.evaluate import CHUNK, Dimension, Evaluator, Values, Words, chunks, mix, text_hash
 from tlcheck.analysis.footprints import Footprint, Leaf
 from tlcheck.analysis.polynomials import Monomial, Poly
 
+Mask = npt.NDArray[np.bool_]
 Factors = Mapping[Monomial, Poly]  # outer monomial -> inner coefficient
 
 
@@ -68,8 +70,8 @@ def _sums(
     gates = [_gate(number, evaluate(poly)) for number, poly in part.gates]
     for cut, group in _alike(gates, classes).items():
         for some in _batches(group, mixed.size if cut else 0):
-            conditions = [_conditions(gates[place], [classes[n] for n in some], len(shape)) for place in cut]
-            found = accumulate(mixed, _active(evaluate, part, conditions), shape)
+            passed = [_passed(gates[place], [classes[n] for n in some], len(shape)) for place in cut]
+            found = accumulate(mixed, _active(evaluate, part, passed), shape)
             yield from zip(some, found if cut else itertools.repeat(found[0]), strict=False)
 
 
@@ -102,10 +104,11 @@ def _batches(group: Sequence[int], lanes: int) -> Iterator[Sequence[int]]:
     return (group[begin : begin + step] for begin in range(0, len(group), step))
 
 
-def _conditions(gate: _Gate, classes: Sequence[Mapping[int, int]], rank: int) -> Values:
-    """The gate's sum for each class (the first dimension) at each point."""
+def _passed(gate: _Gate, classes: Sequence[Mapping[int, int]], rank: int) -> Mask:
+    """Which points pass the gate, for each class (the first dimension): where its two parts sum up to 0 or more."""
     outer = np.array([max(each[gate.number], -gate.greatest - 1) for each in classes], dtype=np.int64)
-    return gate.values + outer.reshape(-1, *[1] * rank)
+    passed: Mask = np.greater_equal(gate.values, -outer.reshape(-1, *[1] * rank))
+    return passed
 
 
 def shape_of(env: Mapping[int, Values]) -> tuple[int, ...]:
@@ -113,13 +116,11 @@ def shape_of(env: Mapping[int, Values]) -> tuple[int, ...]:
     return np.broadcast_shapes(*(np.shape(v) for v in env.values())) if env else ()
 
 
-def _active(evaluate: Evaluator, part: Part, conditions: Iterable[Values]) -> Values:
-    """Which lanes run, as 0 and 1; 1 where all do. conditions: >= 0 where they hold."""
-    active: Values = 1
-    for condition in conditions:
-        active = active * np.greater_equal(condition, 0)
-    for flag in part.flags:
-        active = active * np.not_equal(evaluate(flag), 0)
+def _active(evaluate: Evaluator, part: Part, passed: Iterable[Mask]) -> bool | Mask:
+    """Which lanes run: those that pass all gates and have all flags."""
+    active: bool | Mask = True
+    for mask in (*passed, *(np.not_equal(evaluate(flag), 0) for flag in part.flags)):
+        active = np.logical_and(active, mask)
     for needed in part.footprint.needed:
         if np.any(np.logical_and(active, np.equal(evaluate(needed), 0))):
             raise UndecidedError("its value is replaced under a condition that the kernel does not have")
@@ -166,13 +167,13 @@ def elements(evaluate: Evaluator, leaf: Leaf, thread: Poly, where: Values) -> Va
 _ODD = (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0x2545F4914F6CDD1D)
 
 
-def accumulate(mixed: Words, active: Values, shape: tuple[int, ...]) -> list[tuple[int, int]]:
+def accumulate(mixed: Words, active: bool | Mask, shape: tuple[int, ...]) -> list[tuple[int, int]]:
     """Number of active lanes and the sum of their mixed keys, for each class if `active` has a dimension for them.
 
     Dimensions on which neither depends count as often as they are long.
     """
     lanes = int(np.prod(shape, dtype=np.int64))
-    if isinstance(active, int):
+    if isinstance(active, bool):
         return [(lanes, int(mixed.sum(dtype=np.uint64)) * (lanes // mixed.size)) if active else (0, 0)]
     mask = active if active.ndim > len(shape) else active[np.newaxis]
     wide = np.broadcast_shapes(mixed.shape, mask.shape[1:])
