@@ -119,7 +119,7 @@ def answered(worker: Recorded, files: Mapping[str, int], parallel: int) -> None:
     """Have a worker lower so many kernels of each file, all of them known before the first begins."""
     with Crew(parallel) as crew:
         add(crew, worker, parallel, "first.py")
-        wait_for(lambda: len(worker.jobs) == parallel)
+        wait_for(lambda: len(worker.jobs) > 0)
         for file, count in files.items():
             for n in range(count):
                 crew.add(cast(Worker, worker), Job("lower", file, str(n)))
