@@ -10,7 +10,6 @@ import time
 from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice
 from queue import SimpleQueue
 
 from tlcheck.toolchain.client import START_SECONDS, Job, Worker
@@ -35,7 +34,7 @@ class Crew:
     def __init__(self, parallel: int) -> None:
         self._parallel = parallel
         self._lock = threading.Lock()  # of the three below
-        self._queues: dict[Worker, deque[Job]] = {}
+        self._queues: dict[Worker, dict[str, deque[Job]]] = {}  # by what the jobs have in common
         self._since: dict[Worker, float] = {}  # the live ones -> when they were started
         self._groups: list[set[int]] = []  # ids of the jobs that share a process, of those that run
         self._open: Counter[Worker] = Counter()  # jobs added and not yet looked at
@@ -60,7 +59,7 @@ class Crew:
     def add(self, worker: Worker, job: Job) -> None:
         """Have a worker do a job, after those that it has."""
         with self._lock:
-            self._queues.setdefault(worker, deque()).append(job)
+            self._queues.setdefault(worker, {}).setdefault(_kind(job), deque()).append(job)
             self._open[worker] += 1
         self._wake_up()
 
@@ -119,15 +118,13 @@ class Crew:
 
         Files with the fewest come first: many kernels are likely to be small, and keep all processors busy at the end.
         """
-        queue = self._queues[worker]
-        sizes = Counter(map(_kind, queue))
-        kind, alike = min(sizes.items(), key=lambda item: item[1])
-        waiting = sum(map(len, self._queues.values()))
-        fair = min(_TOGETHER, math.ceil(alike / self._parallel), waiting // (2 * self._parallel))
-        size = max(1, fair) if worker.fork else 1
-        group = list(islice((job for job in queue if _kind(job) == kind), size))
-        for job in group:
-            queue.remove(job)
+        kinds = self._queues[worker]
+        kind, alike = min(kinds.items(), key=lambda item: len(item[1]))
+        waiting = sum(len(jobs) for queue in self._queues.values() for jobs in queue.values())
+        fair = min(_TOGETHER, math.ceil(len(alike) / self._parallel), waiting // (2 * self._parallel))
+        group = [alike.popleft() for _ in range(max(1, fair) if worker.fork else 1)]
+        if not alike:
+            del kinds[kind]
         return group
 
     def _send(self, worker: Worker, group: list[Job]) -> None:
