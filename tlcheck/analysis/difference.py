@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from tlcheck.analysis.algebra import Algebra
-from tlcheck.analysis.evaluate import Array, Evaluator, mix, size
+from tlcheck.analysis.evaluate import Array, Evaluator, Mask, Words, mix, size
 from tlcheck.analysis.footprints import TAGS, Footprint
-from tlcheck.analysis.lanes import MAX_LANES, Lanes, Mask, enumerate_lanes
+from tlcheck.analysis.lanes import MAX_LANES, Lanes, enumerate_lanes
 from tlcheck.analysis.polynomials import Poly
 
 
@@ -94,7 +93,7 @@ def _is_right(want: Lanes, have: Lanes, capacity: int | None) -> bool:
     return bool(same and not _outside(have.target, capacity).any() and not (_heads(have) & have.askew).any())
 
 
-def _additions(lanes: Lanes) -> npt.NDArray[np.uint64]:
+def _additions(lanes: Lanes) -> Words:
     """A number for what each lane adds, and where."""
     return mix(lanes.target.astype(np.uint64) * np.uint64(0xBF58476D1CE4E5B9) + lanes.keys)
 
@@ -235,7 +234,7 @@ class _Diagnosis:
         return None if threads is None else int(threads[at])
 
 
-def _beyond(these: npt.NDArray[np.uint64], those: npt.NDArray[np.uint64]) -> Mask:
+def _beyond(these: Words, those: Words) -> Mask:
     """Which of these are more than those has of the same: the last ones of each kind, in order."""
     kinds, counts = np.unique(those, return_counts=True)
     order = np.argsort(these, kind="stable")

@@ -19,6 +19,7 @@ from tlcheck.analysis.polynomials import Poly
 
 Array = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
+Mask = npt.NDArray[np.bool_]
 Values = Array | int
 CHUNK = 1 << 16
 

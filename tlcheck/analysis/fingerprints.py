@@ -7,14 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from tlcheck.analysis.algebra import Algebra
-from tlcheck.analysis.evaluate import CHUNK, Dimension, Evaluator, Values, Words, chunks, mix, text_hash
+from tlcheck.analysis.evaluate import CHUNK, Dimension, Evaluator, Mask, Values, Words, chunks, mix, text_hash
 from tlcheck.analysis.footprints import Footprint, Leaf
 from tlcheck.analysis.polynomials import Monomial, Poly
 
-Mask = npt.NDArray[np.bool_]
 Factors = Mapping[Monomial, Poly]  # outer monomial -> inner coefficient
 
 

@@ -10,13 +10,12 @@ import numpy.typing as npt
 
 from tlcheck.analysis.algebra import Algebra
 from tlcheck.analysis.alignment import loads_vector
-from tlcheck.analysis.evaluate import Array, Evaluator, Values, chunks, mix
+from tlcheck.analysis.evaluate import Array, Evaluator, Mask, Values, chunks, mix
 from tlcheck.analysis.fingerprints import elements
 from tlcheck.analysis.footprints import Footprint
 from tlcheck.analysis.tma import LANE
 
 MAX_LANES = 1 << 22
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

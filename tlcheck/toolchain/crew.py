@@ -33,11 +33,11 @@ class Crew:
 
     def __init__(self, parallel: int) -> None:
         self._parallel = parallel
-        self._lock = threading.Lock()  # of the three below
+        self._lock = threading.Lock()  # of the two below
         self._queues: dict[Worker, dict[str, deque[Job]]] = {}  # by what the jobs have in common
+        self._open: Counter[Worker] = Counter()  # jobs added and not yet looked at
         self._since: dict[Worker, float] = {}  # the live ones -> when they were started
         self._groups: list[set[int]] = []  # ids of the jobs that share a process, of those that run
-        self._open: Counter[Worker] = Counter()  # jobs added and not yet looked at
         self._done: SimpleQueue[tuple[Worker, Job, Answer] | BaseException] = SimpleQueue()
         self._wake, self._waker = os.pipe()
         self._leaving = False
@@ -57,7 +57,7 @@ class Crew:
         os.close(self._waker)
 
     def add(self, worker: Worker, job: Job) -> None:
-        """Have a worker do a job, after those that it has."""
+        """Have a worker do a job."""
         with self._lock:
             self._queues.setdefault(worker, {}).setdefault(_kind(job), deque()).append(job)
             self._open[worker] += 1

@@ -47,6 +47,13 @@ class Stream:
         """What was kept."""
         return bytes(self._data[-self._keep :]).decode(errors="replace")
 
+    def take(self) -> str:
+        """The complete lines that came since they were taken last."""
+        end = self._data.rfind(b"\n") + 1
+        taken = bytes(self._data[:end])
+        del self._data[:end]
+        return taken.decode(errors="replace")
+
     def close(self) -> str:
         """What was kept, with what is still in the pipe."""
         self.pull()
@@ -68,6 +75,7 @@ class Child:
     started: float = field(default_factory=time.monotonic)
     late: bool = False
     answered: int = 0  # jobs, before it has ended
+    unread: list[dict[str, Any]] = field(default_factory=list)  # messages of the job after those, until it ends
 
     @property
     def job(self) -> Job:
@@ -88,7 +96,7 @@ class Child:
         if len(self.work) == 1:
             return []
         self.output.pull()
-        return self._results(self.output.text(), _parse(self.lines.text()))
+        return self._results(self.output.text(), self.lines.take())
 
     def answers(self, status: int, usage: struct_rusage) -> tuple[list[tuple[int, Answer]], list[Sequence[Numbered]]]:
         """What the other jobs came to, and what is to be done again: the process has ended and been waited for.
@@ -97,20 +105,20 @@ class Child:
         depends on no other kernel; then those after it.
         """
         self.kill()
-        output, messages = self.output.close(), _parse(self.lines.close())
+        output, text = self.output.close(), self.lines.close()
         if len(self.work) == 1:
-            return [(self.work[0][0], self._answer(output, messages, status, usage))], []
-        answers = self._results(output, messages)
+            return [(self.work[0][0], self._answer(output, _parse(text), status, usage))], []
+        answers = self._results(output, text)
         rest = self.work[self.answered :]
         return answers, [again for again in (rest[:1], rest[1:]) if again]
 
-    def _results(self, output: str, messages: list[dict[str, Any]]) -> list[tuple[int, Answer]]:
-        """Of those of several jobs that have one and were not answered yet."""
-        results = [part for part in _parts(messages) if "result" in part[-1]]
-        new = zip(self.work[self.answered :], results[self.answered :], strict=False)
-        answers = [(number, _shared_answer(output, part)) for (number, _), part in new]
-        self.answered = len(results)
-        return answers
+    def _results(self, output: str, text: str) -> list[tuple[int, Answer]]:
+        """Of those of several jobs that have one and were not answered yet. text: what came since."""
+        *ended, self.unread = _parts([*self.unread, *_parse(text)])
+        results = [part for part in ended if "result" in part[-1]]
+        new = zip(self.work[self.answered :], results, strict=False)
+        self.answered += len(results)
+        return [(number, _shared_answer(output, part)) for (number, _), part in new]
 
     def _answer(self, output: str, messages: list[dict[str, Any]], status: int, usage: struct_rusage) -> Answer:
         last: dict[str, Any] = messages[-1] if messages else {}
@@ -140,13 +148,13 @@ class Child:
 
 
 def _parts(messages: Iterable[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """The messages of each job that has come to its end."""
+    """The messages of each job that has come to its end, then those after them."""
     parts: list[list[dict[str, Any]]] = [[]]
     for message in messages:
         parts[-1].append(message)
         if "spent" in message:
             parts.append([])
-    return parts[:-1]
+    return parts
 
 
 def _shared_answer(output: str, messages: Sequence[Mapping[str, Any]]) -> Answer:
