@@ -45,7 +45,7 @@ format: .venv/stamp
 	$(BIN)/ruff format .
 
 docs: .venv/stamp
-	$(BIN)/python -m tlcheck.rules.pages docs/rules
+	$(BIN)/python -m tlcheck.verdicts.rules.pages docs/rules
 
 bench: pinned
 	$(BIN)/python benchmarks/check.py

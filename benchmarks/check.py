@@ -38,7 +38,7 @@ def overhead() -> None:
 
 
 def _toolchain_run(kernel: Path, case: str, arch: str, snapshot: Path) -> dict[str, list[float]]:
-    from tlcheck.toolchain.client import SETTINGS
+    from tlcheck.lower.client import SETTINGS
     from tlcheck.toolchain.resolve import resolve
 
     toolchain = resolve("pinned", ())
@@ -56,16 +56,16 @@ def _python(arguments: list[str]) -> str:
 
 def controller(snapshot: str) -> None:
     """Processor time of loading and checking one snapshot: the first time in this process, imports left out."""
-    import tlcheck.check
-    from tlcheck.rules.rule import rules
+    import tlcheck.verdicts.check
     from tlcheck.snapshot import codec
+    from tlcheck.verdicts.rules.rule import rules
 
     rules()
     text = Path(snapshot).read_text()
     begin = time.process_time()
     loaded = codec.loads(text)
     middle = time.process_time()
-    tlcheck.check.check(loaded)
+    tlcheck.verdicts.check.check(loaded)
     print(json.dumps({"load": middle - begin, "check": time.process_time() - middle}))
 
 
@@ -82,8 +82,8 @@ def footprints() -> None:
 
 def footprint(lanes: int) -> None:
     """One comparison of a row-major tile with its lanes spread over 256 threads and vectors of 4, in this process."""
-    from tests.cpu.analysis.tiles import spread, whole
-    from tlcheck.analysis.comparison import same
+    from tests.cpu.prove.tiles import spread, whole
+    from tlcheck.prove.comparison import same
 
     algebra, intended = whole(lanes)
     actual = spread(algebra, lanes)

@@ -26,7 +26,7 @@ Seconds = tuple[float, ...]  # wall, processor
 
 
 def main() -> None:
-    from tlcheck.toolchain.client import processors
+    from tlcheck.lower.client import processors
 
     rounds = [_round() for _ in range(ROUNDS)]
     least = {name: tuple(map(min, zip(*(one[name] for one in rounds), strict=True))) for name in rounds[0]}
@@ -52,13 +52,13 @@ def _round() -> dict[str, Seconds]:
 
 def _ratio(rows: Mapping[str, Seconds]) -> float:
     """Of the wall time of the cold gate to that of bare lowering, if it kept all processors busy."""
-    from tlcheck.toolchain.client import processors
+    from tlcheck.lower.client import processors
 
     return rows["gate, cold"][0] / sum(rows[f"bare, {release}"][0] for release in RELEASES) * processors()
 
 
 def _bare(release: str) -> Command:
-    from tlcheck.toolchain.client import SETTINGS
+    from tlcheck.lower.client import SETTINGS
     from tlcheck.toolchain.resolve import resolve
 
     toolchain = resolve(release, ())

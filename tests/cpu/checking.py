@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from tlcheck.analysis.difference import Witness
 from tlcheck.case import Expect
 from tlcheck.errors import UsageError
-from tlcheck.results import AtomicResult, FindingResult, Result, SourceLine
-from tlcheck.session import Run
-from tlcheck.toolchain.client import DeclaredCase, Failure, Job
+from tlcheck.lower.client import DeclaredCase, Failure, Job
+from tlcheck.lower.session import Run
+from tlcheck.prove.difference import Witness
 from tlcheck.toolchain.resolve import Toolchain, resolve
+from tlcheck.verdicts.results import AtomicResult, FindingResult, Result, SourceLine
 from tlcheck.worker.protocol import Answer
 
 SAVED = Path(__file__).parents[1] / "fixtures" / "era"
@@ -129,9 +129,9 @@ def put_in_place(monkeypatch: pytest.MonkeyPatch, workers: Mapping[str, StandInW
     def start(python: Path, env: Mapping[str, str], **options: Any) -> StandInWorker:
         return workers[str(python)]
 
-    for module in ("session", "gate.gate"):
+    for module in ("lower.session", "gate.gate"):
         monkeypatch.setattr(f"tlcheck.{module}.resolve", find)
-    monkeypatch.setattr("tlcheck.session.Worker", start)
+    monkeypatch.setattr("tlcheck.lower.session.Worker", start)
 
 
 def installed(release: str) -> Toolchain:

@@ -12,11 +12,11 @@ from tests.cpu.checking import installed
 from tests.fixtures import make
 from tests.fixtures.examples import examples, of_page
 from tests.fixtures.index import FOLDER, Fixture, read
-from tlcheck.rules.pages import Page
+from tlcheck.lower.client import Worker
 from tlcheck.snapshot import codec
-from tlcheck.toolchain.client import Worker
 from tlcheck.toolchain.identity import identify
 from tlcheck.toolchain.releases import PINNED, RELEASES
+from tlcheck.verdicts.rules.pages import Page
 
 INDEX = read()
 FIXTURES = [pytest.param(fixture, id=fixture.path) for fixture in INDEX.fixtures]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.cpu.analysis.oracle import Kernel
+from tests.cpu.prove.oracle import Kernel
 from tests.gpu.conftest import Runner, find_toolchain
 from tlcheck.cli.main import main
 from tlcheck.snapshot import codec

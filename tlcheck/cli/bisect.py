@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from tlcheck.cache.store import Cache
     from tlcheck.gate.bisect import Row
     from tlcheck.gate.bisect_passes import Passes
-    from tlcheck.results import Result
-    from tlcheck.selection import Selection
-    from tlcheck.session import Lowered, Settings
+    from tlcheck.lower.selection import Selection
+    from tlcheck.lower.session import Lowered, Settings
+    from tlcheck.verdicts.results import Result
 
 _CASE_HELP = "FILE[::NAME] or a folder of kernel files"
 CLEAN, FOUND, NOT_CHECKED = 0, 1, 3
@@ -72,7 +72,7 @@ def _check(args: argparse.Namespace) -> None:
 def _selections(cases: Sequence[str]) -> list[Selection]:
     """Raises UsageError for what names a toolchain itself."""
     from tlcheck.errors import UsageError
-    from tlcheck.selection import select
+    from tlcheck.lower.selection import select
 
     chosen = select(cases)
     for selection in chosen:
@@ -85,7 +85,7 @@ def _releases(chosen: Sequence[Selection], toolchains: Sequence[str], settings: 
     """Every case with every toolchain."""
     from dataclasses import replace
 
-    from tlcheck.cache.verdicts import result_of
+    from tlcheck.verdicts.kept import result_of
 
     wanted = [replace(selection, toolchain=toolchain) for toolchain in toolchains for selection in chosen]
     return [result_of(lowered, cache) for lowered, cache in _lowered(wanted, settings)]
@@ -95,7 +95,7 @@ def _passes(chosen: Sequence[Selection], settings: Settings) -> tuple[list[Passe
     """Every case after each pass, and those that cannot be lowered. Raises UsageError if there are only these."""
     from tlcheck.errors import UsageError
     from tlcheck.gate.bisect_passes import judge
-    from tlcheck.results import read_snapshot, result_of
+    from tlcheck.verdicts.results import read_snapshot, result_of
 
     passes, failed = [], []
     for lowered, _ in _lowered(chosen, settings):
@@ -113,7 +113,7 @@ def _lowered(wanted: Sequence[Selection], settings: Settings) -> Iterator[tuple[
     import tempfile
 
     from tlcheck.cli.progress import bar
-    from tlcheck.session import Session
+    from tlcheck.lower.session import Session
 
     with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder, bar() as watcher:
         session = Session(settings, Path(folder), watcher)

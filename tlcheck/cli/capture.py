@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tlcheck.selection import Selection
-    from tlcheck.session import Lowered, Settings
+    from tlcheck.lower.selection import Selection
+    from tlcheck.lower.session import Lowered, Settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,8 +28,8 @@ def run(args: argparse.Namespace) -> int:
     from tlcheck.cli.scripts import live_settings
     from tlcheck.config import read_config
     from tlcheck.errors import UsageError
-    from tlcheck.gpu.suite import NoDeviceError
-    from tlcheck.scripts import is_script
+    from tlcheck.lower.scripts import is_script
+    from tlcheck.run.suite import NoDeviceError
 
     config = read_config(Path.cwd())
     chosen = selections(args, args.cases, config)
@@ -62,9 +62,9 @@ def _lowered(
     """What was captured, each with what became of it, and remarks. Writes snapshots and case files."""
     import tempfile
 
-    from tlcheck.captured import write
     from tlcheck.cli.progress import bar
-    from tlcheck.session import Session
+    from tlcheck.lower.captured import write
+    from tlcheck.lower.session import Session
 
     # beside the output: recorded calls are large, and are moved; absolute: a script may go to another folder
     with tempfile.TemporaryDirectory(prefix=".tlcheck-", dir=output.absolute()) as folder, bar() as watcher:

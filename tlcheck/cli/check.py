@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from tlcheck.lower.selection import Selection
+    from tlcheck.lower.session import Lowered, Settings
     from tlcheck.report.outputs import Writer
-    from tlcheck.results import Result
-    from tlcheck.selection import Selection
-    from tlcheck.session import Lowered, Settings
+    from tlcheck.verdicts.results import Result
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,14 +32,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from tlcheck.acceptance import Acceptances, read_acceptances
     from tlcheck.cli.options import selections, settings_of, without_device
     from tlcheck.cli.scripts import live_settings
     from tlcheck.config import read_config
-    from tlcheck.expectations import advise, settle
-    from tlcheck.gpu.suite import NoDeviceError
     from tlcheck.report.outputs import outputs
-    from tlcheck.results import exit_code
+    from tlcheck.run.suite import NoDeviceError
+    from tlcheck.verdicts.acceptance import Acceptances, read_acceptances
+    from tlcheck.verdicts.expectations import advise, settle
+    from tlcheck.verdicts.results import exit_code
 
     target = outputs(args.format, args.output)
     _prepare(args)
@@ -91,7 +91,7 @@ def _results(chosen: Sequence[Selection], settings: Settings, save: Path | None)
 
 
 def _saved(chosen: Sequence[Selection]) -> Iterator[Result]:
-    from tlcheck.results import read_snapshot, saved_result
+    from tlcheck.verdicts.results import read_snapshot, saved_result
 
     for position, selection in enumerate(chosen):
         if selection.is_snapshot:
@@ -101,9 +101,9 @@ def _saved(chosen: Sequence[Selection]) -> Iterator[Result]:
 def _lowered(chosen: Sequence[Selection], settings: Settings, save: Path | None) -> tuple[list[Result], int, list[str]]:
     import tempfile
 
-    from tlcheck.cache.verdicts import result_of
     from tlcheck.cli.progress import bar
-    from tlcheck.session import Session
+    from tlcheck.lower.session import Session
+    from tlcheck.verdicts.kept import result_of
 
     results, made = [], []
     with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder, bar() as watcher:
@@ -120,7 +120,7 @@ def _save(made: Sequence[Lowered], folder: Path) -> None:
     """Keep the snapshots under names that say what they are."""
     import shutil
 
-    from tlcheck.session import unique_name
+    from tlcheck.lower.session import unique_name
 
     saved: set[str] = set()
     for lowered in sorted(made, key=lambda done: done.run.position):

@@ -67,8 +67,8 @@ def _lowered(text: str, args: argparse.Namespace, config: Config, failures: list
     from tlcheck.cli.options import selections, settings_of
     from tlcheck.cli.progress import bar
     from tlcheck.golden.sources import of_snapshot
-    from tlcheck.results import read_snapshot
-    from tlcheck.session import Session
+    from tlcheck.lower.session import Session
+    from tlcheck.verdicts.results import read_snapshot
 
     chosen = selections(args, [text], config)
     found: dict[str, Golden] = {}

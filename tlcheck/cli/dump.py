@@ -12,8 +12,8 @@ from tlcheck.cli.options import NOT_CHECKED
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tlcheck.selection import Selection
-    from tlcheck.session import Lowered, Settings
+    from tlcheck.lower.selection import Selection
+    from tlcheck.lower.session import Lowered, Settings
     from tlcheck.snapshot.ir import Snapshot
 
 
@@ -72,8 +72,8 @@ def _snapshots(chosen: list[Selection], settings: Settings) -> tuple[dict[str, S
     import tempfile
 
     from tlcheck.cli.progress import bar
-    from tlcheck.results import read_snapshot
-    from tlcheck.session import Session, unique_name
+    from tlcheck.lower.session import Session, unique_name
+    from tlcheck.verdicts.results import read_snapshot
 
     if chosen[0].is_snapshot:
         return {chosen[0].path.name.removesuffix(".json").removesuffix(".snapshot"): read_snapshot(chosen[0].path)}, []

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tlcheck.rules.pages import Page
+    from tlcheck.verdicts.rules.pages import Page
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -14,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from tlcheck.rules.pages import pages
+    from tlcheck.verdicts.rules.pages import pages
 
     if args.rule is None:
         _list(pages())

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from tlcheck.config import Config
     from tlcheck.gate.device import Wanted
     from tlcheck.gate.gate import Gate, Plan
+    from tlcheck.lower.selection import Selection
+    from tlcheck.lower.session import Settings
     from tlcheck.report.outputs import Writer
-    from tlcheck.selection import Selection
-    from tlcheck.session import Settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,10 +57,10 @@ def run(args: argparse.Namespace) -> int:
 
 def _plan(args: argparse.Namespace, config: Config) -> Plan:
     """Raises UsageError."""
-    from tlcheck.acceptance import Acceptances, read_acceptances
     from tlcheck.cli.options import selections, settings_of
     from tlcheck.gate.compiler import find_compiler
     from tlcheck.gate.gate import Plan
+    from tlcheck.verdicts.acceptance import Acceptances, read_acceptances
 
     settings = settings_of(args, config)
     chosen = selections(args, args.cases, config)
@@ -82,7 +82,7 @@ def _require_cases(chosen: Sequence[Selection]) -> None:
     """Raises UsageError where nothing could be run: better now than after minutes of work."""
     from tlcheck.errors import UsageError
     from tlcheck.gate.gate import NO_REFERENCE
-    from tlcheck.scripts import is_script
+    from tlcheck.lower.scripts import is_script
 
     if all(is_script(selection) for selection in chosen):
         raise UsageError(f"--run: {chosen[0].path}: {NO_REFERENCE}")

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tlcheck.acceptance import Acceptances
     from tlcheck.golden.pending import Pending
     from tlcheck.golden.recording import Project, Recorded
     from tlcheck.golden.states import Scope
+    from tlcheck.verdicts.acceptance import Acceptances
 
 FORMATS = ("text", "markdown")
 
@@ -86,7 +86,7 @@ def recorded_runs(args: argparse.Namespace, project: Project) -> Iterator[Record
     from tlcheck.cli.progress import bar
     from tlcheck.config import read_config
     from tlcheck.golden.recording import recorded, saved
-    from tlcheck.session import Session
+    from tlcheck.lower.session import Session
 
     config = read_config(Path.cwd())
     chosen = selections(args, args.cases, config)
@@ -108,7 +108,7 @@ def scope_of(args: argparse.Namespace, project: Project) -> Scope:
     from tlcheck.cli.options import settings_of
     from tlcheck.config import read_config
     from tlcheck.golden.states import Scope
-    from tlcheck.selection import parse
+    from tlcheck.lower.selection import parse
 
     config = read_config(Path.cwd())
     named = [parse(case) for case in args.cases or [os.path.relpath(path) for path in config.paths]]
@@ -149,8 +149,8 @@ def _review(args: argparse.Namespace) -> int:
 
 def project_acceptances() -> Acceptances:
     """Of the working folder. Raises UsageError."""
-    from tlcheck.acceptance import Acceptances, read_acceptances
     from tlcheck.config import read_config
+    from tlcheck.verdicts.acceptance import Acceptances, read_acceptances
 
     config = read_config(Path.cwd())
     return read_acceptances(config.acceptance) if config.acceptance else Acceptances()
@@ -185,7 +185,7 @@ def _chosen(waiting: list[Pending], args: argparse.Namespace, project: Project) 
     """Raises UsageError where nothing waits of what is named."""
     from tlcheck.errors import UsageError
     from tlcheck.golden.states import Scope
-    from tlcheck.selection import parse_archs
+    from tlcheck.lower.selection import parse_archs
 
     archs = parse_archs(args.arch.split(",")) if args.arch is not None else ()
     if not waiting:

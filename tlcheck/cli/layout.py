@@ -54,9 +54,9 @@ def _galleries(args: argparse.Namespace, failures: list[str]) -> Iterator[tuple[
     from tlcheck.cli.options import selections, settings_of
     from tlcheck.cli.progress import bar
     from tlcheck.config import read_config
+    from tlcheck.lower.session import Session, unique_name
     from tlcheck.page.gallery import gallery
-    from tlcheck.results import judged, read_snapshot, saved_result
-    from tlcheck.session import Session, unique_name
+    from tlcheck.verdicts.results import judged, read_snapshot, saved_result
 
     config = read_config(Path.cwd())
     chosen = selections(args, [args.case], config)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tlcheck.config import Config
-    from tlcheck.gpu.suite import NoDeviceError, Options
-    from tlcheck.selection import Selection
-    from tlcheck.session import Settings
+    from tlcheck.lower.selection import Selection
+    from tlcheck.lower.session import Settings
+    from tlcheck.run.suite import NoDeviceError, Options
 
 CASE_HELP = "FILE[::NAME][@TOOLCHAIN], a folder of kernel files, or a saved snapshot"
 NOT_CHECKED = 3  # exit code
@@ -53,7 +53,7 @@ def add_device_arguments(parser: argparse._ActionsContainer) -> None:
 
 def device_options(args: argparse.Namespace, settings: Settings) -> Options:
     """From `add_device_arguments`."""
-    from tlcheck.gpu.suite import Options
+    from tlcheck.run.suite import Options
 
     return Options(
         seeds=args.seeds or 3,
@@ -95,7 +95,7 @@ def count(text: str) -> int:
 def selections(args: argparse.Namespace, cases: list[str], config: Config) -> list[Selection]:
     """The given cases, else the project's. Raises UsageError, also for options that mean nothing to these cases."""
     from tlcheck.errors import UsageError
-    from tlcheck.selection import select
+    from tlcheck.lower.selection import select
 
     chosen = select(cases or [os.path.relpath(path) for path in config.paths])
     if not chosen:
@@ -109,8 +109,8 @@ def selections(args: argparse.Namespace, cases: list[str], config: Config) -> li
 def settings_of(args: argparse.Namespace, config: Config, every_pass: bool = False) -> Settings:
     """How to lower, from the command line and else from the project. Raises UsageError."""
     from tlcheck.cli.scripts import scripts_of
-    from tlcheck.selection import parse_archs, parse_args
-    from tlcheck.session import Settings
+    from tlcheck.lower.selection import parse_archs, parse_args
+    from tlcheck.lower.session import Settings
 
     return Settings(
         toolchain=args.toolchain or config.toolchain,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from tlcheck.gpu.examination import Request
+    from tlcheck.run.examination import Request
 
 _WIDTH = 140  # columns of tables that go into a file
 
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from tlcheck.cli.options import without_device
-    from tlcheck.gpu.suite import NoDeviceError
+    from tlcheck.run.suite import NoDeviceError
 
     request = _request(args)
     try:
@@ -52,10 +52,10 @@ def run(args: argparse.Namespace) -> int:
 
 def _run(args: argparse.Namespace, request: Request) -> int:
     from tlcheck.cli.progress import bar
-    from tlcheck.gpu import results
-    from tlcheck.gpu.examination import examine
     from tlcheck.report import device_json, device_text
     from tlcheck.report.words import plural
+    from tlcheck.run import results
+    from tlcheck.run.examination import examine
 
     with _scratch() as folder, bar() as watcher:
         examinations = list(examine(request, Path(folder), watcher))
@@ -70,8 +70,8 @@ def _run(args: argparse.Namespace, request: Request) -> int:
 def _compare(args: argparse.Namespace, request: Request) -> int:
     """Exit code 1 if something has become slower, 3 if something was not timed."""
     from tlcheck.cli.progress import bar
-    from tlcheck.gpu.examination import compare_times
     from tlcheck.report import times_report
+    from tlcheck.run.examination import compare_times
 
     with _scratch() as folder, bar() as watcher:
         found = compare_times(request, args.old, args.new, Path(folder), watcher)
@@ -88,7 +88,7 @@ def _scratch() -> tempfile.TemporaryDirectory[str]:
 
 
 def _commit(request: Request) -> str:
-    from tlcheck.gpu import environment
+    from tlcheck.run import environment
 
     return environment.commit(request.selections[0].path.absolute().parent)
 
@@ -97,12 +97,12 @@ def _request(args: argparse.Namespace) -> Request:
     """Everything that can be wrong on the command line is found here. Raises UsageError."""
     from dataclasses import replace
 
-    from tlcheck.acceptance import Acceptances, read_acceptances
     from tlcheck.cli.options import device_options, settings_of
     from tlcheck.config import read_config
     from tlcheck.errors import UsageError
-    from tlcheck.gpu.examination import Request
-    from tlcheck.selection import select
+    from tlcheck.lower.selection import select
+    from tlcheck.run.examination import Request
+    from tlcheck.verdicts.acceptance import Acceptances, read_acceptances
 
     if bool(args.old) != bool(args.new):
         raise UsageError("--from and --to belong together")
@@ -141,7 +141,7 @@ def _writable(output: Path | None) -> None:
 
 def _tools(text: str) -> tuple[str, ...]:
     from tlcheck.errors import UsageError
-    from tlcheck.gpu.sanitizer import TOOLS
+    from tlcheck.run.sanitizer import TOOLS
 
     tools = tuple(dict.fromkeys(tool.strip() for tool in text.split(","))) if text else ()
     for tool in tools:

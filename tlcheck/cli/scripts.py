@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tlcheck.scripts import Scripts
-    from tlcheck.selection import Selection
-    from tlcheck.session import Settings
+    from tlcheck.lower.scripts import Scripts
+    from tlcheck.lower.selection import Selection
+    from tlcheck.lower.session import Settings
 
 MAX_CONFIGS = 1
 RECORD_LIMIT = 1024  # MiB
@@ -54,7 +54,7 @@ def live_settings(args: argparse.Namespace, settings: Settings, chosen: Sequence
     """
     from dataclasses import replace
 
-    from tlcheck.scripts import is_script
+    from tlcheck.lower.scripts import is_script
 
     limit = getattr(args, "record_limit", None)
     if not args.live:
@@ -89,7 +89,7 @@ def _device_archs(settings: Settings, chosen: Sequence[Selection]) -> tuple[str,
     import tempfile
     from pathlib import Path
 
-    from tlcheck.gpu.suite import Options, Suite
+    from tlcheck.run.suite import Options, Suite
     from tlcheck.toolchain.resolve import resolve
 
     toolchains = dict.fromkeys(s.toolchain or settings.toolchain for s in chosen if not s.is_snapshot)
@@ -108,7 +108,7 @@ def own_and_script(parser: argparse.ArgumentParser, argv: list[str]) -> tuple[li
 
 def scripts_of(args: argparse.Namespace) -> Scripts | None:
     """From `add_script_arguments`; None for a command without it, which runs no scripts."""
-    from tlcheck.scripts import Scripts
+    from tlcheck.lower.scripts import Scripts
 
     if not hasattr(args, "max_configs"):
         return None

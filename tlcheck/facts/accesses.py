@@ -6,12 +6,12 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tlcheck.analysis.atomics import Pointer, Site, atomics, lanes, pointer
-from tlcheck.analysis.tma import is_copy, is_reduction
-from tlcheck.analysis.walk import Placed, Program, Scope, expressions
 from tlcheck.facts.model import Access, Count, Instruction
 from tlcheck.facts.sizes import element_bytes, space_of
 from tlcheck.facts.trips import Trips
+from tlcheck.program.atomics import Pointer, Site, atomics, lanes, pointer
+from tlcheck.program.tma import is_copy, is_reduction
+from tlcheck.program.walk import Placed, Program, Scope, expressions
 from tlcheck.snapshot.ir import Buffer, Expr, Store
 
 READ, WRITE, ATOMIC = "read", "write", "atomic"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from tlcheck.analysis.walk import Program, expressions, subexpressions
 from tlcheck.facts.model import Buffer, Loop
 from tlcheck.facts.sizes import MERGED, buffer_bytes, space_of
 from tlcheck.facts.trips import Trips
+from tlcheck.program.walk import Program, expressions, subexpressions
 from tlcheck.snapshot import ir
 from tlcheck.snapshot.walk import statements
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from tlcheck.analysis.walk import Program, walk
 from tlcheck.facts.accesses import Census
 from tlcheck.facts.buffers import buffers, loops, shared_bytes
 from tlcheck.facts.layouts import layouts
 from tlcheck.facts.model import Count, Facts
 from tlcheck.facts.synchronization import synchronization
 from tlcheck.facts.trips import Trips
-from tlcheck.session import release_of
+from tlcheck.lower.session import release_of
+from tlcheck.program.walk import Program, walk
 from tlcheck.snapshot.ir import CHECKPOINTS, Attr, Expr, Snapshot, Thread
 from tlcheck.snapshot.walk import statements
 

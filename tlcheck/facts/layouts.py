@@ -9,11 +9,11 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from tlcheck.analysis.algebra import Algebra, unread
-from tlcheck.analysis.evaluate import Evaluator, Values
-from tlcheck.analysis.walk import Program
+from tlcheck.algebra.algebra import Algebra, unread
+from tlcheck.algebra.evaluate import Evaluator, Values
 from tlcheck.facts.model import Layout
 from tlcheck.facts.sizes import element_bytes
+from tlcheck.program.walk import Program
 from tlcheck.snapshot import ir
 from tlcheck.snapshot.text import render_layout
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from math import prod
 
-from tlcheck.analysis.atomics import lanes
+from tlcheck.program.atomics import lanes
 from tlcheck.snapshot.ir import Buffer
 
 _BITS = re.compile(r"\d+")

@@ -6,10 +6,10 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 
-from tlcheck.analysis.walk import Placed, Program, expressions
 from tlcheck.facts.accesses import Event
 from tlcheck.facts.model import Count, Sync
 from tlcheck.facts.trips import Trips
+from tlcheck.program.walk import Placed, Program, expressions
 from tlcheck.snapshot.ir import Expr
 
 BARRIER = "barrier"

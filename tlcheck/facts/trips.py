@@ -11,11 +11,11 @@ from math import prod
 
 import numpy as np
 
-from tlcheck.analysis.algebra import Algebra, Atom, Content
-from tlcheck.analysis.evaluate import Evaluator, Values
-from tlcheck.analysis.polynomials import Poly, as_constant
-from tlcheck.analysis.walk import Axis, Guard, Program, Scope
+from tlcheck.algebra.algebra import Algebra, Atom, Content
+from tlcheck.algebra.evaluate import Evaluator, Values
+from tlcheck.algebra.polynomials import Poly, as_constant
 from tlcheck.facts.model import Count
+from tlcheck.program.walk import Axis, Guard, Program, Scope
 from tlcheck.snapshot.expression_text import render_expression
 from tlcheck.snapshot.ir import Bind, Expr
 

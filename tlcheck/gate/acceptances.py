@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from tlcheck.acceptance import Acceptance, Acceptances
 from tlcheck.gate.classes import CLASSES
 from tlcheck.gate.outcome import Comparison, Outcome
+from tlcheck.verdicts.acceptance import Acceptance, Acceptances
 
 
 def accepted(compared: Comparison, acceptances: Acceptances, versions: Mapping[str, str]) -> Comparison:

@@ -9,10 +9,10 @@ from itertools import pairwise
 from packaging.version import Version
 
 from tlcheck.errors import UsageError
-from tlcheck.results import AtomicResult, Result
 from tlcheck.toolchain import environment
 from tlcheck.toolchain.releases import RELEASES
 from tlcheck.toolchain.resolve import recipe_of
+from tlcheck.verdicts.results import AtomicResult, Result
 
 RIGHT, WRONG, UNDECIDED, FAILS, ABSENT = "right", "wrong", "undecided", "fails", "absent"
 

@@ -10,14 +10,14 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tlcheck.analysis.atomics import Site
-from tlcheck.analysis.subject import subject
 from tlcheck.errors import UsageError
 from tlcheck.gate.bisect import FAILS, RIGHT, UNDECIDED, WRONG, Point, Row
-from tlcheck.results import AtomicResult, Result, judged
-from tlcheck.session import Run
+from tlcheck.lower.session import Run
+from tlcheck.program.atomics import Site
+from tlcheck.prove.subject import subject
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.snapshot.text import render
+from tlcheck.verdicts.results import AtomicResult, Result, judged
 
 _INTENT = ("tl.LayoutReducer", "tl.LayoutInference")  # the kernel as written is what the first of these gets
 _TILES, _VECTORS = "tl.LowerTileOp", "tl.VectorizeLoop"

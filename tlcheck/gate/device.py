@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from tlcheck.gate.outcome import Comparison, Side
-from tlcheck.gpu import environment
-from tlcheck.gpu.results import NOT_RUN, DeviceResult
-from tlcheck.gpu.suite import NoDeviceError, Options, Subject, Suite
-from tlcheck.results import read_snapshot
-from tlcheck.session import Watcher
+from tlcheck.lower.session import Watcher
+from tlcheck.run import environment
+from tlcheck.run.results import NOT_RUN, DeviceResult
+from tlcheck.run.suite import NoDeviceError, Options, Subject, Suite
 from tlcheck.toolchain.resolve import Toolchain
+from tlcheck.verdicts.results import read_snapshot
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from tlcheck.gate.device_outcomes import evidence_in_words
 from tlcheck.gate.gate import Gate
 from tlcheck.gate.outcome import Comparison, Outcome
 from tlcheck.gate.words import verdict_in_words
+from tlcheck.lower.runs import near
 from tlcheck.report.notices import ERROR, NOTE, WARNING, Document, Notice, Subject
 from tlcheck.report.words import witness_in_words
-from tlcheck.runs import near
 
 _SILENT = ("fixed", "same")
 _WARNINGS = ("wrong", "weaker", "broken", "slower-risk")

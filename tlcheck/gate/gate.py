@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tlcheck.acceptance import Acceptances
 from tlcheck.cache.store import Cache, open_cache
 from tlcheck.errors import UsageError
 from tlcheck.gate.acceptances import accepted, unused
@@ -19,11 +18,12 @@ from tlcheck.gate.device_outcomes import DEVICE
 from tlcheck.gate.outcome import Comparison, Side
 from tlcheck.gate.scripts import remarks
 from tlcheck.gate.sides import Bench, sides
-from tlcheck.gpu.results import NOT_RUN
+from tlcheck.lower.selection import Selection
+from tlcheck.lower.session import Session, Settings, Watcher
 from tlcheck.report.words import plural
-from tlcheck.selection import Selection
-from tlcheck.session import Session, Settings, Watcher
+from tlcheck.run.results import NOT_RUN
 from tlcheck.toolchain.resolve import Toolchain, resolve
+from tlcheck.verdicts.acceptance import Acceptances
 
 NO_REFERENCE = (
     "a script has no reference to compare with: `tlcheck capture` writes case files for one,"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tlcheck.gate.classes import CLASSES
 from tlcheck.gate.device_outcomes import evidence_in_words
 from tlcheck.gate.outcome import Comparison, Outcome
-from tlcheck.gpu.results import FAILED, NOT_RUN, PASSED
+from tlcheck.run.results import FAILED, NOT_RUN, PASSED
 
 
 @dataclass(frozen=True, slots=True)

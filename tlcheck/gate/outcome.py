@@ -8,8 +8,8 @@ from pathlib import Path
 from tlcheck.facts import Facts
 from tlcheck.gate.classes import CLASSES, SAME
 from tlcheck.gate.compiler import Compiled
-from tlcheck.gpu.results import DeviceResult
-from tlcheck.results import FindingResult, Result
+from tlcheck.run.results import DeviceResult
+from tlcheck.verdicts.results import FindingResult, Result
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from tlcheck.gate.outcome import Comparison, Side
 from tlcheck.gate.scripts import Captured, comparisons
-from tlcheck.scripts import End
+from tlcheck.lower.scripts import End
 
 Key = tuple[str, str, str]  # file, name, target; without a target it is about a whole file
 _Script = tuple[str, str]  # file and target

@@ -10,8 +10,8 @@ from itertools import zip_longest
 
 from tlcheck.errors import UsageError
 from tlcheck.gate.outcome import Comparison, Side
-from tlcheck.results import Result
-from tlcheck.scripts import End
+from tlcheck.lower.scripts import End
+from tlcheck.verdicts.results import Result
 
 _Pair = tuple[Side | None, Side | None]
 _NUMBER = re.compile(r"-\d+$")  # of the second kernel with a name, and of those after it

@@ -11,21 +11,21 @@ from pathlib import Path
 from tlcheck.cache import records
 from tlcheck.cache.code import code_of
 from tlcheck.cache.store import Cache, key_of
-from tlcheck.cache.verdicts import result_of
-from tlcheck.expectations import settle
 from tlcheck.facts import Facts, facts_of
 from tlcheck.gate.compiler import Compiled, Compiler
 from tlcheck.gate.outcome import Comparison, Side
 from tlcheck.gate.pairing import Found, Key, paired
-from tlcheck.results import internal_failure
-from tlcheck.selection import Selection
-from tlcheck.session import Lowered, Session
+from tlcheck.lower.client import processors
+from tlcheck.lower.selection import Selection
+from tlcheck.lower.session import Lowered, Session
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Snapshot
-from tlcheck.toolchain.client import processors
+from tlcheck.verdicts.expectations import settle
+from tlcheck.verdicts.kept import result_of
+from tlcheck.verdicts.results import internal_failure
 
 _FAST_MATH = "tl.enable_fast_math"
-_PARTS = ("facts", "analysis", "snapshot", "cache", "gate/sides.py")  # of tlcheck, on which facts depend
+_PARTS = ("facts", "algebra", "program", "snapshot", "cache", "gate/sides.py")  # of tlcheck, on which facts depend
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tlcheck.gate.outcome import Outcome
-from tlcheck.results import AtomicResult
+from tlcheck.verdicts.results import AtomicResult
 
 _WORST_FIRST = ("refuted", "undecided", "proved")
 Key = tuple[str, str, int]

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 from tlcheck.gate.classes import CLASSES
 from tlcheck.gate.gate import Gate
-from tlcheck.gpu.results import FAILED, NOT_RUN, PASSED
+from tlcheck.lower.session import release_of
 from tlcheck.report.words import plural
-from tlcheck.session import release_of
+from tlcheck.run.results import FAILED, NOT_RUN, PASSED
 
 _SLOWEST = 5
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from tlcheck.acceptance import Acceptances
 from tlcheck.config import ACCEPTANCE
 from tlcheck.golden.approvals import decision
 from tlcheck.golden.pending import Pending
 from tlcheck.golden.store import Store
+from tlcheck.verdicts.acceptance import Acceptances
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from tlcheck.acceptance import Acceptances
 from tlcheck.golden.golden import Golden, Key
-from tlcheck.session import Run
+from tlcheck.lower.session import Run
+from tlcheck.verdicts.acceptance import Acceptances
 
 META = "pending.json"
 

@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tlcheck.acceptance import Acceptances
 from tlcheck.config import Config
-from tlcheck.expectations import settle
 from tlcheck.facts import facts_of, to_json
 from tlcheck.golden.golden import FACTS, TEXT_SUFFIX, Golden, Key, key_of
 from tlcheck.golden.normal import normal_text
 from tlcheck.golden.pending import Pending, Refuted
-from tlcheck.results import Result, judged, read_snapshot
-from tlcheck.session import Lowered, Run
+from tlcheck.lower.client import Failure
+from tlcheck.lower.session import Lowered, Run
 from tlcheck.snapshot.ir import Snapshot
-from tlcheck.toolchain.client import Failure
+from tlcheck.verdicts.acceptance import Acceptances
+from tlcheck.verdicts.expectations import settle
+from tlcheck.verdicts.results import Result, judged, read_snapshot
 
 
 @dataclass(frozen=True)

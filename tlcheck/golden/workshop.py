@@ -14,23 +14,23 @@ from typing import TypeVar
 
 from rich.console import Console
 
-from tlcheck.acceptance import Acceptances, read_acceptances
-from tlcheck.cache.desk import Desk
 from tlcheck.cache.store import open_cache
 from tlcheck.case import ALL_TARGETS
 from tlcheck.config import read_config
 from tlcheck.errors import UsageError
-from tlcheck.expectations import advise, settle
 from tlcheck.golden import states
 from tlcheck.golden.recording import Project, project_of, recorded
 from tlcheck.golden.store import Contents, Store
+from tlcheck.lower.client import DeclaredCase, Discovered, Job, Worker, discovered, processors
+from tlcheck.lower.crew import Crew
+from tlcheck.lower.desk import Desk
+from tlcheck.lower.selection import Selection
+from tlcheck.lower.session import Lowered, Run, Session, Settings
 from tlcheck.report import golden, text
-from tlcheck.results import Result, result_of
-from tlcheck.selection import Selection
-from tlcheck.session import Lowered, Run, Session, Settings
-from tlcheck.toolchain.client import DeclaredCase, Discovered, Job, Worker, discovered, processors
-from tlcheck.toolchain.crew import Crew
 from tlcheck.toolchain.resolve import resolve
+from tlcheck.verdicts.acceptance import Acceptances, read_acceptances
+from tlcheck.verdicts.expectations import advise, settle
+from tlcheck.verdicts.results import Result, result_of
 
 _WIDTH = 120
 Made = TypeVar("Made")

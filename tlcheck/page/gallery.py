@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tlcheck.analysis.difference import Witness
-from tlcheck.analysis.layouts import layouts
-from tlcheck.analysis.walk import walk
 from tlcheck.page.picture import OFFSET, Mark, Picture, picture
+from tlcheck.program.layouts import layouts
+from tlcheck.program.walk import walk
+from tlcheck.prove.difference import Witness
 from tlcheck.report.words import witness_in_words
-from tlcheck.results import AtomicResult
 from tlcheck.snapshot.ir import Buffer, Layout, Snapshot
+from tlcheck.verdicts.results import AtomicResult
 
 _WIDTH = re.compile(r"x(\d+)\b")
 _CHECKPOINTS = ("intent", "tile-ops")  # annotates; has all that were inferred

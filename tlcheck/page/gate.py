@@ -18,8 +18,8 @@ from tlcheck.page.golden import in_order, plates_of, texts_of
 from tlcheck.page.model import BAD, GOOD, QUIET, WARN, Cluster, Entry, Page, Plate, Remark, Tag, View
 from tlcheck.page.picture import THREAD, Grid, Picture
 from tlcheck.page.verdicts import remarks_of, tags_of
-from tlcheck.results import read_snapshot
 from tlcheck.snapshot.ir import Snapshot
+from tlcheck.verdicts.results import read_snapshot
 
 _TONES = {"slower-risk": WARN, "changed": WARN, "fixed": GOOD, "fails-in-both": QUIET, "same": GOOD}  # the rest fails
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tlcheck.acceptance import Acceptances
-from tlcheck.expectations import advise, settle
 from tlcheck.golden.compare import Comparison, compare, grouped
 from tlcheck.golden.golden import Golden, Key
 from tlcheck.golden.normal import normal_lines, parse
@@ -18,8 +16,10 @@ from tlcheck.page.model import BAD, GOOD, QUIET, WARN, Cluster, Entry, Page, Pla
 from tlcheck.page.picture import Picture
 from tlcheck.page.verdicts import remarks_of, tags_of
 from tlcheck.report.golden import summary_of
-from tlcheck.results import Result, judged
 from tlcheck.snapshot.ir import CHECKPOINTS, Snapshot
+from tlcheck.verdicts.acceptance import Acceptances
+from tlcheck.verdicts.expectations import advise, settle
+from tlcheck.verdicts.results import Result, judged
 
 _TONES = {SAME: GOOD, CHANGED: WARN, MISSING: WARN, UNUSABLE: BAD, ORPHANED: WARN, NOT_LOWERED: BAD}
 _WORDS = {SAME: "as approved"}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tlcheck.page.model import BAD, GOOD, QUIET, WARN, Remark, Tag
 from tlcheck.report.words import VERDICTS, place_in_words, witness_in_words
-from tlcheck.results import AtomicResult, Excerpt, Result
+from tlcheck.verdicts.results import AtomicResult, Excerpt, Result
 
 _TONES = {"proved": GOOD, "refuted": BAD, "undecided": WARN, "expected": QUIET, "accepted": QUIET}
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tlcheck.report.notices import ERROR, NOTE, WARNING, Document, Notice, Subject
 from tlcheck.report.words import summary_in_words, witness_in_words
-from tlcheck.results import AtomicResult, FindingResult, Result
-from tlcheck.rules.rule import rules
+from tlcheck.verdicts.results import AtomicResult, FindingResult, Result
+from tlcheck.verdicts.rules.rule import rules
 
 NOT_CHECKED, UNDECIDED, UNEXPECTED = "not-checked", "undecided", "unexpectedly-fine"
 _OTHERS = {

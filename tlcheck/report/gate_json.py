@@ -14,7 +14,7 @@ from tlcheck.gate.gate import Gate
 from tlcheck.gate.groups import Group, groups
 from tlcheck.gate.outcome import Comparison, Outcome, Side
 from tlcheck.gate.words import verdict_in_words
-from tlcheck.gpu.results import DeviceResult
+from tlcheck.run.results import DeviceResult
 
 SCHEMA = 1
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tlcheck.analysis.difference import Witness
-from tlcheck.results import AtomicResult, Result
+from tlcheck.prove.difference import Witness
+from tlcheck.verdicts.results import AtomicResult, Result
 
 VERDICTS = ("proved", "refuted", "undecided", "expected", "accepted")
 _BLOCK = "blockIdx."

@@ -1,6 +1,6 @@
 """What a job's process reads from outside: files, modules that it looks for, environment variables.
 
-A result stays right as long as all of this is as it was (`tlcheck.cache.dependencies` looks). What only native code
+A result stays right as long as all of this is as it was (`tlcheck.lower.dependencies` looks). What only native code
 reads is not seen, nor a question whether a file exists.
 """
 

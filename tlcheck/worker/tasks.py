@@ -7,7 +7,7 @@ several jobs writes them one after the other, and nothing after the first that f
 - `discover`: `{"cases": [{name, args, targets, expects}], "kernels": [{name, required}]}`
 - `lower`: `{"checkpoints": {name: pass}, "unsaved": {checkpoint: reason}, "seconds": {phase: seconds}}`
 - `capture`: `{"ended": failure or null, "names": [...]}`, after a line `{"kernel": ...}` for each: its `name`,
-  `args`, `origin` (see `tlcheck.runs`), and `failure`, or `snapshot` (its name in the zip file) with what `lower` says
+  `args`, `origin` (see `tlcheck.lower.runs`), and `failure`, or `snapshot` (its name in the zip) with what `lower` says
 """
 
 from __future__ import annotations

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.cpu.test_session import Watcher
+from tests.cpu.lower.test_session import Watcher
 from tests.cpu.worker.processes import WORKER
-from tlcheck import session
-from tlcheck.selection import Selection
-from tlcheck.session import Lowered, Session, Settings
-from tlcheck.toolchain.client import Worker
+from tlcheck.lower import session
+from tlcheck.lower.client import Worker
+from tlcheck.lower.selection import Selection
+from tlcheck.lower.session import Lowered, Session, Settings
 from tlcheck.toolchain.resolve import Toolchain
 
 KERNEL = """

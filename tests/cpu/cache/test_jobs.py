@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from tlcheck.cache.jobs import Jobs
 from tlcheck.cache.store import open_cache
-from tlcheck.session import Lowered
-from tlcheck.toolchain.client import Failure, Job
+from tlcheck.lower.client import Failure, Job
+from tlcheck.lower.jobs import Jobs
+from tlcheck.lower.session import Lowered
 from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.worker.dependencies import Dependencies
 from tlcheck.worker.protocol import Answer

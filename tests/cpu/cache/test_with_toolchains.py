@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.cpu.checking import installed
-from tlcheck import session
 from tlcheck.cache.store import Cache, open_cache
 from tlcheck.cli.main import main
-from tlcheck.toolchain.client import Worker
+from tlcheck.lower import session
+from tlcheck.lower.client import Worker
 from tlcheck.toolchain.releases import PINNED
 
 pytestmark = pytest.mark.toolchain
@@ -58,7 +58,7 @@ def test_a_warm_run_starts_no_worker_and_says_the_same(
     assert report(capsys, "cold") == plain
     with monkeypatch.context() as warm:
         warm.setattr(Worker, "start", refuse)
-        warm.setattr("tlcheck.results.check", refuse)
+        warm.setattr("tlcheck.verdicts.results.check", refuse)
         assert report(capsys, "warm") == plain
     Path("size.py").write_text("SIZE = 512\n")
     changed = report(capsys, "changed")

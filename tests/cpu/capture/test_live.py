@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cpu.capture import cpu_device
-from tests.cpu.gpu.interpreters import DEVICE, make_interpreter
+from tests.cpu.run.interpreters import DEVICE, make_interpreter
 from tlcheck.cli.main import main
 from tlcheck.errors import UsageError
 from tlcheck.toolchain.releases import PINNED

@@ -13,10 +13,10 @@ import pytest
 
 from tests.cpu.checking import RIGHT, WRONG, StandInWorker, declared
 from tests.cpu.worker.processes import WORKER
-from tlcheck import session
 from tlcheck.case import Expect
 from tlcheck.cli.main import main
-from tlcheck.toolchain.client import Failure, Worker
+from tlcheck.lower import session
+from tlcheck.lower.client import Failure, Worker
 from tlcheck.toolchain.resolve import Toolchain
 
 DECLARES = "import tlcheck\n"  # a file of this kind is not run as a script

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.cpu.checking import RIGHT, StandInWorker, declared
-from tlcheck import session
 from tlcheck.cli.main import main
-from tlcheck.toolchain.client import Failure
+from tlcheck.lower import session
+from tlcheck.lower.client import Failure
 from tlcheck.toolchain.resolve import Toolchain
 
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tlcheck.cli.main import main
-from tlcheck.rules.pages import pages
+from tlcheck.verdicts.rules.pages import pages
 
 
 def explain(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
@@ -59,7 +59,7 @@ def test_it_needs_nothing_heavy() -> None:
 import sys
 from tlcheck.cli.main import main
 main(["explain", "TLA001"])
-heavy = {"numpy", "tvm", "tlcheck.analysis.evidence"} & set(sys.modules)
+heavy = {"numpy", "tvm", "tlcheck.prove.evidence"} & set(sys.modules)
 assert not heavy, heavy
 """
     subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)

@@ -9,7 +9,7 @@ import pytest
 
 from tlcheck.cli.options import add_lowering_arguments, settings_of
 from tlcheck.config import Config
-from tlcheck.session import Settings
+from tlcheck.lower.session import Settings
 
 
 def settings(*argv: str, config: Config | None = None) -> Settings:

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.cpu.test_session import Watcher
+from tests.cpu.lower.test_session import Watcher
 from tlcheck.errors import UsageError
 from tlcheck.facts import Facts, changes, facts_of
-from tlcheck.results import read_snapshot
-from tlcheck.selection import Selection
-from tlcheck.session import Session, Settings
+from tlcheck.lower.selection import Selection
+from tlcheck.lower.session import Session, Settings
+from tlcheck.verdicts.results import read_snapshot
 
 pytestmark = pytest.mark.toolchain
 

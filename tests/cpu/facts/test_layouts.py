@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from tlcheck.analysis.walk import walk
 from tlcheck.facts.layouts import layouts
 from tlcheck.facts.model import Layout
+from tlcheck.program.walk import walk
 from tlcheck.snapshot import ir
 
 IndexMap = Callable[..., Sequence[ir.Expr]]

@@ -12,8 +12,8 @@ from tests.cpu.checking import INVARIANT, RIGHT, WRONG, installed, make_run
 from tlcheck.cli.main import main
 from tlcheck.errors import UsageError
 from tlcheck.gate.bisect_passes import judge
-from tlcheck.results import read_snapshot
 from tlcheck.snapshot.ir import Snapshot
+from tlcheck.verdicts.results import read_snapshot
 
 PASSES = {"intent": "", "tile-ops": "tl.LayoutInference", "lower-tile-op": "tl.LowerTileOp", "type-cast": "pass_fn"}
 NAMES = {**PASSES, "vectorize-loop": "tl.VectorizeLoop", "device-tir": "tir.Simplify"}

@@ -11,9 +11,9 @@ import pytest
 from tests.cpu.checking import SAVED
 from tlcheck.errors import UsageError
 from tlcheck.gate.compiler import Compiled, Compiler, content_of, find_compiler, headers_of
-from tlcheck.results import read_snapshot
 from tlcheck.toolchain.releases import PINNED
 from tlcheck.toolchain.resolve import resolve
+from tlcheck.verdicts.results import read_snapshot
 
 PTXAS = """ptxas info    : 0 bytes gmem
 ptxas info    : Compiling entry function 'main_kernel' for 'sm_90a'

@@ -15,18 +15,18 @@ import pytest
 
 from tests.cpu.checking import SAVED, StandInWorker, declared
 from tests.cpu.gate.comparing import compared, failing, made
-from tests.cpu.gpu.interpreters import DEVICE, make_interpreter, tasks
 from tests.cpu.page.pages import unpacked
 from tests.cpu.report.sarif_subset import SCHEMA as SARIF
-from tlcheck import session
+from tests.cpu.run.interpreters import DEVICE, make_interpreter, tasks
 from tlcheck.cli.main import main
 from tlcheck.gate import gate
 from tlcheck.gate.device_outcomes import evidence_in_words
 from tlcheck.gate.outcome import Side
-from tlcheck.gpu.results import FAILED, NOT_RUN, PASSED, DeviceFinding, DeviceResult
+from tlcheck.lower import session
+from tlcheck.lower.client import Failure
 from tlcheck.report import gate_json
+from tlcheck.run.results import FAILED, NOT_RUN, PASSED, DeviceFinding, DeviceResult
 from tlcheck.snapshot import codec
-from tlcheck.toolchain.client import Failure
 from tlcheck.toolchain.resolve import Toolchain
 
 SCHEMA = json.loads(Path(gate_json.__file__).with_name("gate_schema.json").read_text(encoding="utf-8"))

@@ -12,11 +12,11 @@ import pytest
 
 from tests.cpu.checking import installed
 from tests.cpu.gate.test_gate import SCHEMA
-from tlcheck import session
 from tlcheck.cache.store import Cache
 from tlcheck.cli.main import main
 from tlcheck.gate import gate
-from tlcheck.toolchain.client import Worker
+from tlcheck.lower import session
+from tlcheck.lower.client import Worker
 from tlcheck.toolchain.releases import PINNED
 
 pytestmark = pytest.mark.toolchain

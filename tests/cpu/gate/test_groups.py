@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.cpu.gate.comparing import compared, made, outcome
-from tlcheck.acceptance import Acceptance, Acceptances
 from tlcheck.gate.acceptances import accepted, unused
 from tlcheck.gate.groups import groups, members_in_words
 from tlcheck.gate.outcome import Comparison, Outcome
+from tlcheck.verdicts.acceptance import Acceptance, Acceptances
 
 
 def kernel(name: str, *outcomes: Outcome, target: str = "sm_90", release: str = "0.1.15") -> Comparison:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from tests.cpu.analysis.oracle_text import atomic_name
 from tests.cpu.mutations.tools import binary, flipped, integer, rewrite, source, target
+from tests.cpu.prove.oracle_text import atomic_name
 from tlcheck.snapshot.ir import Buffer, Expr, Function
 from tlcheck.snapshot.walk import expressions, postorder, statements
 

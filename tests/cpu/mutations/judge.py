@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tests.cpu.analysis.oracle import Kernel
-from tests.cpu.analysis.oracle_text import UnsupportedError
 from tests.cpu.mutations.mutants import LOWERED, Mutant, mutants
-from tlcheck.check import PROVED, REFUTED, UNDECIDED, check
+from tests.cpu.prove.oracle import Kernel
+from tests.cpu.prove.oracle_text import UnsupportedError
 from tlcheck.snapshot.ir import Snapshot
+from tlcheck.verdicts.check import PROVED, REFUTED, UNDECIDED, check
 
 CHANGED, SAME, UNSUPPORTED = "changed", "same", "unsupported"
 SMALL = 17  # a size that cuts the tiles of all cases

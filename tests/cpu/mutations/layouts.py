@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tests.cpu.analysis.oracle_text import atomic_name
 from tests.cpu.mutations.tools import atomics, binary, flipped, integer, rewrite
+from tests.cpu.prove.oracle_text import atomic_name
 from tlcheck.snapshot.ir import Block, Expr, Function, Layout, Snapshot, Stmt
 from tlcheck.snapshot.walk import postorder, rebuild, statements
 

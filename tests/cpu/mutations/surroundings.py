@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from tests.cpu.analysis.oracle_text import atomic_name, lanes_of
 from tests.cpu.mutations.tools import binary, integer, rewrite, target, with_statement
+from tests.cpu.prove.oracle_text import atomic_name, lanes_of
 from tlcheck.snapshot.ir import Evaluate, Expr, For, Function, If, Seq, Stmt, Store, Thread
 from tlcheck.snapshot.walk import children, expressions, postorder, statements
 

@@ -7,7 +7,7 @@ import pytest
 from tests.cpu.mutations.judge import CHANGED, judged
 from tests.cpu.mutations.mutants import LOWERED
 from tests.fixtures.index import Fixture, read
-from tlcheck.check import PROVED
+from tlcheck.verdicts.check import PROVED
 
 RELEASES = ("0.1.7", "0.1.15")
 TOO_LARGE = ("annotated_gemm", "attention", "cast_bf16", "loop_pipelined", "tail_tile_symbolic")  # for the oracle

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from tests.cpu.analysis.oracle_text import atomic_name
+from tests.cpu.prove.oracle_text import atomic_name
 from tlcheck.snapshot.ir import Expr, Function, Stmt
 from tlcheck.snapshot.walk import expressions, postorder, rebuild, statements, with_expressions
 

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.fixtures.index import FOLDER
-from tlcheck.acceptance import Acceptances
 from tlcheck.golden.approvals import Approvals, decision
 from tlcheck.golden.golden import Golden, Key
 from tlcheck.golden.recording import Project, Recorded, saved
 from tlcheck.golden.store import Contents
 from tlcheck.page.golden import GoldenPage
 from tlcheck.page.model import Entry, Page, View
+from tlcheck.verdicts.acceptance import Acceptances
 
 ATTENTION = FOLDER / "demo" / "attention_full_0.1.7.snapshot.json"
 KERNELS = ("annotated_gemm", "cast_bf16", "loop_pipelined", "tile_small")

@@ -10,11 +10,11 @@ import pytest
 
 from tests.cpu.page.conftest import Opened
 from tests.cpu.page.pages import approved, era, large, recorded, upgraded
-from tlcheck.acceptance import Acceptances
 from tlcheck.page.golden import GoldenPage
 from tlcheck.page.html import render
 from tlcheck.page.model import Page
 from tlcheck.snapshot import codec
+from tlcheck.verdicts.acceptance import Acceptances
 
 ESCAPE, LEFT, RIGHT, DOWN, ENTER, TAB = "\ue00c", "\ue012", "\ue014", "\ue015", "\ue007", "\ue004"
 LISTED = "#cases a .name"

@@ -18,7 +18,7 @@ from tlcheck.page.gallery import gallery
 from tlcheck.page.gate import gate_page, shows_the_same
 from tlcheck.page.model import Page
 from tlcheck.page.picture import Picture, picture
-from tlcheck.results import read_snapshot
+from tlcheck.verdicts.results import read_snapshot
 
 
 @pytest.fixture

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from tests.cpu.page.pages import approved, era, large, recorded, unpacked, upgraded
-from tlcheck.acceptance import Acceptances
 from tlcheck.cli.main import main
 from tlcheck.golden.recording import Recorded
 from tlcheck.golden.states import ORPHANED, State
+from tlcheck.lower.client import Failure
 from tlcheck.page.golden import GoldenPage
 from tlcheck.page.html import render
 from tlcheck.page.model import Page
-from tlcheck.toolchain.client import Failure
+from tlcheck.verdicts.acceptance import Acceptances
 
 
 @pytest.fixture(scope="module")

@@ -12,15 +12,15 @@ import pytest
 from tests.cpu.checking import WRONG as WRONG_KERNEL
 from tests.cpu.checking import StandInWorker, declared
 from tests.fixtures.index import FOLDER
-from tlcheck import session
-from tlcheck.analysis.layouts import fragment_table
 from tlcheck.cli.main import main
+from tlcheck.lower import session
+from tlcheck.lower.client import Failure
 from tlcheck.page.drawing import WRONG
 from tlcheck.page.gallery import Gallery, gallery
 from tlcheck.page.picture import CELLS, THREAD, Picture, window
-from tlcheck.results import read_snapshot, saved_result
-from tlcheck.toolchain.client import Failure
+from tlcheck.program.layouts import fragment_table
 from tlcheck.toolchain.resolve import Toolchain
+from tlcheck.verdicts.results import read_snapshot, saved_result
 
 ATTENTION = FOLDER / "demo" / "attention_full_0.1.7.snapshot.json"
 

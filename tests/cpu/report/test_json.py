@@ -12,7 +12,7 @@ import pytest
 
 from tests.cpu.checking import INVARIANT, RIGHT, WRONG, failed, make_atomic, make_result
 from tlcheck.report import json as report
-from tlcheck.results import Excuse, Result, read_snapshot, saved_result
+from tlcheck.verdicts.results import Excuse, Result, read_snapshot, saved_result
 
 SCHEMA = json.loads(Path(report.__file__).with_name("schema.json").read_text())
 EXCUSE = Excuse("expected", "known")

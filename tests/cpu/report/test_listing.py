@@ -8,8 +8,8 @@ import pytest
 
 from tests.cpu.checking import RIGHT, WRONG
 from tlcheck.report.listing import listings
-from tlcheck.results import read_snapshot
 from tlcheck.snapshot.ir import Snapshot
+from tlcheck.verdicts.results import read_snapshot
 
 
 @pytest.fixture

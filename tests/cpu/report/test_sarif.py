@@ -16,7 +16,7 @@ from tests.cpu.report.sarif_subset import SCHEMA
 from tlcheck.report import sarif
 from tlcheck.report.checked import document_of
 from tlcheck.report.notices import Document, Subject
-from tlcheck.results import read_snapshot, saved_result
+from tlcheck.verdicts.results import read_snapshot, saved_result
 
 
 def run_of(document: Document) -> Any:

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from tests.cpu.checking import WITNESS, failed, make_atomic, make_finding, make_result, make_run
 from tlcheck.report import text, words
-from tlcheck.results import AtomicResult, Excerpt, Excuse, Result
+from tlcheck.verdicts.results import AtomicResult, Excerpt, Excuse, Result
 
 
 def shown(*results: Result, notes: tuple[str, ...] = (), width: int = 80, color: bool = False) -> str:

@@ -6,15 +6,7 @@ import pytest
 
 from tests.cpu.snapshot.recorded import RECORDED, snapshot
 from tlcheck.snapshot.ir import Evaluate, Expr, For, If, Seq, Stmt, Store
-from tlcheck.snapshot.walk import (
-    children,
-    expressions,
-    postorder,
-    rebuild,
-    statements,
-    substitute,
-    with_expressions,
-)
+from tlcheck.snapshot.walk import children, expressions, postorder, rebuild, statements, substitute, with_expressions
 
 X, Y = (Expr("var", "int32", (), name, uid) for uid, name in enumerate("xy", 1))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cpu.worker.processes import WORKER
-from tlcheck.toolchain.client import Job, Worker
+from tlcheck.lower.client import Job, Worker
 
 Write = Callable[[str], str]
 

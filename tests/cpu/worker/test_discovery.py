@@ -11,7 +11,7 @@ import tlcheck
 from tests.cpu.worker.conftest import Write
 from tests.cpu.worker.processes import WORKER
 from tlcheck.case import Expect
-from tlcheck.toolchain.client import DeclaredCase, Discovered, Job, Worker
+from tlcheck.lower.client import DeclaredCase, Discovered, Job, Worker
 
 FILE = """
 from tlcheck import Case, Expect

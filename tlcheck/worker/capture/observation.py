@@ -1,6 +1,6 @@
 """What one call of a kernel was given and what it left, kept in a file from which `tlcheck run` repeats it.
 
-The file is a trace as `tlcheck.gpu.device.traces` reads it. Nothing here asks where the tensors are.
+The file is a trace as `tlcheck.run.device.traces` reads it. Nothing here asks where the tensors are.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Parameters:
 
 @dataclass(frozen=True)
 class Keeper:
-    """Keeps calls in `STEM-NUMBER.pt`, with `STEM-NUMBER.json`, which has the fields of `tlcheck.runs.RecordedCall`.
+    """Keeps calls in `STEM-NUMBER.pt`, with `STEM-NUMBER.json`: fields of `tlcheck.lower.runs.RecordedCall`.
 
     limit: bytes of the tensors of one call.
     """

@@ -1,0 +1,196 @@
+"""The chain from selected files to snapshots, with a worker that lowers nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cpu.checking import StandInWorker, declared, put_in_place
+from tlcheck.errors import UsageError
+from tlcheck.lower import session
+from tlcheck.lower.client import Failure
+from tlcheck.lower.crew import Crew
+from tlcheck.lower.selection import Selection
+from tlcheck.lower.session import Lowered, Run, Session, Settings
+
+
+class Watcher:
+    """Counts."""
+
+    def __init__(self) -> None:
+        self.expected = 0
+        self.ended = 0
+
+    def stage(self, text: str) -> None:
+        pass
+
+    def total(self, runs: int) -> None:
+        self.expected += runs
+
+    def done(self, run: Run) -> None:
+        self.ended += 1
+
+
+@pytest.fixture
+def workers(monkeypatch: pytest.MonkeyPatch) -> dict[str, StandInWorker]:
+    """Toolchain -> its worker; there is no other toolchain."""
+    found: dict[str, StandInWorker] = {"pinned": StandInWorker()}
+
+    put_in_place(monkeypatch, found)
+    return found
+
+
+def lower(folder: Path, selections: list[Selection], **settings: Any) -> tuple[list[Lowered], Session, Watcher]:
+    """What a session yields, in the order of reports."""
+    watcher = Watcher()
+    made = Session(Settings(**settings), folder, watcher)
+    return sorted(made.lower(selections), key=lambda done: done.run.position), made, watcher
+
+
+def names(lowered: list[Lowered]) -> list[tuple[str, str, str]]:
+    return [(done.run.case, done.run.target, done.run.toolchain) for done in lowered]
+
+
+def test_every_case_for_every_target_in_the_order_of_files_cases_and_targets(
+    workers: dict[str, StandInWorker], tmp_path: Path
+) -> None:
+    workers["pinned"].files = {"b.py": (declared("z"), declared("y", ("sm_90",))), "a.py": (declared("x"),)}
+    done, _, watcher = lower(tmp_path, [Selection(Path("b.py")), Selection(Path("a.py"))])
+    assert names(done) == [
+        ("b.py::z", "sm_80", "pinned"),
+        ("b.py::z", "sm_90", "pinned"),
+        ("b.py::y", "sm_90", "pinned"),
+        ("a.py::x", "sm_80", "pinned"),
+        ("a.py::x", "sm_90", "pinned"),
+    ]
+    assert len({item.snapshot for item in done}) == 5
+    assert all(item.snapshot and item.snapshot.parent == tmp_path for item in done)
+    assert (watcher.expected, watcher.ended) == (5, 5)
+
+
+def test_one_worker_for_each_toolchain(workers: dict[str, StandInWorker], tmp_path: Path) -> None:
+    for release in ("0.1.7", "pinned"):
+        workers[release] = StandInWorker(release, {"k.py": (declared("a"), declared("b"))})
+    selections = [
+        Selection(Path("k.py"), "a", "0.1.7"),
+        Selection(Path("k.py"), "a"),
+        Selection(Path("k.py"), "b", "0.1.7"),
+    ]
+    done, _, _ = lower(tmp_path, selections, arch=("sm_90",))
+    assert names(done) == [
+        ("k.py::a", "sm_90", "0.1.7"),
+        ("k.py::a", "sm_90", "pinned"),
+        ("k.py::b", "sm_90", "0.1.7"),
+    ]
+    assert [worker.started for worker in workers.values()] == [1, 1]
+    assert done[0].run.release == "0.1.7"
+
+
+def test_a_missing_toolchain_is_told_before_anything_is_lowered(
+    workers: dict[str, StandInWorker], tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match="no toolchain 9"):
+        lower(tmp_path, [Selection(Path("k.py")), Selection(Path("k.py"), "", "9")])
+    assert workers["pinned"].started == 0
+
+
+def test_archs_that_are_asked_for(workers: dict[str, StandInWorker], tmp_path: Path) -> None:
+    """A case that says nothing about targets takes any; one made for certain archs only these, unless it is named."""
+    workers["pinned"].files = {"k.py": (declared("any"), declared("hopper", ("sm_90",)))}
+    done, _, _ = lower(tmp_path, [Selection(Path("k.py"))], arch=("sm_90", "sm_100"))
+    assert names(done) == [
+        ("k.py::any", "sm_90", "pinned"),
+        ("k.py::any", "sm_100", "pinned"),
+        ("k.py::hopper", "sm_90", "pinned"),
+    ]
+    named, _, _ = lower(tmp_path, [Selection(Path("k.py"), "hopper")], arch=("sm_100",))
+    assert names(named) == [("k.py::hopper", "sm_100", "pinned")]
+
+
+def test_the_settings_reach_the_worker(
+    workers: dict[str, StandInWorker], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[dict[str, Any]] = []
+
+    def start(python: Path, env: Mapping[str, str], **options: Any) -> StandInWorker:
+        started.append(options)
+        return workers["pinned"]
+
+    class Watched(Crew):
+        def __init__(self, parallel: int) -> None:
+            super().__init__(parallel)
+            started.append({"parallel": parallel})
+
+    monkeypatch.setattr(session, "Worker", start)
+    monkeypatch.setattr(session, "Crew", Watched)
+    workers["pinned"].files = {"k.py": (declared("a"),)}
+    lower(tmp_path, [Selection(Path("k.py"))], jobs=3, fork=False)
+    assert started == [{"parallel": 3}, {"fork": False}]
+
+
+def test_the_settings_reach_the_jobs(workers: dict[str, StandInWorker], tmp_path: Path) -> None:
+    workers["pinned"].files = {"k.py": (declared("a", ("sm_80",)),)}
+    lower(tmp_path, [Selection(Path("k.py"))], args={"n": "3"}, pythonpath=("src",), timeout=7.0, every_pass=True)
+    discover, lowering = workers["pinned"].jobs
+    for job in (discover, lowering):
+        assert (job.args, job.pythonpath, job.timeout) == ({"n": "3"}, ("src",), 7.0)
+    assert (lowering.task, lowering.name, lowering.arch, lowering.every_pass) == ("lower", "a", "sm_80", True)
+
+
+def test_a_file_without_cases_is_passed_over_only_in_a_folder(
+    workers: dict[str, StandInWorker], tmp_path: Path
+) -> None:
+    workers["pinned"].files = {"k.py": (declared("a"),)}
+    helper = Path("helper.py")
+    done, made, _ = lower(tmp_path, [Selection(helper, found=True), Selection(Path("k.py"), found=True)])
+    assert made.passed_over == [helper]
+    assert len(done) == 2
+    with pytest.raises(UsageError, match=r"helper\.py declares no case and no kernel"):
+        lower(tmp_path, [Selection(helper)])
+    workers["pinned"].kernels = ("f", "g")
+    with pytest.raises(UsageError, match=r"name a kernel: helper\.py::f, helper\.py::g"):
+        lower(tmp_path, [Selection(helper)])
+
+
+def test_what_is_asked_for_and_not_there_stops_before_lowering(
+    workers: dict[str, StandInWorker], tmp_path: Path
+) -> None:
+    workers["pinned"].files = {"k.py": (declared("a"),)}
+    workers["pinned"].failures = {"typo.py": Failure("usage", "import", "no 'x' in typo.py")}
+    with pytest.raises(UsageError, match=r"typo\.py: no 'x' in typo\.py"):
+        lower(tmp_path, [Selection(Path("k.py")), Selection(Path("typo.py"), "x")])
+    assert {job.task for job in workers["pinned"].jobs} == {"discover"}
+
+
+def test_of_several_mistakes_the_first_is_told(workers: dict[str, StandInWorker], tmp_path: Path) -> None:
+    failures = {name: Failure("usage", "import", f"wrong: {name}") for name in ("a.py", "b.py", "c.py")}
+    workers["pinned"].failures = failures
+    with pytest.raises(UsageError, match=r"wrong: b\.py"):
+        lower(tmp_path, [Selection(Path(name)) for name in ("b.py", "c.py", "a.py")])
+
+
+def test_a_file_that_cannot_be_imported_is_one_failure_and_the_others_go_on(
+    workers: dict[str, StandInWorker], tmp_path: Path
+) -> None:
+    workers["pinned"].files = {"k.py": (declared("a", ("sm_90",)), declared("b", ("sm_90",)))}
+    workers["pinned"].failures = {
+        "broken.py": Failure("exception", "import", "no module"),
+        "a": Failure("crash", "lower", "SIGABRT"),
+    }
+    done, made, _ = lower(tmp_path, [Selection(Path("broken.py"), found=True), Selection(Path("k.py"))])
+    assert names(done) == [
+        ("broken.py", "", "pinned"),
+        ("k.py::a", "sm_90", "pinned"),
+        ("k.py::b", "sm_90", "pinned"),
+    ]
+    assert [item.failure.message if item.failure else "" for item in done] == ["no module", "SIGABRT", ""]
+    assert not made.passed_over
+
+
+def test_snapshots_among_the_selections_keep_their_place(workers: dict[str, StandInWorker], tmp_path: Path) -> None:
+    workers["pinned"].files = {"k.py": (declared("a", ("sm_90",)),)}
+    done, _, _ = lower(tmp_path, [Selection(Path("s.snapshot.json")), Selection(Path("k.py"))])
+    assert [item.run.position[0] for item in done] == [1]

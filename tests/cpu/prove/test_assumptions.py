@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.fixtures.index import Fixture, read
+from tlcheck.algebra.algebra import Algebra, unread
+from tlcheck.algebra.polynomials import as_constant
+from tlcheck.program.walk import Program, walk
+from tlcheck.prove.assumptions import assume, hold, promises_more, symbols
+from tlcheck.snapshot.ir import Expr, Stmt
+from tlcheck.snapshot.walk import rebuild
+from tlcheck.verdicts.check import check
+
+FIXTURES = {f.path: f for f in read().fixtures}
+PITCH, ROWS = FIXTURES["mutations/assumed_pitch-0.1.15"], FIXTURES["mutations/assumed_rows-0.1.15"]
+
+
+def number(value: int) -> Expr:
+    return Expr("int", "int32", value=value)
+
+
+def promising(*conditions: Expr) -> tuple[Program, int]:
+    """A kernel of one size `n` of which this is promised, and the size's uid."""
+    program = walk(PITCH.snapshot().checkpoints["intent"])
+    (size,) = {s.uid for s in symbols(program)}
+    return replace(program, assumptions=conditions), size
+
+
+def size_of(program: Program) -> Expr:
+    return symbols(program)[0]
+
+
+def condition(op: str, *args: Expr) -> Expr:
+    return Expr(op, "bool", args)
+
+
+def of(factor: int, n: Expr) -> Expr:
+    """`n % factor == 0`."""
+    return condition("eq", Expr("floormod", "int32", (n, number(factor))), number(0))
+
+
+N = size_of(walk(PITCH.snapshot().checkpoints["intent"]))
+
+
+@pytest.mark.parametrize(
+    ("conditions", "expected"),
+    [
+        ((), (1, None)),
+        ((condition("le", number(32), N),), (32, None)),
+        ((condition("lt", number(32), N), condition("lt", N, number(100))), (33, 99)),
+        ((condition("and", condition("ge", N, number(8)), condition("le", N, number(64))),), (8, 64)),
+        ((condition("eq", N, number(256)),), (256, 256)),
+        ((condition("ge", N, number(-5)),), (1, None)),  # a size is at least 1 in any case
+    ],
+    ids=str,
+)
+def test_ranges(conditions: tuple[Expr, ...], expected: tuple[int | None, int | None]) -> None:
+    program, size = promising(*conditions)
+    algebra = Algebra(unread)
+    assume(algebra, program, multiples=False)
+    assert algebra.ranges[size] == expected
+
+
+def test_multiples_divide() -> None:
+    program, size = promising(of(4, N), of(6, N), condition("ge", N, number(30)))
+    algebra = Algebra(unread)
+    assume(algebra, program, multiples=True)
+    n = algebra.variable(size)
+    assert as_constant(algebra.floormod(n, 12)) == 0
+    assert as_constant(algebra.floormod(n, 24)) is None
+    assert algebra.bounds(n) == (36, None)
+
+
+def test_instances_keep_what_is_promised() -> None:
+    program, size = promising(of(64, N), condition("le", N, number(256)))
+    algebra = Algebra(unread)
+    kept = [n for n in (32, 64, 100, 192, 256, 320) if hold(algebra, program, {size: n})]
+    assert kept == [64, 192, 256]
+
+
+def test_promises_of_more_than_sizes_are_told_apart() -> None:
+    block = Expr("var", "int32", value="bx", uid=999_999)
+    sizes, _ = promising(of(64, N))
+    blocks, _ = promising(of(64, N), condition("lt", block, N))
+    assert not promises_more(sizes)
+    assert promises_more(blocks)
+
+
+def without_promises(fixture: Fixture) -> set[str]:
+    """The verdicts of a kernel whose lowering relies on a promise that the kernel as written does not have."""
+    snapshot = fixture.snapshot()
+
+    def plain(_: Stmt, stmt: Stmt) -> Stmt:
+        return stmt.body if getattr(stmt, "key", "") == "tl.assume" else stmt  # type: ignore[attr-defined]
+
+    functions = {n: replace(f, body=rebuild(f.body, plain)) for n, f in snapshot.checkpoints.items()}
+    return {a.verdict for a in check(replace(snapshot, checkpoints=functions)).atomics}
+
+
+@pytest.mark.parametrize("fixture", [PITCH, ROWS], ids=lambda f: f.path)
+def test_dropped_guards_are_right_because_of_the_promise_alone(fixture: Fixture) -> None:
+    assert {a.verdict for a in fixture.report().atomics} == {"proved"}
+    assert without_promises(fixture) == {"refuted"}

@@ -1,0 +1,37 @@
+"""What is found wrong in one instance, against additions counted point by point."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tests.cpu.prove.pairs import BLOCKS, FAULTS, Pair, counted
+from tests.cpu.prove.tiles import BLOCK
+from tlcheck.prove.difference import Difference, difference
+
+
+def _found(pair: Pair, block: int) -> Difference:
+    found = difference(pair.algebra, pair.intended, pair.actual, {BLOCK: block}, {BLOCK: "blockIdx.x"}, None, False)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("seed", range(8))
+def test_a_difference_is_found_where_there_is_one(seed: int, fault: str) -> None:
+    pair = Pair(seed, fault)
+    want, have = counted(pair.algebra, pair.intended, True), counted(pair.algebra, pair.actual, False)
+    for block in range(BLOCKS):
+        missing, extra = _of(want - have, block), _of(have - want, block)
+        found = _found(pair, block)
+        assert bool(found) == bool(missing or extra)
+        if found.missing is not None:
+            assert found.missing.wrong == sum(missing.values())
+            assert found.missing.witness.intended in {key[1] for key in missing}
+        if found.repeated is not None:
+            assert found.repeated.witness.written in {key[1] for key in extra}
+
+
+def _of(additions: Counter[tuple[int, ...]], block: int) -> Counter[tuple[int, ...]]:
+    return Counter({key: n for key, n in additions.items() if key[0] == block})

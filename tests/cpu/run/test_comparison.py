@@ -1,0 +1,68 @@
+"""Tolerances and distances."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+pytest.importorskip("torch")
+
+import torch
+
+from tlcheck.run.device import comparison
+from tlcheck.run.device.comparison import Tolerance
+
+FLOAT32, FLOAT16 = 2.0**-24, 2.0**-11
+REFERENCE = ("reference in float32", 1e-7)
+
+
+def test_a_tolerance_is_the_sum_of_its_parts() -> None:
+    found = comparison.tolerance(torch.float32, True, 400, "float16", REFERENCE)
+    parts = dict(found.parts)
+    assert parts["result in float32"] == FLOAT32
+    assert parts["sum of 400 in float32"] == pytest.approx(20 * FLOAT32)
+    assert parts["rounded to float16 on the way"] == FLOAT16
+    assert found.bound == pytest.approx(2 * (FLOAT32 + 1e-7 + 20 * FLOAT32 + FLOAT16))
+
+
+def test_sums_are_kept_in_memory_where_an_output_is_updated() -> None:
+    in_memory = comparison.tolerance(torch.float16, True, 400, "", REFERENCE)
+    in_registers = comparison.tolerance(torch.float16, False, 400, "", REFERENCE)
+    assert dict(in_memory.parts)["sum of 400 in float16"] == pytest.approx(20 * FLOAT16)
+    assert dict(in_registers.parts)["sum of 400 in float32"] == pytest.approx(20 * FLOAT32)
+
+
+def test_integers_have_no_tolerance() -> None:
+    assert comparison.tolerance(torch.int32, True, 400, "", REFERENCE).bound == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "wrong"), [(math.nan, True), (math.inf, True), (3.5, True), (1.0, False), (1.0 + 1e-4, False)]
+)
+def test_one_element_is_judged_by_its_own_size_and_the_typical_one(value: float, wrong: bool) -> None:
+    ref = torch.ones(100, dtype=torch.float64)
+    out = ref.float()
+    out[7] = value
+    found = comparison.compare(out, ref, Tolerance(1e-4, ()), exact=False)
+    assert bool(found.wrong[7]) == wrong
+    assert int(found.wrong.sum()) == wrong
+    assert found.worst == (7 if value != 1.0 else 0)
+
+
+def test_equal_infinities_do_not_differ() -> None:
+    ref = torch.tensor([math.inf, -math.inf, 1.0], dtype=torch.float64)
+    assert not bool(comparison.compare(ref.float(), ref, Tolerance(1e-4, ()), exact=False).wrong.any())
+    found = comparison.compare(-ref.float(), ref, Tolerance(1e-4, ()), exact=False)
+    assert found.wrong.tolist() == [True, True, True]
+
+
+def test_exact_results_are_rounded_once() -> None:
+    ref = torch.tensor([1.0, 2049.0], dtype=torch.float64)
+    assert not bool(comparison.compare(ref.half(), ref, Tolerance(0, ()), exact=True).wrong.any())
+    off = ref.half().nextafter(torch.tensor(torch.inf).half())
+    assert comparison.compare(off, ref, Tolerance(1, ()), exact=True).wrong.tolist() == [True, True]
+
+
+def test_the_index_of_an_offset() -> None:
+    assert [comparison.index(offset, (2, 3, 4)) for offset in (0, 5, 23)] == [[0, 0, 0], [0, 1, 1], [1, 2, 3]]

@@ -1,0 +1,123 @@
+"""Every rule refutes its bad example and accepts its good one, and all rules are run over all fixtures."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.fixtures.index import Fixture, read
+from tlcheck.snapshot.ir import Block, Evaluate, Expr, Seq, Snapshot, Stmt
+from tlcheck.snapshot.walk import rebuild
+from tlcheck.verdicts.check import Finding, Report, check
+from tlcheck.verdicts.rules.pages import pages
+from tlcheck.verdicts.rules.rule import rules
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+FIXTURES = {fixture.path: fixture for fixture in read().fixtures}
+IDS = [rule.id for rule in rules()]
+REVIEWED = Path(__file__).with_name("findings.toml")
+
+
+def example(name: str) -> Fixture:
+    return FIXTURES[f"rules/{name}"]
+
+
+def only(report: Report) -> Finding:
+    """The finding of a kernel with one atomic."""
+    (atomic,) = report.atomics
+    assert atomic.finding is not None, (atomic.verdict, atomic.reason)
+    return atomic.finding
+
+
+@pytest.mark.parametrize("rule", IDS)
+def test_a_rule_refutes_its_bad_example(rule: str) -> None:
+    finding = only(example(f"{rule}-bad").report())
+    assert finding.rule.id == rule
+    assert finding.what
+    assert finding.stmt is not None or rule in ("TLA009", "TLA011")
+
+
+@pytest.mark.parametrize("rule", IDS)
+def test_a_rule_accepts_its_good_example(rule: str) -> None:
+    assert [a.verdict for a in example(f"{rule}-good").report().atomics] == ["proved"]
+
+
+def test_every_rule_has_a_page_with_its_id() -> None:
+    assert sorted((rule.id, rule.name, rule.title) for rule in rules()) == [(p.id, p.name, p.title) for p in pages()]
+    assert all(rule.page.startswith(f"{rule.id}: ") for rule in rules())
+
+
+def test_the_findings_in_all_fixtures_are_those_reviewed() -> None:
+    """fixture -> destination -> the rule of the finding, then those under `also`."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for path, fixture in FIXTURES.items():
+        for atomic in fixture.report().atomics:
+            if atomic.finding is not None:
+                rows = found.setdefault(path, {})
+                assert atomic.buffer not in rows
+                rows[atomic.buffer] = [atomic.finding.rule.id, *atomic.finding.also]
+    assert found == tomllib.loads(REVIEWED.read_text(encoding="utf-8"))
+
+
+def test_vectors_of_float32_need_sm_90_or_a_library_that_falls_back() -> None:
+    old, new = example("TLA001-bad"), example("TLA002-good")  # 0.1.7 and 0.1.15
+    first = {**old.snapshot().toolchain, "tilelang": "0.1.6.post2"}
+    finding = only(check(replace(old.snapshot(), target="sm_80", toolchain=first)))
+    assert finding.rule.id == "TLA004"
+    assert "exists from sm_90 on, the target is sm_80" in finding.what
+    assert check(replace(new.snapshot(), target="sm_80")).count("proved") == 1
+    assert check(replace(new.snapshot(), target="sm_120")).count("proved") == 1
+
+
+def at(snapshot: Snapshot, checkpoint: str, change: Callable[[Stmt], Stmt]) -> Snapshot:
+    """A snapshot with its statements changed at one checkpoint."""
+    function = snapshot.checkpoints[checkpoint]
+    changed = replace(function, body=rebuild(function.body, lambda _, stmt: change(stmt)))
+    return replace(snapshot, checkpoints={**snapshot.checkpoints, checkpoint: changed})
+
+
+def is_atomic(stmt: Stmt) -> bool:
+    return isinstance(stmt, Evaluate) and str(stmt.value.value).startswith("atomic_add")
+
+
+def test_an_atomic_that_is_gone_is_refuted() -> None:
+    snapshot = at(example("TLA009-good").snapshot(), "device-tir", lambda s: Seq(()) if is_atomic(s) else s)
+    finding = only(check(snapshot))
+    assert (finding.rule.id, finding.checkpoint) == ("TLA006", "device-tir")
+    assert "the atomic is gone" in finding.what
+
+
+def test_an_atomic_that_may_be_in_what_is_not_understood_is_undecided() -> None:
+    snapshot = at(example("TLA009-good").snapshot(), "device-tir", lambda s: _unknown(s) if is_atomic(s) else s)
+    (atomic,) = check(snapshot).atomics
+    assert atomic.verdict == "undecided"
+
+
+def _unknown(stmt: Stmt) -> Stmt:
+    assert isinstance(stmt, Evaluate)
+    return Evaluate(Expr("unknown", "handle", value="some_node"))
+
+
+def test_an_order_that_is_weakened_is_named() -> None:
+    finding = only(example("TLA010-bad").report())
+    assert finding.what == "the kernel asks for acq_rel, atomic_addx2_elem_op is relaxed"
+
+
+def test_two_elements_in_one_place_are_named() -> None:
+    finding = only(example("TLA011-bad").report())
+    assert finding.what == "its layout maps the elements [0, 0] and [0, 4] to the same offset 0"
+
+
+def test_a_block_around_it_does_not_change_a_verdict() -> None:
+    for kind in ("bad", "good"):
+        snapshot = example(f"TLA005-{kind}").snapshot()
+        wrapped = at(snapshot, "lower-tile-op", lambda s: Block("around", s) if is_atomic(s) else s)
+        assert check(wrapped).count("refuted") == (kind == "bad")

@@ -1,0 +1,333 @@
+"""Integer expressions as polynomials over atoms, with // and % pushed through the coefficients that they divide.
+
+`(k*32 + i) // 8` becomes `4*k + i//8`, so that an address separates into a part of the blocks and outer loops and a
+part of the threads, lanes and inner loops. Every rewrite is an identity of integers within the variables' ranges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from math import gcd
+
+from tlcheck.algebra.polynomials import Monomial, Poly, add, as_constant, constant, scale, split_multiples
+from tlcheck.algebra.tables import FragmentTable
+from tlcheck.snapshot.ir import Expr
+
+Interval = tuple[int | None, int | None]  # inclusive; None is unbounded
+UNBOUNDED: Interval = (None, None)
+MAX_TERMS = 64
+OPAQUE = 61
+BITWISE = frozenset(("bitwise_xor", "bitwise_and", "bitwise_or", "shift_left", "shift_right"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Atom:
+    """What a polynomial does not see into.
+
+    kind: `var`, `//`, `%`, `min`, `max`, `load`, `select`, or another operator's name. `detail` tells apart atoms of
+    one kind: the variable's uid, the divisor, the buffer's root. args: polynomials. vars: the uids in it.
+    """
+
+    kind: str
+    detail: int | str
+    args: tuple[Poly, ...]
+    vars: frozenset[int]
+    range: Interval
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Content:
+    """What a load reads: `element` of `root`, or the register `element` of `thread` (then `table` inverts the
+    fragment).
+    """
+
+    root: str
+    element: Poly
+    thread: Poly = field(default_factory=dict)
+    table: FragmentTable | None = None
+
+
+class Algebra:
+    """The atoms of one comparison. Polynomials of one algebra are equal as expressions if they are equal as dicts.
+
+    ranges: inclusive range of each variable. names: variable -> the uid that stands for it (blocks and threads are
+    matched by tag). bindings, values: variables that stand for an expression or a polynomial. read: what a load
+    reads, the same for all aliases and layouts. opaque: number of distinct values that the content of memory takes
+    when it is evaluated.
+    """
+
+    def __init__(self, read: Callable[[Expr], Content]) -> None:
+        self.atoms: list[Atom] = []
+        self.ranges: dict[int, Interval] = {}
+        self.bindings: dict[int, Expr] = {}
+        self.names: dict[int, int] = {}
+        self.values: dict[int, Poly] = {}
+        self.tables: dict[str, FragmentTable] = {}
+        self.opaque = OPAQUE
+        self.read = read
+        self._numbers: dict[object, int] = {}
+        self._memo: dict[int, tuple[Expr, Poly]] = {}
+
+    def forget(self) -> None:
+        """Drop memoized expressions: bindings, names or ranges have changed."""
+        self._memo.clear()
+
+    def poly(self, expr: Expr) -> Poly:
+        """The normal form of an integer (or boolean) expression."""
+        known = self._memo.get(id(expr))
+        if known is None:
+            known = (expr, self._normalize(expr))  # the expression is kept: its id must not be reused
+            self._memo[id(expr)] = known
+        return known[1]
+
+    def instantiate(self, expr: Expr, values: Mapping[int, Poly]) -> Poly:
+        """The normal form of an expression with polynomials for some of its variables."""
+        memo, kept = self._memo, self.values
+        self._memo, self.values = {}, {**kept, **values}
+        try:
+            return self.poly(expr)
+        finally:
+            self._memo, self.values = memo, kept
+
+    def _normalize(self, e: Expr) -> Poly:
+        op = e.op
+        if op == "int":
+            return constant(int(e.value or 0))
+        if op == "var":
+            return self._variable(e)
+        if op == "cast" and _integral(e.dtype) and _integral(e.args[0].dtype):
+            return self.poly(e.args[0])
+        if op in ("add", "sub", "mul", "floordiv", "floormod", "truncdiv", "truncmod"):
+            return self._arithmetic(op, self.poly(e.args[0]), self.poly(e.args[1]))
+        if op == "load" and e.buffer is not None:
+            content = self.read(e)
+            if content.table is not None:
+                self.tables[content.root] = content.table
+                where = [content.thread, content.element]
+                return self._opaque("register", content.root, where, _dtype_range(e.dtype))
+            return self._opaque("load", content.root, [content.element], _dtype_range(e.dtype))
+        if op == "broadcast":
+            return self.poly(e.args[0])
+        if op in ("min", "max"):
+            return self._extremum(op, self.poly(e.args[0]), self.poly(e.args[1]))
+        if op == "call" and e.value in BITWISE and _integral(e.dtype):
+            return self._bitwise(str(e.value), [self.poly(a) for a in e.args])
+        detail = e.value if isinstance(e.value, str) else repr(e.value)
+        return self._opaque(op, f"{detail}:{e.dtype}", [self.poly(a) for a in e.args], _dtype_range(e.dtype))
+
+    def _variable(self, e: Expr) -> Poly:
+        bound = self.bindings.get(e.uid)
+        if bound is not None:
+            return self.poly(bound)
+        return self.variable(self.names.get(e.uid, e.uid))
+
+    def variable(self, uid: int) -> Poly:
+        """The polynomial of a variable given by its uid."""
+        value = self.values.get(uid)
+        if value is not None:
+            return value
+        return {(self._intern("var", uid, (), frozenset((uid,)), self.ranges.get(uid, UNBOUNDED)),): 1}
+
+    def _arithmetic(self, op: str, a: Poly, b: Poly) -> Poly:
+        if op == "add":
+            return add(a, b)
+        if op == "sub":
+            return add(a, b, -1)
+        if op == "mul":
+            return self.product(a, b)
+        divisor = as_constant(b)
+        if op in ("truncdiv", "truncmod"):  # C's: as floor where both are known not to be negative
+            low = self.bounds(a)[0]
+            if low is None or low < 0 or divisor is None or divisor <= 0:
+                return self._opaque(op, "", [a, b], UNBOUNDED)
+            op = "floordiv" if op == "truncdiv" else "floormod"
+        if divisor is None or divisor <= 0:
+            return self._opaque(op, "", [a, b], UNBOUNDED)
+        return self.floordiv(a, divisor) if op == "floordiv" else self.floormod(a, divisor)
+
+    def product(self, a: Poly, b: Poly) -> Poly:
+        """a * b, expanded."""
+        if len(a) * len(b) > MAX_TERMS:
+            return self._opaque("mul", "", [a, b], UNBOUNDED)
+        out: Poly = {}
+        for m, c in a.items():
+            for n, d in b.items():
+                key = tuple(sorted(m + n))
+                out[key] = out.get(key, 0) + c * d
+        return {m: c for m, c in out.items() if c}
+
+    def _extremum(self, op: str, a: Poly, b: Poly) -> Poly:
+        low, high = self.bounds(add(a, b, -1))
+        if low is not None and low >= 0:
+            return a if op == "max" else b
+        if high is not None and high <= 0:
+            return b if op == "max" else a
+        (al, ah), (bl, bh) = self.bounds(a), self.bounds(b)
+        pick = max if op == "max" else min
+        either = op == "max"
+        lows = [x for x in (al, bl) if x is not None]
+        highs = [x for x in (ah, bh) if x is not None]
+        range_: Interval = (
+            pick(lows) if len(lows) == 2 or (lows and either) else None,
+            pick(highs) if len(highs) == 2 or (highs and not either) else None,
+        )
+        first, second = sorted((a, b), key=lambda p: sorted(p.items()))
+        return self._opaque(op, "", [first, second], range_)
+
+    def _bitwise(self, name: str, args: list[Poly]) -> Poly:
+        """An operation on bits: of numbers below 2^n it is one itself, shifts excepted."""
+        bounds = [self.bounds(a) for a in args]
+        highs = [high for low, high in bounds if low is not None and low >= 0 and high is not None]
+        known = len(highs) == len(args) and not name.startswith("shift")
+        range_ = (0, (1 << max(highs).bit_length()) - 1) if known else UNBOUNDED
+        return self._opaque(name, "", args, range_)
+
+    def floordiv(self, p: Poly, c: int) -> Poly:
+        """floor(p / c) for c > 0: what c divides leaves the quotient, the rest stays inside."""
+        if c == 1:
+            return p
+        whole, rest = split_multiples(p, c)
+        low, high = self.bounds(rest)
+        if low is not None and high is not None and low // c == high // c:
+            return add(whole, constant(low // c))
+        g = gcd(c, *(v for m, v in rest.items() if m))
+        inner = {m: v // g for m, v in rest.items()}  # floor((g*r + k) / c) = floor(r / (c/g)) for 0 <= k < g
+        inner = {m: v for m, v in inner.items() if v}
+        c //= g
+        if c == 1:
+            return add(whole, inner)
+        nested = self._single(inner, "//")
+        if nested is not None:
+            inner, c = nested.args[0], c * int(nested.detail)
+        return add(whole, self._opaque("//", c, [inner], _divide(self.bounds(inner), c)))
+
+    def floormod(self, p: Poly, c: int) -> Poly:
+        """p mod c in [0, c) for c > 0."""
+        if c == 1:
+            return {}
+        _, rest = split_multiples(p, c)
+        low, high = self.bounds(rest)
+        if low is not None and high is not None and low // c == high // c:
+            return add(rest, constant(-(low // c) * c))
+        g = gcd(c, *(v for m, v in rest.items() if m))
+        k = rest.get((), 0) % g  # (g*r + k) % c = g * (r % (c/g)) + k for 0 <= k < g
+        inner = {m: v // g for m, v in rest.items()}
+        inner = {m: v for m, v in inner.items() if v}
+        if c == g:
+            return constant(k)
+        nested = self._single(inner, "%")
+        if nested is not None and int(nested.detail) % (c // g) == 0:
+            return add(scale(self.floormod(nested.args[0], c // g), g), constant(k))
+        modulus = self._opaque("%", c // g, [inner], (0, c // g - 1))
+        return add(scale(modulus, g), constant(k))
+
+    def _single(self, p: Poly, kind: str) -> Atom | None:
+        if len(p) == 1:
+            ((monomial, coefficient),) = p.items()
+            if coefficient == 1 and len(monomial) == 1 and self.atoms[monomial[0]].kind == kind:
+                return self.atoms[monomial[0]]
+        return None
+
+    def _opaque(self, kind: str, detail: int | str, args: Iterable[Poly], range_: Interval) -> Poly:
+        polys = tuple(args)
+        return {(self._intern(kind, detail, polys, self.variables(*polys), range_),): 1}
+
+    def _intern(
+        self, kind: str, detail: int | str, args: tuple[Poly, ...], variables: frozenset[int], range_: Interval
+    ) -> int:
+        # A variable with another range is another atom: what was simplified for one site must not serve another.
+        key = (kind, detail, tuple(tuple(sorted(p.items())) for p in args), range_ if kind == "var" else None)
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self.atoms)
+            self.atoms.append(Atom(kind, detail, args, variables, range_))
+        return number
+
+    def variables(self, *polys: Poly) -> frozenset[int]:
+        """The uids of all variables in the polynomials, inside their atoms too."""
+        return frozenset().union(*(self.atoms[a].vars for p in polys for m in p for a in m))
+
+    def bounds(self, p: Poly) -> Interval:
+        """An interval that contains every value of p."""
+        low: int | None = 0
+        high: int | None = 0
+        for monomial, c in p.items():
+            least, most = self._monomial_bounds(monomial)
+            if c < 0:
+                least, most = most, least
+            low = None if low is None or least is None else low + c * least
+            high = None if high is None or most is None else high + c * most
+        return low, high
+
+    def _monomial_bounds(self, monomial: Monomial) -> Interval:
+        low, high = 1, 1
+        for number in monomial:
+            least, most = self.atoms[number].range
+            if least is None or most is None:
+                return self._unbounded_product(monomial)
+            corners = (low * least, low * most, high * least, high * most)
+            low, high = min(corners), max(corners)
+        return low, high
+
+    def _unbounded_product(self, monomial: Monomial) -> Interval:
+        lows = [self.atoms[n].range[0] for n in monomial]
+        product = 1
+        for low in lows:
+            if low is None or low < 0:
+                return UNBOUNDED
+            product *= low
+        return product, None
+
+    def separate(self, p: Poly, inner: frozenset[int]) -> tuple[Poly, Poly] | None:
+        """p as (part without the inner variables, part of them and the constant); None where a term mixes both."""
+        outside: Poly = {}
+        inside: Poly = {}
+        for monomial, c in p.items():
+            touched = [bool(self.atoms[n].vars & inner) for n in monomial]
+            if monomial and not any(touched):
+                outside[monomial] = c
+            elif all(self.atoms[n].vars <= inner for n in monomial):
+                inside[monomial] = c
+            else:
+                return None
+        return outside, inside
+
+    def factor(self, p: Poly, inner: frozenset[int]) -> tuple[Poly, dict[Monomial, Poly]] | None:
+        """p as (part without the inner variables, outer monomial -> its inner coefficient): `N*i + j` for a symbolic
+        pitch N is
+        {N: i, (): j}. The constant is with the inner part. None where an atom mixes both."""
+        outside: Poly = {}
+        factors: dict[Monomial, Poly] = {(): {}}
+        for monomial, c in p.items():
+            within = tuple(n for n in monomial if self.atoms[n].vars & inner)
+            if any(not self.atoms[n].vars <= inner for n in within):
+                return None
+            if within or not monomial:
+                without = tuple(n for n in monomial if n not in within)
+                factors.setdefault(without, {})[within] = c
+            else:
+                outside[monomial] = c
+        return outside, factors
+
+
+def unread(load: Expr) -> Content:
+    """For expressions that hold no loads."""
+    raise ValueError(f"an index map reads memory ({load.buffer.name if load.buffer else '?'})")
+
+
+def _divide(bounds: Interval, c: int) -> Interval:
+    low, high = bounds
+    return (None if low is None else low // c, None if high is None else high // c)
+
+
+def _integral(dtype: str) -> bool:
+    return dtype.startswith(("int", "uint", "bool"))
+
+
+def _dtype_range(dtype: str) -> Interval:
+    if dtype.startswith("bool"):
+        return 0, 1
+    if dtype.startswith("uint"):
+        return 0, None
+    return UNBOUNDED

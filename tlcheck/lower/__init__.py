@@ -1,0 +1,1 @@
+"""From selected kernel files and scripts to snapshots: selection, sessions, workers, and answers that are kept."""

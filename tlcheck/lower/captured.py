@@ -1,0 +1,169 @@
+"""Captured kernels as files that a user can keep: snapshots, recorded calls, case files with the arguments bound."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from rich.filesize import decimal
+
+from tlcheck.errors import UsageError
+from tlcheck.lower.runs import Lowered, Origin, RecordedCall, unique_name
+
+_HEAD = '''"""Kernels that {script} compiles, captured by `tlcheck capture`: yours to edit.
+
+{advice}
+"""
+
+import sys
+from pathlib import Path
+{torch}
+sys.path.insert(0, str(Path(__file__).parent / {folder}))
+
+{imports}
+from tlcheck.case import Case
+'''
+_CASE = """
+{name} = Case(
+    {module}.{function},
+    args={{{args}}},
+    targets={targets},
+{more}    reference=None,
+)
+"""
+_ADVICE = "Give a case its `inputs` and `reference` to have `tlcheck run` compare it with torch."
+_ADVICE_RECORDED = """\
+`tlcheck run` repeats a `recorded` call and compares what the kernel leaves. Where the tolerance has to be wider, say
+with `terms` how many terms are summed for an element; `inputs` and `reference` compare it with torch as well."""
+_RECORDED = ".recorded.pt"
+
+
+def write(found: Sequence[Lowered], output: Path, *, force: bool) -> list[tuple[Lowered, str]]:
+    """Write what was captured; each with the names of its files. Raises UsageError for case files that are there."""
+    scripts: dict[str, list[Lowered]] = {}
+    for lowered in found:
+        scripts.setdefault(lowered.run.file, []).append(lowered)
+    names = _file_names(found)
+    files: dict[Path, str] = {}
+    written: list[tuple[Lowered, str]] = []
+    for script, kernels in scripts.items():
+        cases, text = _case_file(script, kernels, names, output)
+        file = output / f"{unique_name(f'{Path(script).stem}_cases', {f.stem for f in files})}.py"
+        if text:
+            files[file] = text
+        for lowered in kernels:
+            case = f"{file.name}::{cases[id(lowered)]}" if id(lowered) in cases else "no case file can make it again"
+            words = (f"{names[id(lowered)]}.snapshot.json", case, *_recorded_in_words(lowered.recorded))
+            written.append((lowered, ", ".join(words) if lowered.snapshot else ""))
+    _write(files, force=force)
+    for lowered in found:
+        _save(lowered, output / names[id(lowered)])
+    return written
+
+
+def _file_names(found: Sequence[Lowered]) -> dict[int, str]:
+    """The names of a kernel's files, without their endings, by identity."""
+    names: dict[int, str] = {}
+    for lowered in found:
+        names[id(lowered)] = unique_name(lowered.run.slug, set(names.values()))
+    return names
+
+
+def _write(files: dict[Path, str], *, force: bool) -> None:
+    there = [str(file) for file in files if file.exists()]
+    if there and not force:
+        raise UsageError(f"{there[0]} is there, and may be edited: --force overwrites it")
+    for file, text in files.items():
+        file.write_text(text, encoding="utf-8")
+
+
+def _save(lowered: Lowered, stem: Path) -> None:
+    """A snapshot, and a recorded call, which may be large."""
+    if lowered.snapshot is not None:
+        shutil.copyfile(lowered.snapshot, f"{stem}.snapshot.json")
+    if lowered.recorded is not None and lowered.recorded.file is not None:
+        shutil.move(lowered.recorded.file, f"{stem}{_RECORDED}")
+
+
+def _recorded_in_words(recorded: RecordedCall | None) -> Sequence[str]:
+    if recorded is None:
+        return ()
+    if recorded.file is None:
+        return (f"no call recorded: {recorded.missing}",)
+    return (f"a call recorded ({decimal(recorded.size)})",)
+
+
+def _case_file(
+    script: str, kernels: Sequence[Lowered], files: Mapping[int, str], output: Path
+) -> tuple[dict[int, str], str]:
+    """The names of the cases by the kernels' identities, and the file's text, empty if it would have no case.
+
+    A kernel that was captured for several archs is one case. files: see `_file_names`.
+    """
+    same: dict[str, list[Lowered]] = {}
+    for lowered in kernels:
+        if lowered.origin is not None and lowered.snapshot is not None:
+            same.setdefault(_call(lowered.origin), []).append(lowered)
+    names: dict[int, str] = {}
+    cases: list[str] = []
+    for group in same.values():
+        origin = group[0].origin
+        assert origin is not None
+        name = unique_name(f"{origin.function}_case", set(names.values())).replace("-", "_")
+        names |= dict.fromkeys(map(id, group), name)
+        cases.append(_case(name, group, script, files))
+    return names, _head(script, kernels, output) + "\n".join(cases) if cases else ""
+
+
+def _head(script: str, kernels: Sequence[Lowered], output: Path) -> str:
+    origins = [lowered.origin for lowered in kernels if lowered.origin is not None and lowered.snapshot is not None]
+    modules = sorted({_module(origin, script) for origin in origins})
+    torch = any("torch." in source for origin in origins for source in origin.args.values())
+    recorded = any(lowered.recorded is not None and lowered.recorded.file is not None for lowered in kernels)
+    return _HEAD.format(
+        script=Path(script).name,
+        advice=_ADVICE_RECORDED if recorded else _ADVICE,
+        torch="\nimport torch\n" if torch else "",
+        folder=_quoted(os.path.relpath(Path(script).resolve().parent, output.resolve())),
+        imports="\n".join(f"import {module}" for module in modules),
+    )
+
+
+def _case(name: str, group: Sequence[Lowered], script: str, files: Mapping[int, str]) -> str:
+    """group: one kernel for each arch."""
+    first = group[0]
+    assert first.origin is not None
+    more = []
+    if first.recorded is not None and first.recorded.file is not None:
+        more.append(f"recorded={_quoted(files[id(first)] + _RECORDED)},")
+        more += [f"updates={_tuple(first.recorded.updates)},"] if first.recorded.updates else []
+    return _CASE.format(
+        name=name,
+        module=_module(first.origin, script),
+        function=first.origin.function,
+        args=", ".join(f'"{key}": {source}' for key, source in first.origin.args.items()),
+        targets=_tuple(dict.fromkeys(lowered.run.target for lowered in group)),
+        more="".join(f"    {line}\n" for line in more),
+    )
+
+
+def _tuple(texts: Iterable[str]) -> str:
+    """As Python source, in the way that formatters have it."""
+    quoted = [_quoted(text) for text in texts]
+    return f"({quoted[0]},)" if len(quoted) == 1 else f"({', '.join(quoted)})"
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _module(origin: Origin, script: str) -> str:
+    return origin.module or re.sub(r"\W", "_", Path(script).stem)
+
+
+def _call(origin: Origin) -> str:
+    return f"{origin.module}.{origin.function}({sorted(origin.args.items())})"

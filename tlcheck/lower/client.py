@@ -1,0 +1,288 @@
+"""The controller's end of a worker: start it in a toolchain's interpreter, give it jobs, take the answers.
+
+    with Worker(toolchain.python, toolchain.env) as worker:
+        for found in worker.discover([Job("discover", "kernels.py")]): ...
+        for result in worker.lower(jobs): ...
+
+Both yield in order of completion, one result for each job whatever happens to it: a job that crashes, hangs or is
+killed has a `failure` instead of what it should have made, and the others go on. Leaving the context, also by Ctrl-C,
+ends the worker and every process that it started. `tlcheck.lower.crew` runs workers of several toolchains at once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import tempfile
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from tlcheck.case import Expect
+from tlcheck.errors import UsageError
+from tlcheck.worker import failures, protocol
+from tlcheck.worker.dependencies import OWN_VARIABLES
+from tlcheck.worker.protocol import Answer, Failure, Job
+
+__all__ = ["DeclaredCase", "Discovered", "Failure", "Job", "LowerResult", "Worker"]
+
+_MAIN = Path(protocol.__file__).with_name("__main__.py")
+_CHUNK = 64 * 1024
+# A lowering takes and frees some 60 MB again and again. glibc would give them back to the system each time.
+ALLOCATOR = {"MALLOC_TRIM_THRESHOLD_": str(2**28), "MALLOC_MMAP_THRESHOLD_": str(2**28)}
+START_SECONDS = 300.0  # the first import of a fresh installation compiles bytecode and may be on a slow disk
+_END_SECONDS = 5.0
+# What would make lowering slow, talkative or write files; and a seed, so that sets have one order in all processes.
+_UNWANTED = ("TL_LOWER_TRACE", "TILELANG_PASS_DIFF", "TILELANG_PASS_PROFILE", "TILELANG_DEFAULT_TARGET")
+SETTINGS = {
+    "PYTHONHASHSEED": "0",
+    "TILELANG_DISABLE_CACHE": "1",
+    "TILELANG_PRINT_ON_COMPILATION": "0",
+    "TILELANG_ENABLE_IR_SPAN": "1",
+    "TVM_FFI_DISABLE_TORCH_C_DLPACK": "1",  # else tvm_ffi compiles an extension for half a minute at its first import
+}
+
+
+@dataclass(frozen=True)
+class DeclaredCase:
+    """A case as its file declares it. args: as text, for people; targets: archs."""
+
+    name: str
+    args: Mapping[str, str]
+    targets: tuple[str, ...]
+    expects: tuple[Expect, ...]
+
+
+@dataclass(frozen=True)
+class Discovered:
+    """What a kernel file has. cases: all declared ones, or for a job with a name that one (a kernel becomes a case).
+
+    kernels: names of its JIT functions and PrimFuncs.
+    """
+
+    job: Job
+    cases: tuple[DeclaredCase, ...] = ()
+    kernels: tuple[str, ...] = ()
+    failure: Failure | None = None
+    output_tail: str = ""
+
+
+@dataclass(frozen=True)
+class LowerResult:
+    """One kernel lowered for one arch: `snapshot` is the file written, or `failure` says why there is none.
+
+    checkpoints: name -> pass. unsaved: checkpoint -> why TVM could not save it. phase_seconds: processor seconds of
+    `import`, `build`, `lower`, `extract`. output_tail: the end of what the kernel file printed.
+    """
+
+    job: Job
+    snapshot: Path | None = None
+    checkpoints: Mapping[str, str] = field(default_factory=dict)
+    unsaved: Mapping[str, str] = field(default_factory=dict)
+    phase_seconds: Mapping[str, float] = field(default_factory=dict)
+    failure: Failure | None = None
+    cpu_seconds: float = 0.0
+    wall_seconds: float = 0.0
+    output_tail: str = ""
+
+
+class Worker:
+    """A worker process, started anew if it ends.
+
+    python, env: the toolchain's interpreter, and what to add to the environment variables.
+    parallel: jobs at a time of `discover` and `lower`, by default the processors that this process may use.
+    fork: import tilelang once and run jobs in copies of that process; else in fresh ones.
+    """
+
+    def __init__(self, python: Path, env: Mapping[str, str], *, parallel: int | None = None, fork: bool = True) -> None:
+        self._command = [str(python), str(_MAIN), *([] if fork else ["--no-fork"])]
+        self._env = env
+        self.fork = fork
+        self._parallel = parallel or processors()
+        self._sent = 0
+        self._unread = b""
+        self.running: dict[int, Job] = {}
+        self.versions: Mapping[str, str] = {}  # empty until tilelang is imported
+
+    def __enter__(self) -> Worker:
+        self.start()
+        try:
+            self._greet()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def discover(self, jobs: Iterable[Job]) -> Iterator[Discovered]:
+        """Import kernel files and report their cases."""
+        for job, answer in self._run(jobs):
+            yield discovered(job, answer)
+
+    def lower(self, jobs: Iterable[Job]) -> Iterator[LowerResult]:
+        """Lower kernels and write their snapshots."""
+        for job, answer in self._run(jobs):
+            yield lowered(job, answer)
+
+    def start(self) -> None:
+        """Start the process without waiting for it."""
+        self._scratch = tempfile.TemporaryDirectory(prefix="tlcheck-worker-", ignore_cleanup_errors=True)
+        try:
+            self._start()
+        except BaseException:
+            self._scratch.cleanup()
+            raise
+
+    def close(self) -> None:
+        """End the process and what it runs."""
+        self._stop()
+        self._scratch.cleanup()
+
+    def fileno(self) -> int:
+        """Becomes readable when `receive` has something to take."""
+        assert self._process.stdout is not None
+        return self._process.stdout.fileno()
+
+    def send(self, job: Job, *, more: bool = False) -> None:
+        """Give it a job; one that has not yet imported tilelang begins when it has.
+
+        more: it shares a process with the next job, which differs only in the kernel; else it has one of its own.
+        """
+        self._sent += 1
+        self.running[self._sent] = job
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):  # a worker that has ended is noticed where its answer is awaited
+            self._process.stdin.write(protocol.encode({"id": self._sent, "job": asdict(job), "more": more}))
+            self._process.stdin.flush()
+
+    def receive(self) -> list[tuple[Job, Answer]]:
+        """The answers that are there, at least a part of one awaited. Raises UsageError if it cannot import tilelang.
+
+        The jobs of a worker that has ended fail; it is started anew.
+        """
+        chunk = os.read(self.fileno(), _CHUNK)
+        *lines, self._unread = (self._unread + chunk).split(b"\n")
+        answers = [answer for line in lines for answer in self._read(json.loads(line))]
+        return answers if chunk else answers + self._restart()
+
+    def _run(self, jobs: Iterable[Job]) -> Iterator[tuple[Job, Answer]]:
+        waiting = deque(jobs)
+        while waiting or self.running:
+            while waiting and len(self.running) < self._parallel:
+                self.send(waiting.popleft())
+            yield from self.receive()
+
+    def _read(self, message: dict[str, Any]) -> Iterator[tuple[Job, Answer]]:
+        if "ready" in message:
+            self.versions = message["ready"]
+        elif "failed" in message:
+            raise UsageError(f"{self._command[0]}: cannot import tilelang: {message['failed']['message']}")
+        elif message["id"] in self.running:
+            yield self.running.pop(message["id"]), protocol.read_answer(message["answer"])
+
+    def _start(self) -> None:
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                self._command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=self._environment(),
+                start_new_session=True,  # Ctrl-C comes to the controller alone, which then ends the worker
+            )
+
+    def _greet(self) -> None:
+        """Wait for the worker's hello. Raises UsageError if it has none."""
+        while not self.versions:
+            if not select.select([self], [], [], START_SECONDS)[0]:
+                raise self.too_slow()
+            self.receive()
+
+    def too_slow(self) -> UsageError:
+        """That importing tilelang took too long."""
+        return UsageError(f"{self._command[0]}: importing tilelang did not end in {START_SECONDS:g} s")
+
+    def _stop(self) -> None:
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):
+            self._process.stdin.close()
+        try:
+            self._process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+    def _restart(self) -> list[tuple[Job, Answer]]:
+        """Start anew, and fail what ran. Raises UsageError if the worker ended before it had imported tilelang."""
+        code = self._process.wait()
+        if not self.versions:
+            raise UsageError(f"{self._command[0]}: cannot import tilelang: {self._last_words()}")
+        failure = Failure("worker", "start", f"the worker ended with code {code} while this ran", self._last_words())
+        failed = [(job, Answer(None, failure, 0.0, 0.0, "")) for job in self.running.values()]
+        self.running.clear()
+        self._stop()
+        self._unread = b""
+        self._start()
+        return failed
+
+    def _last_words(self) -> str:
+        text = self._log.read_bytes()[-protocol.OUTPUT_TAIL :].decode(errors="replace")
+        return "\n".join(failures.last_lines(text)) or "it said nothing"
+
+    @property
+    def _log(self) -> Path:
+        return Path(self._scratch.name) / "worker.log"
+
+    def _environment(self) -> dict[str, str]:
+        return {**environment(self._env), **dict.fromkeys(OWN_VARIABLES, self._scratch.name)}
+
+
+def environment(env: Mapping[str, str]) -> dict[str, str]:
+    """The environment variables of a worker, without those that are others in each run. env: the toolchain's."""
+    kept = {key: value for key, value in os.environ.items() if key not in _UNWANTED}
+    return {**kept, **SETTINGS, **ALLOCATOR, **env}
+
+
+def processors() -> int:
+    """The processors that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def discovered(job: Job, answer: Answer) -> Discovered:
+    """What the answer to a `discover` job says."""
+    result = answer.result or {}
+    cases = tuple(_declared(fields) for fields in result.get("cases", ()))
+    return Discovered(job, cases, tuple(result.get("kernels", ())), answer.failure, answer.output)
+
+
+def lowered(job: Job, answer: Answer) -> LowerResult:
+    """What the answer to a `lower` job says."""
+    result = answer.result or {}
+    return LowerResult(
+        job,
+        Path(job.output) if answer.result is not None else None,
+        result.get("checkpoints", {}),
+        result.get("unsaved", {}),
+        result.get("seconds", {}),
+        answer.failure,
+        answer.cpu,
+        answer.wall,
+        answer.output,
+    )
+
+
+def _declared(fields: Mapping[str, Any]) -> DeclaredCase:
+    expects = tuple(Expect(**{**expect, "targets": tuple(expect["targets"])}) for expect in fields["expects"])
+    return DeclaredCase(fields["name"], fields["args"], tuple(fields["targets"]), expects)

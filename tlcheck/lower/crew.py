@@ -1,0 +1,155 @@
+"""Workers of several toolchains that share the processors."""
+
+from __future__ import annotations
+
+import math
+import os
+import select
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Iterator
+from dataclasses import replace
+from queue import SimpleQueue
+
+from tlcheck.lower.client import START_SECONDS, Job, Worker
+from tlcheck.worker.protocol import Answer
+
+_TOGETHER = 32  # jobs that one process does at most
+
+
+def _kind(job: Job) -> str:
+    """What jobs that may share a process have in common."""
+    return repr(replace(job, name="", output="") if job.task == "lower" else job)
+
+
+class Crew:
+    """Runs jobs in at most `parallel` processes at a time over all workers. Jobs may be added while answers are taken.
+
+    A worker starts with its first job and ends with its last, and no more workers than jobs live at a time: each
+    takes hundreds of megabytes. A thread gives them jobs, so that they go on while answers are looked at. Leaving the
+    context ends all of them.
+    """
+
+    def __init__(self, parallel: int) -> None:
+        self._parallel = parallel
+        self._lock = threading.Lock()  # of the two below
+        self._queues: dict[Worker, dict[str, deque[Job]]] = {}  # by what the jobs have in common
+        self._open: Counter[Worker] = Counter()  # jobs added and not yet looked at
+        self._since: dict[Worker, float] = {}  # the live ones -> when they were started
+        self._groups: list[set[int]] = []  # ids of the jobs that share a process, of those that run
+        self._done: SimpleQueue[tuple[Worker, Job, Answer] | BaseException] = SimpleQueue()
+        self._wake, self._waker = os.pipe()
+        self._leaving = False
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+
+    def __enter__(self) -> Crew:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._leaving = True
+        self._wake_up()
+        self._thread.join()
+        for worker in list(self._since):
+            self._end(worker)
+        os.close(self._wake)
+        os.close(self._waker)
+
+    def add(self, worker: Worker, job: Job) -> None:
+        """Have a worker do a job."""
+        with self._lock:
+            self._queues.setdefault(worker, {}).setdefault(_kind(job), deque()).append(job)
+            self._open[worker] += 1
+        self._wake_up()
+
+    def answers(self) -> Iterator[tuple[Job, Answer]]:
+        """Answers in order of completion, until there is no job left. Raises UsageError for a broken toolchain."""
+        while self._open.total():
+            done = self._done.get()
+            if isinstance(done, BaseException):
+                raise done
+            worker, job, answer = done
+            yield job, answer
+            with self._lock:
+                self._open[worker] -= 1
+            self._wake_up()
+
+    def _wake_up(self) -> None:
+        os.write(self._waker, b"x")
+
+    def _serve(self) -> None:
+        """What the thread does: all that concerns worker processes."""
+        try:
+            while not self._leaving:
+                with self._lock:
+                    self._fill()
+                    idle = [worker for worker in self._since if not self._open[worker]]
+                for worker in idle:
+                    self._end(worker)
+                for worker in [] if idle else self._readable():
+                    for job, answer in worker.receive():
+                        self._answered(job)
+                        self._done.put((worker, job, answer))
+        except BaseException as error:
+            self._done.put(error)
+
+    def _fill(self) -> None:
+        """Give work to idle processors: first workers import, side by side; jobs go to the one with the fewest."""
+        while len(self._groups) + len(self._starting()) < self._parallel:
+            waiting = [worker for worker, queue in self._queues.items() if queue]
+            new = next((worker for worker in waiting if worker not in self._since), None)
+            if new is not None and len(self._since) < self._parallel:
+                new.start()
+                self._since[new] = time.monotonic()
+                continue
+            ready = [worker for worker in waiting if worker in self._since and worker.versions]
+            if not ready:
+                return
+            worker = min(ready, key=lambda worker: len(worker.running))
+            self._send(worker, self._group(worker))
+
+    def _starting(self) -> dict[Worker, float]:
+        """The workers that import tilelang -> since when."""
+        return {worker: since for worker, since in self._since.items() if not worker.versions}
+
+    def _group(self, worker: Worker) -> list[Job]:
+        """The next jobs for one process, whose start costs as much as a small kernel: some of a file, for one arch.
+
+        Files with the fewest come first: many kernels are likely to be small, and keep all processors busy at the end.
+        """
+        kinds = self._queues[worker]
+        kind, alike = min(kinds.items(), key=lambda item: len(item[1]))
+        waiting = sum(len(jobs) for queue in self._queues.values() for jobs in queue.values())
+        fair = min(_TOGETHER, math.ceil(len(alike) / self._parallel), waiting // (2 * self._parallel))
+        group = [alike.popleft() for _ in range(max(1, fair) if worker.fork else 1)]
+        if not alike:
+            del kinds[kind]
+        return group
+
+    def _send(self, worker: Worker, group: list[Job]) -> None:
+        self._groups.append({id(job) for job in group})
+        for job in group:
+            worker.send(job, more=job is not group[-1])
+
+    def _answered(self, job: Job) -> None:
+        for group in self._groups:
+            group.discard(id(job))
+        self._groups = [group for group in self._groups if group]
+
+    def _readable(self) -> list[Worker]:
+        """Workers with answers. Raises UsageError if one that imports tilelang takes too long."""
+        starting = self._starting()
+        patience = min(starting.values(), default=None)
+        timeout = None if patience is None else max(0.0, patience + START_SECONDS - time.monotonic())
+        watched: list[int | Worker] = [self._wake, *self._since]
+        found = select.select(watched, [], [], timeout)[0]
+        if not found:
+            raise min(starting, key=lambda worker: starting[worker]).too_slow()
+        if self._wake in found:
+            os.read(self._wake, 4096)
+        return [worker for worker in self._since if worker in found]
+
+    def _end(self, worker: Worker) -> None:
+        del self._since[worker]
+        worker.close()

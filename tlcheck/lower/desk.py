@@ -1,0 +1,78 @@
+"""Answers jobs from what was kept, and has workers do the others."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from tlcheck.cache.store import Cache
+from tlcheck.errors import UsageError
+from tlcheck.lower.client import Job, Worker
+from tlcheck.lower.crew import Crew
+from tlcheck.lower.jobs import Jobs
+from tlcheck.toolchain.resolve import Toolchain
+from tlcheck.worker.protocol import Answer
+
+
+@dataclass(frozen=True)
+class Side:
+    """A toolchain, its worker, and the answers that are kept for it, if any are."""
+
+    toolchain: Toolchain
+    worker: Worker
+    kept: Jobs | None
+
+
+@dataclass(frozen=True)
+class Done:
+    """An answered job. versions: of what determines the IR. snapshot: hash of what was written, empty if not kept."""
+
+    job: Job
+    answer: Answer
+    versions: Mapping[str, str]
+    snapshot: str
+
+
+class Desk:
+    """Like a `Crew`; a worker whose answers are all there is never started."""
+
+    def __init__(self, crew: Crew, cache: Cache, *, fork: bool) -> None:
+        self._crew, self._cache, self._fork = crew, cache, fork
+        self._ready: deque[Done] = deque()
+        self._asked: dict[int, Side] = {}
+
+    def side(self, toolchain: Toolchain, worker: Worker) -> Side:
+        """A toolchain's side of the desk."""
+        if self._cache.folder is None:
+            return Side(toolchain, worker, None)
+        try:
+            return Side(toolchain, worker, Jobs(self._cache, toolchain, fork=self._fork))
+        except UsageError:  # its worker says better what is wrong with it
+            return Side(toolchain, worker, None)
+
+    def add(self, side: Side, job: Job) -> None:
+        """Ask for a job."""
+        kept = side.kept.find(job) if side.kept is not None else None
+        if kept is not None:
+            self._ready.append(Done(job, kept.answer, kept.versions, kept.snapshot))
+        else:
+            self._asked[id(job)] = side
+            self._crew.add(side.worker, job)
+
+    def answers(self) -> Iterator[Done]:
+        """Every job's end, what is known already first. Raises UsageError for a broken toolchain."""
+        yield from self._kept()
+        for job, answer in self._crew.answers():
+            yield self._done(self._asked.pop(id(job)), job, answer)
+            yield from self._kept()
+
+    def _kept(self) -> Iterator[Done]:
+        while self._ready:
+            yield self._ready.popleft()
+
+    def _done(self, side: Side, job: Job, answer: Answer) -> Done:
+        versions = side.worker.versions
+        if side.kept is None:
+            return Done(job, answer, versions, "")
+        return Done(job, answer, versions, side.kept.keep(job, answer, versions).snapshot)

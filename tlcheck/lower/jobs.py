@@ -1,0 +1,123 @@
+"""Answers to jobs, kept for as long as everything that they depend on is as it was.
+
+An entry belongs to a job, its toolchain and tlcheck's own code. It lists answers with the files, modules and variables
+that each rests on, which only the job itself could find out; the answer holds whose are as they were.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tlcheck.cache import records
+from tlcheck.cache.code import code_of
+from tlcheck.cache.store import Cache, key_of
+from tlcheck.lower.client import Job, environment
+from tlcheck.lower.dependencies import Present
+from tlcheck.toolchain.content import content_of, packages_of
+from tlcheck.toolchain.identity import identify, probe
+from tlcheck.toolchain.resolve import Toolchain
+from tlcheck.worker.dependencies import OWN_VARIABLES
+from tlcheck.worker.protocol import Answer, Failure
+
+_STATES = 4  # of its dependencies for which an entry keeps answers: people go back and forth between branches
+_VARIABLES = re.compile(r"(TILELANG|TL|TVM|CUDA|Z3)_\w*|PYTHONPATH|LD_LIBRARY_PATH|LD_PRELOAD")
+_REPEATABLE = frozenset(("exception", "exit", "usage", "target", "capture"))
+_PASSING = re.compile(r"(Memory|OS|Blocking\w*|BrokenPipe|Connection\w*|\w*Timeout|CalledProcess)Error|.*bad_alloc")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """An answer that was kept. snapshot: key of the file that a lowering wrote, empty where there is none."""
+
+    answer: Answer
+    versions: Mapping[str, str]
+    snapshot: str
+
+
+@dataclass(frozen=True)
+class _Entry:
+    kept: tuple[Kept, ...] = ()
+
+
+class Jobs:
+    """The answers that are kept for one toolchain. Raises UsageError for one that cannot be identified."""
+
+    def __init__(self, cache: Cache, toolchain: Toolchain, *, fork: bool) -> None:
+        variables = environment(toolchain.env)
+        telling = {name: value for name, value in variables.items() if _VARIABLES.fullmatch(name)}
+        for name in OWN_VARIABLES:
+            telling.pop(name, None)
+        probed = probe(toolchain)
+        self._cache = cache
+        self._present = Present(variables)
+        self._base = key_of(
+            code_of("worker", "snapshot", "cache", "case.py", "lower/client.py"),
+            asdict(identify(toolchain, probed)),
+            content_of(toolchain, probed, cache),
+            packages_of(probed),
+            str(toolchain.python),
+            telling,
+            str(Path.cwd()),
+            fork,
+        )
+
+    def find(self, job: Job) -> Kept | None:
+        """The answer to a job that was done before, its snapshot written where the job says."""
+        for kept in self._entry(self._key(job)).kept:
+            if kept.answer.dependencies is not None and self._present.has(kept.answer.dependencies):
+                return kept if not kept.snapshot or self._write(kept.snapshot, Path(job.output)) else None
+        return None
+
+    def keep(self, job: Job, answer: Answer, versions: Mapping[str, str]) -> Kept:
+        """Keep an answer, if it would be the same again."""
+        if answer.dependencies is None or not all(map(_is_repeatable, _failures(job, answer))):
+            return Kept(answer, versions, "")
+        new = Kept(replace(answer, output=""), versions, self._read(job, answer))
+        key = self._key(job)
+        others = (kept for kept in self._entry(key).kept if kept.answer.dependencies != answer.dependencies)
+        self._cache.put("jobs", key, records.dumps(_Entry((new, *others)[:_STATES])))
+        return new
+
+    def _key(self, job: Job) -> str:
+        return key_of(self._base, asdict(replace(job, output="", timeout=0)), os.path.realpath(job.file))
+
+    def _entry(self, key: str) -> _Entry:
+        content = self._cache.get("jobs", key)
+        return _Entry() if content is None else records.loads(_Entry, content)
+
+    def _read(self, job: Job, answer: Answer) -> str:
+        """Keep what a job has written, under the hash of its content; a script without a kernel writes nothing."""
+        if not job.output or answer.result is None or not Path(job.output).exists():
+            return ""
+        content = Path(job.output).read_bytes()
+        key = hashlib.sha256(content).hexdigest()
+        self._cache.put("snapshots", key, content)
+        return key
+
+    def _write(self, key: str, output: Path) -> bool:
+        content = self._cache.get("snapshots", key)
+        if content is None:
+            return False
+        output.write_bytes(content)
+        return True
+
+
+def _failures(job: Job, answer: Answer) -> Iterator[Failure]:
+    """Of the job; of a captured script also that of each kernel, and what ended it."""
+    if answer.failure is not None:
+        yield answer.failure
+    if job.task == "capture":
+        result: Mapping[str, Any] = answer.result or {}
+        found = [result.get("ended"), *(kernel.get("failure") for kernel in result.get("kernels", ()))]
+        yield from (Failure(**fields) for fields in found if fields)
+
+
+def _is_repeatable(failure: Failure) -> bool:
+    """Whether another run would end in the same way: not what ran out of time or memory, or was killed."""
+    return failure.kind in _REPEATABLE and not _PASSING.match(failure.message)

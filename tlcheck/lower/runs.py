@@ -1,0 +1,111 @@
+"""One case for one target with one toolchain, and what lowering it came to."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tlcheck.case import Expect
+from tlcheck.lower.client import Failure
+
+_LONGEST_NAME = 120  # characters of a captured kernel's in a file's: it holds all arguments
+
+
+@dataclass(frozen=True)
+class Run:
+    """One case for one target with one toolchain.
+
+    file, toolchain: as the user named them. name, target: empty for a file that could not even be imported.
+    versions: of what determines the IR, `tilelang` and others. position: its place in reports.
+    """
+
+    file: str
+    name: str
+    target: str
+    toolchain: str
+    versions: Mapping[str, str]
+    args: Mapping[str, str] = field(default_factory=dict)
+    expects: tuple[Expect, ...] = ()
+    position: tuple[int, ...] = ()
+
+    @property
+    def case(self) -> str:
+        """`FILE::NAME`."""
+        return f"{self.file}::{self.name}" if self.name else self.file
+
+    @property
+    def slug(self) -> str:
+        """A file name that says what this is a run of."""
+        name = re.sub(r"[^\w.=,\[\]-]", "_", self.name)[:_LONGEST_NAME]
+        return f"{Path(self.file).stem}-{name}-{self.target}-{self.release}"
+
+    @property
+    def release(self) -> str:
+        return release_of(self.versions)
+
+
+def near(path: str) -> str:
+    """A path as people write it: from the working folder, where it is below that."""
+    folder = f"{Path.cwd()}{os.sep}"
+    return path.removeprefix(folder)
+
+
+def release_of(versions: Mapping[str, str]) -> str:
+    """TileLang's version without what a local build adds to it."""
+    return versions.get("tilelang", "").partition("+")[0]
+
+
+@dataclass(frozen=True)
+class Origin:
+    """How to make a captured kernel again: a function of a module, and its arguments as Python source.
+
+    module: empty for the script itself.
+    """
+
+    module: str
+    function: str
+    args: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class RecordedCall:
+    """The first call of a captured kernel. file: its inputs and outputs, or `missing` says why there is none.
+
+    updates: parameters whose tensors it was given, and has changed. size: bytes of all tensors that are kept.
+    """
+
+    file: Path | None = None
+    updates: tuple[str, ...] = ()
+    size: int = 0
+    missing: str = ""
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """A run with the snapshot's file, or why there is none. unsaved: checkpoint -> why it is missing.
+
+    seconds: of processor time, by phase (`import`, `build`, `lower`, `extract`), when it was lowered.
+    digest: hash of the snapshot's content, empty where results are not kept. origin: of a captured kernel, if it can be
+    made without its script. recorded: a call of it; None where none was to be recorded.
+    """
+
+    run: Run
+    snapshot: Path | None = None
+    failure: Failure | None = None
+    unsaved: Mapping[str, str] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    digest: str = ""
+    origin: Origin | None = None
+    recorded: RecordedCall | None = None
+
+
+def unique_name(name: str, taken: Container[str]) -> str:
+    """`name`, or `name-2` and so on where it is taken: two folders may hold files of one name."""
+    number, found = 1, name
+    while found in taken:
+        number += 1
+        found = f"{name}-{number}"
+    return found

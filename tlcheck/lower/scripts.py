@@ -1,0 +1,242 @@
+"""Scripts: kernel files that declare no case and are run to see which kernels they compile."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.util
+import json
+import re
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from tlcheck.errors import UsageError
+from tlcheck.lower.client import Failure, Job
+from tlcheck.lower.runs import Lowered, Origin, RecordedCall, Run, near
+from tlcheck.lower.selection import Selection
+from tlcheck.worker.capture.pytests import is_test
+from tlcheck.worker.protocol import Answer
+
+_DECLARES = re.compile(rb"\b(tlcheck|Case)\b")
+_MAKES_KERNEL = re.compile(r"\b(jit|prim_func)\b")
+
+
+@dataclass(frozen=True)
+class Scripts:
+    """How scripts are run. args: their command line. max_configs: of each autotuned kernel.
+
+    keep_going: one that ends before its first kernel is passed over, else it counts as not checked.
+    live: there is a GPU, everything happens for real. record_limit: see `Job`.
+    """
+
+    args: tuple[str, ...] = ()
+    max_configs: int = 1
+    keep_going: bool = False
+    live: bool = False
+    record_limit: int = 0
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """What a worker's environment has to be like: kernels that are launched take tensors by the quick way."""
+        return {"TVM_FFI_DISABLE_TORCH_C_DLPACK": "0"} if self.live else {}
+
+
+@dataclass(frozen=True)
+class CapturedKernel:
+    """A kernel that a script compiled. name: `FUNCTION[k=v,...]`. args: those given, as text.
+
+    snapshot: its file, or `failure` says why there is none. origin: see `Lowered`.
+    """
+
+    name: str
+    args: Mapping[str, str]
+    origin: Origin | None = None
+    snapshot: Path | None = None
+    failure: Failure | None = None
+    unsaved: Mapping[str, str] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    recorded: RecordedCall | None = None
+
+
+@dataclass(frozen=True)
+class Captured:
+    """What a script came to. ended: why it did not come to its end. names: kernels that it defines."""
+
+    kernels: tuple[CapturedKernel, ...] = ()
+    ended: Failure | None = None
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class End:
+    """How far a script came. run: of the script itself. kernels: captured until then. ended: what ended it before its
+    end. remarks: see `Script`.
+    """
+
+    run: Run
+    kernels: int
+    ended: Failure | None
+    remarks: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Script:
+    """A script that is run for one arch. found: in a folder, not named by the user."""
+
+    run: Run
+    found: bool
+    how: Scripts
+
+    def results(self, captured: Captured, *, kept: bool) -> list[Lowered]:
+        """What there is to report; empty for a script that is passed over. kept: whether results are kept."""
+        if captured.kernels:
+            found = [self._lowered(kernel, place, kept) for place, kernel in enumerate(captured.kernels)]
+            return [*found, self._failed(captured)] if self._has_failed(captured) else found
+        return [] if self._is_passed_over(captured) else [Lowered(self.run, None, self._problem(captured))]
+
+    def end(self, captured: Captured) -> End:
+        """How far it came."""
+        return End(self.run, len(captured.kernels), captured.ended, tuple(self.remarks(captured)))
+
+    def remarks(self, captured: Captured) -> list[str]:
+        """Where and why it ended before its end, if nothing else says that."""
+        ended = captured.ended
+        if ended is None or not (captured.kernels or self._is_passed_over(captured)) or self._has_failed(captured):
+            return []
+        count = len(captured.kernels)
+        kernels = f"{count} kernel{'s' * (count != 1)}" if count else "no kernel"
+        where = f" at {near(ended.where)}" if ended.where else ""
+        until = f";{where}" if is_test(Path(self.run.file)) else f" until it ended{where}:"  # other tests go on
+        return [f"{self.run.file} ({self.run.target}): {kernels} captured{until} {ended.message}"]
+
+    def _is_passed_over(self, captured: Captured) -> bool:
+        """A script without a kernel is no error in a folder, or where the user asked to keep going."""
+        if captured.ended is None:
+            return self.found or self.how.keep_going
+        return self.how.keep_going and captured.ended.kind != "usage"
+
+    def _has_failed(self, captured: Captured) -> bool:
+        """Where everything happens for real, an early end is the script's own failure."""
+        return self.how.live and not self.how.keep_going and captured.ended is not None
+
+    def _failed(self, captured: Captured) -> Lowered:
+        run = replace(self.run, position=(*self.run.position, len(captured.kernels)))
+        return Lowered(run, None, captured.ended)
+
+    def _lowered(self, kernel: CapturedKernel, place: int, kept: bool) -> Lowered:
+        run = replace(self.run, name=kernel.name, args=kernel.args, position=(*self.run.position, place))
+        digest = hashlib.sha256(kernel.snapshot.read_bytes()).hexdigest() if kernel.snapshot and kept else ""
+        return Lowered(
+            run, kernel.snapshot, kernel.failure, kernel.unsaved, kernel.seconds, digest, kernel.origin, kernel.recorded
+        )
+
+    def _problem(self, captured: Captured) -> Failure:
+        if captured.ended is not None:
+            return captured.ended
+        kernels = ", ".join(f"{self.run.file}::{name}" for name in captured.names)
+        hint = f"; name a kernel: {kernels}" if kernels else ""
+        return Failure("usage", "run", f"declares no case, and run as a script it compiles no kernel{hint}")
+
+
+def is_script(selection: Selection) -> bool:
+    """Whether this is run: a whole file in which neither `tlcheck` nor `Case` occurs, so that it declares no case."""
+    if selection.is_snapshot or selection.name:
+        return False
+    try:
+        return _DECLARES.search(selection.path.read_bytes()) is None
+    except OSError:
+        return False
+
+
+def require_no_script(selections: Iterable[Selection]) -> None:
+    """Raise UsageError for a script that the user named: importing it would run it, and it declares no case."""
+    for selection in selections:
+        if is_script(selection) and not selection.found:
+            path = selection.path
+            kernels = " or ".join(f"{path}::{name}" for name in _kernels_in(path) or ["NAME"])
+            files = f"give the case files that `tlcheck capture {path} -o DIR` writes"
+            raise UsageError(f"{path} declares no case: name a kernel ({kernels}), or {files}")
+
+
+def _kernels_in(file: Path) -> list[str]:
+    """The functions that are decorated as kernels, as far as that shows without running the file."""
+    try:
+        found = ast.parse(file.read_bytes()).body
+    except (SyntaxError, ValueError):
+        return []
+    functions = [node for node in found if isinstance(node, ast.FunctionDef)]
+    return [f.name for f in functions if any(_MAKES_KERNEL.search(ast.unparse(d)) for d in f.decorator_list)]
+
+
+def is_helper(selection: Selection) -> bool:
+    """Whether this is a file of a folder that nobody would run: a test, or one without a word of TileLang."""
+    return selection.found and (_is_for_pytest(selection.path) or b"tilelang" not in selection.path.read_bytes())
+
+
+def _is_for_pytest(path: Path) -> bool:
+    return is_test(path) or path.stem == "conftest"
+
+
+def with_scripts(job: Job, how: Scripts) -> Job:
+    """A `capture` job with all that it needs to know."""
+    return replace(
+        job,
+        args={},
+        script_args=how.args,
+        max_configs=how.max_configs,
+        tools=_pytest_folder(),
+        live=how.live,
+        record_limit=how.record_limit,
+    )
+
+
+def _pytest_folder() -> str:
+    """Where this environment has pytest; empty if it has none."""
+    spec = importlib.util.find_spec("pytest")
+    return str(Path(spec.origin).parents[1]) if spec is not None and spec.origin else ""
+
+
+def captured(job: Job, answer: Answer, folder: Path) -> Captured:
+    """What the answer to a `capture` job says; snapshots are unpacked into `folder`."""
+    result: Mapping[str, Any] = answer.result or {}
+    kernels = tuple(_kernels(result.get("kernels", ()), job, folder))
+    ended = result.get("ended")
+    return Captured(kernels, Failure(**ended) if ended else answer.failure, tuple(result.get("names", ())))
+
+
+def _kernels(found: Any, job: Job, folder: Path) -> Iterator[CapturedKernel]:
+    archive = Path(job.output)
+    for fields in found:
+        failure = fields.get("failure")
+        yield CapturedKernel(
+            fields["name"],
+            fields["args"],
+            Origin(**fields["origin"]) if fields["origin"] else None,
+            _unpacked(archive, fields["snapshot"], folder) if "snapshot" in fields else None,
+            Failure(**failure) if failure else None,
+            fields.get("unsaved", {}),
+            fields.get("seconds", {}),
+            _recorded(archive, fields["snapshot"]) if job.record_limit and "snapshot" in fields else None,
+        )
+
+
+def _unpacked(archive: Path, name: str, folder: Path) -> Path:
+    target = folder / f"{archive.stem}-{name}.snapshot.json"
+    with zipfile.ZipFile(archive) as content:
+        target.write_bytes(content.read(name))
+    return target
+
+
+def _recorded(archive: Path, name: str) -> RecordedCall:
+    """What the script's process has left of a kernel's first call: see `tlcheck.worker.capture.observation`."""
+    stem = f"{archive.with_suffix('')}-{name}"
+    facts = Path(f"{stem}.json")
+    if not facts.exists():
+        return RecordedCall(missing="no call of it was seen")
+    fields = json.loads(facts.read_text(encoding="utf-8"))
+    if "missing" in fields:
+        return RecordedCall(missing=fields["missing"])
+    return RecordedCall(Path(f"{stem}.pt"), tuple(fields["updates"]), fields["size"])

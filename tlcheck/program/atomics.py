@@ -1,0 +1,206 @@
+"""The atomics of a function, in every spelling that TileLang's releases have for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from tlcheck.program.tma import NAME, bulk, is_reduction
+from tlcheck.program.walk import Placed, Program, Scope, expressions
+from tlcheck.snapshot.ir import Buffer, Expr
+
+_ELEMENT = re.compile(r"^atomic_?(add|max|min|or|and|xor)(x2|x4)?_?(ret)?(_elem_op)?$")
+_TILE = {"atomicadd": "add", "atomicmax": "max", "atomicmin": "min"}
+READ, WRITE = 1, 2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pointer:
+    """Elements in memory, from one on. `indices` are those of `buffer`; a flat address has one index, and a buffer
+    without a shape.
+    `extents` only for a tile's region."""
+
+    root: str
+    buffer: Buffer
+    dtype: str
+    indices: tuple[Expr, ...]
+    extents: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Site:
+    """One atomic in the IR.
+
+    operation: add, max, min, ... `instruction` is its spelling. width: lanes of the instruction. tile: a tile
+    operator, once a block, not once a thread. value: an expression (of `width` lanes), or a pointer to the lanes.
+    order: memory order, 0 is relaxed; None where the call does not name one. returns: gives back the previous value.
+    aligned: alignment that the addresses of destination and values need on the device, in elements.
+    """
+
+    operation: str
+    instruction: str
+    width: int
+    tile: bool
+    target: Pointer
+    value: Expr | Pointer
+    order: int | None
+    returns: bool
+    scope: Scope
+    placed: Placed
+    call: Expr
+    tma: bool = False
+    aligned: tuple[int, int] = (1, 1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """The atomics of a function in program order. unread: calls recognized by name whose arguments were not
+    understood.
+    """
+
+    sites: tuple[Site, ...]
+    unread: tuple[Expr, ...]
+
+
+def atomics(program: Program, plain: set[int] | None = None, descriptors: Mapping[str, Expr] | None = None) -> Found:
+    """All atomics of a function. `plain` collects the ids of expressions that hold none: snapshots share expressions
+    among their checkpoints, so one set serves them all. descriptors: root -> the call that makes its TMA descriptor.
+    """
+    plain = set() if plain is None else plain
+    sites: list[Site] = []
+    unread: list[Expr] = []
+    for placed in program.statements:
+        for expr in expressions(placed.stmt):
+            for call, scope in _atomic_calls(expr, placed.scope, plain):
+                site = _site(program, call, scope, placed, descriptors or {})
+                if site is None:
+                    unread.append(call)
+                else:
+                    sites.append(site)
+    return Found(tuple(sites), tuple(unread))
+
+
+def atomic_name(call: Expr) -> str:
+    """The name under which a call is an atomic; empty if it is none."""
+    if call.op != "call":
+        return ""
+    name = str(call.value)
+    if name == "call_extern" and call.args and call.args[0].op == "str":
+        name = str(call.args[0].value)
+    return name if is_atomic(name) or is_reduction(call) else ""
+
+
+def is_atomic(name: str) -> bool:
+    """Whether a call of this name is an atomic read-modify-write."""
+    return name in _TILE or _ELEMENT.match(name.lower()) is not None
+
+
+def _atomic_calls(expr: Expr, scope: Scope, plain: set[int]) -> Iterator[tuple[Expr, Scope]]:
+    """Atomic calls in expr; the branches of an if_then_else are guarded. `plain`: expressions known to hold none."""
+    if id(expr) in plain:
+        return
+    found = False
+    if atomic_name(expr):
+        found = True
+        yield expr, scope
+    guarded = expr.op == "call" and expr.value == "if_then_else" and len(expr.args) == 3
+    for position, arg in enumerate(expr.args):
+        inside = scope.under(expr.args[0], holds=position == 1) if guarded and position else scope
+        for item in _atomic_calls(arg, inside, plain):
+            found = True
+            yield item
+    if not found:
+        plain.add(id(expr))
+
+
+def _site(program: Program, call: Expr, scope: Scope, placed: Placed, descriptors: Mapping[str, Expr]) -> Site | None:
+    name = atomic_name(call)
+    if is_reduction(call):
+        return _bulk_site(program, call, scope, placed, descriptors)
+    if name in _TILE:
+        return _tile_site(program, call, scope, placed)
+    match = _ELEMENT.match(name.lower())
+    args = call.args[1:] if call.value == "call_extern" else call.args
+    if match is None or len(args) < 2:
+        return None
+    target_expr = args[0]
+    if _is_conditional(target_expr):  # 0.1.7 puts a tail's predicate into the destination
+        scope, target_expr = scope.under(target_expr.args[0]), target_expr.args[1]
+    target = pointer(program, target_expr)
+    if target is None:
+        return None
+    width = int((match[2] or "x1")[1:])
+    value: Expr | Pointer = args[1]
+    if width > 1 and args[1].op == "call":
+        value = pointer(program, args[1]) or args[1]
+    order = _order(args[2]) if len(args) > 2 else None
+    returns = bool(match[3])
+    return Site(match[1], name, width, False, target, value, order, returns, scope, placed, call, False, (width, width))
+
+
+def _tile_site(program: Program, call: Expr, scope: Scope, placed: Placed) -> Site | None:
+    if len(call.args) < 2:
+        return None
+    target = pointer(program, call.args[1])
+    source = call.args[0]
+    value: Expr | Pointer | None = pointer(program, source) if source.value == "region" else source
+    if target is None or value is None or not target.extents:
+        return None
+    notes = dict(call.annotations)
+    order = notes.get("memory_order")
+    if order is None and len(call.args) > 3:  # up to 0.1.7: use_tma and the order are arguments
+        order = str(call.args[3].value)
+    tma = notes.get("use_tma", "0") not in ("0", "False", "false")
+    tma = tma or (len(call.args) > 2 and call.args[2].op == "int" and bool(call.args[2].value))
+    number = int(order) if order is not None and order.isdigit() else None
+    name = str(call.value)
+    return Site(_TILE[name], name, 1, True, target, value, number, False, scope, placed, call, tma)
+
+
+def _bulk_site(
+    program: Program, call: Expr, scope: Scope, placed: Placed, descriptors: Mapping[str, Expr]
+) -> Site | None:
+    found = bulk(program, call, descriptors)
+    if found is None:
+        return None
+    data = program.buffers[found.root].data if found.root in program.buffers else call.args[0]
+    flat = Buffer(found.root, found.dtype, (), "global", data)
+    target = Pointer(found.root, flat, found.dtype, (found.offset,))
+    scope = replace(scope, guards=(*scope.guards, *found.guards))
+    return Site("add", NAME, found.elements, False, target, found.load, None, False, scope, placed, call, True)
+
+
+def _order(arg: Expr) -> int | None:
+    return int(arg.value) if arg.op == "int" and arg.value is not None else None
+
+
+def _is_conditional(e: Expr) -> bool:
+    return e.op == "call" and e.value == "if_then_else" and len(e.args) == 3
+
+
+def pointer(program: Program, e: Expr) -> Pointer | None:
+    """The memory that an argument of an atomic points to; None where it is not understood."""
+    if e.op == "load" and e.buffer is not None:
+        return Pointer(program.roots.of(e.buffer.data), e.buffer, e.buffer.dtype, e.args)
+    if e.op != "call" or not e.args:
+        return None
+    if e.value in ("address_of", "access_ptr"):
+        return pointer(program, e.args[0])
+    if e.value == "region":
+        base = pointer(program, e.args[0])
+        if base is None:
+            return None
+        return Pointer(base.root, base.buffer, base.dtype, base.indices, e.args[2:])
+    if e.value == "tvm_access_ptr" and len(e.args) >= 3 and e.args[1].op == "var":
+        root = program.roots.of(e.args[1])
+        known = program.buffers.get(root)
+        flat = Buffer(root, e.args[0].dtype, (), known.scope if known is not None else "", e.args[1])
+        return Pointer(root, flat, e.args[0].dtype, (e.args[2],))
+    return None
+
+
+def lanes(dtype: str) -> int:
+    """Lanes of a TVM dtype: 4 for `float32x4`."""
+    head, _, tail = dtype.rpartition("x")
+    return int(tail) if head and tail.isdigit() else 1

@@ -1,0 +1,160 @@
+"""Bulk reductions: a `tma_store` with its reduce flag adds a box of shared memory to global memory, by one thread.
+
+Two forms: (shared, global, bytes, flag, hint) adds a contiguous run; (descriptor, shared, coordinates..., flag, hint)
+adds the descriptor's box, cut at the tensor's bounds by the hardware, from shared memory in the descriptor's swizzle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+
+from tlcheck.program.walk import Guard, Program, expressions, subexpressions
+from tlcheck.snapshot.ir import Buffer, Expr
+
+LANE = -100  # uid of the variable that counts the elements of one instruction
+NAME = "tma_store"
+LOADS = frozenset(("tma_load", "tma_load_im2col"))
+_BYTES = {"8": 1, "16": 2, "32": 4, "64": 8}
+_SWIZZLED_ROWS = {0: 0, 1: 1, 2: 3, 3: 7}  # swizzle mode -> mask of the 128-byte rows that permute 16-byte chunks
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bulk:
+    """What one instruction adds, as expressions of the lane: offset in the destination, load, and conditions."""
+
+    root: str
+    dtype: str
+    elements: int
+    offset: Expr
+    load: Expr
+    guards: tuple[Guard, ...]
+
+
+def is_reduction(call: Expr) -> bool:
+    """Whether a call is a `tma_store` that adds."""
+    return call.op == "call" and call.value == NAME and len(call.args) >= 4 and call.args[-2].value == 1
+
+
+def is_copy(call: Expr) -> bool:
+    """Whether a call is a bulk copy that adds nothing: a load, or a store whose reduce flag is 0."""
+    stores = call.value == NAME and len(call.args) >= 4 and call.args[-2].value == 0
+    return call.op == "call" and (call.value in LOADS or stores)
+
+
+def descriptors(programs: Mapping[str, Program]) -> dict[str, Expr]:
+    """Root -> the call that makes its TMA descriptor: at device-tir only a parameter named after the tensor is left."""
+    found: dict[str, Expr] = {}
+    for program in programs.values():
+        for placed in program.statements:
+            for top in expressions(placed.stmt):
+                for e in subexpressions(top):
+                    if e.op == "call" and e.value == "create_tma_descriptor":
+                        found.setdefault(program.roots.of(e.args[2]), e)
+    return found
+
+
+def bulk(program: Program, call: Expr, known: Mapping[str, Expr]) -> Bulk | None:
+    """The additions of a reducing `tma_store`; None where it is not understood."""
+    first = call.args[0]
+    if first.op == "call" and first.value == "create_tma_descriptor":
+        return _boxed(program, call, first, program.roots.of(first.args[2]))
+    if first.op == "var":
+        root = str(first.value).removesuffix("_desc")
+        return _boxed(program, call, known[root], root) if root in known else None
+    return _contiguous(program, call)
+
+
+def _contiguous(program: Program, call: Expr) -> Bulk | None:
+    source, target = _flat(program, call.args[0]), _flat(program, call.args[1])
+    size = call.args[2].value
+    if source is None or target is None or not isinstance(size, int):
+        return None
+    width = _element_bytes(target[1].dtype)
+    if not width or size % width:
+        return None
+    lane = _lane()
+    load = Expr("load", source[1].dtype, (_add(source[2], lane),), buffer=source[1])
+    return Bulk(target[0], target[1].dtype, size // width, _add(target[2], lane), load, ())
+
+
+def _boxed(program: Program, call: Expr, descriptor: Expr, root: str) -> Bulk | None:
+    source = _flat(program, call.args[1])
+    fields = [a.value for a in descriptor.args[3:]]
+    rank = descriptor.args[1].value
+    if source is None or not isinstance(rank, int) or len(fields) != 4 * rank + 4:
+        return None
+    shape, strides, box = descriptor.args[3 : 3 + rank], fields[rank : 2 * rank], fields[2 * rank : 3 * rank]
+    width = _element_bytes(source[1].dtype)
+    if not all(isinstance(x, int) for x in (*strides, *box)) or not width or set(fields[3 * rank : 4 * rank]) != {1}:
+        return None
+    sizes, steps = [int(x or 0) for x in box], [int(x or 0) // width for x in strides]
+    swizzle = _swizzled(_lane(), width, fields[-3])
+    if swizzle is None:
+        return None
+    offset, guards = _int(0), []
+    for d in range(rank):
+        inner = _mod(_div(_lane(), prod(sizes[:d])), sizes[d])
+        position = _add(call.args[2 + d], inner)
+        offset = _add(offset, _mul(position, steps[d]))
+        guards += [Guard(Expr("lt", "bool", (position, shape[d]))), Guard(Expr("ge", "bool", (position, _int(0))))]
+    load = Expr("load", source[1].dtype, (_add(source[2], swizzle),), buffer=source[1])
+    return Bulk(root, source[1].dtype, prod(sizes), offset, load, tuple(guards))
+
+
+def _swizzled(lane: Expr, width: int, mode: object) -> Expr | None:
+    """Where in shared memory the lane's element lies: 16-byte chunks permuted within rows of 128 bytes."""
+    mask = _SWIZZLED_ROWS.get(mode) if isinstance(mode, int) else None
+    if mask is None:
+        return None
+    if mask == 0:
+        return lane
+    chunk, row = _div(lane, 16 // width), _div(lane, 128 // width)
+    permuted = Expr("call", "int32", (chunk, _mod(row, mask + 1)), "bitwise_xor")
+    return _add(_mul(permuted, 16 // width), _mod(lane, 16 // width))
+
+
+def _flat(program: Program, e: Expr) -> tuple[str, Buffer, Expr] | None:
+    """A pointer into memory as (root, buffer without a shape, offset); only where its index is flat or at the start."""
+    if e.op == "call" and e.value in ("address_of", "access_ptr") and e.args:
+        load = e.args[0]
+        start = all(i.value == 0 for i in load.args[:-1])
+        if load.buffer is None or not start:
+            return None
+        root = program.roots.of(load.buffer.data)
+        flat = Buffer(root, load.buffer.dtype, (), load.buffer.scope, load.buffer.data)
+        return root, flat, load.args[-1]
+    if e.op == "call" and e.value == "tvm_access_ptr" and e.args[1].op == "var":
+        root = program.roots.of(e.args[1])
+        known = program.buffers.get(root)
+        return root, Buffer(root, e.args[0].dtype, (), known.scope if known else "", e.args[1]), e.args[2]
+    return None
+
+
+def _element_bytes(dtype: str) -> int:
+    return _BYTES.get(dtype.lstrip("abcdefghijklmnopqrstuvwxyz"), 0)
+
+
+def _lane() -> Expr:
+    return Expr("var", "int32", value="lane", uid=LANE)
+
+
+def _int(value: int) -> Expr:
+    return Expr("int", "int32", value=value)
+
+
+def _add(a: Expr, b: Expr) -> Expr:
+    return Expr("add", a.dtype, (a, b))
+
+
+def _mul(a: Expr, factor: int) -> Expr:
+    return Expr("mul", a.dtype, (a, _int(factor)))
+
+
+def _div(a: Expr, divisor: int) -> Expr:
+    return Expr("floordiv", a.dtype, (a, _int(divisor)))
+
+
+def _mod(a: Expr, divisor: int) -> Expr:
+    return Expr("floormod", a.dtype, (a, _int(divisor)))

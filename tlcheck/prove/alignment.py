@@ -1,0 +1,90 @@
+"""Whether every vector instruction of a footprint starts where the device can do it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tlcheck.algebra.algebra import Algebra
+from tlcheck.algebra.evaluate import Dimension, Evaluator, chunks, size
+from tlcheck.algebra.polynomials import Poly, add, as_constant
+from tlcheck.program.atomics import Pointer
+from tlcheck.program.tma import LANE
+from tlcheck.prove.fingerprints import UndecidedError
+from tlcheck.prove.footprints import THREADS, Footprint
+
+MAX_OUTER = 1 << 20
+
+
+def aligned(algebra: Algebra, footprint: Footprint) -> bool:
+    """Whether lane 0 of each instruction has the alignment that it needs. Raises UndecidedError."""
+    if footprint.site.width == 1 or footprint.site.tma:
+        return True
+    destination, source = footprint.site.aligned
+    values = footprint.leaves[0].element if loads_vector(footprint) else {}
+    return _multiple(algebra, footprint, footprint.target, destination) and (
+        not values or _multiple(algebra, footprint, values, source)
+    )
+
+
+def loads_vector(footprint: Footprint) -> bool:
+    """whether the instruction is given a pointer to its values, which it reads as one vector: registers have no
+    address.
+    """
+    leaves = footprint.leaves
+    pointed = isinstance(footprint.site.value, Pointer) and footprint.site.width > 1 and len(leaves) == 1
+    return pointed and leaves[0].table is None and not leaves[0].scope.startswith("local")
+
+
+def _multiple(algebra: Algebra, footprint: Footprint, address: Poly, width: int) -> bool:
+    """Whether lane 0 of an address is a multiple of `width`, in all instances."""
+    head = add(address, algebra.variable(LANE), -1)
+    rest = algebra.floormod(head, width)
+    if as_constant(rest) is not None:
+        return as_constant(rest) == 0
+    inner = frozenset(d.uid for d in footprint.space) | THREADS
+    halves = algebra.separate(rest, inner)
+    if halves is None:
+        halves = algebra.separate(head, inner)
+    if halves is None:
+        raise UndecidedError("the alignment of its vector instruction is not proved")
+    residues = _residues(algebra, halves[0], width)
+    return all(_holds(algebra, footprint, halves[1], width, r) for r in residues)
+
+
+def _residues(algebra: Algebra, outside: Poly, width: int) -> set[int]:
+    rest = algebra.floormod(outside, width)
+    known = as_constant(rest)
+    if known is not None:
+        return {known % width}
+    space: list[Dimension] = []
+    for uid in sorted(algebra.variables(rest)):
+        low, high = algebra.ranges.get(uid, (None, None))
+        if low is None or high is None:
+            if _divides(algebra, rest, width):
+                return {0}
+            raise UndecidedError(
+                "the alignment of its vector instruction depends on a size known only when the kernel runs"
+            )
+        space.append(Dimension(uid, low, high - low + 1))
+    if size(space) > MAX_OUTER:
+        raise UndecidedError("the alignment of its vector instruction is not proved")
+    found: set[int] = set()
+    for env in chunks(space):
+        found.update(int(x) for x in np.unique(np.asarray(Evaluator(algebra, env)(rest)) % width))
+    return found
+
+
+def _holds(algebra: Algebra, footprint: Footprint, inside: Poly, width: int, residue: int) -> bool:
+    """Whether (inside + residue) is a multiple of width for every lane; lanes that no condition rules out count."""
+    for env in chunks(footprint.space):
+        evaluate = Evaluator(algebra, env)
+        if np.any(np.asarray(evaluate(inside) + residue) % width != 0):
+            return False
+    return True
+
+
+def _divides(algebra: Algebra, rest: Poly, width: int) -> bool:
+    """Whether the prover shows that an outer half of unknown size is a multiple of the width."""
+    from tlcheck.prove import proofs
+
+    return proofs.divisible(algebra, rest, width)

@@ -1,0 +1,110 @@
+"""What a kernel's author promises of its sizes (`T.assume`): newer releases drop guards on the strength of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from math import lcm
+
+from tlcheck.algebra.algebra import Algebra
+from tlcheck.algebra.evaluate import Evaluator
+from tlcheck.algebra.polynomials import Poly
+from tlcheck.program.walk import Program, subexpressions
+from tlcheck.snapshot.ir import Expr
+
+_MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq"}
+
+
+def symbols(program: Program) -> list[Expr]:
+    """The sizes and scalar parameters of a function."""
+    function = program.function
+    shapes = [e for b in function.buffers for e in (*b.shape, *b.strides)]
+    return [e for e in (*function.params, *shapes) if e.op == "var" and e.dtype != "handle"]
+
+
+def assume(algebra: Algebra, program: Program, multiples: bool) -> None:
+    """Give the algebra the ranges of sizes. multiples: `n % 4 == 0` makes n four times another variable.
+
+    Sizes of parameters are at least 1.
+    """
+    for buffer in program.function.buffers:
+        for extent in buffer.shape:
+            if extent.op == "var":
+                algebra.ranges.setdefault(extent.uid, (1, None))
+    conditions = list(_of_symbols(program))
+    for uid, op, bound in filter(None, map(_bound, conditions)):
+        low, high = algebra.ranges.get(uid, (None, None))
+        least = {"ge": bound, "gt": bound + 1, "eq": bound}.get(op)
+        most = {"le": bound, "lt": bound - 1, "eq": bound}.get(op)
+        low = low if least is None else max(least, low if low is not None else least)
+        high = high if most is None else min(most, high if high is not None else most)
+        algebra.ranges[uid] = (low, high)
+    if multiples:
+        for uid, factor in _factors(conditions).items():
+            if uid not in algebra.values:
+                algebra.values[uid] = _multiple(algebra, uid, factor)
+
+
+def hold(algebra: Algebra, program: Program, point: Mapping[int, int]) -> bool:
+    """Whether one choice of sizes keeps the promises."""
+    for condition in _of_symbols(program):
+        poly = algebra.poly(condition)
+        if algebra.variables(poly) <= point.keys() and not Evaluator(algebra, point)(poly):
+            return False
+    return True
+
+
+def promises_more(program: Program) -> bool:
+    """Whether something is promised of more than sizes: of blocks, loops or what memory holds."""
+    return len(list(_of_symbols(program))) < len(list(_conditions(program.assumptions)))
+
+
+def _of_symbols(program: Program) -> Iterator[Expr]:
+    known = {s.uid for s in symbols(program)}
+    for condition in _conditions(program.assumptions):
+        inside = list(subexpressions(condition))
+        if all(e.uid in known for e in inside if e.op == "var") and not any(e.op in ("load", "call") for e in inside):
+            yield condition
+
+
+def _conditions(assumptions: Iterable[Expr]) -> Iterator[Expr]:
+    """Conjunctions taken apart."""
+    for condition in assumptions:
+        if condition.op == "and":
+            yield from _conditions(condition.args)
+        else:
+            yield condition
+
+
+def _bound(condition: Expr) -> tuple[int, str, int] | None:
+    """`n >= 32` as (uid of n, ge, 32); None for others."""
+    if condition.op not in _MIRRORED:
+        return None
+    left, right = condition.args
+    op = condition.op
+    if left.op == "int":
+        left, right, op = right, left, _MIRRORED[op]
+    if left.op != "var" or right.op != "int":
+        return None
+    return left.uid, op, int(right.value or 0)
+
+
+def _factors(conditions: Iterable[Expr]) -> dict[int, int]:
+    """uid -> what it is a multiple of."""
+    found: dict[int, int] = {}
+    for condition in conditions:
+        if condition.op != "eq":
+            continue
+        rest, zero = condition.args if condition.args[1].op == "int" else reversed(condition.args)
+        if zero.op == "int" and not zero.value and rest.op in ("floormod", "truncmod"):
+            size, factor = rest.args
+            if size.op == "var" and factor.op == "int" and int(factor.value or 0) > 0:
+                found[size.uid] = lcm(found.get(size.uid, 1), int(factor.value or 1))
+    return found
+
+
+def _multiple(algebra: Algebra, uid: int, factor: int) -> Poly:
+    low, high = algebra.ranges.get(uid, (None, None))
+    quotient = -uid * 1_000 - factor  # of no variable of the kernel
+    algebra.ranges[quotient] = (None if low is None else -(-low // factor), None if high is None else high // factor)
+    ((monomial, _),) = algebra.variable(quotient).items()
+    return {monomial: factor}

@@ -1,0 +1,215 @@
+"""Makes footprints of sites: addresses and values as polynomials of one algebra."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+
+from tlcheck.algebra.algebra import Algebra, Content
+from tlcheck.algebra.polynomials import Poly, add, as_constant, constant
+from tlcheck.program.atomics import Pointer, Site
+from tlcheck.program.layouts import flatten, physical, physical_shape, row_major, stages
+from tlcheck.program.tma import LANE
+from tlcheck.program.walk import Program
+from tlcheck.prove.footprints import TAGS, Footprint, Leaf, Memory
+from tlcheck.prove.surroundings import Surroundings
+from tlcheck.prove.values import Load, Reader, UnreadableError, at_lane
+from tlcheck.snapshot.ir import Buffer, Expr
+
+
+class Builder:
+    """Makes footprints of one function's sites in one algebra.
+
+    logical: indices are those of the kernel as written; its layouts are still to be applied.
+    outer: uids of loops (and tags' uids of blocks) that stay symbolic. aliases: loop variable -> the uid of its
+    counterpart.
+    """
+
+    def __init__(
+        self,
+        algebra: Algebra,
+        program: Program,
+        memory: Memory,
+        reader: Reader,
+        logical: bool,
+        outer: frozenset[int],
+        aliases: Mapping[int, int],
+    ) -> None:
+        self.algebra = algebra
+        self.program = program
+        self.memory = memory
+        self.reader = reader
+        self.logical = logical
+        self.outer = outer
+        self.aliases = aliases
+        self.fixed = dict(algebra.values)
+
+    def build(self, site: Site, unguarded: bool = False) -> Footprint:
+        """The footprint of a site. Raises UnreadableError."""
+        if site.scope.opaque:
+            raise UnreadableError(site.scope.opaque)
+        frame = _Frame(self, site)
+        frame.enter()
+        target, inside = frame.address(site)
+        value = self.reader.read(frame.value(), frame.around.lane, site.placed, site.scope, unguarded)
+        leaves = tuple(frame.leaf(load) for load in value.leaves)
+        needed = tuple(self.algebra.poly(c) for c in value.conditions)
+        return Footprint(
+            site,
+            tuple(frame.around.space),
+            frame.around.loops,
+            target,
+            tuple(inside),
+            tuple(frame.around.conditions),
+            tuple(frame.around.flags),
+            needed,
+            value.form,
+            leaves,
+            tuple(frame.indices),
+        )
+
+
+class _Frame:
+    """One site in its surroundings: what it addresses, and what its values read."""
+
+    def __init__(self, builder: Builder, site: Site) -> None:
+        self.b = builder
+        self.algebra = builder.algebra
+        self.site = site
+        self.around = Surroundings(builder.algebra, site, builder.outer)
+        self.indices: list[Poly] = []
+
+    def enter(self) -> None:
+        self.algebra.read = self._content
+        self.around.enter(self.b.aliases, self.b.fixed)
+
+    def address(self, site: Site) -> tuple[Poly, list[Poly]]:
+        """The destination: offset in its root, and what is >= 0 where it is in bounds."""
+        pointer = site.target
+        if self.b.logical and pointer.buffer.scope.startswith("local"):
+            raise UnreadableError("its destination is in registers, where each thread has memory of its own")
+        indices = [self.algebra.poly(at_lane(i, self.around.lane)) for i in pointer.indices]
+        for position, var in enumerate(self.around.tile):
+            indices[position] = add(indices[position], self.algebra.poly(var))
+        self.indices = indices
+        offset, inside = self._locate(pointer.root, pointer.buffer, indices, widen=True)
+        if self.around.lane is not None and self.b.logical and pointer.root not in self.b.memory.layouts:
+            self._inside_memory(pointer.buffer, offset, inside)
+        return offset, inside
+
+    def _inside_memory(self, buffer: Buffer, offset: Poly, inside: list[Poly]) -> None:
+        """A vector instruction of the kernel's own may run into the next row, but not over the end of a compact
+        buffer.
+        """
+        if buffer.strides or buffer.elem_offset is not None or not buffer.shape:
+            return
+        end = constant(1)
+        for extent in buffer.shape:
+            end = self.algebra.product(end, self.algebra.poly(extent))
+        if as_constant(end) is not None:  # of a size that the caller chooses it may be known to be a multiple
+            self.around.keep(inside, add(add(end, constant(1), -1), offset, -1))
+
+    def _lanes(self, offset: Poly) -> Poly:
+        """Lane l of a vector instruction writes at its address + l, whatever the layout says."""
+        return offset if self.around.lane is None or self.site.tma else add(offset, self.algebra.variable(LANE))
+
+    def _locate(self, root: str, buffer: Buffer, indices: list[Poly], widen: bool) -> tuple[Poly, list[Poly]]:
+        shape = [self.algebra.poly(s) for s in buffer.shape]
+        inside: list[Poly] = []
+        if not shape:
+            return (self._lanes(indices[0]) if widen else indices[0]), inside
+        for index, extent in zip(indices, shape, strict=True):
+            self.around.keep(inside, index)
+            self.around.keep(inside, add(add(extent, constant(1), -1), index, -1))
+        layout = self.b.memory.layouts.get(root) if self.b.logical else None
+        if layout is not None and layout.thread is None:
+            extents = physical_shape(layout, shape, self.algebra)
+            if extents is None:
+                raise UnreadableError(f"the extent of {root}'s layout is not known")
+            indices, shape = physical(layout, indices, shape, self.algebra), extents
+        compact = layout is not None or not buffer.strides
+        strides = row_major(shape, self.algebra) if compact else [self.algebra.poly(s) for s in buffer.strides]
+        offset = flatten(indices, strides, self.algebra)
+        if buffer.elem_offset is not None:
+            offset = add(offset, self.algebra.poly(buffer.elem_offset))
+        return (self._lanes(offset) if widen else offset), inside
+
+    def value(self) -> Expr | Pointer:
+        """A site's value; a tile's source is a load at the tile's variables, matched by extent from the right."""
+        value = self.site.value
+        if not self.site.tile or not isinstance(value, Pointer):
+            return value
+        own = [
+            (v, as_constant(self.algebra.poly(e)))
+            for v, e in zip(self.around.tile, self.site.target.extents, strict=True)
+        ]
+        own = [(v, n) for v, n in own if n != 1]
+        indices = list(value.indices)
+        sizes = [as_constant(self.algebra.poly(e)) for e in value.extents]
+        for position in range(len(indices) - 1, -1, -1):
+            if sizes[position] == 1:
+                continue
+            if not own or own[-1][1] != sizes[position]:
+                raise UnreadableError("the extents of its source and destination do not match")
+            index = indices[position]
+            indices[position] = Expr("add", index.dtype, (index, own.pop()[0]))
+        if own:
+            raise UnreadableError("its source is smaller than its destination")
+        return Expr("load", value.dtype, tuple(indices), buffer=value.buffer)
+
+    def _content(self, e: Expr) -> Content:
+        """What a load in an index or a condition reads."""
+        assert e.buffer is not None
+        leaf = self.leaf(Load(self.b.program.roots.of(e.buffer.data), e.buffer, e.args))
+        return Content(leaf.root, leaf.element, leaf.thread, leaf.table)
+
+    def leaf(self, load: Load) -> Leaf:
+        """The element that a load reads, in the terms in which the kernel's own elements are named."""
+        indices = [self.algebra.poly(i) for i in load.indices]
+        if load.buffer is None:
+            return Leaf("", "", indices[0])
+        memory = self.b.memory
+        layout = memory.layouts.get(load.root)
+        scope = load.buffer.scope
+        if layout is not None and layout.thread is not None:
+            shape = [self.algebra.poly(s) for s in load.buffer.shape]
+            offset = flatten(indices, row_major(shape, self.algebra), self.algebra)
+            if self.b.logical:
+                return Leaf(load.root, scope, offset)
+            table = memory.table(load.root)
+            if table is None:
+                raise UnreadableError(f"the fragment {load.root} cannot be inverted")
+            thread = add(self.algebra.variable(TAGS["threadIdx.x"]), constant(layout.thread_start), -1)
+            return Leaf(load.root, scope, offset, thread, table)
+        offset, _ = self._locate(load.root, load.buffer, indices, widen=False)
+        return Leaf(load.root, scope, self._in_one_version(load, offset))
+
+    def _in_one_version(self, load: Load, offset: Poly) -> Poly:
+        """The offset within one version of a shared buffer that a pipeline keeps several of: which is a matter of
+        time.
+        """
+        declared = self.b.memory.declared.get(load.root)
+        now = self.b.program.buffers.get(load.root)
+        if self.b.logical or declared is None or now is None or not now.scope.startswith("shared"):
+            return offset
+        one, all_ = self._elements(load.root, declared), _size(self.algebra, now)
+        several = one is not None and all_ is not None and all_ > one and all_ % one == 0
+        return self.algebra.floormod(offset, one) if several and one is not None else offset
+
+    def _elements(self, root: str, declared: Buffer) -> int | None:
+        """Elements of a buffer as the kernel declares it, in its layout."""
+        shape: list[Poly] | None = [self.algebra.poly(s) for s in declared.shape]
+        layout = self.b.memory.layouts.get(root)
+        if layout is not None and shape is not None:
+            shape = physical_shape(layout, shape, self.algebra)
+        known = [as_constant(extent) for extent in shape or [{(): -1}]]
+        if any(n is None or n < 1 for n in known):
+            return None
+        elements = prod(n for n in known if n is not None)
+        return elements if layout is None else elements // stages(layout, len(declared.shape), self.algebra)
+
+
+def _size(algebra: Algebra, buffer: Buffer) -> int | None:
+    """Elements of a buffer, if they are a constant."""
+    known = [as_constant(algebra.poly(s)) for s in buffer.shape]
+    return None if any(n is None for n in known) else prod(n for n in known if n is not None)

@@ -1,0 +1,183 @@
+"""Do two sets of footprints add the same elements? For all blocks and outer iterations, or not proved.
+
+Each polynomial separates into a part of the blocks and outer loops and a part of the threads, lanes and inner loops.
+The outer parts have to be equal as polynomials; the inner parts are enumerated once and compared as multisets of
+(destination, elements read). Conditions that mix both (tails) split the outer points into classes, one enumeration
+each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from tlcheck.algebra.algebra import Algebra
+from tlcheck.algebra.evaluate import Dimension, Evaluator, Words, chunks, mix, size
+from tlcheck.algebra.polynomials import Poly, add, constant, key
+from tlcheck.prove.fingerprints import Factors, Part, Sum, UndecidedError, fingerprints, shape_of, weigh
+from tlcheck.prove.footprints import TAGS, THREADS, Footprint
+from tlcheck.prove.gates import MAX_OUTER, Gates, known_space, runs
+
+BUDGET = 250_000_000  # lanes that one comparison may enumerate
+BLOCKS = frozenset(uid for tag, uid in TAGS.items() if tag.startswith("block"))
+
+
+def same(algebra: Algebra, intended: Sequence[Footprint], actual: Sequence[Footprint], bounded: bool) -> bool:
+    """Whether both sides add the same elements, once each, in every instance. `bounded`: only lanes in bounds count
+    on the
+    actual side too (guards are added later). Raises UndecidedError where the addresses do not separate."""
+    outer = _Outer(algebra)
+    left = [outer.part(f, bounded=True) for f in intended]
+    right = [outer.part(f, bounded=bounded) for f in actual]
+    if not outer.alike([*left, *right]):
+        return _same_sequence(outer, left, right)
+    lanes = sum(size(p.space) for p in (*left, *right))
+    classes = outer.gates.classes([p.gates for p in (*left, *right)], left[0].footprint.outer)
+    if len(classes) * lanes > BUDGET:
+        raise UndecidedError(f"too large to enumerate ({len(classes)} classes of {lanes} lanes)")
+    return fingerprints(algebra, left, classes) == fingerprints(algebra, right, classes)
+
+
+def _same_sequence(outer: _Outer, left: Sequence[Part], right: Sequence[Part]) -> bool:
+    """The same for sites that differ by block or iteration (a peeled or shifted loop): the inner halves are
+    enumerated once for
+    each site, then the bases of all blocks and iterations are compared as multisets."""
+    return outer.bases_of(left) == outer.bases_of(right)
+
+
+class _Outer:
+    """The outer halves of all footprints: their bases must be one, their conditions are numbered."""
+
+    def __init__(self, algebra: Algebra) -> None:
+        self.algebra = algebra
+        self.gates = Gates(algebra)
+
+    def part(self, footprint: Footprint, bounded: bool) -> Part:
+        inner = frozenset(d.uid for d in footprint.space) | THREADS
+        base, target = self._factor(footprint.target, inner, "destination")
+        bases = [base]
+        leaves: list[tuple[Poly, Factors]] = []
+        for leaf in footprint.leaves:
+            outside, element = self._factor(leaf.element, inner, "source")
+            if leaf.table is not None and (outside or len(element) > 1):
+                raise UndecidedError("the register that its value is read from depends on the block or iteration")
+            bases.append(outside)
+            leaves.append((leaf.thread, element))
+        loops = tuple(sorted((uid, key(s), key(e)) for uid, (s, e) in footprint.outer.items()))
+        conditions = [*footprint.conditions, *(footprint.inside if bounded else ())]
+        gates = tuple(self.gates.add(c, inner) for c in conditions)
+        flags = self._flags(footprint, inner)
+        keys = tuple(key(b) for b in bases)
+        return Part(footprint, target, tuple(leaves), gates, flags, footprint.space, tuple(bases), keys, loops)
+
+    def _factor(self, poly: Poly, inner: frozenset[int], what: str) -> tuple[Poly, Factors]:
+        halves = self.algebra.factor(poly, inner)
+        if halves is None:
+            raise UndecidedError(f"the {what}'s address does not separate into block and thread parts")
+        return halves
+
+    def _flags(self, footprint: Footprint, inner: frozenset[int]) -> tuple[Poly, ...]:
+        for flag in (*footprint.flags, *footprint.needed):
+            if not self.algebra.variables(flag) <= inner:
+                raise UndecidedError("a condition on blocks or iterations is not understood")
+        return footprint.flags
+
+    def alike(self, parts: Sequence[Part]) -> bool:
+        """Whether all parts have the same outer halves and loops; the prover is asked where sizes are unknown."""
+        first = parts[0]
+        if any(p.loops != first.loops for p in parts):
+            return False
+        others = [p for p in parts if p.bases != first.bases]
+        if not others:
+            return True
+        known = known_space(self.algebra, self.algebra.variables(*(b for p in parts for b in p.outside))) is not None
+        return not known and all(self._proved(first, p) for p in others)
+
+    def _proved(self, one: Part, other: Part) -> bool:
+        from tlcheck.prove import proofs
+
+        pairs = zip(one.outside, other.outside, strict=True)
+        return len(one.outside) == len(other.outside) and all(proofs.equal(self.algebra, a, b) for a, b in pairs)
+
+    def bases_of(self, parts: Sequence[Part]) -> Sum:
+        """The multiset of (bases, inner half) over all blocks and iterations."""
+        count = total = 0
+        for part in (self._leveled(p) for p in parts):
+            known: dict[tuple[int, ...], Sum] = {}
+            for env in chunks(self._outer_space(part)):
+                evaluate = Evaluator(self.algebra, env)
+                shape = shape_of(env)
+                active = np.broadcast_to(
+                    np.asarray(runs(self.algebra, evaluate, part.footprint.outer), dtype=np.bool_), shape
+                )
+                inner = self._inner(evaluate, part, shape, active, known)
+                bases = [np.broadcast_to(weigh(evaluate(b), n), shape)[active] for n, b in enumerate(part.outside)]
+                with np.errstate(over="ignore"):
+                    keys = sum(bases, start=inner[1] * np.uint64(31))
+                count += int(inner[0].sum())
+                total += int(mix(keys)[inner[0] > 0].sum(dtype=np.uint64))
+        return Sum(count, total % (1 << 64))
+
+    def _leveled(self, part: Part) -> Part:
+        """The part with its lowest offset in the outer half: a peeled iteration is a constant there, a loop's
+        variable elsewhere.
+        """
+        inner = part.target[()]
+        low = min((int(np.min(Evaluator(self.algebra, env)(inner))) for env in chunks(part.space)), default=0)
+        target = {**part.target, (): add(inner, constant(low), -1)}
+        return replace(part, target=target, outside=(add(part.outside[0], constant(low)), *part.outside[1:]))
+
+    def _inner(
+        self,
+        evaluate: Evaluator,
+        part: Part,
+        shape: tuple[int, ...],
+        active: npt.NDArray[np.bool_],
+        known: dict[tuple[int, ...], Sum],
+    ) -> tuple[Words, Words]:
+        """Count and sum of the inner half in each outer point that runs; enumerated once for points whose conditions
+        fall alike.
+        """
+        gates = sorted({n for n, _ in part.gates})
+        columns = [np.broadcast_to(np.asarray(evaluate(self.gates.outside[n])), shape)[active] for n in gates]
+        columns = [np.clip(c, *self.gates.span(part.gates, n)) for n, c in zip(gates, columns, strict=True)]
+        table = np.stack(columns, axis=1) if columns else np.zeros((int(active.sum()), 0), dtype=np.int64)
+        rows, which = np.unique(table, axis=0, return_inverse=True)
+        if len(rows) * size(part.space) > BUDGET:
+            raise UndecidedError(f"too large to enumerate ({len(rows)} classes of {size(part.space)} lanes)")
+        classes = [tuple(int(x) for x in row) for row in rows]
+        unseen = [point for point in classes if point not in known]
+        values = [dict(zip(gates, point, strict=True)) for point in unseen]
+        known.update(zip(unseen, fingerprints(self.algebra, [part], values), strict=True))
+        sums = [known[point] for point in classes]
+        which = which.ravel()
+        return (
+            np.array([s.count for s in sums], dtype=np.uint64)[which],
+            np.array([s.total for s in sums], dtype=np.uint64)[which],
+        )
+
+    def _outer_space(self, part: Part) -> list[Dimension]:
+        ranges = {uid: self.algebra.ranges[uid] for uid in BLOCKS if uid in self.algebra.ranges}
+        for uid, (start, extent) in part.footprint.outer.items():
+            ranges[uid] = (self.algebra.bounds(start)[0], self.algebra.bounds(add(add(start, extent), {(): -1}))[1])
+        space: list[Dimension] = []
+        for uid in sorted(ranges):
+            low, high = ranges[uid]
+            if low is None or high is None:
+                raise UndecidedError(
+                    "the addresses of its sites differ by block or iteration, and their number is not known"
+                )
+            space.append(Dimension(uid, low, high - low + 1))
+        if size(space) > MAX_OUTER:
+            raise UndecidedError("the addresses of its sites differ by block or iteration, of which there are too many")
+        return space
+
+
+def assignments(space: Sequence[Dimension]) -> Iterator[dict[int, int]]:
+    """Every point of a small space."""
+    for values in product(*(range(d.start, d.start + d.extent) for d in space)):
+        yield {d.uid: v for d, v in zip(space, values, strict=True)}

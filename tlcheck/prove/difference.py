@@ -1,0 +1,271 @@
+"""Two footprints that differ, looked at in one concrete instance: which lanes are wrong, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tlcheck.algebra.algebra import Algebra
+from tlcheck.algebra.evaluate import Array, Evaluator, Mask, Words, mix, size
+from tlcheck.algebra.polynomials import Poly
+from tlcheck.prove.footprints import TAGS, Footprint
+from tlcheck.prove.lanes import MAX_LANES, Lanes, enumerate_lanes
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """One wrong addition.
+
+    instance: block indices, sizes and outer loops, by name. thread, lane: of the instruction; None where none wrote.
+    element: logical index of the destination that was intended. intended, written: offsets in the destination's
+    memory, in elements; None where there is none. stride: from one lane's intended element to the next, for vector
+    instructions.
+    """
+
+    instance: tuple[tuple[str, int], ...]
+    iteration: tuple[tuple[str, int], ...]
+    thread: int | None
+    lane: int | None
+    element: tuple[int, ...] | None
+    intended: int | None
+    written: int | None
+    stride: int | None = None
+    site: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many of how many, and the first."""
+
+    wrong: int
+    total: int
+    witness: Witness
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What is wrong in one instance, by kind; None for what is right. Lanes are counted, instructions for
+    `misaligned`.
+    """
+
+    lanes: Count | None = None
+    misaligned: Count | None = None
+    source: Count | None = None
+    outside: Count | None = None
+    repeated: Count | None = None
+    missing: Count | None = None
+
+    def __bool__(self) -> bool:
+        return any((self.lanes, self.misaligned, self.source, self.outside, self.repeated, self.missing))
+
+
+def difference(
+    algebra: Algebra,
+    intended: Sequence[Footprint],
+    actual: Sequence[Footprint],
+    fixed: Mapping[int, int],
+    names: Mapping[int, str],
+    capacity: int | None,
+    bounded: bool,
+) -> Difference | None:
+    """What is wrong in one instance. `fixed`: values of all variables that are not enumerated. capacity: elements of
+    the destination,
+    if known. None where the instance is too large or a lane's value depends on a condition of the lowering."""
+    if sum(size(f.space) for f in (*intended, *actual)) > MAX_LANES:
+        return None
+    want = enumerate_lanes(algebra, intended, fixed, True)
+    have = enumerate_lanes(algebra, actual, fixed, bounded)
+    if want is None or have is None:
+        return None
+    if _is_right(want, have, capacity):
+        return Difference()
+    return _Diagnosis(want, have, fixed, names, capacity).result()
+
+
+def _is_right(want: Lanes, have: Lanes, capacity: int | None) -> bool:
+    """Whether the lanes make the intended additions, aligned and in bounds: seen without sorting them.
+
+    The sums of two sets of 64-bit mixtures are equal by chance once in 1.8e19 times.
+    """
+    same = len(have.keys) == len(want.keys) and _additions(have).sum() == _additions(want).sum()
+    return bool(same and not _outside(have.target, capacity).any() and not (_heads(have) & have.askew).any())
+
+
+def _additions(lanes: Lanes) -> Words:
+    """A number for what each lane adds, and where."""
+    return mix(lanes.target.astype(np.uint64) * np.uint64(0xBF58476D1CE4E5B9) + lanes.keys)
+
+
+def _outside(target: Array, capacity: int | None) -> Mask:
+    """Which offsets are not in the destination, of which the capacity is known or not."""
+    below = target < 0
+    outside: Mask = below if capacity is None else np.logical_or(below, target >= capacity)
+    return outside
+
+
+def _heads(lanes: Lanes) -> Mask:
+    """The first lanes of vector instructions."""
+    heads: Mask = (lanes.width > 1) & (lanes.base == lanes.target)
+    return heads
+
+
+class _Diagnosis:
+    def __init__(
+        self, want: Lanes, have: Lanes, fixed: Mapping[int, int], names: Mapping[int, str], capacity: int | None
+    ) -> None:
+        self.want, self.have, self.fixed, self.names, self.capacity = want, have, fixed, names, capacity
+        self.order = np.argsort(want.keys, kind="stable")
+        self.row = self._counterparts()
+
+    def _counterparts(self) -> Array:
+        """For each lane: the row of the intended addition that reads the same, if only one does; else -1."""
+        want, have = self.want, self.have
+        if not want.reads or not len(want.keys):
+            return np.full(len(have.keys), -1, dtype=np.int64)
+        keys = want.keys[self.order]
+        left, right = np.searchsorted(keys, have.keys, "left"), np.searchsorted(keys, have.keys, "right")
+        found = self.order[np.minimum(left, len(keys) - 1)]
+        return np.where(right - left == 1, found, -1)
+
+    def result(self) -> Difference:
+        have = self.have
+        meant = np.where(self.row >= 0, self.want.target[self.row], -1) if len(self.want.target) else self.row
+        extra, missing = self._unmatched()
+        vector = have.width > 1
+        permuted = np.array_equal(np.sort(have.target), np.sort(self.want.target))
+        outside = _outside(have.target, self.capacity)
+        lanes = vector & (self._apart(meant) | ((self.row < 0) & extra & ~self._known(have.target) & ~outside))
+        if permuted:  # each element gets as many additions as intended: it is the values that are elsewhere
+            lanes, missing = np.zeros_like(lanes), np.zeros_like(missing)
+        source = extra & ~lanes & ~outside & (self.row >= 0) & (meant != have.target) & self._known(have.target)
+        repeated = extra & ~lanes & ~outside & ~source
+        return Difference(
+            self._count(lanes, vector, meant),
+            self._misaligned(),
+            self._count(source, None, meant) if not lanes.any() else None,
+            self._count(outside, None, meant),
+            self._count(repeated, None, meant),
+            self._missing(missing),
+        )
+
+    def _apart(self, meant: Array) -> Mask:
+        """Lanes whose intended element is not as far from that of the instruction's first lane as the lane's number
+        says.
+        """
+        have = self.have
+        heads = np.flatnonzero(have.base == have.target)
+        if not len(heads):
+            return np.zeros(len(have.target), dtype=np.bool_)
+        head = heads[np.maximum(np.searchsorted(heads, np.arange(len(have.target)), "right") - 1, 0)]
+        both = (self.row >= 0) & (self.row[head] >= 0) & (have.base[head] == have.base)
+        apart: Mask = both & (meant - meant[head] != have.target - have.base)
+        return apart
+
+    def _known(self, target: Array) -> Mask:
+        known: Mask = np.isin(target, self.want.target)
+        return known
+
+    def _unmatched(self) -> tuple[Mask, Mask]:
+        """Which lanes add what is not (or no longer) intended, and which intended additions nobody makes."""
+        want, have = _additions(self.want), _additions(self.have)
+        return _beyond(have, want), _beyond(want, have)
+
+    def _misaligned(self) -> Count | None:
+        heads = _heads(self.have)
+        return self._count(heads & self.have.askew, heads, self.have.target)
+
+    def _count(self, wrong: Mask, among: Mask | None, meant: Array) -> Count | None:
+        if not wrong.any():
+            return None
+        total = len(wrong) if among is None else int(among.sum())
+        return Count(int(wrong.sum()), total, self._witness(int(np.argmax(wrong)), meant))
+
+    def _witness(self, at: int, meant: Array) -> Witness:
+        have = self.have
+        row = int(self.row[at])
+        lane = int(have.target[at] - have.base[at]) if have.width[at] > 1 else None
+        stride = None
+        if lane and row >= 0:
+            head = int(np.argmax((have.base == have.base[at]) & (have.target == have.base[at]) & (self.row >= 0)))
+            if self.row[head] >= 0 and have.base[head] == have.base[at]:
+                gap = int(meant[at]) - int(self.want.target[self.row[head]])
+                stride = gap // lane if gap % lane == 0 else None
+        return Witness(
+            self._instance(),
+            self._iteration(have, at),
+            self._thread(have, at),
+            lane,
+            tuple(int(c[row]) for c in self.want.indices) if row >= 0 else None,
+            int(self.want.target[row]) if row >= 0 else None,
+            int(have.target[at]),
+            stride,
+            int(have.site[at]),
+        )
+
+    def _missing(self, missing: Mask) -> Count | None:
+        if not missing.any():
+            return None
+        at = int(np.argmax(missing))
+        want = self.want
+        element = tuple(int(c[at]) for c in want.indices)
+        witness = Witness(
+            self._instance(),
+            self._iteration(want, at),
+            self._thread(want, at),
+            None,
+            element,
+            int(want.target[at]),
+            None,
+        )
+        return Count(int(missing.sum()), len(missing), witness)
+
+    def _instance(self) -> tuple[tuple[str, int], ...]:
+        return tuple((self.names[u], v) for u, v in sorted(self.fixed.items(), reverse=True) if u in self.names)
+
+    def _iteration(self, side: Lanes, at: int) -> tuple[tuple[str, int], ...]:
+        return tuple(
+            (self.names[u], int(c[at])) for u, c in sorted(side.coordinates.items()) if u in self.names and u > 0
+        )
+
+    def _thread(self, side: Lanes, at: int) -> int | None:
+        threads = side.coordinates.get(TAGS["threadIdx.x"])
+        return None if threads is None else int(threads[at])
+
+
+def _beyond(these: Words, those: Words) -> Mask:
+    """Which of these are more than those has of the same: the last ones of each kind, in order."""
+    kinds, counts = np.unique(those, return_counts=True)
+    order = np.argsort(these, kind="stable")
+    ordered = these[order]
+    first = np.searchsorted(ordered, ordered, "left")
+    rank = np.arange(len(ordered)) - first
+    position = np.minimum(np.searchsorted(kinds, ordered), max(len(kinds) - 1, 0))
+    allowed = (
+        np.where(kinds[position] == ordered, counts[position], 0) if len(kinds) else np.zeros(len(ordered), np.int64)
+    )
+    beyond = np.zeros(len(these), dtype=np.bool_)
+    beyond[order] = rank >= allowed
+    return beyond
+
+
+def evaluate_at(algebra: Algebra, poly: Poly, values: Mapping[int, int]) -> int | None:
+    """The value of a polynomial in one point; None if it has variables that are not given."""
+    if not algebra.variables(poly) <= values.keys():
+        return None
+    return int(Evaluator(algebra, values)(poly))
+
+
+def first_addition(
+    algebra: Algebra, footprint: Footprint, fixed: Mapping[int, int], names: Mapping[int, str]
+) -> Witness | None:
+    """The addition with all enumerated variables at their start, as a witness that nothing wrote."""
+    point = {**{d.uid: d.start for d in footprint.space}, **fixed}
+    offset = evaluate_at(algebra, footprint.target, point)
+    indices = [evaluate_at(algebra, i, point) for i in footprint.indices]
+    if offset is None or any(i is None for i in indices):
+        return None
+    instance = tuple((names[u], v) for u, v in sorted(fixed.items(), reverse=True) if u in names)
+    element = tuple(i for i in indices if i is not None)
+    return Witness(instance, (), point.get(TAGS["threadIdx.x"]), None, element, offset, None)

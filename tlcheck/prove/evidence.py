@@ -1,0 +1,72 @@
+"""What is known of one atomic at one checkpoint: the same additions as intended, others (with a witness), or
+undecided (and why).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from tlcheck.program.matching import Match
+from tlcheck.program.walk import Program
+from tlcheck.prove.difference import Difference, Witness
+from tlcheck.prove.fingerprints import UndecidedError
+from tlcheck.prove.instances import first_of, refute
+from tlcheck.prove.plans import REWRITTEN, Comparison, plans
+from tlcheck.prove.values import UnreadableError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """status: `same`, `different` (then `difference` holds a witness) or `undecided` (then `reason` says why).
+
+    calls, stored: where the atomic has no counterpart, what else newly reaches its destination.
+    scopes: memory of each orphan of the match. compared: what it is about, None where rules can say nothing of it.
+    """
+
+    checkpoint: str
+    match: Match
+    status: str
+    difference: Difference | None = None
+    reason: str = ""
+    calls: tuple[str, ...] = ()
+    stored: bool = False
+    scopes: tuple[str, ...] = ()
+    compared: Comparison | None = None
+
+    @property
+    def first(self) -> Witness | None:
+        """The first addition as written, for rules about instructions; few ask for it."""
+        return None if self.compared is None else first_of(self.compared)
+
+
+def evidence(comparison: Comparison) -> Evidence:
+    """Compare the sites of one match with what was written, in the simplest way that decides."""
+    found, stage = comparison.match, comparison.stage
+    if not found.sites:
+        scopes = tuple(_scope(stage.program, o.target.root) for o in found.orphans)
+        reason = "it has no counterpart here"
+        return Evidence(stage.checkpoint, found, "undecided", None, reason, scopes=scopes, compared=comparison)
+    reasons: list[str] = []
+    shown: Difference | None = None
+    refuted = cache(lambda: refute(comparison))  # it depends on no plan
+    for plan in plans(comparison):
+        try:
+            if plan.holds():
+                return Evidence(stage.checkpoint, found, "same", compared=comparison)
+            reasons.append("its additions have another form, and no instance was found that shows a wrong one")
+            shown = refuted()
+        except (UndecidedError, UnreadableError) as error:
+            reasons.append(str(error))
+        if shown is not None:
+            return Evidence(stage.checkpoint, found, "different", shown, compared=comparison)
+    shown = refuted()
+    if shown is None:
+        reason = next((r for r in reasons if r != REWRITTEN), REWRITTEN)
+        return Evidence(stage.checkpoint, found, "undecided", None, reason)
+    return Evidence(stage.checkpoint, found, "different", shown, compared=comparison)
+
+
+def _scope(program: Program, root: str) -> str:
+    buffer = program.buffers.get(root)
+    return buffer.scope if buffer is not None else ""

@@ -1,0 +1,196 @@
+"""Refuting: concrete instances of a comparison, looked at one by one for a wrong lane."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+
+import numpy as np
+
+from tlcheck.algebra.algebra import BITWISE, Algebra, Atom, unread
+from tlcheck.algebra.evaluate import Evaluator, chunks
+from tlcheck.algebra.polynomials import Poly, as_constant
+from tlcheck.program.atomics import is_atomic
+from tlcheck.prove.anchoring import floating
+from tlcheck.prove.assumptions import assume, hold, promises_more, symbols
+from tlcheck.prove.builder import Builder
+from tlcheck.prove.difference import Difference, Witness, difference, evaluate_at, first_addition
+from tlcheck.prove.fingerprints import UndecidedError
+from tlcheck.prove.footprints import TAGS, Footprint
+from tlcheck.prove.inputs import inputs
+from tlcheck.prove.plans import Comparison, Plan, forms_of, loops_of, require_one_form, shared_loops
+from tlcheck.prove.values import UnreadableError
+
+SIZES = (1000, 37, 130, 256, 17, 4096, 96)  # tried for sizes that are known only when the kernel runs
+MAX_INSTANCES = 15
+
+
+def refute(c: Comparison) -> Difference | None:
+    """The first instance in which a lane is wrong; None if none of those tried shows one."""
+    outer, aliases = shared_loops(c)
+    for plan in (Plan(c, outer, aliases, {}), Plan(c, frozenset(), {}, {})):
+        try:
+            algebra, intended, actual = plan.build(multiples=False)
+            if forms_of(intended) != forms_of(actual):
+                algebra, intended, actual = plan.build(unguarded=True, multiples=False)
+            require_one_form(intended, actual)
+        except (UndecidedError, UnreadableError):
+            continue
+        if any(floating(f, c.memory) for f in actual) or not _trustworthy(algebra, c, intended, actual):
+            return None
+        choices = _instances(algebra, intended, actual, _launch(algebra, c))
+        points = (p for p in choices if hold(algebra, c.intent.program, p))
+        for point in islice(points, MAX_INSTANCES):
+            if not _feasible(algebra, (*intended, *actual), point):
+                continue
+            found = _differs(algebra, c, intended, actual, point)
+            if found:
+                return found
+    return None
+
+
+def _feasible(algebra: Algebra, footprints: Sequence[Footprint], point: Mapping[int, int]) -> bool:
+    """Whether every outer loop really takes the value that the point gives it."""
+    for footprint in footprints:
+        for uid, (start, extent) in footprint.outer.items():
+            first, count = evaluate_at(algebra, start, point), evaluate_at(algebra, extent, point)
+            if first is None or count is None or not first <= point[uid] < first + count:
+                return False
+    return True
+
+
+def _differs(
+    algebra: Algebra,
+    c: Comparison,
+    intended: Sequence[Footprint],
+    actual: Sequence[Footprint],
+    point: Mapping[int, int],
+) -> Difference | None:
+    names = _names(c)
+    buffer = c.memory.declared.get(c.match.written[0].target.root)
+    capacity: int | None = 1
+    for extent in buffer.shape if buffer is not None else ():
+        known = as_constant(algebra.poly(extent))
+        capacity = None if known is None or capacity is None else capacity * known
+    bounded = c.bounded and c.cut
+    found = difference(algebra, intended, actual, point, names, capacity, bounded)
+    if found and _reads_indices(algebra, (*intended, *actual)) and not _in_bounds(algebra, intended, point):
+        # Out-of-bounds indices in memory must not be what makes the difference: try with all of them 0.
+        kept, algebra.opaque = algebra.opaque, 1
+        found = difference(algebra, intended, actual, point, names, capacity, bounded) and found
+        algebra.opaque = kept
+    return found
+
+
+def _in_bounds(algebra: Algebra, intended: Sequence[Footprint], point: Mapping[int, int]) -> bool:
+    """Whether every intended lane is in bounds in one instance."""
+    for footprint in intended:
+        for env in chunks(footprint.space):
+            evaluate = Evaluator(algebra, {**env, **point})
+            if not all(np.all(np.greater_equal(evaluate(p), 0)) for p in footprint.inside):
+                return False
+    return True
+
+
+def _reads_indices(algebra: Algebra, footprints: Sequence[Footprint]) -> bool:
+    """Whether a destination's index is read from memory."""
+    used = {n for f in footprints for p in (f.target, *f.inside) for m in p for n in m}
+    return any(algebra.atoms[n].kind in ("load", "register") or algebra.atoms[n].args for n in used) and any(
+        a.kind in ("load", "register") for a in algebra.atoms
+    )
+
+
+def first_of(c: Comparison) -> Witness | None:
+    """The first addition as written, in the first instance; None if it cannot be read."""
+    algebra = Algebra(unread)
+    assume(algebra, c.intent.program, multiples=False)
+    outer = frozenset(v.uid for w in c.match.written for v in loops_of(w))
+    try:
+        footprint = Builder(algebra, c.intent.program, c.memory, c.intent.reader, True, outer, {}).build(
+            c.match.written[0]
+        )
+    except UnreadableError:
+        return None
+    instances = _instances(algebra, [footprint], [], {})
+    program = c.intent.program
+    point = next((p for p in instances if hold(algebra, program, p) and _feasible(algebra, [footprint], p)), None)
+    return None if point is None else first_addition(algebra, footprint, point, _names(c))
+
+
+def _names(c: Comparison) -> dict[int, str]:
+    names = {uid: tag for tag, uid in TAGS.items() if tag.startswith("block")}
+    for site in c.match.written:
+        names.update({v.uid: str(v.value) for v in loops_of(site)})
+    names.update({v.uid: str(v.value) for v in symbols(c.intent.program)})
+    return names
+
+
+def _trustworthy(algebra: Algebra, c: Comparison, intended: Sequence[Footprint], actual: Sequence[Footprint]) -> bool:
+    """Whether a difference would be one for certain: unknown functions and memory that the kernel writes prove
+    nothing, and what else the author promises is not looked at.
+    """
+    if promises_more(c.intent.program):
+        return False
+    used: set[int] = set()
+    stack: list[Poly] = [p for f in (*intended, *actual) for p in _polynomials(f)]
+    while stack:
+        for number in {n for m in stack.pop() for n in m} - used:
+            used.add(number)
+            if algebra.atoms[number].kind != "call":
+                stack.extend(algebra.atoms[number].args)
+    given = inputs(c.intent.program)
+    return all(_certain(algebra.atoms[n], given) for n in used)
+
+
+def _certain(atom: Atom, given: frozenset[str]) -> bool:
+    """Whether an atom may have any value: what the caller gives, and what an atomic finds in memory."""
+    if atom.kind == "load":
+        return atom.detail in given
+    if atom.kind == "register":
+        return True
+    if atom.kind == "call":
+        return is_atomic(str(atom.detail).partition(":")[0])
+    return atom.kind in _KNOWN or atom.kind in BITWISE
+
+
+_KNOWN = frozenset(
+    "var // % min max mul floordiv floormod truncdiv truncmod lt le gt ge eq ne and or not select cast float".split()
+)
+
+
+def _polynomials(f: Footprint) -> list[Poly]:
+    loops = [p for bounds in f.outer.values() for p in bounds]
+    leaves = [p for leaf in f.leaves for p in (leaf.element, leaf.thread)]
+    return [f.target, *f.conditions, *f.inside, *f.flags, *f.needed, *leaves, *loops]
+
+
+def _launch(algebra: Algebra, c: Comparison) -> dict[int, Poly]:
+    """Launch dimensions of a number of blocks that is not known -> that number."""
+    axes = c.match.written[0].scope.axes
+    extents = {TAGS[a.tag]: algebra.poly(a.extent) for a in axes if a.kind == "block" and a.tag in TAGS}
+    return {uid: extent for uid, extent in extents.items() if as_constant(extent) is None}
+
+
+def _instances(
+    algebra: Algebra, intended: Sequence[Footprint], actual: Sequence[Footprint], launch: Mapping[int, Poly]
+) -> Iterator[dict[int, int]]:
+    """Corners of the outer space: blocks and outer loops at their first, last and middle value, sizes at some."""
+    inner = {d.uid for f in (*intended, *actual) for d in f.space}
+    free = algebra.variables(*(p for f in (*intended, *actual) for p in _polynomials(f))) - inner
+    free |= {uid for uid in algebra.ranges if uid in TAGS.values()} - inner
+    free |= {uid for f in (*intended, *actual) for uid in f.outer}
+    free |= algebra.variables(*launch.values())
+    sizes = [u for u in free if algebra.ranges.get(u, (None, None))[1] is None]
+    for choice in SIZES if sizes else SIZES[:1]:
+        for where in (0, 2, 1) if len(sizes) < len(free) or launch else (0,):
+            point: dict[int, int] = {}
+            for uid in sorted(free):
+                low, high = algebra.ranges.get(uid, (None, None))
+                if low is not None and high is not None:
+                    point[uid] = (low, (low + high) // 2, high)[where]
+                else:
+                    point[uid] = choice if uid > 0 else 0
+            for uid, extent in launch.items():
+                last = max((evaluate_at(algebra, extent, point) or 1) - 1, 0)
+                point[uid] = (0, last // 2, last)[where]
+            yield point

@@ -1,0 +1,210 @@
+"""The ways to compare one match: what stays symbolic, what is enumerated, what is fixed; the simplest first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tlcheck.algebra.algebra import OPAQUE, Algebra, unread
+from tlcheck.algebra.evaluate import Dimension, Evaluator, chunks, size
+from tlcheck.algebra.polynomials import Poly, constant
+from tlcheck.program.atomics import Site
+from tlcheck.program.matching import Match
+from tlcheck.program.walk import Program
+from tlcheck.prove.alignment import aligned
+from tlcheck.prove.anchoring import anchored
+from tlcheck.prove.assumptions import assume, symbols
+from tlcheck.prove.builder import Builder
+from tlcheck.prove.comparison import BUDGET, assignments, same
+from tlcheck.prove.fingerprints import UndecidedError
+from tlcheck.prove.footprints import TAGS, THREADS, Footprint, Memory
+from tlcheck.prove.identity import identical
+from tlcheck.prove.values import Reader
+from tlcheck.snapshot.ir import Expr
+
+MAX_POINTS = 4096
+REWRITTEN = "it is not the same expression as in the kernel"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stage:
+    """One function to compare: its program, and a reader of values in it."""
+
+    checkpoint: str
+    program: Program
+    reader: Reader
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """One match at one checkpoint. bounded: out-of-bounds lanes do not count yet. cut: the intended region ends at
+    the bounds.
+    """
+
+    intent: Stage
+    stage: Stage
+    memory: Memory
+    match: Match
+    bounded: bool
+    cut: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """One way to compare. outer: loops kept symbolic. fixed: values of blocks and sizes."""
+
+    comparison: Comparison
+    outer: frozenset[int]
+    aliases: Mapping[int, int]
+    fixed: Mapping[int, int]
+
+    def build(
+        self, unguarded: bool = False, multiples: bool = True
+    ) -> tuple[Algebra, list[Footprint], list[Footprint]]:
+        """Both sides as footprints of one algebra. multiples: see `assume`. Raises UnreadableError."""
+        c = self.comparison
+        algebra = Algebra(unread)
+        algebra.values.update({uid: constant(v) for uid, v in self.fixed.items()})
+        assume(algebra, c.intent.program, multiples)
+        names = {**self.aliases, **_scalars(c.stage.program, c.intent.program)}
+        left = Builder(algebra, c.intent.program, c.memory, c.intent.reader, True, self.outer, {})
+        right = Builder(algebra, c.stage.program, c.memory, c.stage.reader, False, self.outer, names)
+        intended = [left.build(w) for w in c.match.written]
+        actual = [right.build(s, unguarded) for s in c.match.sites]
+        if not c.cut:
+            intended = [replace(f, inside=()) for f in intended]
+        algebra.opaque = _content_range(algebra, intended)
+        return algebra, intended, [anchored(algebra, f, intended[0], c.memory) for f in actual]
+
+    def holds(self) -> bool:
+        """Whether both sides are the same, and vector instructions aligned. Raises UndecidedError and
+        UnreadableError.
+        """
+        algebra, intended, actual = self.build()
+        if forms_of(intended) != forms_of(actual):
+            algebra, intended, actual = self.build(unguarded=True)
+        require_one_form(intended, actual)
+        bounded = self.comparison.bounded and self.comparison.cut
+        return same(algebra, intended, actual, bounded) and all(aligned(algebra, f) for f in actual)
+
+
+def forms_of(footprints: Sequence[Footprint]) -> set[tuple[object, ...]]:
+    return {(f.form, tuple(leaf.root for leaf in f.leaves)) for f in footprints}
+
+
+def require_one_form(intended: Sequence[Footprint], actual: Sequence[Footprint]) -> None:
+    """Raises UndecidedError where the values differ in more than the elements that they read."""
+    if {f.form for f in intended} != {f.form for f in actual}:
+        raise UndecidedError("its value has another form than in the kernel")
+    if forms_of(intended) != forms_of(actual):
+        raise UndecidedError("its value is read from other memory than in the kernel")
+
+
+def plans(c: Comparison) -> Iterator[Plan]:
+    """Loops that both sides have stay symbolic; else all loops are enumerated; else blocks one by one too."""
+    outer, aliases = shared_loops(c)
+    if len(c.match.written) == len(c.match.sites) == 1 and not c.match.written[0].tile:
+        yield Unchanged(c, outer | THREADS, aliases, {})
+    yield Plan(c, outer, aliases, {})
+    names = {str(v.value) for w in c.match.written for v in loops_of(w)}
+    own = frozenset(v.uid for s in (*c.match.written, *c.match.sites) for v in loops_of(s) if str(v.value) in names)
+    if own != outer:
+        yield Plan(c, own, {}, {})
+    if own:
+        yield Plan(c, frozenset(), {}, {})
+    yield _Blocks(c, frozenset(), {}, {})
+
+
+class Unchanged(Plan):
+    """Everything symbolic: for atomics that lowering does not touch."""
+
+    def holds(self) -> bool:
+        algebra, intended, actual = self.build()
+        bounded = self.comparison.bounded or not self.comparison.cut
+        if not identical(algebra, intended[0], actual[0], bounded):
+            raise UndecidedError(REWRITTEN)
+        return aligned(algebra, actual[0])
+
+
+class _Blocks(Plan):
+    """Every block on its own: for addresses that do not separate."""
+
+    def holds(self) -> bool:
+        algebra, intended, actual = self.build()
+        space = _blocks(algebra)
+        points = size(space)
+        lanes = sum(size(f.space) for f in (*intended, *actual))
+        if points > MAX_POINTS or points * lanes > BUDGET:
+            raise UndecidedError(f"too large to enumerate block by block ({points} blocks of {lanes} lanes)")
+        return all(Plan(self.comparison, frozenset(), {}, point).holds() for point in assignments(space))
+
+
+def _blocks(algebra: Algebra) -> list[Dimension]:
+    space: list[Dimension] = []
+    for tag, uid in TAGS.items():
+        low, high = algebra.ranges.get(uid, (0, 0))
+        if tag.startswith("block"):
+            if high is None:
+                raise UndecidedError("the number of blocks is known only when the kernel runs")
+            space.append(Dimension(uid, low or 0, high + 1 - (low or 0)))
+    return space
+
+
+def loops_of(site: Site) -> list[Expr]:
+    """Sequential loops around a site, outermost first, up to its first parallel one."""
+    found: list[Expr] = []
+    for axis in site.scope.axes:
+        if axis.kind == "parallel":
+            break
+        if axis.kind in ("serial", "unrolled"):
+            found.append(axis.var)
+    return found
+
+
+def shared_loops(c: Comparison) -> tuple[frozenset[int], dict[int, int]]:
+    """Loops around the written atomics that all sites have too: by variable, else by name in the same order."""
+    written = loops_of(c.match.written[0])
+    if any([v.uid for v in loops_of(w)] != [v.uid for v in written] for w in c.match.written):
+        return frozenset(), {}
+    aliases: dict[int, int] = {}
+    for site in c.match.sites:
+        there = loops_of(site)
+        for position, loop in enumerate(written):
+            if any(v.uid == loop.uid for v in there):
+                continue
+            if position < len(there) and str(there[position].value) == str(loop.value):
+                aliases[there[position].uid] = loop.uid
+            else:
+                return frozenset(), {}
+    return frozenset(v.uid for v in written), aliases
+
+
+def _content_range(algebra: Algebra, intended: Sequence[Footprint]) -> int:
+    """How many distinct values memory may hold so that every index read from it is in bounds: the kernel's author
+    sees to that.
+    """
+    reads = {n for n, a in enumerate(algebra.atoms) if a.kind == "load"}
+    open_ = [(f, p) for f in intended for p in f.inside if any(n in reads for m in p for n in m)]
+    if not open_:
+        return OPAQUE
+    for count in (4096, 1024, 509, 251, 127, OPAQUE, 31, 13, 7, 3, 2):
+        algebra.opaque = count
+        if all(_never_negative(algebra, f, p) for f, p in open_):
+            return count
+    return 1
+
+
+def _never_negative(algebra: Algebra, f: Footprint, p: Poly) -> bool:
+    """Whether p >= 0 in the first lanes of the first instance."""
+    inner = {d.uid for d in f.space}
+    fixed = {u: algebra.ranges.get(u, (0, 0))[0] or 0 for u in algebra.variables(p) - inner}
+    env = next(iter(chunks(f.space)))
+    return bool(np.all(np.greater_equal(Evaluator(algebra, {**fixed, **env})(p), 0)))
+
+
+def _scalars(program: Program, intent: Program) -> dict[int, int]:
+    """Sizes and scalar parameters of a function -> those of the intent, by name."""
+    theirs = {str(v.value): v.uid for v in symbols(intent)}
+    return {v.uid: theirs[str(v.value)] for v in symbols(program) if str(v.value) in theirs}

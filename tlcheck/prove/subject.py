@@ -1,0 +1,164 @@
+"""One snapshot prepared for judging: its functions walked, its atomics as written, its memory."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from tlcheck.program.atomics import Found, Site, atomics
+from tlcheck.program.instructions import Device, Instruction, instruction
+from tlcheck.program.layouts import Clash, clash, layouts
+from tlcheck.program.matching import match
+from tlcheck.program.tma import descriptors, is_copy
+from tlcheck.program.walk import Program, expressions, subexpressions, walk
+from tlcheck.prove.evidence import Evidence, evidence
+from tlcheck.prove.footprints import Memory
+from tlcheck.prove.plans import Comparison, Stage
+from tlcheck.prove.values import Reader
+from tlcheck.snapshot.ir import Expr, Snapshot, Stmt, Store, Unknown
+
+LOWERED = ("lower-tile-op", "type-cast", "vectorize-loop", "device-tir")
+UNGUARDED = frozenset(("lower-tile-op", "type-cast"))  # tails are not cut yet in newer releases
+NO_BOUNDS = "tl.disable_safe_memory_legalize"
+_READS = frozenset(("tvm_access_ptr", "address_of", "access_ptr", "region"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subject:
+    """A snapshot and what is derived from it once."""
+
+    snapshot: Snapshot
+    programs: dict[str, Program]
+    found: dict[str, Found]
+    memory: Memory
+    _clashes: dict[str, Clash | None] = field(default_factory=dict)
+
+    @property
+    def written(self) -> tuple[Site, ...]:
+        """The atomics of the kernel as written; none where the snapshot does not have it."""
+        return self.found["intent"].sites if "intent" in self.found else ()
+
+    @property
+    def unread(self) -> int:
+        """Number of atomics as written whose arguments were not understood."""
+        return len(self.found["intent"].unread) if "intent" in self.found else 0
+
+    def instruction(self, site: Site) -> Instruction:
+        """What the device makes of a site."""
+        return instruction(site, _scope_of(site, self.memory), device_of(self.snapshot))
+
+    def opaque(self, checkpoint: str) -> bool:
+        """Whether a checkpoint has anything that was not understood: then nothing is known to be absent."""
+        statements = self.programs[checkpoint].statements
+        return bool(self.found[checkpoint].unread) or any(_is_opaque(p.stmt) for p in statements)
+
+    def clash(self, root: str) -> Clash | None:
+        """Two elements that the layout of a buffer puts in one place; None if none, or too many to look at."""
+        if root not in self._clashes:
+            layout = self.memory.layouts.get(root)
+            self._clashes[root] = clash(layout) if layout is not None and layout.thread is None else None
+        return self._clashes[root]
+
+
+def _is_opaque(stmt: Stmt) -> bool:
+    unknown = (e.op == "unknown" for value in expressions(stmt) for e in subexpressions(value))
+    return isinstance(stmt, Unknown) or any(unknown)
+
+
+def subject(snapshot: Snapshot) -> Subject:
+    """Walk a snapshot's functions. A snapshot without `intent` has no atomics as written."""
+    programs = {name: walk(f) for name, f in snapshot.checkpoints.items()}
+    plain: set[int] = set()
+    found = {name: atomics(program, plain) for name, program in programs.items() if name == "intent"}
+    bulk = any(site.tma for f in found.values() for site in f.sites)
+    made = descriptors(programs) if bulk else {}
+    found.update({name: atomics(program, plain, made) for name, program in programs.items() if name not in found})
+    declared = programs["intent"].buffers if "intent" in programs else {}
+    known = [programs[name] for name in ("tile-ops", "intent", "lower-tile-op") if name in programs]
+    memory = Memory(declared, layouts(*known))
+    device = device_of(snapshot)
+    found = {name: _aligned(f, memory, device) for name, f in found.items()}
+    return Subject(snapshot, programs, found, memory)
+
+
+def device_of(snapshot: Snapshot) -> Device:
+    """What a snapshot was lowered for, and by which release; an unknown one counts as new."""
+    digits = "".join(c for c in snapshot.target if c.isdigit())
+    numbers = re.match(r"(\d+)\.(\d+)\.(\d+)", snapshot.toolchain.get("tilelang", ""))
+    return Device(int(digits or 0), tuple(int(n) for n in numbers.groups()) if numbers else (sys.maxsize,))
+
+
+def _aligned(found: Found, memory: Memory, device: Device) -> Found:
+    """The same sites with the alignment that the device asks for."""
+    return replace(found, sites=tuple(_with_alignment(s, memory, device) for s in found.sites))
+
+
+def _with_alignment(site: Site, memory: Memory, device: Device) -> Site:
+    if site.width == 1 or site.tma:
+        return site
+    needs = instruction(site, _scope_of(site, memory), device)
+    return replace(site, aligned=(needs.destination, needs.source))
+
+
+def _scope_of(site: Site, memory: Memory) -> str:
+    """The memory of a site's destination; a flat address does not say."""
+    declared = memory.declared.get(site.target.root)
+    return site.target.buffer.scope or (declared.scope if declared is not None else "")
+
+
+def evidences(of: Subject) -> Iterator[Evidence]:
+    """Evidence for every written atomic at every checkpoint after LowerTileOp, in pipeline order."""
+    intent = of.programs.get("intent")
+    if intent is None or not of.written:
+        return
+    known = frozenset(intent.buffers)
+    first = Stage("intent", intent, Reader(intent, known))
+    cut = of.snapshot.pass_configs.get(NO_BOUNDS, "False") not in ("True", "1")
+    for name in LOWERED:
+        program = of.programs.get(name)
+        if program is None:
+            continue
+        stage = Stage(name, program, Reader(program, known))
+        for found in match(intent, of.written, program, of.found[name].sites):
+            compared = evidence(Comparison(first, stage, of.memory, found, name in UNGUARDED, cut))
+            yield compared if found.sites else _elsewhere(intent, program, compared)
+
+
+def _elsewhere(intent: Program, program: Program, compared: Evidence) -> Evidence:
+    """What else reaches the destination here and did not as written: calls that take its address, and plain stores."""
+    root = compared.match.written[0].target.root
+    calls = tuple(sorted(_calls_on(program, root) - _calls_on(intent, root)))
+    stored = _stores_to(program, root) > _stores_to(intent, root)
+    return replace(compared, calls=calls, stored=stored)
+
+
+def _calls_on(program: Program, root: str) -> set[str]:
+    found: set[str] = set()
+    for placed in program.statements:
+        for expr in expressions(placed.stmt):
+            for e in subexpressions(expr):
+                adds = e.op == "call" and e.value not in _READS and not is_copy(e)
+                if adds and any(_points(program, a, root) for a in e.args):
+                    found.add(str(e.value))
+    return found
+
+
+def _points(program: Program, e: Expr, root: str) -> bool:
+    """Whether an argument is a pointer into the root (a load is none, unless its address is taken)."""
+    return e.op != "load" and _names(program, e, root)
+
+
+def _names(program: Program, e: Expr, root: str) -> bool:
+    if e.op == "var" and e.dtype == "handle":  # at device-tir a TMA descriptor is a parameter named after its tensor
+        return program.roots.of(e) in (root, f"{root}_desc")
+    if e.op == "load" and e.buffer is not None:
+        return program.roots.of(e.buffer.data) == root
+    return e.op == "call" and e.value in _READS and any(_names(program, a, root) for a in e.args)
+
+
+def _stores_to(program: Program, root: str) -> int:
+    return sum(
+        1 for p in program.statements if isinstance(p.stmt, Store) and program.roots.of(p.stmt.buffer.data) == root
+    )

@@ -1,0 +1,210 @@
+"""The variables and conditions around one atomic: what is enumerated, what stays symbolic, where it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from tlcheck.algebra.algebra import Algebra
+from tlcheck.algebra.evaluate import Dimension
+from tlcheck.algebra.polynomials import Poly, add, as_constant, constant
+from tlcheck.program.atomics import Site
+from tlcheck.program.tma import LANE
+from tlcheck.program.walk import Axis
+from tlcheck.prove.footprints import TAGS, THREADS
+from tlcheck.prove.values import UnreadableError
+from tlcheck.snapshot.ir import Expr
+
+
+class Surroundings:
+    """The space, loops, conditions and flags of a footprint (see there), as they are found.
+
+    outer: see `Builder`. lane, tile: variables of the elements of a vector instruction and of a tile. facts: >= 0, what
+    a launch or loop of symbolic extent says of its variable.
+    """
+
+    def __init__(self, algebra: Algebra, site: Site, outer: frozenset[int]) -> None:
+        self.algebra = algebra
+        self.site = site
+        self.outer = outer
+        self.space: list[Dimension] = []
+        self.loops: dict[int, tuple[Poly, Poly]] = {}
+        self.conditions: list[Poly] = []
+        self.flags: list[Poly] = []
+        self.lane: Expr | None = None
+        self.tile: list[Expr] = []
+        self.facts: list[Poly] = []
+
+    def enter(self, aliases: Mapping[int, int], fixed: Mapping[int, Poly]) -> None:
+        """Make the site's variables those of the algebra. aliases, fixed: see `Builder`. Raises UnreadableError."""
+        algebra = self.algebra
+        algebra.bindings = dict(self.site.scope.bindings)
+        algebra.names = dict(aliases)
+        algebra.values = dict(fixed)
+        for axis in self.site.scope.axes:
+            if axis.tag in TAGS:
+                algebra.names[axis.var.uid] = TAGS[axis.tag]
+        algebra.forget()
+        once = self.site.tile or any(a.kind == "parallel" for a in self.site.scope.axes)
+        for axis in self.site.scope.axes:
+            self._axis(axis, once)
+        if self.site.tile:
+            self._region()
+        if self.site.width > 1:
+            self._lane()
+        for guard in self.site.scope.guards:
+            if not (once and self._on_threads(guard.condition)):
+                self._guard(guard.condition, guard.holds)
+
+    def _on_threads(self, condition: Expr) -> bool:
+        """Whether a condition only picks the threads that run a tile operator: it is still run once a block."""
+        used = self.algebra.variables(self.algebra.poly(condition))
+        if used & THREADS and not used <= THREADS:
+            raise UnreadableError("a tile operator runs under a condition on threads and on something else")
+        return bool(used) and used <= THREADS
+
+    def _axis(self, axis: Axis, once: bool) -> None:
+        """A loop or launch dimension: kept symbolic, enumerated, or (threads of what runs once a block) left out."""
+        algebra = self.algebra
+        uid = algebra.names.get(axis.var.uid, axis.var.uid)
+        start, extent = algebra.poly(axis.start), algebra.poly(axis.extent)
+        if axis.kind == "thread" and once:
+            return
+        if axis.kind == "thread" and axis.tag not in TAGS:
+            raise UnreadableError("it runs in a thread binding that is not a launch dimension")
+        fixed = algebra.values.get(uid)
+        if fixed is not None:
+            return
+        low = algebra.bounds(start)[0]
+        last = algebra.bounds(add(add(start, extent), constant(1), -1))[1]
+        if axis.kind == "block" or uid in self.outer:
+            if axis.kind == "thread" and low is not None and last is not None:
+                low, last = self._narrow(uid, low, last)
+            algebra.ranges[uid] = (low, last)
+            if as_constant(extent) is None:
+                self.facts.append(add(add(add(start, extent), constant(1), -1), algebra.variable(uid), -1))
+            if axis.kind != "block":
+                self.loops[uid] = (start, extent)
+            return
+        self._enumerate(uid, start, extent)
+
+    def _enumerate(self, uid: int, start: Poly, extent: Poly) -> None:
+        algebra = self.algebra
+        most = algebra.bounds(extent)[1]
+        if most is None:
+            raise UnreadableError("it runs in a loop whose extent is not known before the kernel runs")
+        first = as_constant(start)
+        if first is not None:
+            low, high = self._narrow(uid, first, first + most - 1)
+            algebra.ranges[uid] = (low, high)
+            self.space.append(Dimension(uid, low, max(high - low + 1, 0)))
+            position = add(algebra.variable(uid), constant(first), -1)
+        else:  # count from 0, the variable is start + that
+            counter = -10_000 - uid
+            algebra.ranges[counter] = (0, most - 1)
+            self.space.append(Dimension(counter, 0, most))
+            position = algebra.variable(counter)
+            algebra.values[uid] = add(start, position)
+            algebra.forget()
+        if as_constant(extent) is None:
+            self.conditions.append(add(add(extent, constant(1), -1), position, -1))
+
+    def _narrow(self, uid: int, low: int, high: int) -> tuple[int, int]:
+        """The part of a variable's range that guards of the form `variable < constant` leave: a branch of warps."""
+        for guard in self.site.scope.guards:
+            for op, left, right in _comparisons(guard.condition, guard.holds):
+                if left.op == "var" and right.op == "int" and self.algebra.names.get(left.uid, left.uid) == uid:
+                    value = int(right.value or 0)
+                    if op in ("ge", "gt"):
+                        low = max(low, value + (op == "gt"))
+                    else:
+                        high = min(high, value - (op == "lt"))
+        return low, high
+
+    def _region(self) -> None:
+        """The elements of a tile, one variable for each dimension longer than 1."""
+        for number, extent in enumerate(self.site.target.extents):
+            size = as_constant(self.algebra.poly(extent))
+            if size is None:
+                raise UnreadableError("its tile's extent is not a constant")
+            uid = -200 - number
+            self.algebra.ranges[uid] = (0, size - 1)
+            self.tile.append(Expr("var", "int32", value=f"e{number}", uid=uid))
+            if size == 1:
+                self.algebra.values[uid] = {}
+            else:
+                self.space.append(Dimension(uid, 0, size))
+
+    def _lane(self) -> None:
+        self.algebra.ranges[LANE] = (0, self.site.width - 1)
+        self.lane = Expr("var", "int32", value="lane", uid=LANE)
+        self.space.append(Dimension(LANE, 0, self.site.width))
+
+    def _guard(self, condition: Expr, holds: bool) -> None:
+        """A condition as polynomials >= 0 where that is possible, else as a flag."""
+        op = condition.op
+        if op == "call" and condition.value == "tl_shuffle_elect":
+            self._guard(self._elected(condition), holds)
+        elif op == "var" and condition.uid in self.algebra.bindings:
+            self._guard(self.algebra.bindings[condition.uid], holds)
+        elif op == "not":
+            self._guard(condition.args[0], not holds)
+        elif (op == "and" and holds) or (op == "or" and not holds):
+            for part in condition.args:
+                self._guard(part, holds)
+        elif op in _ORDER and _integral(condition.args[0]):
+            self.keep(self.conditions, self._difference(op if holds else _OPPOSITE[op], condition))
+        else:
+            poly = self.algebra.poly(condition)
+            if not holds:
+                poly = self.algebra.poly(Expr("not", "bool", (condition,)))
+            if as_constant(poly) != 1:
+                self.flags.append(poly)
+
+    def _elected(self, call: Expr) -> Expr:
+        """One thread of each group of as many, of the block for 0; which one does not matter."""
+        zero = Expr("int", "int32", value=0)
+        var = next((a.var for a in self.site.scope.axes if a.tag == "threadIdx.x"), zero)
+        group = call.args[0]
+        chosen = var if group.value == 0 else Expr("floormod", "int32", (var, group))
+        return Expr("eq", "bool", (chosen, zero))
+
+    def _difference(self, op: str, condition: Expr) -> Poly:
+        a, b = (self.algebra.poly(x) for x in condition.args)
+        if op in ("gt", "ge"):
+            a, b = b, a
+        gap = add(b, a, -1)
+        return gap if op in ("le", "ge") else add(gap, constant(1), -1)
+
+    def keep(self, where: list[Poly], poly: Poly) -> None:
+        """Note that poly >= 0, unless that follows from the ranges or from the extent of a block or loop."""
+        for fact in self.facts:
+            for times in {poly.get(m, 0) // c for m, c in fact.items() if m}:
+                rest = self.algebra.bounds(add(poly, fact, -times))[0] if times > 0 else None
+                if rest is not None and rest >= 0:
+                    return
+        low = self.algebra.bounds(poly)[0]
+        if low is None or low < 0:
+            where.append(poly)
+
+
+def _comparisons(condition: Expr, holds: bool) -> Iterator[tuple[str, Expr, Expr]]:
+    """The order relations that a condition is a conjunction of, each with a constant on the right where it has one."""
+    op = condition.op
+    if op == "not":
+        yield from _comparisons(condition.args[0], not holds)
+    elif (op == "and" and holds) or (op == "or" and not holds):
+        for part in condition.args:
+            yield from _comparisons(part, holds)
+    elif op in _ORDER:
+        left, right = condition.args
+        op = op if holds else _OPPOSITE[op]
+        yield (op, left, right) if left.op != "int" else (_MIRRORED[op], right, left)
+
+
+_ORDER = frozenset(("lt", "le", "gt", "ge"))
+_OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
+_MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+
+
+def _integral(e: Expr) -> bool:
+    return e.dtype.startswith(("int", "uint"))

@@ -1,0 +1,148 @@
+"""How far an output is from its reference, and how far it may be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from tlcheck.run.device.float32 import Float32
+
+_MARGIN = 2.0  # times the sum of the expected errors
+WORST = 16.0  # times the tolerance, for a single element: 6 standard deviations are the maximum of 10^9 normal errors
+_SHOWN = 8  # wrong elements
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """A bound of ||out - ref|| / ||ref||, and what it is made of: (what, expected relative error)."""
+
+    bound: float
+    parts: tuple[tuple[str, float], ...]
+
+
+def half_spacing(dtype: Any) -> float:
+    """The largest relative error of rounding to this dtype."""
+    return float(torch.finfo(dtype).eps) / 2
+
+
+def tolerance(out: Any, updated: bool, terms: int, rounded: str, reference: tuple[str, float]) -> Tolerance:
+    """For an output of dtype `out`. Sums are kept in float32, or in memory where the output is updated there.
+
+    reference: what it is, and how far it is from the truth.
+    """
+    if not out.is_floating_point:
+        return Tolerance(0.0, ())
+    sums = out if updated or out is torch.float64 else torch.float32
+    parts = [(f"result in {_name(out)}", half_spacing(out)), reference]
+    if terms > 1:
+        parts.append((f"sum of {terms} in {_name(sums)}", math.sqrt(terms) * half_spacing(sums)))
+    if rounded:
+        parts.append((f"rounded to {rounded} on the way", half_spacing(getattr(torch, rounded))))
+    return Tolerance(_MARGIN * sum(error for _, error in parts), tuple(parts))
+
+
+def declared(bound: float) -> Tolerance:
+    return Tolerance(bound, (("declared by the case", bound),))
+
+
+def reference_error(reference: Callable[[], Mapping[str, Any]], truth: Mapping[str, Any]) -> dict[str, float]:
+    """Relative error of the reference computed in float32, by output; 0 for integers."""
+    with Float32():
+        narrow = reference()
+    return {
+        name: relative(narrow[name].double(), true) if true.is_floating_point() else 0.0 for name, true in truth.items()
+    }
+
+
+def relative(out: Any, ref: Any) -> float:
+    """||out - ref|| / ||ref||; equal infinities do not differ."""
+    distance = float(_difference(out, ref).norm())
+    size = float(torch.where(torch.isinf(ref), 0.0, ref).norm())
+    return distance / size if size else distance
+
+
+def _difference(out: Any, ref: Any) -> Any:
+    return torch.where(out == ref, 0.0, out - ref)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One output against its reference. wrong: mask of the elements beyond their bound. error: of the whole.
+
+    worst: flat offset of the worst element; None for no elements.
+    """
+
+    wrong: Any
+    error: float
+    worst: int | None
+
+
+def compare(out: Any, ref: Any, allowed: Tolerance, exact: bool) -> Compared:
+    """Integers, and with `exact` everything, have to be equal (to the reference rounded once to the output's dtype)."""
+    if exact or not out.is_floating_point():
+        wrong = (out != ref.to(out.dtype)) | torch.isnan(out)
+        error = relative(out.double(), ref.double())
+        return Compared(wrong, error, _first(wrong))
+    out, ref = out.double(), ref.double()
+    distance = _difference(out, ref).abs()
+    finite = ref[torch.isfinite(ref)]
+    typical = float(finite.norm()) / math.sqrt(max(1, finite.numel()))
+    excess = distance / (WORST * allowed.bound * (ref.abs() + typical) + math.ulp(0.0))
+    excess = torch.where(torch.isnan(distance), torch.inf, torch.where(distance == 0, 0.0, excess))
+    worst = int(excess.argmax()) if excess.numel() else None
+    return Compared(~(excess <= 1), relative(out, ref), worst)
+
+
+def _first(mask: Any) -> int | None:
+    found = mask.flatten().nonzero()
+    return int(found[0]) if len(found) else (0 if mask.numel() else None)
+
+
+def index(offset: int, shape: Sequence[int]) -> list[int]:
+    """The index of a flat offset."""
+    found = []
+    for size in reversed(shape):
+        found.append(offset % size)
+        offset //= size
+    return found[::-1]
+
+
+def element(offset: int, out: Any, ref: Any) -> dict[str, Any]:
+    """One element as plain data; what JSON has no number for is text."""
+    got, expected = (plain(tensor.flatten()[offset].item()) for tensor in (out, ref))
+    return {"index": index(offset, out.shape), "got": got, "expected": expected}
+
+
+def elements(mask: Any, out: Any, ref: Any) -> list[dict[str, Any]]:
+    """The first elements of a mask."""
+    return [element(int(offset), out, ref) for offset in mask.flatten().nonzero()[:_SHOWN]]
+
+
+def plain(value: float | int) -> float | int | str:
+    return value if math.isfinite(value) else str(value)
+
+
+def moved(first: Any, later: Any, ref: Any, terms: int, atomics: bool) -> tuple[float, bool]:
+    """How far two runs on the same inputs are apart, relative to the reference, and whether that is too far.
+
+    With float atomics the order of `terms` additions may differ; otherwise not a bit may.
+    """
+    if torch.equal(first, later):
+        return 0.0, False
+    if not first.is_floating_point():
+        return float((first != later).double().mean()), True
+    size = float(ref.double().norm()) or 1.0
+    difference = torch.where((first == later) | (first.isnan() & later.isnan()), 0.0, (first - later).double())
+    distance = float(difference.norm()) / size
+    bound = 2 * _MARGIN * math.sqrt(terms) * half_spacing(first.dtype) if atomics else 0.0
+    typical = size / math.sqrt(first.numel())
+    worst = float((difference.abs() / (ref.double().abs() + typical)).max())
+    return distance, not (distance <= bound and worst <= WORST * bound)
+
+
+def _name(dtype: Any) -> str:
+    return str(dtype).removeprefix("torch.")

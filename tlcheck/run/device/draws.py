@@ -1,0 +1,109 @@
+"""The sets of inputs that a kernel is run on, each with the outputs to expect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from tlcheck.case import Case, Variant
+from tlcheck.run.device import comparison, traces
+from tlcheck.run.device.subject import Subject
+from tlcheck.run.task import Task
+from tlcheck.worker.failures import RequestError
+
+EXACT = "exact"
+
+
+@dataclass(frozen=True)
+class Draw:
+    """label: which inputs, empty for the usual ones. expected: parameter or outcome -> reference.
+
+    errors: relative error of each reference, and what it is. recorded: whether it is what a kernel once left.
+    """
+
+    label: str
+    seed: int
+    values: tuple[Any, ...]
+    expected: Mapping[str, Any]
+    errors: Mapping[str, tuple[str, float]]
+    recorded: bool = False
+
+
+def draws(subject: Subject, names: Sequence[str], task: Task) -> Iterator[Draw]:
+    """Recorded inputs where the task replays, else the case's recorded call, and fresh inputs for every seed.
+
+    names: of the kernel's parameters. Raises RequestError without any inputs.
+    """
+    if task.replay:
+        yield from (_replayed(trace) for trace in traces.read(task))
+        return
+    if subject.case.recorded:
+        yield _repeated(subject.case.recorded, names, task)
+        if subject.case.reference is None:
+            return
+    for seed in task.seeds:
+        for label, variant in variants(subject.case, task.exact):
+            yield _draw(subject, label, variant, seed, task.device)
+
+
+def variants(case: Case, exact: bool) -> Iterator[tuple[str, Variant]]:
+    """The ways to make inputs, by name. Raises RequestError where the case has none."""
+    if case.inputs is None or (case.reference is None and not case.recorded):
+        raise RequestError("the case has no inputs and reference")
+    yield "", Variant(case.inputs)
+    yield from case.variants.items()
+    if exact:
+        yield EXACT, case.exact or Variant(_rounded(case.inputs))
+
+
+def make(subject: Subject, variant: Variant, seed: int, device: str) -> tuple[Any, ...]:
+    """One set of inputs."""
+    generator = torch.Generator(device=device).manual_seed(seed)
+    return tuple(variant.inputs(subject.args, generator, device))
+
+
+def _draw(subject: Subject, label: str, variant: Variant, seed: int, device: str) -> Draw:
+    values = make(subject, variant, seed, device)
+    reference = variant.reference or subject.case.reference
+    assert reference is not None
+
+    def refer() -> Mapping[str, Any]:
+        return dict(reference(subject.args, *(v.clone() if torch.is_tensor(v) else v for v in values)))
+
+    expected = refer()
+    errors = comparison.reference_error(refer, expected)
+    named = {name: ("reference in float32", error) for name, error in errors.items()}
+    return Draw(label, seed, values, expected, named)
+
+
+def _replayed(trace: traces.Trace) -> Draw:
+    return Draw(trace.label, trace.seed, trace.inputs, trace.outputs, {}, recorded=True)
+
+
+def _repeated(file: str, names: Sequence[str], task: Task) -> Draw:
+    """A case's recorded call. A tensor that the kernel writes, and had left as it was, is compared with that.
+
+    Raises RequestError where there would be nothing to compare.
+    """
+    trace = traces.recorded(task, file)
+    if len(names) != len(trace.inputs):
+        raise RequestError(f"{file} has {len(trace.inputs)} arguments, and the kernel takes {len(names)}")
+    given = dict(zip(names, trace.inputs, strict=True))
+    written = [name for name in (*task.poisoned, *task.updated) if torch.is_tensor(given.get(name))]
+    expected = {**{name: given[name] for name in written}, **trace.outputs}
+    if not expected:
+        raise RequestError("the recorded call has changed nothing: there is nothing to compare")
+    return replace(_replayed(trace), expected=expected)
+
+
+def _rounded(inputs: Callable[..., Any]) -> Callable[..., Any]:
+    """The same inputs with floating-point values rounded to integers."""
+
+    def make_rounded(args: Mapping[str, Any], generator: Any, device: Any) -> tuple[Any, ...]:
+        values = inputs(args, generator, device)
+        return tuple(v.round() if torch.is_tensor(v) and v.is_floating_point() else v for v in values)
+
+    return make_rounded

@@ -1,0 +1,154 @@
+"""One task in a process of its own: compile, wait for the GPU, run, answer.
+
+The answer is a JSON object: `phase` (`start`, `import`, `compile`, `wait`, `inputs`, `launch`, `compare`, `time`,
+`done`), `source`, `trials` or `timing` or `device`, `seconds` by phase, and `failure` if it ended early. It is
+written anew with every phase, so that a process that dies has told what it was doing.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import fcntl
+import os
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from tlcheck.case import Case
+from tlcheck.run import task as tasks
+from tlcheck.run.task import Task
+from tlcheck.worker import failures, limits, release
+
+
+class Answer:
+    """The answer as far as it is known."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._since = time.monotonic()
+        self.content: dict[str, Any] = {"phase": "start", "trials": [], "seconds": {}}
+
+    def enter(self, phase: str) -> None:
+        now, seconds = time.monotonic(), self.content["seconds"]
+        seconds[self.content["phase"]] = round(seconds.get(self.content["phase"], 0.0) + now - self._since, 3)
+        self.content["phase"], self._since = phase, now
+        self.write()
+
+    def write(self) -> None:
+        tasks.answer(self._task, self.content)
+
+
+def main(file: str) -> None:
+    """Do the task described in a file; ends the process without the exit handlers of TVM and torch."""
+    faulthandler.enable()
+    limits.die_with_parent()
+    limits.write_no_core()
+    task = tasks.read(Path(file))
+    answer = Answer(task)
+    try:
+        answer.enter("import")
+        _KINDS[task.kind](task, answer)
+        answer.enter("done")
+    except BaseException as error:
+        failure = failures.from_exception(error, answer.content["phase"], str(Path(task.file).resolve()))
+        answer.content["failure"] = asdict(failure)
+        answer.write()
+    os._exit(0)
+
+
+def _describe(task: Task, answer: Answer) -> None:
+    """The device, and with seeds its ceilings."""
+    import torch
+
+    answer.content["device"] = {"torch": torch.__version__, "cuda": torch.version.cuda or ""}
+    if not torch.cuda.is_available():
+        return
+    properties = torch.cuda.get_device_properties(0)
+    answer.content["device"] |= {
+        "name": properties.name,
+        "arch": f"sm_{properties.major}{properties.minor}",
+        "multiprocessors": properties.multi_processor_count,
+        "memory": properties.total_memory,
+        "l2": properties.L2_cache_size,
+        "versions": release.import_tilelang(),
+    }
+    if task.seeds:
+        from tlcheck.run.device import timing
+
+        answer.content["device"]["ceilings"] = timing.ceilings()
+
+
+def _verify(task: Task, answer: Answer) -> None:
+    from tlcheck.run.device import draws, verification
+
+    subject, compiled = _compile(task, answer)
+    task = _declared(task, subject.case)
+    inputs = draws.draws(subject, compiled.names, task)
+    for trial in verification.verify(subject, compiled, task, inputs, answer.enter):
+        answer.content["trials"].append(trial)
+
+
+def _declared(task: Task, case: Case) -> Task:
+    """What the case says of its parameters goes over what was read from the kernel."""
+    if case.updates is not None:
+        poisoned = tuple(name for name in task.poisoned if name not in case.updates)
+        task = replace(task, poisoned=poisoned, updated=tuple(case.updates))
+    return task if case.float_atomics is None else replace(task, float_atomics=case.float_atomics)
+
+
+def _launch(task: Task, answer: Answer) -> None:
+    """Once, on tensors without guards: compute-sanitizer sees the true ends of each."""
+    import torch
+
+    from tlcheck.run.device import draws
+
+    subject, compiled = _compile(task, answer)
+    answer.enter("inputs")
+    (_, variant), *_ = draws.variants(subject.case, task.exact)
+    values = draws.make(subject, variant, task.seeds[0], task.device)
+    torch.cuda.synchronize()
+    answer.enter("launch")
+    compiled.launch(*values)
+    torch.cuda.synchronize()
+
+
+def _time(task: Task, answer: Answer) -> None:
+    from tlcheck.run.device import timing
+
+    subject, compiled = _compile(task, answer)
+    answer.enter("time")
+    answer.content["timing"] = timing.measure(subject, compiled, task)
+
+
+def _compile(task: Task, answer: Answer) -> Any:
+    """The case and its kernel; the GPU is this process's own from here on."""
+    release.import_tilelang()
+    from tlcheck.run.device import kernel
+
+    subject = kernel.load(task)
+    answer.enter("compile")
+    compiled = kernel.compile_kernel(subject)
+    answer.content["source"] = compiled.source
+    answer.enter("wait")
+    _take(task.lock)
+    if task.lock:
+        signal.alarm(max(1, round(task.limit)))  # its default action ends the process wherever it hangs
+    return subject, compiled
+
+
+def _take(lock: str) -> None:
+    """Wait until no other process of this run uses the GPU; the lock is held until this process ends."""
+    if lock:
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+
+_KINDS: dict[str, Callable[[Task, Answer], None]] = {
+    "device": _describe,
+    "verify": _verify,
+    "launch": _launch,
+    "time": _time,
+}

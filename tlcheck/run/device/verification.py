@@ -1,0 +1,208 @@
+"""Runs a kernel on one set of inputs and says everything that is wrong with what it leaves.
+
+A finding is plain data: `kind`, `buffer`, `message`, `count`, `total` and the first `elements`. Kinds:
+
+- `unwritten`: an element that the kernel has to write still is poison
+- `nan`, `zeros`: a NaN among the results; all results zero
+- `wrong`: beyond the tolerance, or with exact inputs not equal
+- `stray-write`: memory outside of a tensor changed
+- `changed-input`: a tensor that is only read changed
+- `nondeterministic`: results on the same inputs differ by more than reordered additions can
+- `inexact-inputs`: inputs said to be exact are not; nothing is wrong with the kernel
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from tlcheck.run.device import comparison, traces
+from tlcheck.run.device.comparison import Tolerance
+from tlcheck.run.device.draws import EXACT, Draw
+from tlcheck.run.device.memory import Arena
+from tlcheck.run.device.subject import Compiled, Subject
+from tlcheck.run.task import Task
+from tlcheck.worker.failures import RequestError
+
+Finding = dict[str, Any]
+
+
+@dataclass
+class Trial:
+    """One kernel on one set of inputs."""
+
+    subject: Subject
+    compiled: Compiled
+    task: Task
+    draw: Draw
+    enter: Callable[[str], None]
+    findings: list[Finding] = field(default_factory=list)
+    outputs: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def run(self) -> dict[str, Any]:
+        """Launch it `repeats` times and compare. Raises what the launch raises, and RequestError."""
+        arena = Arena(self.compiled.names, self.draw.values, self.task.poisoned)
+        self._require_names()
+        first = self._launch(arena)
+        self._watch(arena, first)
+        for name in first:
+            self._compare(name, first[name], arena)
+        if self.task.record:
+            traces.write(self.task, self.draw.label, self.draw.seed, self.draw.values, first)
+        for _ in range(1, self.task.repeats):
+            self._compare_again(first, self._launch(arena))
+        return {
+            "seed": self.draw.seed,
+            "inputs": self.draw.label,
+            "findings": self.findings,
+            "outputs": self.outputs,
+        }
+
+    def _require_names(self) -> None:
+        if self.subject.case.outcome is None:
+            for name in self.draw.expected:
+                if name not in self.compiled.names:
+                    known = ", ".join(self.compiled.names)
+                    raise RequestError(f"the reference names {name!r}, which is no parameter; the kernel has {known}")
+
+    def _launch(self, arena: Arena) -> dict[str, Any]:
+        """One run on fresh memory; what of the outputs is determined, in memory of its own."""
+        arena.reset()
+        self._synchronize()
+        self.enter("launch")
+        self.compiled.launch(*arena.arguments)
+        self._synchronize()
+        self.enter("compare")
+        self._inspect(arena)
+        outcome = self.subject.case.outcome
+        if outcome is not None:
+            return dict(outcome(self.subject.args, *arena.arguments))
+        return {name: arena.tensor(name).clone() for name in self.draw.expected}
+
+    def _synchronize(self) -> None:
+        if self.task.device != "cpu":
+            torch.cuda.synchronize()
+
+    def _inspect(self, arena: Arena) -> None:
+        """What shows in memory without a reference."""
+        for name, stray in arena.strays():
+            size = arena.tensor(name).numel()
+            where = f"the first as element {stray.offset} of {size}"
+            self._found("stray-write", name, f"{stray.count} bytes outside of {name} are written, {where}", stray.count)
+        read = set(self.compiled.names) - set(self.draw.expected) - {*self.task.poisoned, *self.task.updated}
+        for name in arena.changed(read):
+            self._found("changed-input", name, f"{name} is an input and has been changed")
+        for name, mask in arena.unwritten():
+            count = int(mask.sum())
+            offset = int(mask.flatten().nonzero()[0])
+            first = comparison.index(offset, mask.shape)
+            message = f"{count} of {mask.numel()} elements are never written, the first at {first}"
+            self._found("unwritten", name, message, count, mask.numel())
+
+    def _watch(self, arena: Arena, first: Mapping[str, Any]) -> None:
+        """The elements that the caller asked for: those of a static finding's witness."""
+        for name, offsets in self.task.watched.items():
+            if name in first and name in self.compiled.names:
+                out, ref = first[name], self.draw.expected[name]
+                inside = [offset for offset in offsets if 0 <= offset < out.numel()]
+                watched = [{"offset": offset, **comparison.element(offset, out, ref)} for offset in inside]
+                self.outputs.setdefault(name, {})["watched"] = watched
+
+    def _compare(self, name: str, out: Any, arena: Arena) -> None:
+        ref = self.draw.expected[name]
+        if out.shape != ref.shape:
+            raise RequestError(f"the reference for {name} has shape {tuple(ref.shape)}, the output {tuple(out.shape)}")
+        allowed, exact = self._allowed(name, out), self.draw.label == EXACT
+        report = self.outputs.setdefault(name, {})
+        report["tolerance"] = 0.0 if exact else allowed.bound
+        report["tolerance_of"] = [] if exact else [list(part) for part in allowed.parts]
+        if exact and (inexact := self.draw.errors.get(name, ("", 0.0))[1]):
+            self._found("inexact-inputs", name, f"in float32 the reference itself is off by {inexact:.1e}")
+            return
+        compared = comparison.compare(out, ref, allowed, exact)
+        report["error"] = comparison.plain(compared.error)
+        if compared.worst is not None:
+            report["worst"] = comparison.element(compared.worst, out, ref)
+        self._judge(name, out, compared, allowed)
+
+    def _judge(self, name: str, out: Any, compared: comparison.Compared, allowed: Tolerance) -> None:
+        """The first that applies: elements that were never written explain NaN, and these what is wrong."""
+        ref, total = self.draw.expected[name], out.numel()
+        wrong = int(compared.wrong.sum())
+        nan = torch.isnan(out)
+        if any(found["kind"] == "unwritten" and found["buffer"] == name for found in self.findings):
+            return
+        if count := int(nan.sum()):
+            elements = comparison.elements(nan, out, ref)
+            self._found("nan", name, f"{count} of {total} elements are NaN", count, total, elements)
+        elif not bool(out.count_nonzero()) and (bool(ref.count_nonzero()) or not self.draw.recorded):
+            self._found("zeros", name, "all elements are zero: nothing was computed, or nothing is shown", total, total)
+        elif wrong:
+            elements = comparison.elements(compared.wrong, out, ref)
+            self._found("wrong", name, f"{wrong} of {total} elements are wrong", wrong, total, elements)
+        elif compared.error > allowed.bound and self.draw.label != EXACT:
+            message = f"relative error {compared.error:.1e} is above {allowed.bound:.1e}"
+            self._found("wrong", name, message, total=total)
+
+    def _allowed(self, name: str, out: Any) -> Tolerance:
+        case = self.subject.case
+        if case.tolerance is not None:
+            return comparison.declared(case.tolerance)
+        updated, terms = name in self.task.updated, self._terms()
+        if name in self.draw.errors:
+            return comparison.tolerance(out.dtype, updated, terms, case.rounded, self.draw.errors[name])
+        alone = comparison.tolerance(out.dtype, updated, terms, case.rounded, ("", 0.0))
+        other = ("the recorded output", sum(error for _, error in alone.parts))
+        return comparison.tolerance(out.dtype, updated, terms, case.rounded, other)
+
+    def _terms(self) -> int:
+        terms = self.subject.case.terms
+        return terms if isinstance(terms, int) else terms(self.subject.args)
+
+    def _compare_again(self, first: Mapping[str, Any], later: Mapping[str, Any]) -> None:
+        for name, out in first.items():
+            ref, terms = self.draw.expected[name], self._terms()
+            distance, too_far = comparison.moved(out, later[name], ref, terms, self.task.float_atomics)
+            report = self.outputs[name]
+            report["moved"] = report.get("moved") or comparison.plain(distance)
+            if too_far:
+                differs = ~((out == later[name]) | (torch.isnan(out) & torch.isnan(later[name])))
+                count = int(differs.sum())
+                message = f"{count} of {out.numel()} elements differ between runs on the same inputs"
+                self._found("nondeterministic", name, message, count, out.numel())
+
+    def _found(
+        self,
+        kind: str,
+        buffer: str,
+        message: str,
+        count: int = 0,
+        total: int = 0,
+        elements: list[dict[str, Any]] | None = None,
+    ) -> None:
+        """One finding of a kind for each buffer: repeated runs show the same again."""
+        if any(found["kind"] == kind and found["buffer"] == buffer for found in self.findings):
+            return
+        self.findings.append(
+            {
+                "kind": kind,
+                "buffer": buffer,
+                "message": message,
+                "count": count,
+                "total": total,
+                "elements": elements or [],
+            }
+        )
+
+
+def verify(
+    subject: Subject, compiled: Compiled, task: Task, draws: Iterator[Draw], enter: Callable[[str], None]
+) -> Iterator[dict[str, Any]]:
+    """The result of each set of inputs."""
+    enter("inputs")
+    for draw in draws:
+        yield Trial(subject, compiled, task, draw, enter).run()
+        enter("inputs")

@@ -1,0 +1,136 @@
+"""From what a user selects to results on the device, for `tlcheck run`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from tlcheck.lower.client import processors
+from tlcheck.lower.selection import Selection
+from tlcheck.lower.session import Lowered, Session, Settings, Watcher
+from tlcheck.run import environment
+from tlcheck.run.results import NOT_RUN, DeviceResult
+from tlcheck.run.suite import Options, Subject, Suite
+from tlcheck.run.versions import Comparison, Versions
+from tlcheck.snapshot import codec
+from tlcheck.toolchain.resolve import resolve
+from tlcheck.verdicts.acceptance import Acceptances
+from tlcheck.verdicts.expectations import settle
+from tlcheck.verdicts.results import read_snapshot, result_of, saved_result
+
+
+@dataclass(frozen=True)
+class Examination:
+    """Results with one toolchain. device: as `Suite.device` has it. clocks: before and after."""
+
+    toolchain: str
+    device: Mapping[str, Any]
+    clocks: tuple[Mapping[str, str], Mapping[str, str]]
+    date: str
+    results: tuple[DeviceResult, ...]
+    passed_over: int = 0
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to run. settings: `arch` empty for that of the device; `toolchain` for cases that name none."""
+
+    selections: Sequence[Selection]
+    settings: Settings
+    options: Options = field(default_factory=Options)
+    acceptances: Acceptances = field(default_factory=Acceptances)
+
+
+def examine(request: Request, folder: Path, watcher: Watcher) -> Iterator[Examination]:
+    """Run everything, one toolchain after the other. Raises NoDeviceError and UsageError."""
+    groups: dict[str, list[Selection]] = {}
+    for selection in request.selections:
+        groups.setdefault(selection.toolchain or request.settings.toolchain, []).append(selection)
+    for number, (toolchain, selections) in enumerate(groups.items()):
+        own = folder / str(number)
+        own.mkdir()
+        yield _examine(toolchain, replace(request, selections=selections), own, watcher)
+
+
+def _examine(toolchain: str, request: Request, folder: Path, watcher: Watcher) -> Examination:
+    settings = request.settings
+    suite = Suite(resolve(toolchain, settings.requirements), request.options, folder)
+    watcher.stage(f"{toolchain}: looking at the device")
+    before, date = environment.clocks(), environment.now()
+    device = suite.device(ceilings=request.options.bench)
+    arch = settings.arch or (device["arch"],)
+    session = Session(replace(settings, arch=arch, toolchain=toolchain), folder, watcher)
+    found = list(_prepared(request, session, arch))
+    subjects = [item for item in found if isinstance(item, Subject)]
+    results = [item for item in found if isinstance(item, DeviceResult)]
+    results += suite.run(subjects, watcher, device.get("ceilings"))
+    results.sort(key=lambda result: result.run.position)
+    clocks = before, environment.clocks()
+    return Examination(toolchain, device, clocks, date, tuple(results), len(session.passed_over))
+
+
+@dataclass(frozen=True)
+class TimeComparison:
+    """The times of two toolchains side by side. device, date: as in `Examination`."""
+
+    old: str
+    new: str
+    device: Mapping[str, Any]
+    clocks: tuple[Mapping[str, str], Mapping[str, str]]
+    date: str
+    comparisons: tuple[Comparison, ...]
+
+
+def compare_times(request: Request, old: str, new: str, folder: Path, watcher: Watcher) -> TimeComparison:
+    """The cases with both toolchains in turns. Raises NoDeviceError and UsageError."""
+    settings, options = request.settings, request.options
+    toolchains = [resolve(name, settings.requirements) for name in (old, new)]
+    before, date = environment.clocks(), environment.now()
+    device = Suite(toolchains[1], options, folder).device()
+    arch = settings.arch or (device["arch"],)
+    session = Session(replace(settings, arch=arch, toolchain=new), folder, watcher)
+    subjects = [item for item in _prepared(request, session, arch) if isinstance(item, Subject)]
+    jobs = max(1, (options.jobs or processors()) // 4)  # pairs, and compilers must not keep the timer waiting
+    versions = Versions(toolchains[0], toolchains[1], folder, jobs, options.limit, options.pythonpath)
+    found = sorted(versions.compare(subjects, watcher), key=lambda comparison: comparison.run.position)
+    return TimeComparison(old, new, device, (before, environment.clocks()), date, tuple(found))
+
+
+def _prepared(request: Request, session: Session, arch: Sequence[str]) -> Iterator[Subject | DeviceResult]:
+    """What can be run, and why the rest cannot."""
+    for position, selection in enumerate(request.selections):
+        if selection.is_snapshot:
+            snapshot = read_snapshot(selection.path)
+            checked = request.acceptances.settle(saved_result(selection.path, snapshot, position))
+            if snapshot.target in arch:
+                yield Subject(checked.run, snapshot, checked, _literal(snapshot.args))
+            else:
+                yield DeviceResult(checked.run, NOT_RUN, f"made for {snapshot.target}, the device is {arch[0]}")
+    if any(not selection.is_snapshot for selection in request.selections):
+        for lowered in session.lower(request.selections):
+            yield _lowered(lowered, request)
+
+
+def _lowered(lowered: Lowered, request: Request) -> Subject | DeviceResult:
+    checked = request.acceptances.settle(settle(result_of(lowered)))
+    if lowered.snapshot is None:
+        failure = lowered.failure
+        reason = f"{failure.phase}: {failure.message}" if failure else "not lowered"
+        excused = checked.excuse.reason if checked.excuse else ""
+        return DeviceResult(lowered.run, NOT_RUN, reason, excused=excused)
+    snapshot = codec.loads(lowered.snapshot.read_text(encoding="utf-8"))
+    return Subject(lowered.run, snapshot, checked, request.settings.args)
+
+
+def _literal(args: Mapping[str, str]) -> dict[str, str]:
+    """Those that can be read back; for others, such as functions, a declared case has its own."""
+    found = {}
+    for name, text in args.items():
+        with suppress(ValueError, SyntaxError):
+            ast.literal_eval(text)
+            found[name] = text
+    return found

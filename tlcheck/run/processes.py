@@ -1,0 +1,133 @@
+"""Processes in the toolchain's interpreter, one for each task: several compile at a time, one uses the GPU."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tlcheck.lower.client import SETTINGS, Failure
+from tlcheck.run import task as tasks
+from tlcheck.run.task import Task
+from tlcheck.toolchain.resolve import Toolchain
+from tlcheck.worker import failures, protocol
+
+_MAIN = Path(protocol.__file__).with_name("__main__.py")
+_LOG_BYTES = 64 * 1024
+# What a fault on the device is called, by what torch, TVM and the driver say of it.
+_FAULTS = {
+    "misaligned address": re.compile(r"misaligned.?address", re.IGNORECASE),
+    "illegal memory access": re.compile(r"illegal (memory )?a(ccess|ddress)|ILLEGAL_ADDRESS", re.IGNORECASE),
+    "illegal instruction": re.compile(r"illegal.instruction", re.IGNORECASE),
+    "out of memory": re.compile(r"out.of.memory", re.IGNORECASE),
+    "device-side assertion": re.compile(r"device-side assert|cudaErrorAssert", re.IGNORECASE),
+    "wrong address space": re.compile(r"not supported on (global|shared|local)|INVALID_ADDRESS_SPACE", re.IGNORECASE),
+    "launch failure": re.compile(r"unspecified launch failure|LAUNCH_FAILED", re.IGNORECASE),
+}
+
+
+_ADVICE = re.compile(r"Compile with `TORCH_USE_CUDA_DSA`.*")  # names a fault that it is not
+
+
+@dataclass(frozen=True)
+class Done:
+    """A task that has ended. content: its answer as far as it got. fault: what the device reported, in its name."""
+
+    task: Task
+    content: Mapping[str, Any]
+    failure: Failure | None = None
+    fault: str = ""
+    output: str = ""
+
+
+Prefix = Callable[[Task], Sequence[str]]
+
+
+def _no_prefix(task: Task) -> Sequence[str]:
+    return ()
+
+
+@dataclass
+class Pool:
+    """Runs tasks with one toolchain. parallel: processes at a time. variables: of their environment."""
+
+    toolchain: Toolchain
+    parallel: int
+    folder: Path
+    variables: Mapping[str, str] = field(default_factory=dict)
+    _running: set[int] = field(default_factory=set)
+
+    def run(self, given: Iterable[Task], prefix: Prefix = _no_prefix) -> Iterator[Done]:
+        """One `Done` for each task, in order of completion. prefix: the command around the interpreter for a task."""
+        executor = ThreadPoolExecutor(self.parallel)
+        waiting: list[Future[Done]] = [executor.submit(self._run, task, prefix) for task in given]
+        try:
+            for future in as_completed(waiting):
+                yield future.result()
+        finally:
+            executor.shutdown(wait=False, cancel_futures=True)
+            self._kill()
+
+    def _run(self, task: Task, prefix: Prefix) -> Done:
+        with tempfile.TemporaryDirectory(dir=self.folder, ignore_cleanup_errors=True) as scratch:
+            file, log = Path(scratch) / "task.json", Path(scratch) / "log"
+            tasks.write(task, file)
+            command = [*prefix(task), str(self.toolchain.python), str(_MAIN), "--run", str(file)]
+            with log.open("wb") as output:
+                process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    env=self._environment(scratch),
+                    start_new_session=True,
+                )
+                self._running.add(process.pid)
+                code = process.wait()
+                self._running.discard(process.pid)
+            return _done(task, code, log.read_bytes()[-_LOG_BYTES:].decode(errors="replace"))
+
+    def _environment(self, scratch: str) -> dict[str, str]:
+        own = {"TILELANG_CACHE_DIR": scratch, "TILELANG_TMP_DIR": scratch, "TMPDIR": scratch}
+        return {**os.environ, **SETTINGS, **own, **self.toolchain.env, **self.variables}
+
+    def _kill(self) -> None:
+        for pid in list(self._running):
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(pid, signal.SIGKILL)
+
+
+def _done(task: Task, code: int, output: str) -> Done:
+    """What a process left, after it ended with this code."""
+    try:
+        content = json.loads(Path(task.output).read_text())
+    except (OSError, ValueError):
+        content = {"phase": "start"}
+    failure = _failure(task, content, code, output)
+    return Done(task, content, failure, fault(failure) if failure else "", output)
+
+
+def _failure(task: Task, content: Mapping[str, Any], code: int, output: str) -> Failure | None:
+    phase = content["phase"]
+    if found := content.get("failure"):
+        return Failure(**found)
+    if code == -signal.SIGALRM:
+        return Failure("timeout", phase, f"no end after {task.limit:g} s on the GPU")
+    if code < 0:
+        return failures.from_signal(-code, phase, output, str(Path(task.file).resolve()))
+    return None if phase == "done" else failures.from_exit(code, phase, output)
+
+
+def fault(failure: Failure) -> str:
+    """What the device did, in its own name; empty where it is not the device that failed."""
+    said = _ADVICE.sub("", f"{failure.message}\n{failure.detail}")
+    return next((name for name, pattern in _FAULTS.items() if pattern.search(said)), "")

@@ -1,0 +1,108 @@
+"""What a run on the device showed, as plain data for the reports and the gate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tlcheck.lower.client import Failure
+from tlcheck.lower.session import Run
+from tlcheck.run.sanitizer import Sanitized
+from tlcheck.verdicts.results import AtomicResult
+
+PASSED, FAILED, NOT_RUN = "passed", "failed", "not run"
+
+# What a failure that is no finding is called: by its phase, where the device itself did not say.
+_BUILD_PHASES = ("start", "import", "compile")
+_KERNEL_PHASES = ("launch", "compare")
+
+
+@dataclass(frozen=True)
+class DeviceFinding:
+    """One thing wrong on the device. kind: as in `tlcheck.run.device.verification`, or `fault`, `timeout`, `crash`,
+    `out-of-memory`, `sanitizer`. inputs: which, with the seed. elements: the first wrong ones.
+    """
+
+    kind: str
+    buffer: str
+    message: str
+    inputs: str = ""
+    elements: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Milliseconds by contender (the kernel is ""), as `tlcheck.run.device.timing` has them; the device's floor."""
+
+    times: Mapping[str, Mapping[str, Any]]
+    bytes: int
+    flops: int
+    floor: float
+
+
+@dataclass(frozen=True)
+class DeviceResult:
+    """One run on the device.
+
+    status: `passed`, `failed` or `not run`; reason: why not run. trials: numbers of each set of inputs.
+    source: `same` as the snapshot's, `different` (with the first lines of the difference) or `unknown`.
+    refuted: what `check` refutes in the same code. excused: why a failure is expected.
+    """
+
+    run: Run
+    status: str
+    reason: str = ""
+    findings: tuple[DeviceFinding, ...] = ()
+    trials: tuple[Mapping[str, Any], ...] = ()
+    source: str = "unknown"
+    difference: tuple[str, ...] = ()
+    refuted: tuple[AtomicResult, ...] = ()
+    excused: str = ""
+    sanitized: tuple[Sanitized, ...] = ()
+    timing: Timing | None = None
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def faults(self) -> list[DeviceFinding]:
+        """The findings that are the kernel's fault: inputs that are not exact are not."""
+        return [found for found in self.findings if found.kind != "inexact-inputs"]
+
+    @property
+    def worst_error(self) -> float | None:
+        """The largest relative error of all outputs and inputs."""
+        errors = [out["error"] for trial in self.trials for out in trial["outputs"].values() if "error" in out]
+        return max(map(float, errors)) if errors else None
+
+
+def exit_code(results: Iterable[DeviceResult]) -> int:
+    """1 if something failed that is not expected, 3 if something was not run, else 0."""
+    found = list(results)
+    if any(result.status == FAILED and not result.excused for result in found):
+        return 1
+    return 3 if any(result.status == NOT_RUN and not result.excused for result in found) else 0
+
+
+def findings_of(trials: Sequence[Mapping[str, Any]]) -> Iterable[DeviceFinding]:
+    """Each kind at each output once for each name of inputs: other seeds show the same again."""
+    shown: set[tuple[str, ...]] = set()
+    for trial in trials:
+        for found in trial["findings"]:
+            key = (found["kind"], found["buffer"], trial["inputs"])
+            if key not in shown:
+                shown.add(key)
+                label = f"{trial['inputs'] or 'inputs'} of seed {trial['seed']}"
+                yield DeviceFinding(found["kind"], found["buffer"], found["message"], label, tuple(found["elements"]))
+
+
+def finding_of(failure: Failure, fault: str) -> DeviceFinding | None:
+    """What a process that failed shows about the kernel; None where it never came to run it."""
+    if failure.phase in _BUILD_PHASES or failure.kind == "usage":
+        return None
+    where = f" while it was at {failure.phase}"
+    if fault == "out of memory":
+        return DeviceFinding("out-of-memory", "", f"{failure.message}{where}")
+    if fault and failure.phase in _KERNEL_PHASES:
+        return DeviceFinding("fault", "", f"{fault}: the device stopped the kernel ({failure.message})")
+    kind = "timeout" if failure.kind == "timeout" else "crash"
+    return DeviceFinding(kind, "", f"{failure.message}{where}")

@@ -1,0 +1,229 @@
+"""Cases on the device with one toolchain: run, compare, sanitize, time.
+
+suite = Suite(resolve("0.1.15"), Options(), folder)
+arch = suite.device()["arch"]
+results = suite.run(subjects, watcher)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tlcheck.errors import UsageError
+from tlcheck.lower.client import processors
+from tlcheck.lower.session import Run, Watcher
+from tlcheck.program.roles import roles
+from tlcheck.run import results, sanitizer, source
+from tlcheck.run.processes import Done, Pool
+from tlcheck.run.results import FAILED, NOT_RUN, PASSED, DeviceFinding, DeviceResult, Timing
+from tlcheck.run.task import Task
+from tlcheck.snapshot.ir import Snapshot
+from tlcheck.toolchain.resolve import Toolchain
+from tlcheck.verdicts.results import AtomicResult, Result
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to run. seeds: sets of inputs. repeats: runs of each. exact: also on inputs with exact sums.
+
+    limit: seconds on the GPU for each case. jobs: processes at a time that compile; None for one per processor.
+    record, replay: folders, absolute.
+    """
+
+    seeds: int = 1
+    repeats: int = 3
+    exact: bool = False
+    limit: float = 120.0
+    jobs: int | None = None
+    pythonpath: tuple[str, ...] = ()
+    sanitize: tuple[str, ...] = ()
+    bench: bool = False
+    record: str = ""
+    replay: str = ""
+
+
+class NoDeviceError(Exception):
+    """There is no GPU that this toolchain's torch can use; the message says why."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One run with what is known of it before the device: its snapshot, and what `check` says.
+
+    args: build arguments that go over the case's own, as text.
+    """
+
+    run: Run
+    snapshot: Snapshot
+    checked: Result
+    args: Mapping[str, str]
+
+
+@dataclass
+class Suite:
+    """Runs cases with one toolchain. folder: for files on the way."""
+
+    toolchain: Toolchain
+    options: Options
+    folder: Path
+
+    def device(self, ceilings: bool = False) -> Mapping[str, Any]:
+        """The device as torch sees it. Raises NoDeviceError, and UsageError where the toolchain does not start."""
+        task = Task("device", str(self.folder / "device.json"), seeds=(0,) if ceilings else ())
+        (done,) = Pool(self.toolchain, 1, self.folder).run([task])
+        if done.failure is not None:
+            raise UsageError(f"{self.toolchain.name}: {done.failure.message}")
+        found: Mapping[str, Any] = done.content["device"]
+        if not found["cuda"]:
+            raise NoDeviceError(f"the toolchain's torch {found['torch']} is built without CUDA")
+        if "name" not in found:
+            raise NoDeviceError("torch finds no CUDA device")
+        return found
+
+    def run(
+        self, subjects: Sequence[Subject], watcher: Watcher, ceilings: Mapping[str, float] | None = None
+    ) -> list[DeviceResult]:
+        """One result for each. ceilings: of the device, as `device` gives them; needed to time."""
+        ordered = _largest_first(subjects)
+        watcher.total((1 + len(self.options.sanitize) + self.options.bench) * len(ordered))
+        found = {id(s): _result(s, done) for s, done in self._each("verify", ordered, watcher)}
+        for tool in self.options.sanitize:
+            for subject, done in self._each("launch", ordered, watcher, tool):
+                kernels = sanitizer.kernels_in(subject.snapshot.cuda)
+                found[id(subject)] = _with_tool(found[id(subject)], tool, kernels, done)
+        if self.options.bench and ceilings:
+            for subject, done in self._each("time", ordered, watcher):
+                found[id(subject)] = _with_timing(found[id(subject)], done, ceilings)
+        return [found[id(subject)] for subject in subjects]
+
+    def _each(
+        self, kind: str, subjects: Sequence[Subject], watcher: Watcher, tool: str = ""
+    ) -> Iterator[tuple[Subject, Done]]:
+        tasks = [self._task(kind, subject, tool) for subject in subjects]
+        by_output = {task.output: subject for task, subject in zip(tasks, subjects, strict=True)}
+        jobs = max(1, self._jobs // 2) if kind == "time" else self._jobs  # compilers must not keep the timer waiting
+        pool = Pool(self.toolchain, jobs, self.folder, sanitizer.VARIABLES if tool else {})
+
+        def prefix(task: Task) -> Sequence[str]:
+            kernels = sanitizer.kernels_in(by_output[task.output].snapshot.cuda)
+            return sanitizer.command(tool, _log(task), kernels) if tool else ()
+
+        for done in pool.run(tasks, prefix):
+            subject = by_output[done.task.output]
+            watcher.done(subject.run)
+            yield subject, done
+
+    @property
+    def _jobs(self) -> int:
+        return self.options.jobs or processors()
+
+    def _task(self, kind: str, subject: Subject, tool: str) -> Task:
+        options, run, found = self.options, subject.run, roles(subject.snapshot)
+        number = "-".join(map(str, run.position))
+        return Task(
+            kind,
+            str(self.folder / f"{kind}{tool}-{run.slug}-{number}.json"),
+            run.file,
+            run.name,
+            dict(subject.args),
+            options.pythonpath,
+            lock=str(self.folder / "gpu.lock"),
+            limit=options.limit,
+            seeds=tuple(range(options.seeds)),
+            repeats=options.repeats,
+            exact=options.exact,
+            poisoned=found.written,
+            updated=found.updated,
+            float_atomics=found.float_atomics,
+            watched=_watched(subject.checked),
+            record=options.record,
+            replay=options.replay,
+        )
+
+
+def _largest_first(subjects: Sequence[Subject]) -> list[Subject]:
+    """What takes longest to compile begins first."""
+    return sorted(subjects, key=lambda subject: -len(subject.snapshot.cuda))
+
+
+def _watched(checked: Result) -> dict[str, tuple[int, ...]]:
+    """The elements that witnesses name, by parameter."""
+    found: dict[str, set[int]] = {}
+    for atomic in checked.atomics:
+        if atomic.finding is not None:
+            witness = atomic.finding.witness
+            offsets = {offset for offset in (witness.intended, witness.written) if offset is not None}
+            found.setdefault(atomic.buffer, set()).update(offsets)
+    return {buffer: tuple(sorted(offsets)) for buffer, offsets in found.items()}
+
+
+def _log(task: Task) -> Path:
+    return Path(task.output).with_suffix(".log")
+
+
+def _result(subject: Subject, done: Done) -> DeviceResult:
+    content = done.content
+    trials = tuple(content.get("trials", ()))
+    findings = tuple(results.findings_of(trials))
+    reason = ""
+    if done.failure is not None:
+        shown = results.finding_of(done.failure, done.fault)
+        findings = (*findings, shown) if shown else findings
+        reason = "" if shown else f"{done.failure.phase}: {done.failure.message}"
+    wrong = [found for found in findings if found.kind != "inexact-inputs"]
+    refuted = tuple(atomic for atomic in subject.checked.atomics if atomic.verdict == "refuted")
+    different = source.difference(subject.snapshot.cuda, content["source"]) if "source" in content else ()
+    return DeviceResult(
+        subject.run,
+        FAILED if wrong else NOT_RUN if reason or not trials else PASSED,
+        reason,
+        findings,
+        trials,
+        ("different" if different else "same") if "source" in content else "unknown",
+        different,
+        refuted,
+        _excuse(refuted) if wrong else "",
+        seconds=content.get("seconds", {}),
+    )
+
+
+def _excuse(refuted: Sequence[AtomicResult]) -> str:
+    """Why a failure is no surprise: everything that `check` refutes is expected or accepted."""
+    excuses = [atomic.excuse for atomic in refuted]
+    if not excuses or None in excuses:
+        return ""
+    return "; ".join(dict.fromkeys(excuse.reason for excuse in excuses if excuse is not None))
+
+
+def _with_tool(result: DeviceResult, tool: str, kernels: Sequence[str], done: Done) -> DeviceResult:
+    """With what compute-sanitizer found."""
+    log = _log(done.task)
+    text = log.read_text(errors="replace") if log.exists() else done.output
+    found = sanitizer.read_log(tool, text, kernels)
+    if found is None:
+        said = done.failure.message if done.failure else (done.output.strip().splitlines() or ["it said nothing"])[-1]
+        reason = f"{tool} did not run to its end: {said}"
+        return replace(result, status=NOT_RUN if result.status == PASSED else result.status, reason=reason)
+    if not found.errors:
+        return replace(result, sanitized=(*result.sanitized, found))
+    said, kernel = found.messages[0] if found.messages else ("", "")
+    message = f"{tool} counts {found.errors} in {kernel or 'this case'}: {said}"
+    return replace(
+        result,
+        status=FAILED,
+        findings=(*result.findings, DeviceFinding("sanitizer", "", message)),
+        sanitized=(*result.sanitized, found),
+        excused=result.excused or _excuse(result.refuted),
+    )
+
+
+def _with_timing(result: DeviceResult, done: Done, ceilings: Mapping[str, float]) -> DeviceResult:
+    timing = done.content.get("timing")
+    if timing is None:
+        said = done.failure.message if done.failure else "no times"
+        return replace(result, reason=f"not timed: {said}")
+    floor = max(timing["bytes"] / ceilings["bytes_per_second"], timing["flops"] / ceilings["flops_per_second"]) * 1e3
+    return replace(result, timing=Timing(timing["times"], timing["bytes"], timing["flops"], floor))

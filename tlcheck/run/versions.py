@@ -1,0 +1,92 @@
+"""The times of the same cases with two toolchains, which take turns on one device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+
+from tlcheck.lower.session import Run, Watcher
+from tlcheck.run.processes import Done, Pool
+from tlcheck.run.statistics import Change, change
+from tlcheck.run.suite import Subject
+from tlcheck.run.task import Rounds, Task
+from tlcheck.toolchain.resolve import Toolchain
+
+ROUNDS = 10
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One case with both toolchains, or the reason why it could not be timed."""
+
+    run: Run
+    change: Change | None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Versions:
+    """Compares times. old, new: toolchains. jobs: cases at a time that compile; one pair is timed at a time."""
+
+    old: Toolchain
+    new: Toolchain
+    folder: Path
+    jobs: int
+    limit: float
+    pythonpath: tuple[str, ...] = ()
+
+    def compare(self, subjects: Sequence[Subject], watcher: Watcher) -> Iterator[Comparison]:
+        """One for each, in order of completion."""
+        watcher.total(len(subjects))
+        executor = ThreadPoolExecutor(self.jobs)
+        try:
+            for future in as_completed([executor.submit(self._compare, subject) for subject in subjects]):
+                done = future.result()
+                watcher.done(done.run)
+                yield done
+        finally:
+            executor.shutdown(wait=False, cancel_futures=True)
+
+    def _compare(self, subject: Subject) -> Comparison:
+        turns = self.folder / f"turns-{'-'.join(map(str, subject.run.position))}"
+        turns.write_text("0")
+        pools = [Pool(toolchain, 1, self.folder) for toolchain in (self.old, self.new)]
+        found: dict[int, Done] = {}
+        with ThreadPoolExecutor(2) as both:
+            waiting = [both.submit(_one, pool, self._task(subject, turns, p)) for p, pool in enumerate(pools)]
+            for future in as_completed(waiting):
+                done = future.result()
+                assert done.task.rounds is not None
+                found[done.task.rounds.place] = done
+                if done.failure is not None:
+                    turns.with_suffix(".ended").touch()  # the other one would wait for its turn
+        return _comparison(subject.run, found, (self.old.name, self.new.name))
+
+    def _task(self, subject: Subject, turns: Path, place: int) -> Task:
+        run = subject.run
+        return Task(
+            "time",
+            f"{turns}-{place}.json",
+            run.file,
+            run.name,
+            dict(subject.args),
+            self.pythonpath,
+            lock=str(self.folder / "gpu.lock") if place == 0 else "",  # the first holds it for both
+            limit=self.limit,
+            rounds=Rounds(str(turns), place, ROUNDS),
+        )
+
+
+def _one(pool: Pool, task: Task) -> Done:
+    (done,) = pool.run([task])
+    return done
+
+
+def _comparison(run: Run, found: Mapping[int, Done], names: Sequence[str]) -> Comparison:
+    for place, done in sorted(found.items()):
+        if done.failure is not None:
+            return Comparison(run, None, f"{names[place]}: {done.failure.phase}: {done.failure.message}")
+    old, new = (found[place].content["timing"]["times"][""]["rounds"] for place in (0, 1))
+    return Comparison(run, change(old, new))

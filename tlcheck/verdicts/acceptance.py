@@ -1,0 +1,123 @@
+"""Findings that a project accepts: entries of one TOML file, or a comment beside the atomic.
+
+[[accept]]
+id = "TLA001"
+case = "kernels/attention.py::full"   # relative to the file; * and ? as in a shell
+releases = "<=0.1.7"                  # PEP 440
+reason = "not deployed with these"
+
+T.atomic_add(dQ, dq)  # tlcheck: ignore[TLA001] reason
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from tlcheck.errors import UsageError
+from tlcheck.lower.session import Run
+from tlcheck.verdicts.expectations import within
+from tlcheck.verdicts.results import AtomicResult, Excuse, Result, SourceLine
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_RULE = re.compile(r"TLA\d+")
+_COMMENT = re.compile(r"#\s*tlcheck:\s*ignore\[([^\]]*)\]\s*(.*)")
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """One entry of the file: a rule that may be broken in a case by some releases, and why."""
+
+    id: str
+    case: str
+    releases: str
+    reason: str
+
+    def concerns(self, run: Run, folder: Path) -> bool:
+        """Whether this is about a run; `folder` is the one that holds the acceptance file."""
+        case = os.path.relpath(run.file, folder).replace(os.sep, "/") + f"::{run.name}"
+        named = case == self.case or fnmatchcase(case, self.case)  # names of captured kernels have brackets
+        return named and within(self.releases, run.release, f"acceptance of {self.id}")
+
+
+@dataclass(frozen=True)
+class Acceptances:
+    """The entries of one file."""
+
+    folder: Path = Path()
+    entries: tuple[Acceptance, ...] = ()
+
+    def settle(self, result: Result) -> Result:
+        """Excuse the findings that are accepted, and say which comments have no effect."""
+        ours = [entry for entry in self.entries if entry.concerns(result.run, self.folder)]
+        reasons = {entry.id: entry.reason for entry in reversed(ours)}
+        settled = [_settled(atomic, reasons) for atomic in result.atomics]
+        notes = tuple(note for _, note in settled if note)
+        return replace(result, atomics=tuple(atomic for atomic, _ in settled), notes=result.notes + notes)
+
+    def unused(self, results: Iterable[Result]) -> Iterator[str]:
+        """A sentence for each entry whose cases were checked and do not break its rule."""
+        checked = [result for result in results if result.failure is None]
+        for entry in self.entries:
+            if not _RULE.fullmatch(entry.id):
+                continue  # of another command
+            ours = [result for result in checked if entry.concerns(result.run, self.folder)]
+            if ours and not any(_breaks(result, entry.id) for result in ours):
+                yield f"acceptance of {entry.id} in {entry.case} ({entry.releases}) matches nothing: remove it"
+
+
+def read_acceptances(file: Path) -> Acceptances:
+    """Raises UsageError if the file is not as described."""
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"{file}: {error}") from error
+    entries = content.get("accept", [])
+    if not isinstance(entries, list) or set(content) - {"accept"}:
+        raise UsageError(f"{file}: expected [[accept]] entries and nothing else")
+    return Acceptances(file.parent, tuple(_entry(file, entry) for entry in entries))
+
+
+def _entry(file: Path, entry: Any) -> Acceptance:
+    names = [field.name for field in fields(Acceptance)]
+    if not isinstance(entry, dict) or set(entry) != set(names):
+        raise UsageError(f"{file}: an [[accept]] entry has {', '.join(names)}, and nothing else")
+    if bad := [name for name in names if not isinstance(entry[name], str) or not entry[name].strip()]:
+        raise UsageError(f"{file}: {bad[0]} of an [[accept]] entry must be a text that is not empty")
+    within(entry["releases"], "0", str(file))
+    return Acceptance(**entry)
+
+
+def _settled(atomic: AtomicResult, reasons: dict[str, str]) -> tuple[AtomicResult, str]:
+    """The atomic, excused if its finding is accepted, and a note on a comment without effect."""
+    if atomic.finding is None or atomic.excuse is not None:
+        return atomic, ""
+    rule = atomic.finding.rule
+    comment = _comment(atomic.source, rule)
+    reason = comment or reasons.get(rule)
+    note = f"{atomic.source.file}:{atomic.source.number}: ignore[{rule}] needs a reason" if comment == "" else ""
+    return replace(atomic, excuse=Excuse("accepted", reason)) if reason else atomic, note
+
+
+def _comment(source: SourceLine, rule: str) -> str | None:
+    """The reason that the atomic's line or the one above gives to ignore a rule; None without such a comment."""
+    lines = (source.text, source.above) if source.exact else ()
+    for line in lines:
+        found = _COMMENT.search(line)
+        if found and rule in [part.strip() for part in found[1].split(",")]:
+            return found[2].strip()
+    return None
+
+
+def _breaks(result: Result, rule: str) -> bool:
+    return any(atomic.finding is not None and atomic.finding.rule == rule for atomic in result.atomics)

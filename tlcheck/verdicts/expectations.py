@@ -1,0 +1,105 @@
+"""What cases expect of releases (`Expect`), held against what was found: as pytest's strict xfail."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from tlcheck.case import Expect
+from tlcheck.errors import UsageError
+from tlcheck.lower.session import Run
+from tlcheck.toolchain.releases import RELEASES
+from tlcheck.verdicts.results import AtomicResult, Excuse, Result
+
+
+def settle(result: Result) -> Result:
+    """Excuse what the case expects of this release and target, and name the expectations that do not hold."""
+    here = _here(result)
+    if result.failure is not None:
+        known = next((expect for expect in here if expect.error and _raised(expect, result)), None)
+        return replace(result, excuse=Excuse("expected", known.reason)) if known else result
+    atomics = tuple(_settled(atomic, here) for atomic in result.atomics)
+    broken = tuple(_words(expect, result.run) for expect in here if _is_broken(expect, result))
+    return replace(result, atomics=atomics, broken=broken)
+
+
+def advise(result: Result) -> Result:
+    """Note the release that has it right at each finding that the case expects."""
+    here = _here(result)
+    return replace(result, atomics=tuple(_advised(atomic, here, result.run) for atomic in result.atomics))
+
+
+def _here(result: Result) -> list[Expect]:
+    return [expect for expect in result.run.expects if _applies(expect, result.run)]
+
+
+def _applies(expect: Expect, run: Run) -> bool:
+    return within(expect.releases, run.release, run.case) and (not expect.targets or run.target in expect.targets)
+
+
+def within(releases: str, release: str, owner: str) -> bool:
+    """Whether a PEP 440 specifier has a release. Raises UsageError, which names `owner`, if it is none."""
+    try:
+        return SpecifierSet(releases).contains(Version(release), prereleases=True)
+    except InvalidSpecifier as error:
+        raise UsageError(f"{owner}: releases={releases!r}: {error}") from error
+    except InvalidVersion:  # a build without a version: nothing is known of it
+        return False
+
+
+def _raised(expect: Expect, result: Result) -> bool:
+    failure = result.failure
+    assert failure is not None
+    try:
+        return re.search(expect.error, f"{failure.message}\n{failure.detail}") is not None
+    except re.error as error:
+        raise UsageError(f"{result.run.case}: error={expect.error!r}: {error}") from error
+
+
+def _settled(atomic: AtomicResult, here: Sequence[Expect]) -> AtomicResult:
+    known = _known(atomic, here)
+    return replace(atomic, excuse=Excuse("expected", known.reason)) if known else atomic
+
+
+def _advised(atomic: AtomicResult, here: Sequence[Expect], run: Run) -> AtomicResult:
+    known = _known(atomic, here)
+    return replace(atomic, right_from=_right_from(known, run)) if known else atomic
+
+
+def _known(atomic: AtomicResult, here: Sequence[Expect]) -> Expect | None:
+    return next((expect for expect in here if _is_found(expect, atomic)), None)
+
+
+def _is_found(expect: Expect, atomic: AtomicResult) -> bool:
+    return atomic.finding is not None and expect.rule == atomic.finding.rule and _concerns(expect, atomic)
+
+
+def _concerns(expect: Expect, atomic: AtomicResult) -> bool:
+    return not expect.buffer or expect.buffer == atomic.buffer
+
+
+def _is_broken(expect: Expect, result: Result) -> bool:
+    """Whether nothing was found of what is expected; atomics that are undecided leave that open."""
+    if expect.error:
+        return True
+    return not any(
+        _is_found(expect, atomic) or atomic.verdict == "undecided"
+        for atomic in result.atomics
+        if _concerns(expect, atomic)
+    )
+
+
+def _right_from(expect: Expect, run: Run) -> str:
+    """The first known release after this one that the expectation leaves out; empty if there is none."""
+    later = (version for version in RELEASES if Version(version) > Version(run.release))
+    return next((version for version in later if not within(expect.releases, version, run.case)), "")
+
+
+def _words(expect: Expect, run: Run) -> str:
+    what = expect.rule or f"an error like {expect.error!r}"
+    where = f" on {expect.buffer}" if expect.buffer else ""
+    return f"{what}{where} is expected of {expect.releases}, and {run.release} at {run.target} does not have it"

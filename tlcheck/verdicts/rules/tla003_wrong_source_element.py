@@ -1,0 +1,43 @@
+"""TLA003: A value is added to an element that belongs to another
+
+Each element gets as many additions as intended, but of values that were meant for others: the layouts of source and
+destination disagree. The numbers come out permuted, with the right sum.
+
+Bad in 0.1.7 (sm_90): four neighbours in the memory of `s` are every other element of a row, and are added to four
+neighbours of `B`.
+
+```python
+@T.prim_func
+def main(A: T.Tensor((64, 64), "float32"), B: T.Tensor((64, 64), "float32")):
+    with T.Kernel(1, threads=128):
+        s = T.alloc_shared((64, 64), "float32")
+        T.annotate_layout({s: T.Layout(s.shape, lambda i, j: [i // 8, j // 8, j % 2, 4 * (i % 8) + (j % 8) // 2])})
+        T.copy(A, s)
+        T.atomic_add(B, s)
+```
+
+Good in 0.1.15 (sm_90): the same kernel.
+
+What to do: use a release that has it right; copying the source into a fragment or shared tile without a layout of its
+own first often avoids it.
+"""
+
+from __future__ import annotations
+
+from tlcheck.prove.evidence import Evidence
+from tlcheck.prove.subject import Subject
+from tlcheck.verdicts.rules.rule import Broken
+
+BASIC = 25
+
+
+def check(subject: Subject, evidence: Evidence) -> Broken | None:
+    """Refuted by a lane that reads the source of one element and adds it to another one of the tile."""
+    count = evidence.difference.source if evidence.difference else None
+    if count is None:
+        return None
+    return Broken(
+        f"{count.wrong} of {count.total} values are added to an element that another value was meant for",
+        count.witness,
+        "copy the source into a buffer of its own before the atomic",
+    )

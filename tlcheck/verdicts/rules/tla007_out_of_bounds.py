@@ -1,0 +1,44 @@
+"""TLA007: A lane writes outside the destination
+
+A lane's address lies before or behind the destination's memory: a tail without its guard, a vector wider than what is
+left, or a layout whose image is larger than the buffer.
+
+Bad in 0.1.15 (sm_90): the last vector starts inside `B` and ends two elements behind it. TileLang guards the first
+lane.
+
+```python
+@T.prim_func
+def main(A: T.Tensor((512,), "float32"), B: T.Tensor((510,), "float32")):
+    with T.Kernel(1, threads=128):
+        tx = T.get_thread_binding()
+        T.atomic_addx4(B[tx * 4], A[tx * 4])
+```
+
+Good in 0.1.15 (sm_90): one by one, where each lane has a guard of its own.
+
+```python
+@T.prim_func
+def main(A: T.Tensor((512,), "float32"), B: T.Tensor((510,), "float32")):
+    with T.Kernel(1, threads=128):
+        for i in T.Parallel(512):
+            T.atomic_add(B[i], A[i])
+```
+
+What to do: pad the buffer to whole vectors and tiles, or use a release that has it right.
+"""
+
+from __future__ import annotations
+
+from tlcheck.prove.evidence import Evidence
+from tlcheck.prove.subject import Subject
+from tlcheck.verdicts.rules.rule import Broken
+
+BASIC = 50
+
+
+def check(subject: Subject, evidence: Evidence) -> Broken | None:
+    """Refuted by a lane whose offset is negative or not below the buffer's size."""
+    count = evidence.difference.outside if evidence.difference else None
+    if count is None:
+        return None
+    return Broken(f"{count.wrong} of {count.total} lanes write outside the buffer", count.witness, "pad to whole tiles")

@@ -1,0 +1,47 @@
+"""TLA008: The atomic goes to other memory than the kernel says
+
+A pass replaced the destination by a copy in registers or shared memory: the atomic updates the copy, and the memory
+that the kernel names is never updated.
+
+Bad in 0.1.13 (sm_90): two elements of `B` are read into registers, the sums are made there and forgotten.
+
+```python
+@T.prim_func
+def main(A: T.Tensor((512,), "float32"), B: T.Tensor((512,), "bfloat16")):
+    with T.Kernel(1, threads=128):
+        f = T.alloc_fragment((512,), "float32")
+        T.copy(A, f)
+        for i in T.Parallel(512):
+            T.atomic_add(B[i], T.cast(f[i], "bfloat16"))
+```
+
+Good in 0.1.15 (sm_90): the same kernel.
+
+What to do: use a release that has it right; casting into a fragment of the destination's type first avoids it.
+"""
+
+from __future__ import annotations
+
+from tlcheck.prove.evidence import Evidence
+from tlcheck.prove.subject import Subject
+from tlcheck.verdicts.rules.rule import Broken
+
+BASIC = 5
+
+
+def check(subject: Subject, evidence: Evidence) -> Broken | None:
+    """Refuted by an atomic that does the same on memory of another kind, where none is left on the destination."""
+    if evidence.match.sites or not evidence.match.orphans or evidence.first is None:
+        return None
+    root = evidence.match.written[0].target.root
+    for orphan, scope in zip(evidence.match.orphans, evidence.scopes, strict=True):
+        if scope.startswith(("local", "shared")):
+            kind = "registers" if scope.startswith("local") else "shared memory"
+            return Broken(
+                f"the atomic goes to {orphan.target.root} in {kind}; {root} is never updated",
+                evidence.first,
+                "cast the source into a fragment of the destination's type before the atomic",
+            )
+        if orphan.target.root in subject.memory.declared:
+            return Broken(f"the atomic goes to {orphan.target.root}; {root} is never updated", evidence.first)
+    return None

@@ -1,0 +1,47 @@
+"""TLA010: The memory order is lost on the way
+
+The kernel asks for an order (acquire, release, acq_rel, seq_cst) and the instruction is a relaxed one: what other
+threads may see before or after the addition is no longer what the kernel relies on.
+
+Bad in 0.1.12 (sm_90): the scalar form carries the order, the vector form made of it does not.
+
+```python
+@T.prim_func
+def main(A: T.Tensor((256,), "float16"), B: T.Tensor((256,), "float16")):
+    with T.Kernel(1, threads=128):
+        f = T.alloc_fragment((256,), "float16")
+        T.copy(A, f)
+        T.atomic_add(B, f, memory_order="acq_rel")
+```
+
+Good in 0.1.15 (sm_90): the same kernel; the vector form carries the order.
+
+What to do: use a release that has it right; where a loop is not vectorized, the order is kept.
+"""
+
+from __future__ import annotations
+
+from tlcheck.prove.evidence import Evidence
+from tlcheck.prove.subject import Subject
+from tlcheck.verdicts.rules.rule import Broken
+
+BASIC = 80
+ORDERS = ("relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst")
+
+
+def check(subject: Subject, evidence: Evidence) -> Broken | None:
+    """Refuted by an instruction that names a weaker order than the kernel, or none."""
+    wanted = {w.order or 0 for w in evidence.match.written}
+    if wanted == {0} or len(wanted) != 1 or evidence.first is None:
+        return None
+    order = wanted.pop()
+    for site in evidence.match.sites:
+        if (site.order or 0) != order:
+            return Broken(
+                f"the kernel asks for {_name(order)}, {site.instruction} is {_name(site.order or 0)}", evidence.first
+            )
+    return None
+
+
+def _name(order: int) -> str:
+    return ORDERS[order] if 0 <= order < len(ORDERS) else str(order)

@@ -1,0 +1,54 @@
+"""TLA011: The destination's layout puts two elements in one place
+
+An annotated layout has to be injective: where it maps two logical elements to one physical offset, their sums are
+mixed, and no lowering can be right. TileLang does not check this, in any release.
+
+Bad in 0.1.15 (sm_90): `j % 4` instead of `j % 8`.
+
+```python
+@T.prim_func
+def main(A: T.Tensor((64, 64), "float32"), B: T.Tensor((64, 64), "float32")):
+    with T.Kernel(1, threads=128):
+        f = T.alloc_fragment((64, 64), "float32")
+        T.annotate_layout({B: T.Layout(B.shape, lambda i, j: [i // 8, j // 8, i % 8, j % 4])})
+        T.copy(A, f)
+        T.atomic_add(B, f)
+```
+
+Good in 0.1.15 (sm_90):
+
+```python
+@T.prim_func
+def main(A: T.Tensor((64, 64), "float32"), B: T.Tensor((64, 64), "float32")):
+    with T.Kernel(1, threads=128):
+        f = T.alloc_fragment((64, 64), "float32")
+        T.annotate_layout({B: T.Layout(B.shape, lambda i, j: [i // 8, j // 8, i % 8, j % 8])})
+        T.copy(A, f)
+        T.atomic_add(B, f)
+```
+
+What to do: correct the layout.
+"""
+
+from __future__ import annotations
+
+from tlcheck.prove.difference import Witness
+from tlcheck.prove.evidence import Evidence
+from tlcheck.prove.subject import Subject
+from tlcheck.verdicts.rules.rule import Broken
+
+BASIC = 0
+
+
+def check(subject: Subject, evidence: Evidence) -> Broken | None:
+    """Refuted by two elements of the destination with one offset."""
+    root = evidence.match.written[0].target.root
+    clash = subject.clash(root)
+    if clash is None:
+        return None
+    one, other, offset = clash
+    return Broken(
+        f"its layout maps the elements {list(one)} and {list(other)} to the same offset {offset}",
+        Witness((), (), None, None, other, offset, offset),
+        "correct the annotated layout",
+    )

@@ -1,0 +1,37 @@
+"""TLA012: The atomic does another operation than the kernel says
+
+An addition has become a maximum, or the like: the destination ends up with another kind of result.
+
+No released wheel is known to do this; a new pass could.
+
+Bad in 0.1.15 (sm_90), changed by hand: at the last checkpoint the atomic takes the maximum.
+
+```python
+@T.prim_func
+def main(A: T.Tensor((128,), "float32"), B: T.Tensor((128,), "float32")):
+    with T.Kernel(4, threads=128):
+        for i in T.Parallel(128):
+            T.atomic_add(B[i], A[i])
+```
+
+Good in 0.1.15 (sm_90): the same kernel as it is lowered.
+
+What to do: use a release that has it right.
+"""
+
+from __future__ import annotations
+
+from tlcheck.prove.evidence import Evidence
+from tlcheck.prove.subject import Subject
+from tlcheck.verdicts.rules.rule import Broken
+
+BASIC = 12
+
+
+def check(subject: Subject, evidence: Evidence) -> Broken | None:
+    """Refuted by an atomic on the destination that does what none of those written there does."""
+    wanted = {w.operation for w in evidence.match.written}
+    for site in evidence.match.sites:
+        if site.operation not in wanted and evidence.first is not None:
+            return Broken(f"{site.instruction} where the kernel says {' or '.join(sorted(wanted))}", evidence.first)
+    return None
