@@ -14,11 +14,12 @@ from tlcheck.snapshot.ir import CHECKPOINTS, Attr, Expr, Snapshot, Thread
 from tlcheck.snapshot.walk import statements
 
 _SPECIALIZED = "kWarpSpecializationScope"
+_LOOKED_AT = CHECKPOINTS[CHECKPOINTS.index("intent") :]  # earlier, releases differ in what they have bound and inlined
 
 
 def facts_of(snapshot: Snapshot) -> Facts:
-    """The facts of a kernel: as written, from its first checkpoint; as lowered, from the last that was reached."""
-    functions = {name: snapshot.checkpoints[name] for name in CHECKPOINTS if name in snapshot.checkpoints}
+    """The facts of a kernel: what is written, from `intent`; as lowered, from the last checkpoint that was reached."""
+    functions = {name: snapshot.checkpoints[name] for name in _LOOKED_AT if name in snapshot.checkpoints}
     if not functions:
         return Facts(release_of(snapshot.toolchain))
     programs = [walk(function) for function in functions.values()]

@@ -16,7 +16,7 @@ from tlcheck.golden.textdiff import SAME, Row, TextDiff, compare_texts
 
 _ASKED = ("argument ", "pass config ")  # in a header
 _LOWERED = ("lower-tile-op", "type-cast", "vectorize-loop", "device-tir")
-_WRITTEN = ("intent", "tile-ops")
+_WRITTEN = ("source", "intent", "tile-ops")
 _TEXT_SHOWN = 120  # characters of a statement in words
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _NAMING = {  # where facts have names of the kernel's in them

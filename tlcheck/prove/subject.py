@@ -69,7 +69,7 @@ def _is_opaque(stmt: Stmt) -> bool:
 
 def subject(snapshot: Snapshot) -> Subject:
     """Walk a snapshot's functions. A snapshot without `intent` has no atomics as written."""
-    programs = {name: walk(f) for name, f in snapshot.checkpoints.items()}
+    programs = {name: walk(f) for name, f in snapshot.checkpoints.items() if name != "source"}
     plain: set[int] = set()
     found = {name: atomics(program, plain) for name, program in programs.items() if name == "intent"}
     bulk = any(site.tma for f in found.values() for site in f.sites)

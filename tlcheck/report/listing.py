@@ -10,7 +10,7 @@ from tlcheck.snapshot.text import render, render_layout
 from tlcheck.snapshot.walk import statements
 
 CUDA = "cuda"
-_BEFORE = ("intent", "tile-ops")  # taken before their pass, all others after it
+_BEFORE = ("source", "intent", "tile-ops")  # taken before their pass, all others after it
 _NUMBER = re.compile(r"\d{3}-")
 
 

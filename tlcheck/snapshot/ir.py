@@ -184,7 +184,7 @@ class Function:
     body: Stmt
 
 
-CHECKPOINTS = ("intent", "tile-ops", "lower-tile-op", "type-cast", "vectorize-loop", "device-tir")
+CHECKPOINTS = ("source", "intent", "tile-ops", "lower-tile-op", "type-cast", "vectorize-loop", "device-tir")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -195,7 +195,7 @@ class Snapshot:
     toolchain: versions that determine the IR: `tilelang`, `apache-tvm-ffi`, `z3-solver`.
     target: arch, e.g. `sm_90`. args: build arguments, as text. pass_configs: as text.
     checkpoints: name of `CHECKPOINTS` -> the device function there, in pipeline order; absent ones were not reached.
-    passes: checkpoint -> name of the pass after (or, for intent and tile-ops, before) which it was taken.
+    passes: checkpoint -> name of the pass after (or, for source, intent and tile-ops, before) which it was taken.
     cuda: the generated source.
     """
 

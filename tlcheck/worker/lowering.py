@@ -49,6 +49,7 @@ class _Recorder:
 
     def before(self, module: Any, name: str) -> None:
         if self._depth == 0 and not self._every_pass:
+            self._keep("source", module, name)  # the first pass gets the kernel as written
             self._keep(_BEFORE.get(name), module, name)
         elif self._depth == 0 and not self.modules:
             self._keep("000-input", module, "")

@@ -104,7 +104,7 @@ def test_a_kernel_that_cannot_be_lowered_is_3(capsys: pytest.CaptureFixture[str]
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["k.py::a", "--at", "nowhere"], "no checkpoint 'nowhere': there are intent, tile-ops"),
+        (["k.py::a", "--at", "nowhere"], "no checkpoint 'nowhere': there are source, intent, tile-ops"),
         ([RIGHT, "--at", "nowhere"], "has no 'nowhere'; it has intent, tile-ops"),
         (["k.py::a", "--every-pass", "--at", "nowhere"], "has no 'nowhere'"),
         (["nowhere.py"], "no such file or folder"),

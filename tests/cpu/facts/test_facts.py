@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from math import prod
 
 import pytest
@@ -28,6 +29,13 @@ def test_facts_are_deterministic_and_survive_json(fixture: Fixture) -> None:
     assert found.threads >= 32
     assert found.accesses
     assert {access.operation for access in found.accesses} <= OPERATIONS
+
+
+def test_facts_do_not_read_the_source() -> None:
+    """Releases differ in what is bound and inlined before the first pass."""
+    snapshot = ERA[0].snapshot()
+    other = replace(ERA[-1].snapshot().checkpoints["intent"], name="other")
+    assert facts_of(replace(snapshot, checkpoints={"source": other, **snapshot.checkpoints})) == facts_of(snapshot)
 
 
 TILES = [f for f in ERA if "tile_small" in f.path or "annotated_" in f.path]

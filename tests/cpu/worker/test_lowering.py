@@ -16,6 +16,7 @@ from tests.cpu.checking import installed
 from tlcheck.lower.client import Failure, Job, LowerResult, Worker
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import CHECKPOINTS, Expr, Function, Snapshot
+from tlcheck.snapshot.text import render
 from tlcheck.snapshot.walk import expressions, postorder, statements
 from tlcheck.toolchain.releases import PINNED
 from tlcheck.toolchain.resolve import Toolchain
@@ -71,12 +72,25 @@ def test_all_checkpoints_are_kept_and_atomics_know_their_lines(
     expected = [c for c in CHECKPOINTS if c != "type-cast" or toolchain.name not in WITHOUT_TYPE_CAST]
     assert list(snapshot.checkpoints) == list(snapshot.passes) == expected
     assert snapshot.toolchain["tilelang"] == toolchain.name
-    for checkpoint in ("intent", "tile-ops"):
+    for checkpoint in ("source", "intent", "tile-ops"):
         assert atomic_lines(snapshot.checkpoints[checkpoint]) == marked_lines(FORMS, function)
     assert "atomic" in snapshot.cuda.lower()
 
 
-def test_the_source_is_that_of_a_bare_lowering(worker: Worker, toolchain: Toolchain, lower: Lower) -> None:
+PIPELINE = re.compile(r"barrier|commit_|wait_|async|sync|tma_")
+
+
+def test_the_source_is_as_written(worker: Worker, lower: Lower) -> None:
+    """A pipelined loop is a loop over tile operators; what later makes the pipeline is not there yet."""
+    checkpoints = read(lower(worker, "pipelined")).checkpoints
+    source, lowered = (str(render(checkpoints[name])) for name in ("source", "device-tir"))
+    assert source.count("num_stages=2") == source.count("T.copy(") == source.count("T.atomicadd(") == 1
+    assert not PIPELINE.search(source)
+    assert PIPELINE.search(lowered)
+    assert "T.unknown" not in source
+
+
+def test_the_cuda_source_is_that_of_a_bare_lowering(worker: Worker, toolchain: Toolchain, lower: Lower) -> None:
     """Instruments and spans change nothing."""
     script = f"""
         import sys

@@ -58,6 +58,18 @@ def histogram():
     return main
 
 
+def pipelined():
+    @T.prim_func
+    def main(A: T.Tensor((64, 512), "float32"), B: T.Tensor((64, 64), "float32")):
+        with T.Kernel(1, threads=128):
+            tile = T.alloc_shared((64, 64), "float32")
+            for k in T.Pipelined(8, num_stages=2):
+                T.copy(A[0, k * 64], tile)
+                T.atomic_add(B[0:64, 0:64], tile)  # atomic
+
+    return main
+
+
 def two_kernels():
     @T.prim_func
     def main(A: T.Tensor((128,), "float32"), B: T.Tensor((128,), "float32"), C: T.Tensor((128,), "float32")):
