@@ -105,7 +105,8 @@ def compare(before: Golden, after: Golden) -> Comparison:
 
 
 def _missing(these: Mapping[str, str], those: Mapping[str, str], what: str) -> Iterable[str]:
-    return (f"checkpoint {name}: {what}" for name in these if name not in those)
+    """Checkpoints that only one side has; a `source` is no difference, since older snapshots have none."""
+    return (f"checkpoint {name}: {what}" for name in these if name not in those and name != "source")
 
 
 def _changes(before: Golden, after: Golden, renamed: Mapping[str, str]) -> tuple[Change, ...]:

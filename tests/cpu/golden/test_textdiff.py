@@ -5,11 +5,14 @@ from __future__ import annotations
 import random
 import re
 import time
+from dataclasses import replace
 
 import pytest
 
 from tests.cpu.golden.goldens import snapshot
+from tlcheck.golden.compare import compare
 from tlcheck.golden.normal import normal_lines
+from tlcheck.golden.sources import of_snapshot
 from tlcheck.golden.textdiff import (
     ADDED,
     CHANGED,
@@ -218,3 +221,13 @@ def test_long_insertions_leave_what_is_around_them_aligned() -> None:
     assert found.counts[SAME] >= len(around)
     for row in rows(found, ADDED, REMOVED):
         assert "call_" not in "".join(sides(row))
+
+
+def test_an_older_snapshot_without_source_is_the_same() -> None:
+    saved = snapshot("loop_pipelined")
+    older = {name: function for name, function in saved.checkpoints.items() if name != "source"}
+    newer = {"source": older["intent"], **older}
+    sides = [of_snapshot(replace(saved, checkpoints=c)) for c in (older, newer)]
+    assert compare(*sides).is_same
+    del older["intent"]
+    assert compare(of_snapshot(replace(saved, checkpoints=older)), sides[1]).missing
