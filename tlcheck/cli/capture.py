@@ -78,7 +78,7 @@ def _told(lowered: list[tuple[Lowered, str]], remarks: list[str]) -> int:
     for one, what in lowered:
         if one.failure is not None:
             what = one.failure.message + (f" ({one.failure.where})" if one.failure.where else "")
-        print(f"{one.run.case} {one.run.target} {one.run.release}  {what}")
+        print(f"{one.run.case} {one.run.target} {one.run.tilelang}  {what}")
     for remark in remarks:
         print(f"note: {remark}")
     kinds = [one.failure.kind for one, _ in lowered if one.failure is not None]

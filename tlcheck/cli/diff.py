@@ -82,7 +82,7 @@ def _lowered(text: str, args: argparse.Namespace, config: Config, failures: list
             if done.snapshot is not None:
                 found[name] = of_snapshot(read_snapshot(done.snapshot))
             elif done.failure is not None:
-                failures.append(f"{name} {done.run.release}: not lowered: {done.failure.message}")
+                failures.append(f"{name} {done.run.tilelang}: not lowered: {done.failure.message}")
     return found
 
 

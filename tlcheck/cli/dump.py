@@ -90,7 +90,7 @@ def _snapshots(chosen: list[Selection], settings: Settings) -> tuple[dict[str, S
 def _failure(lowered: Lowered) -> Iterator[str]:
     failure, run = lowered.failure, lowered.run
     if failure is not None:
-        yield f"{run.case} {run.target} {run.release}: {failure.phase}: {failure.message}"
+        yield f"{run.case} {run.target} {run.tilelang}: {failure.phase}: {failure.message}"
         yield from (f"    {line}" for line in failure.detail.splitlines())
     yield from (f"{run.case} {run.target}: no checkpoint {name}: {why}" for name, why in lowered.unsaved.items())
 

@@ -77,7 +77,7 @@ def _galleries(args: argparse.Namespace, failures: list[str]) -> Iterator[tuple[
                 names[name] = None
                 yield name, gallery(snapshot, judged(run, snapshot).atomics)
             elif lowered.failure is not None:
-                failures.append(f"{run.case} {run.target} {run.release}: not lowered: {lowered.failure.message}")
+                failures.append(f"{run.case} {run.target} {run.tilelang}: not lowered: {lowered.failure.message}")
 
 
 def _picture(name: str, of: Gallery, buffer: str) -> Picture:

@@ -68,12 +68,14 @@ def _install_one(recipe: Recipe) -> None:
 
 def _recipe(toolchain: str, requirements: tuple[str, ...]) -> Recipe:
     from tlcheck.errors import UsageError
+    from tlcheck.toolchain.checkout import read_checkout
     from tlcheck.toolchain.resolve import recipe_of
 
-    recipe = recipe_of(toolchain, requirements)
-    if recipe is None:
-        raise UsageError(f"cannot install {toolchain!r}: give a release, `pinned`, `latest` or a wheel file")
-    return recipe
+    if recipe := recipe_of(toolchain, requirements):
+        return recipe
+    if checkout := read_checkout(Path(toolchain).expanduser().absolute()):
+        return checkout.recipe(requirements)
+    raise UsageError(f"cannot install {toolchain!r}: give a release, `pinned`, `latest`, a wheel file or a checkout")
 
 
 def _requirements(args: argparse.Namespace) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from itertools import pairwise
 from packaging.version import Version
 
 from tlcheck.errors import UsageError
+from tlcheck.lower.runs import toolchain_title
 from tlcheck.toolchain import environment
 from tlcheck.toolchain.releases import RELEASES
 from tlcheck.toolchain.resolve import recipe_of
@@ -107,7 +108,8 @@ def _point(toolchain: str, result: Result | None) -> Point:
     if result is None:
         return Point(toolchain, ABSENT)
     release = result.run.release
-    at = toolchain if toolchain == release or not release else f"{toolchain} ({release})"
+    title = toolchain_title(toolchain, result.run.versions)
+    at = title if toolchain == release or not release else f"{title} ({release})"
     return Point(at, state_of(result), result)
 
 

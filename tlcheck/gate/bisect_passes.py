@@ -90,7 +90,7 @@ def judge(run: Run, snapshot: Snapshot) -> Passes:
     results = {number: judged(run, pipeline.after(number)) for number in numbers}
     points = tuple(Point(pipeline.names[n], _state(result), result) for n, result in results.items())
     guilty = tuple(_guilty(pipeline, number, atomic) for number, atomic in _firsts(results.items()))
-    return Passes(Row(run.case, run.target, points, run.release), guilty)
+    return Passes(Row(run.case, run.target, points, run.tilelang), guilty)
 
 
 def _state(result: Result) -> str:

@@ -45,7 +45,7 @@ def _name(before: Side | None, after: Side | None, taken: Container[str]) -> str
         return after.result.run.name
     assert before is not None
     run = before.result.run
-    return f"{run.name} ({run.toolchain})" if run.name in taken else run.name
+    return f"{run.name} ({run.tilelang})" if run.name in taken else run.name
 
 
 def _failures(old: Captured, new: Captured) -> Iterator[Comparison]:
@@ -114,4 +114,4 @@ def remarks(ends: Iterable[End]) -> Iterator[str]:
         if len({end.remarks for end in both}) == 1:
             yield from both[0].remarks
         else:
-            yield from (f"with {end.run.toolchain}, {remark}" for end in both for remark in end.remarks)
+            yield from (f"with {end.run.tilelang}, {remark}" for end in both for remark in end.remarks)

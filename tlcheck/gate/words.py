@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 
 from tlcheck.gate.classes import CLASSES
 from tlcheck.gate.gate import Gate
-from tlcheck.lower.session import release_of
+from tlcheck.lower.runs import tilelang_in_words
 from tlcheck.report.words import plural
 from tlcheck.run.results import FAILED, NOT_RUN, PASSED
 
@@ -48,12 +47,7 @@ def device_in_words(gate: Gate) -> str:
 def toolchains_in_words(gate: Gate) -> str:
     """`0.1.7 -> 0.1.15`; what the user named in brackets, where that says something else."""
     before, after = gate.versions
-    return f"{_toolchain(gate.before, before)} -> {_toolchain(gate.after, after)}"
-
-
-def _toolchain(name: str, versions: Mapping[str, str]) -> str:
-    release = release_of(versions)
-    return release if name == release else f"{release} ({name})"
+    return f"{tilelang_in_words(gate.before, before)} -> {tilelang_in_words(gate.after, after)}"
 
 
 def seconds_in_words(gate: Gate) -> str:

@@ -23,6 +23,11 @@ class Side:
     worker: Worker
     kept: Jobs | None
 
+    def labelled(self, versions: Mapping[str, str]) -> Mapping[str, str]:
+        """The versions, with the commit of a checkout: it may change where the files do not."""
+        commit = self.toolchain.commit
+        return {**versions, "commit": commit} if commit else versions
+
 
 @dataclass(frozen=True)
 class Done:
@@ -55,7 +60,7 @@ class Desk:
         """Ask for a job."""
         kept = side.kept.find(job) if side.kept is not None else None
         if kept is not None:
-            self._ready.append(Done(job, kept.answer, kept.versions, kept.snapshot))
+            self._ready.append(Done(job, kept.answer, side.labelled(kept.versions), kept.snapshot))
         else:
             self._asked[id(job)] = side
             self._crew.add(side.worker, job)
@@ -73,6 +78,5 @@ class Desk:
 
     def _done(self, side: Side, job: Job, answer: Answer) -> Done:
         versions = side.worker.versions
-        if side.kept is None:
-            return Done(job, answer, versions, "")
-        return Done(job, answer, versions, side.kept.keep(job, answer, versions).snapshot)
+        kept = side.kept.keep(job, answer, versions).snapshot if side.kept is not None else ""
+        return Done(job, answer, side.labelled(versions), kept)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from tlcheck.case import Expect
 from tlcheck.lower.client import Failure
+from tlcheck.toolchain.checkout import at_commit
 
 _LONGEST_NAME = 120  # characters of a captured kernel's in a file's: it holds all arguments
 
@@ -19,7 +20,8 @@ class Run:
     """One case for one target with one toolchain.
 
     file, toolchain: as the user named them. name, target: empty for a file that could not even be imported.
-    versions: of what determines the IR, `tilelang` and others. position: its place in reports.
+    versions: of what determines the IR, `tilelang` and others, with the `commit` of a checkout. position: its place in
+    reports.
     """
 
     file: str
@@ -46,6 +48,11 @@ class Run:
     def release(self) -> str:
         return release_of(self.versions)
 
+    @property
+    def tilelang(self) -> str:
+        """`0.1.15`, and what else the user named it: `0.1.15 (~/src/tilelang at 1a2b3c4d5)`."""
+        return tilelang_in_words(self.toolchain, self.versions)
+
 
 def near(path: str) -> str:
     """A path as people write it: from the working folder, where it is below that."""
@@ -56,6 +63,19 @@ def near(path: str) -> str:
 def release_of(versions: Mapping[str, str]) -> str:
     """TileLang's version without what a local build adds to it."""
     return versions.get("tilelang", "").partition("+")[0]
+
+
+def toolchain_title(name: str, versions: Mapping[str, str]) -> str:
+    """Name a toolchain as the user did, a checkout with its commit, which stands among the versions."""
+    return at_commit(name, versions.get("commit", ""))
+
+
+def tilelang_in_words(name: str, versions: Mapping[str, str]) -> str:
+    """Name TileLang's version, then the toolchain where that says something else: `0.1.15 (~/src/tilelang)`."""
+    release, title = release_of(versions), toolchain_title(name, versions)
+    if not release:
+        return title
+    return release if title in ("", "pinned", release) else f"{release} ({title})"
 
 
 @dataclass(frozen=True)

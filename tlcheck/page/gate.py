@@ -14,6 +14,7 @@ from tlcheck.gate.groups import Group, groups
 from tlcheck.gate.outcome import Comparison, Outcome, Side
 from tlcheck.gate.words import seconds_in_words, slowest_in_words, unchanged_in_words, verdict_in_words
 from tlcheck.golden.textdiff import compare_texts
+from tlcheck.lower.runs import toolchain_title
 from tlcheck.page.golden import in_order, plates_of, texts_of
 from tlcheck.page.model import BAD, GOOD, QUIET, WARN, Cluster, Entry, Page, Plate, Remark, Tag, View
 from tlcheck.page.picture import THREAD, Grid, Picture
@@ -26,7 +27,8 @@ _TONES = {"slower-risk": WARN, "changed": WARN, "fixed": GOOD, "fails-in-both": 
 
 def gate_page(gate: Gate) -> Page:
     """Reads the snapshots again: their folder must still be there."""
-    sides = (f"{gate.before} (before)", f"{gate.after} (after)")
+    before, after = (toolchain_title(*side) for side in zip((gate.before, gate.after), gate.versions, strict=True))
+    sides = (f"{before} (before)", f"{after} (after)")
     entries = [_entry(compared, sides) for compared in gate.comparisons]
     clusters = [_cluster(group) for group in groups(gate.comparisons)]
     said = (seconds_in_words(gate), slowest_in_words(gate), unchanged_in_words(gate))

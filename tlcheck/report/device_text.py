@@ -46,7 +46,7 @@ def _result(result: DeviceResult) -> Iterator[Text]:
     run = result.run
     status = f"{result.status} (expected)" if result.excused else result.status
     style = "cyan" if result.excused else _STYLES[result.status]
-    yield Text.assemble(f"{run.case} {run.target} {run.release}  ", (status, style), _numbers(result))
+    yield Text.assemble(f"{run.case} {run.target} {run.tilelang}  ", (status, style), _numbers(result))
     if result.reason:
         yield _indented("reason", result.reason, "yellow")
     if result.source == "different":

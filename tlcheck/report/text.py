@@ -45,7 +45,7 @@ def _result(result: Result) -> Iterator[RenderableType]:
 
 def _head(result: Result) -> Text:
     run = result.run
-    name = result.saved or " ".join(part for part in (run.case, run.target, run.release) if part)
+    name = result.saved or " ".join(part for part in (run.case, run.target, run.tilelang) if part)
     if result.failure is None:
         worst = next((v for v in _WORST_FIRST if result.count(v)), "proved")
         return Text.assemble(name, "  ", (counts_in_words([result]), _STYLES[worst]))
@@ -84,8 +84,7 @@ def _box(result: Result, atomic: AtomicResult, finding: FindingResult) -> Panel:
 
 def _rows(result: Result, atomic: AtomicResult, finding: FindingResult) -> Iterator[tuple[str, RenderableType]]:
     run = result.run
-    toolchain = run.release if run.toolchain in ("pinned", run.release) else f"{run.release} ({run.toolchain})"
-    yield "case", f"{run.case}, {run.target}, tilelang {toolchain}"
+    yield "case", f"{run.case}, {run.target}, tilelang {run.tilelang}"
     yield "source", place_in_words(atomic)
     if atomic.source.text:
         yield "", Text(atomic.source.text, style="bold")

@@ -19,7 +19,7 @@ def content_of(toolchain: Toolchain, probed: Probe, cache: Cache) -> str:
     """
     folders = {name: Path(place).parent for name, place in probed.places.items()}
     if toolchain.checkout:
-        folders["tilelang"] = toolchain.checkout / "tilelang"
+        folders["tilelang"] = toolchain.checkout.root / "tilelang"
     files = sorted(file for name, folder in sorted(folders.items()) for file in _files(name, folder))
     stamp = key_of([(name, *_touched(file)) for name, file in files])
     if (kept := cache.get("toolchains", stamp)) is not None:

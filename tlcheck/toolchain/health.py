@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 import platform
 import shutil
-import subprocess
 import sys
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,12 +15,12 @@ from typing import Literal
 from tlcheck.config import Config
 from tlcheck.errors import UsageError
 from tlcheck.toolchain import environment, loader, releases, store, stubs
-from tlcheck.toolchain.command import telling_line
+from tlcheck.toolchain.checkout import at_commit
 from tlcheck.toolchain.resolve import Toolchain, from_environment, resolve
+from tlcheck.toolchain.trial import try_command, try_import
 
 State = Literal["ok", "absent", "problem"]  # absent: not there, and not needed to check kernels
 
-_IMPORT_SECONDS = 300
 _PROVER = "import tvm; getattr(tvm, 'sym', None) or tvm.arith; print(tvm.__version__)"
 
 
@@ -51,30 +49,6 @@ def examine(config: Config) -> Iterator[Item]:
         yield _toolchain(folder)
 
 
-def try_import(toolchain: Toolchain) -> tuple[str, float]:
-    """Import TileLang in a process of its own: the error ('' if none) and the seconds it took."""
-    return _try([str(toolchain.python), "-c", "import tilelang"], toolchain.env)[1:]
-
-
-def _try(command: list[str], env: Mapping[str, str] | None = None) -> tuple[str, str, float]:
-    """Output, error line and seconds of a command."""
-    start = time.monotonic()
-    try:
-        done = subprocess.run(
-            command,
-            env={**os.environ, **(env or {})},
-            cwd=store.cache_root().anchor,  # the working folder comes first on the path, and may be a checkout
-            capture_output=True,
-            text=True,
-            timeout=_IMPORT_SECONDS,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return "", str(error), time.monotonic() - start
-    failed = f"exit code {done.returncode}" if done.returncode else ""
-    error_line = failed and (telling_line(done.stderr.splitlines()) or failed)
-    return done.stdout.strip(), error_line, time.monotonic() - start
-
-
 def _config(config: Config) -> Item:
     return Item("config", "ok", str(config.file) if config.file else "no [tool.tlcheck] above this folder: defaults")
 
@@ -96,7 +70,7 @@ def _tool(name: str, purpose: str) -> Item:
 def _driver() -> Item:
     if not loader.is_loadable("libcuda.so.1"):
         return Item("GPU", "absent", "no CUDA driver: kernels are lowered and checked, not run")
-    names, error, _ = _try(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"])
+    names, error, _ = try_command(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"])
     return Item("GPU", "absent" if error else "ok", error or ", ".join(names.splitlines()))
 
 
@@ -121,7 +95,7 @@ def _torch() -> Item:
 
 
 def _prover() -> Item:
-    version, error, seconds = _try([sys.executable, "-c", _PROVER])
+    version, error, seconds = try_command([sys.executable, "-c", _PROVER])
     if error:
         return Item("prover", "problem", error, "reinstall tlcheck with its constraints (apache-tvm, apache-tvm-ffi)")
     return Item("prover", "ok", f"apache-tvm {version}, imported in {seconds:.1f} s")
@@ -149,7 +123,10 @@ def _toolchain(folder: Path) -> Item:
 
 
 def _imported(name: str, toolchain: Toolchain, advice: str) -> Item:
-    error, seconds = try_import(toolchain)
+    error, seconds = try_import(toolchain.python, toolchain.env)
     if error:
         return Item(name, "problem", error, advice)
-    return Item(name, "ok", f"imported in {seconds:.1f} s, {toolchain.python}")
+    place = str(toolchain.python)
+    if toolchain.checkout:
+        place = f"{at_commit(toolchain.name, toolchain.commit)} in {place}"
+    return Item(name, "ok", f"imported in {seconds:.1f} s, {place}")

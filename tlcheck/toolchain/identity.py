@@ -59,8 +59,8 @@ def identify(toolchain: Toolchain, probed: Probe | None = None) -> Identity:
     found = {name: found for name in _PACKAGES if (found := _first(name, path))}
     versions = {name: distribution.version for name, distribution in found.items()}
     if toolchain.checkout:
-        versions["tilelang"] = _checkout_version(toolchain.checkout)
-        content = _checkout_content(toolchain.checkout)
+        versions["tilelang"] = toolchain.checkout.version
+        content = _checkout_content(toolchain.checkout.root)
     elif "tilelang" in found:
         content = _wheel_content(found["tilelang"])
     else:
@@ -96,11 +96,6 @@ def _is_installers(name: str) -> bool:
     """Whether pip wrote the file: scripts, byte code, notes beside the metadata."""
     note = name.partition("/")[0].endswith(".dist-info") and not name.endswith("/METADATA")
     return note or name.endswith(".pyc") or name.startswith("..")
-
-
-def _checkout_version(checkout: Path) -> str:
-    version = checkout / "VERSION"
-    return version.read_text().strip() if version.is_file() else "unknown"
 
 
 def _checkout_content(checkout: Path) -> str:

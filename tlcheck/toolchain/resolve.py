@@ -20,8 +20,10 @@ from packaging.version import InvalidVersion, Version
 
 from tlcheck.errors import UsageError
 from tlcheck.toolchain import environment
+from tlcheck.toolchain.checkout import Checkout, read_checkout
 from tlcheck.toolchain.environment import Environment, Recipe
 from tlcheck.toolchain.releases import PINNED
+from tlcheck.toolchain.trial import try_import
 
 Kind = Literal["release", "wheel", "interpreter", "checkout"]
 
@@ -34,7 +36,12 @@ class Toolchain:
     kind: Kind
     python: Path  # the interpreter whose workers import this TileLang
     env: Mapping[str, str] = field(default_factory=dict)  # to add to a worker's environment variables
-    checkout: Path | None = None  # the source tree that is imported in place
+    checkout: Checkout | None = None  # what is imported in place
+
+    @property
+    def commit(self) -> str:
+        """The commit of a checkout; empty for everything else."""
+        return self.checkout.commit if self.checkout else ""
 
 
 def resolve(toolchain: str, requirements: Iterable[str] = ()) -> Toolchain:
@@ -46,8 +53,8 @@ def resolve(toolchain: str, requirements: Iterable[str] = ()) -> Toolchain:
     path = Path(toolchain).expanduser().absolute()
     if path.is_file() and os.access(path, os.X_OK):
         return Toolchain(toolchain, "interpreter", path)
-    if (path / "tilelang" / "__init__.py").is_file():
-        return _checkout(toolchain, path)
+    if checkout := read_checkout(path):
+        return _in_place(toolchain, checkout, tuple(requirements))
     raise UsageError(
         f"{toolchain!r} is no toolchain: a release such as {PINNED}, `pinned`, `latest`, `current`, "
         "or the path of an interpreter, a wheel or a checkout"
@@ -92,7 +99,7 @@ def from_environment(name: str, made: Environment, kind: Kind = "release") -> To
 def _installed(toolchain: str, recipe: Recipe, kind: Kind) -> Toolchain:
     made = environment.find(recipe)
     if made is None:
-        own = "".join(f" --with '{requirement}'" for requirement in recipe.requirements)
+        own = _with(recipe.requirements)
         raise UsageError(f"toolchain {toolchain} is not installed: run `tlcheck toolchain install {toolchain}{own}`")
     return from_environment(recipe.name, made, kind)
 
@@ -109,10 +116,21 @@ def _wheel_recipe(wheel: Path, requirements: tuple[str, ...]) -> Recipe:
     return environment.wheel_recipe(wheel, str(version), requirements)
 
 
-def _checkout(toolchain: str, path: Path) -> Toolchain:
-    """A built source tree, imported in place by the active environment, which holds what it needs."""
-    if not any(path.glob("build/lib/libtilelang*.so")) and not any(path.glob("tilelang/lib/libtilelang*.so")):
-        raise UsageError(f"the checkout {path} has no built libtilelang.so (in build/lib): build it first")
-    own = os.environ.get("PYTHONPATH")
-    env = {"PYTHONPATH": os.pathsep.join([str(path), *([own] if own else [])])}
-    return Toolchain(toolchain, "checkout", active_python(), env, path)
+def _in_place(toolchain: str, checkout: Checkout, requirements: tuple[str, ...]) -> Toolchain:
+    """A checkout in the environment of its release; without that, in the active one if it imports there."""
+    recipe = checkout.recipe(requirements)
+    if made := environment.find(recipe):
+        python, env = made.python, {**made.worker_env(), "PYTHONPATH": str(checkout.root)}
+    else:
+        own = [path for path in [os.environ.get("PYTHONPATH")] if path]
+        python, env = active_python(), {"PYTHONPATH": os.pathsep.join([str(checkout.root), *own])}
+        if try_import(python, env)[0]:
+            raise UsageError(
+                f"toolchain {toolchain} needs the environment of release {recipe.name}, which is not installed: "
+                f"run `tlcheck toolchain install {toolchain}{_with(requirements)}`"
+            )
+    return Toolchain(toolchain, "checkout", python, env, checkout)
+
+
+def _with(requirements: Iterable[str]) -> str:
+    return "".join(f" --with '{requirement}'" for requirement in requirements)

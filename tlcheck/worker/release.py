@@ -13,7 +13,7 @@ def import_tilelang() -> Mapping[str, str]:
     import tilelang
 
     versions = {"tilelang": str(tilelang.__version__)}
-    for package in ("tilelang", "apache-tvm-ffi", "z3-solver"):  # a checkout may not be installed, 0.1.6 has TVM inside
+    for package in ("apache-tvm-ffi", "z3-solver"):  # 0.1.6 has neither
         try:
             versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:

@@ -211,7 +211,7 @@ def test_the_projects_settings(capsys: pytest.CaptureFixture[str], worker: Stand
     (tmp_path / "below").mkdir()
     code, out = check(capsys)
     assert code == 0
-    assert out.startswith("k.py::a sm_100 0.1.15  ")
+    assert out.startswith("k.py::a sm_100 0.1.15 (0.1.9)  ")
     assert worker.jobs[-1].pythonpath == (str(tmp_path / "src"),)
     assert check(capsys, "--arch", "sm_80")[1].startswith("k.py::a sm_80 ")
 

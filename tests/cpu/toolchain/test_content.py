@@ -11,6 +11,7 @@ import pytest
 from tests.cpu.toolchain.stand_ins import Index
 from tests.cpu.toolchain.test_identity import unpack
 from tlcheck.cache.store import Cache
+from tlcheck.toolchain.checkout import Checkout
 from tlcheck.toolchain.content import content_of
 from tlcheck.toolchain.identity import probe
 from tlcheck.toolchain.resolve import Toolchain
@@ -27,7 +28,8 @@ def site(index: Index, tmp_path: Path) -> Path:
 
 def found(*path: Path, checkout: Path | None = None, cache: Path | None = None) -> str:
     env = {"PYTHONPATH": ":".join(map(str, path))}
-    toolchain = Toolchain("here", "interpreter", Path(sys.executable), env, checkout)
+    place = Checkout(checkout, "9.1", "") if checkout else None
+    toolchain = Toolchain("here", "interpreter", Path(sys.executable), env, place)
     return content_of(toolchain, probe(toolchain), Cache(cache))
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from tests.cpu.toolchain.stand_ins import Index
 from tlcheck.errors import UsageError
+from tlcheck.toolchain.checkout import Checkout
 from tlcheck.toolchain.identity import Identity, identify
 from tlcheck.toolchain.resolve import Toolchain
 
@@ -75,13 +76,12 @@ def test_a_checkout_is_its_files_even_beside_an_installed_tilelang(index: Index,
     checkout = tmp_path / "checkout"
     (checkout / "tilelang").mkdir(parents=True)
     (checkout / "build" / "lib").mkdir(parents=True)
-    (checkout / "VERSION").write_text("9.2\n")
     library = checkout / "build" / "lib" / "libtilelang.so"
 
     def rebuilt(content: str) -> Identity:
         library.write_text(content)
         env = {"PYTHONPATH": f"{checkout}:{site}"}
-        return identify(Toolchain("checkout", "checkout", Path(sys.executable), env, checkout))
+        return identify(Toolchain("checkout", "checkout", Path(sys.executable), env, Checkout(checkout, "9.2", "")))
 
     assert rebuilt("one").release == "9.2"
     assert rebuilt("one") == rebuilt("one")

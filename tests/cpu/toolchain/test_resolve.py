@@ -92,16 +92,3 @@ def test_a_wrong_wheel(tmp_path: Path, name: str, message: str) -> None:
 def test_a_missing_wheel(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no such wheel"):
         resolve(str(tmp_path / "tilelang-1.0-py3-none-any.whl"))
-
-
-def test_a_checkout_is_imported_in_place_once_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "tilelang").mkdir()
-    (tmp_path / "tilelang" / "__init__.py").touch()
-    with pytest.raises(UsageError, match=r"has no built libtilelang\.so .*: build it first"):
-        resolve(str(tmp_path))
-    (tmp_path / "build" / "lib").mkdir(parents=True)
-    (tmp_path / "build" / "lib" / "libtilelang.so").touch()
-    monkeypatch.setenv("PYTHONPATH", "/users/own")
-    found = resolve(str(tmp_path))
-    assert (found.kind, found.python, found.checkout) == ("checkout", Path(sys.executable), tmp_path)
-    assert found.env == {"PYTHONPATH": f"{tmp_path}:/users/own"}
