@@ -1,0 +1,37 @@
+"""Kernels executed on the CPU, as written and as lowered. Needs NumPy, ml_dtypes and the standard library only.
+
+One run executes several *worlds* at once; a world is one block with the inputs of one seed. A *lane* is a world x a
+thread, or within T.Parallel as written a world x an iteration. A value is a NumPy array with the axes (vector lanes,)
+worlds, lanes, each of which may be 1, or a Python scalar where it is the same everywhere. Lanes move in lockstep:
+each statement runs in all lanes before the next one does; those that do not take part are masked (`Frame.active`).
+
+Memory: a register or shared buffer is `Cells`, (cell, world, thread); what a block shares has one thread, and so have
+fragments as written. A global tensor is `Pages`. Both begin as poison, see `values`.
+
+## Handlers
+
+What a call means is said by a handler, in a file of its family: tile operators in `tiles/`, instructions of threads
+in `threads/`. `registry.load` imports all files, so a new one is known without being listed.
+
+    @call("fill")                                  # or @extern("tl::AllReduce"): device library
+    def fill(e: Expr, machine: Machine) -> Run:    # or @attribute(key): attribute statements
+        # The docstring states the meaning and its source.
+        target, value = Region(e.args[0], machine), machine.code(e.args[1])    # once
+
+        def run(frame: Frame) -> Value:    # each time
+            target.write(frame, machine.per_world(value.run(frame), "the value of T.fill"))
+            return 0
+
+        return run
+
+At compile time a handler takes from the machine: `code(expression)` (its `run(frame)` gives the value),
+`place(buffer, indices)` and `pointer(address argument, count, offset)` (their `load(frame)` and `store(frame, value)`
+access memory, bounds checked, active lanes only; `count` elements make the first axis), `step(statement)`. In tiles/
+`Region(argument, machine)` is a box of a buffer: `read(frame)` gives (*extents, worlds) and `write(frame, values)`
+takes it. `machine.options` says which level runs and whether floats are exact. At run time `machine.uniform` and
+`machine.per_world` reduce a value that has to be the same in all lanes, and `frame.mask()` says who takes part.
+What `load` and `take` return may be a view of memory: copy it to keep it.
+
+What a handler does not know (an argument, a dtype, a form) it refuses at compile time with `NotModelled("name")`:
+the verdict is then undecided, with that name. A handler never guesses.
+"""

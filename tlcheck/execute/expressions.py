@@ -1,0 +1,287 @@
+"""Expressions compiled to functions of a frame.
+
+What depends on the launch and on loop variables only (`steady`) is computed once for each value of these variables.
+Conditions, select and if_then_else are lazy: a branch that reads memory sees only the lanes that take it as active.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tlcheck.execute import registry
+from tlcheck.execute.codes import Code, remembered
+from tlcheck.execute.frame import Frame
+from tlcheck.execute.functions import FUNCTIONS
+from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.values import Kind, Value, converted, kind_of, rounded, wrapped
+from tlcheck.snapshot.ir import BINARY, Expr
+
+if TYPE_CHECKING:
+    from tlcheck.execute.machine import Machine
+
+
+def compiled(e: Expr, machine: Machine) -> Code:
+    """The code of an expression. Raises NotModelled, with its name, for one that no handler knows."""
+    if e.op in ("int", "float", "str"):
+        return _constant(e)
+    if e.op == "var":
+        return _variable(e, machine)
+    if e.op == "load":
+        return _load(e, machine)
+    if e.op in ("select", "and", "or"):
+        return _LAZY[e.op](e, machine)
+    if e.op == "call":
+        return _call(e, machine)
+    if e.op == "unknown":
+        raise NotModelled(str(e.value))
+    return _elementwise(e, _operation(e, machine), machine)
+
+
+def _constant(e: Expr) -> Code:
+    value: Any = e.value
+    if e.op == "int" and e.dtype == "bool":
+        value = bool(value)
+    return Code(lambda frame: value, frozenset(), True, True)
+
+
+def _variable(e: Expr, machine: Machine) -> Code:
+    uid = e.uid
+    known = machine.variables.get(uid)
+    if known is None:
+        if uid not in machine.parameters:
+            raise NotModelled(f"variable {e.value} without a value")
+        value = machine.parameters[uid]
+        return Code(lambda frame: value, frozenset(), True, True)
+    return Code(lambda frame: frame.variables[uid], known.needs, known.steady, known.uniform)
+
+
+def _load(e: Expr, machine: Machine) -> Code:
+    assert e.buffer is not None
+    return Code(machine.place(e.buffer, e.args).load)
+
+
+def _elementwise(e: Expr, apply: Callable[..., Any], machine: Machine) -> Code:
+    """An operation on the values of its arguments, lane by lane."""
+    args = [machine.code(a) for a in e.args]
+    steady = all(a.steady for a in args)
+    needs: frozenset[int] = frozenset().union(*(a.needs for a in args))
+    uniform = all(a.uniform for a in args) and e.op != "ramp" and e.op != "broadcast"
+    runs = [remembered(a).run if not (steady and a.needs == needs) else a.run for a in args]
+    if len(runs) == 1:
+        (one,) = runs
+        return Code(lambda frame: apply(one(frame)), needs, steady, uniform)
+    if len(runs) == 2:
+        a, b = runs
+        return Code(lambda frame: apply(a(frame), b(frame)), needs, steady, uniform)
+    return Code(lambda frame: apply(*[r(frame) for r in runs]), needs, steady, uniform)
+
+
+def _call(e: Expr, machine: Machine) -> Code:
+    name = str(e.value)
+    if name == "if_then_else":
+        return _select(e, machine)
+    if name in FUNCTIONS:
+        return _elementwise(e, _settled(FUNCTIONS[name](e), e, machine), machine)
+    handler = registry.CALLS.get(name)
+    if handler is None:
+        raise NotModelled(name)
+    found = handler(e, machine)
+    return found if isinstance(found, Code) else Code(found)
+
+
+def _settled(apply: Callable[..., Any], e: Expr, machine: Machine) -> Callable[..., Any]:
+    """An operation whose floating result is rounded to its dtype, unless floats are exact."""
+    kind = kind_of(e.dtype)
+    if machine.options.exact or not kind.is_float or kind.bits == 64:
+        return apply
+    return lambda *args: rounded(apply(*args), kind)
+
+
+def _narrowed(code: Code, frame: Frame, condition: Any) -> Value:
+    """The value where the condition holds; elsewhere it is arbitrary."""
+    saved, frame.active = frame.active, condition if frame.active is None else frame.active & condition
+    value = code.run(frame)
+    frame.active = saved
+    return value
+
+
+def _lanes_of_condition(condition: Any) -> bool:
+    """Whether a condition says something of each lane, and not of vector lanes."""
+    return bool(condition.ndim <= 2)
+
+
+def _select(e: Expr, machine: Machine) -> Code:
+    condition, then, other = (remembered(machine.code(a)) for a in e.args)
+    lazy = not (then.steady and other.steady)
+    dtype = kind_of(e.dtype).array
+
+    def run(frame: Frame) -> Value:
+        chosen = condition.run(frame)
+        if not isinstance(chosen, np.ndarray):
+            return then.run(frame) if chosen else other.run(frame)
+        if lazy and chosen.ndim <= 2:
+            first, second = _narrowed(then, frame, chosen), _narrowed(other, frame, ~chosen)
+        elif lazy:
+            first, second = _narrowed(then, frame, chosen.any(0)), _narrowed(other, frame, (~chosen).any(0))
+        else:
+            first, second = then.run(frame), other.run(frame)
+        return np.where(chosen, first, second).astype(dtype, copy=False)
+
+    parts = (condition, then, other)
+    return Code(run, frozenset().union(*(p.needs for p in parts)), not lazy and condition.steady, _all_uniform(parts))
+
+
+def _all_uniform(codes: tuple[Code, ...]) -> bool:
+    return all(c.uniform for c in codes)
+
+
+def _and(e: Expr, machine: Machine) -> Code:
+    return _shortcut(e, machine, np.logical_and, until=False)
+
+
+def _or(e: Expr, machine: Machine) -> Code:
+    return _shortcut(e, machine, np.logical_or, until=True)
+
+
+def _shortcut(e: Expr, machine: Machine, join: Callable[..., Any], until: bool) -> Code:
+    a, b = (remembered(machine.code(x)) for x in e.args)
+
+    def run(frame: Frame) -> Value:
+        first = a.run(frame)
+        if not isinstance(first, np.ndarray):
+            return bool(first) if bool(first) is until else b.run(frame)
+        if b.steady or first.ndim > 2:
+            found: Value = join(first, b.run(frame))
+            return found
+        value: Value = join(first, _narrowed(b, frame, ~first if until else first))
+        return value
+
+    return Code(run, a.needs | b.needs, a.steady and b.steady, a.uniform and b.uniform)
+
+
+_LAZY: dict[str, Callable[[Expr, Any], Code]] = {"select": _select, "and": _and, "or": _or}
+
+
+def _operation(e: Expr, machine: Machine) -> Callable[..., Any]:
+    """What an operator does with the values of its arguments."""
+    if e.op == "cast":
+        source, target = kind_of(e.args[0].dtype), kind_of(e.dtype)
+        exact = machine.options.exact
+        return lambda value: converted(value, source, target, exact)
+    if e.op == "ramp":
+        steps = np.arange(int(e.value or 0), dtype=kind_of(e.dtype).array).reshape(-1, 1, 1)
+        return lambda base, stride: base + steps * stride
+    if e.op == "broadcast":
+        count, form = int(e.value or 0), kind_of(e.dtype).array
+        return lambda value: _broadcast(value, count, form)
+    if e.op == "not":
+        return lambda value: np.logical_not(value) if isinstance(value, np.ndarray) else not value
+    if e.op not in BINARY:
+        raise NotModelled(e.op)
+    return _settled(_arithmetic(e), e, machine)
+
+
+def _broadcast(value: Value, count: int, form: np.dtype[Any]) -> Value:
+    if isinstance(value, np.ndarray):
+        return np.broadcast_to(value, (count, *value.shape[-2:]))
+    return np.full((count, 1, 1), value, form)
+
+
+def _arithmetic(e: Expr) -> Callable[..., Any]:
+    kind = kind_of(e.args[0].dtype)
+    if kind.family in ("int", "uint"):
+        if e.op in _WRAPPING:
+            return _wrapping(_WRAPPING[e.op], kind)
+        if e.op in _DIVISIONS:
+            return _DIVISIONS[e.op]
+    if e.op in ("div", "truncdiv") and kind.is_float:
+        return _divide
+    if e.op in _SIMPLE:
+        return _SIMPLE[e.op]
+    raise NotModelled(f"{e.op} of {e.args[0].dtype}")
+
+
+def _wrapping(apply: Callable[..., Any], kind: Kind) -> Callable[..., Any]:
+    def run(a: Any, b: Any) -> Any:
+        value = apply(a, b)
+        return wrapped(value, kind) if value.__class__ is int else value
+
+    return run
+
+
+def _divide(a: Any, b: Any) -> Any:
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return np.divide(a, b)
+    return float(np.divide(np.float64(a), np.float64(b)))
+
+
+def _floordiv(a: Any, b: Any) -> Any:
+    if b.__class__ is int and b > 0 and b & (b - 1) == 0:
+        return a >> (b.bit_length() - 1)
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return np.floor_divide(a, b)
+    return a // b if b else 0
+
+
+def _floormod(a: Any, b: Any) -> Any:
+    if b.__class__ is int and b > 0 and b & (b - 1) == 0:
+        return a & (b - 1)
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return np.mod(a, b)
+    return a % b if b else 0
+
+
+def _truncdiv(a: Any, b: Any) -> Any:
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        quotient = np.floor_divide(a, b)
+        return quotient + ((quotient < 0) & (quotient * b != a))
+    if not b:
+        return 0
+    quotient = abs(a) // abs(b)
+    return quotient if (a < 0) == (b < 0) else -quotient
+
+
+def _truncmod(a: Any, b: Any) -> Any:
+    return a - _truncdiv(a, b) * b
+
+
+def _smaller(a: Any, b: Any) -> Any:
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return np.minimum(a, b)
+    return a if a <= b else b
+
+
+def _larger(a: Any, b: Any) -> Any:
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return np.maximum(a, b)
+    return a if a >= b else b
+
+
+_WRAPPING = {"add": operator.add, "sub": operator.sub, "mul": operator.mul}
+_DIVISIONS: dict[str, Callable[..., Any]] = {
+    "floordiv": _floordiv,
+    "floormod": _floormod,
+    "truncdiv": _truncdiv,
+    "truncmod": _truncmod,
+    "div": _truncdiv,
+    "mod": _truncmod,
+}
+_SIMPLE: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "min": _smaller,
+    "max": _larger,
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+    "floordiv": _floordiv,
+    "floormod": _floormod,
+}

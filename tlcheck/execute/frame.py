@@ -1,0 +1,69 @@
+"""What statements run in: the values of variables and the lanes that are active."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import numpy.typing as npt
+
+from tlcheck.execute.values import Value
+
+Mask = npt.NDArray[np.bool_]
+
+
+class Frame:
+    """The state of one flow of control over worlds x lanes.
+
+    variables: uid -> value. active: the lanes that execute, None for all of them; it broadcasts to (worlds, lanes).
+    broken, skipped, ended: lanes that left the loop, its iteration, the kernel; None for none.
+    """
+
+    __slots__ = ("active", "broken", "ended", "lanes", "skipped", "variables", "worlds")
+
+    def __init__(self, variables: dict[int, Value], worlds: int, lanes: int, active: Mask | None = None) -> None:
+        self.variables = variables
+        self.worlds = worlds
+        self.lanes = lanes
+        self.active = active
+        self.broken: Mask | None = None
+        self.skipped: Mask | None = None
+        self.ended: Mask | None = None
+
+    def mask(self) -> Mask:
+        """The active lanes, (worlds, lanes), read-only."""
+        return np.broadcast_to(np.True_ if self.active is None else self.active, (self.worlds, self.lanes))
+
+    def of_worlds(self) -> Mask | None:
+        """The worlds with an active lane, (worlds, 1); None for all."""
+        if self.active is None:
+            return None
+        found: Mask = self.active.any(axis=-1, keepdims=True)
+        return found
+
+    def idle(self) -> bool:
+        """Whether no lane is active."""
+        return self.active is not None and not self.active.any()
+
+    def among(self, condition: Mask) -> Mask | None:
+        """The active lanes in which `condition` holds; None for all lanes of the frame."""
+        if self.active is not None:
+            condition = np.logical_and(self.active, condition)
+        return None if condition.all() else condition
+
+    def remaining(self, saved: Mask | None) -> Mask | None:
+        """`saved` without the lanes that have left since."""
+        for gone in (self.broken, self.skipped, self.ended):
+            if gone is not None:
+                saved = ~gone if saved is None else saved & ~gone
+        return saved
+
+    @contextmanager
+    def narrowed(self, active: Mask | None) -> Iterator[None]:
+        """Run with other active lanes; those that leave meanwhile are not active again afterwards."""
+        saved, self.active = self.active, active
+        try:
+            yield
+        finally:
+            self.active = self.remaining(saved)

@@ -1,0 +1,213 @@
+"""Functions of values alone, lane by lane: mathematics and bits.
+
+Each entry makes, from the node of a call, a function of the values of its arguments. Meanings are those of the CUDA
+Math API and of TVM's intrinsics of the same names.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tlcheck.execute.values import Kind, bits_of, from_bits, kind_of, wrapped
+from tlcheck.snapshot.ir import Expr
+
+Apply = Callable[..., Any]
+
+
+def _numpy(function: Callable[..., Any]) -> Callable[[Expr], Apply]:
+    """A function of NumPy on floats; a scalar where all arguments are scalars."""
+
+    def apply(*args: Any) -> Any:
+        found = function(*args)
+        return found if isinstance(found, np.ndarray) else float(found)
+
+    return lambda e: apply
+
+
+def _erf(values: Any) -> Any:
+    return np.vectorize(math.erf, otypes=[np.float64])(values)
+
+
+def _round_away(values: Any) -> Any:
+    return np.copysign(np.floor(np.abs(values) + 0.5), values)
+
+
+def _absolute(e: Expr) -> Apply:
+    return lambda value: abs(value)
+
+
+def _bitwise(function: Callable[[Any, Any], Any]) -> Callable[[Expr], Apply]:
+    return lambda e: function
+
+
+def _bitwise_not(e: Expr) -> Apply:
+    kind = kind_of(e.dtype)
+    if kind.family == "bool":
+        return lambda value: ~value if isinstance(value, np.ndarray) else not value
+    return lambda value: ~value if isinstance(value, np.ndarray) else wrapped(~value, kind)
+
+
+def _shift_left(e: Expr) -> Apply:
+    kind = kind_of(e.dtype)
+
+    def apply(value: Any, by: Any) -> Any:
+        if isinstance(value, np.ndarray) or isinstance(by, np.ndarray):
+            return np.left_shift(np.asarray(value, kind.array), np.asarray(by, kind.array))
+        return wrapped(value << by, kind) if 0 <= by < 64 else 0
+
+    return apply
+
+
+def _shift_right(e: Expr) -> Apply:
+    kind = kind_of(e.dtype)
+
+    def apply(value: Any, by: Any) -> Any:
+        if isinstance(value, np.ndarray) or isinstance(by, np.ndarray):
+            return np.right_shift(np.asarray(value, kind.array), np.asarray(by, kind.array))
+        return value >> by if 0 <= by < 64 else 0
+
+    return apply
+
+
+def _reinterpret(e: Expr) -> Apply:
+    """The bits of a value seen as another dtype of the same width."""
+    source, target = kind_of(e.args[0].dtype), kind_of(e.dtype)
+    if source.bits != target.bits:
+        return _reinterpret_lanes(source, target)
+
+    def apply(value: Any) -> Any:
+        found = from_bits(bits_of(value, source), target)
+        return found if isinstance(value, np.ndarray) else found.item()
+
+    return apply
+
+
+def _reinterpret_lanes(source: Kind, target: Kind) -> Apply:
+    """Vectors of other widths: lanes in memory order, the first in the lowest bits."""
+
+    def apply(value: Any) -> Any:
+        bits = np.atleast_3d(bits_of(value, source)) if np.ndim(value) < 3 else bits_of(value, source)
+        if np.ndim(value) == 2:
+            bits = bits_of(value, source)[None]
+        if np.ndim(value) == 0:
+            bits = np.asarray(bits_of(value, source)).reshape(1, 1, 1)
+        octets = np.moveaxis(bits, 0, -1)
+        words = np.ascontiguousarray(octets).view(np.uint8).view(target.words)
+        found = np.moveaxis(from_bits(words, target), -1, 0)
+        return found[0] if found.shape[0] == 1 else found
+
+    return apply
+
+
+def _popcount(e: Expr) -> Apply:
+    kind, argument = kind_of(e.dtype), kind_of(e.args[-1].dtype)
+
+    def apply(value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            return np.bitwise_count(value.view(argument.words)).astype(kind.array)
+        return (value & ((1 << argument.bits) - 1)).bit_count()
+
+    return apply
+
+
+def _leading_zeros(e: Expr) -> Apply:
+    kind, argument = kind_of(e.dtype), kind_of(e.args[-1].dtype)
+
+    def apply(value: Any) -> Any:
+        words = np.asarray(value).astype(argument.array).view(argument.words).astype(np.uint64)
+        count = np.full(words.shape, argument.bits)
+        for bit in range(argument.bits):
+            count = np.where(words >> np.uint64(bit) != 0, argument.bits - 1 - bit, count)
+        return count.astype(kind.array) if isinstance(value, np.ndarray) else int(count)
+
+    return apply
+
+
+def _isnan(e: Expr) -> Apply:
+    return lambda value: np.isnan(value) if isinstance(value, np.ndarray) else math.isnan(value)
+
+
+def _isinf(e: Expr) -> Apply:
+    return lambda value: np.isinf(value) if isinstance(value, np.ndarray) else math.isinf(value)
+
+
+def _isfinite(e: Expr) -> Apply:
+    return lambda value: np.isfinite(value) if isinstance(value, np.ndarray) else math.isfinite(value)
+
+
+def _infinity(e: Expr) -> Apply:
+    return lambda *ignored: math.inf
+
+
+def _fused(a: Any, b: Any, c: Any) -> Any:
+    return a * b + c
+
+
+def _same(e: Expr) -> Apply:
+    return lambda value: value
+
+
+_EXP10 = _numpy(lambda x: np.power(10.0, x))
+_RSQRT = _numpy(lambda x: 1.0 / np.sqrt(x))
+_SIGMOID = _numpy(lambda x: 1.0 / (1.0 + np.exp(-x)))
+
+_NAMED: dict[str, tuple[Callable[[Expr], Apply], tuple[str, ...]]] = {
+    "exp": (_numpy(np.exp), ("__exp", "expf", "__expf", "hexp")),
+    "exp2": (_numpy(np.exp2), ("exp2f", "hexp2")),
+    "exp10": (_EXP10, ("__exp10", "exp10f", "__exp10f")),
+    "log": (_numpy(np.log), ("__log", "logf", "__logf", "hlog")),
+    "log2": (_numpy(np.log2), ("__log2", "log2f", "__log2f", "hlog2")),
+    "log10": (_numpy(np.log10), ("__log10", "log10f", "__log10f")),
+    "log1p": (_numpy(np.log1p), ("log1pf",)),
+    "sqrt": (_numpy(np.sqrt), ("sqrtf", "hsqrt", "ieee_fsqrt")),
+    "rsqrt": (_RSQRT, ("rsqrtf", "hrsqrt", "ieee_frsqrt")),
+    "sin": (_numpy(np.sin), ("__sin", "sinf", "__sinf", "hsin")),
+    "cos": (_numpy(np.cos), ("__cos", "cosf", "__cosf", "hcos")),
+    "tan": (_numpy(np.tan), ("__tan", "tanf", "__tanf")),
+    "asin": (_numpy(np.arcsin), ("asinf",)),
+    "acos": (_numpy(np.arccos), ("acosf",)),
+    "atan": (_numpy(np.arctan), ("atanf",)),
+    "atan2": (_numpy(np.arctan2), ("atan2f",)),
+    "sinh": (_numpy(np.sinh), ("sinhf",)),
+    "cosh": (_numpy(np.cosh), ("coshf",)),
+    "tanh": (_numpy(np.tanh), ("tanhf", "htanh")),
+    "asinh": (_numpy(np.arcsinh), ("asinhf",)),
+    "acosh": (_numpy(np.arccosh), ("acoshf",)),
+    "atanh": (_numpy(np.arctanh), ("atanhf",)),
+    "sigmoid": (_SIGMOID, ()),
+    "erf": (_numpy(_erf), ("erff",)),
+    "pow": (_numpy(np.power), ("powf", "__powf")),
+    "pow_of_int": (_numpy(np.power), ()),
+    "floor": (_numpy(np.floor), ("floorf", "hfloor")),
+    "ceil": (_numpy(np.ceil), ("ceilf", "hceil")),
+    "trunc": (_numpy(np.trunc), ("truncf", "htrunc")),
+    "round": (_numpy(_round_away), ("roundf",)),
+    "nearbyint": (_numpy(np.rint), ("rint", "rintf", "nearbyintf", "hrint")),
+    "fmod": (_numpy(np.fmod), ("fmodf",)),
+    "fma": (_numpy(_fused), ("fmaf", "__fmaf_rn", "ieee_fmaf")),
+    "hypot": (_numpy(np.hypot), ("hypotf",)),
+    "copysign": (_numpy(np.copysign), ("copysignf",)),
+    "fabs": (_absolute, ("abs", "fabsf", "__habs", "habs")),
+    "bitwise_and": (_bitwise(lambda a, b: a & b), ()),
+    "bitwise_or": (_bitwise(lambda a, b: a | b), ()),
+    "bitwise_xor": (_bitwise(lambda a, b: a ^ b), ()),
+    "bitwise_not": (_bitwise_not, ()),
+    "shift_left": (_shift_left, ()),
+    "shift_right": (_shift_right, ()),
+    "reinterpret": (_reinterpret, ()),
+    "popcount": (_popcount, ("__popc", "__popcll")),
+    "clz": (_leading_zeros, ("__clz", "__clzll")),
+    "isnan": (_isnan, ("__isnanf",)),
+    "isinf": (_isinf, ()),
+    "isfinite": (_isfinite, ()),
+    "infinity": (_infinity, ()),
+    "likely": (_same, ()),
+}
+
+FUNCTIONS: dict[str, Callable[[Expr], Apply]] = {
+    name: make for first, (make, others) in _NAMED.items() for name in (first, *others)
+}

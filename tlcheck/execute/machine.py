@@ -1,0 +1,202 @@
+"""The machine that runs a kernel: worlds x lanes, its memory, and what handlers ask of it.
+
+A handler is called when the kernel is compiled, with the node of its call and the machine, and returns a function of
+a frame. What it may ask for: `code` (an expression), `step` (a statement), `place` (an element of a buffer),
+`pointer` (what an address argument points to), `uniform`, `per_world`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from tlcheck.execute.codes import Code, Step
+from tlcheck.execute.expressions import compiled
+from tlcheck.execute.frame import Frame, Mask
+from tlcheck.execute.memory import Cells, Contents, Pages
+from tlcheck.execute.places import Place
+from tlcheck.execute.pointers import Pointers
+from tlcheck.execute.reasons import BudgetSpent, Illegal, WrittenUnclear
+from tlcheck.execute.statements import compiled_statement
+from tlcheck.execute.values import Kind, Value
+from tlcheck.snapshot.ir import Buffer, Expr, Function, Stmt
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """One block with the inputs of one seed. block: its coordinates x, y, z."""
+
+    seed: int
+    block: tuple[int, int, int] = (0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A global tensor: size in elements; contents as `Pages` wants them."""
+
+    kind: Kind
+    size: int
+    contents: Contents
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """written: the kernel has tile operators and T.Parallel. exact: floats are float64, whatever their dtype.
+
+    late: asynchronous copies land when they are waited for, otherwise at once. statements, bytes: the budget.
+    """
+
+    written: bool
+    exact: bool = True
+    late: bool = True
+    statements: int = 10**9
+    bytes: int = 1 << 32
+
+
+class Machine:
+    """Compiles a kernel's statements for the given worlds and runs them."""
+
+    def __init__(
+        self,
+        function: Function,
+        threads: tuple[int, int, int],
+        worlds: Sequence[World],
+        tensors: Mapping[str, Tensor],
+        scalars: Mapping[str, int | float],
+        options: Options,
+    ) -> None:
+        """tensors, scalars: by the name of the parameter (sizes in shapes count as parameters)."""
+        self.function, self.options = function, options
+        self.worlds = tuple(worlds)
+        self.extents = threads
+        self.threads = self.lanes = threads[0] * threads[1] * threads[2]
+        self.tensors, self.scalars = tensors, scalars
+        self.seeds = tuple(w.seed for w in worlds)
+        self.pointers = Pointers(function)
+        self.variables: dict[int, Code] = {}
+        self.parameters: dict[int, Value] = {uid: scalars[name] for uid, name in self.pointers.free if name in scalars}
+        self.memory: dict[int, Cells | Pages] = {}
+        self.line = 0
+        self.iterating = False
+        self.spent = 0
+        self.at_end: list[Callable[[Frame], None]] = []
+        self._codes: dict[int, Code] = {}
+        self._bytes = 0
+        self._tensors()
+
+    def run(self) -> None:
+        """Run the kernel once in all worlds."""
+        with np.errstate(all="ignore"):
+            step = self.step(self.function.body)
+            frame = Frame(dict(self.parameters), len(self.worlds), self.threads)
+            step.run(frame)
+            for end in self.at_end:
+                end(frame)
+
+    def code(self, e: Expr) -> Code:
+        """A compiled expression."""
+        found = self._codes.get(id(e))
+        if found is None:
+            found = self._codes[id(e)] = compiled(e, self)
+        return found
+
+    def step(self, stmt: Stmt) -> Step:
+        """A compiled statement."""
+        return compiled_statement(stmt, self)
+
+    def place(self, buffer: Buffer, indices: Sequence[Expr]) -> Place:
+        """The element of a buffer in each lane."""
+        return self.pointers.place(self, buffer, [self.code(i) for i in indices])
+
+    def pointer(self, pointer: Expr, count: int = 1, offset: Expr | None = None) -> Place:
+        """What an address argument points to: `count` elements as a vector, `offset` elements further on."""
+        return self.pointers.pointed(self, pointer, offset, count)
+
+    def allocate(self, buffer: Buffer) -> None:
+        """Make room for a buffer when it is declared; again: make it poison again."""
+        root = buffer.data.uid
+        known = self.memory.get(root)
+        if isinstance(known, Cells) and (known.data.shape[2] in (1, self.lanes)):
+            known.forget()
+            return
+        size = self.pointers.size(buffer, self)
+        own = buffer.scope in ("local", "local.var") or (buffer.scope == "local.fragment" and not self.options.written)
+        kinds = self.pointers.kinds(buffer)
+        cells = (-(-size // (min(k.bits for k in kinds) // 8))) * len(self.worlds) * (self.lanes if own else 1)
+        self._bytes += cells * 8
+        if self._bytes > self.options.bytes:
+            raise BudgetSpent("more memory than allowed")
+        self.memory[root] = Cells(size, kinds, self.seeds, self.lanes if own else 1)
+
+    @contextmanager
+    def in_parallel(self) -> Iterator[None]:
+        """While the body of a T.Parallel is compiled: lanes are iterations, not threads."""
+        saved, self.iterating = self.iterating, True
+        yield
+        self.iterating = saved
+
+    def uniform(self, value: Value, what: str) -> int:
+        """A value that has to be the same in all lanes. Raises WrittenUnclear."""
+        if not isinstance(value, np.ndarray):
+            return int(value)
+        first = value.flat[0]
+        if not (value == first).all():
+            raise WrittenUnclear(f"{what} differs between threads")
+        return int(first)
+
+    def per_world(self, value: Value, what: str) -> Value:
+        """A value that has to be the same in all lanes of a world: a scalar or (worlds, 1). Raises WrittenUnclear."""
+        if not isinstance(value, np.ndarray) or value.shape[-1] == 1:
+            return value
+        first = value[..., :1]
+        if not (value == first).all():
+            raise WrittenUnclear(f"{what} differs between threads")
+        return first
+
+    def spend(self, statements: int) -> None:
+        """Count statements. Raises BudgetSpent."""
+        self.spent += statements
+        if self.spent > self.options.statements:
+            raise BudgetSpent("more statements than allowed")
+
+    def out_of_bounds(self, place: Place, frame: Frame, offending: Mask) -> Mask:
+        """What happens where an access is out of bounds: the lanes that go on. Raises Illegal.
+
+        As written, accesses of global tensors are guarded: a load gives 0, a store does nothing.
+        """
+        if self.options.written and isinstance(place.memory, Pages):
+            return frame.mask() & ~offending
+        shape = np.broadcast_to(offending, np.broadcast_shapes(offending.shape, (frame.worlds, 1)))
+        found = np.argwhere(shape)[0]
+        raise Illegal(f"access of {place.name} out of bounds", self.line, int(found[-2]), int(found[-1]))
+
+    def thread_index(self, axis: int) -> Value:
+        """threadIdx of all lanes, (1, threads), x fastest; a scalar where there is only one."""
+        if self.extents[axis] == 1:
+            return 0
+        inner = int(np.prod(self.extents[:axis]))
+        return (np.arange(self.threads, dtype=np.int32) // inner % self.extents[axis]).reshape(1, -1)
+
+    def block_index(self, axis: int) -> Value:
+        """blockIdx of all worlds, (worlds, 1); a scalar where they agree."""
+        found = [w.block[axis] for w in self.worlds]
+        return found[0] if len(set(found)) == 1 else np.array(found, np.int32).reshape(-1, 1)
+
+    def pages(self, name: str) -> Pages:
+        """The global tensor of a parameter."""
+        for p in self.function.params:
+            if p.value == name:
+                found = self.memory[p.uid]
+                assert isinstance(found, Pages)
+                return found
+        raise KeyError(name)
+
+    def _tensors(self) -> None:
+        for p in self.function.params:
+            tensor = self.tensors.get(str(p.value))
+            if p.dtype == "handle" and tensor is not None:
+                limit = self.options.bytes
+                self.memory[p.uid] = Pages(tensor.kind, tensor.size, self.seeds, tensor.contents, limit)

@@ -1,0 +1,288 @@
+"""Memory of the kernel: registers and shared memory as cells, global tensors as pages.
+
+A *position* is where an element of each lane is: an integer or a slice of cells where all lanes have the same, or an
+array of indices into the flat data. `locate` makes positions from element indices (bounds are checked before, see
+`places`), `take` and `put` read and write there. What `take` returns may be a view: copy it to keep it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tlcheck.execute.frame import Mask
+from tlcheck.execute.reasons import BudgetSpent
+from tlcheck.execute.values import Array, Kind, Value, bits_of, from_bits, nothing
+
+Position = int | slice | Array
+
+
+class Cells:
+    """An allocation of registers or shared memory in all worlds: data has the axes (cell, world, thread).
+
+    threads: 1 for what a block shares. kinds: what its views hold; with more than one, cells are 64-bit words of the
+    smallest width, and tags say which kind wrote each: number of the kind * 16 + part of the element.
+    """
+
+    def __init__(self, size: int, kinds: tuple[Kind, ...], seeds: tuple[int, ...], threads: int) -> None:
+        """size: in bytes; seeds: that of each world."""
+        self.kinds, self.seeds = kinds, seeds
+        self.grain = min(k.bits for k in kinds) // 8
+        shape = (max(1, -(-size // self.grain)), len(seeds), threads)
+        mixed = len(kinds) > 1
+        self.data: Array = np.empty(shape, np.float64 if mixed else kinds[0].array)
+        self.flat = self.data.reshape(-1)
+        self.whole = self.flat.view(np.int64) if mixed else self.flat
+        self.tags = np.zeros(self.flat.shape, np.uint8) if mixed else None
+        self.stride = len(seeds) * threads
+        self._offset = np.arange(self.stride, dtype=np.intp).reshape(len(seeds), threads)
+        self.forget()
+
+    def forget(self, reason: int = 0) -> None:
+        """Make all of it poison."""
+        if self.tags is not None:
+            self.tags[:] = 0
+            return
+        for world, seed in enumerate(self.seeds):
+            self.data[:, world] = nothing(self.kinds[0], seed, reason)
+
+    def with_lanes(self, lanes: int, data: Array) -> Cells:
+        """Such an allocation for another number of threads, all with this data, (cells, worlds, 1)."""
+        other = Cells(self.data.shape[0] * self.grain, self.kinds, self.seeds, lanes)
+        other.data[...] = data
+        if other.tags is not None and self.tags is not None:
+            other.tags[:] = np.repeat(self.tags.reshape(*self.data.shape)[..., :1], lanes, axis=-1).reshape(-1)
+        return other
+
+    def room(self, kind: Kind, start: int) -> int:
+        """How many elements of a kind there are from a byte on."""
+        return (int(self.data.shape[0]) * self.grain - start) // (kind.bits // 8)
+
+    def locate(self, index: Value, kind: Kind, start: int) -> Position:
+        """Positions of elements `index` of a view of `kind` that begins `start` bytes into the allocation."""
+        parts, first = kind.bits // 8 // self.grain, start // self.grain
+        if not isinstance(index, np.ndarray):
+            cell = first + int(index) * parts
+            return cell if self.tags is None else cell * self.stride + self._offset
+        if self.tags is None and index.ndim == 3 and index.shape[1:] == (1, 1):
+            begin, count = int(index[0, 0, 0]), index.shape[0]
+            if (index[:, 0, 0] == np.arange(begin, begin + count)).all():
+                return slice(first + begin, first + begin + count)
+        cells = index.astype(np.intp) * (parts * self.stride)
+        return cells + (self._offset + first * self.stride)
+
+    def take(self, position: Position, kind: Kind) -> Array:
+        """The elements at a position."""
+        if self.tags is None:
+            return self.flat.take(position) if isinstance(position, np.ndarray) else self.data[position]
+        assert isinstance(position, np.ndarray)
+        tags = self.tags.take(position)
+        if (tags == self._tag(kind)).all():
+            return self._words(position, kind)
+        return self._assembled(position, tags, kind)
+
+    def put(self, position: Position, value: Value, mask: Mask | None, kind: Kind) -> None:
+        """Write elements in the lanes of `mask`. Of lanes that write one cell, the last one wins."""
+        if not isinstance(position, np.ndarray):
+            target = self.data[position]
+            if np.ndim(value) <= target.ndim and (self.data.shape[2] > 1 or np.shape(value)[-1:] in ((), (1,))):
+                if mask is None:
+                    target[...] = value
+                    return
+                if self.data.shape[2] > 1 or mask.shape[-1] == 1:
+                    np.copyto(target, value, where=mask, casting="unsafe")
+                    return
+            position = self.flat_position(position)
+        where, values = spread(position, value, mask)
+        if self.tags is None:
+            self.flat[where] = values
+        else:
+            self._put_tagged(where, values, kind)
+
+    def flat_position(self, position: Position) -> Array:
+        """A position as indices into `flat`."""
+        if isinstance(position, np.ndarray):
+            return position
+        cells = np.arange(self.data.shape[0])[position]
+        return np.reshape(cells, (*np.shape(cells), 1, 1)) * self.stride + self._offset
+
+    def accumulate(self, where: Array, values: Value, combine: np.ufunc, kind: Kind) -> None:
+        """Combine values into the elements at indices into `flat`; one that occurs again is combined again."""
+        if self.tags is not None:
+            elements = np.unique(where)
+            self.put(elements, self.take(elements, kind), None, kind)
+        combine.at(self.flat if self.tags is None or kind.is_float else self.whole, where, values)
+
+    def _tag(self, kind: Kind) -> int:
+        return (self.kinds.index(kind) + 1) * 16
+
+    def _words(self, position: Array, kind: Kind) -> Array:
+        if kind.is_float:
+            return self.flat.take(position)
+        return self.whole.take(position).astype(kind.array)
+
+    def _put_tagged(self, where: Array, values: Value, kind: Kind) -> None:
+        assert self.tags is not None
+        parts, tag = kind.bits // 8 // self.grain, self._tag(kind)
+        for part in range(parts):
+            before = self.tags.take(where + part * self.stride)
+            foreign = (before != 0) & (before != tag + part)
+            if foreign.any():
+                self._shatter((where + part * self.stride)[foreign])
+        (self.flat if kind.is_float else self.whole)[where] = values
+        for part in range(parts):
+            self.tags[where + part * self.stride] = tag + part
+
+    def _shatter(self, where: Array) -> None:
+        """Turn the elements that have a part at these positions into words of the smallest width (tag 15)."""
+        assert self.tags is not None
+        where = np.unique(where)
+        tags = self.tags.take(where)
+        for tag in np.unique(tags[(tags != 0) & (tags != 15)]):
+            kind = self.kinds[int(tag) // 16 - 1]
+            heads = where[tags == tag] - (int(tag) % 16) * self.stride
+            cells = np.concatenate([heads + part * self.stride for part in range(kind.bits // 8 // self.grain)])
+            words = self._bits(cells)
+            self.whole[cells] = words.view(np.int64)
+            self.tags[cells] = 15
+
+    def _bits(self, position: Array) -> Array:
+        """The bits in each cell, whatever wrote it, as uint64."""
+        assert self.tags is not None
+        tags = self.tags.take(position)
+        found = np.zeros(position.shape, np.uint64)
+        low = np.uint64((1 << (8 * self.grain)) - 1) if self.grain < 8 else np.uint64(~np.uint64(0))
+        for tag in np.unique(tags):
+            here = tags == tag
+            if tag == 15:
+                found[here] = self.whole.take(position[here]).view(np.uint64)
+            elif tag:
+                kind, part = self.kinds[int(tag) // 16 - 1], int(tag) % 16
+                words = bits_of(self._words(position[here] - part * self.stride, kind), kind).astype(np.uint64)
+                found[here] = (words >> np.uint64(8 * self.grain * part)) & low
+        return found
+
+    def _assembled(self, position: Array, tags: Array, kind: Kind) -> Array:
+        """Elements of which some were written as another kind, or not at all."""
+        assert self.tags is not None
+        right = tags == self._tag(kind)
+        result = np.where(right, self._words(np.where(right, position, 0), kind), 0).astype(kind.array)
+        wrong = position[~right]
+        parts = kind.bits // 8 // self.grain
+        bits, missing = np.zeros(wrong.shape, np.uint64), np.zeros(wrong.shape, bool)
+        for part in range(parts):
+            cells = wrong + part * self.stride
+            bits |= self._bits(cells) << np.uint64(8 * self.grain * part)
+            missing |= self.tags.take(cells) == 0
+        values = from_bits(bits.astype(kind.words), kind)
+        seeds = np.array([nothing(kind, s) for s in self.seeds], kind.array)
+        worlds = (wrong % self.stride) // self.data.shape[2]
+        result[~right] = np.where(missing, seeds[worlds], values)
+        return result
+
+
+PAGE_BITS = 10
+PAGE = 1 << PAGE_BITS
+Contents = Callable[[int, int, int], Array | None]
+
+
+class Pages:
+    """A global tensor for each seed; pages of `PAGE` elements become real when they are first touched.
+
+    contents: (seed, start, count) -> the elements before the kernel runs, None for poison.
+    """
+
+    def __init__(self, kind: Kind, size: int, seeds: tuple[int, ...], contents: Contents, limit: int) -> None:
+        """size: in elements; seeds: that of each world; limit: of bytes in pages."""
+        self.kind, self.size, self.contents = kind, size, contents
+        self.distinct = tuple(dict.fromkeys(seeds))
+        self._limit = limit
+        self._tables = -(-size // PAGE)
+        self.table = np.full(self._tables * len(self.distinct), -1, np.int32)
+        self._seed_of = np.array([self.distinct.index(s) for s in seeds], np.intp).reshape(-1, 1)
+        self.flat: Array = np.empty(0, kind.array)
+        self.written = np.empty(0, np.bool_)
+        self._used = 0
+
+    def room(self, kind: Kind, start: int) -> int:
+        """How many elements there are from a byte on."""
+        return self.size - start // (self.kind.bits // 8)
+
+    def locate(self, index: Value, kind: Kind, start: int) -> Array:
+        """Positions of elements; `kind` and `start` are those of the tensor itself."""
+        element = np.asarray(index, dtype=np.intp) + start // (self.kind.bits // 8)
+        number = (element >> PAGE_BITS) + self._seed_of * self._tables
+        slots = self.table.take(number)
+        if slots.size and slots.min() < 0:
+            self._fetch(np.unique(number[slots < 0]))
+            slots = self.table.take(number)
+        return (slots.astype(np.intp) << PAGE_BITS) + (element & (PAGE - 1))
+
+    def take(self, position: Position, kind: Kind) -> Array:
+        """The elements at a position."""
+        return self.flat[position]
+
+    def put(self, position: Position, value: Value, mask: Mask | None, kind: Kind) -> None:
+        """Write elements in the lanes of `mask`. Of lanes that write one element, the last one wins."""
+        where, values = spread(np.asarray(position), value, mask)
+        self.flat[where] = values
+        self.written[where] = True
+
+    def flat_position(self, position: Position) -> Array:
+        """A position as indices into `flat`."""
+        assert isinstance(position, np.ndarray)
+        return position
+
+    def accumulate(self, where: Array, values: Value, combine: np.ufunc, kind: Kind) -> None:
+        """Combine values into the elements at indices into `flat`; one that occurs again is combined again."""
+        combine.at(self.flat, where, values)
+        self.written[where] = True
+
+    def forget(self, reason: int = 0) -> None:
+        """Nothing: a tensor outlives the kernel."""
+
+    def _fetch(self, numbers: Array) -> None:
+        needed = self._used + len(numbers)
+        if needed * PAGE > self.flat.size:
+            self._grow(max(needed, 2 * (self.flat.size // PAGE), 16))
+        for number in numbers.tolist():
+            which, page = divmod(number, self._tables)
+            count = min(PAGE, self.size - page * PAGE)
+            begin = self._used * PAGE
+            found = self.contents(self.distinct[which], page * PAGE, count)
+            self.flat[begin : begin + PAGE] = nothing(self.kind, self.distinct[which])
+            if found is not None:
+                self.flat[begin : begin + count] = found
+            self.table[number] = self._used
+            self._used += 1
+
+    def _grow(self, pages: int) -> None:
+        if pages * PAGE * (self.flat.itemsize + 1) > self._limit:
+            raise BudgetSpent("more memory than allowed")
+        flat, written = np.empty(pages * PAGE, self.kind.array), np.zeros(pages * PAGE, np.bool_)
+        flat[: self.flat.size], written[: self.written.size] = self.flat, self.written
+        self.flat, self.written = flat, written
+
+    def outcome(self, seed: int) -> tuple[Array, Array]:
+        """Which elements were written in the worlds of a seed, in order, and their values."""
+        which = self.distinct.index(seed)
+        indices, values = [np.empty(0, np.intp)], [np.empty(0, self.kind.array)]
+        for page in np.flatnonzero(self.table[which * self._tables : (which + 1) * self._tables] >= 0).tolist():
+            begin = int(self.table[which * self._tables + page]) * PAGE
+            here = np.flatnonzero(self.written[begin : begin + PAGE])
+            indices.append(here + page * PAGE)
+            values.append(self.flat[begin + here])
+        return np.concatenate(indices), np.concatenate(values)
+
+
+def spread(position: Array, value: Value, mask: Mask | None) -> tuple[Array, Value]:
+    """Flat positions and values of the lanes of `mask` alone, one for each lane that writes."""
+    shape = np.broadcast_shapes(position.shape, np.shape(value), () if mask is None else mask.shape)
+    position = np.broadcast_to(position, shape)
+    if mask is None:
+        return position, value
+    chosen = np.broadcast_to(mask, shape)
+    if isinstance(value, np.ndarray):
+        value = np.broadcast_to(value, shape)[chosen]
+    return position[chosen], value

@@ -1,0 +1,123 @@
+"""Where an access goes: a buffer's element as position in its allocation, checked against the buffer's bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tlcheck.execute.codes import Code
+from tlcheck.execute.frame import Frame, Mask
+from tlcheck.execute.memory import Cells, Pages, Position
+from tlcheck.execute.values import Array, Kind, Value
+
+if TYPE_CHECKING:
+    from tlcheck.execute.machine import Machine
+
+_KEPT_BYTES = 1 << 24
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Located:
+    """A position, and which lanes are out of bounds there (None for none); these have the position of element 0."""
+
+    position: Position
+    outside: Mask | None
+
+
+class Place:
+    """An element (or vector of elements) of a buffer in each lane."""
+
+    def __init__(
+        self, machine: Machine, name: str, kind: Kind, root: int, start: Code, indices: list[tuple[Code, Code, Code]]
+    ) -> None:
+        """root: uid of the allocation; start: in bytes; indices: (index, size, stride) of each dimension."""
+        self.name, self.kind, self.machine = name, kind, machine
+        self.root = root
+        self._start, self._indices = start, indices
+        codes = [start, *(c for triple in indices for c in triple)]
+        self.steady = all(c.steady for c in codes)
+        self.needs = frozenset().union(*(c.needs for c in codes))
+        self._key = tuple(sorted(self.needs))
+        self._kept: dict[tuple[Value, ...], Located] = {}
+        self._bytes = 0
+        self._memory: Cells | Pages | None = None
+
+    @property
+    def memory(self) -> Cells | Pages:
+        """The allocation."""
+        return self.machine.memory[self.root]
+
+    def position(self, frame: Frame) -> tuple[Position, Mask | None]:
+        """Where, and in which lanes the access takes place."""
+        located = self._located(frame)
+        if located.outside is None:
+            return located.position, frame.active
+        offending = located.outside if frame.active is None else located.outside & frame.active
+        if not offending.any():
+            return located.position, frame.active
+        return located.position, self.machine.out_of_bounds(self, frame, offending)
+
+    def load(self, frame: Frame) -> Array:
+        """The elements; zero in lanes where the access is dropped."""
+        position, mask = self.position(frame)
+        found = self.memory.take(position, self.kind)
+        if mask is frame.active or mask is None:
+            return found
+        return np.where(mask, found, found.dtype.type(0))
+
+    def store(self, frame: Frame, value: Value) -> None:
+        """Write in the active lanes."""
+        position, mask = self.position(frame)
+        self.memory.put(position, value, mask, self.kind)
+
+    def _located(self, frame: Frame) -> Located:
+        if not self.steady:
+            return self._locate(frame)
+        if self._memory is not self.memory:
+            self._kept.clear()
+            self._memory = self.memory
+        key = tuple([frame.variables[uid] for uid in self._key])
+        located = self._kept.get(key)
+        if located is None:
+            located = self._locate(frame)
+            self._keep(key, located)
+        return located
+
+    def _keep(self, key: tuple[Value, ...], located: Located) -> None:
+        size = located.position.nbytes if isinstance(located.position, np.ndarray) else 64
+        if self._bytes + size > _KEPT_BYTES:
+            self._kept.clear()
+            self._bytes = 0
+        self._kept[key] = located
+        self._bytes += size
+
+    def _locate(self, frame: Frame) -> Located:
+        total: Value = 0
+        outside: Mask | None = None
+        for index, size, stride in self._indices:
+            at, limit = index.run(frame), size.run(frame)
+            if isinstance(at, np.ndarray):
+                at = at.astype(np.int64)
+            wrong = _beyond(at, limit)
+            if wrong is not None:
+                outside = wrong if outside is None else outside | wrong
+            total = total + at * stride.run(frame)
+        start = int(self._start.run(frame))
+        wrong = _beyond(total, self.memory.room(self.kind, start))
+        if wrong is not None:
+            outside = wrong if outside is None else outside | wrong
+        if outside is not None:
+            total = np.where(outside, 0, total)
+        return Located(self.memory.locate(total, self.kind, start), outside)
+
+
+def _beyond(index: Value, limit: Value) -> Mask | None:
+    """Which lanes of an index are not in 0 .. limit - 1; None for none."""
+    if not isinstance(index, np.ndarray) and not isinstance(limit, np.ndarray):
+        return None if 0 <= index < limit else np.ones((1, 1), np.bool_)
+    if not isinstance(limit, np.ndarray) and index.view(np.uint64).max() < limit:  # type: ignore[union-attr]
+        return None
+    wrong: Mask = np.atleast_2d(np.less(index, 0) | np.greater_equal(index, limit))
+    return wrong if wrong.any() else None

@@ -1,0 +1,170 @@
+"""Which pointers and buffers see the same allocation, and where in it they begin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tlcheck.execute.codes import Code
+from tlcheck.execute.places import Place
+from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.values import Kind, kind_of
+from tlcheck.snapshot.ir import Alloc, Bind, Buffer, Expr, For, Function, Store, Thread
+from tlcheck.snapshot.walk import expressions, postorder, statements
+
+if TYPE_CHECKING:
+    from tlcheck.execute.machine import Machine
+
+
+class Pointers:
+    """The pointers of one kernel. free: (uid, name) of variables that no statement binds."""
+
+    def __init__(self, function: Function) -> None:
+        self._base: dict[int, tuple[int, Expr]] = {}
+        self._declared: dict[int, Buffer] = {}
+        self._kinds: dict[int, dict[Kind, None]] = {}
+        for stmt in statements(function.body):
+            if isinstance(stmt, Bind) and stmt.var.dtype == "handle":
+                self._alias(stmt.var, stmt.value)
+            if isinstance(stmt, Alloc):
+                self._declared[stmt.buffer.data.uid] = stmt.buffer
+        self._buffers = tuple(dict.fromkeys(_buffers(function)))
+        for buffer in self._buffers:
+            self._declared.setdefault(buffer.data.uid, buffer)
+            kinds = self._kinds.setdefault(self.root(buffer.data.uid), {})
+            kinds[kind_of(buffer.dtype)] = None
+        self.free = list(_free(function, self._buffers))
+
+    def root(self, uid: int) -> int:
+        """The allocation that a pointer points into."""
+        while uid in self._base:
+            uid = self._base[uid][0]
+        return uid
+
+    def start(self, uid: int, machine: Machine) -> Code:
+        """How many bytes into its allocation a pointer points."""
+        offsets: list[Code] = []
+        while uid in self._base:
+            uid, offset = self._base[uid]
+            offsets.append(machine.code(offset))
+        return joined(lambda *parts: sum(parts), *offsets)
+
+    def kinds(self, buffer: Buffer) -> tuple[Kind, ...]:
+        """What an allocation is seen as."""
+        return tuple(self._kinds.get(buffer.data.uid, {})) or (kind_of(buffer.dtype),)
+
+    def size(self, buffer: Buffer, machine: Machine) -> int:
+        """The bytes of an allocation; its shape has to be constant."""
+        count = 1
+        for e in buffer.shape:
+            if e.op != "int" or not isinstance(e.value, int):
+                raise NotModelled("allocation of unknown size")
+            count *= e.value
+        return count * kind_of(buffer.dtype).bits // 8
+
+    def place(self, machine: Machine, buffer: Buffer, indices: list[Code]) -> Place:
+        """The element of a buffer at compiled indices."""
+        if len(indices) != len(buffer.shape):
+            raise NotModelled("access with another number of indices")
+        shape = [machine.code(e) for e in buffer.shape]
+        strides = [machine.code(e) for e in buffer.strides] or compact(shape)
+        return self._place(machine, buffer, list(zip(indices, shape, strides, strict=True)))
+
+    def pointed(self, machine: Machine, pointer: Expr, offset: Expr | None, count: int) -> Place:
+        """`count` consecutive elements from where a pointer points, `offset` elements on; one element is no vector."""
+        buffer, indices = self._target(pointer, machine)
+        shape = [machine.code(e) for e in buffer.shape]
+        strides = [machine.code(e) for e in buffer.strides] or compact(shape)
+        terms = [joined(_multiply, i, s) for i, s in zip(indices, strides, strict=True)]
+        if offset is not None:
+            terms.append(machine.code(offset))
+        if count > 1:
+            steps = np.arange(count, dtype=np.int64).reshape(-1, 1, 1)
+            terms.append(Code(lambda frame: steps, frozenset(), True))
+        lasts = [joined(lambda size, stride: (size - 1) * stride, n, s) for n, s in zip(shape, strides, strict=True)]
+        limit = joined(lambda *parts: sum(parts) + 1, *lasts)
+        return self._place(machine, buffer, [(joined(lambda *parts: sum(parts), *terms), limit, constant(1))])
+
+    def _target(self, pointer: Expr, machine: Machine) -> tuple[Buffer, list[Code]]:
+        """The buffer that a pointer points into, and the indices."""
+        while pointer.op == "call" and pointer.value in ("address_of", "access_ptr"):
+            pointer = pointer.args[0]
+        if pointer.op == "load" and pointer.buffer is not None:
+            return pointer.buffer, [machine.code(a) for a in pointer.args]
+        if pointer.op == "call" and pointer.value == "tvm_access_ptr":
+            buffer, indices = self._target(pointer.args[1], machine)
+            return buffer, [*indices[:-1], joined(lambda *p: sum(p), indices[-1], machine.code(pointer.args[2]))]
+        if pointer.op == "var" and pointer.uid in self._declared:
+            buffer = self._declared[pointer.uid]
+            return buffer, [constant(0)] * len(buffer.shape)
+        raise NotModelled(f"pointer {pointer.value or pointer.op}")
+
+    def _place(self, machine: Machine, buffer: Buffer, triples: list[tuple[Code, Code, Code]]) -> Place:
+        kind, start = kind_of(buffer.dtype), self.start(buffer.data.uid, machine)
+        if buffer.elem_offset is not None and not (buffer.elem_offset.op == "int" and buffer.elem_offset.value == 0):
+            width = kind.bits // 8
+            start = joined(lambda first, more: first + more * width, start, machine.code(buffer.elem_offset))
+        return Place(machine, buffer.name, kind, self.root(buffer.data.uid), start, triples)
+
+    def _alias(self, pointer: Expr, value: Expr) -> None:
+        if value.op == "var":
+            self._base[pointer.uid] = (value.uid, _ZERO)
+        elif value.op == "call" and value.value == "handle_add_byte_offset" and value.args[0].op == "var":
+            self._base[pointer.uid] = (value.args[0].uid, value.args[1])
+
+
+def _buffers(function: Function) -> Iterator[Buffer]:
+    """Every buffer that a function accesses, as often as it does."""
+    yield from function.buffers
+    for stmt in statements(function.body):
+        if isinstance(stmt, Store):
+            yield stmt.buffer
+        yield from (e.buffer for e in postorder(expressions(stmt)) if e.buffer is not None)
+
+
+def _free(function: Function, buffers: tuple[Buffer, ...]) -> Iterator[tuple[int, str]]:
+    """The variables that no statement binds."""
+    bound: set[int] = set()
+    found = {p.uid: str(p.value) for p in function.params}
+    roots = [e for buffer in buffers for e in sizes(buffer)]
+    for stmt in statements(function.body):
+        roots += expressions(stmt)
+        if isinstance(stmt, (Bind, For, Thread)):
+            bound.add(stmt.var.uid)
+        if isinstance(stmt, Alloc):
+            bound.add(stmt.buffer.data.uid)
+    found |= {e.uid: str(e.value) for e in postorder(roots) if e.op == "var"}
+    yield from ((uid, name) for uid, name in found.items() if uid not in bound)
+
+
+_ZERO = Expr("int", "int32", (), 0)
+
+
+def constant(value: int) -> Code:
+    """The code of a constant."""
+    return Code(lambda frame: value, frozenset(), True, True)
+
+
+def joined(apply: Callable[..., Any], *codes: Code) -> Code:
+    """An operation on the values of several codes."""
+    runs = [c.run for c in codes]
+    needs: frozenset[int] = frozenset().union(*(c.needs for c in codes))
+    steady, uniform = all(c.steady for c in codes), all(c.uniform for c in codes)
+    return Code(lambda frame: apply(*[run(frame) for run in runs]), needs, steady, uniform)
+
+
+def sizes(buffer: Buffer) -> tuple[Expr, ...]:
+    """The expressions of a buffer's declaration."""
+    return (*buffer.shape, *buffer.strides, *([] if buffer.elem_offset is None else [buffer.elem_offset]))
+
+
+def compact(shape: list[Code]) -> list[Code]:
+    """The strides of a row-major buffer."""
+    return [joined(lambda *sizes: prod(sizes), *shape[axis + 1 :]) for axis in range(len(shape))]
+
+
+def _multiply(index: Any, stride: Any) -> Any:
+    return index.astype(np.int64) * stride if isinstance(index, np.ndarray) else index * stride

@@ -1,0 +1,34 @@
+"""Why an execution stops before its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class Stopped(Exception):  # noqa: N818
+    """An execution that cannot go on; str() says why in a few words."""
+
+
+class NotModelled(Stopped):
+    """A construct that the machines do not know; its name is the text."""
+
+
+class BudgetSpent(Stopped):
+    """More statements or bytes than were allowed."""
+
+
+class WrittenUnclear(Stopped):
+    """What is written has no single meaning, such as a tile's place that differs between threads."""
+
+
+@dataclass
+class Illegal(Stopped):
+    """An access that the machine forbids: what, where (a source line, 0 if unknown), in which world and lane."""
+
+    what: str
+    line: int
+    world: int
+    lane: int
+
+    def __str__(self) -> str:
+        return self.what

@@ -1,0 +1,56 @@
+"""Handlers of calls and attributes, by name. Each family's file registers its own; `load` imports all of them."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from tlcheck.execute.codes import Code, Run, Step
+    from tlcheck.execute.machine import Machine
+    from tlcheck.snapshot.ir import Attr, Expr
+
+CallHandler = Callable[["Expr", "Machine"], "Run | Code"]
+AttributeHandler = Callable[["Attr", "Machine"], "Step"]
+H = TypeVar("H", CallHandler, AttributeHandler)
+
+CALLS: dict[str, CallHandler] = {}
+EXTERNS: dict[str, CallHandler] = {}
+ATTRIBUTES: dict[str, AttributeHandler] = {}
+# Calls after which lanes may have left a loop or the kernel.
+LEAVING = frozenset({"loop_break", "loop_continue", "continue_loop", "break_loop", "thread_return"})
+
+
+def call(*names: str) -> Callable[[CallHandler], CallHandler]:
+    """Register a handler of calls (tile operators, instructions, functions) of these names."""
+    return _into(CALLS, names)
+
+
+def extern(*names: str) -> Callable[[CallHandler], CallHandler]:
+    """Register a handler of functions of the device library: names without template arguments and `::run`."""
+    return _into(EXTERNS, names)
+
+
+def attribute(*names: str) -> Callable[[AttributeHandler], AttributeHandler]:
+    """Register a handler of attribute statements with these keys."""
+    return _into(ATTRIBUTES, names)
+
+
+def _into(table: dict[str, H], names: tuple[str, ...]) -> Callable[[H], H]:
+    def register(handler: H) -> H:
+        for name in names:
+            if name in table:
+                raise ValueError(f"{name} has two handlers")
+            table[name] = handler
+        return handler
+
+    return register
+
+
+def load() -> None:
+    """Import every file of tiles/ and threads/, so that their handlers are known."""
+    for package in ("tlcheck.execute.tiles", "tlcheck.execute.threads"):
+        for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
+            importlib.import_module(f"{package}.{module.name}")

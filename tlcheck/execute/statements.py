@@ -1,0 +1,296 @@
+"""Statements compiled to steps of a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tlcheck.execute import registry
+from tlcheck.execute.codes import Code, Step, remembered
+from tlcheck.execute.frame import Frame
+from tlcheck.execute.parallel import parallel
+from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.values import Value
+from tlcheck.snapshot.ir import (
+    Alloc,
+    Attr,
+    Bind,
+    Block,
+    Evaluate,
+    For,
+    If,
+    Seq,
+    Stmt,
+    Store,
+    Thread,
+    Unknown,
+    While,
+)
+
+if TYPE_CHECKING:
+    from tlcheck.execute.machine import Machine
+
+
+def compiled_statement(stmt: Stmt, machine: Machine) -> Step:
+    """The step of a statement. Raises NotModelled, with its name, for one that no handler knows."""
+    if isinstance(stmt, Unknown):
+        raise NotModelled(stmt.what)
+    make = _STATEMENTS.get(type(stmt))
+    if make is None:
+        raise NotModelled(type(stmt).__name__)
+    step: Step = make(stmt, machine)
+    return step
+
+
+def _seq(stmt: Seq, machine: Machine) -> Step:
+    steps = [machine.step(s) for s in stmt.body]
+    runs, count, spend = [s.run for s in steps], len(steps), machine.spend
+    if not any(s.leaves for s in steps):
+
+        def run(frame: Frame) -> None:
+            spend(count)
+            for step in runs:
+                step(frame)
+
+        return Step(run)
+
+    def run_leaving(frame: Frame) -> None:
+        spend(count)
+        for step in runs:
+            if frame.idle():
+                return
+            step(frame)
+
+    return Step(run_leaving, True)
+
+
+def _for(stmt: For, machine: Machine) -> Step:
+    if stmt.kind == "parallel" and machine.options.written:
+        return parallel(stmt, machine)
+    if stmt.kind == "thread_binding":
+        raise NotModelled("loop bound to threads")
+    start, extent = machine.code(stmt.start), machine.code(stmt.extent)
+    uid = stmt.var.uid
+    machine.variables[uid] = Code(lambda frame: frame.variables[uid], frozenset((uid,)), True, True)
+    body = machine.step(stmt.body)
+
+    def run(frame: Frame) -> None:
+        first, count = start.run(frame), extent.run(frame)
+        if isinstance(first, np.ndarray) or isinstance(count, np.ndarray):
+            _ragged(uid, first, count, body, frame, machine)
+        else:
+            _counted(uid, range(int(first), int(first + count)), body, frame, machine)
+
+    return Step(run, body.leaves)
+
+
+def _counted(uid: int, values: range, body: Step, frame: Frame, machine: Machine) -> None:
+    """A loop with the same bounds in all lanes."""
+    variables, run = frame.variables, body.run
+    machine.spend(len(values))
+    if not body.leaves:
+        for value in values:
+            variables[uid] = value
+            run(frame)
+        return
+    with loop(frame):
+        for value in values:
+            if frame.idle():
+                return
+            variables[uid] = value
+            iterate(frame, body)
+
+
+def _ragged(uid: int, first: Value, count: Value, body: Step, frame: Frame, machine: Machine) -> None:
+    """A loop whose bounds differ: it runs over all values, each with the lanes for which it is one."""
+    first, last = np.asarray(first), np.asarray(first) + np.asarray(count)
+    active = frame.mask() & (last > first)
+    if not active.any():
+        return
+    begin = int(np.broadcast_to(first, active.shape)[active].min())
+    end = int(np.broadcast_to(last, active.shape)[active].max())
+    machine.spend(end - begin)
+    with loop(frame):
+        for value in range(begin, end):
+            frame.variables[uid] = value
+            inside = frame.among((first <= value) & (value < last))
+            with frame.narrowed(inside):
+                if not frame.idle():
+                    iterate(frame, body)
+
+
+class loop:  # noqa: N801
+    """Around the iterations of a loop: lanes that break out of it are active again afterwards."""
+
+    def __init__(self, frame: Frame) -> None:
+        self._frame, self._active, self._broken, self._skipped = frame, frame.active, frame.broken, frame.skipped
+
+    def __enter__(self) -> None:
+        self._frame.broken = None
+
+    def __exit__(self, *error: object) -> None:
+        frame = self._frame
+        frame.broken, frame.skipped = self._broken, self._skipped
+        frame.active = frame.remaining(self._active)
+
+
+def iterate(frame: Frame, body: Step) -> None:
+    """One iteration: lanes that continue with the next are active again afterwards."""
+    saved, skipped = frame.active, frame.skipped
+    frame.skipped = None
+    body.run(frame)
+    frame.skipped = skipped
+    frame.active = frame.remaining(saved)
+
+
+def _while(stmt: While, machine: Machine) -> Step:
+    condition, body = machine.code(stmt.condition), machine.step(stmt.body)
+
+    def run(frame: Frame) -> None:
+        with loop(frame):
+            while not frame.idle():
+                machine.spend(1)
+                holds = condition.run(frame)
+                if not isinstance(holds, np.ndarray):
+                    if not holds:
+                        return
+                else:
+                    frame.active = frame.among(holds)
+                    if frame.idle():
+                        return
+                iterate(frame, body)
+
+    return Step(run, body.leaves)
+
+
+def _if(stmt: If, machine: Machine) -> Step:
+    condition, then = machine.code(stmt.condition), machine.step(stmt.then)
+    other = None if stmt.orelse is None else machine.step(stmt.orelse)
+    condition = remembered(condition)
+
+    def run(frame: Frame) -> None:
+        holds = condition.run(frame)
+        if not isinstance(holds, np.ndarray):
+            if holds:
+                then.run(frame)
+            elif other is not None:
+                other.run(frame)
+            return
+        saved = frame.active
+        if holds.any():
+            frame.active = frame.among(holds)
+            if not frame.idle():
+                then.run(frame)
+            frame.active = frame.remaining(saved)
+        if other is not None and not holds.all():
+            frame.active = frame.among(~holds)
+            if not frame.idle():
+                other.run(frame)
+            frame.active = frame.remaining(saved)
+
+    return Step(run, then.leaves or (other is not None and other.leaves))
+
+
+def _bind(stmt: Bind, machine: Machine) -> Step:
+    uid = stmt.var.uid
+    if stmt.var.dtype == "handle":
+        return Step(lambda frame: None)
+    value = machine.code(stmt.value)
+    machine.variables[uid] = Code(lambda frame: frame.variables[uid], value.needs, value.steady, value.uniform)
+
+    def run(frame: Frame) -> None:
+        found = value.run(frame)
+        frame.variables[uid] = found.copy() if isinstance(found, np.ndarray) and found.base is not None else found
+
+    return Step(run)
+
+
+def _thread(stmt: Thread, machine: Machine) -> Step:
+    tag, uid = stmt.tag, stmt.var.uid
+    index: Value
+    if tag.startswith("blockIdx."):
+        index = machine.block_index("xyz".index(tag[-1]))
+    elif tag.startswith("threadIdx."):
+        index = machine.thread_index("xyz".index(tag[-1]))
+    else:
+        raise NotModelled(tag)
+    uniform = not isinstance(index, np.ndarray)
+    machine.variables[uid] = Code(lambda frame: index, frozenset(), True, uniform)
+    body = machine.step(stmt.body)
+
+    def run(frame: Frame) -> None:
+        frame.variables[uid] = index
+        body.run(frame)
+
+    return Step(run, body.leaves)
+
+
+_WITHOUT_MEANING = frozenset(
+    {
+        "lexical_alloc_scope",
+        "tl.assume",
+        "tl.assume_requires_runtime_check",
+        "pragma_unroll_explicit",
+        "storage_alignment",
+    }
+)
+
+
+def _attr(stmt: Attr, machine: Machine) -> Step:
+    handler = registry.ATTRIBUTES.get(stmt.key)
+    if handler is not None:
+        return handler(stmt, machine)
+    if stmt.key in _WITHOUT_MEANING or stmt.key.startswith("pragma_"):
+        return machine.step(stmt.body)
+    raise NotModelled(f"attribute {stmt.key}")
+
+
+def _alloc(stmt: Alloc, machine: Machine) -> Step:
+    buffer = stmt.buffer
+    machine.allocate(buffer)
+    return Step(lambda frame: machine.allocate(buffer))
+
+
+def _block(stmt: Block, machine: Machine) -> Step:
+    return machine.step(stmt.body)
+
+
+def _store(stmt: Store, machine: Machine) -> Step:
+    place, value, line = machine.place(stmt.buffer, stmt.indices), remembered(machine.code(stmt.value)), stmt.line
+
+    def run(frame: Frame) -> None:
+        machine.line = line
+        place.store(frame, value.run(frame))
+
+    return Step(run)
+
+
+def _evaluate(stmt: Evaluate, machine: Machine) -> Step:
+    if stmt.value.op in ("int", "var"):
+        return Step(lambda frame: None)
+    machine.line = stmt.line
+    code, line = machine.code(stmt.value), stmt.line
+    leaves = stmt.value.op == "call" and stmt.value.value in registry.LEAVING
+
+    def run(frame: Frame) -> None:
+        machine.line = line
+        code.run(frame)
+
+    return Step(run, leaves)
+
+
+_STATEMENTS: dict[type[Stmt], Callable[[Any, Any], Step]] = {
+    Seq: _seq,
+    For: _for,
+    While: _while,
+    If: _if,
+    Bind: _bind,
+    Thread: _thread,
+    Attr: _attr,
+    Alloc: _alloc,
+    Block: _block,
+    Store: _store,
+    Evaluate: _evaluate,
+}

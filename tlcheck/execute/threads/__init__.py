@@ -1,0 +1,1 @@
+"""Instructions of threads, one family in a file."""

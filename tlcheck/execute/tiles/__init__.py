@@ -1,0 +1,1 @@
+"""Tile operators as written, one family in a file."""

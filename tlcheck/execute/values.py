@@ -1,0 +1,210 @@
+"""Data types, what a value of each is on the CPU, and poison.
+
+A value is a NumPy array over lanes, or a Python scalar where it is the same in all of them. Floating values of every
+dtype are float64; integers are machine integers of their width; bool is bool. Arrays have the axes (vector lanes,)
+worlds, threads or iterations; each may be 1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import numpy.typing as npt
+
+from tlcheck.execute.reasons import NotModelled
+
+Array = npt.NDArray[Any]
+Value = Array | int | float | bool
+
+_DTYPE = re.compile(r"(?:custom\[)?([a-z]+)(\d*)((?:_e\d+m\d+[a-z]*)?)\]?(\d*)(?:x(\d+))?")
+_SMALL_FLOATS = {
+    "bfloat16": ml_dtypes.bfloat16,
+    "float8_e4m3": ml_dtypes.float8_e4m3,
+    "float8_e4m3fn": ml_dtypes.float8_e4m3fn,
+    "float8_e4m3fnuz": ml_dtypes.float8_e4m3fnuz,
+    "float8_e5m2": ml_dtypes.float8_e5m2,
+    "float8_e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
+    "float8_e8m0fnu": ml_dtypes.float8_e8m0fnu,
+    "float4_e2m1fn": ml_dtypes.float4_e2m1fn,
+    "float16": np.float16,
+    "float32": np.float32,
+    "float64": np.float64,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A dtype without its lanes. family: float, int, uint, bool or handle; bits: its width in memory."""
+
+    name: str
+    family: str
+    bits: int
+
+    @property
+    def is_float(self) -> bool:
+        return self.family == "float"
+
+    @property
+    def array(self) -> np.dtype[Any]:
+        """The dtype of arrays that hold such values."""
+        if self.family == "float":
+            return np.dtype(np.float64)
+        if self.family == "bool":
+            return np.dtype(np.bool_)
+        return np.dtype(f"{self.family}{max(8, self.bits)}")
+
+    @property
+    def memory(self) -> np.dtype[Any]:
+        """The dtype of such an element in the kernel's own memory."""
+        return np.dtype(_SMALL_FLOATS[self.name]) if self.family == "float" else self.array
+
+    @property
+    def words(self) -> np.dtype[Any]:
+        """Unsigned integers of the same width."""
+        return np.dtype(f"uint{max(8, self.bits)}")
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """The smallest and the largest integer."""
+        if self.family == "int":
+            return -(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1
+        return 0, (1 << self.bits) - 1
+
+
+@cache
+def kind_of(dtype: str) -> Kind:
+    """The kind of a dtype in TVM's spelling, lanes aside. Raises NotModelled for one that is not known."""
+    return _parsed(dtype)[0]
+
+
+@cache
+def lanes_of(dtype: str) -> int:
+    """The vector lanes of a dtype."""
+    return _parsed(dtype)[1]
+
+
+def _parsed(dtype: str) -> tuple[Kind, int]:
+    match = _DTYPE.fullmatch(dtype)
+    if match is None:
+        raise NotModelled(f"dtype {dtype}")
+    family, bits, form, _, lanes = match.groups()
+    name = f"{family}{bits}{form}"
+    if name == "handle":
+        return Kind(name, "handle", 64), 1
+    if name == "bool":
+        return Kind(name, "bool", 8), int(lanes or 1)
+    if name in ("tfloat32", "tfloat"):
+        return Kind("float32", "float", 32), int(lanes or 1)
+    if name in _SMALL_FLOATS:
+        return Kind(name, "float", int(bits)), int(lanes or 1)
+    if family in ("int", "uint") and bits in ("8", "16", "32", "64"):
+        return Kind(name, family, int(bits)), int(lanes or 1)
+    raise NotModelled(f"dtype {dtype}")
+
+
+def wrapped(value: int, kind: Kind) -> int:
+    """A Python integer as the machine integer of its width."""
+    low, high = kind.limits
+    if low <= value <= high:
+        return value
+    value &= (1 << kind.bits) - 1
+    return value - (1 << kind.bits) if value > high else value
+
+
+def rounded(value: Value, kind: Kind) -> Value:
+    """The nearest value that the dtype has, as float64; NaN keeps its payload."""
+    if not kind.is_float or kind.bits == 64:
+        return value
+    array = np.asarray(value, dtype=np.float64)
+    near = array.astype(kind.memory).astype(np.float64)
+    unordered = np.isnan(array)
+    return np.where(unordered, array, near) if unordered.any() else near
+
+
+def bits_of(value: Value, kind: Kind) -> Array:
+    """The bits of values, after rounding to the dtype, as unsigned integers of its width."""
+    array = np.asarray(value, dtype=kind.array)
+    return np.ascontiguousarray(array.astype(kind.memory)).view(kind.words)
+
+
+def from_bits(bits: Array, kind: Kind) -> Array:
+    """The values that have these bits."""
+    words = np.ascontiguousarray(bits.astype(kind.words, copy=False))
+    return words.view(kind.memory).astype(kind.array)
+
+
+def converted(value: Value, source: Kind, target: Kind, exact: bool) -> Value:
+    """A cast as CUDA makes it: floats to integers truncate and saturate, integers wrap.
+
+    exact: floats keep their float64 value instead of being rounded to the target.
+    """
+    if source == target:
+        return value
+    if target.family == "bool":
+        return np.not_equal(value, 0) if isinstance(value, np.ndarray) else bool(value)
+    if target.is_float:
+        wide = value.astype(np.float64) if isinstance(value, np.ndarray) else float(value)
+        return wide if exact else rounded(wide, target)
+    if source.is_float:
+        return _truncated(value, target)
+    if isinstance(value, np.ndarray):
+        return value.astype(target.array)
+    return wrapped(int(value), target)
+
+
+def _truncated(value: Value, target: Kind) -> Value:
+    low, high = target.limits
+    array = np.trunc(np.asarray(value, dtype=np.float64))
+    lost = np.isnan(array)
+    inside = np.clip(np.where(lost, 0.0, array), float(low), float(high))
+    whole = np.where(inside >= float(high), high, inside.astype(np.int64) if target.bits < 64 else inside).astype(
+        target.array
+    )
+    if lost.any():
+        whole = np.where(is_poison(np.asarray(value, dtype=np.float64)), _pattern(target, 0), whole)
+    return whole if isinstance(value, np.ndarray) else int(whole)
+
+
+# The quiet NaN whose payload says that it is poison; its low 20 bits are the number of the reason.
+_POISON = 0x7FF8_5EED_0000_0000
+_REASONS = (1 << 20) - 1
+
+
+def poison(reason: int = 0) -> float:
+    """The float64 NaN that stands for a value that nobody has written."""
+    return float(np.array([_POISON | (reason & _REASONS)], dtype=np.uint64).view(np.float64)[0])
+
+
+def is_poison(values: Array) -> npt.NDArray[np.bool_]:
+    """Which float64 values are poison; a NaN that an operation made is not."""
+    words = np.ascontiguousarray(values).view(np.uint64)
+    found: npt.NDArray[np.bool_] = (words & np.uint64(0x7FFF_FFFF_0000_0000)) == np.uint64(_POISON)
+    return found
+
+
+def reason_of(value: float) -> int:
+    """The number of the reason of a poison."""
+    return int(np.array([value], dtype=np.float64).view(np.uint64)[0]) & _REASONS
+
+
+def _pattern(kind: Kind, seed: int) -> int:
+    """The integer that stands for what nobody has written: another one for each seed."""
+    return wrapped(0x5EED_B0B5_5EED_B0B5 ^ (seed * 0x3C3C_3C3C_3C3C_3C3C), kind)
+
+
+def nothing(kind: Kind, seed: int, reason: int = 0) -> Value:
+    """Poison of any kind, for the worlds of one seed."""
+    if kind.is_float:
+        return poison(reason)
+    if kind.family == "bool":
+        return bool(seed & 1)
+    return _pattern(kind, seed)
+
+
+Unary = Callable[[Any], Any]
