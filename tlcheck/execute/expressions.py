@@ -17,7 +17,7 @@ from tlcheck.execute.codes import Code, remembered
 from tlcheck.execute.frame import Frame
 from tlcheck.execute.functions import FUNCTIONS
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.execute.values import Kind, Value, converted, kind_of, rounded, wrapped
+from tlcheck.execute.values import Kind, Value, converted, kind_of, maximum, minimum, rounded, wrapped
 from tlcheck.snapshot.ir import BINARY, Expr
 
 if TYPE_CHECKING:
@@ -251,13 +251,13 @@ def _truncmod(a: Any, b: Any) -> Any:
 
 def _smaller(a: Any, b: Any) -> Any:
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        return np.minimum(a, b)
+        return minimum(a, b)
     return a if a <= b else b
 
 
 def _larger(a: Any, b: Any) -> Any:
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        return np.maximum(a, b)
+        return maximum(a, b)
     return a if a >= b else b
 
 

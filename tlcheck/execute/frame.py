@@ -39,8 +39,7 @@ class Frame:
         """The worlds with an active lane, (worlds, 1); None for all."""
         if self.active is None:
             return None
-        found: Mask = self.active.any(axis=-1, keepdims=True)
-        return found
+        return np.asarray(self.active.any(axis=-1, keepdims=True))
 
     def idle(self) -> bool:
         """Whether no lane is active."""

@@ -83,6 +83,8 @@ class Machine:
         self.iterating = False
         self.spent = 0
         self.at_end: list[Callable[[Frame], None]] = []
+        self.safe_values: dict[int, int | float] = {}
+        self.reasons: list[str] = ["never written"]
         self._codes: dict[int, Code] = {}
         self._bytes = 0
         self._tensors()
@@ -155,6 +157,12 @@ class Machine:
         if not (value == first).all():
             raise WrittenUnclear(f"{what} differs between threads")
         return first
+
+    def reason(self, text: str) -> int:
+        """The number of a reason of poison."""
+        if text not in self.reasons:
+            self.reasons.append(text)
+        return self.reasons.index(text)
 
     def spend(self, statements: int) -> None:
         """Count statements. Raises BudgetSpent."""

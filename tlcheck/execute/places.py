@@ -51,7 +51,7 @@ class Place:
 
     def position(self, frame: Frame) -> tuple[Position, Mask | None]:
         """Where, and in which lanes the access takes place."""
-        located = self._located(frame)
+        located = self.located(frame)
         if located.outside is None:
             return located.position, frame.active
         offending = located.outside if frame.active is None else located.outside & frame.active
@@ -59,20 +59,8 @@ class Place:
             return located.position, frame.active
         return located.position, self.machine.out_of_bounds(self, frame, offending)
 
-    def load(self, frame: Frame) -> Array:
-        """The elements; zero in lanes where the access is dropped."""
-        position, mask = self.position(frame)
-        found = self.memory.take(position, self.kind)
-        if mask is frame.active or mask is None:
-            return found
-        return np.where(mask, found, found.dtype.type(0))
-
-    def store(self, frame: Frame, value: Value) -> None:
-        """Write in the active lanes."""
-        position, mask = self.position(frame)
-        self.memory.put(position, value, mask, self.kind)
-
-    def _located(self, frame: Frame) -> Located:
+    def located(self, frame: Frame) -> Located:
+        """The position, and which lanes are out of bounds."""
         if not self.steady:
             return self._locate(frame)
         if self._memory is not self.memory:
@@ -84,6 +72,19 @@ class Place:
             located = self._locate(frame)
             self._keep(key, located)
         return located
+
+    def load(self, frame: Frame) -> Array:
+        """The elements; in lanes where the access is dropped, the buffer's safe value."""
+        position, mask = self.position(frame)
+        found = self.memory.take(position, self.kind)
+        if mask is frame.active or mask is None:
+            return found
+        return np.where(mask, found, found.dtype.type(self.machine.safe_values.get(self.root, 0)))
+
+    def store(self, frame: Frame, value: Value) -> None:
+        """Write in the active lanes."""
+        position, mask = self.position(frame)
+        self.memory.put(position, value, mask, self.kind)
 
     def _keep(self, key: tuple[Value, ...], located: Located) -> None:
         size = located.position.nbytes if isinstance(located.position, np.ndarray) else 64

@@ -10,15 +10,19 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from tlcheck.execute.codes import Code, Run, Step
     from tlcheck.execute.machine import Machine
-    from tlcheck.snapshot.ir import Attr, Expr
+    from tlcheck.snapshot.ir import Attr, Block, Expr, Store
 
 CallHandler = Callable[["Expr", "Machine"], "Run | Code"]
 AttributeHandler = Callable[["Attr", "Machine"], "Step"]
-H = TypeVar("H", CallHandler, AttributeHandler)
+BlockHandler = Callable[["Block", "Machine"], None]
+StoreHandler = Callable[["Store", "Machine"], "Step | None"]
+H = TypeVar("H", CallHandler, AttributeHandler, BlockHandler)
 
 CALLS: dict[str, CallHandler] = {}
 EXTERNS: dict[str, CallHandler] = {}
 ATTRIBUTES: dict[str, AttributeHandler] = {}
+ANNOTATIONS: dict[str, BlockHandler] = {}
+STORES: list[StoreHandler] = []
 # Calls after which lanes may have left a loop or the kernel.
 LEAVING = frozenset({"loop_break", "loop_continue", "continue_loop", "break_loop", "thread_return"})
 
@@ -36,6 +40,17 @@ def extern(*names: str) -> Callable[[CallHandler], CallHandler]:
 def attribute(*names: str) -> Callable[[AttributeHandler], AttributeHandler]:
     """Register a handler of attribute statements with these keys."""
     return _into(ATTRIBUTES, names)
+
+
+def annotation(*names: str) -> Callable[[BlockHandler], BlockHandler]:
+    """Register what to do, before a block is compiled, where it has an annotation with this key."""
+    return _into(ANNOTATIONS, names)
+
+
+def store(handler: StoreHandler) -> StoreHandler:
+    """Register a handler of stores that mean more than they say; it returns None for those that do not."""
+    STORES.append(handler)
+    return handler
 
 
 def _into(table: dict[str, H], names: tuple[str, ...]) -> Callable[[H], H]:

@@ -254,10 +254,17 @@ def _alloc(stmt: Alloc, machine: Machine) -> Step:
 
 
 def _block(stmt: Block, machine: Machine) -> Step:
+    for key, _ in stmt.annotations:
+        if key in registry.ANNOTATIONS:
+            registry.ANNOTATIONS[key](stmt, machine)
     return machine.step(stmt.body)
 
 
 def _store(stmt: Store, machine: Machine) -> Step:
+    for handler in registry.STORES:
+        step = handler(stmt, machine)
+        if step is not None:
+            return step
     place, value, line = machine.place(stmt.buffer, stmt.indices), remembered(machine.code(stmt.value)), stmt.line
 
     def run(frame: Frame) -> None:

@@ -8,7 +8,6 @@ worlds, threads or iterations; each may be 1.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -31,7 +30,6 @@ _SMALL_FLOATS = {
     "float8_e5m2": ml_dtypes.float8_e5m2,
     "float8_e5m2fnuz": ml_dtypes.float8_e5m2fnuz,
     "float8_e8m0fnu": ml_dtypes.float8_e8m0fnu,
-    "float4_e2m1fn": ml_dtypes.float4_e2m1fn,
     "float16": np.float16,
     "float32": np.float32,
     "float64": np.float64,
@@ -101,7 +99,7 @@ def _parsed(dtype: str) -> tuple[Kind, int]:
         return Kind(name, "bool", 8), int(lanes or 1)
     if name in ("tfloat32", "tfloat"):
         return Kind("float32", "float", 32), int(lanes or 1)
-    if name in _SMALL_FLOATS:
+    if name in _SMALL_FLOATS and int(bits) >= 8:
         return Kind(name, "float", int(bits)), int(lanes or 1)
     if family in ("int", "uint") and bits in ("8", "16", "32", "64"):
         return Kind(name, family, int(bits)), int(lanes or 1)
@@ -207,4 +205,20 @@ def nothing(kind: Kind, seed: int, reason: int = 0) -> Value:
     return _pattern(kind, seed)
 
 
-Unary = Callable[[Any], Any]
+def maximum(a: Any, b: Any) -> Any:
+    """The larger of two values; of a number and a NaN the number, as CUDA's fmax, but poison stays poison."""
+    return _ordered(np.maximum(a, b), np.fmax, a, b)
+
+
+def minimum(a: Any, b: Any) -> Any:
+    """The smaller of two values; of a number and a NaN the number, as CUDA's fmin, but poison stays poison."""
+    return _ordered(np.minimum(a, b), np.fmin, a, b)
+
+
+def _ordered(found: Any, ignoring: np.ufunc, a: Any, b: Any) -> Any:
+    if np.asarray(found).dtype.kind != "f":
+        return found
+    unordered = np.isnan(found)
+    if not np.any(unordered):
+        return found
+    return np.where(unordered & ~is_poison(np.asarray(found)), ignoring(a, b), found)
