@@ -39,6 +39,7 @@ lint: .venv/stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
 
 format: .venv/stamp
 	$(BIN)/ruff check --fix .

@@ -69,7 +69,7 @@ def _bare(release: str) -> Command:
 
 def _gate(folder: Path) -> Command:
     """With the user's toolchains and no results."""
-    from tlcheck.toolchain.store import cache_root
+    from tlcheck.files import cache_root
 
     for name in ("toolchains", "torch"):
         (folder / name).symlink_to(cache_root() / name)

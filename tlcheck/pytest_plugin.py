@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from tlcheck.golden.workshop import Workshop
+    from tlcheck.workshop import Workshop
 
 _CASES = "tlcheck_cases"
 _NAME = "tlcheck-cases"
@@ -59,7 +59,7 @@ class Plugin:
     def workshop(self) -> Workshop:
         """Made when the first kernel file is collected."""
         if self._workshop is None:
-            from tlcheck.golden.workshop import Workshop
+            from tlcheck.workshop import Workshop
 
             self._workshop = Workshop(self._root, self.folder, list(self._files()))
         return self._workshop

@@ -13,12 +13,12 @@ import pytest
 
 from tlcheck.case import Expect
 from tlcheck.errors import UsageError
-from tlcheck.lower.client import DeclaredCase, Failure, Job
-from tlcheck.lower.session import Run
+from tlcheck.lower.client import DeclaredCase
+from tlcheck.lower.runs import Run
 from tlcheck.prove.difference import Witness
 from tlcheck.toolchain.resolve import Toolchain, resolve
 from tlcheck.verdicts.results import AtomicResult, FindingResult, Result, SourceLine
-from tlcheck.worker.protocol import Answer
+from tlcheck.worker.protocol import Answer, Failure, Job
 
 SAVED = Path(__file__).parents[1] / "fixtures" / "era"
 WRONG = SAVED / "annotated_gemm-0.1.7.snapshot.json"

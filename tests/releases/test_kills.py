@@ -12,8 +12,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from tlcheck.files import cache_root
 from tlcheck.toolchain.releases import PINNED
-from tlcheck.toolchain.store import cache_root
 
 ROOT = Path(__file__).parents[2]
 TLCHECK = [sys.executable, "-m", "tlcheck"]

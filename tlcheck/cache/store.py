@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
 import time
 import zlib
 from collections.abc import Iterator
@@ -18,12 +17,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tlcheck.toolchain.store import cache_root
+from tlcheck.files import TEMPORARY, cache_root, put
 
 LIMIT = 2 * 2**30  # bytes kept by `trim`
 _OFF = "TLCHECK_NO_CACHE"
 _ABANDONED = 3600  # seconds after which a temporary file has nobody who writes it
-_TEMPORARY = ".tmp-"
 
 
 @dataclass(frozen=True)
@@ -53,8 +51,7 @@ class Cache:
         file = self._file(self.folder, kind, key)
         packed = zlib.compress(content, 1)
         with suppress(OSError):
-            file.parent.mkdir(parents=True, exist_ok=True)
-            _replace(file, _checksum(packed) + b"\n" + packed)
+            put(file, _checksum(packed) + b"\n" + packed)
 
     def size(self) -> tuple[int, int]:
         """Number of entries and their bytes."""
@@ -67,7 +64,7 @@ class Cache:
         total = 0
         for used, size, file in entries:
             total += size
-            if total > limit or (file.name.startswith(_TEMPORARY) and used < time.time() - _ABANDONED):
+            if total > limit or (file.name.startswith(TEMPORARY) and used < time.time() - _ABANDONED):
                 with suppress(OSError):
                     file.unlink()
 
@@ -105,16 +102,3 @@ def key_of(*parts: object) -> str:
 
 def _checksum(packed: bytes) -> bytes:
     return hashlib.sha256(packed).hexdigest().encode()
-
-
-def _replace(file: Path, content: bytes) -> None:
-    """Write in one step: a reader sees all of it or what was there before."""
-    descriptor, name = tempfile.mkstemp(prefix=_TEMPORARY, dir=file.parent)
-    temporary = Path(name)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(content)
-        temporary.replace(file)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from tlcheck.cache.store import Cache
     from tlcheck.gate.bisect import Row
     from tlcheck.gate.bisect_passes import Passes
+    from tlcheck.lower.runs import Lowered
     from tlcheck.lower.selection import Selection
-    from tlcheck.lower.session import Lowered, Settings
+    from tlcheck.lower.session import Settings
     from tlcheck.verdicts.results import Result
 
 _CASE_HELP = "FILE[::NAME] or a folder of kernel files"
@@ -127,7 +128,7 @@ def _write(args: argparse.Namespace, rows: Sequence[Row], passes: Sequence[Passe
     from rich.console import Console
 
     from tlcheck.errors import UsageError
-    from tlcheck.gate import bisect_report
+    from tlcheck.report import bisect_report
 
     try:
         with args.output.open("w", encoding="utf-8") if args.output else nullcontext(sys.stdout) as file:

@@ -13,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from tlcheck.cache.store import LIMIT, Cache, results_folder
-    from tlcheck.report.words import plural
+    from tlcheck.verdicts.words import plural
 
     cache = Cache(results_folder())
     entries, size = cache.size()

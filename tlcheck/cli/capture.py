@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tlcheck.lower.runs import Lowered
     from tlcheck.lower.selection import Selection
-    from tlcheck.lower.session import Lowered, Settings
+    from tlcheck.lower.session import Settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

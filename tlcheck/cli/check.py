@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from tlcheck.lower.runs import Lowered
     from tlcheck.lower.selection import Selection
-    from tlcheck.lower.session import Lowered, Settings
+    from tlcheck.lower.session import Settings
     from tlcheck.report.outputs import Writer
     from tlcheck.verdicts.results import Result
 
@@ -70,7 +71,7 @@ def _prepare(args: argparse.Namespace) -> None:
 
 
 def _passed_over(files: int) -> list[str]:
-    from tlcheck.report.words import plural
+    from tlcheck.verdicts.words import plural
 
     return [f"{plural(files, 'file')} without a case for these targets passed over"] if files else []
 
@@ -78,7 +79,7 @@ def _passed_over(files: int) -> list[str]:
 def _results(chosen: Sequence[Selection], settings: Settings, save: Path | None) -> tuple[list[Result], list[str]]:
     """All results in the order of the selections, and what else there is to say. Raises UsageError."""
     from tlcheck.errors import UsageError
-    from tlcheck.report.words import plural
+    from tlcheck.verdicts.words import plural
 
     results, remarks = list(_saved(chosen)), list[str]()
     if any(not selection.is_snapshot for selection in chosen):
@@ -120,7 +121,7 @@ def _save(made: Sequence[Lowered], folder: Path) -> None:
     """Keep the snapshots under names that say what they are."""
     import shutil
 
-    from tlcheck.lower.session import unique_name
+    from tlcheck.lower.runs import unique_name
 
     saved: set[str] = set()
     for lowered in sorted(made, key=lambda done: done.run.position):

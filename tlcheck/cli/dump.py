@@ -12,8 +12,9 @@ from tlcheck.cli.options import NOT_CHECKED
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tlcheck.lower.runs import Lowered
     from tlcheck.lower.selection import Selection
-    from tlcheck.lower.session import Lowered, Settings
+    from tlcheck.lower.session import Settings
     from tlcheck.snapshot.ir import Snapshot
 
 
@@ -72,7 +73,8 @@ def _snapshots(chosen: list[Selection], settings: Settings) -> tuple[dict[str, S
     import tempfile
 
     from tlcheck.cli.progress import bar
-    from tlcheck.lower.session import Session, unique_name
+    from tlcheck.lower.runs import unique_name
+    from tlcheck.lower.session import Session
     from tlcheck.verdicts.results import read_snapshot
 
     if chosen[0].is_snapshot:

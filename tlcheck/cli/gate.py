@@ -124,8 +124,8 @@ def _gate(plan: Plan, folder: Path) -> Gate:
 def _writers(found: Gate) -> Mapping[str, Writer]:
     from rich.console import Console
 
-    from tlcheck.gate.document import document_of
     from tlcheck.report import gate_json, gate_text, shared
+    from tlcheck.report.gated import document_of
 
     return {
         "text": lambda file: gate_text.write(Console(file=file), found),

@@ -137,8 +137,8 @@ def _update(args: argparse.Namespace) -> int:
 
 
 def _review(args: argparse.Namespace) -> int:
+    from tlcheck.cli.golden_review import review
     from tlcheck.golden.decisions import Decisions
-    from tlcheck.golden.review import review
     from tlcheck.golden.store import Store
 
     project = this_project()

@@ -54,7 +54,8 @@ def _galleries(args: argparse.Namespace, failures: list[str]) -> Iterator[tuple[
     from tlcheck.cli.options import selections, settings_of
     from tlcheck.cli.progress import bar
     from tlcheck.config import read_config
-    from tlcheck.lower.session import Session, unique_name
+    from tlcheck.lower.runs import unique_name
+    from tlcheck.lower.session import Session
     from tlcheck.page.gallery import gallery
     from tlcheck.verdicts.results import judged, read_snapshot, saved_result
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
 import os
 import sys
@@ -33,6 +34,7 @@ COMMANDS = {
 
 USAGE_ERROR = 2
 INTERRUPTED = 130
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # also in the middle of a write, wherever that happens
 
 
 class Command(Protocol):
@@ -50,12 +52,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     except UsageError as error:
         print(f"tlcheck: error: {error}", file=sys.stderr)
         return USAGE_ERROR
-    except KeyboardInterrupt:
-        print("tlcheck: interrupted", file=sys.stderr)
-        return INTERRUPTED
     except BrokenPipeError:
         _discard_stdout()
         return 0
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        print(f"tlcheck: error: {error.filename or 'cannot write'}: {error.strerror}", file=sys.stderr)
+        return USAGE_ERROR
+    except KeyboardInterrupt:
+        print("tlcheck: interrupted", file=sys.stderr)
+        return INTERRUPTED
 
 
 def _run(argv: list[str]) -> int:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from tlcheck.lower.session import Run
+from tlcheck.lower.runs import Run
 
 
 @dataclass

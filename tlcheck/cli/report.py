@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from tlcheck.errors import UsageError
-    from tlcheck.golden.files import replace_all
+    from tlcheck.files import replace_all
     from tlcheck.page.html import render
 
     if args.head and not args.base:

@@ -53,9 +53,9 @@ def run(args: argparse.Namespace) -> int:
 def _run(args: argparse.Namespace, request: Request) -> int:
     from tlcheck.cli.progress import bar
     from tlcheck.report import device_json, device_text
-    from tlcheck.report.words import plural
     from tlcheck.run import results
     from tlcheck.run.examination import examine
+    from tlcheck.verdicts.words import plural
 
     with _scratch() as folder, bar() as watcher:
         examinations = list(examine(request, Path(folder), watcher))

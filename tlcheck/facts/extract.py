@@ -8,7 +8,7 @@ from tlcheck.facts.layouts import layouts
 from tlcheck.facts.model import Count, Facts
 from tlcheck.facts.synchronization import synchronization
 from tlcheck.facts.trips import Trips
-from tlcheck.lower.session import release_of
+from tlcheck.lower.runs import release_of
 from tlcheck.program.walk import Program, walk
 from tlcheck.snapshot.ir import CHECKPOINTS, Attr, Expr, Snapshot, Thread
 from tlcheck.snapshot.walk import statements

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from tlcheck.errors import UsageError
 from tlcheck.gate.bisect import FAILS, RIGHT, UNDECIDED, WRONG, Point, Row
-from tlcheck.lower.session import Run
+from tlcheck.lower.runs import Run
 from tlcheck.program.atomics import Site
 from tlcheck.prove.subject import subject
 from tlcheck.snapshot.ir import Snapshot

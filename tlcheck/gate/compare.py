@@ -12,8 +12,8 @@ from tlcheck.gate.compilation import compile_outcomes
 from tlcheck.gate.device_outcomes import device_outcomes
 from tlcheck.gate.outcome import Comparison, Outcome, Side
 from tlcheck.gate.verdicts import verdict_outcomes
-from tlcheck.lower.client import Failure
 from tlcheck.lower.runs import near
+from tlcheck.worker.protocol import Failure
 
 _SLOWER, _SECONDS = 2.0, 1.0  # lowering is slower by this factor, and by so many seconds: less is noise
 _NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+")

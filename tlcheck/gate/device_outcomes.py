@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from tlcheck.gate.classes import FAILS_IN_BOTH
 from tlcheck.gate.outcome import Comparison, Outcome, Side
-from tlcheck.report.words import element_in_words
 from tlcheck.run.results import FAILED, NOT_RUN, PASSED, DeviceFinding, DeviceResult
+from tlcheck.verdicts.words import element_in_words
 
 DEVICE = "device"  # kind of these outcomes
 _ELEMENTS = 4  # wrong ones that are shown

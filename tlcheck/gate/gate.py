@@ -20,10 +20,10 @@ from tlcheck.gate.scripts import remarks
 from tlcheck.gate.sides import Bench, sides
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Session, Settings, Watcher
-from tlcheck.report.words import plural
 from tlcheck.run.results import NOT_RUN
 from tlcheck.toolchain.resolve import Toolchain, resolve
 from tlcheck.verdicts.acceptance import Acceptances
+from tlcheck.verdicts.words import plural
 
 NO_REFERENCE = (
     "a script has no reference to compare with: `tlcheck capture` writes case files for one,"

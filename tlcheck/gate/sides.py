@@ -16,8 +16,9 @@ from tlcheck.gate.compiler import Compiled, Compiler
 from tlcheck.gate.outcome import Comparison, Side
 from tlcheck.gate.pairing import Found, Key, paired
 from tlcheck.lower.client import processors
+from tlcheck.lower.runs import Lowered
 from tlcheck.lower.selection import Selection
-from tlcheck.lower.session import Lowered, Session
+from tlcheck.lower.session import Session
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.verdicts.expectations import settle

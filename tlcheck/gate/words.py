@@ -7,8 +7,8 @@ from collections import Counter
 from tlcheck.gate.classes import CLASSES
 from tlcheck.gate.gate import Gate
 from tlcheck.lower.runs import tilelang_in_words
-from tlcheck.report.words import plural
 from tlcheck.run.results import FAILED, NOT_RUN, PASSED
+from tlcheck.verdicts.words import plural
 
 _SLOWEST = 5
 

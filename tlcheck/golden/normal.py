@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tlcheck.golden.lines import LAYOUT
-from tlcheck.lower.session import release_of
+from tlcheck.lower.runs import release_of
 from tlcheck.snapshot.ir import Alloc, Block, Function, Snapshot
 from tlcheck.snapshot.text import render, render_layout
 from tlcheck.snapshot.walk import statements

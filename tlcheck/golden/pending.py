@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tlcheck.golden.golden import Golden, Key
-from tlcheck.lower.session import Run
+from tlcheck.lower.runs import Run
 from tlcheck.verdicts.acceptance import Acceptances
 
 META = "pending.json"

@@ -12,12 +12,12 @@ from tlcheck.facts import facts_of, to_json
 from tlcheck.golden.golden import FACTS, TEXT_SUFFIX, Golden, Key, key_of
 from tlcheck.golden.normal import normal_text
 from tlcheck.golden.pending import Pending, Refuted
-from tlcheck.lower.client import Failure
-from tlcheck.lower.session import Lowered, Run
+from tlcheck.lower.runs import Lowered, Run
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.verdicts.acceptance import Acceptances
 from tlcheck.verdicts.expectations import settle
 from tlcheck.verdicts.results import Result, judged, read_snapshot
+from tlcheck.worker.protocol import Failure
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tlcheck.errors import UsageError
+from tlcheck.files import held, replace_all
 from tlcheck.golden import approvals
 from tlcheck.golden.approvals import Approvals, Decision
-from tlcheck.golden.files import changing, replace_all
 from tlcheck.golden.golden import PENDING_SUFFIX, Golden, Key, damage, placed
 from tlcheck.golden.pending import META, Meta, Pending, read_meta
 
+_PATIENCE = 30.0  # seconds; nobody holds the folder for longer than it takes to write some files
 # For git: no other line ends, and what waits is nobody else's business.
 _FOR_GIT = {
     ".gitattributes": "*.tir text eol=lf linguist-language=Python\n*.json text eol=lf\n*.toml text eol=lf\n",
@@ -76,7 +77,7 @@ class Store:
         """Put new content beside the approved one, in place of what waited there."""
         parts = pending.golden.parts if pending.golden else {}
         texts = {self._path(pending.key, name + PENDING_SUFFIX): text for name, text in parts.items()}
-        with changing(self.folder):
+        with self._changing():
             texts |= {self.folder / name: text for name, text in _FOR_GIT.items() if not (self.folder / name).exists()}
             replace_all({**texts, self._path(pending.key, META): pending.meta()})
 
@@ -122,13 +123,21 @@ class Store:
                 if meta.hash and decision is not None and decision.hash == meta.hash:
                     self._carry_out(key, meta)
 
-    def _still(self) -> AbstractContextManager[None]:
+    def _changing(self) -> AbstractContextManager[int]:
+        """Keep other processes out; the folder is made. Raises UsageError where that does not come to be."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"{self.folder}: {error.strerror}") from error
+        return held(self.folder, patience=_PATIENCE)
+
+    def _still(self) -> AbstractContextManager[int | None]:
         """While no other process changes it. A folder that is not there is left so."""
-        return changing(self.folder) if self.folder.is_dir() else nullcontext()
+        return self._changing() if self.folder.is_dir() else nullcontext()
 
     @contextmanager
     def _deciding(self, pending: Pending) -> Iterator[Meta]:
-        with changing(self.folder):
+        with self._changing():
             meta = self._meta(pending.key)
             if meta.hash != pending.digest:
                 raise UsageError(f"{pending.key}: something else waits there by now: look at it again")

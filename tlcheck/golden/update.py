@@ -10,7 +10,7 @@ from tlcheck.golden.pending import Pending
 from tlcheck.golden.recording import Recorded
 from tlcheck.golden.states import Scope, orphans
 from tlcheck.golden.store import Contents, Store
-from tlcheck.report.words import plural
+from tlcheck.verdicts.words import plural
 
 
 @dataclass

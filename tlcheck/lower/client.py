@@ -30,8 +30,6 @@ from tlcheck.worker import failures, protocol
 from tlcheck.worker.dependencies import OWN_VARIABLES
 from tlcheck.worker.protocol import Answer, Failure, Job
 
-__all__ = ["DeclaredCase", "Discovered", "Failure", "Job", "LowerResult", "Worker"]
-
 _MAIN = Path(protocol.__file__).with_name("__main__.py")
 _CHUNK = 64 * 1024
 # A lowering takes and frees some 60 MB again and again. glibc would give them back to the system each time.

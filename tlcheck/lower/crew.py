@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from queue import SimpleQueue
 
-from tlcheck.lower.client import START_SECONDS, Job, Worker
-from tlcheck.worker.protocol import Answer
+from tlcheck.lower.client import START_SECONDS, Worker
+from tlcheck.worker.protocol import Answer, Job
 
 _TOGETHER = 32  # jobs that one process does at most
 

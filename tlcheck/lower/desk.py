@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from tlcheck.cache.store import Cache
 from tlcheck.errors import UsageError
-from tlcheck.lower.client import Job, Worker
+from tlcheck.lower.client import Worker
 from tlcheck.lower.crew import Crew
 from tlcheck.lower.jobs import Jobs
 from tlcheck.toolchain.resolve import Toolchain
-from tlcheck.worker.protocol import Answer
+from tlcheck.worker.protocol import Answer, Job
 
 
 @dataclass(frozen=True)

@@ -17,13 +17,13 @@ from typing import Any
 from tlcheck.cache import records
 from tlcheck.cache.code import code_of
 from tlcheck.cache.store import Cache, key_of
-from tlcheck.lower.client import Job, environment
+from tlcheck.lower.client import environment
 from tlcheck.lower.dependencies import Present
 from tlcheck.toolchain.content import content_of, packages_of
 from tlcheck.toolchain.identity import identify, probe
 from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.worker.dependencies import OWN_VARIABLES
-from tlcheck.worker.protocol import Answer, Failure
+from tlcheck.worker.protocol import Answer, Failure, Job
 
 _STATES = 4  # of its dependencies for which an entry keeps answers: people go back and forth between branches
 _VARIABLES = re.compile(r"(TILELANG|TL|TVM|CUDA|Z3)_\w*|PYTHONPATH|LD_LIBRARY_PATH|LD_PRELOAD")
@@ -57,7 +57,7 @@ class Jobs:
         self._cache = cache
         self._present = Present(variables)
         self._base = key_of(
-            code_of("worker", "snapshot", "cache", "case.py", "lower/client.py"),
+            code_of("worker", "snapshot", "cache", "case.py", "files.py", "lower/client.py"),
             asdict(identify(toolchain, probed)),
             content_of(toolchain, probed, cache),
             packages_of(probed),

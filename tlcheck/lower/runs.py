@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tlcheck.case import Expect
-from tlcheck.lower.client import Failure
 from tlcheck.toolchain.checkout import at_commit
+from tlcheck.worker.protocol import Failure
 
 _LONGEST_NAME = 120  # characters of a captured kernel's in a file's: it holds all arguments
 

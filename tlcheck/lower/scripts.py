@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from tlcheck.errors import UsageError
-from tlcheck.lower.client import Failure, Job
 from tlcheck.lower.runs import Lowered, Origin, RecordedCall, Run, near
 from tlcheck.lower.selection import Selection
 from tlcheck.worker.capture.pytests import is_test
-from tlcheck.worker.protocol import Answer
+from tlcheck.worker.protocol import Answer, Failure, Job
 
 _DECLARES = re.compile(rb"\b(tlcheck|Case)\b")
 _MAKES_KERNEL = re.compile(r"\b(jit|prim_func)\b")

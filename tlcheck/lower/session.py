@@ -11,15 +11,14 @@ from typing import Protocol
 from tlcheck.cache.store import open_cache
 from tlcheck.case import ALL_TARGETS
 from tlcheck.errors import UsageError
-from tlcheck.lower.client import DeclaredCase, Discovered, Job, Worker, discovered, lowered, processors
+from tlcheck.lower.client import DeclaredCase, Discovered, Worker, discovered, lowered, processors
 from tlcheck.lower.crew import Crew
 from tlcheck.lower.desk import Desk, Done, Side
-from tlcheck.lower.runs import Lowered, Run, release_of, unique_name
+from tlcheck.lower.runs import Lowered, Run
 from tlcheck.lower.scripts import End, Script, Scripts, captured, is_helper, is_script, require_no_script, with_scripts
 from tlcheck.lower.selection import Selection
 from tlcheck.toolchain.resolve import resolve
-
-__all__ = ["Lowered", "Run", "Session", "Settings", "Watcher", "release_of", "unique_name"]
+from tlcheck.worker.protocol import Job
 
 
 @dataclass(frozen=True)

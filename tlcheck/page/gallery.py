@@ -12,9 +12,9 @@ from tlcheck.page.picture import OFFSET, Mark, Picture, picture
 from tlcheck.program.layouts import layouts
 from tlcheck.program.walk import walk
 from tlcheck.prove.difference import Witness
-from tlcheck.report.words import witness_in_words
 from tlcheck.snapshot.ir import Buffer, Layout, Snapshot
 from tlcheck.verdicts.results import AtomicResult
+from tlcheck.verdicts.words import witness_in_words
 
 _WIDTH = re.compile(r"x(\d+)\b")
 _CHECKPOINTS = ("intent", "tile-ops")  # annotates; has all that were inferred

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tlcheck.page.model import BAD, GOOD, QUIET, WARN, Remark, Tag
-from tlcheck.report.words import VERDICTS, place_in_words, witness_in_words
 from tlcheck.verdicts.results import AtomicResult, Excerpt, Result
+from tlcheck.verdicts.words import VERDICTS, place_in_words, witness_in_words
 
 _TONES = {"proved": GOOD, "refuted": BAD, "undecided": WARN, "expected": QUIET, "accepted": QUIET}
 

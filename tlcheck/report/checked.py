@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from tlcheck.report.notices import ERROR, NOTE, WARNING, Document, Notice, Subject
-from tlcheck.report.words import summary_in_words, witness_in_words
 from tlcheck.verdicts.results import AtomicResult, FindingResult, Result
 from tlcheck.verdicts.rules.rule import rules
+from tlcheck.verdicts.words import summary_in_words, witness_in_words
 
 NOT_CHECKED, UNDECIDED, UNEXPECTED = "not-checked", "undecided", "unexpectedly-fine"
 _OTHERS = {

@@ -8,10 +8,10 @@ from dataclasses import asdict
 from typing import Any
 
 from tlcheck import __version__
-from tlcheck.report.words import witness_in_words
 from tlcheck.run.examination import Examination
 from tlcheck.run.results import DeviceResult
 from tlcheck.verdicts.results import AtomicResult
+from tlcheck.verdicts.words import witness_in_words
 
 SCHEMA = 1
 

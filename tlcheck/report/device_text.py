@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tlcheck.report.words import element_in_words, place_in_words, plural, witness_in_words
 from tlcheck.run.examination import Examination
 from tlcheck.run.results import FAILED, NOT_RUN, PASSED, DeviceFinding, DeviceResult, Timing
+from tlcheck.verdicts.words import element_in_words, place_in_words, plural, witness_in_words
 
 _STYLES = {PASSED: "green", FAILED: "bold red", NOT_RUN: "yellow"}
 _SHOWN = 4  # wrong elements

@@ -13,7 +13,7 @@ from tlcheck.golden.compare import Comparison, Group
 from tlcheck.golden.golden import Golden
 from tlcheck.golden.normal import parse
 from tlcheck.golden.textdiff import ADDED, CHANGED, MOVED, NESTED, REMOVED, RENAMED, SAME, Row, Side, Span, TextDiff
-from tlcheck.report.words import plural
+from tlcheck.verdicts.words import plural
 
 SIDE_BY_SIDE = 160  # columns from which on both texts fit beside each other
 _CONTEXT = 2  # lines shown around a difference

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from tlcheck.golden.compare import Group
 from tlcheck.golden.textdiff import MOVED, RENAMED, SAME, Row
-from tlcheck.report.words import plural
+from tlcheck.verdicts.words import plural
 
 _LINES = 80  # of a diff
 _WIDTH = 200  # characters of a line

@@ -13,7 +13,7 @@ from tlcheck.gate.gate import Gate
 from tlcheck.gate.groups import Group, cases_in_words, evidence, groups, members_in_words
 from tlcheck.gate.outcome import Comparison
 from tlcheck.gate.words import device_in_words, seconds_in_words, slowest_in_words, unchanged_in_words, verdict_in_words
-from tlcheck.report.words import plural, witness_in_words
+from tlcheck.verdicts.words import plural, witness_in_words
 
 _STYLES = {
     "wrong": "bold red",

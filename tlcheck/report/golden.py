@@ -13,7 +13,7 @@ from tlcheck.golden.states import CHANGED, MISSING, NOT_LOWERED, ORPHANED, SAME,
 from tlcheck.golden.store import Contents
 from tlcheck.report import diff_markdown
 from tlcheck.report.diff import write_groups
-from tlcheck.report.words import plural
+from tlcheck.verdicts.words import plural
 
 _LINE = 200  # characters of an error
 _ROWS = 40  # of text shown of a group

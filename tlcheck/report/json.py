@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from tlcheck import __version__
-from tlcheck.lower.client import Failure
 from tlcheck.prove.difference import Witness
-from tlcheck.report.words import VERDICTS, witness_in_words
 from tlcheck.verdicts.results import AtomicResult, Excuse, FindingResult, Result
+from tlcheck.verdicts.words import VERDICTS, witness_in_words
+from tlcheck.worker.protocol import Failure
 
 SCHEMA = 1
 

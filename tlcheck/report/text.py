@@ -9,8 +9,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from tlcheck.report.words import counts_in_words, place_in_words, summary_in_words, witness_in_words
 from tlcheck.verdicts.results import AtomicResult, Excerpt, FindingResult, Result
+from tlcheck.verdicts.words import counts_in_words, place_in_words, summary_in_words, witness_in_words
 
 _STYLES = {"refuted": "bold red", "undecided": "yellow", "expected": "cyan", "accepted": "cyan", "proved": "green"}
 _LINE, _NEIGHBOUR = 400, 56  # characters shown of the atomic's line (and of messages), and of the lines around it

@@ -10,9 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from tlcheck import __version__
-from tlcheck.report.words import plural
 from tlcheck.run.examination import TimeComparison
 from tlcheck.run.statistics import ALPHA, LEAST
+from tlcheck.verdicts.words import plural
 
 SCHEMA = 1
 _STYLES = {"slower": "bold red", "faster": "green", "same": ""}

@@ -1,1 +1,1 @@
-"""Running the compiled kernels on a GPU and comparing them with torch. `device` runs in the toolchain's interpreter."""
+"""Runs compiled kernels on a GPU and compares them with torch; `worker.gpu` is what touches the device."""

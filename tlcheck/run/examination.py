@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from tlcheck.lower.client import processors
+from tlcheck.lower.runs import Lowered
 from tlcheck.lower.selection import Selection
-from tlcheck.lower.session import Lowered, Session, Settings, Watcher
+from tlcheck.lower.session import Session, Settings, Watcher
 from tlcheck.run import environment
 from tlcheck.run.results import NOT_RUN, DeviceResult
 from tlcheck.run.suite import Options, Subject, Suite

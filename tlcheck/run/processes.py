@@ -15,11 +15,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tlcheck.lower.client import SETTINGS, Failure
-from tlcheck.run import task as tasks
-from tlcheck.run.task import Task
+from tlcheck.lower.client import SETTINGS
 from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.worker import failures, protocol
+from tlcheck.worker.gpu import task as tasks
+from tlcheck.worker.gpu.task import Task
+from tlcheck.worker.protocol import Failure
 
 _MAIN = Path(protocol.__file__).with_name("__main__.py")
 _LOG_BYTES = 64 * 1024

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tlcheck.lower.client import Failure
-from tlcheck.lower.session import Run
+from tlcheck.lower.runs import Run
 from tlcheck.run.sanitizer import Sanitized
 from tlcheck.verdicts.results import AtomicResult
+from tlcheck.worker.protocol import Failure
 
 PASSED, FAILED, NOT_RUN = "passed", "failed", "not run"
 
@@ -20,7 +20,7 @@ _KERNEL_PHASES = ("launch", "compare")
 
 @dataclass(frozen=True)
 class DeviceFinding:
-    """One thing wrong on the device. kind: as in `tlcheck.run.device.verification`, or `fault`, `timeout`, `crash`,
+    """One thing wrong on the device. kind: as in `tlcheck.worker.gpu.verification`, or `fault`, `timeout`, `crash`,
     `out-of-memory`, `sanitizer`. inputs: which, with the seed. elements: the first wrong ones.
     """
 
@@ -33,7 +33,7 @@ class DeviceFinding:
 
 @dataclass(frozen=True)
 class Timing:
-    """Milliseconds by contender (the kernel is ""), as `tlcheck.run.device.timing` has them; the device's floor."""
+    """Milliseconds by contender (the kernel is ""), as `tlcheck.worker.gpu.timing` has them; the device's floor."""
 
     times: Mapping[str, Mapping[str, Any]]
     bytes: int

@@ -14,15 +14,16 @@ from typing import Any
 
 from tlcheck.errors import UsageError
 from tlcheck.lower.client import processors
-from tlcheck.lower.session import Run, Watcher
+from tlcheck.lower.runs import Run
+from tlcheck.lower.session import Watcher
 from tlcheck.program.roles import roles
 from tlcheck.run import results, sanitizer, source
 from tlcheck.run.processes import Done, Pool
 from tlcheck.run.results import FAILED, NOT_RUN, PASSED, DeviceFinding, DeviceResult, Timing
-from tlcheck.run.task import Task
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.verdicts.results import AtomicResult, Result
+from tlcheck.worker.gpu.task import Task
 
 
 @dataclass(frozen=True)

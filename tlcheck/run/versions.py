@@ -7,12 +7,13 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
-from tlcheck.lower.session import Run, Watcher
+from tlcheck.lower.runs import Run
+from tlcheck.lower.session import Watcher
 from tlcheck.run.processes import Done, Pool
 from tlcheck.run.statistics import Change, change
 from tlcheck.run.suite import Subject
-from tlcheck.run.task import Rounds, Task
 from tlcheck.toolchain.resolve import Toolchain
+from tlcheck.worker.gpu.task import Rounds, Task
 
 ROUNDS = 10
 

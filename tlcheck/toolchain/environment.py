@@ -9,6 +9,7 @@ from pathlib import Path
 
 from packaging.version import Version
 
+from tlcheck.files import cache_root
 from tlcheck.toolchain import loader, releases, store
 
 PYTHON_VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -72,17 +73,17 @@ def wheel_recipe(wheel: Path, version: str, requirements: tuple[str, ...] = ()) 
 
 
 def toolchains_root() -> Path:
-    return store.cache_root() / "toolchains"
+    return cache_root() / "toolchains"
 
 
 def torch_folder(version: str) -> Path:
     """The torch that all toolchains of one Python share: torch and what it needs, nothing else."""
-    return store.cache_root() / "torch" / f"{version}-{PYTHON_TAG}"
+    return cache_root() / "torch" / f"{version}-{PYTHON_TAG}"
 
 
 def torch_folders() -> list[Path]:
     """The shared torches of this Python, complete or not."""
-    root = store.cache_root() / "torch"
+    root = cache_root() / "torch"
     return sorted(path for path in root.glob(f"*-{PYTHON_TAG}") if path.is_dir())
 
 

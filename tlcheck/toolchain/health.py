@@ -14,6 +14,7 @@ from typing import Literal
 
 from tlcheck.config import Config
 from tlcheck.errors import UsageError
+from tlcheck.files import cache_root
 from tlcheck.toolchain import environment, loader, releases, store, stubs
 from tlcheck.toolchain.checkout import at_commit
 from tlcheck.toolchain.resolve import Toolchain, from_environment, resolve
@@ -75,7 +76,7 @@ def _driver() -> Item:
 
 
 def _cache() -> Item:
-    root = store.cache_root()
+    root = cache_root()
     size = sum(_disk_bytes(Path(folder, name)) for folder, _, names in os.walk(root) for name in names)
     return Item("cache", "ok", f"{root}, {size / 1e9:.1f} GB")
 

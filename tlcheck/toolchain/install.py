@@ -9,6 +9,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from tlcheck.errors import UsageError
+from tlcheck.files import held
 from tlcheck.toolchain import environment, store, stubs
 from tlcheck.toolchain.command import CommandError, Reporter, Runner
 from tlcheck.toolchain.environment import Environment, Recipe
@@ -105,7 +106,14 @@ def _import(made: Environment, runner: Runner) -> None:
 
 @contextmanager
 def _locked(folder: Path, reporter: Reporter) -> Iterator[int]:
-    with store.locked(folder, lambda: reporter.step("wait for another install to end")) as lock:
+    """Keep two installs of one thing apart, by a lock beside the folder.
+
+    Commands started meanwhile must inherit its descriptor: when tlcheck is killed they go on writing, and the next
+    install has to wait for them too.
+    """
+    with held(
+        folder.with_name(f".{folder.name}.lock"), lambda: reporter.step("wait for another install to end")
+    ) as lock:
         yield lock
 
 

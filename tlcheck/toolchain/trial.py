@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tlcheck.toolchain import store
+from tlcheck.files import cache_root
 from tlcheck.toolchain.command import telling_line
 
 _SECONDS = 300
@@ -26,7 +26,7 @@ def try_command(command: Sequence[str], env: Mapping[str, str] | None = None) ->
         done = subprocess.run(
             command,
             env={**os.environ, **(env or {})},
-            cwd=store.cache_root().anchor,  # the working folder comes first on the path, and may be a checkout
+            cwd=cache_root().anchor,  # the working folder comes first on the path, and may be a checkout
             capture_output=True,
             text=True,
             timeout=_SECONDS,

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tlcheck.errors import UsageError
-from tlcheck.lower.session import Run
+from tlcheck.lower.runs import Run
 from tlcheck.verdicts.expectations import within
 from tlcheck.verdicts.results import AtomicResult, Excuse, Result, SourceLine
 

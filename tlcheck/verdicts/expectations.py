@@ -11,7 +11,7 @@ from packaging.version import InvalidVersion, Version
 
 from tlcheck.case import Expect
 from tlcheck.errors import UsageError
-from tlcheck.lower.session import Run
+from tlcheck.lower.runs import Run
 from tlcheck.toolchain.releases import RELEASES
 from tlcheck.verdicts.results import AtomicResult, Excuse, Result
 

@@ -11,10 +11,10 @@ from importlib.metadata import PackageNotFoundError, version
 from tlcheck.cache import records
 from tlcheck.cache.code import code_of
 from tlcheck.cache.store import Cache, key_of
-from tlcheck.lower.client import Failure
-from tlcheck.lower.session import Lowered
+from tlcheck.lower.runs import Lowered
 from tlcheck.verdicts import results
 from tlcheck.verdicts.results import AtomicResult, Result
+from tlcheck.worker.protocol import Failure
 
 _CODE = ("algebra", "program", "prove", "verdicts", "snapshot", "cache", "toolchain/releases.py")
 _PACKAGES = ("apache-tvm", "numpy")

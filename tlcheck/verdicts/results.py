@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tlcheck.errors import UsageError
-from tlcheck.lower.client import Failure
-from tlcheck.lower.session import Lowered, Run, release_of
+from tlcheck.lower.runs import Lowered, Run, release_of
 from tlcheck.prove.difference import Witness
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.snapshot.text import render, render_layout
 from tlcheck.verdicts.check import Atomic, Finding, Report, check
 from tlcheck.verdicts.remedies import pass_config
+from tlcheck.worker.protocol import Failure
 
 _BEFORE, _AFTER = 2, 1  # lines of TIR shown around an atomic
 

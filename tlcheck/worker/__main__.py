@@ -1,7 +1,7 @@
 """Entry point, run as a file by the toolchain's interpreter: `python .../tlcheck/worker/__main__.py`.
 
 Without arguments it is the server (`tlcheck.worker.server`); `--no-fork` makes it run each job in a fresh process,
-which is this file again with `--job FD JSON`. `--run FILE` does one task on a GPU (`tlcheck.run.device`).
+which is this file again with `--job FD JSON`. `--run FILE` does one task on a GPU (`tlcheck.worker.gpu`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _main(argv: list[str]) -> None:
 
         tasks.run_fresh(int(argv[1]), argv[2])
     elif argv[:1] == ["--run"]:
-        from tlcheck.run.device import main
+        from tlcheck.worker.gpu import main
 
         main.main(argv[1])
     else:

@@ -13,8 +13,9 @@ from tests.cpu.lower.test_session import Watcher
 from tests.cpu.worker.processes import WORKER
 from tlcheck.lower import session
 from tlcheck.lower.client import Worker
+from tlcheck.lower.runs import Lowered
 from tlcheck.lower.selection import Selection
-from tlcheck.lower.session import Lowered, Session, Settings
+from tlcheck.lower.session import Session, Settings
 from tlcheck.toolchain.resolve import Toolchain
 
 KERNEL = """

@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 
 from tlcheck.cache.store import open_cache
-from tlcheck.lower.client import Failure, Job
 from tlcheck.lower.jobs import Jobs
-from tlcheck.lower.session import Lowered
+from tlcheck.lower.runs import Lowered
 from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.worker.dependencies import Dependencies
-from tlcheck.worker.protocol import Answer
+from tlcheck.worker.protocol import Answer, Failure, Job
 
 Lower = Callable[..., list[Lowered]]
 

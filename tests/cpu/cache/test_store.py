@@ -81,7 +81,7 @@ def test_what_was_not_used_for_longest_goes_first(tmp_path: Path) -> None:
 
 
 def test_temporary_files_of_the_dead_are_removed(tmp_path: Path) -> None:
-    old, new = tmp_path / ".tmp-old", tmp_path / ".tmp-new"
+    old, new = tmp_path / ".tlcheck-old", tmp_path / ".tmp-new"
     for file in (old, new):
         file.write_bytes(b"half")
     os.utime(old, (1, 1))

@@ -16,8 +16,9 @@ from tests.cpu.worker.processes import WORKER
 from tlcheck.case import Expect
 from tlcheck.cli.main import main
 from tlcheck.lower import session
-from tlcheck.lower.client import Failure, Worker
+from tlcheck.lower.client import Worker
 from tlcheck.toolchain.resolve import Toolchain
+from tlcheck.worker.protocol import Failure
 
 DECLARES = "import tlcheck\n"  # a file of this kind is not run as a script
 KNOWN = Expect(releases="<=0.1.15", rule="TLA001", buffer="B", reason="known")

@@ -11,8 +11,8 @@ import pytest
 from tests.cpu.checking import RIGHT, StandInWorker, declared
 from tlcheck.cli.main import main
 from tlcheck.lower import session
-from tlcheck.lower.client import Failure
 from tlcheck.toolchain.resolve import Toolchain
+from tlcheck.worker.protocol import Failure
 
 
 @pytest.fixture(autouse=True)

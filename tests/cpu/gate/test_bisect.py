@@ -14,11 +14,11 @@ from tests.cpu.checking import RIGHT, WRONG, StandInWorker, declared, failed, ma
 from tlcheck.cli.main import main
 from tlcheck.errors import UsageError
 from tlcheck.gate.bisect import range_of, rows
-from tlcheck.lower.client import Failure
 from tlcheck.toolchain import environment
 from tlcheck.toolchain.environment import Recipe
 from tlcheck.toolchain.releases import RELEASES
 from tlcheck.verdicts.results import Result
+from tlcheck.worker.protocol import Failure
 
 
 @pytest.fixture

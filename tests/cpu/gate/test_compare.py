@@ -11,7 +11,7 @@ from tests.cpu.gate.comparing import compared, failing, made, saved, side_of
 from tests.fixtures.index import read
 from tlcheck.gate.compiler import Compiled
 from tlcheck.gate.outcome import Comparison, Side
-from tlcheck.lower.client import Failure
+from tlcheck.worker.protocol import Failure
 
 KERNELS = sorted(
     {f.kernel.partition("::")[2] for f in read().fixtures if f.path.startswith("era/")} - {"tail_tile_symbolic"}

@@ -17,10 +17,10 @@ from tlcheck.gate.gate import Gate
 from tlcheck.gate.outcome import Comparison, Side
 from tlcheck.gate.pairing import Found, paired
 from tlcheck.gate.scripts import remarks
-from tlcheck.lower.client import Failure
 from tlcheck.lower.runs import Run
 from tlcheck.lower.scripts import End
 from tlcheck.verdicts.results import Result
+from tlcheck.worker.protocol import Failure
 
 ENDED = Failure("exception", "run", "TypeError: no", where="s.py:9")
 VALUES = replace(ENDED, kind="capture", message="NoValuesError: `item` of a tensor")

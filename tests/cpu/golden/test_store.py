@@ -15,7 +15,6 @@ from tests.cpu.golden.goldens import golden
 from tlcheck.errors import UsageError
 from tlcheck.golden import approvals
 from tlcheck.golden.approvals import Approvals, Decision, decision
-from tlcheck.golden.files import replace_all
 from tlcheck.golden.golden import Golden, Key, damage, key_of, placed
 from tlcheck.golden.pending import Pending
 from tlcheck.golden.store import Store
@@ -230,15 +229,6 @@ def test_a_file_where_a_folder_should_be(tmp_path: Path) -> None:
     (tmp_path / "golden").write_text("")
     with pytest.raises(UsageError, match=r"golden: "):
         Store(tmp_path / "golden").record(pending())
-
-
-def test_all_files_are_replaced_or_none(tmp_path: Path) -> None:
-    (tmp_path / "a").write_text("old")
-    (tmp_path / "file").write_text("")
-    with pytest.raises(UsageError, match="nothing was changed"):
-        replace_all({tmp_path / "a": "new", tmp_path / "file" / "b": "new"})
-    assert (tmp_path / "a").read_text() == "old"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "file"]
 
 
 def test_places_of_goldens(tmp_path: Path) -> None:

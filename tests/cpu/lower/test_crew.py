@@ -15,9 +15,9 @@ import pytest
 from tests.cpu.checking import StandInWorker
 from tests.cpu.worker.processes import WORKER
 from tlcheck.errors import UsageError
-from tlcheck.lower.client import Job, Worker
+from tlcheck.lower.client import Worker
 from tlcheck.lower.crew import Crew
-from tlcheck.worker.protocol import Answer
+from tlcheck.worker.protocol import Answer, Job
 
 
 @dataclass(eq=False)

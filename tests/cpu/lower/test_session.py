@@ -11,10 +11,11 @@ import pytest
 from tests.cpu.checking import StandInWorker, declared, put_in_place
 from tlcheck.errors import UsageError
 from tlcheck.lower import session
-from tlcheck.lower.client import Failure
 from tlcheck.lower.crew import Crew
+from tlcheck.lower.runs import Lowered, Run
 from tlcheck.lower.selection import Selection
-from tlcheck.lower.session import Lowered, Run, Session, Settings
+from tlcheck.lower.session import Session, Settings
+from tlcheck.worker.protocol import Failure
 
 
 class Watcher:

@@ -14,13 +14,13 @@ from tests.cpu.checking import StandInWorker, declared
 from tests.fixtures.index import FOLDER
 from tlcheck.cli.main import main
 from tlcheck.lower import session
-from tlcheck.lower.client import Failure
 from tlcheck.page.drawing import WRONG
 from tlcheck.page.gallery import Gallery, gallery
 from tlcheck.page.picture import CELLS, THREAD, Picture, window
 from tlcheck.program.layouts import fragment_table
 from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.verdicts.results import read_snapshot, saved_result
+from tlcheck.worker.protocol import Failure
 
 ATTENTION = FOLDER / "demo" / "attention_full_0.1.7.snapshot.json"
 

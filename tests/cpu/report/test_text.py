@@ -9,7 +9,8 @@ import pytest
 from rich.console import Console
 
 from tests.cpu.checking import WITNESS, failed, make_atomic, make_finding, make_result, make_run
-from tlcheck.report import text, words
+from tlcheck.report import text
+from tlcheck.verdicts import words
 from tlcheck.verdicts.results import AtomicResult, Excerpt, Excuse, Result
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from tlcheck.case import Case, Variant
-from tlcheck.run.device.subject import Compiled, Subject
-from tlcheck.run.task import Task
+from tlcheck.worker.gpu.subject import Compiled, Subject
+from tlcheck.worker.gpu.task import Task
 
 Launch = Callable[[Any, Any, Any], None]
 ROWS, COLUMNS = 24, 40

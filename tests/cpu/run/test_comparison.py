@@ -10,8 +10,8 @@ pytest.importorskip("torch")
 
 import torch
 
-from tlcheck.run.device import comparison
-from tlcheck.run.device.comparison import Tolerance
+from tlcheck.worker.gpu import comparison
+from tlcheck.worker.gpu.comparison import Tolerance
 
 FLOAT32, FLOAT16 = 2.0**-24, 2.0**-11
 REFERENCE = ("reference in float32", 1e-7)

@@ -16,9 +16,9 @@ import torch
 
 from tests.cpu.run.stand_ins import compiled, subject, task
 from tlcheck.case import Case
-from tlcheck.run.device import draws, traces, verification
 from tlcheck.worker.capture.observation import Keeper, Parameters
 from tlcheck.worker.failures import RequestError
+from tlcheck.worker.gpu import draws, traces, verification
 
 PARAMETERS = Parameters(("A", "S", "B"), made=(1,))
 IN_PLACE = Parameters(("A", "S", "B"), made=())

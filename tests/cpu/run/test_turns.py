@@ -10,16 +10,16 @@ import pytest
 
 pytest.importorskip("torch")
 
-from tlcheck.run.device import timing
-from tlcheck.run.task import Rounds
+from tlcheck.worker.gpu import timing
+from tlcheck.worker.gpu.task import Rounds
 
 ROOT = Path(__file__).parents[3]
 TURN = """
 import sys, time
 sys.path[:0] = [{root!r}, *{path!r}]
 from pathlib import Path
-from tlcheck.run.device import timing
-from tlcheck.run.task import Rounds
+from tlcheck.worker.gpu import timing
+from tlcheck.worker.gpu.task import Rounds
 place = int(sys.argv[1])
 for number, _ in enumerate(timing._turns(Rounds({turns!r}, place, 5), 60)):
     time.sleep(0.05 * place)

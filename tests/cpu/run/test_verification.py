@@ -16,8 +16,8 @@ import torch
 from tests.cpu.run import stand_ins
 from tests.cpu.run.stand_ins import CASE, COLUMNS, ROWS, Launch, compiled, right, subject, task
 from tlcheck.case import Variant
-from tlcheck.run.device import draws, memory, verification
 from tlcheck.worker.failures import RequestError
+from tlcheck.worker.gpu import draws, memory, verification
 
 
 def run(launch: Launch, case: Any = CASE, **changes: Any) -> list[dict[str, Any]]:

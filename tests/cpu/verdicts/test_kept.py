@@ -9,7 +9,7 @@ import pytest
 
 from tests.cpu.checking import INVARIANT, RIGHT, WRONG, make_run
 from tlcheck.cache.store import Cache
-from tlcheck.lower.session import Lowered
+from tlcheck.lower.runs import Lowered
 from tlcheck.snapshot import codec
 from tlcheck.verdicts import kept as verdicts
 from tlcheck.verdicts import results

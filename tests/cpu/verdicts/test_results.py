@@ -12,12 +12,12 @@ import pytest
 
 from tests.cpu.checking import INVARIANT, RIGHT, WRONG, failed, make_result, make_run
 from tlcheck.errors import UsageError
-from tlcheck.lower.client import Failure
-from tlcheck.lower.session import Lowered
+from tlcheck.lower.runs import Lowered
 from tlcheck.report.json import render
 from tlcheck.snapshot.ir import Evaluate, Expr, Seq, Snapshot, Stmt, Unknown
 from tlcheck.verdicts import results
 from tlcheck.verdicts.results import Result, exit_code, read_snapshot, result_of, saved_result
+from tlcheck.worker.protocol import Failure
 
 SCHEMA = json.loads((Path(results.__file__).parents[1] / "report" / "schema.json").read_text())
 CLEAN, EMPTY = make_result("proved"), make_result()

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.cpu.worker.processes import WORKER
-from tlcheck.lower.client import Job, Worker
+from tlcheck.lower.client import Worker
+from tlcheck.worker.protocol import Job
 
 Write = Callable[[str], str]
 

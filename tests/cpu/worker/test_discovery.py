@@ -11,7 +11,8 @@ import tlcheck
 from tests.cpu.worker.conftest import Write
 from tests.cpu.worker.processes import WORKER
 from tlcheck.case import Expect
-from tlcheck.lower.client import DeclaredCase, Discovered, Job, Worker
+from tlcheck.lower.client import DeclaredCase, Discovered, Worker
+from tlcheck.worker.protocol import Job
 
 FILE = """
 from tlcheck import Case, Expect

@@ -19,8 +19,8 @@ import pytest
 from tests.cpu.worker.conftest import Write
 from tests.cpu.worker.processes import WORKER, children_of, wait_until_gone
 from tlcheck.errors import UsageError
-from tlcheck.lower.client import Job, LowerResult, Worker
-from tlcheck.worker.protocol import OUTPUT_TAIL, Answer
+from tlcheck.lower.client import LowerResult, Worker
+from tlcheck.worker.protocol import OUTPUT_TAIL, Answer, Job
 
 MakeJob = Callable[..., Job]
 
@@ -201,7 +201,8 @@ def test_ctrl_c_ends_everything(write: Write, tmp_path: Path) -> None:
     file = write("import time\ndef kernel():\n    time.sleep(600)")
     controller = textwrap.dedent(f"""
         from pathlib import Path
-        from tlcheck.lower.client import Job, Worker
+        from tlcheck.lower.client import Worker
+        from tlcheck.worker.protocol import Job
         with Worker(Path({str(WORKER[0])!r}), {WORKER[1]!r}, parallel=2) as worker:
             list(worker.lower([Job("lower", {file!r}, "kernel", output="nowhere")] * 2))
         """)
@@ -221,7 +222,8 @@ def test_jobs_end_with_a_controller_that_is_killed(write: Write) -> None:
     file = write("import time\ndef kernel():\n    time.sleep(600)")
     controller = textwrap.dedent(f"""
         from pathlib import Path
-        from tlcheck.lower.client import Job, Worker
+        from tlcheck.lower.client import Worker
+        from tlcheck.worker.protocol import Job
         with Worker(Path({str(WORKER[0])!r}), {WORKER[1]!r}, parallel=2) as worker:
             list(worker.lower([Job("lower", {file!r}, "kernel", output="nowhere")]))
         """)

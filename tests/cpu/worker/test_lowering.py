@@ -13,13 +13,14 @@ from pathlib import Path
 import pytest
 
 from tests.cpu.checking import installed
-from tlcheck.lower.client import Failure, Job, LowerResult, Worker
+from tlcheck.lower.client import LowerResult, Worker
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import CHECKPOINTS, Expr, Function, Snapshot
 from tlcheck.snapshot.text import render
 from tlcheck.snapshot.walk import expressions, postorder, statements
 from tlcheck.toolchain.releases import PINNED
 from tlcheck.toolchain.resolve import Toolchain
+from tlcheck.worker.protocol import Failure, Job
 
 pytestmark = pytest.mark.toolchain
 

@@ -1,6 +1,6 @@
 """What one call of a kernel was given and what it left, kept in a file from which `tlcheck run` repeats it.
 
-The file is a trace as `tlcheck.run.device.traces` reads it. Nothing here asks where the tensors are.
+The file is a trace as `tlcheck.worker.gpu.traces` reads it. Nothing here asks where the tensors are.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+
+from tlcheck.files import put
 
 _PLAIN = (int, float, str, type(None))
 _MIB = 2**20
@@ -99,9 +101,7 @@ class Keeper:
         self._say(number, updates=[names[place] for place in changed], size=size)
 
     def _say(self, number: str, **fields: Any) -> None:
-        fresh = self._file(number, "new")
-        fresh.write_text(json.dumps(fields))
-        fresh.replace(self._file(number, "json"))
+        put(self._file(number, "json"), json.dumps(fields))
 
     def _file(self, number: str, suffix: str) -> Path:
         return Path(f"{self.stem}-{number}.{suffix}")

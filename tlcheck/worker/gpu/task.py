@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tlcheck.files import put
+
 
 @dataclass(frozen=True)
 class Rounds:
@@ -74,7 +76,4 @@ def read(file: Path) -> Task:
 
 def answer(task: Task, content: Mapping[str, Any]) -> None:
     """Write the answer so far: what a process that dies has written last tells where it did."""
-    file = Path(task.output)
-    fresh = file.with_suffix(".new")
-    fresh.write_text(json.dumps(content))
-    fresh.replace(file)
+    put(Path(task.output), json.dumps(content))

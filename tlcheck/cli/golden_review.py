@@ -19,14 +19,14 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from tlcheck.errors import UsageError
+from tlcheck.files import cache_root
 from tlcheck.golden.compare import Comparison, Group, compare
 from tlcheck.golden.decisions import Decisions
 from tlcheck.golden.golden import Golden
 from tlcheck.golden.pending import Pending
 from tlcheck.golden.store import Contents, Store
 from tlcheck.report.diff import group_parts, plain_parts
-from tlcheck.report.words import plural
-from tlcheck.toolchain.store import cache_root
+from tlcheck.verdicts.words import plural
 
 KEYS = "a accept   r reject   s skip   g accept all of this group   space/b page   p previous   q quit"
 _FRAME = 4  # lines of the screen that are no page

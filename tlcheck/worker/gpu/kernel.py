@@ -9,11 +9,11 @@ from typing import Any
 import tilelang
 
 from tlcheck.case import Case
-from tlcheck.run.device import traces
-from tlcheck.run.device.subject import Compiled, Subject
-from tlcheck.run.task import Task
 from tlcheck.worker import kernel_file, kernels
 from tlcheck.worker.discovery import as_case
+from tlcheck.worker.gpu import traces
+from tlcheck.worker.gpu.subject import Compiled, Subject
+from tlcheck.worker.gpu.task import Task
 from tlcheck.worker.protocol import Job
 
 

@@ -19,13 +19,13 @@ from typing import Any
 
 import torch
 
-from tlcheck.run.device import comparison, traces
-from tlcheck.run.device.comparison import Tolerance
-from tlcheck.run.device.draws import EXACT, Draw
-from tlcheck.run.device.memory import Arena
-from tlcheck.run.device.subject import Compiled, Subject
-from tlcheck.run.task import Task
 from tlcheck.worker.failures import RequestError
+from tlcheck.worker.gpu import comparison, traces
+from tlcheck.worker.gpu.comparison import Tolerance
+from tlcheck.worker.gpu.draws import EXACT, Draw
+from tlcheck.worker.gpu.memory import Arena
+from tlcheck.worker.gpu.subject import Compiled, Subject
+from tlcheck.worker.gpu.task import Task
 
 Finding = dict[str, Any]
 

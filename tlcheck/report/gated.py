@@ -11,7 +11,7 @@ from tlcheck.gate.outcome import Comparison, Outcome
 from tlcheck.gate.words import verdict_in_words
 from tlcheck.lower.runs import near
 from tlcheck.report.notices import ERROR, NOTE, WARNING, Document, Notice, Subject
-from tlcheck.report.words import witness_in_words
+from tlcheck.verdicts.words import witness_in_words
 
 _SILENT = ("fixed", "same")
 _WARNINGS = ("wrong", "weaker", "broken", "slower-risk")

@@ -8,7 +8,6 @@ written anew with every phase, so that a process that dies has told what it was 
 from __future__ import annotations
 
 import faulthandler
-import fcntl
 import os
 import signal
 import time
@@ -17,10 +16,11 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from tlcheck import files
 from tlcheck.case import Case
-from tlcheck.run import task as tasks
-from tlcheck.run.task import Task
 from tlcheck.worker import failures, limits, release
+from tlcheck.worker.gpu import task as tasks
+from tlcheck.worker.gpu.task import Task
 
 
 class Answer:
@@ -76,13 +76,13 @@ def _describe(task: Task, answer: Answer) -> None:
         "versions": release.import_tilelang(),
     }
     if task.seeds:
-        from tlcheck.run.device import timing
+        from tlcheck.worker.gpu import timing
 
         answer.content["device"]["ceilings"] = timing.ceilings()
 
 
 def _verify(task: Task, answer: Answer) -> None:
-    from tlcheck.run.device import draws, verification
+    from tlcheck.worker.gpu import draws, verification
 
     subject, compiled = _compile(task, answer)
     task = _declared(task, subject.case)
@@ -103,7 +103,7 @@ def _launch(task: Task, answer: Answer) -> None:
     """Once, on tensors without guards: compute-sanitizer sees the true ends of each."""
     import torch
 
-    from tlcheck.run.device import draws
+    from tlcheck.worker.gpu import draws
 
     subject, compiled = _compile(task, answer)
     answer.enter("inputs")
@@ -116,7 +116,7 @@ def _launch(task: Task, answer: Answer) -> None:
 
 
 def _time(task: Task, answer: Answer) -> None:
-    from tlcheck.run.device import timing
+    from tlcheck.worker.gpu import timing
 
     subject, compiled = _compile(task, answer)
     answer.enter("time")
@@ -126,7 +126,7 @@ def _time(task: Task, answer: Answer) -> None:
 def _compile(task: Task, answer: Answer) -> Any:
     """The case and its kernel; the GPU is this process's own from here on."""
     release.import_tilelang()
-    from tlcheck.run.device import kernel
+    from tlcheck.worker.gpu import kernel
 
     subject = kernel.load(task)
     answer.enter("compile")
@@ -142,8 +142,7 @@ def _compile(task: Task, answer: Answer) -> Any:
 def _take(lock: str) -> None:
     """Wait until no other process of this run uses the GPU; the lock is held until this process ends."""
     if lock:
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT)
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        files.take(Path(lock))
 
 
 _KINDS: dict[str, Callable[[Task, Answer], None]] = {

@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from tlcheck.run.task import Task
 from tlcheck.worker.failures import RequestError
+from tlcheck.worker.gpu.task import Task
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from tlcheck.run.device.float32 import Float32
+from tlcheck.worker.gpu.float32 import Float32
 
 _MARGIN = 2.0  # times the sum of the expected errors
 WORST = 16.0  # times the tolerance, for a single element: 6 standard deviations are the maximum of 10^9 normal errors

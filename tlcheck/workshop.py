@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import io
 import os
 import pickle
@@ -18,19 +17,22 @@ from tlcheck.cache.store import open_cache
 from tlcheck.case import ALL_TARGETS
 from tlcheck.config import read_config
 from tlcheck.errors import UsageError
+from tlcheck.files import held, put
 from tlcheck.golden import states
 from tlcheck.golden.recording import Project, project_of, recorded
 from tlcheck.golden.store import Contents, Store
-from tlcheck.lower.client import DeclaredCase, Discovered, Job, Worker, discovered, processors
+from tlcheck.lower.client import DeclaredCase, Discovered, Worker, discovered, processors
 from tlcheck.lower.crew import Crew
 from tlcheck.lower.desk import Desk
+from tlcheck.lower.runs import Lowered, Run
 from tlcheck.lower.selection import Selection
-from tlcheck.lower.session import Lowered, Run, Session, Settings
+from tlcheck.lower.session import Session, Settings
 from tlcheck.report import golden, text
 from tlcheck.toolchain.resolve import resolve
 from tlcheck.verdicts.acceptance import Acceptances, read_acceptances
 from tlcheck.verdicts.expectations import advise, settle
 from tlcheck.verdicts.results import Result, result_of
+from tlcheck.worker.protocol import Job
 
 _WIDTH = 120
 Made = TypeVar("Made")
@@ -127,11 +129,10 @@ class Workshop:
 
     def _once(self, name: str, make: Callable[[], Made]) -> Made:
         """In one of the processes; the others wait for it."""
-        with (self.folder / f"{name}.lock").open("a") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with held(self.folder / f"{name}.lock"):
             made = self.folder / f"{name}.pickle"
             if not made.exists():
-                made.write_bytes(pickle.dumps(make()))
+                put(made, pickle.dumps(make()))
             found: Made = pickle.loads(made.read_bytes())
             return found
 

@@ -12,8 +12,8 @@ from rich.text import Text
 from tlcheck import __version__
 from tlcheck.gate.bisect import FAILS, RIGHT, UNDECIDED, WRONG, Point, Row
 from tlcheck.gate.bisect_passes import Guilty, Passes
-from tlcheck.report.words import place_in_words, witness_in_words
 from tlcheck.verdicts.results import AtomicResult
+from tlcheck.verdicts.words import place_in_words, witness_in_words
 
 SCHEMA = 1
 _STYLES = {RIGHT: "green", WRONG: "bold red", UNDECIDED: "yellow", FAILS: "red"}

@@ -9,10 +9,10 @@ from typing import Any
 import torch
 
 from tlcheck.case import Case, Variant
-from tlcheck.run.device import comparison, traces
-from tlcheck.run.device.subject import Subject
-from tlcheck.run.task import Task
 from tlcheck.worker.failures import RequestError
+from tlcheck.worker.gpu import comparison, traces
+from tlcheck.worker.gpu.subject import Subject
+from tlcheck.worker.gpu.task import Task
 
 EXACT = "exact"
 

@@ -13,9 +13,10 @@ from typing import Any
 
 import torch
 
-from tlcheck.run.device import draws
-from tlcheck.run.device.subject import Compiled, Subject
-from tlcheck.run.task import Rounds, Task
+from tlcheck.files import put
+from tlcheck.worker.gpu import draws
+from tlcheck.worker.gpu.subject import Compiled, Subject
+from tlcheck.worker.gpu.task import Rounds, Task
 
 _FLUSH_BYTES = 256 * 2**20  # written before each launch: several times any L2; and the host runs ahead meanwhile
 _ROUNDS = 10
@@ -127,9 +128,7 @@ def _turns(rounds: Rounds | None, limit: float) -> Iterator[None]:
         if number == 0:
             signal.alarm(max(1, round(limit)))
         yield
-        fresh = file.with_suffix(f".{rounds.place}")
-        fresh.write_text(str(turn + 1))
-        fresh.replace(file)
+        put(file, str(turn + 1))
     _wait(file, 2 * rounds.count)  # the first process holds the GPU's lock for both
 
 
