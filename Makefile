@@ -47,6 +47,7 @@ format: .venv/stamp
 
 docs: .venv/stamp
 	$(BIN)/python -m tlcheck.verdicts.rules.pages docs/rules
+	$(BIN)/python -m tlcheck.report.schemas docs/schemas
 
 bench: pinned
 	$(BIN)/python benchmarks/check.py

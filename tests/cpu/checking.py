@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -15,9 +15,10 @@ from tlcheck.case import Expect
 from tlcheck.errors import UsageError
 from tlcheck.lower.client import DeclaredCase
 from tlcheck.lower.runs import Run
-from tlcheck.prove.difference import Witness
 from tlcheck.toolchain.resolve import Toolchain, resolve
-from tlcheck.verdicts.results import AtomicResult, FindingResult, Result, SourceLine
+from tlcheck.verdicts.claim import Claim, Finding, SourceLine, Verdict
+from tlcheck.verdicts.results import Result
+from tlcheck.witness import Addition
 from tlcheck.worker.protocol import Answer, Failure, Job
 
 SAVED = Path(__file__).parents[1] / "fixtures" / "era"
@@ -25,24 +26,26 @@ WRONG = SAVED / "annotated_gemm-0.1.7.snapshot.json"
 RIGHT = SAVED / "annotated_gemm-0.1.15.snapshot.json"
 INVARIANT = SAVED / "invariant_rows-0.1.14.snapshot.json"
 
-WITNESS = Witness((("k", 2), ("blockIdx.y", 1), ("blockIdx.x", 0)), (("i", 3),), 5, 1, (0, 1), 32, 1, 32)
+WITNESS = Addition({"k": 2, "blockIdx.y": 1, "blockIdx.x": 0}, {"i": 3}, 5, 1, (0, 1), 32, 1, 32)
 
 
 def make_run(release: str = "0.1.7", target: str = "sm_90", expects: Iterable[Expect] = (), file: str = "k.py") -> Run:
     return Run(file, "case", target, release, {"tilelang": release}, {}, tuple(expects))
 
 
-def make_finding(rule: str = "TLA001") -> FindingResult:
-    return FindingResult(
-        rule, "some-name", "A title", "lower-tile-op", "tl.LowerTileOp", "it is wrong", WITNESS, "", (), "", "", None
-    )
+def make_finding(rule: str = "TLA001") -> Finding:
+    words = WITNESS.words("B")
+    return Finding(rule, "some-name", "A title", (), "lower-tile-op", "tl.LowerTileOp", "it is wrong", WITNESS, words)
 
 
-def make_atomic(verdict: str = "proved", buffer: str = "B", rule: str = "TLA001") -> AtomicResult:
+def make_atomic(verdict: str = "proved", buffer: str = "B", rule: str = "TLA001") -> Claim:
     source = SourceLine("k.py", 7, True, "T.atomic_add(B, a)")
     finding = make_finding(rule) if verdict == "refuted" else None
     reason = "not understood" if verdict == "undecided" else ""
-    return AtomicResult(buffer, "atomicadd", "add", source, verdict, reason, (), (), finding)
+    key = f"{buffer} add"
+    return Claim(
+        "atomic", key, buffer, source, cast(Verdict, verdict), "proof", call="atomicadd", reason=reason, finding=finding
+    )
 
 
 def make_result(*verdicts: str, run: Run | None = None) -> Result:

@@ -65,7 +65,7 @@ def _galleries(args: argparse.Namespace, failures: list[str]) -> Iterator[tuple[
         file = chosen[0].path
         snapshot = read_snapshot(file)
         name = file.name.removesuffix(".json").removesuffix(".snapshot")
-        yield name, gallery(snapshot, saved_result(file, snapshot, 0).atomics)
+        yield name, gallery(snapshot, saved_result(file, snapshot, 0).claims)
         return
     names: dict[str, None] = {}
     with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder, bar() as watcher:
@@ -76,7 +76,7 @@ def _galleries(args: argparse.Namespace, failures: list[str]) -> Iterator[tuple[
                 snapshot = read_snapshot(lowered.snapshot)
                 name = unique_name(run.slug, names)
                 names[name] = None
-                yield name, gallery(snapshot, judged(run, snapshot).atomics)
+                yield name, gallery(snapshot, judged(run, snapshot).claims)
             elif lowered.failure is not None:
                 failures.append(f"{run.case} {run.target} {run.tilelang}: not lowered: {lowered.failure.message}")
 

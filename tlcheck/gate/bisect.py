@@ -13,7 +13,8 @@ from tlcheck.lower.runs import toolchain_title
 from tlcheck.toolchain import environment
 from tlcheck.toolchain.releases import RELEASES
 from tlcheck.toolchain.resolve import recipe_of
-from tlcheck.verdicts.results import AtomicResult, Result
+from tlcheck.verdicts.claim import Claim
+from tlcheck.verdicts.results import Result
 
 RIGHT, WRONG, UNDECIDED, FAILS, ABSENT = "right", "wrong", "undecided", "fails", "absent"
 
@@ -31,10 +32,10 @@ class Point:
     result: Result | None = None
 
     @property
-    def wrong(self) -> tuple[AtomicResult, ...]:
-        """The atomics that are refuted."""
-        atomics = self.result.atomics if self.result else ()
-        return tuple(atomic for atomic in atomics if atomic.finding is not None)
+    def wrong(self) -> tuple[Claim, ...]:
+        """The claims that are refuted."""
+        claims = self.result.claims if self.result else ()
+        return tuple(claim for claim in claims if claim.finding is not None)
 
 
 @dataclass(frozen=True)
@@ -117,5 +118,5 @@ def state_of(result: Result) -> str:
     """The worst of a result, in one word."""
     if result.failure is not None:
         return FAILS
-    verdicts = {atomic.verdict for atomic in result.atomics}
+    verdicts = {claim.verdict for claim in result.claims}
     return WRONG if "refuted" in verdicts else UNDECIDED if "undecided" in verdicts else RIGHT

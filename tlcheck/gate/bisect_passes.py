@@ -17,7 +17,8 @@ from tlcheck.program.atomics import Site
 from tlcheck.prove.subject import subject
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.snapshot.text import render
-from tlcheck.verdicts.results import AtomicResult, Result, judged
+from tlcheck.verdicts.claim import Claim
+from tlcheck.verdicts.results import Result, judged
 
 _INTENT = ("tl.LayoutReducer", "tl.LayoutInference")  # the kernel as written is what the first of these gets
 _TILES, _VECTORS = "tl.LowerTileOp", "tl.VectorizeLoop"
@@ -35,7 +36,7 @@ class Guilty:
 
     pass_name: str
     number: int
-    atomic: AtomicResult
+    claim: Claim
     difference: tuple[str, ...]
 
 
@@ -89,7 +90,7 @@ def judge(run: Run, snapshot: Snapshot) -> Passes:
     numbers = range(pipeline.first, len(pipeline.keys))
     results = {number: judged(run, pipeline.after(number)) for number in numbers}
     points = tuple(Point(pipeline.names[n], _state(result), result) for n, result in results.items())
-    guilty = tuple(_guilty(pipeline, number, atomic) for number, atomic in _firsts(results.items()))
+    guilty = tuple(_guilty(pipeline, number, claim) for number, claim in _firsts(results.items()))
     return Passes(Row(run.case, run.target, points, run.tilelang), guilty)
 
 
@@ -97,41 +98,41 @@ def _state(result: Result) -> str:
     """As of the last checkpoint: that the snapshot ends there says nothing against it."""
     if result.failure is not None:
         return FAILS
-    if any(atomic.finding is not None for atomic in result.atomics):
+    if any(claim.finding is not None for claim in result.claims):
         return WRONG
-    last = [atomic.checkpoints[-1][1] if atomic.checkpoints else "undecided" for atomic in result.atomics]
+    last = [claim.stages[-1].status if claim.stages else "undecided" for claim in result.claims]
     return RIGHT if all(status == "same" for status in last) else UNDECIDED
 
 
-def _firsts(results: Iterable[tuple[int, Result]]) -> Iterator[tuple[int, AtomicResult]]:
+def _firsts(results: Iterable[tuple[int, Result]]) -> Iterator[tuple[int, Claim]]:
     """Each atomic that is wrong after some pass, with the first such pass."""
     seen: set[tuple[str, int, str]] = set()
     for number, result in results:
-        for atomic in result.atomics:
-            identity = (atomic.buffer, atomic.source.number, atomic.call)
-            if atomic.finding is not None and identity not in seen:
+        for claim in result.claims:
+            identity = (claim.buffer, claim.source.line, claim.call)
+            if claim.finding is not None and identity not in seen:
                 seen.add(identity)
-                yield number, atomic
+                yield number, claim
 
 
-def _guilty(pipeline: _Pipeline, number: int, atomic: AtomicResult) -> Guilty:
-    before, after = (_around(pipeline, n, atomic) for n in (number - 1, number))
+def _guilty(pipeline: _Pipeline, number: int, claim: Claim) -> Guilty:
+    before, after = (_around(pipeline, n, claim) for n in (number - 1, number))
     lines = difflib.unified_diff(before, after, n=_ABOVE, lineterm="")
-    return Guilty(pipeline.names[number], number, atomic, tuple(lines)[2:])  # without the names of two files
+    return Guilty(pipeline.names[number], number, claim, tuple(lines)[2:])  # without the names of two files
 
 
-def _around(pipeline: _Pipeline, number: int, atomic: AtomicResult) -> list[str]:
+def _around(pipeline: _Pipeline, number: int, claim: Claim) -> list[str]:
     """The lines around the places of an atomic after a pass."""
     stage = pipeline.stage(number)
     snapshot = pipeline.after(number)
     text = render(snapshot.checkpoints[stage])
-    sites = [s for s in subject(snapshot).found[stage].sites if s.target.root == atomic.buffer]
-    marked = [line for site in _own(sites, atomic)[:_SHOWN] if (line := text.line_of(site.placed.stmt))]
+    sites = [s for s in subject(snapshot).found[stage].sites if s.target.root == claim.buffer]
+    marked = [line for site in _own(sites, claim)[:_SHOWN] if (line := text.line_of(site.placed.stmt))]
     shown = {n for line in marked for n in range(line - _ABOVE, line + _BELOW + 1)}
     return [line for n, line in enumerate(text.lines, 1) if n in shown]
 
 
-def _own(sites: Sequence[Site], atomic: AtomicResult) -> Sequence[Site]:
+def _own(sites: Sequence[Site], claim: Claim) -> Sequence[Site]:
     """Those on the atomic's line, where lines are known; else all on its buffer."""
-    own = [s for s in sites if atomic.source.exact and s.placed.stmt.line == atomic.source.number]
+    own = [s for s in sites if claim.source.exact and s.placed.stmt.line == claim.source.line]
     return own or sites

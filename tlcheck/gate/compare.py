@@ -59,7 +59,7 @@ def _undeclared(compared: Comparison) -> Iterator[Outcome]:
 
 def _refuted(after: Side) -> Iterator[Outcome]:
     """What is wrong in a kernel that was not there before."""
-    return (outcome for outcome in verdict_outcomes((), after.result.atomics) if outcome.klass == "wrong")
+    return (outcome for outcome in verdict_outcomes((), after.result.claims) if outcome.klass == "wrong")
 
 
 def _failures(before: Side, after: Side, file: str) -> Iterator[Outcome]:
@@ -87,7 +87,7 @@ def _checked(before: Side, after: Side) -> Iterator[Outcome]:
     """Verdicts; a kernel that lowers and whose atomics cannot be read is not checked."""
     old, new = before.result.failure, after.result.failure
     if new is None:
-        yield from verdict_outcomes(before.result.atomics, after.result.atomics)
+        yield from verdict_outcomes(before.result.claims, after.result.claims)
     elif old is not None:
         words = f"not checked: {_first(new)}"
         yield Outcome(FAILS_IN_BOTH, "not checked", _general(old), _general(new), words, line=after.line)
@@ -102,8 +102,8 @@ def _facts(before: Side, after: Side) -> Iterator[Outcome]:
     """Other atomics than before belong to the fix where those before were wrong and these are right."""
     assert before.facts is not None
     assert after.facts is not None
-    lines = {atomic.buffer: atomic.source.number for atomic in after.result.atomics}
-    righted = {o.subject for o in verdict_outcomes(before.result.atomics, after.result.atomics) if o.klass == "fixed"}
+    lines = {claim.buffer: claim.source.line for claim in after.result.claims}
+    righted = {o.subject for o in verdict_outcomes(before.result.claims, after.result.claims) if o.klass == "fixed"}
     buffers = {buffer.name for side in (before.facts, after.facts) for buffer in side.buffers}
     for change in changes(before.facts, after.facts):
         subjects = change.subject.split(", ")

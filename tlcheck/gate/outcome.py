@@ -9,7 +9,8 @@ from tlcheck.facts import Facts
 from tlcheck.gate.classes import CLASSES, SAME
 from tlcheck.gate.compiler import Compiled
 from tlcheck.run.results import DeviceResult
-from tlcheck.verdicts.results import FindingResult, Result
+from tlcheck.verdicts.claim import Finding
+from tlcheck.verdicts.results import Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class Outcome:
     subject: str = ""
     line: int = 0
     detail: str = ""
-    finding: FindingResult | None = None
+    finding: Finding | None = None
     accepted: str = ""
 
     @property

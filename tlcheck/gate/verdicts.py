@@ -1,19 +1,19 @@
-"""What became of the verdicts of one kernel's atomics."""
+"""What became of the verdicts of one kernel's claims."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from tlcheck.gate.outcome import Outcome
-from tlcheck.verdicts.results import AtomicResult
+from tlcheck.verdicts.claim import Claim
 
 _WORST_FIRST = ("refuted", "undecided", "proved")
-Key = tuple[str, str, int]
+Name = tuple[str, str]
 
 
-def verdict_outcomes(before: Sequence[AtomicResult], after: Sequence[AtomicResult]) -> Iterator[Outcome]:
-    """One for each atomic whose verdict changed. An atomic is known by its destination, operation and place among
-    those; releases that copy loops before the first checkpoint may have it several times.
+def verdict_outcomes(before: Sequence[Claim], after: Sequence[Claim]) -> Iterator[Outcome]:
+    """One for each claim whose verdict changed. A claim is known by its kind, its key and its place among those with
+    the same; releases that copy loops before the first checkpoint may have an atomic several times.
     """
     old, new = _keyed(before, after), _keyed(after, before)
     for key in dict.fromkeys([*new, *old]):
@@ -22,25 +22,25 @@ def verdict_outcomes(before: Sequence[AtomicResult], after: Sequence[AtomicResul
             yield outcome
 
 
-def _keyed(atomics: Sequence[AtomicResult], others: Sequence[AtomicResult]) -> dict[Key, AtomicResult]:
-    """By destination, operation and number; where the other side has fewer or more, the worst stands for all."""
-    groups, other = _groups(atomics), _groups(others)
-    found: dict[Key, AtomicResult] = {}
-    for (buffer, operation), group in groups.items():
-        alike = len(other.get((buffer, operation), group)) == len(group)
+def _keyed(claims: Sequence[Claim], others: Sequence[Claim]) -> dict[tuple[Name, int], Claim]:
+    """By name and number; where the other side has fewer or more, the worst stands for all."""
+    groups, other = _groups(claims), _groups(others)
+    found: dict[tuple[Name, int], Claim] = {}
+    for name, group in groups.items():
+        alike = len(other.get(name, group)) == len(group)
         members = group if alike else [min(group, key=lambda a: _WORST_FIRST.index(a.verdict))]
-        found.update({(buffer, operation, number): atomic for number, atomic in enumerate(members)})
+        found.update({(name, number): claim for number, claim in enumerate(members)})
     return found
 
 
-def _groups(atomics: Sequence[AtomicResult]) -> dict[tuple[str, str], list[AtomicResult]]:
-    groups: dict[tuple[str, str], list[AtomicResult]] = {}
-    for atomic in atomics:
-        groups.setdefault((atomic.buffer, atomic.operation), []).append(atomic)
+def _groups(claims: Sequence[Claim]) -> dict[Name, list[Claim]]:
+    groups: dict[Name, list[Claim]] = {}
+    for claim in claims:
+        groups.setdefault((claim.kind, claim.key), []).append(claim)
     return groups
 
 
-def _compared(old: AtomicResult | None, new: AtomicResult | None) -> Outcome | None:
+def _compared(old: Claim | None, new: Claim | None) -> Outcome | None:
     if new is None:
         return _gone(old) if old is not None and old.verdict == "proved" else None
     was = old.verdict if old is not None else "not there"
@@ -59,7 +59,7 @@ def _compared(old: AtomicResult | None, new: AtomicResult | None) -> Outcome | N
     return None
 
 
-def _refuted(old: AtomicResult | None, new: AtomicResult, was: str) -> Outcome | None:
+def _refuted(old: Claim | None, new: Claim, was: str) -> Outcome | None:
     finding = new.finding
     assert finding is not None
     if old is not None and old.finding is not None:
@@ -72,28 +72,26 @@ def _refuted(old: AtomicResult | None, new: AtomicResult, was: str) -> Outcome |
     return _outcome("wrong", finding.rule, was, f"{finding.rule} {finding.name}", new, words)
 
 
-def _gone(old: AtomicResult) -> Outcome:
+def _gone(old: Claim) -> Outcome:
     return _outcome("weaker", "unseen", "proved", "not seen", old, "the atomic is no longer seen, it was proved")
 
 
-def _was(old: AtomicResult | None) -> str:
+def _was(old: Claim | None) -> str:
     if old is None:
         return "was not there"
     return f"was refuted ({old.finding.rule})" if old.finding is not None else f"was {old.verdict}"
 
 
-def _outcome(
-    klass: str, kind: str, before: str, after: str, atomic: AtomicResult, words: str, detail: str = ""
-) -> Outcome:
-    sentence = f"{atomic.buffer}: {words}"
+def _outcome(klass: str, kind: str, before: str, after: str, claim: Claim, words: str, detail: str = "") -> Outcome:
+    sentence = f"{claim.buffer}: {words}"
     return Outcome(
         klass,
         kind,
         before,
         after,
         sentence,
-        atomic.buffer,
-        atomic.source.number,
+        claim.buffer,
+        claim.source.line,
         detail,
-        atomic.finding if klass == "wrong" else None,
+        claim.finding if klass == "wrong" else None,
     )

@@ -53,12 +53,12 @@ class Recorded:
         assert self.snapshot is not None
         result = Acceptances().settle(settle(judged(self.run, self.snapshot)))
         notes = [f"not checked: {result.failure.message}"] if result.failure else []
-        notes += [f"undecided: {a.buffer}: {a.reason}" for a in result.atomics if a.verdict == "undecided"]
+        notes += [f"undecided: {a.buffer}: {a.reason}" for a in result.claims if a.verdict == "undecided"]
         return Pending(self.key, self.golden, self.run.versions, _refuted(result), tuple(notes))
 
 
 def _refuted(result: Result) -> tuple[Refuted, ...]:
-    found = [(a, a.finding) for a in result.atomics if a.finding is not None]
+    found = [(a, a.finding) for a in result.claims if a.finding is not None]
     return tuple(Refuted(f.rule, a.buffer, f.what, a.excuse.reason if a.excuse else "") for a, f in found)
 
 

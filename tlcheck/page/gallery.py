@@ -11,10 +11,9 @@ import numpy as np
 from tlcheck.page.picture import OFFSET, Mark, Picture, picture
 from tlcheck.program.layouts import layouts
 from tlcheck.program.walk import walk
-from tlcheck.prove.difference import Witness
 from tlcheck.snapshot.ir import Buffer, Layout, Snapshot
-from tlcheck.verdicts.results import AtomicResult
-from tlcheck.verdicts.words import witness_in_words
+from tlcheck.verdicts.claim import Claim
+from tlcheck.witness import Addition
 
 _WIDTH = re.compile(r"x(\d+)\b")
 _CHECKPOINTS = ("intent", "tile-ops")  # annotates; has all that were inferred
@@ -26,46 +25,51 @@ class Gallery:
 
     layouts: Mapping[str, Layout]
     buffers: Mapping[str, Buffer]
-    atomics: Sequence[AtomicResult]
+    claims: Sequence[Claim]
 
     @property
     def names(self) -> list[str]:
         """What there are pictures of: destinations of refuted atomics first."""
-        wrong = [a.buffer for a in self.atomics if a.finding is not None]
-        added = [a.buffer for a in self.atomics if a.buffer in self.buffers]
+        wrong = [a.buffer for a in self.claims if a.finding is not None]
+        added = [a.buffer for a in self.claims if a.buffer in self.buffers]
         return list(dict.fromkeys([*wrong, *added, *sorted(self.layouts)]))
 
     def picture(self, name: str) -> Picture | str:
         """Of a buffer; why there is none, in words."""
-        atomics = [atomic for atomic in self.atomics if atomic.buffer == name]
-        found = [a.finding.witness for a in atomics if a.finding is not None]
-        witness = found[0] if found else None
+        own = [claim for claim in self.claims if claim.buffer == name]
+        witness = next((w for claim in own if (w := _addition(claim)) is not None), None)
         at = witness.element if witness is not None and witness.element is not None else ()
         drawn = picture(name, self.layouts.get(name), self.buffers.get(name), at)
         if isinstance(drawn, str) or drawn.kind != OFFSET:
             return drawn
-        drawn = replace(drawn, vector=max((_vector(atomic) for atomic in atomics), default=0))
+        drawn = replace(drawn, vector=max((_vector(claim) for claim in own), default=0))
         return drawn if witness is None else marked(drawn, witness)
 
 
-def gallery(snapshot: Snapshot, atomics: Sequence[AtomicResult] = ()) -> Gallery:
-    """atomics: what checking the snapshot found."""
+def gallery(snapshot: Snapshot, claims: Sequence[Claim] = ()) -> Gallery:
+    """claims: what checking the snapshot found."""
     programs = [walk(snapshot.checkpoints[name]) for name in _CHECKPOINTS if name in snapshot.checkpoints]
     buffers: dict[str, Buffer] = {}
     for program in programs:
         buffers = {**program.buffers, **buffers}
-    return Gallery(layouts(*programs), buffers, atomics)
+    return Gallery(layouts(*programs), buffers, claims)
 
 
-def _vector(atomic: AtomicResult) -> int:
+def _vector(claim: Claim) -> int:
     """Elements that one instruction adds, 0 if one."""
-    texts = [*atomic.instructions, atomic.finding.what if atomic.finding else ""]
+    texts = [*claim.instructions, claim.finding.what if claim.finding else ""]
     return max((int(n) for text in texts for n in _WIDTH.findall(text) if int(n) in (2, 4, 8)), default=0)
 
 
-def marked(drawn: Picture, witness: Witness) -> Picture:
+def _addition(claim: Claim) -> Addition | None:
+    """The wrong addition that refutes a claim."""
+    witness = claim.finding.witness if claim.finding is not None else None
+    return witness if isinstance(witness, Addition) else None
+
+
+def marked(drawn: Picture, witness: Addition) -> Picture:
     """With the lanes of the instruction that is wrong, where it writes and what it should have written."""
-    words = witness_in_words(witness, drawn.buffer)
+    words = witness.words(drawn.buffer)
     marks, unseen = [], []
     if witness.written is not None:
         first = witness.written - (witness.lane or 0)

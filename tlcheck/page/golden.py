@@ -127,7 +127,7 @@ def texts_of(snapshot: Snapshot) -> dict[str, Sequence[str]]:
 
 def plates_of(snapshot: Snapshot, result: Result | None) -> list[Plate]:
     """The pictures of one kernel."""
-    found = gallery(snapshot, result.atomics if result is not None else ())
+    found = gallery(snapshot, result.claims if result is not None else ())
     drawn = [(name, found.picture(name)) for name in found.names]
     return [Plate(name, p) if isinstance(p, Picture) else Plate(name, missing=p) for name, p in drawn]
 

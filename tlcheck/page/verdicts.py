@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tlcheck.page.model import BAD, GOOD, QUIET, WARN, Remark, Tag
-from tlcheck.verdicts.results import AtomicResult, Excerpt, Result
-from tlcheck.verdicts.words import VERDICTS, place_in_words, witness_in_words
+from tlcheck.verdicts.claim import Claim, Excerpt
+from tlcheck.verdicts.results import Result
+from tlcheck.verdicts.words import VERDICTS
 
-_TONES = {"proved": GOOD, "refuted": BAD, "undecided": WARN, "expected": QUIET, "accepted": QUIET}
+_TONES = {"proved": GOOD, "agreed": GOOD, "refuted": BAD, "undecided": WARN, "expected": QUIET, "accepted": QUIET}
 
 
 def tags_of(result: Result) -> list[Tag]:
@@ -25,26 +26,26 @@ def remarks_of(result: Result) -> Iterator[Remark]:
         first, _, rest = result.failure.message.partition("\n")
         lines = [*rest.splitlines(), *([f"known: {result.excuse.reason}"] if result.excuse else [])]
         yield Remark(f"{result.failure.phase}: {first}", tone, lines, result.failure.detail.splitlines())
-    for atomic in result.atomics:
-        if atomic.verdict != "proved":
-            yield _remark(atomic)
-    proved = [atomic for atomic in result.atomics if atomic.verdict == "proved"]
+    for claim in result.claims:
+        if claim.verdict != "proved":
+            yield _remark(claim)
+    proved = [claim for claim in result.claims if claim.verdict == "proved"]
     if proved:
-        lines = [f"{a.buffer}: {a.call} -> {', '.join(a.instructions)}, {place_in_words(a)}" for a in proved]
+        lines = [f"{a.buffer}: {a.call} -> {', '.join(a.instructions)}, {a.source.words}" for a in proved]
         yield Remark(f"{len(proved)} proved", GOOD, lines)
     yield from (Remark(text, WARN) for text in (*result.broken, *result.notes))
 
 
-def _remark(atomic: AtomicResult) -> Remark:
-    found = atomic.finding
-    known = [f"{atomic.excuse.kind}: {atomic.excuse.reason}"] if atomic.excuse is not None else []
-    where = f"{place_in_words(atomic)}: {atomic.source.text}".removesuffix(": ")
+def _remark(claim: Claim) -> Remark:
+    found = claim.finding
+    known = [f"{claim.excuse.kind}: {claim.excuse.reason}"] if claim.excuse is not None else []
+    where = f"{claim.source.words}: {claim.source.text}".removesuffix(": ")
     if found is None:
-        return Remark(f"undecided: {atomic.buffer}: {atomic.reason}", WARN, [where, *known])
-    title = f"{found.rule} {found.name}: {atomic.buffer}: {found.what}"
-    also = [f"also {', '.join(found.also)}"] if found.also else []
+        return Remark(f"undecided: {claim.buffer}: {claim.reason}", WARN, [where, *known])
+    title = f"{found.rule} {found.name}: {claim.buffer}: {found.what}"
+    also = [f"also {', '.join(found.others)}"] if found.others else []
     lines = [
-        witness_in_words(found.witness, atomic.buffer),
+        found.words,
         f"first at {found.checkpoint}" + (f", after {found.pass_name}" if found.pass_name else ""),
         where,
         *([found.advice] if found.advice else []),
@@ -52,7 +53,7 @@ def _remark(atomic: AtomicResult) -> Remark:
         *known,
     ]
     code = _excerpt(found.excerpt) if found.excerpt is not None else ()
-    return Remark(title, QUIET if atomic.excuse is not None else BAD, lines, code)
+    return Remark(title, QUIET if claim.excuse is not None else BAD, lines, code)
 
 
 def _excerpt(excerpt: Excerpt) -> list[str]:

@@ -12,36 +12,17 @@ from tlcheck.algebra.evaluate import Array, Evaluator, Mask, Words, mix, size
 from tlcheck.algebra.polynomials import Poly
 from tlcheck.prove.footprints import TAGS, Footprint
 from tlcheck.prove.lanes import MAX_LANES, Lanes, enumerate_lanes
-
-
-@dataclass(frozen=True, slots=True)
-class Witness:
-    """One wrong addition.
-
-    instance: block indices, sizes and outer loops, by name. thread, lane: of the instruction; None where none wrote.
-    element: logical index of the destination that was intended. intended, written: offsets in the destination's
-    memory, in elements; None where there is none. stride: from one lane's intended element to the next, for vector
-    instructions.
-    """
-
-    instance: tuple[tuple[str, int], ...]
-    iteration: tuple[tuple[str, int], ...]
-    thread: int | None
-    lane: int | None
-    element: tuple[int, ...] | None
-    intended: int | None
-    written: int | None
-    stride: int | None = None
-    site: int = 0
+from tlcheck.witness import Addition
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How many of how many, and the first."""
+    """How many of how many, and the first: at which of the sites that are compared."""
 
     wrong: int
     total: int
-    witness: Witness
+    witness: Addition
+    site: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,9 +161,10 @@ class _Diagnosis:
         if not wrong.any():
             return None
         total = len(wrong) if among is None else int(among.sum())
-        return Count(int(wrong.sum()), total, self._witness(int(np.argmax(wrong)), meant))
+        at = int(np.argmax(wrong))
+        return Count(int(wrong.sum()), total, self._witness(at, meant), int(self.have.site[at]))
 
-    def _witness(self, at: int, meant: Array) -> Witness:
+    def _witness(self, at: int, meant: Array) -> Addition:
         have = self.have
         row = int(self.row[at])
         lane = int(have.target[at] - have.base[at]) if have.width[at] > 1 else None
@@ -192,7 +174,7 @@ class _Diagnosis:
             if self.row[head] >= 0 and have.base[head] == have.base[at]:
                 gap = int(meant[at]) - int(self.want.target[self.row[head]])
                 stride = gap // lane if gap % lane == 0 else None
-        return Witness(
+        return Addition(
             self._instance(),
             self._iteration(have, at),
             self._thread(have, at),
@@ -201,7 +183,6 @@ class _Diagnosis:
             int(self.want.target[row]) if row >= 0 else None,
             int(have.target[at]),
             stride,
-            int(have.site[at]),
         )
 
     def _missing(self, missing: Mask) -> Count | None:
@@ -210,7 +191,7 @@ class _Diagnosis:
         at = int(np.argmax(missing))
         want = self.want
         element = tuple(int(c[at]) for c in want.indices)
-        witness = Witness(
+        witness = Addition(
             self._instance(),
             self._iteration(want, at),
             self._thread(want, at),
@@ -221,13 +202,11 @@ class _Diagnosis:
         )
         return Count(int(missing.sum()), len(missing), witness)
 
-    def _instance(self) -> tuple[tuple[str, int], ...]:
-        return tuple((self.names[u], v) for u, v in sorted(self.fixed.items(), reverse=True) if u in self.names)
+    def _instance(self) -> dict[str, int]:
+        return {self.names[u]: v for u, v in sorted(self.fixed.items(), reverse=True) if u in self.names}
 
-    def _iteration(self, side: Lanes, at: int) -> tuple[tuple[str, int], ...]:
-        return tuple(
-            (self.names[u], int(c[at])) for u, c in sorted(side.coordinates.items()) if u in self.names and u > 0
-        )
+    def _iteration(self, side: Lanes, at: int) -> dict[str, int]:
+        return {self.names[u]: int(c[at]) for u, c in sorted(side.coordinates.items()) if u in self.names and u > 0}
 
     def _thread(self, side: Lanes, at: int) -> int | None:
         threads = side.coordinates.get(TAGS["threadIdx.x"])
@@ -259,13 +238,13 @@ def evaluate_at(algebra: Algebra, poly: Poly, values: Mapping[int, int]) -> int 
 
 def first_addition(
     algebra: Algebra, footprint: Footprint, fixed: Mapping[int, int], names: Mapping[int, str]
-) -> Witness | None:
+) -> Addition | None:
     """The addition with all enumerated variables at their start, as a witness that nothing wrote."""
     point = {**{d.uid: d.start for d in footprint.space}, **fixed}
     offset = evaluate_at(algebra, footprint.target, point)
     indices = [evaluate_at(algebra, i, point) for i in footprint.indices]
     if offset is None or any(i is None for i in indices):
         return None
-    instance = tuple((names[u], v) for u, v in sorted(fixed.items(), reverse=True) if u in names)
+    instance = {names[u]: v for u, v in sorted(fixed.items(), reverse=True) if u in names}
     element = tuple(i for i in indices if i is not None)
-    return Witness(instance, (), point.get(TAGS["threadIdx.x"]), None, element, offset, None)
+    return Addition(instance, {}, point.get(TAGS["threadIdx.x"]), None, element, offset, None)

@@ -9,11 +9,12 @@ from functools import cache
 
 from tlcheck.program.matching import Match
 from tlcheck.program.walk import Program
-from tlcheck.prove.difference import Difference, Witness
+from tlcheck.prove.difference import Difference
 from tlcheck.prove.fingerprints import UndecidedError
 from tlcheck.prove.instances import first_of, refute
 from tlcheck.prove.plans import REWRITTEN, Comparison, plans
 from tlcheck.prove.values import UnreadableError
+from tlcheck.witness import Addition
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +36,7 @@ class Evidence:
     compared: Comparison | None = None
 
     @property
-    def first(self) -> Witness | None:
+    def first(self) -> Addition | None:
         """The first addition as written, for rules about instructions; few ask for it."""
         return None if self.compared is None else first_of(self.compared)
 

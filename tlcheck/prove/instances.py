@@ -14,12 +14,13 @@ from tlcheck.program.atomics import is_atomic
 from tlcheck.prove.anchoring import floating
 from tlcheck.prove.assumptions import assume, hold, promises_more, symbols
 from tlcheck.prove.builder import Builder
-from tlcheck.prove.difference import Difference, Witness, difference, evaluate_at, first_addition
+from tlcheck.prove.difference import Difference, difference, evaluate_at, first_addition
 from tlcheck.prove.fingerprints import UndecidedError
 from tlcheck.prove.footprints import TAGS, Footprint
 from tlcheck.prove.inputs import inputs
 from tlcheck.prove.plans import Comparison, Plan, forms_of, loops_of, require_one_form, shared_loops
 from tlcheck.prove.values import UnreadableError
+from tlcheck.witness import Addition
 
 SIZES = (1000, 37, 130, 256, 17, 4096, 96)  # tried for sizes that are known only when the kernel runs
 MAX_INSTANCES = 15
@@ -100,7 +101,7 @@ def _reads_indices(algebra: Algebra, footprints: Sequence[Footprint]) -> bool:
     )
 
 
-def first_of(c: Comparison) -> Witness | None:
+def first_of(c: Comparison) -> Addition | None:
     """The first addition as written, in the first instance; None if it cannot be read."""
     algebra = Algebra(unread)
     assume(algebra, c.intent.program, multiples=False)

@@ -12,8 +12,7 @@ from rich.text import Text
 from tlcheck import __version__
 from tlcheck.gate.bisect import FAILS, RIGHT, UNDECIDED, WRONG, Point, Row
 from tlcheck.gate.bisect_passes import Guilty, Passes
-from tlcheck.verdicts.results import AtomicResult
-from tlcheck.verdicts.words import place_in_words, witness_in_words
+from tlcheck.verdicts.claim import Claim
 
 SCHEMA = 1
 _STYLES = {RIGHT: "green", WRONG: "bold red", UNDECIDED: "yellow", FAILS: "red"}
@@ -49,18 +48,18 @@ def _word(point: Point) -> tuple[str, str]:
 
 def _why(point: Point) -> str:
     if point.wrong:
-        return "  " + "; ".join(_finding_in_words(atomic) for atomic in point.wrong)
+        return "  " + "; ".join(_finding_in_words(claim) for claim in point.wrong)
     if point.result is not None and point.result.failure is not None:
         failure = point.result.failure
         return f"  {failure.phase}: {failure.message[:_WIDTH]}"
-    undecided = [a for a in point.result.atomics if a.verdict == "undecided"] if point.result else []
+    undecided = [a for a in point.result.claims if a.verdict == "undecided"] if point.result else []
     return f"  {undecided[0].buffer}: {undecided[0].reason[:_WIDTH]}" if undecided else ""
 
 
-def _finding_in_words(atomic: AtomicResult) -> str:
-    found = atomic.finding
+def _finding_in_words(claim: Claim) -> str:
+    found = claim.finding
     assert found is not None
-    return f"{atomic.buffer}: {found.rule} {found.name}" + (f" after {found.pass_name}" if found.pass_name else "")
+    return f"{claim.buffer}: {found.rule} {found.name}" + (f" after {found.pass_name}" if found.pass_name else "")
 
 
 def _transitions(row: Row) -> Iterator[Text]:
@@ -84,11 +83,11 @@ def _of_passes(found: Passes) -> Iterator[Text]:
 
 
 def _of_guilty(guilty: Guilty) -> Iterator[Text]:
-    atomic = guilty.atomic
-    assert atomic.finding is not None
+    claim = guilty.claim
+    assert claim.finding is not None
     yield Text.assemble("  ", (f"{guilty.pass_name} (pass {guilty.number}) makes it wrong", "bold red"))
-    yield Text(f"    {atomic.buffer}, {place_in_words(atomic)}: {atomic.finding.rule} {atomic.finding.what}")
-    yield Text(f"    {witness_in_words(atomic.finding.witness, atomic.buffer)}")
+    yield Text(f"    {claim.buffer}, {claim.source.words}: {claim.finding.rule} {claim.finding.what}")
+    yield Text(f"    {claim.finding.words}")
     for line in guilty.difference:
         style = {"-": "red", "+": "green"}.get(line[:1], "dim")
         yield Text(f"    {line}", style=style)
@@ -122,23 +121,23 @@ def _row(row: Row, kind: str) -> Mapping[str, Any]:
 def _details(point: Point) -> Mapping[str, Any]:
     failure = point.result.failure if point.result is not None else None
     return {
-        "findings": [_finding(atomic) for atomic in point.wrong],
+        "findings": [_finding(claim) for claim in point.wrong],
         "failure": {"phase": failure.phase, "message": failure.message} if failure else None,
     }
 
 
-def _finding(atomic: AtomicResult) -> Mapping[str, Any]:
-    found = atomic.finding
+def _finding(claim: Claim) -> Mapping[str, Any]:
+    found = claim.finding
     assert found is not None
     return {
-        "buffer": atomic.buffer,
-        "file": atomic.source.file,
-        "line": atomic.source.number,
+        "buffer": claim.buffer,
+        "file": claim.source.file,
+        "line": claim.source.line,
         "rule": found.rule,
         "checkpoint": found.checkpoint,
         "pass": found.pass_name,
         "what": found.what,
-        "witness": witness_in_words(found.witness, atomic.buffer),
+        "witness": found.words,
     }
 
 
@@ -146,6 +145,6 @@ def _guilty(guilty: Guilty) -> Mapping[str, Any]:
     return {
         "pass": guilty.pass_name,
         "number": guilty.number,
-        **_finding(guilty.atomic),
+        **_finding(guilty.claim),
         "tir": list(guilty.difference),
     }

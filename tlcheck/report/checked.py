@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from tlcheck.report.notices import ERROR, NOTE, WARNING, Document, Notice, Subject
-from tlcheck.verdicts.results import AtomicResult, FindingResult, Result
+from tlcheck.verdicts.claim import Claim, Finding
+from tlcheck.verdicts.results import Result
 from tlcheck.verdicts.rules.rule import rules
-from tlcheck.verdicts.words import summary_in_words, witness_in_words
+from tlcheck.verdicts.words import summary_in_words
 
 NOT_CHECKED, UNDECIDED, UNEXPECTED = "not-checked", "undecided", "unexpectedly-fine"
 _OTHERS = {
@@ -34,28 +35,28 @@ def _subject(result: Result) -> Subject:
 
 
 def _notices(result: Result) -> Iterator[Notice]:
-    line = result.atomics[0].source.number if result.atomics else 1
+    line = result.claims[0].source.line if result.claims else 1
     if result.failure is not None:
         excuse = result.excuse.reason if result.excuse is not None else ""
         title = f"{result.failure.phase}: {result.failure.message}"
         yield Notice(NOT_CHECKED, ERROR, title, title, result.run.file, 1, result.failure.detail, excuse)
-    for atomic in result.atomics:
-        excuse = atomic.excuse.reason if atomic.excuse is not None else ""
-        if atomic.finding is not None:
-            yield _finding(atomic, atomic.finding, excuse)
-        elif atomic.verdict == "undecided":
-            message = f"{atomic.buffer}: {atomic.reason}"
-            yield _notice(UNDECIDED, WARNING, atomic.reason, message, atomic, "", excuse)
+    for claim in result.claims:
+        excuse = claim.excuse.reason if claim.excuse is not None else ""
+        if claim.finding is not None:
+            yield _finding(claim, claim.finding, excuse)
+        elif claim.verdict == "undecided":
+            message = f"{claim.buffer}: {claim.reason}"
+            yield _notice(UNDECIDED, WARNING, claim.reason, message, claim, "", excuse)
     for broken in result.broken:
         yield Notice(UNEXPECTED, ERROR, broken, broken, result.run.file, line)
 
 
-def _finding(atomic: AtomicResult, finding: FindingResult, excuse: str) -> Notice:
+def _finding(claim: Claim, finding: Finding, excuse: str) -> Notice:
     """What is expected or accepted is a note."""
-    message = f"{atomic.buffer}: {finding.what}, at {finding.checkpoint}"
-    detail = f"witness: {witness_in_words(finding.witness, atomic.buffer)}"
-    return _notice(finding.rule, NOTE if excuse else ERROR, finding.title, message, atomic, detail, excuse)
+    message = f"{claim.buffer}: {finding.what}, at {finding.checkpoint}"
+    detail = f"witness: {finding.words}"
+    return _notice(finding.rule, NOTE if excuse else ERROR, finding.title, message, claim, detail, excuse)
 
 
-def _notice(name: str, level: str, title: str, message: str, atomic: AtomicResult, detail: str, excuse: str) -> Notice:
-    return Notice(name, level, title, message, atomic.source.file, atomic.source.number, detail, excuse)
+def _notice(name: str, level: str, title: str, message: str, claim: Claim, detail: str, excuse: str) -> Notice:
+    return Notice(name, level, title, message, claim.source.file, claim.source.line, detail, excuse)

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+import msgspec
+
 from tlcheck import __version__
 from tlcheck.run.examination import Examination
 from tlcheck.run.results import DeviceResult
-from tlcheck.verdicts.results import AtomicResult
-from tlcheck.verdicts.words import witness_in_words
+from tlcheck.verdicts.claim import Claim
 
 SCHEMA = 1
 
@@ -54,7 +55,7 @@ def _run(result: DeviceResult) -> Mapping[str, Any]:
         "findings": [asdict(found) for found in result.findings],
         "source": result.source,
         "difference": list(result.difference),
-        "refuted": [_refuted(atomic) for atomic in result.refuted],
+        "refuted": [_refuted(claim) for claim in result.refuted],
         "sanitized": [asdict(found) for found in result.sanitized],
         "timing": asdict(result.timing) if result.timing else None,
         "seconds": dict(result.seconds),
@@ -62,12 +63,12 @@ def _run(result: DeviceResult) -> Mapping[str, Any]:
     }
 
 
-def _refuted(atomic: AtomicResult) -> Mapping[str, Any]:
-    found = atomic.finding
+def _refuted(claim: Claim) -> Mapping[str, Any]:
+    found = claim.finding
     assert found is not None
     return {
-        "buffer": atomic.buffer,
+        "buffer": claim.buffer,
         "rule": found.rule,
         "what": found.what,
-        "witness": {**asdict(found.witness), "in_words": witness_in_words(found.witness, atomic.buffer)},
+        "witness": {**msgspec.structs.asdict(found.witness), "in_words": found.words},
     }

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from tlcheck.run.examination import Examination
 from tlcheck.run.results import FAILED, NOT_RUN, PASSED, DeviceFinding, DeviceResult, Timing
-from tlcheck.verdicts.words import element_in_words, place_in_words, plural, witness_in_words
+from tlcheck.verdicts.words import element_in_words, plural
 
 _STYLES = {PASSED: "green", FAILED: "bold red", NOT_RUN: "yellow"}
 _SHOWN = 4  # wrong elements
@@ -92,14 +92,14 @@ def _static(result: DeviceResult) -> Iterator[Text]:
     """What the check of the same code says: the explanation, or that there is none."""
     if not result.refuted:
         yield _indented("check", "refutes nothing in this code", "dim")
-    for atomic in result.refuted:
-        found = atomic.finding
+    for claim in result.refuted:
+        found = claim.finding
         assert found is not None
-        yield _indented("check", f"{found.rule} {found.name}, {place_in_words(atomic)}: {found.what}", "magenta")
-        yield Text(f"        {witness_in_words(found.witness, atomic.buffer)}", style="dim")
+        yield _indented("check", f"{found.rule} {found.name}, {claim.source.words}: {found.what}", "magenta")
+        yield Text(f"        {found.words}", style="dim")
         for trial in result.trials[:1]:
-            for element in trial["outputs"].get(atomic.buffer, {}).get("watched", ()):
-                yield Text(f"        on the device {element_in_words(atomic.buffer, element)}", style="dim")
+            for element in trial["outputs"].get(claim.buffer, {}).get("watched", ()):
+                yield Text(f"        on the device {element_in_words(claim.buffer, element)}", style="dim")
 
 
 def _times(results: Iterable[DeviceResult]) -> Table:

@@ -16,7 +16,7 @@ from tlcheck.gate.outcome import Comparison, Outcome, Side
 from tlcheck.gate.words import verdict_in_words
 from tlcheck.run.results import DeviceResult
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 def render(gate: Gate) -> str:
@@ -92,15 +92,16 @@ def _side(side: Side | None) -> Mapping[str, Any] | None:
         "failure": {"kind": failure.kind, "phase": failure.phase, "message": failure.message} if failure else None,
         "expected": side.result.excuse is not None,
         "seconds": side.seconds,
-        "atomics": [
+        "claims": [
             {
+                "kind": a.kind,
                 "buffer": a.buffer,
-                "line": a.source.number,
+                "line": a.source.line,
                 "verdict": a.verdict,
                 "rule": a.finding.rule if a.finding is not None else None,
                 "instructions": list(a.instructions),
             }
-            for a in side.result.atomics
+            for a in side.result.claims
         ],
         "facts": to_json(side.facts) if side.facts is not None else None,
         "device": _device(side.device) if side.device is not None else None,

@@ -13,7 +13,7 @@ from tlcheck.gate.gate import Gate
 from tlcheck.gate.groups import Group, cases_in_words, evidence, groups, members_in_words
 from tlcheck.gate.outcome import Comparison
 from tlcheck.gate.words import device_in_words, seconds_in_words, slowest_in_words, unchanged_in_words, verdict_in_words
-from tlcheck.verdicts.words import plural, witness_in_words
+from tlcheck.verdicts.words import plural
 
 _STYLES = {
     "wrong": "bold red",
@@ -63,7 +63,7 @@ def _group(group: Group) -> Iterator[Text]:
     if first.words != group.words and f"{first.before} -> {first.after}" not in first.words:
         yield Text(f"      such as {compared.case} {compared.target}: {_cut(first.words)}", style="dim")
     if first.finding is not None:
-        yield Text(f"      witness: {witness_in_words(first.finding.witness, first.subject)}")
+        yield Text(f"      witness: {first.finding.words}")
         yield Text(f"      tlcheck explain {first.finding.rule}")
     elif group.klass in ("wrong", "broken", "fails-in-both"):
         yield from (Text(f"      {_cut(line)}", style="dim") for line in first.detail.splitlines()[:_DETAIL])

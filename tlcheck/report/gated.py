@@ -11,7 +11,6 @@ from tlcheck.gate.outcome import Comparison, Outcome
 from tlcheck.gate.words import verdict_in_words
 from tlcheck.lower.runs import near
 from tlcheck.report.notices import ERROR, NOTE, WARNING, Document, Notice, Subject
-from tlcheck.verdicts.words import witness_in_words
 
 _SILENT = ("fixed", "same")
 _WARNINGS = ("wrong", "weaker", "broken", "slower-risk")
@@ -44,7 +43,7 @@ def _notice(gate: Gate, compared: Comparison, outcome: Outcome) -> Notice:
     common = " -> ".join(dict.fromkeys(part for part in (outcome.before, outcome.after) if part))
     detail = outcome.detail
     if outcome.finding is not None:
-        detail = f"witness: {witness_in_words(outcome.finding.witness, outcome.subject)}"
+        detail = f"witness: {outcome.finding.words}"
     title = f"{outcome.kind}: {common}"
     file = near(compared.source)
     return Notice(outcome.klass, level, title, outcome.words, file, outcome.line, detail, outcome.accepted)

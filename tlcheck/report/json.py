@@ -1,124 +1,152 @@
-"""The report for programs, in the form that `schema.json` beside this file describes: equal runs give equal bytes."""
+"""The report for programs: its classes are its form, from which `schemas` makes the JSON Schema. Equal runs give equal
+bytes.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from tlcheck import __version__
-from tlcheck.prove.difference import Witness
-from tlcheck.verdicts.results import AtomicResult, Excuse, FindingResult, Result
-from tlcheck.verdicts.words import VERDICTS, witness_in_words
+from tlcheck.verdicts.claim import Claim, Excuse
+from tlcheck.verdicts.results import Result
 from tlcheck.worker.protocol import Failure
 
-SCHEMA = 1
+SCHEMA = 2
+
+
+@dataclass(frozen=True)
+class LoweredWith:
+    """A toolchain. name: as the user named it. versions: of what determines the IR, `tilelang` and others."""
+
+    name: str
+    versions: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """One case for one target with one toolchain.
+
+    case: `FILE::NAME`; the file alone if it could not be imported. file: as the user named it. target: `sm_90`; empty
+    if the file could not be imported. snapshot: the saved one that was checked, else null. args: build arguments, as
+    Python literals. pass_configs: the kernel's own. checked: false if there is a failure: then nothing is known of it.
+    decided: false where there are claims and none of them is decided. excuse: of the failure. unexpectedly_fine:
+    expectations that no longer hold, in words. claims: in program order; what one of them explains stands under it.
+    """
+
+    case: str
+    file: str
+    name: str
+    target: str
+    snapshot: str | None
+    toolchain: LoweredWith
+    args: Mapping[str, str]
+    pass_configs: Mapping[str, str]
+    checked: bool
+    decided: bool
+    failure: Failure | None
+    excuse: Excuse | None
+    unexpectedly_fine: tuple[str, ...]
+    notes: tuple[str, ...]
+    claims: tuple[Claim, ...]
+
+
+@dataclass(frozen=True)
+class CheckSummary:
+    """Counts over all runs; the verdicts add up to `claims`.
+
+    refuted: neither expected nor accepted. expected: refuted as the case expects. accepted: by the project.
+    not_checked: runs with a failure that the case does not expect; expected_errors: with one that it does.
+    not_decided: runs with claims of which none is decided. unexpectedly_fine: expectations that no longer hold.
+    """
+
+    cases: int
+    runs: int
+    claims: int
+    proved: int
+    agreed: int
+    refuted: int
+    undecided: int
+    expected: int
+    accepted: int
+    not_checked: int
+    expected_errors: int
+    not_decided: int
+    unexpectedly_fine: int
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """Report of `tlcheck check --format json`.
+
+    schema: version of this form; it changes when a field changes its meaning or goes away. exit_code: of the command.
+    notes: what else there is to say of the whole. runs: in the order in which they were named; within a file in the
+    order of its cases, then of targets.
+    """
+
+    schema: int
+    tlcheck: str
+    exit_code: int
+    summary: CheckSummary
+    notes: tuple[str, ...]
+    runs: tuple[RunReport, ...]
 
 
 def render(results: list[Result], notes: list[str], exit_code: int) -> str:
     """The whole report, indented, with a newline at its end."""
-    report = {
-        "schema": SCHEMA,
-        "tlcheck": __version__,
-        "exit_code": exit_code,
-        "summary": _summary(results),
-        "notes": notes,
-        "runs": [_run(result) for result in results],
-    }
-    return json.dumps(report, indent=2) + "\n"
+    runs = tuple(_run(result) for result in results)
+    return written(CheckReport(SCHEMA, __version__, exit_code, _summary(results), tuple(notes), runs))
 
 
-def _summary(results: list[Result]) -> Mapping[str, int]:
+def written(report: Any) -> str:
+    """A report's classes as indented JSON, in ASCII: texts of kernels may be no valid Unicode."""
+    return json.dumps(msgspec.to_builtins(report), indent=2) + "\n"
+
+
+def _summary(results: list[Result]) -> CheckSummary:
     failures = [result for result in results if result.failure is not None]
     excused = sum(result.excuse is not None for result in failures)
-    return {
-        "cases": len({(result.run.case, result.saved) for result in results}),
-        "runs": len(results),
-        "atomics": sum(len(result.atomics) for result in results),
-        **{verdict: sum(result.count(verdict) for result in results) for verdict in VERDICTS},
-        "not_checked": len(failures) - excused,
-        "expected_errors": excused,
-        "unexpectedly_fine": sum(len(result.broken) for result in results),
-    }
+
+    def count(verdict: str) -> int:
+        return sum(result.count(verdict) for result in results)
+
+    return CheckSummary(
+        cases=len({(result.run.case, result.saved) for result in results}),
+        runs=len(results),
+        claims=sum(len(result.claims) for result in results),
+        proved=count("proved"),
+        agreed=count("agreed"),
+        refuted=count("refuted"),
+        undecided=count("undecided"),
+        expected=count("expected"),
+        accepted=count("accepted"),
+        not_checked=len(failures) - excused,
+        expected_errors=excused,
+        not_decided=sum(result.is_silent for result in results),
+        unexpectedly_fine=sum(len(result.broken) for result in results),
+    )
 
 
-def _run(result: Result) -> Mapping[str, Any]:
+def _run(result: Result) -> RunReport:
     run = result.run
-    return {
-        "case": run.case,
-        "file": run.file,
-        "name": run.name,
-        "target": run.target,
-        "snapshot": result.saved or None,
-        "toolchain": {"name": run.toolchain, "versions": dict(sorted(run.versions.items()))},
-        "args": dict(run.args),
-        "pass_configs": dict(result.pass_configs or {}),
-        "checked": result.failure is None,
-        "failure": _failure(result.failure) if result.failure else None,
-        "excuse": _excuse(result.excuse),
-        "unexpectedly_fine": list(result.broken),
-        "notes": list(result.notes),
-        "atomics": [_atomic(atomic) for atomic in result.atomics],
-    }
-
-
-def _failure(failure: Failure) -> Mapping[str, str]:
-    return {
-        "kind": failure.kind,
-        "phase": failure.phase,
-        "message": failure.message,
-        "detail": failure.detail,
-        "where": failure.where,
-    }
-
-
-def _excuse(excuse: Excuse | None) -> Mapping[str, str] | None:
-    return {"kind": excuse.kind, "reason": excuse.reason} if excuse else None
-
-
-def _atomic(atomic: AtomicResult) -> Mapping[str, Any]:
-    source = atomic.source
-    return {
-        "buffer": atomic.buffer,
-        "operation": atomic.operation,
-        "call": atomic.call,
-        "source": {"file": source.file, "line": source.number, "exact": source.exact, "text": source.text},
-        "verdict": atomic.verdict,
-        "reason": atomic.reason,
-        "checkpoints": [{"name": name, "additions": status} for name, status in atomic.checkpoints],
-        "instructions": list(atomic.instructions),
-        "finding": _finding(atomic, atomic.finding) if atomic.finding else None,
-        "excuse": _excuse(atomic.excuse),
-    }
-
-
-def _finding(atomic: AtomicResult, finding: FindingResult) -> Mapping[str, Any]:
-    excerpt = finding.excerpt
-    return {
-        "rule": finding.rule,
-        "name": finding.name,
-        "title": finding.title,
-        "also": list(finding.also),
-        "checkpoint": finding.checkpoint,
-        "pass": finding.pass_name,
-        "what": finding.what,
-        "layout": finding.layout,
-        "tir": {"line": excerpt.marked, "first": excerpt.first, "lines": list(excerpt.lines)} if excerpt else None,
-        "witness": {**_witness(finding.witness), "words": witness_in_words(finding.witness, atomic.buffer)},
-        "advice": finding.advice,
-        "pass_config": finding.pass_config,
-        "right_from": atomic.right_from,
-    }
-
-
-def _witness(witness: Witness) -> Mapping[str, Any]:
-    return {
-        "instance": dict(witness.instance),
-        "iteration": dict(witness.iteration),
-        "thread": witness.thread,
-        "lane": witness.lane,
-        "element": None if witness.element is None else list(witness.element),
-        "intended": witness.intended,
-        "written": witness.written,
-        "stride": witness.stride,
-    }
+    return RunReport(
+        case=run.case,
+        file=run.file,
+        name=run.name,
+        target=run.target,
+        snapshot=result.saved or None,
+        toolchain=LoweredWith(run.toolchain, dict(sorted(run.versions.items()))),
+        args=run.args,
+        pass_configs=result.pass_configs or {},
+        checked=result.failure is None,
+        decided=result.failure is None and not result.is_silent,
+        failure=result.failure,
+        excuse=result.excuse,
+        unexpectedly_fine=result.broken,
+        notes=result.notes,
+        claims=result.claims,
+    )

@@ -9,12 +9,20 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from tlcheck.verdicts.results import AtomicResult, Excerpt, FindingResult, Result
-from tlcheck.verdicts.words import counts_in_words, place_in_words, summary_in_words, witness_in_words
+from tlcheck.verdicts.claim import Claim, Excerpt, Finding
+from tlcheck.verdicts.results import Result
+from tlcheck.verdicts.words import counts_in_words, summary_in_words
 
-_STYLES = {"refuted": "bold red", "undecided": "yellow", "expected": "cyan", "accepted": "cyan", "proved": "green"}
+_STYLES = {
+    "proved": "green",
+    "agreed": "green",
+    "refuted": "bold red",
+    "undecided": "yellow",
+    "expected": "cyan",
+    "accepted": "cyan",
+}
 _LINE, _NEIGHBOUR = 400, 56  # characters shown of the atomic's line (and of messages), and of the lines around it
-_WORST_FIRST = ("refuted", "undecided", "expected", "accepted", "proved")
+_WORST_FIRST = ("refuted", "undecided", "expected", "accepted", "agreed", "proved")
 
 
 def write(console: Console, results: list[Result], notes: list[str]) -> None:
@@ -31,12 +39,12 @@ def _result(result: Result) -> Iterator[RenderableType]:
     yield _head(result)
     for note in result.notes:
         yield _indented("note", note, "yellow")
-    for atomic in result.atomics:
-        if atomic.verdict == "undecided":
-            yield _indented("undecided", f"{atomic.buffer}, {place_in_words(atomic)}: {atomic.reason}", "yellow")
-    for atomic in result.atomics:
-        if atomic.finding is not None:
-            yield _box(result, atomic, atomic.finding)
+    for claim in result.claims:
+        if claim.verdict == "undecided":
+            yield _indented("undecided", f"{claim.buffer}, {claim.source.words}: {claim.reason}", "yellow")
+    for claim in result.claims:
+        if claim.finding is not None:
+            yield _box(result, claim, claim.finding)
     if result.failure is not None:
         yield from _failure(result)
     for broken in result.broken:
@@ -69,42 +77,42 @@ def _failure(result: Result) -> Iterator[Text]:
         yield _indented(result.excuse.kind, result.excuse.reason, "cyan")
 
 
-def _box(result: Result, atomic: AtomicResult, finding: FindingResult) -> Panel:
-    style = "cyan" if atomic.excuse else "red"
+def _box(result: Result, claim: Claim, finding: Finding) -> Panel:
+    style = "cyan" if claim.excuse else "red"
     rows = Table.grid(padding=(0, 2, 0, 0))
     rows.add_column(style="dim", no_wrap=True)
     rows.add_column(overflow="fold")
-    for key, value in _rows(result, atomic, finding):
+    for key, value in _rows(result, claim, finding):
         rows.add_row(key, Text(value) if isinstance(value, str) else value)
     what = Text(finding.what[0].upper() + finding.what[1:] + ".", style="bold")
-    excuse = f" ({atomic.excuse.kind})" if atomic.excuse else ""
+    excuse = f" ({claim.excuse.kind})" if claim.excuse else ""
     title = Text(f"{finding.rule} {finding.name}{excuse}", style=f"bold {style}")
     return Panel(Group(what, Text(), rows), title=title, title_align="left", border_style=style)
 
 
-def _rows(result: Result, atomic: AtomicResult, finding: FindingResult) -> Iterator[tuple[str, RenderableType]]:
+def _rows(result: Result, claim: Claim, finding: Finding) -> Iterator[tuple[str, RenderableType]]:
     run = result.run
     yield "case", f"{run.case}, {run.target}, tilelang {run.tilelang}"
-    yield "source", place_in_words(atomic)
-    if atomic.source.text:
-        yield "", Text(atomic.source.text, style="bold")
-    yield "buffer", atomic.buffer
+    yield "source", claim.source.words
+    if claim.source.text:
+        yield "", Text(claim.source.text, style="bold")
+    yield "buffer", claim.buffer
     if finding.layout:
         yield "layout", finding.layout
     yield "found", f"at {finding.checkpoint}" + (f", after {finding.pass_name}" if finding.pass_name else "")
     if finding.excerpt is not None:
         yield "TIR", _excerpt(finding.excerpt)
-    yield "witness", witness_in_words(finding.witness, atomic.buffer)
-    if finding.also:
-        yield "also", ", ".join(finding.also)
-    if atomic.excuse is not None:
-        yield atomic.excuse.kind, atomic.excuse.reason
-    yield "to do", _advice(atomic, finding)
+    yield "witness", finding.words
+    if finding.others:
+        yield "also", ", ".join(finding.others)
+    if claim.excuse is not None:
+        yield claim.excuse.kind, claim.excuse.reason
+    yield "to do", _advice(claim, finding)
     yield "more", f"tlcheck explain {finding.rule}"
 
 
-def _advice(atomic: AtomicResult, finding: FindingResult) -> str:
-    known = atomic.right_from
+def _advice(claim: Claim, finding: Finding) -> str:
+    known = finding.right_from
     ways = [f"use TileLang {known}, which has it right" if known else "try another release of TileLang"]
     ways += [f"set the pass config {finding.pass_config} to True"] if finding.pass_config else []
     return "; or ".join([*ways, *([finding.advice] if finding.advice else [])])

@@ -8,7 +8,7 @@ from typing import Any
 
 from tlcheck.lower.runs import Run
 from tlcheck.run.sanitizer import Sanitized
-from tlcheck.verdicts.results import AtomicResult
+from tlcheck.verdicts.claim import Claim
 from tlcheck.worker.protocol import Failure
 
 PASSED, FAILED, NOT_RUN = "passed", "failed", "not run"
@@ -57,7 +57,7 @@ class DeviceResult:
     trials: tuple[Mapping[str, Any], ...] = ()
     source: str = "unknown"
     difference: tuple[str, ...] = ()
-    refuted: tuple[AtomicResult, ...] = ()
+    refuted: tuple[Claim, ...] = ()
     excused: str = ""
     sanitized: tuple[Sanitized, ...] = ()
     timing: Timing | None = None

@@ -22,7 +22,9 @@ from tlcheck.run.processes import Done, Pool
 from tlcheck.run.results import FAILED, NOT_RUN, PASSED, DeviceFinding, DeviceResult, Timing
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.toolchain.resolve import Toolchain
-from tlcheck.verdicts.results import AtomicResult, Result
+from tlcheck.verdicts.claim import Claim
+from tlcheck.verdicts.results import Result
+from tlcheck.witness import Addition
 from tlcheck.worker.gpu.task import Task
 
 
@@ -153,11 +155,11 @@ def _largest_first(subjects: Sequence[Subject]) -> list[Subject]:
 def _watched(checked: Result) -> dict[str, tuple[int, ...]]:
     """The elements that witnesses name, by parameter."""
     found: dict[str, set[int]] = {}
-    for atomic in checked.atomics:
-        if atomic.finding is not None:
-            witness = atomic.finding.witness
+    for claim in checked.claims:
+        witness = claim.finding.witness if claim.finding is not None else None
+        if isinstance(witness, Addition):
             offsets = {offset for offset in (witness.intended, witness.written) if offset is not None}
-            found.setdefault(atomic.buffer, set()).update(offsets)
+            found.setdefault(claim.buffer, set()).update(offsets)
     return {buffer: tuple(sorted(offsets)) for buffer, offsets in found.items()}
 
 
@@ -175,7 +177,7 @@ def _result(subject: Subject, done: Done) -> DeviceResult:
         findings = (*findings, shown) if shown else findings
         reason = "" if shown else f"{done.failure.phase}: {done.failure.message}"
     wrong = [found for found in findings if found.kind != "inexact-inputs"]
-    refuted = tuple(atomic for atomic in subject.checked.atomics if atomic.verdict == "refuted")
+    refuted = tuple(claim for claim in subject.checked.claims if claim.verdict == "refuted")
     different = source.difference(subject.snapshot.cuda, content["source"]) if "source" in content else ()
     return DeviceResult(
         subject.run,
@@ -191,9 +193,9 @@ def _result(subject: Subject, done: Done) -> DeviceResult:
     )
 
 
-def _excuse(refuted: Sequence[AtomicResult]) -> str:
+def _excuse(refuted: Sequence[Claim]) -> str:
     """Why a failure is no surprise: everything that `check` refutes is expected or accepted."""
-    excuses = [atomic.excuse for atomic in refuted]
+    excuses = [claim.excuse for claim in refuted]
     if not excuses or None in excuses:
         return ""
     return "; ".join(dict.fromkeys(excuse.reason for excuse in excuses if excuse is not None))

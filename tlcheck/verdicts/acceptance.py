@@ -22,15 +22,16 @@ from typing import Any
 
 from tlcheck.errors import UsageError
 from tlcheck.lower.runs import Run
+from tlcheck.verdicts.claim import Claim, Excuse, SourceLine
 from tlcheck.verdicts.expectations import within
-from tlcheck.verdicts.results import AtomicResult, Excuse, Result, SourceLine
+from tlcheck.verdicts.results import Result
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-_RULE = re.compile(r"TLA\d+")
+_RULE = re.compile(r"TL[AORL]\d+")
 _COMMENT = re.compile(r"#\s*tlcheck:\s*ignore\[([^\]]*)\]\s*(.*)")
 
 
@@ -61,9 +62,9 @@ class Acceptances:
         """Excuse the findings that are accepted, and say which comments have no effect."""
         ours = [entry for entry in self.entries if entry.concerns(result.run, self.folder)]
         reasons = {entry.id: entry.reason for entry in reversed(ours)}
-        settled = [_settled(atomic, reasons) for atomic in result.atomics]
+        settled = [_settled(claim, reasons) for claim in result.claims]
         notes = tuple(note for _, note in settled if note)
-        return replace(result, atomics=tuple(atomic for atomic, _ in settled), notes=result.notes + notes)
+        return replace(result, claims=tuple(claim for claim, _ in settled), notes=result.notes + notes)
 
     def unused(self, results: Iterable[Result]) -> Iterator[str]:
         """A sentence for each entry whose cases were checked and do not break its rule."""
@@ -98,15 +99,15 @@ def _entry(file: Path, entry: Any) -> Acceptance:
     return Acceptance(**entry)
 
 
-def _settled(atomic: AtomicResult, reasons: dict[str, str]) -> tuple[AtomicResult, str]:
-    """The atomic, excused if its finding is accepted, and a note on a comment without effect."""
-    if atomic.finding is None or atomic.excuse is not None:
-        return atomic, ""
-    rule = atomic.finding.rule
-    comment = _comment(atomic.source, rule)
+def _settled(claim: Claim, reasons: dict[str, str]) -> tuple[Claim, str]:
+    """The claim, excused if its finding is accepted, and a note on a comment without effect."""
+    if claim.finding is None or claim.excuse is not None:
+        return claim, ""
+    rule = claim.finding.rule
+    comment = _comment(claim.source, rule)
     reason = comment or reasons.get(rule)
-    note = f"{atomic.source.file}:{atomic.source.number}: ignore[{rule}] needs a reason" if comment == "" else ""
-    return replace(atomic, excuse=Excuse("accepted", reason)) if reason else atomic, note
+    note = f"{claim.source.file}:{claim.source.line}: ignore[{rule}] needs a reason" if comment == "" else ""
+    return replace(claim, excuse=Excuse("accepted", reason)) if reason else claim, note
 
 
 def _comment(source: SourceLine, rule: str) -> str | None:
@@ -120,4 +121,4 @@ def _comment(source: SourceLine, rule: str) -> str | None:
 
 
 def _breaks(result: Result, rule: str) -> bool:
-    return any(atomic.finding is not None and atomic.finding.rule == rule for atomic in result.atomics)
+    return any(claim.finding is not None and claim.finding.rule == rule for claim in result.claims)

@@ -1,4 +1,4 @@
-"""The verdicts of one snapshot: every atomic as written is proved, refuted (with a witness) or undecided (with the
+"""The claims of one snapshot: every atomic as written is proved, refuted (with a witness) or undecided (with the
 reason).
 """
 
@@ -7,67 +7,41 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tlcheck.lower.runs import release_of
 from tlcheck.program.atomics import Site, atomic_name
-from tlcheck.prove.difference import Witness
 from tlcheck.prove.evidence import Evidence
 from tlcheck.prove.subject import LOWERED, Subject, evidences, subject
-from tlcheck.snapshot.ir import Expr, Layout, Snapshot, Stmt
+from tlcheck.snapshot.ir import Expr, Snapshot, Stmt
+from tlcheck.snapshot.text import render, render_layout
+from tlcheck.verdicts.claim import (
+    PROVED,
+    REFUTED,
+    UNDECIDED,
+    Claim,
+    Excerpt,
+    Finding,
+    SourceLine,
+    Standing,
+    Status,
+    Verdict,
+)
+from tlcheck.verdicts.remedies import pass_config
 from tlcheck.verdicts.rules.rule import Broken, Rule, rules
 
 LAST = LOWERED[-1]
-PROVED, REFUTED, UNDECIDED = "proved", "refuted", "undecided"
+_BEFORE, _AFTER = 2, 1  # lines of TIR shown around an atomic
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Finding:
-    """One rule broken at one atomic, at the earliest checkpoint and by the most basic rule; `also` names the others.
-
-    pass_name: the pass after which the checkpoint was taken. stmt: the atomic there, for the TIR line; None where it
-    is gone.
-    layout: the destination's, if it has one.
-    """
-
-    rule: Rule
-    checkpoint: str
-    pass_name: str
-    what: str
-    witness: Witness
-    advice: str
-    also: tuple[str, ...]
-    stmt: Stmt | None
-    layout: Layout | None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Atomic:
-    """An atomic as written, and its verdict.
-
-    buffer: the destination. call: its spelling in the kernel. line: in the kernel's file, 0 if unknown.
-    checkpoints: how it fared at each: `same`, `different` or `undecided`. instructions: what it became at the last one.
-    """
-
-    buffer: str
-    call: str
-    operation: str
-    line: int
-    verdict: str
-    reason: str
-    finding: Finding | None
-    checkpoints: tuple[tuple[str, str], ...]
-    instructions: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class Report:
-    """All atomics of one snapshot. problem: why it counts as not checked, empty if it was."""
+    """All claims of one snapshot. problem: why it counts as not checked, empty if it was."""
 
-    snapshot: Snapshot
-    atomics: tuple[Atomic, ...]
+    claims: tuple[Claim, ...]
     problem: str = ""
 
     def count(self, verdict: str) -> int:
-        """Number of atomics with a verdict."""
-        return sum(1 for a in self.atomics if a.verdict == verdict)
+        """Number of claims with a verdict."""
+        return sum(1 for claim in self.claims if claim.verdict == verdict)
 
 
 def check(snapshot: Snapshot) -> Report:
@@ -75,16 +49,21 @@ def check(snapshot: Snapshot) -> Report:
     of = subject(snapshot)
     problem = _problem(of)
     if problem:
-        return Report(snapshot, (), problem)
+        return Report((), problem)
     found = list(evidences(of))
     judged = tuple(_judge(of, group, found) for group in _groups(of.written))
-    return Report(snapshot, judged + tuple(_unread(call) for call in of.found["intent"].unread))
+    return Report(judged + tuple(_unread(snapshot, call) for call in of.found["intent"].unread))
 
 
-def _unread(call: Expr) -> Atomic:
+def _unread(snapshot: Snapshot, call: Expr) -> Claim:
     """An atomic among others that were read: without a place and a destination, but not left out."""
     name = atomic_name(call)
-    return Atomic("?", name, "", 0, UNDECIDED, f"the arguments of {name} are not understood", None, (), ())
+    reason = f"the arguments of {name} are not understood"
+    return Claim("atomic", f"? {name}", "?", _place(snapshot, 0), UNDECIDED, "proof", call=name, reason=reason)
+
+
+def _place(snapshot: Snapshot, line: int) -> SourceLine:
+    return SourceLine(snapshot.file, line or snapshot.line, bool(line))
 
 
 def _problem(of: Subject) -> str:
@@ -109,30 +88,37 @@ def _groups(written: Sequence[Site]) -> list[tuple[Site, ...]]:
     return [tuple(g) for g in groups.values()]
 
 
-def _judge(of: Subject, group: Sequence[Site], found: Sequence[Evidence]) -> Atomic:
+def _judge(of: Subject, group: Sequence[Site], found: Sequence[Evidence]) -> Claim:
     own = [e for e in found if any(w in group for w in e.match.written)]
     finding = _finding(of, own)
-    undecided = next((e for e in own if e.status != "same"), None)
-    if finding is not None:
-        verdict, reason = REFUTED, ""
-    elif undecided is not None or not own:
-        verdict, reason = UNDECIDED, _reason(undecided)
-    elif LAST not in of.programs:
-        verdict, reason = UNDECIDED, f"the snapshot ends at {own[-1].checkpoint}: later passes are not seen"
-    else:
-        verdict, reason = PROVED, ""
+    verdict, reason = _verdict(of, own, finding)
     last = [e for e in own if e.checkpoint == own[-1].checkpoint] if own else []
-    return Atomic(
-        group[0].target.root,
-        group[0].instruction,
-        group[0].operation,
-        group[0].placed.stmt.line,
-        verdict,
-        reason,
-        finding,
-        _statuses(own),
-        tuple(dict.fromkeys(s.instruction for e in last for s in e.match.sites)),
+    first = group[0]
+    return Claim(
+        kind="atomic",
+        key=f"{first.target.root} {first.operation}",
+        buffer=first.target.root,
+        source=_place(of.snapshot, first.placed.stmt.line),
+        verdict=verdict,
+        basis="proof",
+        stages=_stages(own),
+        call=first.instruction,
+        instructions=tuple(dict.fromkeys(s.instruction for e in last for s in e.match.sites)),
+        reason=reason,
+        finding=finding,
     )
+
+
+def _verdict(of: Subject, own: Sequence[Evidence], finding: Finding | None) -> tuple[Verdict, str]:
+    """The verdict, and the reason where it is undecided."""
+    if finding is not None:
+        return REFUTED, ""
+    undecided = next((e for e in own if e.status != "same"), None)
+    if undecided is not None or not own:
+        return UNDECIDED, _reason(undecided)
+    if LAST not in of.programs:
+        return UNDECIDED, f"the snapshot ends at {own[-1].checkpoint}: later passes are not seen"
+    return PROVED, ""
 
 
 def _reason(evidence: Evidence | None) -> str:
@@ -143,35 +129,54 @@ def _reason(evidence: Evidence | None) -> str:
     return f"at {evidence.checkpoint} {evidence.reason}"
 
 
-def _statuses(own: Sequence[Evidence]) -> tuple[tuple[str, str], ...]:
+def _stages(own: Sequence[Evidence]) -> tuple[Standing, ...]:
     """The worst status at each checkpoint."""
-    order = ("same", "undecided", "different")
-    worst: dict[str, str] = {}
+    order: tuple[Status, ...] = ("same", "undecided", "different")
+    worst: dict[str, int] = {}
     for e in own:
-        worst[e.checkpoint] = max(worst.get(e.checkpoint, "same"), e.status, key=order.index)
-    return tuple(worst.items())
+        worst[e.checkpoint] = max(worst.get(e.checkpoint, 0), order.index(e.status))
+    return tuple(Standing(checkpoint, order[place]) for checkpoint, place in worst.items())
 
 
 def _finding(of: Subject, own: Sequence[Evidence]) -> Finding | None:
-    broken = [(e, rule, b) for e in own for rule in rules() if (b := rule.check(of, e)) is not None]
+    broken = [(e, rule, b) for e in own for rule in rules() if rule.check and (b := rule.check(of, e)) is not None]
     if not broken:
         return None
     evidence, rule, first = broken[0]
-    also = tuple(dict.fromkeys(r.id for _, r, _ in broken if r.id != rule.id))
+    others = tuple(dict.fromkeys(r.id for _, r, _ in broken if r.id != rule.id))
+    return _found(of, evidence, rule, first, others)
+
+
+def _found(of: Subject, evidence: Evidence, rule: Rule, broken: Broken, others: tuple[str, ...]) -> Finding:
+    snapshot, checkpoint = of.snapshot, evidence.checkpoint
+    buffer = evidence.match.written[0].target.root
+    layout = of.memory.layouts.get(buffer)
     return Finding(
-        rule,
-        evidence.checkpoint,
-        of.snapshot.passes.get(evidence.checkpoint, ""),
-        first.what,
-        first.witness,
-        first.advice,
-        also,
-        _statement(evidence, first),
-        of.memory.layouts.get(evidence.match.written[0].target.root),
+        rule=rule.id,
+        name=rule.name,
+        title=rule.title,
+        others=others,
+        checkpoint=checkpoint,
+        pass_name=snapshot.passes.get(checkpoint, ""),
+        what=broken.what,
+        witness=broken.witness,
+        words=broken.witness.words(buffer),
+        advice=broken.advice,
+        pass_config=pass_config(rule.id, checkpoint, release_of(snapshot.toolchain)),
+        layout=render_layout(layout) if layout is not None else "",
+        excerpt=_excerpt(snapshot, checkpoint, _statement(evidence, broken)),
     )
 
 
 def _statement(evidence: Evidence, broken: Broken) -> Stmt | None:
     sites = evidence.match.sites or evidence.match.orphans
-    number = broken.witness.site
-    return sites[number].placed.stmt if number < len(sites) else None
+    return sites[broken.site].placed.stmt if broken.site < len(sites) else None
+
+
+def _excerpt(snapshot: Snapshot, checkpoint: str, stmt: Stmt | None) -> Excerpt | None:
+    text = render(snapshot.checkpoints[checkpoint])
+    number = text.line_of(stmt) if stmt is not None else 0
+    if not number:
+        return None
+    first = max(1, number - _BEFORE)
+    return Excerpt(first, number, text.lines[first - 1 : number + _AFTER])

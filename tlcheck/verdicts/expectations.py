@@ -13,7 +13,8 @@ from tlcheck.case import Expect
 from tlcheck.errors import UsageError
 from tlcheck.lower.runs import Run
 from tlcheck.toolchain.releases import RELEASES
-from tlcheck.verdicts.results import AtomicResult, Excuse, Result
+from tlcheck.verdicts.claim import Claim, Excuse
+from tlcheck.verdicts.results import Result
 
 
 def settle(result: Result) -> Result:
@@ -22,15 +23,15 @@ def settle(result: Result) -> Result:
     if result.failure is not None:
         known = next((expect for expect in here if expect.error and _raised(expect, result)), None)
         return replace(result, excuse=Excuse("expected", known.reason)) if known else result
-    atomics = tuple(_settled(atomic, here) for atomic in result.atomics)
+    claims = tuple(_settled(claim, here) for claim in result.claims)
     broken = tuple(_words(expect, result.run) for expect in here if _is_broken(expect, result))
-    return replace(result, atomics=atomics, broken=broken)
+    return replace(result, claims=claims, broken=broken)
 
 
 def advise(result: Result) -> Result:
     """Note the release that has it right at each finding that the case expects."""
     here = _here(result)
-    return replace(result, atomics=tuple(_advised(atomic, here, result.run) for atomic in result.atomics))
+    return replace(result, claims=tuple(_advised(claim, here, result.run) for claim in result.claims))
 
 
 def _here(result: Result) -> list[Expect]:
@@ -60,26 +61,28 @@ def _raised(expect: Expect, result: Result) -> bool:
         raise UsageError(f"{result.run.case}: error={expect.error!r}: {error}") from error
 
 
-def _settled(atomic: AtomicResult, here: Sequence[Expect]) -> AtomicResult:
-    known = _known(atomic, here)
-    return replace(atomic, excuse=Excuse("expected", known.reason)) if known else atomic
+def _settled(claim: Claim, here: Sequence[Expect]) -> Claim:
+    known = _known(claim, here)
+    return replace(claim, excuse=Excuse("expected", known.reason)) if known else claim
 
 
-def _advised(atomic: AtomicResult, here: Sequence[Expect], run: Run) -> AtomicResult:
-    known = _known(atomic, here)
-    return replace(atomic, right_from=_right_from(known, run)) if known else atomic
+def _advised(claim: Claim, here: Sequence[Expect], run: Run) -> Claim:
+    known = _known(claim, here)
+    if known is None or claim.finding is None:
+        return claim
+    return replace(claim, finding=replace(claim.finding, right_from=_right_from(known, run)))
 
 
-def _known(atomic: AtomicResult, here: Sequence[Expect]) -> Expect | None:
-    return next((expect for expect in here if _is_found(expect, atomic)), None)
+def _known(claim: Claim, here: Sequence[Expect]) -> Expect | None:
+    return next((expect for expect in here if _is_found(expect, claim)), None)
 
 
-def _is_found(expect: Expect, atomic: AtomicResult) -> bool:
-    return atomic.finding is not None and expect.rule == atomic.finding.rule and _concerns(expect, atomic)
+def _is_found(expect: Expect, claim: Claim) -> bool:
+    return claim.finding is not None and expect.rule == claim.finding.rule and _concerns(expect, claim)
 
 
-def _concerns(expect: Expect, atomic: AtomicResult) -> bool:
-    return not expect.buffer or expect.buffer == atomic.buffer
+def _concerns(expect: Expect, claim: Claim) -> bool:
+    return not expect.buffer or expect.buffer == claim.buffer
 
 
 def _is_broken(expect: Expect, result: Result) -> bool:
@@ -87,9 +90,7 @@ def _is_broken(expect: Expect, result: Result) -> bool:
     if expect.error:
         return True
     return not any(
-        _is_found(expect, atomic) or atomic.verdict == "undecided"
-        for atomic in result.atomics
-        if _concerns(expect, atomic)
+        _is_found(expect, claim) or claim.verdict == "undecided" for claim in result.claims if _concerns(expect, claim)
     )
 
 

@@ -8,15 +8,17 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
-from tlcheck.cache import records
+import msgspec
+
 from tlcheck.cache.code import code_of
 from tlcheck.cache.store import Cache, key_of
 from tlcheck.lower.runs import Lowered
 from tlcheck.verdicts import results
-from tlcheck.verdicts.results import AtomicResult, Result
+from tlcheck.verdicts.claim import Claim
+from tlcheck.verdicts.results import Result
 from tlcheck.worker.protocol import Failure
 
-_CODE = ("algebra", "program", "prove", "verdicts", "snapshot", "cache", "toolchain/releases.py")
+_CODE = ("witness.py", "algebra", "program", "prove", "verdicts", "snapshot", "cache", "toolchain/releases.py")
 _PACKAGES = ("apache-tvm", "numpy")
 
 
@@ -24,7 +26,7 @@ _PACKAGES = ("apache-tvm", "numpy")
 class _Verdicts:
     """What of a result comes from the snapshot alone."""
 
-    atomics: tuple[AtomicResult, ...]
+    claims: tuple[Claim, ...]
     failure: Failure | None
     pass_configs: Mapping[str, str] | None
 
@@ -36,10 +38,10 @@ def result_of(lowered: Lowered, kept: Cache) -> Result:
     key = key_of(code_of(*_CODE), _versions(), platform.python_version(), lowered.digest)
     content = kept.get("verdicts", key)
     if content is not None:
-        return _restored(lowered, records.loads(_Verdicts, content))
+        return _restored(lowered, msgspec.json.decode(content, type=_Verdicts))
     result = results.result_of(lowered)
     if result.failure is None or result.failure.kind != "internal":
-        kept.put("verdicts", key, records.dumps(_Verdicts(result.atomics, result.failure, result.pass_configs)))
+        kept.put("verdicts", key, msgspec.json.encode(_Verdicts(result.claims, result.failure, result.pass_configs)))
     return result
 
 
@@ -59,5 +61,5 @@ def _version(package: str) -> str:
 
 def _restored(lowered: Lowered, kept: _Verdicts) -> Result:
     """The source lines are read anew: a comment beside an atomic changes them and not the snapshot."""
-    result = Result(lowered.run, kept.atomics, kept.failure, pass_configs=kept.pass_configs)
+    result = Result(lowered.run, kept.claims, kept.failure, pass_configs=kept.pass_configs)
     return replace(results.with_lines(result), notes=results.notes_of(lowered))

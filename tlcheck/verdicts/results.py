@@ -1,4 +1,4 @@
-"""What checking found, as plain data for the reports: no snapshot stays in memory for it."""
+"""What checking found of one run: its claims, or why it was not checked. No snapshot stays in memory for it."""
 
 from __future__ import annotations
 
@@ -8,97 +8,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tlcheck.errors import UsageError
-from tlcheck.lower.runs import Lowered, Run, release_of
-from tlcheck.prove.difference import Witness
+from tlcheck.lower.runs import Lowered, Run
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Snapshot
-from tlcheck.snapshot.text import render, render_layout
-from tlcheck.verdicts.check import Atomic, Finding, Report, check
-from tlcheck.verdicts.remedies import pass_config
+from tlcheck.verdicts.check import check
+from tlcheck.verdicts.claim import Claim, Excuse, Finding
 from tlcheck.worker.protocol import Failure
-
-_BEFORE, _AFTER = 2, 1  # lines of TIR shown around an atomic
-
-
-@dataclass(frozen=True, slots=True)
-class Excuse:
-    """Why a finding or failure is shown but not counted against the kernel. kind: `expected` or `accepted`."""
-
-    kind: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class SourceLine:
-    """A line of the user's file, and the one above; empty if the file cannot be read.
-
-    exact: whether it is the atomic's, else it is where the kernel begins.
-    """
-
-    file: str
-    number: int
-    exact: bool
-    text: str = ""
-    above: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Excerpt:
-    """Lines of a function's text from number `first` on, of which `marked` holds the atomic."""
-
-    first: int
-    marked: int
-    lines: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class FindingResult:
-    """A finding with its texts. layout: index map of the destination, empty without one.
-
-    pass_config: the `PassConfigKey` that avoids it, empty if none is known to.
-    """
-
-    rule: str
-    name: str
-    title: str
-    checkpoint: str
-    pass_name: str
-    what: str
-    witness: Witness
-    advice: str
-    also: tuple[str, ...]
-    pass_config: str
-    layout: str
-    excerpt: Excerpt | None
-
-
-@dataclass(frozen=True, slots=True)
-class AtomicResult:
-    """An atomic as written. right_from: the first later release without what refutes it, if the case says so."""
-
-    buffer: str
-    call: str
-    operation: str
-    source: SourceLine
-    verdict: str
-    reason: str
-    checkpoints: tuple[tuple[str, str], ...]
-    instructions: tuple[str, ...]
-    finding: FindingResult | None
-    excuse: Excuse | None = None
-    right_from: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One run: its atomics, or why it was not checked (`failure`, with its `excuse`).
+    """One run: its claims, or why it was not checked (`failure`, with its `excuse`).
 
     saved: the snapshot's file, where the user gave that. broken: expectations that no longer hold, in words.
     notes: anything else to know.
     """
 
     run: Run
-    atomics: tuple[AtomicResult, ...] = ()
+    claims: tuple[Claim, ...] = ()
     failure: Failure | None = None
     excuse: Excuse | None = None
     saved: str = ""
@@ -107,14 +34,27 @@ class Result:
     notes: tuple[str, ...] = ()
 
     def count(self, verdict: str) -> int:
-        """Number of atomics with this verdict; refuted ones with an excuse are `expected` or `accepted` instead."""
-        return sum(1 for a in self.atomics if (a.excuse.kind if a.excuse else a.verdict) == verdict)
+        """Number of claims with this verdict; refuted ones with an excuse are `expected` or `accepted` instead."""
+        return sum(1 for claim in self.claims if claim.counts_as == verdict)
+
+    @property
+    def refuted(self) -> tuple[tuple[Claim, Finding], ...]:
+        """Each refuted claim, with its finding."""
+        return tuple((claim, claim.finding) for claim in self.claims if claim.finding is not None)
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether there are claims, and none of them is decided.
+
+        A kernel that has none is not silent: it has no atomic, and other claims are not made yet.
+        """
+        return bool(self.claims) and not any(claim.is_decided for claim in self.claims)
 
 
 def exit_code(results: Iterable[Result], *, strict: bool) -> int:
     """2 if what was asked for is not there, 1 if something is wrong, 3 if something was not checked, else 0.
 
-    strict: an undecided atomic is wrong too.
+    strict: an undecided claim is wrong too. A run in which nothing is decided is not checked.
     """
     everything = list(results)
     failures = [r.failure for r in everything if r.failure is not None and r.excuse is None]
@@ -122,7 +62,7 @@ def exit_code(results: Iterable[Result], *, strict: bool) -> int:
         return 2
     if any(r.count("refuted") or r.broken or (strict and r.count("undecided")) for r in everything):
         return 1
-    return 3 if failures else 0
+    return 3 if failures or any(r.is_silent for r in everything) else 0
 
 
 def read_snapshot(file: Path) -> Snapshot:
@@ -163,21 +103,20 @@ def judged(run: Run, snapshot: Snapshot) -> Result:
         return Result(run, failure=internal_failure(error), pass_configs=snapshot.pass_configs)
     if report.problem:
         return Result(run, failure=Failure("check", "check", report.problem), pass_configs=snapshot.pass_configs)
-    atomics = tuple(_atomic(report, a) for a in report.atomics)
-    return with_lines(Result(run, atomics, pass_configs=snapshot.pass_configs))
+    return with_lines(Result(run, report.claims, pass_configs=snapshot.pass_configs))
 
 
 def with_lines(result: Result) -> Result:
     """With the lines of the user's files as they are now."""
-    files = {atomic.source.file for atomic in result.atomics}
+    files = {claim.source.file for claim in result.claims}
     lines = {file: _read_lines(file) for file in files}
-    return replace(result, atomics=tuple(_with_line(atomic, lines[atomic.source.file]) for atomic in result.atomics))
+    return replace(result, claims=tuple(_with_line(claim, lines[claim.source.file]) for claim in result.claims))
 
 
-def _with_line(atomic: AtomicResult, lines: Sequence[str]) -> AtomicResult:
-    number = atomic.source.number
+def _with_line(claim: Claim, lines: Sequence[str]) -> Claim:
+    number = claim.source.line
     text, above = (lines[n - 1].strip() if 0 < n <= len(lines) else "" for n in (number, number - 1))
-    return replace(atomic, source=replace(atomic.source, text=text, above=above))
+    return replace(claim, source=replace(claim.source, text=text, above=above))
 
 
 def internal_failure(error: Exception) -> Failure:
@@ -193,50 +132,3 @@ def _read_lines(file: str) -> Sequence[str]:
         return Path(file).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
         return ()
-
-
-def _atomic(report: Report, atomic: Atomic) -> AtomicResult:
-    snapshot = report.snapshot
-    source = SourceLine(snapshot.file, atomic.line or snapshot.line, bool(atomic.line))
-    finding = _finding(snapshot, atomic, atomic.finding) if atomic.finding else None
-    return AtomicResult(
-        atomic.buffer,
-        atomic.call,
-        atomic.operation,
-        source,
-        atomic.verdict,
-        atomic.reason,
-        atomic.checkpoints,
-        atomic.instructions,
-        finding,
-    )
-
-
-def _finding(snapshot: Snapshot, atomic: Atomic, found: Finding) -> FindingResult:
-    rule = found.rule
-    layout = render_layout(found.layout) if found.layout is not None else ""
-    return FindingResult(
-        rule.id,
-        rule.name,
-        rule.title,
-        found.checkpoint,
-        found.pass_name,
-        found.what,
-        found.witness,
-        found.advice,
-        found.also,
-        pass_config(rule.id, found.checkpoint, release_of(snapshot.toolchain)),
-        layout,
-        _excerpt(snapshot, found),
-    )
-
-
-def _excerpt(snapshot: Snapshot, found: Finding) -> Excerpt | None:
-    if found.stmt is None:
-        return None
-    text = render(snapshot.checkpoints[found.checkpoint])
-    number = text.line_of(found.stmt)
-    if not number:
-        return None
-    first = max(1, number - _BEFORE)
-    return Excerpt(first, number, text.lines[first - 1 : number + _AFTER])

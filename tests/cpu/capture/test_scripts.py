@@ -127,7 +127,7 @@ def test_styles_devices_and_arguments(capsys: pytest.CaptureFixture[str]) -> Non
     assert (code, cases(report)) == (0, {"lazy.py::add[n=128]": "", "eager.py::bare": "", "eager.py::copy": ""})
     assert not [note for note in report["notes"] if "ended" in note]
     assert report["summary"]["proved"] == 1
-    atomic = next(atomic for run in report["runs"] for atomic in run["atomics"])
+    atomic = next(atomic for run in report["runs"] for atomic in run["claims"])
     assert atomic["source"]["text"] == "T.atomic_add(B[bx * block + i], A[bx * block + i])"
 
 

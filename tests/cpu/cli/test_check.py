@@ -175,7 +175,7 @@ def test_json(capsys: pytest.CaptureFixture[str], worker: StandInWorker) -> None
     code, out = check(capsys, "k.py", "--format", "json")
     report = json.loads(out)
     assert code == report["exit_code"] == 1
-    assert report["runs"][0]["atomics"][0]["finding"]["rule"] == "TLA001"
+    assert report["runs"][0]["claims"][0]["finding"]["rule"] == "TLA001"
 
 
 @pytest.mark.parametrize("form", ["text", "json"])

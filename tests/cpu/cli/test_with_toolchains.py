@@ -33,7 +33,7 @@ def test_the_attention_kernel_is_refuted_in_the_release_that_has_it_wrong(capsys
     installed("0.1.7")
     code, report = check(capsys, f"{ATTENTION}@0.1.7", "--no-expect")
     (run,) = report["runs"]
-    dq, dv, dk = run["atomics"]
+    dq, dv, dk = run["claims"]
     assert code == 1
     assert (dq["buffer"], dq["verdict"], dq["finding"]["checkpoint"]) == ("dQ", "refuted", "lower-tile-op")
     assert dq["source"]["text"].startswith("T.atomic_add(dQ[")
@@ -41,7 +41,7 @@ def test_the_attention_kernel_is_refuted_in_the_release_that_has_it_wrong(capsys
     assert (dq["finding"]["witness"]["stride"], dq["finding"]["witness"]["lane"]) == (32, 1)
     for atomic, buffer in ((dv, "dV"), (dk, "dK")):
         assert (atomic["buffer"], atomic["verdict"]) == (buffer, "proved")
-        assert {point["additions"] for point in atomic["checkpoints"]} == {"same"}
+        assert {stage["status"] for stage in atomic["stages"]} == {"same"}
     code, report = check(capsys, f"{ATTENTION}@0.1.7")
     assert (code, report["summary"]["expected"], report["summary"]["proved"]) == (0, 1, 2)
 
@@ -49,7 +49,7 @@ def test_the_attention_kernel_is_refuted_in_the_release_that_has_it_wrong(capsys
 def test_it_is_proved_in_the_pinned_release(capsys: pytest.CaptureFixture[str]) -> None:
     installed(PINNED)
     code, report = check(capsys, ATTENTION)
-    assert (code, report["summary"]["proved"], report["summary"]["atomics"]) == (0, 3, 3)
+    assert (code, report["summary"]["proved"], report["summary"]["claims"]) == (0, 3, 3)
 
 
 def test_fresh_processes_give_the_same_report(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_the_pass_configuration_that_is_advised_avoids_the_finding(
     file = tmp_path / "kernels.py"
     file.write_text(textwrap.dedent(source).replace("PLACE", "TL_ENABLE_FAST_MATH"))
     _, report = check(capsys, f"{file}::kernel@0.1.14")
-    advised = report["runs"][0]["atomics"][0]["finding"]["pass_config"]
+    advised = report["runs"][0]["claims"][0]["finding"]["pass_config"]
     assert check(capsys, f"{file}::advised@0.1.14")[0] == 1
     file.write_text(textwrap.dedent(source).replace("PLACE", advised))
     assert check(capsys, f"{file}::advised@0.1.14")[0] == 0

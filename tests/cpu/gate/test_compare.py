@@ -145,5 +145,5 @@ def test_what_nvcc_made_of_it(before: Compiled | None, after: Compiled, outcome:
 def test_outcomes_point_to_the_kernels_lines() -> None:
     side: Side = saved("annotated_gemm", "0.1.7.post1")
     (refuted, *_) = compared(side, saved("annotated_gemm", "0.1.7")).outcomes
-    line = next(a.source.number for a in side.result.atomics)
+    line = next(a.source.line for a in side.result.claims)
     assert refuted.line == line > 1

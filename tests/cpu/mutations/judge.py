@@ -9,7 +9,8 @@ from tests.cpu.mutations.mutants import LOWERED, Mutant, mutants
 from tests.cpu.prove.oracle import Kernel
 from tests.cpu.prove.oracle_text import UnsupportedError
 from tlcheck.snapshot.ir import Snapshot
-from tlcheck.verdicts.check import PROVED, REFUTED, UNDECIDED, check
+from tlcheck.verdicts.check import check
+from tlcheck.verdicts.claim import PROVED, REFUTED, UNDECIDED
 
 CHANGED, SAME, UNSUPPORTED = "changed", "same", "unsupported"
 SMALL = 17  # a size that cuts the tiles of all cases
@@ -38,7 +39,7 @@ class Judged:
 
 def judged(snapshot: Snapshot, checkpoints: Sequence[str] = LOWERED) -> Iterator[Judged]:
     """The mutants of all destinations that are proved in the snapshot itself."""
-    atomics = check(snapshot).atomics
+    atomics = check(snapshot).claims
     doubtful = {a.buffer for a in atomics if a.verdict != PROVED}
     kernels = [Kernel(snapshot)]
     if kernels[0].sizes and not kernels[0].promises:
@@ -51,9 +52,9 @@ def judged(snapshot: Snapshot, checkpoints: Sequence[str] = LOWERED) -> Iterator
 def _judged(kernels: Sequence[Kernel], mutant: Mutant) -> Judged:
     found = [_truth(kernel, mutant) for kernel in kernels]
     truth, detail = max(found, key=lambda f: (SAME, UNSUPPORTED, CHANGED).index(f[0]))
-    own = [a for a in check(mutant.snapshot).atomics if a.buffer == mutant.root]
+    own = [a for a in check(mutant.snapshot).claims if a.buffer == mutant.root]
     worst = max(own, key=lambda a: (PROVED, UNDECIDED, REFUTED).index(a.verdict))
-    why = worst.reason if worst.finding is None else f"{worst.finding.rule.id}: {worst.finding.what}"
+    why = worst.reason if worst.finding is None else f"{worst.finding.rule}: {worst.finding.what}"
     return Judged(mutant.kind, mutant.checkpoints, mutant.root, truth, detail, worst.verdict, why)
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.cpu.mutations.judge import CHANGED, judged
 from tests.cpu.mutations.mutants import LOWERED
 from tests.fixtures.index import Fixture, read
-from tlcheck.verdicts.check import PROVED
+from tlcheck.verdicts.claim import PROVED
 
 RELEASES = ("0.1.7", "0.1.15")
 TOO_LARGE = ("annotated_gemm", "attention", "cast_bf16", "loop_pipelined", "tail_tile_symbolic")  # for the oracle
@@ -24,5 +24,5 @@ def test_mutants(fixture: Fixture) -> None:
     found = list(judged(fixture.snapshot(), ("device-tir",) if large else LOWERED))
     wrong = [j for j in found if not j.right]
     assert not wrong, "\n".join(map(str, wrong))
-    if all(a.verdict == PROVED for a in fixture.report().atomics):
+    if all(a.verdict == PROVED for a in fixture.report().claims):
         assert len({j.kind for j in found if j.truth == CHANGED}) >= 7

@@ -28,7 +28,7 @@ ATTENTION = FOLDER / "demo" / "attention_full_0.1.7.snapshot.json"
 @pytest.fixture(scope="module")
 def attention() -> Gallery:
     snapshot = read_snapshot(ATTENTION)
-    return gallery(snapshot, saved_result(ATTENTION, snapshot, 0).atomics)
+    return gallery(snapshot, saved_result(ATTENTION, snapshot, 0).claims)
 
 
 def drawn(of: Gallery, name: str) -> Picture:

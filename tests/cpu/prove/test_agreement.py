@@ -11,7 +11,9 @@ from tests.cpu.prove.oracle import Kernel
 from tests.cpu.prove.oracle_text import UnsupportedError
 from tests.cpu.prove.witnesses import FOOTPRINT, untrue
 from tests.fixtures.index import Fixture, read
-from tlcheck.verdicts.check import PROVED, REFUTED, Report
+from tlcheck.snapshot.ir import Snapshot
+from tlcheck.verdicts.check import Report
+from tlcheck.verdicts.claim import PROVED, REFUTED
 
 RELEASES = ("0.1.6.post2", "0.1.7", "0.1.12", "0.1.15")  # every era's IR, with wrong code and right
 SOME = [f for f in read().fixtures if f.release in RELEASES]
@@ -22,21 +24,21 @@ UNSUPPORTED = ("tma_tile", "attention")  # TMA reductions; too large to run
 def test_verdicts_are_true(fixture: Fixture) -> None:
     report = fixture.report()
     try:
-        _agree(report)
+        _agree(fixture.snapshot(), report)
     except UnsupportedError as error:
         if not any(name in fixture.path for name in UNSUPPORTED):
             raise
         pytest.skip(str(error))
 
 
-def _agree(report: Report) -> None:
-    kernel = Kernel(report.snapshot)
-    verdicts = {a.buffer: {b.verdict for b in report.atomics if b.buffer == a.buffer} for a in report.atomics}
+def _agree(snapshot: Snapshot, report: Report) -> None:
+    kernel = Kernel(snapshot)
+    verdicts = {a.buffer: {b.verdict for b in report.claims if b.buffer == a.buffer} for a in report.claims}
     proved = [root for root, found in verdicts.items() if found == {PROVED}]
-    for checkpoint in report.snapshot.checkpoints:
+    for checkpoint in snapshot.checkpoints:
         for block in kernel.blocks()[:2] if checkpoint not in ("intent", "tile-ops") else ():
             wrong = {root: kernel.differs(checkpoint, root, block) for root in proved}
             assert not any(wrong.values()), (checkpoint, block, wrong)
-    for atomic in report.atomics:
-        if atomic.verdict == REFUTED and atomic.finding is not None and atomic.finding.rule.id in FOOTPRINT:
-            assert untrue(report.snapshot, atomic) == ""
+    for atomic in report.claims:
+        if atomic.verdict == REFUTED and atomic.finding is not None and atomic.finding.rule in FOOTPRINT:
+            assert untrue(snapshot, atomic) == ""

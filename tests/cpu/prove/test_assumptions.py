@@ -96,10 +96,10 @@ def without_promises(fixture: Fixture) -> set[str]:
         return stmt.body if getattr(stmt, "key", "") == "tl.assume" else stmt  # type: ignore[attr-defined]
 
     functions = {n: replace(f, body=rebuild(f.body, plain)) for n, f in snapshot.checkpoints.items()}
-    return {a.verdict for a in check(replace(snapshot, checkpoints=functions)).atomics}
+    return {a.verdict for a in check(replace(snapshot, checkpoints=functions)).claims}
 
 
 @pytest.mark.parametrize("fixture", [PITCH, ROWS], ids=lambda f: f.path)
 def test_dropped_guards_are_right_because_of_the_promise_alone(fixture: Fixture) -> None:
-    assert {a.verdict for a in fixture.report().atomics} == {"proved"}
+    assert {a.verdict for a in fixture.report().claims} == {"proved"}
     assert without_promises(fixture) == {"refuted"}

@@ -8,14 +8,14 @@ from math import prod
 from tests.cpu.prove.oracle import Kernel
 from tests.cpu.prove.oracle_run import Addition
 from tests.cpu.prove.oracle_text import evaluate
-from tlcheck.prove.difference import Witness
 from tlcheck.snapshot.ir import Snapshot
-from tlcheck.verdicts.check import Atomic, Finding
+from tlcheck.verdicts.claim import Claim, Finding
+from tlcheck.witness import Addition as Witness
 
 FOOTPRINT = frozenset(("TLA001", "TLA002", "TLA003", "TLA005", "TLA006", "TLA007"))
 
 
-def untrue(snapshot: Snapshot, atomic: Atomic) -> str:
+def untrue(snapshot: Snapshot, atomic: Claim) -> str:
     """What of a footprint rule's finding is not so; empty if all is. Raises UnsupportedError.
 
     What memory holds may decide whether a lane runs: it is enough that the finding is true of some content.
@@ -24,10 +24,11 @@ def untrue(snapshot: Snapshot, atomic: Atomic) -> str:
     return min(found, key=len)
 
 
-def _untrue(snapshot: Snapshot, atomic: Atomic, content: int | None) -> str:
+def _untrue(snapshot: Snapshot, atomic: Claim, content: int | None) -> str:
     finding = atomic.finding
     assert finding is not None
-    instance = dict(finding.witness.instance)
+    assert isinstance(finding.witness, Witness)
+    instance = finding.witness.instance
     kernel = Kernel(snapshot, {n: v for n, v in instance.items() if not n.startswith("blockIdx")}, content)
     block = {tag: instance.get(tag, 0) for tag in kernel.blocks()[0]}
     want = [a for a in kernel.additions("intent", block) if a.root == atomic.buffer]
@@ -47,7 +48,7 @@ def _wrong(finding: Finding, w: Witness, want: list[Addition], have: list[Additi
         return f"{w.element} is not meant for {w.intended}"
     if w.written is not None and not made:
         return f"thread {w.thread}, lane {w.lane} does not write {w.written}"
-    return _against(finding.rule.id, w, want, have, capacity)
+    return _against(finding.rule, w, want, have, capacity)
 
 
 def _against(rule: str, w: Witness, want: list[Addition], have: list[Addition], capacity: int) -> str:

@@ -73,6 +73,6 @@ def test_findings_of_real_snapshots() -> None:
     files = sorted(SAVED.glob("*-0.1.7.snapshot.json"))
     results = [saved_result(file, read_snapshot(file), n) for n, file in enumerate(files)]
     run = run_of(document_of(results, (), 1))
-    refuted = [a.finding.rule for result in results for a in result.atomics if a.finding is not None]
+    refuted = [a.finding.rule for result in results for a in result.claims if a.finding is not None]
     assert sorted(result["ruleId"] for result in run["results"] if result["level"] == "error") == sorted(refuted)
     assert len(refuted) >= 3

@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 
+import msgspec
 import pytest
 from rich.console import Console
 
 from tests.cpu.checking import WITNESS, failed, make_atomic, make_finding, make_result, make_run
 from tlcheck.report import text
-from tlcheck.verdicts import words
-from tlcheck.verdicts.results import AtomicResult, Excerpt, Excuse, Result
+from tlcheck.verdicts.claim import Claim, Excerpt, Excuse
+from tlcheck.verdicts.results import Result
 
 
 def shown(*results: Result, notes: tuple[str, ...] = (), width: int = 80, color: bool = False) -> str:
@@ -23,7 +24,7 @@ def shown(*results: Result, notes: tuple[str, ...] = (), width: int = 80, color:
 def with_finding(**changes: object) -> Result:
     atomic = make_atomic("refuted")
     finding = replace(make_finding(), **changes)  # type: ignore[arg-type]
-    return replace(make_result(), atomics=(replace(atomic, finding=finding),))
+    return replace(make_result(), claims=(replace(atomic, finding=finding),))
 
 
 def test_a_clean_run_is_one_line_and_a_summary() -> None:
@@ -49,7 +50,7 @@ def test_an_undecided_atomic_says_why_and_where() -> None:
 def test_a_finding_is_boxed_with_all_that_it_names() -> None:
     excerpt = Excerpt(9, 10, ("        for i in T.unroll(8):", "            AtomicAddx2(dQ)", "        pass"))
     layout = "(i, j) -> (i // 8, j)"
-    page = shown(with_finding(excerpt=excerpt, layout=layout, also=("TLA002", "TLA006"), advice="write it otherwise"))
+    page = shown(with_finding(excerpt=excerpt, layout=layout, others=("TLA002", "TLA006"), advice="write it otherwise"))
     box = [line.strip("│ ") for line in page.splitlines()]
     for line in (
         "It is wrong.",
@@ -103,8 +104,8 @@ def test_a_failure_is_not_checked_and_shows_the_first_lines() -> None:
 
 def test_what_is_expected_or_accepted_is_marked() -> None:
     excuse = Excuse("expected", "issue 1366")
-    atomic = replace(make_atomic("refuted"), excuse=excuse, right_from="0.1.7.post1")
-    page = shown(replace(make_result(), atomics=(atomic,)), replace(failed(), excuse=excuse))
+    atomic = replace(make_atomic("refuted"), excuse=excuse, finding=replace(make_finding(), right_from="0.1.7.post1"))
+    page = shown(replace(make_result(), claims=(atomic,)), replace(failed(), excuse=excuse))
     assert "TLA001 some-name (expected)" in page
     assert "expected  issue 1366" in page
     assert "use TileLang 0.1.7.post1, which has it right" in page
@@ -125,7 +126,7 @@ def test_the_summary_counts_everything() -> None:
 def test_a_line_that_is_only_the_kernels_says_so() -> None:
     atomic = make_atomic("undecided")
     inexact = replace(atomic, source=replace(atomic.source, exact=False))
-    assert "k.py:7 (the kernel; the atomic's line is not known)" in words.place_in_words(inexact)
+    assert "k.py:7 (the kernel; the atomic's line is not known)" in inexact.source.words
 
 
 @pytest.mark.parametrize(
@@ -138,19 +139,19 @@ def test_a_line_that_is_only_the_kernels_says_so() -> None:
     ],
 )
 def test_a_witness_in_words(changes: dict[str, object], expected: str) -> None:
-    witness = replace(WITNESS, **changes)  # type: ignore[arg-type]
+    witness = msgspec.structs.replace(WITNESS, **changes)
     place = "block (0, 1), k = 2, i = 3, thread 5, lane 1: "
-    assert words.witness_in_words(witness, "B") == place + expected
+    assert witness.words("B") == place + expected
 
 
 def test_a_witness_without_a_place() -> None:
-    witness = replace(WITNESS, instance=(), iteration=(), thread=None, lane=None)
-    assert words.witness_in_words(witness, "B").startswith("element B")
+    witness = msgspec.structs.replace(WITNESS, instance={}, iteration={}, thread=None, lane=None)
+    assert witness.words("B").startswith("element B")
 
 
 def test_a_toolchain_that_is_no_release_is_named() -> None:
     run = replace(make_run("0.1.15+cu128"), toolchain="/src/tilelang")
-    atomics: tuple[AtomicResult, ...] = (make_atomic("refuted"),)
+    atomics: tuple[Claim, ...] = (make_atomic("refuted"),)
     assert "tilelang 0.1.15 (/src/tilelang)" in shown(Result(run, atomics))
 
 

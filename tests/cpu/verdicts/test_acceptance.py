@@ -36,14 +36,14 @@ def commented(line: str = "", above: str = "", exact: bool = True) -> Result:
     """A refuted atomic with these comments."""
     atomic = make_atomic("refuted")
     source = replace(atomic.source, text=f"T.atomic_add(B, a)  {line}", above=above, exact=exact)
-    return replace(make_result(), atomics=(replace(atomic, source=source),))
+    return replace(make_result(), claims=(replace(atomic, source=source),))
 
 
 def test_an_accepted_finding_is_counted_apart_and_is_no_error(tmp_path: Path, refuted: Result) -> None:
     result = read(tmp_path).settle(refuted)
     assert [result.count(v) for v in ("proved", "refuted", "accepted")] == [1, 0, 1]
-    assert result.atomics[1].excuse is not None
-    assert result.atomics[1].excuse.reason == "not deployed"
+    assert result.claims[1].excuse is not None
+    assert result.claims[1].excuse.reason == "not deployed"
     assert exit_code([result], strict=True) == 0
 
 
@@ -113,8 +113,8 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 )
 def test_a_comment_at_the_atomic_accepts(result: Result) -> None:
     result = Acceptances().settle(result)
-    assert result.atomics[0].excuse is not None
-    assert (result.atomics[0].excuse.kind, result.atomics[0].excuse.reason) == (
+    assert result.claims[0].excuse is not None
+    assert (result.claims[0].excuse.kind, result.claims[0].excuse.reason) == (
         "accepted",
         "the layout is undone later",
     )

@@ -8,9 +8,13 @@ import pytest
 
 from tests.fixtures.index import Fixture, read
 from tlcheck.prove import plans
-from tlcheck.verdicts.check import Atomic, Finding, Report, check
+from tlcheck.prove.evidence import Evidence
+from tlcheck.prove.subject import Subject, evidences, subject
+from tlcheck.verdicts.check import Report, check
+from tlcheck.verdicts.claim import Claim, Finding
 from tlcheck.verdicts.expectations import within
-from tlcheck.verdicts.rules.rule import Rule
+from tlcheck.verdicts.rules.rule import Broken, rules
+from tlcheck.witness import Addition
 
 INDEX = read()
 ERA = [pytest.param(f, id=f.path) for f in INDEX.fixtures if f.path.startswith("era/")]
@@ -38,11 +42,11 @@ def expected(fixture: Fixture) -> set[tuple[str, str]]:
 def test_what_is_known_to_be_wrong_is_refuted_and_all_else_proved(fixture: Fixture) -> None:
     report = fixture.report()
     assert not report.problem
-    assert report.atomics
-    refuted = {(a.buffer, a.finding.rule.id) for a in report.atomics if a.finding}
+    assert report.claims
+    refuted = {(a.buffer, a.finding.rule) for a in report.claims if a.finding}
     assert refuted == expected(fixture)
     known = UNDECIDED.get(f"{fixture.kernel}@{fixture.release}") or UNDECIDED.get(fixture.kernel)
-    undecided = [a.reason for a in report.atomics if a.verdict == "undecided"]
+    undecided = [a.reason for a in report.claims if a.verdict == "undecided"]
     assert all(known and known in reason for reason in undecided), undecided
 
 
@@ -53,16 +57,16 @@ def test_some_of_every_era_is_wrong() -> None:
     assert "0.1.15" not in wrong
 
 
-def atomic(report: Report, buffer: str) -> Atomic:
-    (found,) = [a for a in report.atomics if a.buffer == buffer]
+def atomic(report: Report, buffer: str) -> Claim:
+    (found,) = [a for a in report.claims if a.buffer == buffer]
     return found
 
 
 def test_attention_of_the_first_seed_is_refuted_once() -> None:
     report = DEMO.report()
-    assert [(a.buffer, a.verdict) for a in report.atomics] == [("dQ", "refuted"), ("dV", "proved"), ("dK", "proved")]
+    assert [(a.buffer, a.verdict) for a in report.claims] == [("dQ", "refuted"), ("dV", "proved"), ("dK", "proved")]
     for buffer in ("dV", "dK"):
-        checkpoints = dict(atomic(report, buffer).checkpoints)
+        checkpoints = {s.checkpoint: s.status for s in atomic(report, buffer).stages}
         assert checkpoints.keys() == {"lower-tile-op", "vectorize-loop", "device-tir"}
         assert set(checkpoints.values()) == {"same"}
 
@@ -70,56 +74,55 @@ def test_attention_of_the_first_seed_is_refuted_once() -> None:
 def test_attention_has_its_lanes_32_elements_apart() -> None:
     finding = atomic(DEMO.report(), "dQ").finding
     assert finding is not None
-    assert (finding.rule.id, finding.checkpoint, finding.pass_name) == ("TLA001", "lower-tile-op", "tl.LowerTileOp")
+    assert (finding.rule, finding.checkpoint, finding.pass_name) == ("TLA001", "lower-tile-op", "tl.LowerTileOp")
     assert finding.what.startswith("2048 of 4096 lanes of AtomicAddx2 ")
     witness = finding.witness
+    assert isinstance(witness, Addition)
     assert dict(witness.instance) == {"blockIdx.x": 0, "blockIdx.y": 0, "blockIdx.z": 0, "k": 0}
     assert (witness.thread, witness.lane, witness.stride) == (0, 1, 32)
     assert (witness.element, witness.intended, witness.written) == ((0, 0, 0, 1), 32, 1)
-    assert finding.layout is not None
-    assert finding.stmt is not None
+    assert finding.layout
+    assert finding.excerpt is not None
 
 
 def test_half_of_attentions_vectors_are_misaligned_too() -> None:
     finding = atomic(DEMO.report(), "dQ").finding
     assert finding is not None
-    assert "TLA002" in finding.also
+    assert "TLA002" in finding.others
     assert _what(finding, "TLA002").startswith("1024 of 2048 AtomicAddx2 are not aligned to 2 elements")
 
 
 def _what(finding: Finding, rule: str) -> str:
     """What one of the rules under `also` says, at the finding's checkpoint."""
-    from tlcheck.prove.subject import evidences, subject
-
     of = subject(DEMO.snapshot())
     said = [
         broken.what
         for e in evidences(of)
         if e.checkpoint == finding.checkpoint and e.match.written[0].target.root == "dQ"
-        if (broken := _rule(rule).check(of, e)) is not None
+        if (broken := _broken(rule, of, e)) is not None
     ]
     assert len(said) == 1
     return said[0]
 
 
-def _rule(identifier: str) -> Rule:
-    from tlcheck.verdicts.rules.rule import rules
-
-    return next(r for r in rules() if r.id == identifier)
+def _broken(identifier: str, of: Subject, evidence: Evidence) -> Broken | None:
+    check = next(rule.check for rule in rules() if rule.id == identifier)
+    assert check is not None
+    return check(of, evidence)
 
 
 def test_without_the_kernel_as_written_nothing_is_checked() -> None:
     snapshot = DEMO.snapshot()
     lowered = {name: f for name, f in snapshot.checkpoints.items() if name not in ("intent", "tile-ops")}
     report = check(replace(snapshot, checkpoints=lowered))
-    assert not report.atomics
+    assert not report.claims
     assert "the kernel as written" in report.problem
 
 
 def test_without_anything_lowered_nothing_is_checked() -> None:
     snapshot = DEMO.snapshot()
     report = check(replace(snapshot, checkpoints={"intent": snapshot.checkpoints["intent"]}))
-    assert not report.atomics
+    assert not report.claims
     assert "nothing after" in report.problem
 
 
@@ -127,7 +130,7 @@ def test_what_a_snapshot_no_longer_shows_is_not_proved() -> None:
     snapshot = next(f for f in INDEX.fixtures if f.path == "era/tile_small-0.1.15").snapshot()
     early = {name: f for name, f in snapshot.checkpoints.items() if name not in ("vectorize-loop", "device-tir")}
     report = check(replace(snapshot, checkpoints=early))
-    assert [(a.verdict, a.reason) for a in report.atomics] == [
+    assert [(a.verdict, a.reason) for a in report.claims] == [
         ("undecided", "the snapshot ends at type-cast: later passes are not seen")
     ]
 
@@ -135,9 +138,9 @@ def test_what_a_snapshot_no_longer_shows_is_not_proved() -> None:
 def test_the_lanes_of_both_sides_count_before_blocks_are_enumerated(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where only those of the kernel as written count, checking may take hours."""
     fixture = next(f for f in INDEX.fixtures if f.path == "era/shared_histogram-0.1.14")
-    assert all(a.verdict == "proved" for a in fixture.report().atomics)
+    assert all(a.verdict == "proved" for a in fixture.report().claims)
     written = 4 * 128  # blocks and threads, of which each has one addition on either side
     monkeypatch.setattr(plans, "BUDGET", 2 * written)
-    assert all(a.verdict == "proved" for a in check(fixture.snapshot()).atomics)
+    assert all(a.verdict == "proved" for a in check(fixture.snapshot()).claims)
     monkeypatch.setattr(plans, "BUDGET", 2 * written - 1)
-    assert "undecided" in {a.verdict for a in check(fixture.snapshot()).atomics}
+    assert "undecided" in {a.verdict for a in check(fixture.snapshot()).claims}

@@ -21,8 +21,8 @@ def settled(*verdicts: str, expect: Expect = WRONG_IN_OLD, release: str = "0.1.7
 def test_an_expected_finding_is_counted_apart_and_is_no_error() -> None:
     result = settled("proved", "refuted")
     assert [result.count(v) for v in ("proved", "refuted", "expected")] == [1, 0, 1]
-    assert result.atomics[1].excuse is not None
-    assert result.atomics[1].excuse.reason == "known"
+    assert result.claims[1].excuse is not None
+    assert result.claims[1].excuse.reason == "known"
     assert not result.broken
     assert exit_code([result], strict=True) == 0
 
@@ -96,13 +96,19 @@ def test_a_failure_says_nothing_about_an_expected_finding() -> None:
     assert not settle(failed(run=make_run(expects=[WRONG_IN_OLD]))).broken
 
 
+def right_from(result: Result) -> str:
+    (claim,) = result.claims
+    assert claim.finding is not None
+    return claim.finding.right_from
+
+
 def test_the_first_later_release_without_it_is_advised() -> None:
     result = advise(make_result("refuted", run=make_run("0.1.6.post2", expects=[WRONG_IN_OLD])))
-    assert result.atomics[0].right_from == "0.1.7.post1"
-    assert result.atomics[0].excuse is None
+    assert right_from(result) == "0.1.7.post1"
+    assert result.claims[0].excuse is None
     everywhere = Expect(releases=">=0.1", rule="TLA001")
-    assert advise(make_result("refuted", run=make_run(expects=[everywhere]))).atomics[0].right_from == ""
-    assert advise(make_result("proved", run=make_run(expects=[WRONG_IN_OLD]))).atomics == (make_atomic(),)
+    assert right_from(advise(make_result("refuted", run=make_run(expects=[everywhere])))) == ""
+    assert advise(make_result("proved", run=make_run(expects=[WRONG_IN_OLD]))).claims == (make_atomic(),)
 
 
 @pytest.mark.parametrize("expect", [Expect(releases="~0.1", rule="TLA001"), Expect(releases=">=0.1", error="(")])

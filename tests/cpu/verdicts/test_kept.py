@@ -33,13 +33,13 @@ def test_a_comment_that_was_added_is_seen(tmp_path: Path, monkeypatch: pytest.Mo
     kernels, saved = tmp_path / "kernels.py", tmp_path / "saved.json"
     snapshot = codec.loads(WRONG.read_text())
     saved.write_text(WRONG.read_text().replace(snapshot.file, str(kernels)))
-    line = results.result_of(Lowered(make_run(), saved)).atomics[0].source.number
+    line = results.result_of(Lowered(make_run(), saved)).claims[0].source.line
     kernels.write_text("\n" * (line - 1) + "T.atomic_add(B, b)\n")
     lowered = Lowered(make_run(), saved, digest="any")
-    assert verdicts.result_of(lowered, Cache(tmp_path)).atomics[0].source.text == "T.atomic_add(B, b)"
+    assert verdicts.result_of(lowered, Cache(tmp_path)).claims[0].source.text == "T.atomic_add(B, b)"
     kernels.write_text("\n" * (line - 1) + "T.atomic_add(B, b)  # tlcheck: ignore[TLA001] known\n")
     monkeypatch.setattr(results, "result_of", refuse)
-    assert verdicts.result_of(lowered, Cache(tmp_path)).atomics[0].source.text.endswith("ignore[TLA001] known")
+    assert verdicts.result_of(lowered, Cache(tmp_path)).claims[0].source.text.endswith("ignore[TLA001] known")
 
 
 def test_a_fault_of_tlchecks_own_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,13 +13,15 @@ import pytest
 from tests.cpu.checking import INVARIANT, RIGHT, WRONG, failed, make_result, make_run
 from tlcheck.errors import UsageError
 from tlcheck.lower.runs import Lowered
-from tlcheck.report.json import render
+from tlcheck.report.json import CheckReport, render
+from tlcheck.report.schemas import schema_of
 from tlcheck.snapshot.ir import Evaluate, Expr, Seq, Snapshot, Stmt, Unknown
 from tlcheck.verdicts import results
 from tlcheck.verdicts.results import Result, exit_code, read_snapshot, result_of, saved_result
+from tlcheck.witness import Addition
 from tlcheck.worker.protocol import Failure
 
-SCHEMA = json.loads((Path(results.__file__).parents[1] / "report" / "schema.json").read_text())
+SCHEMA = schema_of(CheckReport)
 CLEAN, EMPTY = make_result("proved"), make_result()
 BROKEN = replace(CLEAN, broken=("gone",))
 
@@ -48,13 +50,14 @@ def saved(file: Path) -> Result:
 
 def test_a_wrong_snapshot_has_its_finding_in_full() -> None:
     result = saved(WRONG)
-    (atomic,) = result.atomics
+    (atomic,) = result.claims
     finding = atomic.finding
     assert finding is not None
     assert (atomic.verdict, finding.rule, finding.checkpoint) == ("refuted", "TLA001", "lower-tile-op")
     assert "i // 8, j // 8, j % 2" in finding.layout
     assert finding.excerpt is not None
     assert "AtomicAddx2" in finding.excerpt.lines[finding.excerpt.marked - finding.excerpt.first]
+    assert isinstance(finding.witness, Addition)
     assert finding.witness.stride == 32
     assert finding.pass_config == ""  # of no use in 0.1.7
     assert (result.run.case, result.run.target, result.run.release) == (
@@ -65,23 +68,23 @@ def test_a_wrong_snapshot_has_its_finding_in_full() -> None:
 
 
 def test_a_right_snapshot_is_proved() -> None:
-    assert [atomic.verdict for atomic in saved(RIGHT).atomics] == ["proved"]
+    assert [atomic.verdict for atomic in saved(RIGHT).claims] == ["proved"]
 
 
 def test_a_pass_configuration_that_avoids_it_is_named() -> None:
-    finding = saved(INVARIANT).atomics[0].finding
+    finding = saved(INVARIANT).claims[0].finding
     assert finding is not None
     assert finding.pass_config == "TIR_DISABLE_VECTORIZE"
 
 
 def test_the_source_line_is_read_from_the_users_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert saved(WRONG).atomics[0].source.text == ""
-    line = saved(WRONG).atomics[0].source.number
+    assert saved(WRONG).claims[0].source.text == ""
+    line = saved(WRONG).claims[0].source.line
     assert line > read_snapshot(WRONG).line > 1  # it is not that of the kernel
     (tmp_path / "cases").mkdir()
     (tmp_path / "cases" / "atomics.py").write_text("".join(f"    line {n}\n" for n in range(1, 500)))
-    source = saved(WRONG).atomics[0].source
+    source = saved(WRONG).claims[0].source
     assert (source.exact, source.text, source.above) == (True, f"line {line}", f"line {line - 1}")
 
 
@@ -120,8 +123,8 @@ def test_an_atomic_that_cannot_be_read_is_not_left_out() -> None:
     intent = snapshot.checkpoints["intent"]
     strange = Evaluate(Expr("call", "handle", (), "atomic_add"))
     result = saved_result(RIGHT, with_intent(snapshot, Seq((intent.body, strange))), 0)
-    assert [atomic.verdict for atomic in result.atomics] == ["proved", "undecided"]
-    assert "atomic_add are not understood" in result.atomics[1].reason
+    assert [atomic.verdict for atomic in result.claims] == ["proved", "undecided"]
+    assert "atomic_add are not understood" in result.claims[1].reason
     jsonschema.validate(json.loads(render([result], [], 0)), SCHEMA)
     alone = saved_result(RIGHT, with_intent(snapshot, strange), 0)
     assert alone.failure is not None

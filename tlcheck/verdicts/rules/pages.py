@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-_FILE = re.compile(r"tla(\d{3})_(\w+)\.py")
+MODULE = re.compile(r"(tl[aorl]\d{3})_(\w+)")  # atomics, outputs, order, legality
 _INDEX = "README.md"
 
 
@@ -32,14 +32,14 @@ class Page:
 
 def pages() -> list[Page]:
     """All rules' pages, by id."""
-    files = sorted(Path(__file__).parent.glob("tla*.py"))
-    return [_page(file, found[1], found[2]) for file in files if (found := _FILE.fullmatch(file.name))]
+    files = sorted(Path(__file__).parent.glob("tl*.py"))
+    return [_page(file, found[1], found[2]) for file in files if (found := MODULE.fullmatch(file.stem))]
 
 
-def _page(file: Path, number: str, slug: str) -> Page:
+def _page(file: Path, identifier: str, slug: str) -> Page:
     docstring = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8")))
     head, _, text = (docstring or "").partition("\n")
-    return Page(f"TLA{number}", slug.replace("_", "-"), head.partition(": ")[2], text.strip())
+    return Page(identifier.upper(), slug.replace("_", "-"), head.partition(": ")[2], text.strip())
 
 
 def index(of: list[Page]) -> str:

@@ -1,44 +1,46 @@
-"""What a rule is, and how the rules of this package are found."""
+"""What a rule is, and how the rules of this package are found.
+
+A rule that the proofs find has `check`, and `BASIC`: of several that are broken, the one with the lowest is the
+finding. A rule that an execution finds has `PROBLEM` instead: what the execution calls it.
+"""
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
 import tlcheck.verdicts.rules
-from tlcheck.prove.difference import Witness
 from tlcheck.prove.evidence import Evidence
 from tlcheck.prove.subject import Subject
-
-_FILE = re.compile(r"^tla(\d{3})_(\w+)$")
+from tlcheck.verdicts.rules.pages import MODULE
+from tlcheck.witness import Addition
 
 
 @dataclass(frozen=True, slots=True)
 class Broken:
     """A rule broken at one atomic. `what` is one sentence that starts with what is wrong; `advice` says what to do
-    besides
-    changing the release."""
+    besides changing the release. site: which of the sites that are compared shows it.
+    """
 
     what: str
-    witness: Witness
+    witness: Addition
     advice: str = ""
+    site: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """id: TLA001. name: lanes-not-contiguous. page: Markdown. basic: of several rules broken, the lowest is the
-    finding.
-    """
+    """id: TLA001. name: lanes-not-contiguous. page: Markdown. check: None for a rule of executions, see `problem`."""
 
     id: str
     name: str
     page: str
     basic: int
-    check: Callable[[Subject, Evidence], Broken | None]
+    check: Callable[[Subject, Evidence], Broken | None] | None
+    problem: str = ""
 
     @property
     def title(self) -> str:
@@ -49,11 +51,19 @@ class Rule:
 @cache
 def rules() -> tuple[Rule, ...]:
     """All rules, most basic first."""
-    found: list[Rule] = []
-    for info in pkgutil.iter_modules(tlcheck.verdicts.rules.__path__):
-        match = _FILE.match(info.name)
-        if match:
-            module = importlib.import_module(f"tlcheck.verdicts.rules.{info.name}")
-            name = match[2].replace("_", "-")
-            found.append(Rule(f"TLA{match[1]}", name, str(module.__doc__).strip(), module.BASIC, module.check))
-    return tuple(sorted(found, key=lambda r: (r.basic, r.id)))
+    names = [info.name for info in pkgutil.iter_modules(tlcheck.verdicts.rules.__path__)]
+    made = [_rule(name) for name in names if MODULE.fullmatch(name)]
+    return tuple(sorted(made, key=lambda r: (r.basic, r.id)))
+
+
+def rule_of(problem: str) -> Rule:
+    """The rule that an execution's problem breaks. Raises KeyError for an unknown one."""
+    return {rule.problem: rule for rule in rules() if rule.problem}[problem]
+
+
+def _rule(name: str) -> Rule:
+    module = importlib.import_module(f"tlcheck.verdicts.rules.{name}")
+    check = getattr(module, "check", None)
+    basic, problem = (module.BASIC, "") if check is not None else (0, module.PROBLEM)
+    identifier, _, slug = name.partition("_")
+    return Rule(identifier.upper(), slug.replace("_", "-"), str(module.__doc__).strip(), basic, check, problem)

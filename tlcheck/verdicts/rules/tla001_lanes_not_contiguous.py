@@ -49,9 +49,10 @@ def check(subject: Subject, evidence: Evidence) -> Broken | None:
     apart = "" if stride is None else f"; its lanes belong {stride} elements apart"
     if stride == 0:
         apart = "; its lanes all belong to one element"
-    site = evidence.match.sites[count.witness.site]
+    site = evidence.match.sites[count.site]
     return Broken(
         f"{count.wrong} of {count.total} lanes of {site.instruction} are added to another element than intended{apart}",
         count.witness,
         "make the destination's index contiguous in the vectorized dimension, or keep the loop from being vectorized",
+        count.site,
     )

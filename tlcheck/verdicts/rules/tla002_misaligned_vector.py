@@ -44,7 +44,7 @@ def check(subject: Subject, evidence: Evidence) -> Broken | None:
     count = evidence.difference.misaligned if evidence.difference else None
     if count is None:
         return None
-    site = evidence.match.sites[count.witness.site]
+    site = evidence.match.sites[count.site]
     destination, source = site.aligned
     fails = f"are not aligned to {destination} elements"
     if (count.witness.written or 0) % destination == 0:
@@ -54,4 +54,5 @@ def check(subject: Subject, evidence: Evidence) -> Broken | None:
         what,
         count.witness,
         "start the tile at a multiple of the vector's width",
+        count.site,
     )

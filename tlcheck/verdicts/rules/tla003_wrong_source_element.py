@@ -40,4 +40,5 @@ def check(subject: Subject, evidence: Evidence) -> Broken | None:
         f"{count.wrong} of {count.total} values are added to an element that another value was meant for",
         count.witness,
         "copy the source into a buffer of its own before the atomic",
+        count.site,
     )

@@ -34,4 +34,5 @@ def check(subject: Subject, evidence: Evidence) -> Broken | None:
     count = evidence.difference.repeated if evidence.difference else None
     if count is None:
         return None
-    return Broken(f"{count.wrong} of {count.total} additions are more than what is intended", count.witness)
+    what = f"{count.wrong} of {count.total} additions are more than what is intended"
+    return Broken(what, count.witness, site=count.site)

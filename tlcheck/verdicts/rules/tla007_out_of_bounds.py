@@ -41,4 +41,5 @@ def check(subject: Subject, evidence: Evidence) -> Broken | None:
     count = evidence.difference.outside if evidence.difference else None
     if count is None:
         return None
-    return Broken(f"{count.wrong} of {count.total} lanes write outside the buffer", count.witness, "pad to whole tiles")
+    what = f"{count.wrong} of {count.total} lanes write outside the buffer"
+    return Broken(what, count.witness, "pad to whole tiles", count.site)

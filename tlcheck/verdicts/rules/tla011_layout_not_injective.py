@@ -32,10 +32,10 @@ What to do: correct the layout.
 
 from __future__ import annotations
 
-from tlcheck.prove.difference import Witness
 from tlcheck.prove.evidence import Evidence
 from tlcheck.prove.subject import Subject
 from tlcheck.verdicts.rules.rule import Broken
+from tlcheck.witness import Addition
 
 BASIC = 0
 
@@ -49,6 +49,6 @@ def check(subject: Subject, evidence: Evidence) -> Broken | None:
     one, other, offset = clash
     return Broken(
         f"its layout maps the elements {list(one)} and {list(other)} to the same offset {offset}",
-        Witness((), (), None, None, other, offset, offset),
+        Addition({}, {}, None, None, other, offset, offset),
         "correct the annotated layout",
     )

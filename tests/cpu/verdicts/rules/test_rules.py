@@ -12,7 +12,8 @@ import pytest
 from tests.fixtures.index import Fixture, read
 from tlcheck.snapshot.ir import Block, Evaluate, Expr, Seq, Snapshot, Stmt
 from tlcheck.snapshot.walk import rebuild
-from tlcheck.verdicts.check import Finding, Report, check
+from tlcheck.verdicts.check import Report, check
+from tlcheck.verdicts.claim import Finding
 from tlcheck.verdicts.rules.pages import pages
 from tlcheck.verdicts.rules.rule import rules
 
@@ -32,7 +33,7 @@ def example(name: str) -> Fixture:
 
 def only(report: Report) -> Finding:
     """The finding of a kernel with one atomic."""
-    (atomic,) = report.atomics
+    (atomic,) = report.claims
     assert atomic.finding is not None, (atomic.verdict, atomic.reason)
     return atomic.finding
 
@@ -40,14 +41,14 @@ def only(report: Report) -> Finding:
 @pytest.mark.parametrize("rule", IDS)
 def test_a_rule_refutes_its_bad_example(rule: str) -> None:
     finding = only(example(f"{rule}-bad").report())
-    assert finding.rule.id == rule
+    assert finding.rule == rule
     assert finding.what
-    assert finding.stmt is not None or rule in ("TLA009", "TLA011")
+    assert finding.excerpt is not None or rule in ("TLA009", "TLA011")
 
 
 @pytest.mark.parametrize("rule", IDS)
 def test_a_rule_accepts_its_good_example(rule: str) -> None:
-    assert [a.verdict for a in example(f"{rule}-good").report().atomics] == ["proved"]
+    assert [a.verdict for a in example(f"{rule}-good").report().claims] == ["proved"]
 
 
 def test_every_rule_has_a_page_with_its_id() -> None:
@@ -59,11 +60,11 @@ def test_the_findings_in_all_fixtures_are_those_reviewed() -> None:
     """fixture -> destination -> the rule of the finding, then those under `also`."""
     found: dict[str, dict[str, list[str]]] = {}
     for path, fixture in FIXTURES.items():
-        for atomic in fixture.report().atomics:
+        for atomic in fixture.report().claims:
             if atomic.finding is not None:
                 rows = found.setdefault(path, {})
                 assert atomic.buffer not in rows
-                rows[atomic.buffer] = [atomic.finding.rule.id, *atomic.finding.also]
+                rows[atomic.buffer] = [atomic.finding.rule, *atomic.finding.others]
     assert found == tomllib.loads(REVIEWED.read_text(encoding="utf-8"))
 
 
@@ -71,7 +72,7 @@ def test_vectors_of_float32_need_sm_90_or_a_library_that_falls_back() -> None:
     old, new = example("TLA001-bad"), example("TLA002-good")  # 0.1.7 and 0.1.15
     first = {**old.snapshot().toolchain, "tilelang": "0.1.6.post2"}
     finding = only(check(replace(old.snapshot(), target="sm_80", toolchain=first)))
-    assert finding.rule.id == "TLA004"
+    assert finding.rule == "TLA004"
     assert "exists from sm_90 on, the target is sm_80" in finding.what
     assert check(replace(new.snapshot(), target="sm_80")).count("proved") == 1
     assert check(replace(new.snapshot(), target="sm_120")).count("proved") == 1
@@ -91,13 +92,13 @@ def is_atomic(stmt: Stmt) -> bool:
 def test_an_atomic_that_is_gone_is_refuted() -> None:
     snapshot = at(example("TLA009-good").snapshot(), "device-tir", lambda s: Seq(()) if is_atomic(s) else s)
     finding = only(check(snapshot))
-    assert (finding.rule.id, finding.checkpoint) == ("TLA006", "device-tir")
+    assert (finding.rule, finding.checkpoint) == ("TLA006", "device-tir")
     assert "the atomic is gone" in finding.what
 
 
 def test_an_atomic_that_may_be_in_what_is_not_understood_is_undecided() -> None:
     snapshot = at(example("TLA009-good").snapshot(), "device-tir", lambda s: _unknown(s) if is_atomic(s) else s)
-    (atomic,) = check(snapshot).atomics
+    (atomic,) = check(snapshot).claims
     assert atomic.verdict == "undecided"
 
 

@@ -1,0 +1,48 @@
+"""JSON Schemas of the reports, made from their classes.
+
+python -m tlcheck.report.schemas docs/schemas    writes one file for each report
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tlcheck.report.json import CheckReport
+
+REPORTS: Mapping[str, type] = {"check": CheckReport}
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def schema_of(report: type) -> dict[str, Any]:
+    """The schema of a report. Every field is always written, and there are no others."""
+    (root,), components = msgspec.json.schema_components([report], ref_template="#/$defs/{name}")
+    for component in components.values():
+        component["description"] = inspect.cleandoc(component.get("description", ""))
+        if "properties" in component:
+            component["properties"] = {name: _plain(part) for name, part in component["properties"].items()}
+            component["required"] = list(component["properties"])
+            component["additionalProperties"] = False
+    return {"$schema": _DIALECT, **root, "$defs": components}
+
+
+def _plain(part: dict[str, Any]) -> dict[str, Any]:
+    """Without the default that it has in Python."""
+    return {key: value for key, value in part.items() if key != "default"}
+
+
+def write(folder: Path) -> None:
+    """Write all schemas."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, report in REPORTS.items():
+        (folder / f"{name}.json").write_text(json.dumps(schema_of(report), indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]))

@@ -1,0 +1,190 @@
+"""The one shape from judgement to report: a claim is one thing that must hold of a kernel, with its verdict.
+
+Reports write these classes as they are: their fields are the fields of the JSON, their docstrings its descriptions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from tlcheck.witness import Witness
+
+Kind = Literal["atomic", "output", "order", "legality"]
+Verdict = Literal["proved", "agreed", "refuted", "undecided"]
+Basis = Literal["proof", "execution", "device"]
+Status = Literal["same", "different", "undecided"]
+
+PROVED: Verdict = "proved"
+AGREED: Verdict = "agreed"
+REFUTED: Verdict = "refuted"
+UNDECIDED: Verdict = "undecided"
+
+
+@dataclass(frozen=True, slots=True)
+class Excuse:
+    """Why a finding or failure is shown but not counted against the kernel."""
+
+    kind: Literal["expected", "accepted"]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLine:
+    """A line of the user's file, and the one above; empty if the file cannot be read.
+
+    exact: whether it is the claim's own, else it is where the kernel begins. line: 0 if unknown.
+    """
+
+    file: str
+    line: int
+    exact: bool
+    text: str = ""
+    above: str = ""
+
+    @property
+    def words(self) -> str:
+        """`FILE:LINE`, and that it is only where the kernel begins."""
+        return f"{self.file}:{self.line}" + ("" if self.exact else " (the kernel; the atomic's line is not known)")
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Lines of a function at a checkpoint, from number `first` on; `marked` is the one that matters."""
+
+    first: int
+    marked: int
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a claim fared at one checkpoint, compared with the kernel as written."""
+
+    checkpoint: str
+    status: Status
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """What was executed for a verdict: some blocks of all, on some inputs.
+
+    blocks: their indices; of: how many the grid has. inputs: their names. seeds: of each. dtypes: what numbers were
+    computed as: `float64`, or `declared` for the kernel's own.
+    """
+
+    blocks: tuple[tuple[int, ...], ...]
+    of: int
+    inputs: tuple[str, ...]
+    seeds: tuple[int, ...]
+    dtypes: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        """`3 of 64 blocks, inputs random (seeds 0, 1), as float64`."""
+        seeds = f" (seeds {', '.join(map(str, self.seeds))})" if self.seeds else ""
+        inputs = f", inputs {', '.join(self.inputs)}{seeds}" if self.inputs else ""
+        return f"{len(self.blocks)} of {self.of} blocks{inputs}, as {' and '.join(self.dtypes)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What refutes a claim: one rule broken, at the earliest checkpoint and by the most basic rule.
+
+    name, title: the rule's. others: ids of further rules broken in the same place. pass_name: the pass after which the
+    checkpoint was taken. what: the sentence that says what is wrong. words: the witness in words. advice: what to do
+    besides changing the release. pass_config: the `PassConfigKey` that avoids it when True, empty if none is known to.
+    right_from: the first later release that has it right, where the case says so. layout: index map of the buffer,
+    empty without one. excerpt: the TIR around it; None where it is gone.
+    """
+
+    rule: str
+    name: str
+    title: str
+    others: tuple[str, ...]
+    checkpoint: str
+    pass_name: str
+    what: str
+    witness: Witness
+    words: str
+    advice: str = ""
+    pass_config: str = ""
+    right_from: str = ""
+    layout: str = ""
+    excerpt: Excerpt | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One thing that must hold of a case and target, and its verdict.
+
+    An atomic adds what is written, an output is what was written, accesses are in order, an access is legal.
+
+    key: what it is called in every release, among claims of its kind; several may share it, in program order. buffer:
+    the atomic's destination, the output, the buffer accessed; `?` where it could not be read. basis: what the verdict
+    rests on. stages: checkpoint by checkpoint, in pipeline order. call: an atomic's spelling as written; instructions:
+    what it became at the last checkpoint. reason: why it is undecided, else empty. also: refuted claims that this one
+    explains; they are excused with it and count with it as one. executed: None where nothing was.
+    """
+
+    kind: Kind
+    key: str
+    buffer: str
+    source: SourceLine
+    verdict: Verdict
+    basis: Basis
+    stages: tuple[Standing, ...] = ()
+    call: str = ""
+    instructions: tuple[str, ...] = ()
+    reason: str = ""
+    finding: Finding | None = None
+    also: tuple[Claim, ...] = ()
+    excuse: Excuse | None = None
+    executed: Executed | None = None
+
+    @property
+    def counts_as(self) -> str:
+        """The verdict, but `expected` or `accepted` for what is refuted with an excuse."""
+        return self.excuse.kind if self.excuse is not None else self.verdict
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether there is a verdict at all."""
+        return self.verdict != UNDECIDED
+
+
+_EXPLAINS: dict[Kind, tuple[Kind, ...]] = {
+    "atomic": ("legality", "order", "output"),
+    "legality": ("output",),
+    "order": ("output",),
+}
+
+
+def by_cause(claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
+    """Each refuted claim with those that it explains under `also`: of one buffer, and of a kind that follows from it.
+
+    A wrong atomic leaves a wrong output; so does an access out of bounds. What is on other buffers may have a cause of
+    its own and stays: an excuse for one must not cover the other.
+    """
+    explained = {place: cause for place, claim in enumerate(claims) if (cause := _cause(claim, claims)) is not None}
+    return tuple(
+        replace(claim, also=tuple(claims[other] for other, cause in explained.items() if cause == place))
+        for place, claim in enumerate(claims)
+        if place not in explained
+    )
+
+
+def _cause(claim: Claim, claims: tuple[Claim, ...]) -> int | None:
+    """The place of the claim that explains another, the first of the most basic kind."""
+    if claim.verdict != REFUTED:
+        return None
+    return next(_explaining(claim, claims), None)
+
+
+def _explaining(claim: Claim, claims: tuple[Claim, ...]) -> Iterator[int]:
+    for kind, consequences in _EXPLAINS.items():
+        if claim.kind in consequences:
+            for place, other in enumerate(claims):
+                if (other.kind, other.buffer, other.verdict) == (kind, claim.buffer, REFUTED):
+                    yield place

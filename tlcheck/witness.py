@@ -1,0 +1,122 @@
+"""Witnesses: what a person can check by hand to see that something is refuted, with the words for each kind.
+
+A witness has no name of the buffer that it is about: the claim has, and gives it to `words`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+_BLOCK = "blockIdx."
+
+
+class Addition(msgspec.Struct, frozen=True, tag_field="kind", tag="addition"):
+    """One wrong addition of an atomic.
+
+    instance: block indices, sizes and outer loops, by name; iteration: inner loops. thread, lane: of the instruction;
+    None where none wrote. element: logical index of the destination that was intended. intended, written: offsets in
+    the destination's memory, in elements; None where there is none. stride: from one lane's intended element to the
+    next, for vector instructions.
+    """
+
+    instance: Mapping[str, int]
+    iteration: Mapping[str, int]
+    thread: int | None
+    lane: int | None
+    element: tuple[int, ...] | None
+    intended: int | None
+    written: int | None
+    stride: int | None = None
+
+    def words(self, buffer: str) -> str:
+        """`block (0, 0, 0), k = 0, thread 0, lane 1: element dQ[0, 1] belongs at offset 32, is added at offset 1`."""
+        place = ", ".join(self._place())
+        return f"{place}: {self._said(buffer)}" if place else self._said(buffer)
+
+    def _place(self) -> Iterator[str]:
+        loops = {**self.instance, **self.iteration}
+        blocks = sorted((name, value) for name, value in loops.items() if name.startswith(_BLOCK))
+        if blocks:
+            yield f"block ({', '.join(str(value) for _, value in blocks)})"
+        for name, value in loops.items():
+            if not name.startswith(_BLOCK):
+                yield f"{name} = {value}"
+        if self.thread is not None:
+            yield f"thread {self.thread}"
+        if self.lane is not None:
+            yield f"lane {self.lane}"
+
+    def _said(self, buffer: str) -> str:
+        if self.intended is None or self.element is None:
+            return f"something is added at offset {self.written} of {buffer}, where nothing belongs"
+        element = f"element {_indexed(buffer, self.element)}"
+        if self.written is None or self.written == self.intended:
+            return f"{element}, offset {self.intended}"
+        return f"{element} belongs at offset {self.intended}, is added at offset {self.written}"
+
+
+class Act(msgspec.Struct, frozen=True):
+    """One access to memory, as an execution made it.
+
+    what: `write`, `read`, `copy` and the like. thread: None where no thread makes it, but a copy engine. iteration: of
+    the loops around it, by name. line: of the TIR at the checkpoint; source: of the user's file; 0 where unknown.
+    """
+
+    what: str
+    block: tuple[int, ...]
+    thread: int | None = None
+    iteration: Mapping[str, int] = {}
+    line: int = 0
+    source: int = 0
+
+    @property
+    def words(self) -> str:
+        """`the write of block (0, 0), thread 5, k = 2 (TIR line 40)`."""
+        place = [f"block ({', '.join(map(str, self.block))})"] if self.block else []
+        place += [f"thread {self.thread}"] if self.thread is not None else []
+        place += [f"{name} = {value}" for name, value in self.iteration.items()]
+        line = f" (TIR line {self.line})" if self.line else ""
+        return f"the {self.what} of {', '.join(place)}{line}" if place else f"the {self.what}{line}"
+
+
+class Element(msgspec.Struct, frozen=True, tag_field="kind", tag="element"):
+    """One element of an output that is not what was written.
+
+    got, expected: as Python writes the number (`nan` is none in JSON), or `poison` for what was never written. inputs:
+    which, in words. writer: who wrote it last, None if nobody did.
+    """
+
+    index: tuple[int, ...]
+    got: str
+    expected: str
+    inputs: str
+    writer: Act | None = None
+
+    def words(self, buffer: str) -> str:
+        """`dQ[0, 1] is 0.5, expected 2.0 (random, seed 0); last is the write of block (0, 0), thread 5`."""
+        writer = f"; last is {self.writer.words}" if self.writer is not None else "; nothing wrote it"
+        inputs = f" ({self.inputs})" if self.inputs else ""
+        return f"{_indexed(buffer, self.index)} is {self.got}, expected {self.expected}{inputs}{writer}"
+
+
+class Accesses(msgspec.Struct, frozen=True, tag_field="kind", tag="accesses"):
+    """Two accesses to one element that nothing orders; or one that is not allowed: then `second` is None."""
+
+    index: tuple[int, ...]
+    first: Act
+    second: Act | None = None
+
+    def words(self, buffer: str) -> str:
+        """`S[0, 1]: nothing orders the write of thread 5 and the read of thread 40`."""
+        if self.second is None:
+            return f"{_indexed(buffer, self.index)}: {self.first.words}"
+        return f"{_indexed(buffer, self.index)}: nothing orders {self.first.words} and {self.second.words}"
+
+
+Witness = Addition | Element | Accesses
+
+
+def _indexed(buffer: str, index: Sequence[int]) -> str:
+    return f"{buffer}[{', '.join(map(str, index))}]"
