@@ -1,35 +1,63 @@
-"""T.copy: a region into another one, element by element, with a cast."""
+"""Copies of tiles: T.copy, T.async_copy, T.tma_copy (TileLang, language/copy_op.py and op/copy.cc).
+
+Both regions have the same axes once those of size 1 are left out. The loop goes over the sizes of the side that is
+nearer to the registers (global, shared, registers; the source where both are equally near), and each side starts at
+its own place. An element outside its buffer reads as 0, or as the buffer's safe value; one outside the destination is
+not written. Elements are converted to the destination's dtype.
+
+As written a copy is complete when the next statement runs, also one that the kernel waits for itself: what a wait that
+is missing does is a question to the kernel as lowered.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tlcheck.execute.codes import Run
 from tlcheck.execute.frame import Frame
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.execute.regions import Region
 from tlcheck.execute.registry import call
+from tlcheck.execute.tiles.regions import Lattice, Region, Tile, region_of
 from tlcheck.execute.values import converted
 from tlcheck.snapshot.ir import Expr
 
 if TYPE_CHECKING:
-    from tlcheck.execute.codes import Run
     from tlcheck.execute.machine import Machine
 
+_OTHER_MEANING = ("dst_block", "cluster_mask", "is_gather4", "is_scatter4")
 
-@call("copy")
+
+@call("copy", "async_copy", "tma_copy")
 def copy(e: Expr, machine: Machine) -> Run:
-    """copy(source, destination): dimensions of extent 1 aside, both have the same extents (TileLang, T.copy).
-
-    Elements outside of a global source are 0; those outside of a global destination are not written.
-    """
-    source, target = Region(e.args[0], machine), Region(e.args[1], machine)
-    if source.squeezed != target.squeezed:
-        raise NotModelled("copy between regions of other extents")
+    """The destination's elements become those of the source."""
+    for note, _ in e.annotations:
+        if note in _OTHER_MEANING:
+            raise NotModelled(f"{e.value} with {note}")
+    source, target = paired(region_of(e.args[0], machine), region_of(e.args[1], machine), machine)
     exact = machine.options.exact
 
     def run(frame: Frame) -> int:
-        found = source.read(frame).reshape(*target.extents, frame.worlds)
-        target.write(frame, converted(found, source.kind, target.kind, exact))
+        inner = source.frame(frame, target)
+        values = source.read(inner)
+        if source.root == target.root:
+            values = values.copy()
+        target.write(inner, converted(values, source.kind, target.kind, exact))
         return 0
 
     return run
+
+
+def paired(source: Region, target: Region, machine: Machine) -> tuple[Tile, Tile]:
+    """Two regions as tiles with the same points."""
+    base = source if _nearness(source) >= _nearness(target) else target
+    if len(source.long) != len(target.long):
+        raise NotModelled("copy between regions of unlike axes")
+    lattice = Lattice([base.sizes[axis] for axis in base.long], machine)
+    return Tile(source, machine, lattice, source.long), Tile(target, machine, lattice, target.long)
+
+
+def _nearness(region: Region) -> int:
+    scope = region.buffer.scope
+    if scope in ("local.fragment", "local"):
+        return 2
+    return 1 if scope in ("shared", "shared.dyn", "shared.tmem") else 0

@@ -1,0 +1,95 @@
+"""Matrix products of tiles: T.gemm in all its forms (TileLang, language/gemm_op.py).
+
+C becomes op(A) @ op(B), plus C unless it is cleared; op transposes where its flag says so. After op, A is M x K and B
+is K x N. Policies, wait counts and packing change how, not what. The arguments begin with A, B, C, both flags, M, N, K,
+policy, clear; in 0.1.6 the matrices are pointers and the places of their first columns follow as offsets.
+
+Products of floats are exact in float64, sums are those of float64; integers wrap at the accumulator's width. In real
+mode the sum is rounded once, to the accumulator's dtype. As written a product is complete when the next statement
+runs, also T.wgmma_gemm.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tlcheck.execute.codes import Run
+from tlcheck.execute.frame import Frame
+from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.registry import call
+from tlcheck.execute.tiles.regions import ZERO, Region, Tile, of_block, region_of, whole
+from tlcheck.execute.values import Array, Kind, Value, rounded
+from tlcheck.snapshot.ir import Expr
+
+if TYPE_CHECKING:
+    from tlcheck.execute.machine import Machine
+
+_OFFSET_A, _OFFSET_B = 12, 13  # of the arguments, where matrices are pointers
+
+
+@call("gemm", "gemm_py", "gemm_v1", "gemm_v2", "wgmma_gemm")
+def gemm(e: Expr, machine: Machine) -> Run:
+    """The accumulator becomes the product, plus what it was unless it is cleared."""
+    if dict(e.annotations).get("use_2cta", "0") not in ("0", "False"):
+        raise NotModelled("gemm of two blocks")
+    a, b, c = (whole(_matrix(e, number, machine), machine) for number in range(3))
+    across_a, across_b = (bool(e.args[i].value) for i in (3, 4))
+    clear, exact = machine.code(e.args[9]), machine.options.exact
+
+    def run(frame: Frame) -> int:
+        inner = a.frame(frame, b, c)
+        product = multiplied(matrices(a, inner, across_a), matrices(b, inner, across_b), c.kind)
+        accumulate(c, inner, product, of_block(clear.run(frame), "clear_accum"), exact)
+        return 0
+
+    return run
+
+
+def _matrix(e: Expr, number: int, machine: Machine) -> Region:
+    region = region_of(e.args[number], machine)
+    if len(region.sizes) < 2 or any(axis < len(region.sizes) - 2 for axis in region.long):
+        raise NotModelled("gemm of a tile with more than two axes")
+    if e.args[number].value != "tvm_access_ptr" or number == 2:
+        return region
+    return _from_pointer(e, number, region)
+
+
+def _from_pointer(e: Expr, number: int, region: Region) -> Region:
+    """The matrix in a buffer: its form is that of the product, its first column is an offset in the arguments."""
+    m, n, k = e.args[5:8]
+    across = bool(e.args[3 + number].value)
+    rows, columns = (m, k) if number == 0 else (k, n)
+    if across:
+        rows, columns = columns, rows
+    first = e.args[_OFFSET_A if number == 0 else _OFFSET_B]
+    ahead = len(region.sizes) - 2
+    return Region(region.buffer, (*region.starts[:ahead], ZERO, first), (*region.sizes[:ahead], rows, columns))
+
+
+def matrices(tile: Tile, frame: Frame, across: bool = False) -> Array:
+    """A tile as one matrix for each world and lane: (worlds, lanes or 1, rows, columns)."""
+    found = tile.array(frame)
+    found = np.ascontiguousarray(np.moveaxis(found.reshape(*found.shape[-4:]), (0, 1), (2, 3)))  # as BLAS wants it
+    return found.swapaxes(2, 3) if across else found
+
+
+def multiplied(a: Array, b: Array, kind: Kind) -> Array:
+    """The products of matrices, in the arithmetic of the accumulator."""
+    if kind.is_float:
+        return np.asarray(np.matmul(a.astype(np.float64, copy=False), b.astype(np.float64, copy=False)))
+    if a.dtype.itemsize == b.dtype.itemsize == 1:  # exact in float64, and fast there
+        return np.asarray(np.matmul(a.astype(np.float64), b.astype(np.float64))).astype(np.int64)
+    return np.asarray(np.matmul(a.astype(np.int64), b.astype(np.int64)))
+
+
+def accumulate(c: Tile, frame: Frame, product: Array, clear: Value, exact: bool) -> None:
+    """Write a product of matrices (worlds, lanes, rows, columns) into an accumulator."""
+    cleared = np.asarray(clear)
+    if not cleared.all():
+        before = matrices(c, frame).astype(product.dtype, copy=False)
+        product = product + np.where(cleared.reshape(*cleared.shape, 1, 1), 0, before)
+    total = product if exact else rounded(product, c.kind)
+    total = np.asarray(total).astype(c.kind.array, copy=False)
+    c.write(frame, np.moveaxis(total, (2, 3), (0, 1)).reshape(-1, *total.shape[:2]))

@@ -1,0 +1,45 @@
+"""T.any_of and T.all_of: whether any or all elements of a run of memory are true (TileLang, language/logical.py).
+
+Arguments: a pointer to the first element, the number of elements.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tlcheck.execute.codes import Run
+from tlcheck.execute.frame import Frame
+from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.registry import call
+from tlcheck.execute.values import Array
+from tlcheck.snapshot.ir import Expr
+
+if TYPE_CHECKING:
+    from tlcheck.execute.machine import Machine
+
+
+@call("any_of")
+def any_of(e: Expr, machine: Machine) -> Run:
+    """Whether an element is not 0."""
+    return _over(e, machine, np.logical_or)
+
+
+@call("all_of")
+def all_of(e: Expr, machine: Machine) -> Run:
+    """Whether no element is 0."""
+    return _over(e, machine, np.logical_and)
+
+
+def _over(e: Expr, machine: Machine, join: np.ufunc) -> Run:
+    count = e.args[1].value
+    if e.args[1].op != "int" or not isinstance(count, int):
+        raise NotModelled(f"{e.value} of a varying number of elements")
+    place = machine.pointer(e.args[0], count)
+
+    def run(frame: Frame) -> Array:
+        found = place.load(frame)
+        return np.asarray(join.reduce(found.reshape(-1, *found.shape[-2:]) != 0, axis=0))
+
+    return run

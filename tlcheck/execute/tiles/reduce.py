@@ -1,0 +1,72 @@
+"""T.reduce and its kinds: sum, abssum, max, min, absmax, bitand, bitor, bitxor (TileLang, language/reduce_op.py).
+
+The destination has the source's axes without the reduced one, or with it as 1; a source with one axis gives one
+element. Each element becomes the combination of the source's along the axis, converted to the destination's dtype
+before; without `clear` also combined with what the destination was (abssum and absmax take the absolute value of the
+source's elements only). NaN stays NaN in max and min at every level of execution. How many elements share a barrier
+(`batch`) changes nothing.
+
+Floats are summed in float64 and rounded once; integers wrap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tlcheck.execute.codes import Run
+from tlcheck.execute.frame import Frame
+from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.registry import call
+from tlcheck.execute.tiles.regions import region_of, whole
+from tlcheck.execute.values import Array, converted, rounded
+from tlcheck.snapshot.ir import Expr
+
+if TYPE_CHECKING:
+    from tlcheck.execute.machine import Machine
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """How elements combine, and what is taken of each of the source's."""
+
+    combine: np.ufunc
+    of_each: Callable[[Array], Array] | None = None
+
+
+KINDS = {
+    "sum": Reduction(np.add),
+    "abssum": Reduction(np.add, np.abs),
+    "max": Reduction(np.maximum),
+    "min": Reduction(np.minimum),
+    "absmax": Reduction(np.maximum, np.abs),
+    "bitand": Reduction(np.bitwise_and),
+    "bitor": Reduction(np.bitwise_or),
+    "bitxor": Reduction(np.bitwise_xor),
+}
+
+
+@call("reduce")
+def reduce(e: Expr, machine: Machine) -> Run:
+    """The destination's elements become the reductions of the source's along an axis."""
+    kind, axis, clear = KINDS.get(str(e.args[2].value)), e.args[3].value, bool(e.args[4].value)
+    if kind is None or not isinstance(axis, int):
+        raise NotModelled(f"reduce {e.args[2].value}")
+    source, target = (whole(region_of(e.args[i], machine), machine) for i in (0, 1))
+    exact, combine, of_each = machine.options.exact, kind.combine, kind.of_each
+
+    def run(frame: Frame) -> int:
+        inner = source.frame(frame, target)
+        terms = np.asarray(converted(source.array(inner), source.kind, target.kind, exact))
+        terms = terms if of_each is None else of_each(terms)
+        found = combine.reduce(terms, axis=axis, dtype=terms.dtype)
+        found = found.reshape(-1, *found.shape[-2:])
+        if not clear:
+            found = combine(target.read(inner), found)
+        target.write(inner, found if exact else rounded(found, target.kind))
+        return 0
+
+    return run
