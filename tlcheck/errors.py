@@ -1,5 +1,17 @@
-"""The one exception that a user is meant to see as a line of text."""
+"""The one exception that a user is meant to see as a line of text, and what helps with a word that is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
 
 
 class UsageError(Exception):
     """Bad usage: shown as `tlcheck: error: <message>`, exit code 2, never a traceback."""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Suggest the known word that is closest to an unknown one: `; did you mean sm_90?`. Empty where none is close."""
+    import difflib  # only for errors: `tlcheck --help` stays instant
+
+    close = difflib.get_close_matches(word, list(known), 1)
+    return f"; did you mean {close[0]}?" if close else ""

@@ -12,7 +12,7 @@ from typing import Protocol, cast
 
 from tlcheck import __version__
 from tlcheck.cli.scripts import own_and_script
-from tlcheck.errors import UsageError
+from tlcheck.errors import UsageError, did_you_mean
 
 # Name -> one line of help. Only the chosen command's module is imported: `tlcheck --help` stays instant.
 COMMANDS = {
@@ -68,6 +68,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(argv: list[str]) -> int:
     arguments = _parser().parse_args(argv[:1])
     name: str = arguments.command
+    if name not in COMMANDS:
+        raise UsageError(f"no command {name!r}{did_you_mean(name, COMMANDS)} (`tlcheck --help` lists all)")
     command = cast(Command, importlib.import_module(f"tlcheck.cli.{name}"))
     parser = argparse.ArgumentParser(prog=f"tlcheck {name}", description=_sentence(COMMANDS[name]))
     command.add_arguments(parser)
@@ -91,7 +93,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"tlcheck {__version__}")
-    parser.add_argument("command", choices=COMMANDS, help=argparse.SUPPRESS, metavar="COMMAND")
+    parser.add_argument("command", help=argparse.SUPPRESS, metavar="COMMAND")
     return parser
 
 

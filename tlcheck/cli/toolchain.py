@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tlcheck.config import Config
     from tlcheck.toolchain.environment import Recipe
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    install = actions.add_parser("install", help="install releases, `pinned`, `latest`, or wheel files")
-    install.add_argument("toolchains", nargs="+", metavar="TOOLCHAIN")
-    actions.add_parser("list", help="show the installed toolchains")
+    install = actions.add_parser("install", help="install releases, `pinned`, `latest`, wheel files, or for checkouts")
+    install.add_argument("toolchains", nargs="*", metavar="TOOLCHAIN", help="default: what [tool.tlcheck] names")
+    actions.add_parser("list", help="show the installed toolchains, and which one the project uses")
     remove = actions.add_parser("remove", help="remove toolchains, whatever packages of yours they hold")
     remove.add_argument("toolchains", nargs="+", metavar="TOOLCHAIN")
     path = actions.add_parser("path", help="print the path of a toolchain's interpreter")
@@ -40,9 +41,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _install(args: argparse.Namespace) -> None:
+    from tlcheck.config import read_config
     from tlcheck.errors import UsageError
 
-    recipes = [_recipe(toolchain, _requirements(args)) for toolchain in args.toolchains]
+    named = args.toolchains or [read_config(Path.cwd()).toolchain]
+    recipes = [_recipe(toolchain, _requirements(args)) for toolchain in named]
     failures: list[str] = []
     for recipe in dict.fromkeys(recipes):
         try:
@@ -75,7 +78,7 @@ def _recipe(toolchain: str, requirements: tuple[str, ...]) -> Recipe:
         return recipe
     if checkout := read_checkout(Path(toolchain).expanduser().absolute()):
         return checkout.recipe(requirements)
-    raise UsageError(f"cannot install {toolchain!r}: give a release, `pinned`, `latest`, a wheel file or a checkout")
+    raise UsageError(f"cannot install {toolchain!r}: give a release, `pinned`, `latest`, a wheel or a checkout")
 
 
 def _requirements(args: argparse.Namespace) -> tuple[str, ...]:
@@ -85,12 +88,45 @@ def _requirements(args: argparse.Namespace) -> tuple[str, ...]:
 
 
 def _list(args: argparse.Namespace) -> None:
-    from tlcheck.toolchain.environment import folders, load
+    """Print a line for each: name, size, folder, what it is to the project, and the user's packages in it."""
+    from tlcheck.config import read_config
+    from tlcheck.toolchain.environment import folders, load, torch_folders
+    from tlcheck.toolchain.releases import PINNED
 
+    used = _folder_in_use(read_config(Path.cwd()))
+    rows = []
     for folder in folders():
         made = load(folder)
-        state = "incomplete: install it again" if made is None else ", ".join(made.recipe.requirements)
-        print("  ".join([made.recipe.name if made else folder.name, str(folder), *([state] if state else [])]))
+        if made is None:
+            rows.append((folder.name, folder, "incomplete: install it again"))
+            continue
+        marks = {"pinned": made.recipe.name == PINNED, "in use": folder == used}
+        words = [*(mark for mark, holds in marks.items() if holds), *made.recipe.requirements]
+        rows.append((made.recipe.name, folder, ", ".join(words)))
+    rows += [("torch", folder, "shared by all") for folder in torch_folders()]
+    width = max((len(name) for name, _, _ in rows), default=0)
+    for name, folder, said in rows:
+        print(f"{name:<{width}}  {_size(folder):>8}  {folder}  {said}".rstrip())
+
+
+def _folder_in_use(config: Config) -> Path | None:
+    """Find the folder of the project's toolchain. `latest` is not looked up: that takes a network."""
+    from tlcheck.errors import UsageError
+
+    if config.toolchain == "latest":
+        return None
+    try:
+        return _recipe(config.toolchain, config.requirements).folder
+    except UsageError:
+        return None
+
+
+def _size(folder: Path) -> str:
+    from rich.filesize import decimal
+
+    from tlcheck.toolchain.store import disk_bytes
+
+    return decimal(disk_bytes(folder))
 
 
 def _remove(args: argparse.Namespace) -> None:

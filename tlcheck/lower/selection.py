@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tlcheck.errors import UsageError
+from tlcheck.errors import UsageError, did_you_mean
 
 SNAPSHOT_SUFFIX = ".json"
+_ARCHS = ("sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_120")  # commonest
 _ARCH = re.compile(r"sm_\d{2,3}[af]?")
 
 
@@ -97,5 +98,6 @@ def parse_archs(archs: Iterable[str]) -> tuple[str, ...]:
     archs = tuple(dict.fromkeys(arch.strip() for arch in archs))
     for arch in archs:
         if not _ARCH.fullmatch(arch):
-            raise UsageError(f"unknown arch {arch!r}: expected such as sm_80 or sm_90, with commas between several")
+            hint = did_you_mean(arch, _ARCHS)
+            raise UsageError(f"unknown arch {arch!r}: expected such as sm_80,sm_90{hint}")
     return archs

@@ -21,7 +21,11 @@ class Reporter(Protocol):
 
 
 class CommandError(Exception):
-    """A command failed; the message is the line of its output that says most."""
+    """A command failed; the message is the line of its output that says most. output: all lines."""
+
+    def __init__(self, message: str, output: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.output = output
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ class Runner:
                 lines.append(line.rstrip())
                 self.reporter.detail(lines[-1])
         if process.returncode:
-            raise CommandError(telling_line(lines) or f"exit code {process.returncode}")
+            raise CommandError(telling_line(lines) or f"exit code {process.returncode}", lines)
 
 
 def telling_line(lines: Sequence[str]) -> str:

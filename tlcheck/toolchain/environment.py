@@ -27,6 +27,11 @@ class Recipe:
     torch: str = releases.TORCH
 
     @property
+    def packages(self) -> tuple[str, ...]:
+        """All that pip installs into it, beside the shared torch."""
+        return (self.tilelang, *self.pins, *self.requirements)
+
+    @property
     def folder(self) -> Path:
         """Where it is installed: another folder for each set of the user's own packages."""
         own = "-" + _digest("\n".join(self.requirements).encode()) if self.requirements else ""

@@ -7,7 +7,6 @@ import platform
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -77,15 +76,7 @@ def _driver() -> Item:
 
 def _cache() -> Item:
     root = cache_root()
-    size = sum(_disk_bytes(Path(folder, name)) for folder, _, names in os.walk(root) for name in names)
-    return Item("cache", "ok", f"{root}, {size / 1e9:.1f} GB")
-
-
-def _disk_bytes(file: Path) -> int:
-    """What a file takes on the disk; nothing if an install under way has just removed it."""
-    with suppress(FileNotFoundError):
-        return file.lstat().st_blocks * 512
-    return 0
+    return Item("cache", "ok", f"{root}, {store.disk_bytes(root) / 1e9:.1f} GB")
 
 
 def _torch() -> Item:

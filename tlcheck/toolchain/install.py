@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tlcheck.errors import UsageError
 from tlcheck.files import held
-from tlcheck.toolchain import environment, store, stubs
+from tlcheck.toolchain import environment, index, store, stubs
 from tlcheck.toolchain.command import CommandError, Reporter, Runner
 from tlcheck.toolchain.environment import Environment, Recipe
 
@@ -28,7 +28,8 @@ def install(recipe: Recipe, reporter: Reporter) -> Environment:
             return _build(recipe, Runner(_log(folder), reporter, (lock,)))
         except (CommandError, UsageError) as error:
             store.discard(folder)
-            raise UsageError(f"cannot install {recipe.name}: {error} (log: {_log(folder)})") from error
+            why = error if isinstance(error, UsageError) else index.reason(error.output, _missing(recipe)) or error
+            raise UsageError(f"cannot install {recipe.name}: {why} (log: {_log(folder)})") from error
 
 
 def remove(folder: Path, reporter: Reporter) -> None:
@@ -49,12 +50,18 @@ def remove_unused_torch(reporter: Reporter) -> list[Path]:
     return removed
 
 
+def _missing(recipe: Recipe) -> list[str]:
+    """List what pip has to find for an environment that is not there."""
+    has_torch = store.read_stamp(environment.torch_folder(recipe.torch)) is not None
+    return [*([] if has_torch else [f"torch=={recipe.torch}"]), *recipe.packages]
+
+
 def _build(recipe: Recipe, runner: Runner) -> Environment:
     folder = recipe.folder
     runner.reporter.step("make the environment")
     runner.run([sys.executable, "-m", "venv", "--without-pip", folder])
     _share_torch(recipe.torch, folder, runner)
-    runner.reporter.step(" ".join(["install", recipe.tilelang, *recipe.pins, *recipe.requirements]))
+    runner.reporter.step(" ".join(["install", *recipe.packages]))
     _install_tilelang(recipe, folder, runner)
     made = _stub(Environment(recipe, folder, ()), runner.reporter)
     _import(made, runner)
@@ -66,7 +73,7 @@ def _install_tilelang(recipe: Recipe, folder: Path, runner: Runner) -> None:
     """TileLang, its pins and the user's packages at once; nothing may bring another torch."""
     constraints = folder / "constraints.txt"
     constraints.write_text(f"torch=={recipe.torch}\n")
-    _pip_install(runner, folder, "--constraint", constraints, recipe.tilelang, *recipe.pins, *recipe.requirements)
+    _pip_install(runner, folder, "--constraint", constraints, *recipe.packages)
 
 
 def _share_torch(version: str, folder: Path, runner: Runner) -> None:

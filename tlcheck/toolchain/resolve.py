@@ -7,8 +7,6 @@ a wheel or a checkout.
 from __future__ import annotations
 
 import os
-import re
-import subprocess
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -18,13 +16,15 @@ from typing import Literal
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 
-from tlcheck.errors import UsageError
+from tlcheck.errors import UsageError, did_you_mean
 from tlcheck.toolchain import environment
 from tlcheck.toolchain.checkout import Checkout, read_checkout
 from tlcheck.toolchain.environment import Environment, Recipe
-from tlcheck.toolchain.releases import PINNED
+from tlcheck.toolchain.index import latest_release
+from tlcheck.toolchain.releases import PINNED, RELEASES
 from tlcheck.toolchain.trial import try_import
 
+_WORDS = ("pinned", "latest", "current")
 Kind = Literal["release", "wheel", "interpreter", "checkout"]
 
 
@@ -57,7 +57,7 @@ def resolve(toolchain: str, requirements: Iterable[str] = ()) -> Toolchain:
         return _in_place(toolchain, checkout, tuple(requirements))
     raise UsageError(
         f"{toolchain!r} is no toolchain: a release such as {PINNED}, `pinned`, `latest`, `current`, "
-        "or the path of an interpreter, a wheel or a checkout"
+        f"or the path of an interpreter, a wheel or a checkout{did_you_mean(toolchain, (*_WORDS, *RELEASES))}"
     )
 
 
@@ -71,16 +71,6 @@ def recipe_of(toolchain: str, requirements: Iterable[str] = ()) -> Recipe | None
         return environment.release_recipe(str(Version(version)), own)
     except InvalidVersion:
         return None
-
-
-def latest_release() -> str:
-    """The newest release on the user's package index."""
-    command = [sys.executable, "-m", "pip", "index", "versions", "tilelang"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if found := re.search(r"^tilelang \((\S+)\)", done.stdout, re.MULTILINE):
-        return found[1]
-    told = done.stderr.strip().splitlines()
-    raise UsageError(f"cannot ask the package index for the latest tilelang: {told[-1] if told else 'no answer'}")
 
 
 def active_python() -> Path:
@@ -100,7 +90,10 @@ def _installed(toolchain: str, recipe: Recipe, kind: Kind) -> Toolchain:
     made = environment.find(recipe)
     if made is None:
         own = _with(recipe.requirements)
-        raise UsageError(f"toolchain {toolchain} is not installed: run `tlcheck toolchain install {toolchain}{own}`")
+        close = "" if kind == "wheel" or recipe.name in RELEASES else did_you_mean(recipe.name, RELEASES)
+        raise UsageError(
+            f"toolchain {toolchain} is not installed: run `tlcheck toolchain install {toolchain}{own}`{close}"
+        )
     return from_environment(recipe.name, made, kind)
 
 

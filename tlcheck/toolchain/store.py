@@ -7,14 +7,26 @@ last.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from tlcheck import files
 
 STAMP = "complete.json"
+
+
+def disk_bytes(folder: Path) -> int:
+    """Count the bytes that a folder takes on the disk, without what an install under way has just removed."""
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(FileNotFoundError):
+                total += Path(place, name).lstat().st_blocks * 512
+    return total
 
 
 def read_stamp(folder: Path) -> dict[str, Any] | None:

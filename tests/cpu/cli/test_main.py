@@ -60,7 +60,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"tlcheck {__version__}\n"
 
 
-@pytest.mark.parametrize("argv", [[], ["nonsense"], ["toolchain"], ["toolchain", "install"], ["doctor", "--nonsense"]])
+@pytest.mark.parametrize("argv", [[], ["toolchain"], ["toolchain", "path"], ["doctor", "--nonsense"]])
 def test_bad_usage_is_2(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         main(argv)
@@ -99,3 +99,9 @@ def test_a_missing_toolchain_end_to_end(cache: object) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     expected = "tlcheck: error: toolchain 0.1.7 is not installed: run `tlcheck toolchain install 0.1.7`\n"
     assert (done.returncode, done.stderr) == (2, expected)
+
+
+@pytest.mark.parametrize(("word", "hint"), [("chek", "; did you mean check? "), ("zzz", " (")])
+def test_a_command_that_is_not_there(word: str, hint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([word]) == 2
+    assert capsys.readouterr().err.startswith(f"tlcheck: error: no command '{word}'{hint}")

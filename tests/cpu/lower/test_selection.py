@@ -102,3 +102,8 @@ def test_archs_in_order_and_once() -> None:
 def test_an_unknown_arch(arch: str) -> None:
     with pytest.raises(UsageError, match="unknown arch"):
         parse_archs([arch])
+
+
+def test_an_arch_that_is_nearly_one() -> None:
+    with pytest.raises(UsageError, match=r"; did you mean sm_90\?$"):
+        parse_archs(["sm90"])

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from tests.cpu.toolchain.stand_ins import Index
 from tlcheck.cli.main import main
-from tlcheck.toolchain import environment
+from tlcheck.toolchain import environment, store
 from tlcheck.toolchain.environment import PYTHON_TAG
-from tlcheck.toolchain.releases import TORCH
+from tlcheck.toolchain.releases import PINNED, TORCH
 
 
 @pytest.fixture(autouse=True)
@@ -40,8 +41,11 @@ def test_install_list_path_remove(index: Index, capsys: pytest.CaptureFixture[st
     assert ": already installed in " in capsys.readouterr().out
 
     assert main(["toolchain", "list"]) == 0
-    name, folder, packages = capsys.readouterr().out.split()
-    assert (name[:10], packages) == ("9.1-wheel-", "own")
+    line, torch_line = capsys.readouterr().out.splitlines()
+    name, _, unit, folder, packages = line.split()
+    assert (name[:10], unit, packages) == ("9.1-wheel-", "kB", "own")
+    assert torch_line.split()[0] == "torch"
+    assert torch_line.endswith("shared by all")
 
     assert main(["toolchain", "path", str(wheel)]) == 0
     assert capsys.readouterr().out == f"{folder}/bin/python\n"
@@ -66,7 +70,7 @@ def test_of_several_one_that_cannot_be_had_does_not_stop_the_others(
     assert main(["toolchain", "install", "9.1", "9.2", "9.3", "9.1"]) == 2
     captured = capsys.readouterr()
     assert [line.split(":")[0] for line in captured.out.splitlines()] == ["9.1", "9.3"]
-    assert "cannot install 9.2: No matching distribution found for tilelang==9.2" in captured.err.splitlines()[-1]
+    assert "cannot install 9.2: the package index has no tilelang 9.2; did you mean 9.3? (log:" in captured.err
 
     assert main(["toolchain", "remove", "9.1"]) == 0
     assert environment.torch_folder(TORCH).is_dir()  # 9.3 uses it
@@ -88,3 +92,54 @@ def test_list_shows_what_an_interrupted_install_left(cache: Path, capsys: pytest
     lines = capsys.readouterr().out.splitlines()
     assert [line.split("-")[0] for line in lines] == ["0.1.8", "0.1.15"]
     assert all(line.endswith("incomplete: install it again") for line in lines)
+
+
+def test_without_a_name_it_installs_what_the_project_names(
+    index: Index, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for version in ("9.1", "9.2"):
+        index.tilelang(version)
+    (project / "pyproject.toml").write_text('[tool.tlcheck]\ntoolchain = "9.1"\n')
+    assert main(["toolchain", "install", "9.2"]) == 0
+    assert main(["toolchain", "install"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("9.1: installed in ")
+    assert main(["toolchain", "list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines if line.endswith("  in use")] == ["9.1"]
+    assert len(lines) == 3
+
+
+def test_what_tlcheck_does_not_make_is_not_installed(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "pyproject.toml").write_text('[tool.tlcheck]\ntoolchain = "current"\n')
+    assert main(["toolchain", "install"]) == 2
+    assert capsys.readouterr().err.startswith("tlcheck: error: cannot install 'current': give a release, ")
+
+
+def test_no_network_is_told_apart_from_an_unknown_release(
+    index: Index, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, project: Path
+) -> None:
+    """No server listens at port 9."""
+    (project / "pyproject.toml").write_text("[tool.tlcheck]\n")
+    for variable in ("PIP_NO_INDEX", "PIP_FIND_LINKS"):
+        monkeypatch.delenv(variable)
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+    monkeypatch.setenv("PIP_RETRIES", "1")
+    assert main(["toolchain", "install", "0.1.8"]) == 2
+    shown = capsys.readouterr().err.splitlines()[-1]
+    assert "cannot install 0.1.8: no network: the package index cannot be reached (Connection refused); " in shown
+    assert f"missing: torch=={TORCH}, tilelang==0.1.8, apache-tvm-ffi==0.1.9, z3-solver==" in shown
+    assert main(["toolchain", "install", "latest"]) == 2
+    assert "latest tilelang: no network: the package index cannot" in capsys.readouterr().err
+
+
+def test_list_marks_the_pinned_release(cache: Path, capsys: pytest.CaptureFixture[str], project: Path) -> None:
+    (project / "pyproject.toml").write_text("[tool.tlcheck]\n")
+    torch = environment.torch_folder(TORCH)
+    for recipe in (environment.release_recipe("0.1.8"), environment.release_recipe(PINNED)):
+        recipe.folder.mkdir(parents=True)
+        store.write_stamp(recipe.folder, {**asdict(recipe), "cuda_libraries": []})
+    torch.mkdir(parents=True)
+    store.write_stamp(torch, {"torch": TORCH})
+    assert main(["toolchain", "list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.endswith("  pinned, in use") for line in lines] == [False, True, False]

@@ -58,6 +58,7 @@ def test_a_toolchain_that_does_not_import_is_not_installed(index: Index, reporte
 
 
 def test_a_release_that_is_not_there_says_so(index: Index, reporter: Steps) -> None:
+    """An index that has no TileLang at all leaves pip's own words."""
     with pytest.raises(UsageError, match=r"cannot install 9\.9: No matching distribution found for tilelang==9\.9"):
         install(release_recipe("9.9"), reporter)
 

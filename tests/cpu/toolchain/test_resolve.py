@@ -10,8 +10,9 @@ import pytest
 from tests.cpu.toolchain.stand_ins import Index
 from tlcheck.errors import UsageError
 from tlcheck.toolchain.environment import PYTHON_TAG
+from tlcheck.toolchain.index import latest_release
 from tlcheck.toolchain.releases import PINNED, RELEASES
-from tlcheck.toolchain.resolve import Toolchain, latest_release, recipe_of, resolve
+from tlcheck.toolchain.resolve import Toolchain, recipe_of, resolve
 
 
 def test_pinned_is_a_release() -> None:
@@ -92,3 +93,9 @@ def test_a_wrong_wheel(tmp_path: Path, name: str, message: str) -> None:
 def test_a_missing_wheel(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no such wheel"):
         resolve(str(tmp_path / "tilelang-1.0-py3-none-any.whl"))
+
+
+@pytest.mark.parametrize(("name", "meant"), [("1.15", "0.1.15"), ("latst", "latest"), ("v0.1.7x", "0.1.7")])
+def test_a_word_that_is_nearly_one(name: str, meant: str, cache: Path) -> None:
+    with pytest.raises(UsageError, match=rf"; did you mean {meant}\?$"):
+        resolve(name)
