@@ -8,10 +8,16 @@ import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 # A shell without job control starts what runs in the background with Ctrl-C ignored, and programs started here would
 # inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# The same examples in every run, on a busy machine too. A random number generator as input is a large one.
+_SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example, HealthCheck.filter_too_much)
+settings.register_profile("same", derandomize=True, deadline=None, suppress_health_check=_SLOW)
+settings.load_profile("same")
 
 
 @pytest.fixture

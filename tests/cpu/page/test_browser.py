@@ -268,6 +268,7 @@ def test_a_hundred_cases_open_at_once(browser: Opened, page: Page, tmp_path: Pat
     file = tmp_path / "large.html"
     file.write_text(render(large(page, 120)), encoding="utf-8")
     assert file.stat().st_size < 10_000_000
-    assert min(browser.open(file) for _ in range(3)) < 2000  # milliseconds; other work on the machine makes it slower
+    browser.open(file)
+    assert browser.js("return document.querySelectorAll('*').length") < 120 * 10  # the list; no text before it is read
     assert len(browser.texts(LISTED)) == 120
     assert browser.complaints() == []

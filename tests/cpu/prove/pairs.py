@@ -35,8 +35,8 @@ def counted(algebra: Algebra, footprints: Sequence[Footprint], bounded: bool) ->
 class Pair:
     """A tile of random size as written, and as a loop over threads and lanes in another order, with a fault or none."""
 
-    def __init__(self, seed: int, fault: str) -> None:
-        self.random = Random(seed)
+    def __init__(self, random: Random, fault: str) -> None:
+        self.random = random
         self.digits = [self.random.choice((2, 2, 3, 4, 8)) for _ in range(self.random.randint(2, 4))]
         self.lanes = 1
         for digit in self.digits:

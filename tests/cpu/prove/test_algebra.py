@@ -5,6 +5,8 @@ from __future__ import annotations
 from random import Random
 
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis.strategies import randoms
 
 from tests.cpu.prove.random_expressions import ARITHMETIC, condition, expression, integer, value, variable
 from tlcheck.algebra.algebra import Algebra, unread
@@ -12,18 +14,17 @@ from tlcheck.algebra.evaluate import Evaluator
 from tlcheck.algebra.polynomials import Poly, add, as_constant
 from tlcheck.snapshot.ir import Expr
 
-ROUNDS, POINTS = 300, 12
+POINTS = 12
 
 
-def case(seed: int) -> tuple[Random, Algebra, list[Expr]]:
+def case(random: Random) -> tuple[Algebra, list[Expr]]:
     """Variables with random ranges, some of one value, some below 0."""
-    random = Random(seed)
     algebra = Algebra(unread)
     variables = [variable(uid) for uid in range(1, 5)]
     for v in variables:
         low = random.choice((0, 0, 0, 5, -7, -64))
         algebra.ranges[v.uid] = (low, low + random.choice((0, 1, 3, 7, 31, 32, 127)))
-    return random, algebra, variables
+    return algebra, variables
 
 
 def points(random: Random, algebra: Algebra) -> list[dict[int, int]]:
@@ -38,58 +39,55 @@ def at(algebra: Algebra, poly: Poly, point: dict[int, int]) -> int:
     return int(Evaluator(algebra, point)(poly))
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_the_normal_form_has_the_value_of_the_expression(seed: int) -> None:
-    for number in range(ROUNDS):
-        random, algebra, variables = case(seed * ROUNDS + number)
-        e = expression(random, variables, 4)
-        poly = algebra.poly(e)
-        low, high = algebra.bounds(poly)
-        for point in points(random, algebra):
-            expected = value(e, point)
-            assert at(algebra, poly, point) == expected, (number, point)
-            assert low is None or low <= expected
-            assert high is None or expected <= high
+@settings(max_examples=300)
+@given(random=randoms(use_true_random=False))
+def test_the_normal_form_has_the_value_of_the_expression(random: Random) -> None:
+    algebra, variables = case(random)
+    e = expression(random, variables, 4)
+    poly = algebra.poly(e)
+    low, high = algebra.bounds(poly)
+    for point in points(random, algebra):
+        expected = value(e, point)
+        assert at(algebra, poly, point) == expected, point
+        assert low is None or low <= expected
+        assert high is None or expected <= high
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_conditions_selections_and_division_as_in_c(seed: int) -> None:
-    for number in range(ROUNDS):
-        random, algebra, variables = case(1_000_000 + seed * ROUNDS + number)
-        branches = [expression(random, variables, 2, (*ARITHMETIC, "truncdiv", "truncmod")) for _ in range(2)]
-        e = Expr("select", "int32", (condition(random, variables, 3), *branches))
-        poly = algebra.poly(e)
-        for point in points(random, algebra):
-            assert at(algebra, poly, point) == value(e, point), (number, point)
+@settings(max_examples=150)
+@given(random=randoms(use_true_random=False))
+def test_conditions_selections_and_division_as_in_c(random: Random) -> None:
+    algebra, variables = case(random)
+    branches = [expression(random, variables, 2, (*ARITHMETIC, "truncdiv", "truncmod")) for _ in range(2)]
+    e = Expr("select", "int32", (condition(random, variables, 3), *branches))
+    poly = algebra.poly(e)
+    for point in points(random, algebra):
+        assert at(algebra, poly, point) == value(e, point), point
 
 
 @pytest.mark.parametrize("split", ["separate", "factor"])
-def test_halves_put_together_are_the_whole(split: str) -> None:
-    separated = 0
-    for number in range(3 * ROUNDS):
-        random, algebra, variables = case(2_000_000 + number)
-        poly = algebra.poly(expression(random, variables, 3))
-        inner = frozenset(random.sample([1, 2, 3, 4], 2))
-        if split == "separate":
-            halves = algebra.separate(poly, inner)
-            whole = halves and add(*halves)
-            kept = halves and [(halves[0], True), (halves[1], False)]
-        else:
-            parts = algebra.factor(poly, inner)
-            whole = parts and _sum(algebra, *parts)
-            kept = parts and [
-                (parts[0], True),
-                *(({m: 1}, True) for m in parts[1]),
-                *((p, False) for p in parts[1].values()),
-            ]
-        if kept is None:
-            continue
-        separated += 1
-        assert whole == poly
-        for part, outside in kept:
-            used = algebra.variables(part)
-            assert not used & inner if outside else used <= inner
-    assert separated > ROUNDS
+@settings(max_examples=150)
+@given(random=randoms(use_true_random=False))
+def test_halves_put_together_are_the_whole(random: Random, split: str) -> None:
+    algebra, variables = case(random)
+    poly = algebra.poly(expression(random, variables, 3))
+    inner = frozenset(random.sample([1, 2, 3, 4], 2))
+    if split == "separate":
+        halves = algebra.separate(poly, inner)
+        whole = halves and add(*halves)
+        kept = halves and [(halves[0], True), (halves[1], False)]
+    else:
+        parts = algebra.factor(poly, inner)
+        whole = parts and _sum(algebra, *parts)
+        kept = parts and [
+            (parts[0], True),
+            *(({m: 1}, True) for m in parts[1]),
+            *((p, False) for p in parts[1].values()),
+        ]
+    assume(kept is not None)
+    assert whole == poly
+    for part, outside in kept or ():
+        used = algebra.variables(part)
+        assert not used & inner if outside else used <= inner
 
 
 def _sum(algebra: Algebra, outside: Poly, factors: dict[tuple[int, ...], Poly]) -> Poly:

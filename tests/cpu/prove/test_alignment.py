@@ -7,6 +7,8 @@ from itertools import product
 from random import Random
 
 import pytest
+from hypothesis import given, settings
+from hypothesis.strategies import randoms
 
 from tests.cpu.prove import tiles
 from tests.cpu.prove.tiles import BLOCK, THREAD
@@ -17,9 +19,9 @@ from tlcheck.prove.alignment import aligned
 
 
 @pytest.mark.parametrize("width", [2, 4])
-@pytest.mark.parametrize("seed", range(40))
-def test_agrees_with_every_address(seed: int, width: int) -> None:
-    random = Random(seed)
+@settings(max_examples=60)
+@given(random=randoms(use_true_random=False))
+def test_agrees_with_every_address(random: Random, width: int) -> None:
     block, thread, base = random.choice((2, 4, 6, 8)), random.choice((1, 2, 4, 8)), random.choice((0, 0, 1, 2, 4))
     algebra, whole = tiles.whole(64)
     algebra.ranges.update({BLOCK: (0, 4), THREAD: (0, 7), LANE: (0, width - 1)})

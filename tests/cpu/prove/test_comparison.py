@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import time
 import tracemalloc
+from random import Random
 
 import pytest
+from hypothesis import given, settings
+from hypothesis.strategies import randoms
 
 from tests.cpu.prove import tiles
 from tests.cpu.prove.pairs import FAULTS, Pair, counted
@@ -15,9 +17,10 @@ MEMORY = 256 << 20  # bytes
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("seed", range(12))
-def test_agrees_with_counting(seed: int, fault: str) -> None:
-    pair = Pair(seed, fault)
+@settings(max_examples=15)
+@given(random=randoms(use_true_random=False))
+def test_agrees_with_counting(random: Random, fault: str) -> None:
+    pair = Pair(random, fault)
     expected = counted(pair.algebra, pair.intended, True) == counted(pair.algebra, pair.actual, False)
     assert same(pair.algebra, pair.intended, pair.actual, bounded=False) == expected
     if fault in ("", "split"):
@@ -26,7 +29,7 @@ def test_agrees_with_counting(seed: int, fault: str) -> None:
 
 def test_faults_are_mostly_faults() -> None:
     """Else the comparison above would be one of equals only."""
-    pairs = [Pair(seed, fault) for seed in range(12) for fault in FAULTS[1:] if fault != "split"]
+    pairs = [Pair(Random(seed), fault) for seed in range(12) for fault in FAULTS[1:] if fault != "split"]
     wrong = [p for p in pairs if counted(p.algebra, p.intended, True) != counted(p.algebra, p.actual, False)]
     assert len(wrong) > 0.7 * len(pairs)
 
@@ -38,22 +41,18 @@ def test_one_lane_of_a_million(lanes: int) -> None:
     assert not same(algebra, [whole], [tiles.spread(algebra, lanes, skew=1)], bounded=False)
 
 
-def test_memory_does_not_grow_with_the_lanes_and_time_only_linearly() -> None:
-    peaks, times = zip(*(_cost(lanes) for lanes in (1 << 20, 1 << 23)), strict=True)
-    assert peaks[1] < MEMORY // 4
-    assert peaks[1] < 1.5 * peaks[0] + (1 << 20)
-    assert times[1] < 3 * 8 * times[0]
+def test_memory_does_not_grow_with_the_lanes() -> None:
+    few, many = _peak(1 << 20), _peak(1 << 23)
+    assert many < MEMORY // 4
+    assert many < 1.5 * few + (1 << 20)
 
 
-def _cost(lanes: int) -> tuple[int, float]:
-    """Peak of NumPy's and Python's memory in bytes, and processor time in seconds."""
+def _peak(lanes: int) -> int:
+    """Return the most bytes that NumPy and Python have at a time."""
     algebra, whole = tiles.whole(lanes)
     actual = tiles.spread(algebra, lanes)
-    started = time.process_time()
-    assert same(algebra, [whole], [actual], bounded=False)
-    spent = time.process_time() - started
     tracemalloc.start()
-    same(algebra, [whole], [actual], bounded=False)
+    assert same(algebra, [whole], [actual], bounded=False)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    return peak, spent
+    return peak

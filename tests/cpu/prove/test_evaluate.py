@@ -6,7 +6,8 @@ from itertools import product
 from random import Random
 
 import numpy as np
-import pytest
+from hypothesis import given, settings
+from hypothesis.strategies import randoms
 
 from tests.cpu.prove.random_expressions import expression, value, variable
 from tlcheck.algebra.algebra import Algebra, unread
@@ -17,9 +18,9 @@ def _points(space: list[Dimension]) -> list[tuple[int, ...]]:
     return list(product(*(range(d.start, d.start + d.extent) for d in space)))
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_chunks_cover_a_space_once(seed: int) -> None:
-    random = Random(seed)
+@settings(max_examples=60)
+@given(random=randoms(use_true_random=False))
+def test_chunks_cover_a_space_once(random: Random) -> None:
     space = [Dimension(uid, random.randint(-3, 9), random.randint(1, 7)) for uid in range(random.randint(0, 4))]
     limit = random.choice((1, 2, 5, 16, 64, 10_000))
     seen: list[tuple[int, ...]] = []
@@ -38,9 +39,9 @@ def test_an_empty_dimension_has_no_points() -> None:
     assert sum(covered) == 0
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_values_over_a_chunk_are_those_of_its_points(seed: int) -> None:
-    random = Random(seed)
+@settings(max_examples=60)
+@given(random=randoms(use_true_random=False))
+def test_values_over_a_chunk_are_those_of_its_points(random: Random) -> None:
     algebra = Algebra(unread)
     space = [Dimension(uid, random.randint(-3, 3), random.randint(1, 6)) for uid in (1, 2, 3)]
     algebra.ranges.update({d.uid: (d.start, d.start + d.extent - 1) for d in space})

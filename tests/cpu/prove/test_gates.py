@@ -6,6 +6,8 @@ from itertools import product
 from random import Random
 
 import pytest
+from hypothesis import given, settings
+from hypothesis.strategies import randoms
 
 from tlcheck.algebra.algebra import Algebra, unread
 from tlcheck.algebra.evaluate import Evaluator
@@ -32,11 +34,11 @@ def lanes(algebra: Algebra, gates: list[tuple[int, Poly]], values: dict[int, int
     )
 
 
-@pytest.mark.parametrize("seed", range(60))
 @pytest.mark.parametrize("step", [(0, 6), (0, None), (None, None)], ids=str)
-def test_the_classes_are_all_ways_in_which_lanes_run(seed: int, step: tuple[int | None, int | None]) -> None:
+@settings(max_examples=60)
+@given(random=randoms(use_true_random=False))
+def test_the_classes_are_all_ways_in_which_lanes_run(random: Random, step: tuple[int | None, int | None]) -> None:
     """Conditions `a*step + b*thread + c >= 0`, for all steps: no way is missing, and of one variable none is added."""
-    random = Random(seed)
     algebra = algebra_of(random, step)
     gates, found = Gates(algebra), []
     for _ in range(random.randint(1, 3)):
@@ -62,9 +64,9 @@ def test_sizes_that_are_not_known_fall_in_every_way() -> None:
     assert running == set(range(9))
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_a_condition_without_its_quotient_holds_in_the_same_points(seed: int) -> None:
-    random = Random(seed)
+@settings(max_examples=40)
+@given(random=randoms(use_true_random=False))
+def test_a_condition_without_its_quotient_holds_in_the_same_points(random: Random) -> None:
     algebra = algebra_of(random, (0, None))
     divided = add(algebra.variable(STEP), algebra.variable(THREAD))
     quotient = algebra.floordiv(divided, random.randint(2, 9))

@@ -8,6 +8,8 @@ from random import Random
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis.strategies import randoms
 
 from tests.cpu.prove.random_expressions import integer, value, variable
 from tlcheck.algebra.tables import FragmentTable
@@ -64,9 +66,10 @@ def _at(table: FragmentTable, thread: int, local: int) -> int:
 
 
 @pytest.mark.parametrize("replicas", [1, 2, 3])
-@pytest.mark.parametrize("seed", range(15))
-def test_a_fragment_read_backwards(seed: int, replicas: int) -> None:
-    layout = _fragment(Random(seed), replicas)
+@settings(max_examples=30)
+@given(random=randoms(use_true_random=False))
+def test_a_fragment_read_backwards(random: Random, replicas: int) -> None:
+    layout = _fragment(random, replicas)
     table = fragment_table(layout)
     assert table is not None
     rows, columns = (int(e.value or 0) for e in layout.input_shape)
@@ -107,9 +110,9 @@ def test_a_fragment_with_two_elements_in_one_register_cannot_be_read_backwards()
     assert fragment_table(Layout((i,), (integer(8),), (integer(0),), _binary("floordiv", i, integer(2)))) is None
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_clashes_of_layouts(seed: int) -> None:
-    random = Random(seed)
+@settings(max_examples=60)
+@given(random=randoms(use_true_random=False))
+def test_clashes_of_layouts(random: Random) -> None:
     i, j = variable(1), variable(2)
     rows, columns = random.choice((2, 4, 6)), random.choice((4, 8))
     index = tuple(

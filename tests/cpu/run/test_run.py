@@ -257,9 +257,7 @@ def test_a_toolchain_that_fails_is_not_compared(tmp_path: Path, capsys: pytest.C
     old = make_interpreter(tmp_path / "old", broken)
     waits = {"time": {"answer": {"phase": "time"}, "until_partner_ends": True}}
     new = make_interpreter(tmp_path / "new", waits)
-    started = time.monotonic()
-    assert main(["run", str(RIGHT), "--from", str(old), "--to", str(new)]) == 3
-    assert time.monotonic() - started < 20
+    assert main(["run", str(RIGHT), "--from", str(old), "--to", str(new)]) == 3  # else it waits for the test's end
     assert "compile: RuntimeError: nvcc failed" in capsys.readouterr().out
 
 

@@ -10,6 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis.strategies import randoms
 
 from tests.cpu.snapshot.recorded import ERAS, META, RECORDED, Maker, graph, snapshot
 from tlcheck.snapshot.codec import SCHEMA, CorruptSnapshot, dumps, loads
@@ -211,8 +213,11 @@ def test_a_spoiled_file_is_refused_or_read_never_worse(
 ) -> None:
     text = TEXTS[f"{release}.symbolic"]
     messages: list[str] = []
-    for seed in range(150):
-        spoiled = spoil(text, random.Random(seed))
+
+    @settings(max_examples=60)
+    @given(rng=randoms(use_true_random=False))
+    def refused_or_read(rng: random.Random) -> None:
+        spoiled = spoil(text, rng)
         try:
             whole = loads(spoiled)
         except CorruptSnapshot as error:
@@ -220,6 +225,8 @@ def test_a_spoiled_file_is_refused_or_read_never_worse(
         else:
             assert loads(dumps(whole)).case == whole.case
             assert all(render(function).lines for function in whole.checkpoints.values())
+
+    refused_or_read()
     assert len(messages) > 20
     assert not any("\n" in message for message in messages)
 
