@@ -3,10 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-releases lint format docs bench fixtures clean
+.PHONY: help demo test test-releases lint format docs bench fixtures device-library clean
 
 help:
-	@echo "targets: demo test test-releases lint format docs bench fixtures clean"
+	@echo "targets: demo test test-releases lint format docs bench fixtures device-library clean"
 
 # One stamp for the environment, so that a changed dependency rebuilds it.
 .venv/stamp: pyproject.toml constraints.txt
@@ -56,6 +56,12 @@ bench: pinned
 
 fixtures: .venv/stamp
 	$(BIN)/python -m tests.fixtures.make
+
+# Needs nvcc: `make device-library RELEASES="0.1.16"`, and ARCHS for others than sm_80 and sm_90.
+RELEASES ?= $$($(BIN)/python -c 'from tlcheck.toolchain.releases import RELEASES; print(*RELEASES)')
+device-library: .venv/stamp
+	$(BIN)/tlcheck toolchain install $(RELEASES)
+	nice $(BIN)/python -m tlcheck.toolchain.probes $(RELEASES) $(if $(ARCHS),--arch $(ARCHS))
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache dist build

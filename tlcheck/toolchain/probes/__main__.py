@@ -1,0 +1,67 @@
+"""`make device-library`: measures releases that are installed and writes what was found into tlcheck's table.
+
+python -m tlcheck.toolchain.probes RELEASE... [--arch sm_90 ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from datetime import date
+from pathlib import Path
+
+from tlcheck.errors import UsageError
+from tlcheck.files import put
+from tlcheck.program.device_library import FILE, DeviceLibrary, read
+from tlcheck.toolchain.identity import identify, probe
+from tlcheck.toolchain.probes.calls import calls
+from tlcheck.toolchain.probes.compiler import Headers, version
+from tlcheck.toolchain.probes.measurement import measure
+from tlcheck.toolchain.probes.table import Measured, results, text
+from tlcheck.toolchain.resolve import resolve
+
+ARCHS = ("sm_80", "sm_90")
+
+
+def main() -> int:
+    """Measure each release named and write the table after each, so that an interrupted run keeps what it has."""
+    parser = argparse.ArgumentParser(prog="make device-library", description="Measure TileLang's device library.")
+    parser.add_argument("release", nargs="+", help="a release that is installed (tlcheck toolchain install RELEASE)")
+    parser.add_argument("--arch", nargs="+", default=list(ARCHS), help=f"default: {' '.join(ARCHS)}")
+    asked = parser.parse_args()
+    try:
+        for release in asked.release:
+            _add(release, [int(arch.removeprefix("sm_").rstrip("af")) for arch in asked.arch])
+    except UsageError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _add(release: str, archs: list[int]) -> None:
+    """Measure one release."""
+    toolchain = resolve(release)
+    probed = probe(toolchain)
+    identity = identify(toolchain, probed)
+    headers = Headers(Path(probed.places["tilelang"]).parent)
+    wanted = calls()
+    for arch in archs:
+        measured = measure(headers, arch, wanted)
+        put(FILE, with_measured(_table(), identity.release, identity.content, arch, measured))
+        print(f"{identity.release} sm_{arch}: {len(measured)} of {len(wanted)} calls measured", flush=True)
+
+
+def with_measured(table: DeviceLibrary, release: str, wheel: str, arch: int, measured: Measured) -> str:
+    """The table's text with one more measurement. Results of another wheel of that release are dropped."""
+    kept = {c: r for c, r in results(table).items() if c[0] != release or table.wheels[release] == wheel}
+    wheels = {**table.wheels, release: wheel}
+    return text(date.today().isoformat(), f"nvcc {version()}", wheels, {**kept, (release, arch): measured}) + "\n"
+
+
+def _table() -> DeviceLibrary:
+    """The table as it is; an empty one where there is none."""
+    return read(FILE.read_text(encoding="utf-8")) if FILE.is_file() else DeviceLibrary("", "", {}, (), (), (), {})
+
+
+if __name__ == "__main__":
+    sys.exit(main())
