@@ -80,7 +80,10 @@ class Workshop:
         s = self._settings
         toolchain = resolve(s.toolchain, s.requirements)
         device = next(iter(s.arch), ALL_TARGETS[-1])
-        jobs = [Job("discover", os.path.relpath(f), "", {}, device, s.pythonpath, s.timeout) for f in self.files]
+        jobs = [
+            Job("discover", os.path.relpath(file), "", {}, device, s.pythonpath, s.timeout, number=number)
+            for number, file in enumerate(self.files)
+        ]
         with Crew(processors()) as crew:
             desk = Desk(crew, open_cache(s.cache), fork=s.fork)
             side = desk.side(toolchain, Worker(toolchain.python, toolchain.env, fork=s.fork))

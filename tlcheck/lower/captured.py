@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.filesize import decimal
 
 from tlcheck.errors import UsageError
-from tlcheck.lower.runs import Lowered, Origin, RecordedCall, unique_name
+from tlcheck.lower.runs import Lowered, Origin, Position, RecordedCall, unique_name
 
 _HEAD = '''"""Kernels that {script} compiles, captured by `tlcheck capture`: yours to edit.
 
@@ -56,20 +56,21 @@ def write(found: Sequence[Lowered], output: Path, *, force: bool) -> list[tuple[
         if text:
             files[file] = text
         for lowered in kernels:
-            case = f"{file.name}::{cases[id(lowered)]}" if id(lowered) in cases else "no case file can make it again"
-            words = (f"{names[id(lowered)]}.snapshot.json", case, *_recorded_in_words(lowered.recorded))
+            place = lowered.run.position
+            case = f"{file.name}::{cases[place]}" if place in cases else "no case file can make it again"
+            words = (f"{names[place]}.snapshot.json", case, *_recorded_in_words(lowered.recorded))
             written.append((lowered, ", ".join(words) if lowered.snapshot else ""))
     _write(files, force=force)
     for lowered in found:
-        _save(lowered, output / names[id(lowered)])
+        _save(lowered, output / names[lowered.run.position])
     return written
 
 
-def _file_names(found: Sequence[Lowered]) -> dict[int, str]:
-    """The names of a kernel's files, without their endings, by identity."""
-    names: dict[int, str] = {}
+def _file_names(found: Sequence[Lowered]) -> dict[Position, str]:
+    """The names of a kernel's files, without their endings."""
+    names: dict[Position, str] = {}
     for lowered in found:
-        names[id(lowered)] = unique_name(lowered.run.slug, set(names.values()))
+        names[lowered.run.position] = unique_name(lowered.run.slug, set(names.values()))
     return names
 
 
@@ -98,9 +99,9 @@ def _recorded_in_words(recorded: RecordedCall | None) -> Sequence[str]:
 
 
 def _case_file(
-    script: str, kernels: Sequence[Lowered], files: Mapping[int, str], output: Path
-) -> tuple[dict[int, str], str]:
-    """The names of the cases by the kernels' identities, and the file's text, empty if it would have no case.
+    script: str, kernels: Sequence[Lowered], files: Mapping[Position, str], output: Path
+) -> tuple[dict[Position, str], str]:
+    """The names of the cases, and the file's text, empty if it would have no case.
 
     A kernel that was captured for several archs is one case. files: see `_file_names`.
     """
@@ -108,13 +109,13 @@ def _case_file(
     for lowered in kernels:
         if lowered.origin is not None and lowered.snapshot is not None:
             same.setdefault(_call(lowered.origin), []).append(lowered)
-    names: dict[int, str] = {}
+    names: dict[Position, str] = {}
     cases: list[str] = []
     for group in same.values():
         origin = group[0].origin
         assert origin is not None
         name = unique_name(f"{origin.function}_case", set(names.values())).replace("-", "_")
-        names |= dict.fromkeys(map(id, group), name)
+        names |= dict.fromkeys((lowered.run.position for lowered in group), name)
         cases.append(_case(name, group, script, files))
     return names, _head(script, kernels, output) + "\n".join(cases) if cases else ""
 
@@ -133,13 +134,13 @@ def _head(script: str, kernels: Sequence[Lowered], output: Path) -> str:
     )
 
 
-def _case(name: str, group: Sequence[Lowered], script: str, files: Mapping[int, str]) -> str:
+def _case(name: str, group: Sequence[Lowered], script: str, files: Mapping[Position, str]) -> str:
     """group: one kernel for each arch."""
     first = group[0]
     assert first.origin is not None
     more = []
     if first.recorded is not None and first.recorded.file is not None:
-        more.append(f"recorded={_quoted(files[id(first)] + _RECORDED)},")
+        more.append(f"recorded={_quoted(files[first.run.position] + _RECORDED)},")
         more += [f"updates={_tuple(first.recorded.updates)},"] if first.recorded.updates else []
     return _CASE.format(
         name=name,

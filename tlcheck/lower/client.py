@@ -1,27 +1,19 @@
-"""The controller's end of a worker: start it in a toolchain's interpreter, give it jobs, take the answers.
+"""The controller's end of a worker: starts it in a toolchain's interpreter, gives it jobs, takes the answers.
 
-    with Worker(toolchain.python, toolchain.env) as worker:
-        for found in worker.discover([Job("discover", "kernels.py")]): ...
-        for result in worker.lower(jobs): ...
-
-Both yield in order of completion, one result for each job whatever happens to it: a job that crashes, hangs or is
-killed has a `failure` instead of what it should have made, and the others go on. Leaving the context, also by Ctrl-C,
-ends the worker and every process that it started. `tlcheck.lower.crew` runs workers of several toolchains at once.
+Every job is answered, whatever happens to it: one that crashes, hangs or is killed has a `failure` instead of what it
+should have made, and the others go on. `tlcheck.lower.crew` runs workers of several toolchains at once.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import select
 import subprocess
 import tempfile
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from tlcheck.case import Expect
@@ -71,69 +63,23 @@ class Discovered:
     output_tail: str = ""
 
 
-@dataclass(frozen=True)
-class LowerResult:
-    """One kernel lowered for one arch: `snapshot` is the file written, or `failure` says why there is none.
-
-    checkpoints: name -> pass. unsaved: checkpoint -> why TVM could not save it. phase_seconds: processor seconds of
-    `import`, `build`, `lower`, `extract`. output_tail: the end of what the kernel file printed.
-    """
-
-    job: Job
-    snapshot: Path | None = None
-    checkpoints: Mapping[str, str] = field(default_factory=dict)
-    unsaved: Mapping[str, str] = field(default_factory=dict)
-    phase_seconds: Mapping[str, float] = field(default_factory=dict)
-    failure: Failure | None = None
-    cpu_seconds: float = 0.0
-    wall_seconds: float = 0.0
-    output_tail: str = ""
-
-
 class Worker:
     """A worker process, started anew if it ends.
 
     python, env: the toolchain's interpreter, and what to add to the environment variables.
-    parallel: jobs at a time of `discover` and `lower`, by default the processors that this process may use.
     fork: import tilelang once and run jobs in copies of that process; else in fresh ones.
     """
 
-    def __init__(self, python: Path, env: Mapping[str, str], *, parallel: int | None = None, fork: bool = True) -> None:
+    def __init__(self, python: Path, env: Mapping[str, str], *, fork: bool = True) -> None:
         self._command = [str(python), str(_MAIN), *([] if fork else ["--no-fork"])]
         self._env = env
         self.fork = fork
-        self._parallel = parallel or processors()
-        self._sent = 0
         self._unread = b""
         self.running: dict[int, Job] = {}
         self.versions: Mapping[str, str] = {}  # empty until tilelang is imported
 
-    def __enter__(self) -> Worker:
-        self.start()
-        try:
-            self._greet()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def discover(self, jobs: Iterable[Job]) -> Iterator[Discovered]:
-        """Import kernel files and report their cases."""
-        for job, answer in self._run(jobs):
-            yield discovered(job, answer)
-
-    def lower(self, jobs: Iterable[Job]) -> Iterator[LowerResult]:
-        """Lower kernels and write their snapshots."""
-        for job, answer in self._run(jobs):
-            yield lowered(job, answer)
-
     def start(self) -> None:
-        """Start the process without waiting for it."""
+        """Start the process without waiting for it; whoever does also calls `close`."""
         self._scratch = tempfile.TemporaryDirectory(prefix="tlcheck-worker-", ignore_cleanup_errors=True)
         try:
             self._start()
@@ -156,11 +102,10 @@ class Worker:
 
         more: it shares a process with the next job, which differs only in the kernel; else it has one of its own.
         """
-        self._sent += 1
-        self.running[self._sent] = job
+        self.running[job.number] = job
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):  # a worker that has ended is noticed where its answer is awaited
-            self._process.stdin.write(protocol.encode({"id": self._sent, "job": asdict(job), "more": more}))
+            self._process.stdin.write(protocol.encode({"id": job.number, "job": asdict(job), "more": more}))
             self._process.stdin.flush()
 
     def receive(self) -> list[tuple[Job, Answer]]:
@@ -172,13 +117,6 @@ class Worker:
         *lines, self._unread = (self._unread + chunk).split(b"\n")
         answers = [answer for line in lines for answer in self._read(json.loads(line))]
         return answers if chunk else answers + self._restart()
-
-    def _run(self, jobs: Iterable[Job]) -> Iterator[tuple[Job, Answer]]:
-        waiting = deque(jobs)
-        while waiting or self.running:
-            while waiting and len(self.running) < self._parallel:
-                self.send(waiting.popleft())
-            yield from self.receive()
 
     def _read(self, message: dict[str, Any]) -> Iterator[tuple[Job, Answer]]:
         if "ready" in message:
@@ -198,13 +136,6 @@ class Worker:
                 env=self._environment(),
                 start_new_session=True,  # Ctrl-C comes to the controller alone, which then ends the worker
             )
-
-    def _greet(self) -> None:
-        """Wait for the worker's hello. Raises UsageError if it has none."""
-        while not self.versions:
-            if not select.select([self], [], [], START_SECONDS)[0]:
-                raise self.too_slow()
-            self.receive()
 
     def too_slow(self) -> UsageError:
         """That importing tilelang took too long."""
@@ -263,22 +194,6 @@ def discovered(job: Job, answer: Answer) -> Discovered:
     result = answer.result or {}
     cases = tuple(_declared(fields) for fields in result.get("cases", ()))
     return Discovered(job, cases, tuple(result.get("kernels", ())), answer.failure, answer.output)
-
-
-def lowered(job: Job, answer: Answer) -> LowerResult:
-    """What the answer to a `lower` job says."""
-    result = answer.result or {}
-    return LowerResult(
-        job,
-        Path(job.output) if answer.result is not None else None,
-        result.get("checkpoints", {}),
-        result.get("unsaved", {}),
-        result.get("seconds", {}),
-        answer.failure,
-        answer.cpu,
-        answer.wall,
-        answer.output,
-    )
 
 
 def _declared(fields: Mapping[str, Any]) -> DeclaredCase:

@@ -20,15 +20,15 @@ _TOGETHER = 32  # jobs that one process does at most
 
 def _kind(job: Job) -> str:
     """What jobs that may share a process have in common."""
-    return repr(replace(job, name="", output="") if job.task == "lower" else job)
+    return repr(replace(job, name="", output="", number=0) if job.task == "lower" else job)
 
 
 class Crew:
-    """Runs jobs in at most `parallel` processes at a time over all workers. Jobs may be added while answers are taken.
+    """Runs jobs, each with a number of its own, in at most `parallel` processes at a time over all workers.
 
     A worker starts with its first job and ends with its last, and no more workers than jobs live at a time: each
-    takes hundreds of megabytes. A thread gives them jobs, so that they go on while answers are looked at. Leaving the
-    context ends all of them.
+    takes hundreds of megabytes. A background thread feeds workers while the caller looks at answers, and may add jobs.
+    Leaving the context ends all of them.
     """
 
     def __init__(self, parallel: int) -> None:
@@ -37,7 +37,7 @@ class Crew:
         self._queues: dict[Worker, dict[str, deque[Job]]] = {}  # by what the jobs have in common
         self._open: Counter[Worker] = Counter()  # jobs added and not yet looked at
         self._since: dict[Worker, float] = {}  # the live ones -> when they were started
-        self._groups: list[set[int]] = []  # ids of the jobs that share a process, of those that run
+        self._groups: list[set[int]] = []  # numbers of the jobs that share a process, of those that run
         self._done: SimpleQueue[tuple[Worker, Job, Answer] | BaseException] = SimpleQueue()
         self._wake, self._waker = os.pipe()
         self._leaving = False
@@ -128,13 +128,13 @@ class Crew:
         return group
 
     def _send(self, worker: Worker, group: list[Job]) -> None:
-        self._groups.append({id(job) for job in group})
+        self._groups.append({job.number for job in group})
         for job in group:
             worker.send(job, more=job is not group[-1])
 
     def _answered(self, job: Job) -> None:
         for group in self._groups:
-            group.discard(id(job))
+            group.discard(job.number)
         self._groups = [group for group in self._groups if group]
 
     def _readable(self) -> list[Worker]:

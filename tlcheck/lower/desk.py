@@ -62,14 +62,14 @@ class Desk:
         if kept is not None:
             self._ready.append(Done(job, kept.answer, side.labelled(kept.versions), kept.snapshot))
         else:
-            self._asked[id(job)] = side
+            self._asked[job.number] = side
             self._crew.add(side.worker, job)
 
     def answers(self) -> Iterator[Done]:
         """Every job's end, what is known already first. Raises UsageError for a broken toolchain."""
         yield from self._kept()
         for job, answer in self._crew.answers():
-            yield self._done(self._asked.pop(id(job)), job, answer)
+            yield self._done(self._asked.pop(job.number), job, answer)
             yield from self._kept()
 
     def _kept(self) -> Iterator[Done]:

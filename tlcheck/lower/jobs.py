@@ -85,7 +85,7 @@ class Jobs:
         return new
 
     def _key(self, job: Job) -> str:
-        return key_of(self._base, asdict(replace(job, output="", timeout=0)), os.path.realpath(job.file))
+        return key_of(self._base, asdict(replace(job, output="", timeout=0, number=0)), os.path.realpath(job.file))
 
     def _entry(self, key: str) -> _Entry:
         content = self._cache.get("jobs", key)

@@ -14,6 +14,8 @@ from tlcheck.worker.protocol import Failure
 
 _LONGEST_NAME = 120  # characters of a captured kernel's in a file's: it holds all arguments
 
+Position = tuple[int, ...]  # of a run in reports; each has its own
+
 
 @dataclass(frozen=True)
 class Run:
@@ -31,7 +33,7 @@ class Run:
     versions: Mapping[str, str]
     args: Mapping[str, str] = field(default_factory=dict)
     expects: tuple[Expect, ...] = ()
-    position: tuple[int, ...] = ()
+    position: Position = ()
 
     @property
     def case(self) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 from typing import Protocol
 
 from tlcheck.cache.store import open_cache
 from tlcheck.case import ALL_TARGETS
 from tlcheck.errors import UsageError
-from tlcheck.lower.client import DeclaredCase, Discovered, Worker, discovered, lowered, processors
+from tlcheck.lower.client import DeclaredCase, Discovered, Worker, discovered, processors
 from tlcheck.lower.crew import Crew
 from tlcheck.lower.desk import Desk, Done, Side
 from tlcheck.lower.runs import Lowered, Run
@@ -56,16 +57,6 @@ class Watcher(Protocol):
 
 
 @dataclass
-class _Asked:
-    """What a session does with one toolchain: the selected files, and what was found in them until now."""
-
-    name: str
-    side: Side
-    selections: Mapping[int, Selection]
-    found: dict[int, tuple[Discovered, Mapping[str, str]]] = field(default_factory=dict)
-
-
-@dataclass
 class Session:
     """Lowers selections into `folder`. `passed_over`: files of folders without a case for these targets.
 
@@ -94,107 +85,135 @@ class Session:
         if self.settings.scripts is None:
             require_no_script(selections)
         with Crew(self.settings.jobs or processors()) as crew:
-            desk = Desk(crew, self.cache, fork=self.settings.fork)
-            self._files: dict[int, tuple[_Asked, int]] = {}
-            self._runs: dict[int, Run] = {}
-            self._scripts: dict[int, Script] = {}
-            self.watcher.stage("importing kernel files")
-            for asked in self._toolchains(selections, desk):
-                self._discover(asked, desk)
-            for done in desk.answers():
-                if id(done.job) in self._files:
-                    yield from self._found(done, desk)
-                elif id(done.job) in self._scripts:
-                    yield from self._captured(done)
-                else:
-                    yield self._lowered(self._runs.pop(id(done.job)), done)
+            yield from _Work(self, Desk(crew, self.cache, fork=self.settings.fork)).lower(selections)
         self.cache.trim()
 
-    def _toolchains(self, selections: Sequence[Selection], desk: Desk) -> list[_Asked]:
+
+@dataclass
+class _Asked:
+    """The part of a session that one toolchain does: the selected files, and what was found in them until now."""
+
+    name: str
+    side: Side
+    selections: Mapping[int, Selection]
+    found: dict[int, tuple[Discovered, Mapping[str, str]]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Import:
+    """A job to import a file. place: of the selection that asks for it."""
+
+    asked: _Asked
+    place: int
+
+
+class _Work:
+    """One call of `Session.lower`: what each job that is under way is for."""
+
+    def __init__(self, session: Session, desk: Desk) -> None:
+        self._session, self._settings, self._watcher = session, session.settings, session.watcher
+        self._desk = desk
+        self._numbers = count()
+        self._under_way: dict[int, _Import | Script | Run] = {}
+
+    def lower(self, selections: Sequence[Selection]) -> Iterator[Lowered]:
+        """Ask for everything, and answer as it ends."""
+        self._watcher.stage("importing kernel files")
+        for asked in self._toolchains(selections):
+            self._begin(asked)
+        for done in self._desk.answers():
+            match self._under_way.pop(done.job.number):
+                case _Import(asked, place):
+                    yield from self._imported(asked, place, done)
+                case Script() as script:
+                    yield from self._captured(script, done)
+                case Run() as run:
+                    yield self._lowered(run, done)
+
+    def _ask(self, asked: _Asked, job: Job, purpose: _Import | Script | Run) -> None:
+        self._under_way[job.number] = purpose
+        self._desk.add(asked.side, job)
+
+    def _toolchains(self, selections: Sequence[Selection]) -> list[_Asked]:
         toolchains: dict[str, dict[int, Selection]] = {}
-        for number, selection in enumerate(selections):
+        for place, selection in enumerate(selections):
             if not selection.is_snapshot:
-                name = selection.toolchain or self.settings.toolchain
-                toolchains.setdefault(name, {})[number] = selection
-        resolved = {name: resolve(name, self.settings.requirements) for name in toolchains}
-        variables = self.settings.scripts.variables if self.settings.scripts else {}
+                name = selection.toolchain or self._settings.toolchain
+                toolchains.setdefault(name, {})[place] = selection
+        resolved = {name: resolve(name, self._settings.requirements) for name in toolchains}
+        variables = self._settings.scripts.variables if self._settings.scripts else {}
         workers = {
-            name: Worker(t.python, {**t.env, **variables}, fork=self.settings.fork) for name, t in resolved.items()
+            name: Worker(t.python, {**t.env, **variables}, fork=self._settings.fork) for name, t in resolved.items()
         }
         with ThreadPoolExecutor() as pool:  # each asks an interpreter and looks at thousands of files
-            sides = pool.map(desk.side, resolved.values(), workers.values())
+            sides = pool.map(self._desk.side, resolved.values(), workers.values())
         return [_Asked(name, side, mine) for side, (name, mine) in zip(sides, toolchains.items(), strict=True)]
 
-    def _discover(self, asked: _Asked, desk: Desk) -> None:
-        scripts = {number: s for number, s in asked.selections.items() if self.settings.scripts and is_script(s)}
-        asked.selections = {number: s for number, s in asked.selections.items() if number not in scripts}
-        for number, selection in asked.selections.items():
-            job = self._job("discover", selection.path, selection.name)
-            self._files[id(job)] = asked, number
-            desk.add(asked.side, job)
-        for number, selection in scripts.items():
-            self._capture(asked, number, selection, desk)
+    def _begin(self, asked: _Asked) -> None:
+        """Have the files of a toolchain imported, and its scripts run."""
+        scripts = {place: s for place, s in asked.selections.items() if self._settings.scripts and is_script(s)}
+        asked.selections = {place: s for place, s in asked.selections.items() if place not in scripts}
+        for place, selection in asked.selections.items():
+            self._ask(asked, self._job("discover", selection.path, selection.name), _Import(asked, place))
+        for place, selection in scripts.items():
+            self._capture(asked, place, selection)
 
-    def _capture(self, asked: _Asked, number: int, selection: Selection, desk: Desk) -> None:
+    def _capture(self, asked: _Asked, place: int, selection: Selection) -> None:
         """Have a script run, once for each arch: it may ask the device for it. Raises UsageError for `--arg`."""
-        how = self.settings.scripts
+        how = self._settings.scripts
         assert how is not None
         if is_helper(selection):
-            self.passed_over.append(selection.path)
+            self._session.passed_over.append(selection.path)
             return
-        if self.settings.args and not selection.found:
+        if self._settings.args and not selection.found:
             raise UsageError(f"{selection.path} is run as a script: give its arguments after `--`, or name a kernel")
-        for place, arch in enumerate(self.settings.arch or ALL_TARGETS[-1:]):
-            job = self._job("capture", selection.path, "", arch, str(self.folder / f"{number}-{place}.zip"))
-            job = with_scripts(job, how)
-            run = Run(str(selection.path), "", arch, asked.name, {}, position=(number, place))
-            self._scripts[id(job)] = Script(run, selection.found, how)
-            self.watcher.total(1)
-            desk.add(asked.side, job)
+        for number, arch in enumerate(self._settings.arch or ALL_TARGETS[-1:]):
+            output = self._session.folder / f"{place}-{number}.zip"
+            run = Run(str(selection.path), "", arch, asked.name, {}, position=(place, number))
+            job = with_scripts(self._job("capture", selection.path, "", arch, str(output)), how)
+            self._watcher.total(1)
+            self._ask(asked, job, Script(run, selection.found, how))
 
-    def _captured(self, done: Done) -> Iterator[Lowered]:
+    def _captured(self, script: Script, done: Done) -> Iterator[Lowered]:
         """The kernels of a script, or why there is none."""
-        script = self._scripts.pop(id(done.job))
         script = replace(script, run=replace(script.run, versions=done.versions))
-        found = captured(done.job, done.answer, self.folder)
+        found = captured(done.job, done.answer, self._session.folder)
         results = script.results(found, kept=bool(done.snapshot))
-        self.watcher.total(max(0, len(results) - 1))
+        self._watcher.total(max(0, len(results) - 1))
         for result in results or [Lowered(script.run)]:
-            self.watcher.done(result.run)
+            self._watcher.done(result.run)
         if not results:
-            self.passed_over.append(Path(script.run.file))
-        self.ends.append(script.end(found))
+            self._session.passed_over.append(Path(script.run.file))
+        self._session.ends.append(script.end(found))
         yield from results
 
-    def _found(self, done: Done, desk: Desk) -> Iterator[Lowered]:
-        """One file of a toolchain was imported. With the last one its runs are known.
+    def _imported(self, asked: _Asked, place: int, done: Done) -> Iterator[Lowered]:
+        """Take one file of a toolchain. With the last one its runs are known.
 
         Raises UsageError for what is asked for and not there: the first in order, and before anything is lowered.
         """
-        asked, number = self._files.pop(id(done.job))
-        asked.found[number] = discovered(done.job, done.answer), done.versions
+        asked.found[place] = discovered(done.job, done.answer), done.versions
         if len(asked.found) < len(asked.selections):
             return
         for place, selection in asked.selections.items():
             _require(selection, asked.found[place][0])
         for place, selection in asked.selections.items():
-            yield from self._begin(asked, place, selection, desk)
+            yield from self._lower(asked, place, selection)
 
-    def _begin(self, asked: _Asked, number: int, selection: Selection, desk: Desk) -> Iterator[Lowered]:
+    def _lower(self, asked: _Asked, place: int, selection: Selection) -> Iterator[Lowered]:
         """Have the cases of a file lowered; yields only what there is to say of one that has none."""
-        found, versions = asked.found[number]
-        run = Run(str(selection.path), selection.name, "", asked.name, versions, position=(number,))
+        found, versions = asked.found[place]
+        run = Run(str(selection.path), selection.name, "", asked.name, versions, position=(place,))
         if found.failure is not None:
             yield Lowered(run, None, found.failure)
             return
         runs = list(self._runs_of(run, selection, found))
         if not runs:
-            self.passed_over.append(selection.path)
-        self.watcher.total(len(runs))
+            self._session.passed_over.append(selection.path)
+        self._watcher.total(len(runs))
         for mine in runs:
-            job = self._lower_job(mine)
-            self._runs[id(job)] = mine
-            desk.add(asked.side, job)
+            output = self._session.folder / ("-".join(map(str, mine.position)) + ".snapshot.json")
+            self._ask(asked, self._job("lower", selection.path, mine.name, mine.target, str(output)), mine)
 
     def _runs_of(self, run: Run, selection: Selection, found: Discovered) -> Iterator[Run]:
         for place, case in enumerate(found.cases):
@@ -204,7 +223,7 @@ class Session:
 
     def _targets(self, case: DeclaredCase, named: bool) -> tuple[str, ...]:
         """A case that the user did not name and that is made for certain archs is not lowered for others."""
-        asked = self.settings.arch
+        asked = self._settings.arch
         if not asked:
             return case.targets
         if named or case.targets == tuple(ALL_TARGETS):
@@ -212,18 +231,19 @@ class Session:
         return tuple(arch for arch in asked if arch in case.targets)
 
     def _lowered(self, run: Run, done: Done) -> Lowered:
-        result = lowered(done.job, done.answer)
-        self.watcher.done(run)
-        return Lowered(run, result.snapshot, result.failure, result.unsaved, result.phase_seconds, done.snapshot)
-
-    def _lower_job(self, run: Run) -> Job:
-        output = self.folder / ("-".join(map(str, run.position)) + ".snapshot.json")
-        return self._job("lower", Path(run.file), run.name, run.target, str(output))
+        """What the answer to a `lower` job says."""
+        self._watcher.done(run)
+        answer, result = done.answer, done.answer.result or {}
+        snapshot = Path(done.job.output) if answer.result is not None else None
+        return Lowered(
+            run, snapshot, answer.failure, result.get("unsaved", {}), result.get("seconds", {}), done.snapshot
+        )
 
     def _job(self, task: str, file: Path, name: str, arch: str = "", output: str = "") -> Job:
-        s = self.settings
+        s = self._settings
         device = arch or next(iter(s.arch), ALL_TARGETS[-1])
-        return Job(task, str(file), name, s.args, device, s.pythonpath, s.timeout, output, s.every_pass)
+        number = next(self._numbers)
+        return Job(task, str(file), name, s.args, device, s.pythonpath, s.timeout, output, s.every_pass, number=number)
 
 
 def _require(selection: Selection, found: Discovered) -> None:

@@ -34,6 +34,7 @@ class Job:
     tools: folder with pytest, for toolchains that have none; empty if there is none.
     live: the script has a GPU: its kernels are compiled and launched. record_limit: bytes that may be kept of one call
         of a kernel; 0 for nothing.
+    number: tells the jobs of one crew apart.
     """
 
     task: str
@@ -50,6 +51,7 @@ class Job:
     tools: str = ""
     live: bool = False
     record_limit: int = 0
+    number: int = 0
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from threading import Event
 from typing import cast
@@ -18,6 +19,8 @@ from tlcheck.errors import UsageError
 from tlcheck.lower.client import Worker
 from tlcheck.lower.crew import Crew
 from tlcheck.worker.protocol import Answer, Job
+
+NUMBERS = count()
 
 
 @dataclass(eq=False)
@@ -85,7 +88,7 @@ def pair() -> tuple[Recorded, Recorded]:
 
 def add(crew: Crew, worker: StandInWorker, count: int, name: str = "k.py") -> None:
     for _ in range(count):
-        crew.add(cast(Worker, worker), Job("discover", name))
+        crew.add(cast(Worker, worker), Job("discover", name, number=next(NUMBERS)))
 
 
 def test_both_begin_at_once_and_together_have_no_more_than_allowed() -> None:
@@ -122,7 +125,7 @@ def answered(worker: Recorded, files: Mapping[str, int], parallel: int) -> None:
         wait_for(lambda: len(worker.jobs) > 0)
         for file, count in files.items():
             for n in range(count):
-                crew.add(cast(Worker, worker), Job("lower", file, str(n)))
+                crew.add(cast(Worker, worker), Job("lower", file, str(n), number=next(NUMBERS)))
         worker.may_answer.set()
         assert len(list(crew.answers())) == parallel + sum(files.values())
 
@@ -145,11 +148,11 @@ def test_kernels_of_one_file_are_shared_out_to_all_processors() -> None:
 def test_small_kernels_of_a_file_share_processes_up_to_the_end(tmp_path: Path) -> None:
     worker = StandInWorker(fork=True)
     jobs = [
-        Job("lower", "k.py", str(n), arch=arch, output=str(tmp_path / f"{n}-{arch}"))
+        Job("lower", "k.py", str(n), arch=arch, output=str(tmp_path / f"{n}-{arch}"), number=next(NUMBERS))
         for n in range(40)
         for arch in ("sm_80", "sm_90")
     ]
-    other = Job("lower", "other.py", "0", output=str(tmp_path / "other"))
+    other = Job("lower", "other.py", "0", output=str(tmp_path / "other"), number=next(NUMBERS))
     with Crew(2) as crew:
         for job in (other, *jobs):
             crew.add(cast(Worker, worker), job)
@@ -217,7 +220,7 @@ def test_a_toolchain_that_does_not_import_stops_all(tmp_path: Path) -> None:
     good, broken = Worker(*WORKER), Worker(WORKER[0], {"PYTHONPATH": str(tmp_path)})
     with Crew(2) as crew:
         for worker in (good, broken):
-            crew.add(worker, Job("discover", str(tmp_path / "k.py")))
+            crew.add(worker, Job("discover", str(tmp_path / "k.py"), number=next(NUMBERS)))
         with pytest.raises(UsageError, match=r"cannot import tilelang: .*libcuda"):
             list(crew.answers())
     assert good._process.poll() is not None

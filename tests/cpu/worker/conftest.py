@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cpu.client import Client
 from tests.cpu.worker.processes import WORKER
 from tlcheck.lower.client import Worker
 from tlcheck.worker.protocol import Job
@@ -29,9 +30,18 @@ def write(tmp_path: Path) -> Write:
 
 
 @pytest.fixture
-def worker() -> Iterator[Worker]:
-    with Worker(*WORKER, parallel=2) as worker:
-        yield worker
+def worker() -> Iterator[Client]:
+    with Client(*WORKER, parallel=2) as client:
+        yield client
+
+
+@pytest.fixture
+def process() -> Iterator[Worker]:
+    """A worker that the test itself talks to."""
+    worker = Worker(*WORKER)
+    worker.start()
+    yield worker
+    worker.close()
 
 
 @pytest.fixture

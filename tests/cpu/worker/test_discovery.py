@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 import tlcheck
+from tests.cpu.client import Client
 from tests.cpu.worker.conftest import Write
 from tests.cpu.worker.processes import WORKER
 from tlcheck.case import Expect
-from tlcheck.lower.client import DeclaredCase, Discovered, Worker
+from tlcheck.lower.client import DeclaredCase, Discovered
 from tlcheck.worker.protocol import Job
 
 FILE = """
@@ -33,7 +34,7 @@ shape = (3, 4)
 """
 
 
-def test_declared_cases_come_in_source_order_once_each(worker: Worker, write: Write) -> None:
+def test_declared_cases_come_in_source_order_once_each(worker: Client, write: Write) -> None:
     found = discover(worker, write(FILE))
     assert found.cases == (
         DeclaredCase("tall", {"rows": "64", "columns": "2"}, ("sm_80", "sm_90"), ()),
@@ -59,7 +60,7 @@ def test_declared_cases_come_in_source_order_once_each(worker: Worker, write: Wr
     ],
 )
 def test_a_name_gives_one_case(
-    worker: Worker, write: Write, name: str, args: dict[str, str], expected: dict[str, str]
+    worker: Client, write: Write, name: str, args: dict[str, str], expected: dict[str, str]
 ) -> None:
     (case,) = discover(worker, write(FILE), name=name, args=args).cases
     assert (case.name, case.args) == (name, expected)
@@ -79,7 +80,7 @@ def test_a_name_gives_one_case(
     ],
 )
 def test_what_is_not_there_is_named(
-    worker: Worker, write: Write, name: str, args: dict[str, str], message: str
+    worker: Client, write: Write, name: str, args: dict[str, str], message: str
 ) -> None:
     failure = discover(worker, write(FILE), name=name, args=args).failure
     assert failure is not None
@@ -87,13 +88,13 @@ def test_what_is_not_there_is_named(
     assert failure.message.startswith(message)
 
 
-def test_an_unknown_arch_is_named_with_those_known(worker: Worker, write: Write) -> None:
+def test_an_unknown_arch_is_named_with_those_known(worker: Client, write: Write) -> None:
     failure = discover(worker, write(FILE), arch="sm_91").failure
     assert failure is not None
     assert failure.message.startswith("unknown arch 'sm_91'; known: sm_70, ")
 
 
-def test_a_file_that_is_not_there(worker: Worker) -> None:
+def test_a_file_that_is_not_there(worker: Client) -> None:
     failure = discover(worker, "nowhere.py").failure
     assert failure is not None
     assert (failure.kind, failure.message) == ("usage", "no such file: nowhere.py")
@@ -108,7 +109,7 @@ def test_a_file_that_is_not_there(worker: Worker) -> None:
         ("import json\njson.loads('{')", "JSONDecodeError: ", 4),
     ],
 )
-def test_a_file_that_does_not_import(worker: Worker, write: Write, source: str, message: str, line: int) -> None:
+def test_a_file_that_does_not_import(worker: Client, write: Write, source: str, message: str, line: int) -> None:
     file = write(source)
     failure = discover(worker, file).failure
     assert failure is not None
@@ -119,7 +120,7 @@ def test_a_file_that_does_not_import(worker: Worker, write: Write, source: str, 
 DECLARE = "from tlcheck import Case\ndef kernel(**found): ...\ncase = Case(kernel, "
 
 
-def test_imports_from_its_own_folder_and_the_python_path(worker: Worker, write: Write, tmp_path: Path) -> None:
+def test_imports_from_its_own_folder_and_the_python_path(worker: Client, write: Write, tmp_path: Path) -> None:
     (tmp_path / "shapes.py").write_text("ROWS = 3")
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "widths.py").write_text("COLUMNS = 4")
@@ -128,7 +129,7 @@ def test_imports_from_its_own_folder_and_the_python_path(worker: Worker, write: 
     assert case.args == {"a": "3", "b": "4"}
 
 
-def test_relative_imports_in_a_package(worker: Worker, tmp_path: Path) -> None:
+def test_relative_imports_in_a_package(worker: Client, tmp_path: Path) -> None:
     package = tmp_path / "team" / "kernels"
     package.mkdir(parents=True)
     for folder in (package, package.parent):
@@ -139,14 +140,14 @@ def test_relative_imports_in_a_package(worker: Worker, tmp_path: Path) -> None:
     assert case.args == {"rows": "3"}
 
 
-def test_a_file_called_like_a_module_in_use_does_not_replace_it(worker: Worker, tmp_path: Path) -> None:
+def test_a_file_called_like_a_module_in_use_does_not_replace_it(worker: Client, tmp_path: Path) -> None:
     file = tmp_path / "json.py"
     file.write_text(f"import json\n{DECLARE}{{'text': json.dumps([1])}})")
     (case,) = discover(worker, str(file)).cases
     assert case.args == {"text": "'[1]'"}
 
 
-def test_only_tlcheck_comes_from_the_controller(worker: Worker, write: Write) -> None:
+def test_only_tlcheck_comes_from_the_controller(worker: Client, write: Write) -> None:
     file = write(f"import sys, tlcheck\n{DECLARE}{{'path': sys.path, 'package': tlcheck.__file__}})")
     (case,) = discover(worker, file).cases
     python, env = WORKER
@@ -156,7 +157,7 @@ def test_only_tlcheck_comes_from_the_controller(worker: Worker, write: Write) ->
 
 
 def discover(
-    worker: Worker, file: str, name: str = "", args: dict[str, str] | None = None, **fields: object
+    worker: Client, file: str, name: str = "", args: dict[str, str] | None = None, **fields: object
 ) -> Discovered:
     (found,) = worker.discover([Job("discover", file, name, args or {}, **fields)])  # type: ignore[arg-type]
     return found

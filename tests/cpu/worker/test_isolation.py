@@ -10,16 +10,17 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.cpu.client import Client, Ended
 from tests.cpu.worker.conftest import Write
 from tests.cpu.worker.processes import WORKER, children_of, wait_until_gone
 from tlcheck.errors import UsageError
-from tlcheck.lower.client import LowerResult, Worker
+from tlcheck.lower.client import Worker
 from tlcheck.worker.protocol import OUTPUT_TAIL, Answer, Job
 
 MakeJob = Callable[..., Job]
@@ -43,7 +44,7 @@ def test_each_failure_is_told_apart_and_the_others_go_on(write: Write, lowered: 
     branches = "".join(f"    if way == {n}: {code}\n" for n, code in enumerate(WAYS_TO_FAIL))
     file = write(f"import os, signal, sys\n@tilelang.jit\ndef kernel(way):\n{branches}")
     jobs = [lowered(file, args={"way": str(n)}) for n in range(len(WAYS_TO_FAIL))]
-    with Worker(*WORKER, parallel=2, fork=fork) as worker:
+    with Client(*WORKER, parallel=2, fork=fork) as worker:
         results = {result.job.args["way"]: result for result in worker.lower(jobs)}
     assert len(results) == len(WAYS_TO_FAIL)
     for n, (code, (kind, phase, message)) in enumerate(WAYS_TO_FAIL.items()):
@@ -54,7 +55,7 @@ def test_each_failure_is_told_apart_and_the_others_go_on(write: Write, lowered: 
 
 
 def test_jobs_that_share_a_process_come_to_what_they_come_to_alone(
-    worker: Worker, write: Write, lowered: MakeJob
+    process: Worker, write: Write, lowered: MakeJob
 ) -> None:
     """Three that go well are done together; one that does not is done again alone, and those after it go on."""
     branches = "".join(f"    if way == {n}: {code}\n" for n, code in enumerate(WAYS_TO_FAIL))
@@ -63,88 +64,89 @@ def test_jobs_that_share_a_process_come_to_what_they_come_to_alone(
     good = [Job("discover", file) for _ in range(3)]
     bad = [lowered(file, args={"way": str(n)}) for n in range(len(WAYS_TO_FAIL))]
     work = [*good, *(job for pair in zip(bad, (Job("discover", file) for _ in bad), strict=True) for job in pair)]
+    work = [replace(job, number=number) for number, job in enumerate(work)]
     for job in work:
-        worker.send(job, more=job is not work[-1])
+        process.send(job, more=job is not work[-1])
     answers: dict[int, Answer] = {}
-    while worker.running:
-        answers |= {id(job): answer for job, answer in worker.receive()}
-    found = [answers[id(job)].result for job in good]
+    while process.running:
+        answers |= {job.number: answer for job, answer in process.receive()}
+    found = [answers[job.number].result for job in work[: len(good)]]
     places = {name for result in found if result for name in result["kernels"] if "in_" in name}
     assert len(places) == 1
-    for job, (code, (kind, phase, message)) in zip(bad, WAYS_TO_FAIL.items(), strict=True):
-        failure = answers[id(job)].failure
+    for job, (code, (kind, phase, message)) in zip(work[len(good) :: 2], WAYS_TO_FAIL.items(), strict=True):
+        failure = answers[job.number].failure
         assert failure is not None, code
         assert (failure.kind, failure.phase, message in failure.message) == (kind, phase, True), code
-        assert {line for line in answers[id(job)].output.splitlines() if "way" in line} <= {f"way {job.args['way']}"}
-    assert [answers[id(job)].failure for job in work if job.task == "discover"] == [None] * (len(good) + len(bad))
+        assert {line for line in answers[job.number].output.splitlines() if "way" in line} <= {f"way {job.args['way']}"}
+    assert [answers[job.number].failure for job in work if job.task == "discover"] == [None] * (len(good) + len(bad))
 
 
 def test_answers_for_jobs_that_share_a_process_do_not_wait_for_the_last(
-    worker: Worker, write: Write, tmp_path: Path
+    process: Worker, write: Write, tmp_path: Path
 ) -> None:
     quick = Path(write("print('printed')\nkernel = PrimFunc(None)")).rename(tmp_path / "quick.py")
     gate = tmp_path / "gate"
     wait = f"import pathlib, time\nwhile not pathlib.Path({str(gate)!r}).exists(): time.sleep(0.01)\nkernel = None"
     slow = Path(write(wait)).rename(tmp_path / "slow.py")
-    first, last = (Job("discover", str(file), timeout=60) for file in (quick, slow))
-    worker.send(first, more=True)
-    worker.send(last)
+    first, last = (Job("discover", str(file), timeout=60, number=n) for n, file in enumerate((quick, slow)))
+    process.send(first, more=True)
+    process.send(last)
     answers: list[tuple[Job, Answer]] = []
-    while not answers and select.select([worker], [], [], 20)[0]:
-        answers = worker.receive()
+    while not answers and select.select([process], [], [], 20)[0]:
+        answers = process.receive()
     assert [(job, answer.output) for job, answer in answers] == [(first, "printed\n")]
     gate.touch()
-    while worker.running:
-        answers += worker.receive()
+    while process.running:
+        answers += process.receive()
     assert [job for job, _ in answers] == [first, last]
 
 
-def test_time_that_others_took_is_no_failure(worker: Worker, write: Write) -> None:
+def test_time_that_others_took_is_no_failure(process: Worker, write: Write) -> None:
     """The limit is for one job: what is left undone in a process that has spent it is done again in another."""
     spin = (
         "import time\nend = time.process_time() + 0.75\nwhile time.process_time() < end: pass\nkernel = PrimFunc(None)"
     )
     files = [Path(write(spin)).rename(Path(write(spin)).with_name(f"k{n}.py")) for n in range(9)]
-    jobs = [Job("discover", str(file), timeout=1) for file in files]
+    jobs = [Job("discover", str(file), timeout=1, number=n) for n, file in enumerate(files)]
     for job in jobs:
-        worker.send(job, more=job is not jobs[-1])
+        process.send(job, more=job is not jobs[-1])
     answers: list[Answer] = []
-    while worker.running:
-        answers += [answer for _, answer in worker.receive()]
+    while process.running:
+        answers += [answer for _, answer in process.receive()]
     assert [answer.failure for answer in answers] == [None] * len(jobs)
 
 
 @pytest.mark.parametrize("code", ["os.abort()", "raise ValueError", "import nowhere"])
-def test_a_failure_names_the_line_in_the_users_file(worker: Worker, write: Write, lowered: MakeJob, code: str) -> None:
+def test_a_failure_names_the_line_in_the_users_file(worker: Client, write: Write, lowered: MakeJob, code: str) -> None:
     file = write(f"import os\n\ndef helper():\n    {code}\n\ndef kernel():\n    helper()")
     failure = only(worker, lowered(file)).failure
     assert failure is not None
     assert failure.where == f"{file}:6"
 
 
-def test_what_was_printed_before_a_crash_is_the_message(worker: Worker, write: Write, lowered: MakeJob) -> None:
+def test_what_was_printed_before_a_crash_is_the_message(worker: Client, write: Write, lowered: MakeJob) -> None:
     file = write("import os\ndef kernel():\n    os.write(2, b'CHECK failed: lanes == 4\\n')\n    os.abort()")
     failure = only(worker, lowered(file)).failure
     assert failure is not None
     assert failure.message == "SIGABRT: CHECK failed: lanes == 4"
 
 
-def test_a_busy_loop_ends_after_its_processor_time(worker: Worker, write: Write, lowered: MakeJob) -> None:
+def test_a_busy_loop_ends_after_its_processor_time(worker: Client, write: Write, lowered: MakeJob) -> None:
     result = only(worker, lowered(write("def kernel():\n    while True: pass"), timeout=1))
     assert result.failure is not None
     assert (result.failure.kind, result.failure.message) == ("timeout", "no end after 1 s of processor time")
-    assert 0.9 < result.cpu_seconds < 3
+    assert 0.9 < result.answer.cpu < 3
 
 
-def test_a_sleep_ends_after_ten_times_that_wall_time(worker: Worker, write: Write, lowered: MakeJob) -> None:
+def test_a_sleep_ends_after_ten_times_that_wall_time(worker: Client, write: Write, lowered: MakeJob) -> None:
     result = only(worker, lowered(write("import time\ndef kernel(): time.sleep(600)"), timeout=0.1))
     assert result.failure is not None
     assert (result.failure.kind, result.failure.message) == ("timeout", "no end after 1 s of wall time")
-    assert result.wall_seconds > 0.9
-    assert result.cpu_seconds < 1
+    assert result.answer.wall > 0.9
+    assert result.answer.cpu < 1
 
 
-def test_a_gigabyte_of_output_costs_no_memory(worker: Worker, write: Write, lowered: MakeJob) -> None:
+def test_a_gigabyte_of_output_costs_no_memory(worker: Client, write: Write, lowered: MakeJob) -> None:
     source = (
         "def kernel():\n    for _ in range(1024): os.write(1, b'x' * 2**20)\n    print('end', flush=True)\n    1 / 0"
     )
@@ -152,13 +154,13 @@ def test_a_gigabyte_of_output_costs_no_memory(worker: Worker, write: Write, lowe
     result = only(worker, lowered(write(source)))
     assert result.failure is not None
     assert "ZeroDivisionError" in result.failure.message
-    assert result.output_tail.endswith("xend\n")
-    assert len(result.output_tail) == OUTPUT_TAIL
+    assert result.answer.output.endswith("xend\n")
+    assert len(result.answer.output) == OUTPUT_TAIL
     peaks = [peak_memory(pid) for pid in children_of(os.getpid())]
     assert max(peaks) < 200 * 2**20
 
 
-def test_what_a_kernel_file_starts_ends_with_it(worker: Worker, write: Write, lowered: MakeJob, tmp_path: Path) -> None:
+def test_what_a_kernel_file_starts_ends_with_it(worker: Client, write: Write, lowered: MakeJob, tmp_path: Path) -> None:
     file = write(f"""
         import subprocess
         def kernel():
@@ -177,15 +179,15 @@ def test_a_killed_worker_fails_the_jobs_it_had_and_a_new_one_does_the_rest(
     killer = f"open({str(pid)!r}, 'w').write(str(os.getpid())); os.kill(os.getppid(), signal.SIGKILL); time.sleep(600)"
     file = write(f"import os, signal, time\n@tilelang.jit\ndef kernel(kill):\n    if kill: {killer}\n    1 / 0")
     jobs = [lowered(file, args={"kill": str(n == 1)}) for n in range(4)]
-    with Worker(*WORKER, parallel=1) as worker:
+    with Client(*WORKER, parallel=1) as worker:
         kinds = [result.failure.kind for result in worker.lower(jobs) if result.failure]
-    assert kinds == ["exception", "worker", "exception", "exception"]
+    assert sorted(kinds) == ["exception", "exception", "exception", "worker"]
     assert not wait_until_gone({*children_of(os.getpid()), int(pid.read_text())})
 
 
 def test_leaving_early_ends_running_jobs(write: Write, lowered: MakeJob) -> None:
     file = write("import time\n@tilelang.jit\ndef kernel(seconds):\n    time.sleep(seconds)\n    1 / 0")
-    with Worker(*WORKER, parallel=2) as worker:
+    with Client(*WORKER, parallel=2) as worker:
         results = worker.lower([lowered(file, args={"seconds": "600"}), lowered(file, args={"seconds": "0"})])
         next(iter(results))
         running = children_of(os.getpid())
@@ -198,9 +200,13 @@ def test_ctrl_c_ends_everything(write: Write, tmp_path: Path) -> None:
     controller = textwrap.dedent(f"""
         from pathlib import Path
         from tlcheck.lower.client import Worker
+        from tlcheck.lower.crew import Crew
         from tlcheck.worker.protocol import Job
-        with Worker(Path({str(WORKER[0])!r}), {WORKER[1]!r}, parallel=2) as worker:
-            list(worker.lower([Job("lower", {file!r}, "kernel", output="nowhere")] * 2))
+        worker = Worker(Path({str(WORKER[0])!r}), {WORKER[1]!r})
+        with Crew(2) as crew:
+            for number in range(2):
+                crew.add(worker, Job("lower", {file!r}, "kernel", output="nowhere", number=number))
+            list(crew.answers())
         """)
     with subprocess.Popen(
         [sys.executable, "-c", controller], stderr=subprocess.DEVNULL, start_new_session=True
@@ -219,9 +225,13 @@ def test_jobs_end_with_a_controller_that_is_killed(write: Write) -> None:
     controller = textwrap.dedent(f"""
         from pathlib import Path
         from tlcheck.lower.client import Worker
+        from tlcheck.lower.crew import Crew
         from tlcheck.worker.protocol import Job
-        with Worker(Path({str(WORKER[0])!r}), {WORKER[1]!r}, parallel=2) as worker:
-            list(worker.lower([Job("lower", {file!r}, "kernel", output="nowhere")]))
+        worker = Worker(Path({str(WORKER[0])!r}), {WORKER[1]!r})
+        with Crew(2) as crew:
+            for number in range(1):
+                crew.add(worker, Job("lower", {file!r}, "kernel", output="nowhere", number=number))
+            list(crew.answers())
         """)
     with subprocess.Popen([sys.executable, "-c", controller]) as process:
         deadline = time.monotonic() + 20
@@ -234,17 +244,18 @@ def test_jobs_end_with_a_controller_that_is_killed(write: Write) -> None:
 
 def test_an_interpreter_without_tilelang_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="cannot import tilelang: ModuleNotFoundError: No module named 'tilelang'"):
-        Worker(WORKER[0], {}).__enter__()
+        only_job(WORKER[0], {})
 
 
 def test_an_import_that_crashes_is_a_usage_error(tmp_path: Path) -> None:
     (tmp_path / "tilelang.py").write_text("import os; os.write(2, b'no libcuda\\n'); os.abort()")
     with pytest.raises(UsageError, match="cannot import tilelang: no libcuda"):
-        Worker(WORKER[0], {"PYTHONPATH": str(tmp_path)}).__enter__()
+        only_job(WORKER[0], {"PYTHONPATH": str(tmp_path)})
 
 
-def test_no_file_descriptor_is_lost(worker: Worker, write: Write, lowered: MakeJob) -> None:
+def test_no_file_descriptor_is_lost(worker: Client, write: Write, lowered: MakeJob) -> None:
     job = lowered(write("def kernel(): raise ValueError"))
+    only(worker, job)
     (server,) = children_of(os.getpid())
     counts = []
     for _ in range(3):
@@ -260,14 +271,20 @@ def test_a_core_is_never_written(write: Write, lowered: MakeJob) -> None:
     source = "import resource\ndef kernel():\n    print(resource.getrlimit(resource.RLIMIT_CORE)[0]); 1 / 0"
     resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
     try:
-        with Worker(*WORKER) as worker:
-            assert only(worker, lowered(write(source))).output_tail.startswith("0\n")
+        with Client(*WORKER) as worker:
+            assert only(worker, lowered(write(source))).answer.output.startswith("0\n")
     finally:
         resource.setrlimit(resource.RLIMIT_CORE, (soft, hard))
 
 
-def only(worker: Worker, job: Job) -> LowerResult:
-    (result,) = worker.lower([replace(job)])
+def only_job(python: Path, env: Mapping[str, str]) -> None:
+    """Ask an interpreter for something."""
+    with Client(python, env) as client:
+        list(client.discover([Job("discover", "k.py")]))
+
+
+def only(worker: Client, job: Job) -> Ended:
+    (result,) = worker.lower([job])
     return result
 
 

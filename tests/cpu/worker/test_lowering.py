@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.cpu.checking import installed
-from tlcheck.lower.client import LowerResult, Worker
+from tests.cpu.client import Client, Ended
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import CHECKPOINTS, Expr, Function, Snapshot
 from tlcheck.snapshot.text import render
@@ -30,7 +30,7 @@ WRONG = FORMS.with_name("wrong.py")
 ERAS = ("0.1.6.post2", "0.1.7", "0.1.7.post3", "0.1.9", "0.1.12", "0.1.14", "0.1.15")
 WITHOUT_TYPE_CAST = ("0.1.6.post2", "0.1.7")
 
-Lower = Callable[..., LowerResult]
+Lower = Callable[..., Ended]
 
 
 @pytest.fixture(scope="module", params=ERAS)
@@ -39,8 +39,8 @@ def toolchain(request: pytest.FixtureRequest) -> Toolchain:
 
 
 @pytest.fixture(scope="module")
-def worker(toolchain: Toolchain) -> Iterator[Worker]:
-    with Worker(toolchain.python, toolchain.env) as worker:
+def worker(toolchain: Toolchain) -> Iterator[Client]:
+    with Client(toolchain.python, toolchain.env) as worker:
         yield worker
 
 
@@ -48,7 +48,7 @@ def worker(toolchain: Toolchain) -> Iterator[Worker]:
 def lower(tmp_path: Path) -> Lower:
     """Lower one kernel of the forms, or of another file."""
 
-    def lower(worker: Worker, name: str, file: Path = FORMS, **fields: object) -> LowerResult:
+    def lower(worker: Client, name: str, file: Path = FORMS, **fields: object) -> Ended:
         job = Job("lower", str(file), name, output=str(tmp_path / f"{name}.json"), **fields)  # type: ignore[arg-type]
         (result,) = worker.lower([job])
         return result
@@ -67,7 +67,7 @@ def lower(tmp_path: Path) -> Lower:
     ],
 )
 def test_all_checkpoints_are_kept_and_atomics_know_their_lines(
-    worker: Worker, toolchain: Toolchain, lower: Lower, name: str, function: str
+    worker: Client, toolchain: Toolchain, lower: Lower, name: str, function: str
 ) -> None:
     snapshot = read(lower(worker, name))
     expected = [c for c in CHECKPOINTS if c != "type-cast" or toolchain.name not in WITHOUT_TYPE_CAST]
@@ -81,7 +81,7 @@ def test_all_checkpoints_are_kept_and_atomics_know_their_lines(
 PIPELINE = re.compile(r"barrier|commit_|wait_|async|sync|tma_")
 
 
-def test_the_source_is_as_written(worker: Worker, lower: Lower) -> None:
+def test_the_source_is_as_written(worker: Client, lower: Lower) -> None:
     """A pipelined loop is a loop over tile operators; what later makes the pipeline is not there yet."""
     checkpoints = read(lower(worker, "pipelined")).checkpoints
     source, lowered = (str(render(checkpoints[name])) for name in ("source", "device-tir"))
@@ -91,7 +91,7 @@ def test_the_source_is_as_written(worker: Worker, lower: Lower) -> None:
     assert "T.unknown" not in source
 
 
-def test_the_cuda_source_is_that_of_a_bare_lowering(worker: Worker, toolchain: Toolchain, lower: Lower) -> None:
+def test_the_cuda_source_is_that_of_a_bare_lowering(worker: Client, toolchain: Toolchain, lower: Lower) -> None:
     """Instruments and spans change nothing."""
     script = f"""
         import sys
@@ -119,12 +119,12 @@ def test_a_fresh_process_makes_the_same_bytes(release: str, tmp_path: Path) -> N
     texts = []
     for fork in (True, False):
         jobs = [Job("lower", str(FORMS), name, output=str(tmp_path / name)) for name in ("large", "histogram")]
-        with Worker(made.python, made.env, fork=fork) as worker:
+        with Client(made.python, made.env, fork=fork) as worker:
             texts.append({result.job.name: codec.dumps(read(result)) for result in worker.lower(jobs)})
     assert texts[0] == texts[1]
 
 
-def test_every_pass(worker: Worker, lower: Lower) -> None:
+def test_every_pass(worker: Client, lower: Lower) -> None:
     snapshot, usual = read(lower(worker, "large", every_pass=True)), read(lower(worker, "large"))
     names = list(snapshot.checkpoints)
     assert names[0] == "000-input"
@@ -138,20 +138,20 @@ def test_every_pass(worker: Worker, lower: Lower) -> None:
 
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90"])
-def test_the_kernel_sees_the_arch_asked_for(worker: Worker, lower: Lower, arch: str) -> None:
+def test_the_kernel_sees_the_arch_asked_for(worker: Client, lower: Lower, arch: str) -> None:
     snapshot = read(lower(worker, "by_capability", arch=arch))
     (size,) = snapshot.checkpoints["intent"].buffers[0].shape
     assert (snapshot.target, size.value) == (arch, 128 * int(arch[3:]))
 
 
-def test_the_pass_configuration_of_a_jit_function_is_used(worker: Worker, lower: Lower) -> None:
+def test_the_pass_configuration_of_a_jit_function_is_used(worker: Client, lower: Lower) -> None:
     assert read(lower(worker, "large")).pass_configs == {"tl.enable_fast_math": "True"}
     failure = failure_of(lower(worker, "configured", WRONG))
     assert failure.phase == "lower"
     assert "tl.no_such_option" in failure.message
 
 
-def test_what_goes_wrong_in_the_kernel_is_told_in_one_line(worker: Worker, lower: Lower) -> None:
+def test_what_goes_wrong_in_the_kernel_is_told_in_one_line(worker: Client, lower: Lower) -> None:
     failure = failure_of(lower(worker, "three_indices", WRONG))
     assert (failure.kind, failure.phase) == ("exception", "build")
     assert re.search("dimension.* A |A is 2-dimensional", failure.message)
@@ -159,32 +159,32 @@ def test_what_goes_wrong_in_the_kernel_is_told_in_one_line(worker: Worker, lower
     assert failure.where == f"{WRONG}:{line}"
 
 
-def test_what_goes_wrong_in_the_compiler_is_told_in_one_line(worker: Worker, lower: Lower) -> None:
+def test_what_goes_wrong_in_the_compiler_is_told_in_one_line(worker: Client, lower: Lower) -> None:
     failure = failure_of(lower(worker, "indivisible", WRONG))
     assert (failure.kind, failure.phase) == ("exception", "lower")
     assert failure.message.endswith("M must be divisible by 16, but got 24")
 
 
 @pytest.fixture(scope="module")
-def pinned() -> Iterator[Worker]:
+def pinned() -> Iterator[Client]:
     made = installed(PINNED)
-    with Worker(made.python, made.env) as worker:
+    with Client(made.python, made.env) as worker:
         yield worker
 
 
-def test_newer_forms(pinned: Worker, lower: Lower) -> None:
+def test_newer_forms(pinned: Client, lower: Lower) -> None:
     for name, args in (("traced", {"rows": "256", "threads": "64"}), ("tuned", {"rows": "256", "threads": "64"})):
         snapshot = read(lower(pinned, name, EAGER, args=args))
         assert atomic_lines(snapshot.checkpoints["intent"]) == marked_lines(EAGER, name)
         assert "__launch_bounds__(64" in snapshot.cuda
 
 
-def test_a_size_that_a_traced_kernel_lacks_is_a_missing_argument(pinned: Worker, lower: Lower) -> None:
+def test_a_size_that_a_traced_kernel_lacks_is_a_missing_argument(pinned: Client, lower: Lower) -> None:
     failure = failure_of(lower(pinned, "traced", EAGER))
     assert (failure.kind, failure.message) == ("usage", "traced needs --arg rows=...")
 
 
-def test_a_kernel_of_another_file_has_that_file_and_its_lines(pinned: Worker, lower: Lower, tmp_path: Path) -> None:
+def test_a_kernel_of_another_file_has_that_file_and_its_lines(pinned: Client, lower: Lower, tmp_path: Path) -> None:
     file = tmp_path / "cases.py"
     file.write_text("from forms import simt\nfrom tlcheck import Case\n\ncase = Case(simt, {'rows': 256})\n")
     snapshot = read(lower(pinned, "case", file, pythonpath=(str(FORMS.parent),)))
@@ -198,19 +198,19 @@ def test_nothing_is_written_to_the_home_folder(tmp_path: Path, lower: Lower, mon
     home.mkdir()
     made = installed(PINNED)
     monkeypatch.setenv("HOME", str(home))
-    with Worker(made.python, made.env) as worker:
+    with Client(made.python, made.env) as worker:
         read(lower(worker, "large"))
     assert not list(home.iterdir())
 
 
-def read(result: LowerResult) -> Snapshot:
-    assert result.failure is None, (result.failure, result.output_tail)
+def read(result: Ended) -> Snapshot:
+    assert result.failure is None, (result.failure, result.answer.output)
     assert not result.unsaved
     assert result.snapshot is not None
     return codec.loads(result.snapshot.read_text())
 
 
-def failure_of(result: LowerResult) -> Failure:
+def failure_of(result: Ended) -> Failure:
     assert result.failure is not None
     return result.failure
 

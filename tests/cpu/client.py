@@ -1,0 +1,68 @@
+"""A crew of one worker that lives as long as its context, however often a test asks it for something."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
+
+from tlcheck.lower.client import Discovered, Worker, discovered, processors
+from tlcheck.lower.crew import Crew
+from tlcheck.worker.protocol import Answer, Failure, Job
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A `lower` job and its answer."""
+
+    job: Job
+    answer: Answer
+
+    @property
+    def failure(self) -> Failure | None:
+        return self.answer.failure
+
+    @property
+    def unsaved(self) -> Mapping[str, str]:
+        return dict((self.answer.result or {}).get("unsaved", {}))
+
+    @property
+    def checkpoints(self) -> Mapping[str, str]:
+        return dict((self.answer.result or {}).get("checkpoints", {}))
+
+    @property
+    def snapshot(self) -> Path | None:
+        return Path(self.job.output) if self.answer.result is not None else None
+
+
+class Client:
+    """Answers come in order of completion. See `Worker` and `Crew` for the arguments."""
+
+    def __init__(self, python: Path, env: Mapping[str, str], *, parallel: int | None = None, fork: bool = True) -> None:
+        self._worker = Worker(python, env, fork=fork)
+        self._crew = Crew(parallel or processors())
+        self._answers = self._crew.answers()  # its last job counts as open until the next one is asked for
+        self._numbers = count()
+
+    def __enter__(self) -> Client:
+        self._crew.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._crew.__exit__(*error)
+
+    def discover(self, jobs: Iterable[Job]) -> Iterator[Discovered]:
+        for job, answer in self._ended(jobs):
+            yield discovered(job, answer)
+
+    def lower(self, jobs: Iterable[Job]) -> Iterator[Ended]:
+        for job, answer in self._ended(jobs):
+            yield Ended(job, answer)
+
+    def _ended(self, jobs: Iterable[Job]) -> Iterator[tuple[Job, Answer]]:
+        asked = [replace(job, number=next(self._numbers)) for job in jobs]
+        for job in asked:
+            self._crew.add(self._worker, job)
+        for _ in asked:
+            yield next(self._answers)
