@@ -1,4 +1,4 @@
 """The command line: one thin module for each command.
 
-A command module has `add_arguments(parser)` and `run(args) -> int`; heavy imports belong inside `run`.
+A command module has `add_arguments(parser)` and `run(args) -> int`; `main` imports only that of the chosen command.
 """

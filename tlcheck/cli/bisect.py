@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+from rich.console import Console
 
-    from tlcheck.cache.store import Cache
-    from tlcheck.gate.bisect import Row
-    from tlcheck.gate.bisect_passes import Passes
-    from tlcheck.lower.runs import Lowered
-    from tlcheck.lower.selection import Selection
-    from tlcheck.lower.session import Settings
-    from tlcheck.verdicts.results import Result
+from tlcheck.cli.lowered import lowered, session
+from tlcheck.cli.options import add_lowering_arguments, settings_of
+from tlcheck.config import read_config
+from tlcheck.errors import UsageError
+from tlcheck.gate import bisect
+from tlcheck.gate.bisect import Row
+from tlcheck.gate.bisect_passes import Passes, judge
+from tlcheck.lower.selection import Selection, select
+from tlcheck.lower.session import Settings
+from tlcheck.report import bisect_report
+from tlcheck.verdicts import kept
+from tlcheck.verdicts.results import Result, read_snapshot, result_of
 
 _CASE_HELP = "FILE[::NAME] or a folder of kernel files"
 CLEAN, FOUND, NOT_CHECKED = 0, 1, 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from tlcheck.cli.options import add_lowering_arguments
-
     parser.add_argument("cases", nargs="+", metavar="CASE", help=_CASE_HELP)
     parser.add_argument("--from", dest="first", metavar="TOOLCHAIN", help="the first of the releases to look at")
     parser.add_argument("--to", dest="last", metavar="TOOLCHAIN", help="the last of them")
@@ -35,10 +39,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from tlcheck.cli.options import settings_of
-    from tlcheck.config import read_config
-    from tlcheck.gate import bisect
-
     _check(args)
     config = read_config(Path.cwd())
     chosen = _selections(args.cases)
@@ -60,8 +60,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _check(args: argparse.Namespace) -> None:
     """Raises UsageError for options that do not go together."""
-    from tlcheck.errors import UsageError
-
     if args.passes and (args.first or args.last):
         raise UsageError("--passes looks at one --toolchain: leave out --from and --to")
     if not args.passes and not (args.first and args.last):
@@ -72,9 +70,6 @@ def _check(args: argparse.Namespace) -> None:
 
 def _selections(cases: Sequence[str]) -> list[Selection]:
     """Raises UsageError for what names a toolchain itself."""
-    from tlcheck.errors import UsageError
-    from tlcheck.lower.selection import select
-
     chosen = select(cases)
     for selection in chosen:
         if selection.toolchain or selection.is_snapshot:
@@ -84,52 +79,26 @@ def _selections(cases: Sequence[str]) -> list[Selection]:
 
 def _releases(chosen: Sequence[Selection], toolchains: Sequence[str], settings: Settings) -> list[Result]:
     """Every case with every toolchain."""
-    from dataclasses import replace
-
-    from tlcheck.verdicts.kept import result_of
-
     wanted = [replace(selection, toolchain=toolchain) for toolchain in toolchains for selection in chosen]
-    return [result_of(lowered, cache) for lowered, cache in _lowered(wanted, settings)]
+    with session(settings) as made:
+        return [kept.result_of(lowered, made.cache) for lowered in made.lower(wanted)]
 
 
 def _passes(chosen: Sequence[Selection], settings: Settings) -> tuple[list[Passes], list[Result]]:
     """Every case after each pass, and those that cannot be lowered. Raises UsageError if there are only these."""
-    from tlcheck.errors import UsageError
-    from tlcheck.gate.bisect_passes import judge
-    from tlcheck.verdicts.results import read_snapshot, result_of
-
     passes, failed = [], []
-    for lowered, _ in _lowered(chosen, settings):
-        if lowered.snapshot is None:
-            failed.append(result_of(lowered))
+    for done in lowered(chosen, settings):
+        if done.snapshot is None:
+            failed.append(result_of(done))
         else:
-            passes.append(judge(lowered.run, read_snapshot(lowered.snapshot)))
+            passes.append(judge(done.run, read_snapshot(done.snapshot)))
     if not passes:
         failure = next(result.failure for result in failed if result.failure)
         raise UsageError(f"nothing to judge: {failure.phase}: {failure.message}")
     return passes, failed
 
 
-def _lowered(wanted: Sequence[Selection], settings: Settings) -> Iterator[tuple[Lowered, Cache]]:
-    import tempfile
-
-    from tlcheck.cli.progress import bar
-    from tlcheck.lower.session import Session
-
-    with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder, bar() as watcher:
-        session = Session(settings, Path(folder), watcher)
-        for lowered in session.lower(wanted):
-            yield lowered, session.cache
-
-
 def _write(args: argparse.Namespace, rows: Sequence[Row], passes: Sequence[Passes], code: int) -> None:
-    from contextlib import nullcontext
-
-    from rich.console import Console
-
-    from tlcheck.errors import UsageError
-    from tlcheck.report import bisect_report
-
     try:
         with args.output.open("w", encoding="utf-8") if args.output else nullcontext(sys.stdout) as file:
             if args.format == "json":

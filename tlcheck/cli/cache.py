@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 
+from tlcheck.cache.store import LIMIT, Cache, results_folder
+from tlcheck.verdicts.words import plural
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
@@ -12,9 +15,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from tlcheck.cache.store import LIMIT, Cache, results_folder
-    from tlcheck.verdicts.words import plural
-
     cache = Cache(results_folder())
     entries, size = cache.size()
     if args.action == "clean":

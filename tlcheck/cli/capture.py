@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from tlcheck.lower.runs import Lowered
-    from tlcheck.lower.selection import Selection
-    from tlcheck.lower.session import Settings
+from tlcheck.cli.lowered import session
+from tlcheck.cli.options import add_lowering_arguments, selections, settings_of, without_device
+from tlcheck.cli.scripts import add_live_arguments, add_script_arguments, live_settings
+from tlcheck.config import read_config
+from tlcheck.errors import UsageError
+from tlcheck.lower.captured import write
+from tlcheck.lower.runs import Lowered
+from tlcheck.lower.scripts import is_script
+from tlcheck.lower.selection import Selection
+from tlcheck.lower.session import Settings
+from tlcheck.run.suite import NoDeviceError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from tlcheck.cli.options import add_lowering_arguments
-    from tlcheck.cli.scripts import add_live_arguments, add_script_arguments
-
     parser.add_argument("cases", nargs="+", metavar="SCRIPT", help="FILE[@TOOLCHAIN] or a folder: files without cases")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder for what is written")
     parser.add_argument("--force", action="store_true", help="overwrite case files that are there")
@@ -25,13 +28,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from tlcheck.cli.options import selections, settings_of, without_device
-    from tlcheck.cli.scripts import live_settings
-    from tlcheck.config import read_config
-    from tlcheck.errors import UsageError
-    from tlcheck.lower.scripts import is_script
-    from tlcheck.run.suite import NoDeviceError
-
     config = read_config(Path.cwd())
     chosen = selections(args, args.cases, config)
     for selection in chosen:
@@ -49,8 +45,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _prepare(folder: Path) -> None:
     """Raises UsageError where nothing could be written: better now than after minutes of work."""
-    from tlcheck.errors import UsageError
-
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -61,17 +55,10 @@ def _lowered(
     scripts: list[Selection], settings: Settings, output: Path, force: bool
 ) -> tuple[list[tuple[Lowered, str]], list[str]]:
     """What was captured, each with what became of it, and remarks. Writes snapshots and case files."""
-    import tempfile
-
-    from tlcheck.cli.progress import bar
-    from tlcheck.lower.captured import write
-    from tlcheck.lower.session import Session
-
     # beside the output: recorded calls are large, and are moved; absolute: a script may go to another folder
-    with tempfile.TemporaryDirectory(prefix=".tlcheck-", dir=output.absolute()) as folder, bar() as watcher:
-        session = Session(settings, Path(folder), watcher)
-        found = sorted(session.lower(scripts), key=lambda lowered: lowered.run.position)
-        return write(found, output, force=force), session.remarks
+    with session(settings, beside=output.absolute()) as opened:
+        found = sorted(opened.lower(scripts), key=lambda lowered: lowered.run.position)
+        return write(found, output, force=force), opened.remarks
 
 
 def _told(lowered: list[tuple[Lowered, str]], remarks: list[str]) -> int:

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import argparse
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+from rich.console import Console
 
-    from tlcheck.lower.runs import Lowered
-    from tlcheck.lower.selection import Selection
-    from tlcheck.lower.session import Settings
-    from tlcheck.report.outputs import Writer
-    from tlcheck.verdicts.results import Result
+from tlcheck.cli.lowered import session
+from tlcheck.cli.options import CASE_HELP, add_lowering_arguments, selections, settings_of, without_device
+from tlcheck.cli.scripts import add_live_arguments, add_script_arguments, live_settings
+from tlcheck.config import read_config
+from tlcheck.errors import UsageError
+from tlcheck.lower.runs import Lowered, unique_name
+from tlcheck.lower.selection import Selection
+from tlcheck.lower.session import Settings
+from tlcheck.report import json, shared, text
+from tlcheck.report.checked import document_of
+from tlcheck.report.outputs import FORMATS, Writer, outputs
+from tlcheck.run.suite import NoDeviceError
+from tlcheck.verdicts.acceptance import Acceptances, read_acceptances
+from tlcheck.verdicts.expectations import advise, settle
+from tlcheck.verdicts.kept import result_of
+from tlcheck.verdicts.results import Result, exit_code, read_snapshot, saved_result
+from tlcheck.verdicts.words import plural
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from tlcheck.cli.options import CASE_HELP, add_lowering_arguments
-    from tlcheck.cli.scripts import add_live_arguments, add_script_arguments
-    from tlcheck.report.outputs import FORMATS
-
     parser.add_argument("cases", nargs="*", metavar="CASE", help=CASE_HELP)
     add_lowering_arguments(parser)
     parser.add_argument("--format", default="text", metavar="LIST", help=f"{', '.join(FORMATS)} (default: text)")
@@ -33,15 +41,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from tlcheck.cli.options import selections, settings_of, without_device
-    from tlcheck.cli.scripts import live_settings
-    from tlcheck.config import read_config
-    from tlcheck.report.outputs import outputs
-    from tlcheck.run.suite import NoDeviceError
-    from tlcheck.verdicts.acceptance import Acceptances, read_acceptances
-    from tlcheck.verdicts.expectations import advise, settle
-    from tlcheck.verdicts.results import exit_code
-
     target = outputs(args.format, args.output)
     _prepare(args)
     config = read_config(Path.cwd())
@@ -61,8 +60,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _prepare(args: argparse.Namespace) -> None:
     """Raises UsageError where the snapshots could not be written: better now than after minutes of work."""
-    from tlcheck.errors import UsageError
-
     try:
         if args.save is not None:
             args.save.mkdir(parents=True, exist_ok=True)
@@ -71,16 +68,11 @@ def _prepare(args: argparse.Namespace) -> None:
 
 
 def _passed_over(files: int) -> list[str]:
-    from tlcheck.verdicts.words import plural
-
     return [f"{plural(files, 'file')} without a case for these targets passed over"] if files else []
 
 
 def _results(chosen: Sequence[Selection], settings: Settings, save: Path | None) -> tuple[list[Result], list[str]]:
     """All results in the order of the selections, and what else there is to say. Raises UsageError."""
-    from tlcheck.errors import UsageError
-    from tlcheck.verdicts.words import plural
-
     results, remarks = list(_saved(chosen)), list[str]()
     if any(not selection.is_snapshot for selection in chosen):
         lowered, passed_over, remarks = _lowered(chosen, settings, save)
@@ -92,37 +84,24 @@ def _results(chosen: Sequence[Selection], settings: Settings, save: Path | None)
 
 
 def _saved(chosen: Sequence[Selection]) -> Iterator[Result]:
-    from tlcheck.verdicts.results import read_snapshot, saved_result
-
     for position, selection in enumerate(chosen):
         if selection.is_snapshot:
             yield saved_result(selection.path, read_snapshot(selection.path), position)
 
 
 def _lowered(chosen: Sequence[Selection], settings: Settings, save: Path | None) -> tuple[list[Result], int, list[str]]:
-    import tempfile
-
-    from tlcheck.cli.progress import bar
-    from tlcheck.lower.session import Session
-    from tlcheck.verdicts.kept import result_of
-
     results, made = [], []
-    with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder, bar() as watcher:
-        session = Session(settings, Path(folder), watcher)
-        for lowered in session.lower(chosen):
+    with session(settings) as opened:
+        for lowered in opened.lower(chosen):
             made.append(lowered)
-            results.append(result_of(lowered, session.cache))
+            results.append(result_of(lowered, opened.cache))
         if save is not None:
             _save(made, save)
-    return results, len(session.passed_over), session.remarks
+    return results, len(opened.passed_over), opened.remarks
 
 
 def _save(made: Sequence[Lowered], folder: Path) -> None:
     """Keep the snapshots under names that say what they are."""
-    import shutil
-
-    from tlcheck.lower.runs import unique_name
-
     saved: set[str] = set()
     for lowered in sorted(made, key=lambda done: done.run.position):
         if lowered.snapshot is not None:
@@ -132,11 +111,6 @@ def _save(made: Sequence[Lowered], folder: Path) -> None:
 
 
 def _writers(results: list[Result], notes: list[str], code: int) -> Mapping[str, Writer]:
-    from rich.console import Console
-
-    from tlcheck.report import json, shared, text
-    from tlcheck.report.checked import document_of
-
     return {
         "text": lambda file: text.write(Console(file=file), results, notes),
         "json": lambda file: shared.put(file, json.render(results, notes, code)),

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from rich.console import Console
 
-    from tlcheck.config import Config
-    from tlcheck.golden.compare import Comparison
-    from tlcheck.golden.golden import Golden
+from tlcheck.cli.lowered import lowered
+from tlcheck.cli.options import CASE_HELP, add_lowering_arguments, selections, settings_of
+from tlcheck.config import Config, read_config
+from tlcheck.errors import UsageError
+from tlcheck.golden.compare import Comparison, compare, focused, grouped
+from tlcheck.golden.golden import Golden
+from tlcheck.golden.sources import of_path, of_snapshot
+from tlcheck.report.golden import write_groups_and_notes
+from tlcheck.verdicts.results import read_snapshot
 
 CHANGED, NOT_COMPARED = 1, 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from tlcheck.cli.options import CASE_HELP, add_lowering_arguments
-
     what = f"{CASE_HELP}, a golden (.tir), or a folder that `tlcheck dump` or `tlcheck golden` wrote"
     parser.add_argument("before", metavar="A", help=what)
     parser.add_argument("after", metavar="B", help="the same, to be compared with A")
@@ -33,12 +36,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from rich.console import Console
-
-    from tlcheck.config import read_config
-    from tlcheck.golden.compare import grouped
-    from tlcheck.report.golden import write_groups_and_notes
-
     config = read_config(Path.cwd())
     failures: list[str] = []
     sides = [_side(side, args, config, failures) for side in (args.before, args.after)]
@@ -55,34 +52,22 @@ def run(args: argparse.Namespace) -> int:
 
 def _side(text: str, args: argparse.Namespace, config: Config, failures: list[str]) -> Mapping[str, Golden]:
     """By the name of a run. Raises UsageError."""
-    from tlcheck.golden.sources import of_path
-
     found = of_path(Path(text))
     return found if found is not None else _lowered(text, args, config, failures)
 
 
 def _lowered(text: str, args: argparse.Namespace, config: Config, failures: list[str]) -> Mapping[str, Golden]:
-    import tempfile
-
-    from tlcheck.cli.options import selections, settings_of
-    from tlcheck.cli.progress import bar
-    from tlcheck.golden.sources import of_snapshot
-    from tlcheck.lower.session import Session
-    from tlcheck.verdicts.results import read_snapshot
-
     chosen = selections(args, [text], config)
     found: dict[str, Golden] = {}
     if chosen[0].is_snapshot:
         snapshot = read_snapshot(chosen[0].path)
         return {f"{snapshot.file}::{snapshot.case} {snapshot.target}": of_snapshot(snapshot)}
-    with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder, bar() as watcher:
-        session = Session(settings_of(args, config), Path(folder), watcher)
-        for done in sorted(session.lower(chosen), key=lambda lowered: lowered.run.position):
-            name = f"{done.run.case} {done.run.target}"
-            if done.snapshot is not None:
-                found[name] = of_snapshot(read_snapshot(done.snapshot))
-            elif done.failure is not None:
-                failures.append(f"{name} {done.run.tilelang}: not lowered: {done.failure.message}")
+    for done in lowered(chosen, settings_of(args, config)):
+        name = f"{done.run.case} {done.run.target}"
+        if done.snapshot is not None:
+            found[name] = of_snapshot(read_snapshot(done.snapshot))
+        elif done.failure is not None:
+            failures.append(f"{name} {done.run.tilelang}: not lowered: {done.failure.message}")
     return found
 
 
@@ -100,9 +85,6 @@ def _paired(
 
 def _compared(name: str, before: Golden, after: Golden, at: str) -> Comparison:
     """Raises UsageError where a side has no such checkpoint or its facts cannot be read."""
-    from tlcheck.errors import UsageError
-    from tlcheck.golden.compare import compare, focused
-
     common = [checkpoint for checkpoint in before.texts() if checkpoint in after.texts()]
     if not common or (at and at not in (*common, "all")):
         has = ", ".join(common) or "nothing in common"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from rich.console import Console
+from rich.text import Text
 
-    from tlcheck.toolchain.health import Item
+from tlcheck.config import read_config
+from tlcheck.toolchain.health import Item, examine
 
 SCHEMA = 1
 _STYLES = {"ok": "green", "absent": "yellow", "problem": "bold red"}
@@ -20,18 +23,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from tlcheck.config import read_config
-    from tlcheck.toolchain.health import examine
-
     items = examine(read_config(Path.cwd()))
     shown = _show_json(items) if args.format == "json" else _show_text(items)
     return int(any(item.state == "problem" for item in shown))
 
 
 def _show_json(items: Iterable[Item]) -> list[Item]:
-    import json
-    from dataclasses import asdict
-
     shown = list(items)
     print(json.dumps({"schema": SCHEMA, "items": [asdict(item) for item in shown]}, indent=2))
     return shown
@@ -39,9 +36,6 @@ def _show_json(items: Iterable[Item]) -> list[Item]:
 
 def _show_text(items: Iterable[Item]) -> list[Item]:
     """Each item as soon as it is known: one line, and one more that says what to do."""
-    from rich.console import Console
-    from rich.text import Text
-
     console = Console(highlight=False, soft_wrap=True)
     shown = []
     for item in items:

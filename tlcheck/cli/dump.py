@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from tlcheck.cli.options import NOT_CHECKED
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tlcheck.lower.runs import Lowered
-    from tlcheck.lower.selection import Selection
-    from tlcheck.lower.session import Settings
-    from tlcheck.snapshot.ir import Snapshot
+from tlcheck.cli.lowered import lowered
+from tlcheck.cli.options import CASE_HELP, NOT_CHECKED, add_lowering_arguments, selections, settings_of
+from tlcheck.config import read_config
+from tlcheck.errors import UsageError
+from tlcheck.lower.runs import Lowered, unique_name
+from tlcheck.lower.selection import Selection
+from tlcheck.lower.session import Settings
+from tlcheck.report.listing import CUDA, listings
+from tlcheck.snapshot.ir import CHECKPOINTS, Snapshot
+from tlcheck.verdicts.results import read_snapshot
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from tlcheck.cli.options import CASE_HELP, add_lowering_arguments
-
     parser.add_argument("case", metavar="CASE", help=CASE_HELP)
     add_lowering_arguments(parser)
     parser.add_argument(
@@ -37,11 +36,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from tlcheck.cli.options import selections, settings_of
-    from tlcheck.config import read_config
-    from tlcheck.errors import UsageError
-    from tlcheck.report.listing import listings
-
     _check_checkpoint(args)
     config = read_config(Path.cwd())
     chosen = selections(args, [args.case], config)
@@ -58,10 +52,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _check_checkpoint(args: argparse.Namespace) -> None:
     """Raises UsageError for a checkpoint that no kernel has."""
-    from tlcheck.errors import UsageError
-    from tlcheck.report.listing import CUDA
-    from tlcheck.snapshot.ir import CHECKPOINTS
-
     known = (*CHECKPOINTS, CUDA)
     saved = args.case.endswith(".json")  # may hold every pass
     if args.at and not args.every_pass and not saved and args.at not in known:
@@ -70,37 +60,27 @@ def _check_checkpoint(args: argparse.Namespace) -> None:
 
 def _snapshots(chosen: list[Selection], settings: Settings) -> tuple[dict[str, Snapshot], list[str]]:
     """By a name that tells them apart, and a line for each run that has none."""
-    import tempfile
-
-    from tlcheck.cli.progress import bar
-    from tlcheck.lower.runs import unique_name
-    from tlcheck.lower.session import Session
-    from tlcheck.verdicts.results import read_snapshot
-
     if chosen[0].is_snapshot:
         return {chosen[0].path.name.removesuffix(".json").removesuffix(".snapshot"): read_snapshot(chosen[0].path)}, []
-    with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder, bar() as watcher:
-        session = Session(settings, Path(folder), watcher)
-        lowered = sorted(session.lower(chosen), key=lambda done: done.run.position)
-        snapshots: dict[str, Snapshot] = {}
-        for done in lowered:
-            if done.snapshot is not None:
-                snapshots[unique_name(done.run.slug, snapshots)] = read_snapshot(done.snapshot)
-    return snapshots, [line for done in lowered for line in _failure(done)]
+    snapshots: dict[str, Snapshot] = {}
+    failures: list[str] = []
+    for done in lowered(chosen, settings):
+        failures += _failure(done)
+        if done.snapshot is not None:
+            snapshots[unique_name(done.run.slug, snapshots)] = read_snapshot(done.snapshot)
+    return snapshots, failures
 
 
-def _failure(lowered: Lowered) -> Iterator[str]:
-    failure, run = lowered.failure, lowered.run
+def _failure(done: Lowered) -> Iterator[str]:
+    failure, run = done.failure, done.run
     if failure is not None:
         yield f"{run.case} {run.target} {run.tilelang}: {failure.phase}: {failure.message}"
         yield from (f"    {line}" for line in failure.detail.splitlines())
-    yield from (f"{run.case} {run.target}: no checkpoint {name}: {why}" for name, why in lowered.unsaved.items())
+    yield from (f"{run.case} {run.target}: no checkpoint {name}: {why}" for name, why in done.unsaved.items())
 
 
 def _write(found: dict[str, dict[str, str]], output: Path | None) -> None:
     """One text to the file, several into a folder, of which each run has its own where there are several."""
-    from tlcheck.errors import UsageError
-
     several = len(found) > 1
     texts = {Path(run if several else "", name): text for run, named in found.items() for name, text in named.items()}
     try:

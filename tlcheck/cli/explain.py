@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+import difflib
 
-if TYPE_CHECKING:
-    from tlcheck.verdicts.rules.pages import Page
+from rich.console import Console
+from rich.markdown import Markdown
+from rich.text import Text
+
+from tlcheck.errors import UsageError
+from tlcheck.verdicts.rules.pages import Page, pages
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -14,8 +18,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from tlcheck.verdicts.rules.pages import pages
-
     if args.rule is None:
         _list(pages())
     else:
@@ -24,9 +26,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list(every: list[Page]) -> None:
-    from rich.console import Console
-    from rich.text import Text
-
     width = max(len(page.name) for page in every)
     for page in every:
         line = Text.assemble((page.id, "bold"), f"  {page.name:<{width}}  {page.title}")
@@ -35,10 +34,6 @@ def _list(every: list[Page]) -> None:
 
 def _find(every: list[Page], rule: str) -> Page:
     """The page of an id or a name in any case. Raises UsageError."""
-    import difflib
-
-    from tlcheck.errors import UsageError
-
     known = {name.lower(): page for page in every for name in (page.id, page.name)}
     if rule.lower() in known:
         return known[rule.lower()]
@@ -51,9 +46,6 @@ def _find(every: list[Page], rule: str) -> Page:
 
 def _show(page: Page) -> None:
     """As Markdown on a terminal; its source elsewhere, where it may go into a file."""
-    from rich.console import Console
-    from rich.markdown import Markdown
-
     console = Console()
     if console.is_terminal:
         console.print(Markdown(page.markdown))

@@ -3,26 +3,40 @@
 from __future__ import annotations
 
 import argparse
+import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+from rich.console import Console
 
-    from tlcheck.config import Config
-    from tlcheck.gate.device import Wanted
-    from tlcheck.gate.gate import Gate, Plan
-    from tlcheck.lower.selection import Selection
-    from tlcheck.lower.session import Settings
-    from tlcheck.report.outputs import Writer
+from tlcheck.cli.options import (
+    add_device_arguments,
+    add_lowering_arguments,
+    device_options,
+    given_device_options,
+    selections,
+    settings_of,
+)
+from tlcheck.cli.progress import bar
+from tlcheck.cli.scripts import add_script_arguments
+from tlcheck.config import Config, read_config
+from tlcheck.errors import UsageError
+from tlcheck.gate.classes import CLASSES, DEFAULT_FAILING
+from tlcheck.gate.compiler import find_compiler
+from tlcheck.gate.device import Wanted
+from tlcheck.gate.gate import NO_REFERENCE, Gate, Plan, gate
+from tlcheck.lower.scripts import is_script
+from tlcheck.lower.selection import Selection
+from tlcheck.lower.session import Settings
+from tlcheck.page.gate import gate_page
+from tlcheck.page.html import render
+from tlcheck.report import gate_json, gate_text, shared
+from tlcheck.report.gated import document_of
+from tlcheck.report.outputs import PAGE_FORMATS, Writer, outputs
+from tlcheck.verdicts.acceptance import Acceptances, read_acceptances
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from tlcheck.cli.options import add_device_arguments, add_lowering_arguments
-    from tlcheck.cli.scripts import add_script_arguments
-    from tlcheck.gate.classes import CLASSES, DEFAULT_FAILING
-    from tlcheck.report.outputs import PAGE_FORMATS
-
     parser.add_argument("cases", nargs="*", metavar="CASE", help="FILE[::NAME] or a folder of kernel files")
     parser.add_argument("--from", dest="before", metavar="TOOLCHAIN", help="what is in use (default: the project's)")
     parser.add_argument("--to", dest="after", required=True, metavar="TOOLCHAIN", help="what it shall be upgraded to")
@@ -42,11 +56,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    import tempfile
-
-    from tlcheck.config import read_config
-    from tlcheck.report.outputs import PAGE_FORMATS, outputs
-
     target = outputs(args.format, args.output, PAGE_FORMATS)
     plan = _plan(args, read_config(Path.cwd()))
     with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder:
@@ -57,11 +66,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _plan(args: argparse.Namespace, config: Config) -> Plan:
     """Raises UsageError."""
-    from tlcheck.cli.options import selections, settings_of
-    from tlcheck.gate.compiler import find_compiler
-    from tlcheck.gate.gate import Plan
-    from tlcheck.verdicts.acceptance import Acceptances, read_acceptances
-
     settings = settings_of(args, config)
     chosen = selections(args, args.cases, config)
     if args.device:
@@ -80,20 +84,12 @@ def _plan(args: argparse.Namespace, config: Config) -> Plan:
 
 def _require_cases(chosen: Sequence[Selection]) -> None:
     """Raises UsageError where nothing could be run: better now than after minutes of work."""
-    from tlcheck.errors import UsageError
-    from tlcheck.gate.gate import NO_REFERENCE
-    from tlcheck.lower.scripts import is_script
-
     if all(is_script(selection) for selection in chosen):
         raise UsageError(f"--run: {chosen[0].path}: {NO_REFERENCE}")
 
 
 def _device(args: argparse.Namespace, settings: Settings) -> Wanted | None:
     """How to run on a GPU, if that is asked for. Raises UsageError."""
-    from tlcheck.cli.options import device_options, given_device_options
-    from tlcheck.errors import UsageError
-    from tlcheck.gate.device import Wanted
-
     if args.device:
         return Wanted(device_options(args, settings), settings.args, args.if_available)
     if given := given_device_options(args):
@@ -102,9 +98,6 @@ def _device(args: argparse.Namespace, settings: Settings) -> Wanted | None:
 
 
 def _failing(text: str) -> tuple[str, ...]:
-    from tlcheck.errors import UsageError
-    from tlcheck.gate.classes import CLASSES
-
     names = tuple(name.strip() for name in text.split(","))
     if names == ("none",):
         return ()
@@ -114,19 +107,11 @@ def _failing(text: str) -> tuple[str, ...]:
 
 
 def _gate(plan: Plan, folder: Path) -> Gate:
-    from tlcheck.cli.progress import bar
-    from tlcheck.gate.gate import gate
-
     with bar() as watcher:
         return gate(plan, folder, watcher)
 
 
 def _writers(found: Gate) -> Mapping[str, Writer]:
-    from rich.console import Console
-
-    from tlcheck.report import gate_json, gate_text, shared
-    from tlcheck.report.gated import document_of
-
     return {
         "text": lambda file: gate_text.write(Console(file=file), found),
         "json": lambda file: shared.put(file, gate_json.render(found)),
@@ -136,7 +121,4 @@ def _writers(found: Gate) -> Mapping[str, Writer]:
 
 
 def _page(found: Gate) -> str:
-    from tlcheck.page.gate import gate_page
-    from tlcheck.page.html import render
-
     return render(gate_page(found))

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from rich.console import Console
 
-    from tlcheck.golden.pending import Pending
-    from tlcheck.golden.recording import Project, Recorded
-    from tlcheck.golden.states import Scope
-    from tlcheck.verdicts.acceptance import Acceptances
+from tlcheck.cli.golden_review import review
+from tlcheck.cli.lowered import lowered
+from tlcheck.cli.options import CASE_HELP, add_lowering_arguments, selections, settings_of
+from tlcheck.config import read_config
+from tlcheck.errors import UsageError
+from tlcheck.golden import states
+from tlcheck.golden.decisions import Decisions
+from tlcheck.golden.pending import Pending
+from tlcheck.golden.recording import Project, Recorded, project_of, recorded, saved
+from tlcheck.golden.revisions import contents_at
+from tlcheck.golden.states import Scope
+from tlcheck.golden.store import Store
+from tlcheck.golden.update import Update
+from tlcheck.lower.selection import parse, parse_archs
+from tlcheck.report import golden
+from tlcheck.verdicts.acceptance import Acceptances, read_acceptances
 
 FORMATS = ("text", "markdown")
 
@@ -44,8 +56,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_lowering(parser: argparse.ArgumentParser) -> None:
     """CASE, and how to lower it."""
-    from tlcheck.cli.options import CASE_HELP, add_lowering_arguments
-
     parser.add_argument("cases", nargs="*", metavar="CASE", help=CASE_HELP)
     add_lowering_arguments(parser)
 
@@ -56,12 +66,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> int:
-    from rich.console import Console
-
-    from tlcheck.golden import states
-    from tlcheck.golden.store import Store
-    from tlcheck.report import golden
-
     project = this_project()
     approved = Store(project.folder).read()
     found = [states.state_of(recorded, approved) for recorded in recorded_runs(args, project)]
@@ -72,44 +76,23 @@ def _check(args: argparse.Namespace) -> int:
 
 def this_project() -> Project:
     """Of the working folder. Raises UsageError."""
-    from tlcheck.config import read_config
-    from tlcheck.golden.recording import project_of
-
     return project_of(read_config(Path.cwd()))
 
 
 def recorded_runs(args: argparse.Namespace, project: Project) -> Iterator[Recorded]:
     """Of every run, in the order of the selections."""
-    import tempfile
-
-    from tlcheck.cli.options import selections, settings_of
-    from tlcheck.cli.progress import bar
-    from tlcheck.config import read_config
-    from tlcheck.golden.recording import recorded, saved
-    from tlcheck.lower.session import Session
-
     config = read_config(Path.cwd())
     chosen = selections(args, args.cases, config)
     for selection in chosen:
         if selection.is_snapshot:
             yield saved(selection.path, project)
-    if all(selection.is_snapshot for selection in chosen):
-        return
-    with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder, bar() as watcher:
-        session = Session(settings_of(args, config), Path(folder), watcher)
-        for lowered in sorted(session.lower(chosen), key=lambda done: done.run.position):
-            yield recorded(lowered, project)
+    if not all(selection.is_snapshot for selection in chosen):
+        for done in lowered(chosen, settings_of(args, config)):
+            yield recorded(done, project)
 
 
 def scope_of(args: argparse.Namespace, project: Project) -> Scope:
     """What the arguments name; saved snapshots name nothing."""
-    import os
-
-    from tlcheck.cli.options import settings_of
-    from tlcheck.config import read_config
-    from tlcheck.golden.states import Scope
-    from tlcheck.lower.selection import parse
-
     config = read_config(Path.cwd())
     named = [parse(case) for case in args.cases or [os.path.relpath(path) for path in config.paths]]
     places = []
@@ -121,15 +104,12 @@ def scope_of(args: argparse.Namespace, project: Project) -> Scope:
 
 
 def _update(args: argparse.Namespace) -> int:
-    from tlcheck.golden.store import Store
-    from tlcheck.golden.update import Update
-
     project = this_project()
     store = Store(project.folder)
     store.finish()
     update = Update(store, args.new_only)
-    for recorded in recorded_runs(args, project):
-        update.add(recorded)
+    for found in recorded_runs(args, project):
+        update.add(found)
     update.remove_orphans(scope_of(args, project))
     for line in update.report():
         print(line)
@@ -137,10 +117,6 @@ def _update(args: argparse.Namespace) -> int:
 
 
 def _review(args: argparse.Namespace) -> int:
-    from tlcheck.cli.golden_review import review
-    from tlcheck.golden.decisions import Decisions
-    from tlcheck.golden.store import Store
-
     project = this_project()
     store = Store(project.folder)
     store.finish()
@@ -149,18 +125,12 @@ def _review(args: argparse.Namespace) -> int:
 
 def project_acceptances() -> Acceptances:
     """Of the working folder. Raises UsageError."""
-    from tlcheck.config import read_config
-    from tlcheck.verdicts.acceptance import Acceptances, read_acceptances
-
     config = read_config(Path.cwd())
     return read_acceptances(config.acceptance) if config.acceptance else Acceptances()
 
 
 def _decide(args: argparse.Namespace) -> int:
     """Accept or reject without a terminal. What cannot be accepted stays, the rest is."""
-    from tlcheck.golden.decisions import Decisions
-    from tlcheck.golden.store import Store
-
     project = this_project()
     store = Store(project.folder)
     store.finish()
@@ -183,10 +153,6 @@ def _decide(args: argparse.Namespace) -> int:
 
 def _chosen(waiting: list[Pending], args: argparse.Namespace, project: Project) -> list[Pending]:
     """Raises UsageError where nothing waits of what is named."""
-    from tlcheck.errors import UsageError
-    from tlcheck.golden.states import Scope
-    from tlcheck.lower.selection import parse_archs
-
     archs = parse_archs(args.arch.split(",")) if args.arch is not None else ()
     if not waiting:
         raise UsageError(f"nothing waits in {project.folder}: `tlcheck golden update CASE` comes first")
@@ -202,20 +168,12 @@ def _chosen(waiting: list[Pending], args: argparse.Namespace, project: Project) 
 
 def _place(case: str, project: Project) -> str:
     """The kernel's file may be gone by now."""
-    import os
-
     path, _, name = case.partition("::")
     place = os.path.relpath(os.path.realpath(path), project.root.resolve()).replace(os.sep, "/")
     return f"{place}::{name}" if name else place
 
 
 def _diff(args: argparse.Namespace) -> int:
-    from rich.console import Console
-
-    from tlcheck.golden.revisions import contents_at
-    from tlcheck.golden.store import Store
-    from tlcheck.report import golden
-
     folder = this_project().folder
     base = contents_at(folder, args.base)
     head = contents_at(folder, args.head) if args.head else Store(folder).read()

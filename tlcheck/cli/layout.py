@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from tlcheck.page.gallery import Gallery
-    from tlcheck.page.picture import Picture
+from tlcheck.cli.lowered import lowered
+from tlcheck.cli.options import CASE_HELP, add_lowering_arguments, selections, settings_of
+from tlcheck.config import read_config
+from tlcheck.errors import UsageError
+from tlcheck.lower.runs import unique_name
+from tlcheck.page import layout_png, layout_svg
+from tlcheck.page.gallery import Gallery, gallery
+from tlcheck.page.picture import Picture
+from tlcheck.snapshot.text import render_layout
+from tlcheck.verdicts.results import judged, read_snapshot, saved_result
 
 NOT_LOWERED = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from tlcheck.cli.options import CASE_HELP, add_lowering_arguments
-
     parser.add_argument("case", metavar="CASE", help=CASE_HELP)
     add_lowering_arguments(parser)
     parser.add_argument("--buffer", default="", metavar="NAME", help="which (default: list what there is)")
@@ -32,8 +35,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from tlcheck.errors import UsageError
-
     if args.output is not None and not args.buffer:
         raise UsageError("which buffer? --buffer NAME; without -o, `tlcheck layout CASE` lists them")
     failures: list[str] = []
@@ -49,16 +50,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _galleries(args: argparse.Namespace, failures: list[str]) -> Iterator[tuple[str, Gallery]]:
     """By a name that tells them apart."""
-    import tempfile
-
-    from tlcheck.cli.options import selections, settings_of
-    from tlcheck.cli.progress import bar
-    from tlcheck.config import read_config
-    from tlcheck.lower.runs import unique_name
-    from tlcheck.lower.session import Session
-    from tlcheck.page.gallery import gallery
-    from tlcheck.verdicts.results import judged, read_snapshot, saved_result
-
     config = read_config(Path.cwd())
     chosen = selections(args, [args.case], config)
     if chosen[0].is_snapshot:
@@ -68,23 +59,19 @@ def _galleries(args: argparse.Namespace, failures: list[str]) -> Iterator[tuple[
         yield name, gallery(snapshot, saved_result(file, snapshot, 0).claims)
         return
     names: dict[str, None] = {}
-    with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder, bar() as watcher:
-        session = Session(settings_of(args, config), Path(folder), watcher)
-        for lowered in sorted(session.lower(chosen), key=lambda done: done.run.position):
-            run = lowered.run
-            if lowered.snapshot is not None:
-                snapshot = read_snapshot(lowered.snapshot)
-                name = unique_name(run.slug, names)
-                names[name] = None
-                yield name, gallery(snapshot, judged(run, snapshot).claims)
-            elif lowered.failure is not None:
-                failures.append(f"{run.case} {run.target} {run.tilelang}: not lowered: {lowered.failure.message}")
+    for done in lowered(chosen, settings_of(args, config)):
+        run = done.run
+        if done.snapshot is not None:
+            snapshot = read_snapshot(done.snapshot)
+            name = unique_name(run.slug, names)
+            names[name] = None
+            yield name, gallery(snapshot, judged(run, snapshot).claims)
+        elif done.failure is not None:
+            failures.append(f"{run.case} {run.target} {run.tilelang}: not lowered: {done.failure.message}")
 
 
 def _picture(name: str, of: Gallery, buffer: str) -> Picture:
     """Raises UsageError where there is none."""
-    from tlcheck.errors import UsageError
-
     if buffer not in of.buffers and buffer not in of.layouts:
         raise UsageError(f"{name} has no buffer {buffer!r}; it has {', '.join(sorted(of.buffers))}")
     found = of.picture(buffer)
@@ -95,9 +82,6 @@ def _picture(name: str, of: Gallery, buffer: str) -> Picture:
 
 def _write(pictures: Mapping[str, Picture], output: Path | None) -> None:
     """One to the file or standard output, several into a folder. Raises UsageError."""
-    from tlcheck.errors import UsageError
-    from tlcheck.page import layout_svg
-
     if len(pictures) > 1 and (output is None or output.suffix):
         raise UsageError(
             f"{len(pictures)} kernels: name one of them (--arch ARCH, FILE::NAME), or a folder with -o DIR"
@@ -117,9 +101,6 @@ def _write(pictures: Mapping[str, Picture], output: Path | None) -> None:
 
 def _write_file(picture: Picture, file: Path) -> None:
     """By the file's ending. Raises UsageError."""
-    from tlcheck.errors import UsageError
-    from tlcheck.page import layout_png, layout_svg
-
     if file.suffix == ".svg":
         file.write_text(layout_svg.render(picture), encoding="utf-8")
     elif file.suffix == ".png":
@@ -130,8 +111,6 @@ def _write_file(picture: Picture, file: Path) -> None:
 
 def _list(found: Mapping[str, Gallery]) -> None:
     """What there are pictures of."""
-    from tlcheck.snapshot.text import render_layout
-
     for name, of in found.items():
         print(name)
         for buffer in of.names:

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Protocol, cast
 
 from tlcheck import __version__
-from tlcheck.cli.scripts import own_and_script
 from tlcheck.errors import UsageError, did_you_mean
 
 # Name -> one line of help. Only the chosen command's module is imported: `tlcheck --help` stays instant.
@@ -73,7 +72,7 @@ def _run(argv: list[str]) -> int:
     command = cast(Command, importlib.import_module(f"tlcheck.cli.{name}"))
     parser = argparse.ArgumentParser(prog=f"tlcheck {name}", description=_sentence(COMMANDS[name]))
     command.add_arguments(parser)
-    own, script = own_and_script(parser, argv[1:])
+    own, script = _own_and_script(parser, argv[1:])
     args = parser.parse_args(own)
     args.script_args = script
     code = command.run(args)
@@ -95,6 +94,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"tlcheck {__version__}")
     parser.add_argument("command", help=argparse.SUPPRESS, metavar="COMMAND")
     return parser
+
+
+def _own_and_script(parser: argparse.ArgumentParser, argv: list[str]) -> tuple[list[str], list[str]]:
+    """The arguments before `--` and those after it, where a command runs scripts; else all and none."""
+    if parser.get_default("max_configs") is None or "--" not in argv:
+        return argv, []
+    end = argv.index("--")
+    return argv[:end], argv[end + 1 :]
 
 
 def _sentence(text: str) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from tlcheck.config import Config
-    from tlcheck.lower.selection import Selection
-    from tlcheck.lower.session import Settings
-    from tlcheck.run.suite import NoDeviceError, Options
+from tlcheck.config import Config
+from tlcheck.errors import UsageError
+from tlcheck.lower.scripts import Scripts
+from tlcheck.lower.selection import Selection, parse_archs, parse_args, select
+from tlcheck.lower.session import Settings
+from tlcheck.run.suite import NoDeviceError, Options
 
 CASE_HELP = "FILE[::NAME][@TOOLCHAIN], a folder of kernel files, or a saved snapshot"
 NOT_CHECKED = 3  # exit code
@@ -53,8 +53,6 @@ def add_device_arguments(parser: argparse._ActionsContainer) -> None:
 
 def device_options(args: argparse.Namespace, settings: Settings) -> Options:
     """From `add_device_arguments`."""
-    from tlcheck.run.suite import Options
-
     return Options(
         seeds=args.seeds or 3,
         repeats=args.repeats or 3,
@@ -94,9 +92,6 @@ def count(text: str) -> int:
 
 def selections(args: argparse.Namespace, cases: list[str], config: Config) -> list[Selection]:
     """The given cases, else the project's. Raises UsageError, also for options that mean nothing to these cases."""
-    from tlcheck.errors import UsageError
-    from tlcheck.lower.selection import select
-
     chosen = select(cases or [os.path.relpath(path) for path in config.paths])
     if not chosen:
         raise UsageError(f"nothing to work on: give {CASE_HELP}, or set `paths` in [tool.tlcheck]")
@@ -108,10 +103,6 @@ def selections(args: argparse.Namespace, cases: list[str], config: Config) -> li
 
 def settings_of(args: argparse.Namespace, config: Config, every_pass: bool = False) -> Settings:
     """How to lower, from the command line and else from the project. Raises UsageError."""
-    from tlcheck.cli.scripts import scripts_of
-    from tlcheck.lower.selection import parse_archs, parse_args
-    from tlcheck.lower.session import Settings
-
     return Settings(
         toolchain=args.toolchain or config.toolchain,
         arch=parse_archs(args.arch.split(",") if args.arch is not None else config.arch),
@@ -123,5 +114,12 @@ def settings_of(args: argparse.Namespace, config: Config, every_pass: bool = Fal
         fork=not args.no_fork,
         every_pass=every_pass,
         cache=not args.no_cache,
-        scripts=scripts_of(args),
+        scripts=_scripts_of(args),
     )
+
+
+def _scripts_of(args: argparse.Namespace) -> Scripts | None:
+    """From `cli.scripts.add_script_arguments`; None for a command without it, which runs no scripts."""
+    if not hasattr(args, "max_configs"):
+        return None
+    return Scripts(tuple(getattr(args, "script_args", ())), args.max_configs, args.keep_going)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from tlcheck.page.model import Page
+from tlcheck.cli.golden import add_lowering, project_acceptances, recorded_runs, scope_of, this_project
+from tlcheck.errors import UsageError
+from tlcheck.files import replace_all
+from tlcheck.golden import states
+from tlcheck.golden.revisions import contents_at
+from tlcheck.golden.store import Store
+from tlcheck.page.golden import GoldenPage, revisions_page
+from tlcheck.page.html import render
+from tlcheck.page.model import GOOD, Page
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from tlcheck.cli.golden import add_lowering
-
     kinds = parser.add_subparsers(dest="kind", required=True, metavar="KIND")
     golden = kinds.add_parser("golden", help="what kernels lower to now, beside what was approved")
     add_lowering(golden)
@@ -24,10 +29,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from tlcheck.errors import UsageError
-    from tlcheck.files import replace_all
-    from tlcheck.page.html import render
-
     if args.head and not args.base:
         raise UsageError("--head goes with --base: two git revisions are compared")
     if args.base and args.cases:
@@ -41,10 +42,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _place(output: Path) -> Path:
     """Where the page will be, links resolved; better now than after minutes of work. Raises UsageError."""
-    import os
-
-    from tlcheck.errors import UsageError
-
     place = Path(os.path.realpath(output))
     if not place.parent.is_dir():
         raise UsageError(f"{output}: no folder {place.parent}")
@@ -56,11 +53,6 @@ def _place(output: Path) -> Path:
 
 
 def _of_runs(args: argparse.Namespace) -> tuple[Page, int]:
-    from tlcheck.cli.golden import project_acceptances, recorded_runs, scope_of, this_project
-    from tlcheck.golden import states
-    from tlcheck.golden.store import Store
-    from tlcheck.page.golden import GoldenPage
-
     project = this_project()
     made = GoldenPage(Store(project.folder).read(), project_acceptances())
     for recorded in recorded_runs(args, project):
@@ -72,12 +64,6 @@ def _of_runs(args: argparse.Namespace) -> tuple[Page, int]:
 
 
 def _of_revisions(args: argparse.Namespace) -> tuple[Page, int]:
-    from tlcheck.cli.golden import this_project
-    from tlcheck.golden.revisions import contents_at
-    from tlcheck.golden.store import Store
-    from tlcheck.page.golden import revisions_page
-    from tlcheck.page.model import GOOD
-
     folder = this_project().folder
     head = contents_at(folder, args.head) if args.head else Store(folder).read()
     page = revisions_page(contents_at(folder, args.base), head, args.base)

@@ -5,25 +5,37 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import tempfile
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from tlcheck.cli.options import NOT_CHECKED
+from rich.console import Console
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rich.console import Console
-
-    from tlcheck.run.examination import Request
+from tlcheck.cli.lowered import working
+from tlcheck.cli.options import (
+    CASE_HELP,
+    NOT_CHECKED,
+    add_device_arguments,
+    add_lowering_arguments,
+    device_options,
+    settings_of,
+    without_device,
+)
+from tlcheck.config import read_config
+from tlcheck.errors import UsageError
+from tlcheck.lower.selection import select
+from tlcheck.report import device_json, device_text, times_report
+from tlcheck.run import environment, results
+from tlcheck.run.examination import Request, compare_times, examine
+from tlcheck.run.sanitizer import TOOLS
+from tlcheck.run.suite import NoDeviceError
+from tlcheck.verdicts.acceptance import Acceptances, read_acceptances
+from tlcheck.verdicts.words import plural
 
 _WIDTH = 140  # columns of tables that go into a file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from tlcheck.cli.options import CASE_HELP, add_device_arguments, add_lowering_arguments
-
     parser.add_argument("cases", nargs="*", metavar="CASE", help=CASE_HELP)
     add_lowering_arguments(parser, archs="auto, the arch of the device")
     add_device_arguments(parser)
@@ -40,9 +52,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from tlcheck.cli.options import without_device
-    from tlcheck.run.suite import NoDeviceError
-
     request = _request(args)
     try:
         return _compare(args, request) if args.old else _run(args, request)
@@ -51,14 +60,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace, request: Request) -> int:
-    from tlcheck.cli.progress import bar
-    from tlcheck.report import device_json, device_text
-    from tlcheck.run import results
-    from tlcheck.run.examination import examine
-    from tlcheck.verdicts.words import plural
-
-    with _scratch() as folder, bar() as watcher:
-        examinations = list(examine(request, Path(folder), watcher))
+    with working() as (folder, watcher):
+        examinations = list(examine(request, folder, watcher))
     code = results.exit_code(result for examination in examinations for result in examination.results)
     passed_over = sum(examination.passed_over for examination in examinations)
     notes = [f"{plural(passed_over, 'file')} without a case for this device passed over"] if passed_over else []
@@ -69,12 +72,8 @@ def _run(args: argparse.Namespace, request: Request) -> int:
 
 def _compare(args: argparse.Namespace, request: Request) -> int:
     """Exit code 1 if something has become slower, 3 if something was not timed."""
-    from tlcheck.cli.progress import bar
-    from tlcheck.report import times_report
-    from tlcheck.run.examination import compare_times
-
-    with _scratch() as folder, bar() as watcher:
-        found = compare_times(request, args.old, args.new, Path(folder), watcher)
+    with working() as (folder, watcher):
+        found = compare_times(request, args.old, args.new, folder, watcher)
     changes = [comparison.change for comparison in found.comparisons]
     slower = any(change is not None and change.verdict == "slower" for change in changes)
     code = 1 if slower else NOT_CHECKED if None in changes else 0
@@ -83,27 +82,12 @@ def _compare(args: argparse.Namespace, request: Request) -> int:
     return code
 
 
-def _scratch() -> tempfile.TemporaryDirectory[str]:
-    return tempfile.TemporaryDirectory(prefix="tlcheck-", ignore_cleanup_errors=True)
-
-
 def _commit(request: Request) -> str:
-    from tlcheck.run import environment
-
     return environment.commit(request.selections[0].path.absolute().parent)
 
 
 def _request(args: argparse.Namespace) -> Request:
     """Everything that can be wrong on the command line is found here. Raises UsageError."""
-    from dataclasses import replace
-
-    from tlcheck.cli.options import device_options, settings_of
-    from tlcheck.config import read_config
-    from tlcheck.errors import UsageError
-    from tlcheck.lower.selection import select
-    from tlcheck.run.examination import Request
-    from tlcheck.verdicts.acceptance import Acceptances, read_acceptances
-
     if bool(args.old) != bool(args.new):
         raise UsageError("--from and --to belong together")
     _writable(args.output)
@@ -130,8 +114,6 @@ def _request(args: argparse.Namespace) -> Request:
 
 def _writable(output: Path | None) -> None:
     """Raises UsageError where the report could not be written: better now than after minutes of work."""
-    from tlcheck.errors import UsageError
-
     try:
         if output is not None:
             output.open("a").close()
@@ -140,9 +122,6 @@ def _writable(output: Path | None) -> None:
 
 
 def _tools(text: str) -> tuple[str, ...]:
-    from tlcheck.errors import UsageError
-    from tlcheck.run.sanitizer import TOOLS
-
     tools = tuple(dict.fromkeys(tool.strip() for tool in text.split(","))) if text else ()
     for tool in tools:
         if tool not in TOOLS:
@@ -151,8 +130,6 @@ def _tools(text: str) -> tuple[str, ...]:
 
 
 def _folder(path: Path | None, option: str, *, make: bool) -> str:
-    from tlcheck.errors import UsageError
-
     if path is None:
         return ""
     if make:
@@ -167,8 +144,6 @@ def _folder(path: Path | None, option: str, *, make: bool) -> str:
 
 def _write(args: argparse.Namespace, report: str, show: Callable[[Console], None]) -> None:
     """The report as JSON where asked, else for people; and into a file."""
-    from rich.console import Console
-
     if args.output is not None:
         args.output.write_text(report, encoding="utf-8")
     if args.format == "json":

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tlcheck.lower.scripts import Scripts
-    from tlcheck.lower.selection import Selection
-    from tlcheck.lower.session import Settings
+from tlcheck.cli.options import count
+from tlcheck.errors import UsageError
+from tlcheck.lower.scripts import is_script
+from tlcheck.lower.selection import Selection
+from tlcheck.lower.session import Settings
+from tlcheck.run.suite import Options, Suite
+from tlcheck.toolchain.resolve import resolve
 
 MAX_CONFIGS = 1
 RECORD_LIMIT = 1024  # MiB
@@ -18,8 +22,6 @@ RECORD_LIMIT = 1024  # MiB
 
 def add_script_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of scripts stands after `--`: `tlcheck.cli.main` puts it into `script_args`."""
-    from tlcheck.cli.options import count
-
     group = parser.add_argument_group("scripts", "Files without a case are run, with the arguments after `--`.")
     group.add_argument(
         "--max-configs",
@@ -33,8 +35,6 @@ def add_script_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_live_arguments(parser: argparse.ArgumentParser, *, record: bool) -> None:
     """For scripts on a GPU. record: whether calls of kernels can be kept. See `live_settings`."""
-    from tlcheck.cli.options import count
-
     parser.add_argument(
         "--live", action="store_true", help="scripts have this machine's GPU: kernels are compiled and launched"
     )
@@ -52,10 +52,6 @@ def live_settings(args: argparse.Namespace, settings: Settings, chosen: Sequence
 
     Raises NoDeviceError where there is no GPU, and UsageError for what has no meaning with or without one.
     """
-    from dataclasses import replace
-
-    from tlcheck.lower.scripts import is_script
-
     limit = getattr(args, "record_limit", None)
     if not args.live:
         _refuse(limit is not None, "--record-limit has a meaning with --live only")
@@ -78,38 +74,13 @@ def live_settings(args: argparse.Namespace, settings: Settings, chosen: Sequence
 
 
 def _refuse(wrong: bool, message: str) -> None:
-    from tlcheck.errors import UsageError
-
     if wrong:
         raise UsageError(message)
 
 
 def _device_archs(settings: Settings, chosen: Sequence[Selection]) -> tuple[str, ...]:
     """The device's arch, which the torch of each toolchain has to see. Raises NoDeviceError."""
-    import tempfile
-    from pathlib import Path
-
-    from tlcheck.run.suite import Options, Suite
-    from tlcheck.toolchain.resolve import resolve
-
     toolchains = dict.fromkeys(s.toolchain or settings.toolchain for s in chosen if not s.is_snapshot)
     with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder:
         suites = [Suite(resolve(name, settings.requirements), Options(), Path(folder)) for name in toolchains]
         return tuple(dict.fromkeys(suite.device()["arch"] for suite in suites))
-
-
-def own_and_script(parser: argparse.ArgumentParser, argv: list[str]) -> tuple[list[str], list[str]]:
-    """The arguments before `--` and those after it, where a command runs scripts; else all and none."""
-    if parser.get_default("max_configs") is None or "--" not in argv:
-        return argv, []
-    end = argv.index("--")
-    return argv[:end], argv[end + 1 :]
-
-
-def scripts_of(args: argparse.Namespace) -> Scripts | None:
-    """From `add_script_arguments`; None for a command without it, which runs no scripts."""
-    from tlcheck.lower.scripts import Scripts
-
-    if not hasattr(args, "max_configs"):
-        return None
-    return Scripts(tuple(getattr(args, "script_args", ())), args.max_configs, args.keep_going)

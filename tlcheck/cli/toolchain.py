@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from tlcheck.config import Config
-    from tlcheck.toolchain.environment import Recipe
+from rich.filesize import decimal
+
+from tlcheck.config import Config, read_config
+from tlcheck.errors import UsageError
+from tlcheck.toolchain.checkout import read_checkout
+from tlcheck.toolchain.environment import Recipe, find, folders, folders_of, load, torch_folders
+from tlcheck.toolchain.install import install, remove, remove_unused_torch
+from tlcheck.toolchain.progress import progress
+from tlcheck.toolchain.releases import PINNED
+from tlcheck.toolchain.resolve import recipe_of, resolve
+from tlcheck.toolchain.store import disk_bytes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,9 +48,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _install(args: argparse.Namespace) -> None:
-    from tlcheck.config import read_config
-    from tlcheck.errors import UsageError
-
     named = args.toolchains or [read_config(Path.cwd()).toolchain]
     recipes = [_recipe(toolchain, _requirements(args)) for toolchain in named]
     failures: list[str] = []
@@ -57,10 +61,6 @@ def _install(args: argparse.Namespace) -> None:
 
 
 def _install_one(recipe: Recipe) -> None:
-    from tlcheck.toolchain.environment import find
-    from tlcheck.toolchain.install import install
-    from tlcheck.toolchain.progress import progress
-
     if made := find(recipe):
         print(f"{recipe.name}: already installed in {made.folder}")
         return
@@ -70,10 +70,6 @@ def _install_one(recipe: Recipe) -> None:
 
 
 def _recipe(toolchain: str, requirements: tuple[str, ...]) -> Recipe:
-    from tlcheck.errors import UsageError
-    from tlcheck.toolchain.checkout import read_checkout
-    from tlcheck.toolchain.resolve import recipe_of
-
     if recipe := recipe_of(toolchain, requirements):
         return recipe
     if checkout := read_checkout(Path(toolchain).expanduser().absolute()):
@@ -82,17 +78,11 @@ def _recipe(toolchain: str, requirements: tuple[str, ...]) -> Recipe:
 
 
 def _requirements(args: argparse.Namespace) -> tuple[str, ...]:
-    from tlcheck.config import read_config
-
     return tuple(dict.fromkeys([*read_config(Path.cwd()).requirements, *args.requirements]))
 
 
 def _list(args: argparse.Namespace) -> None:
     """Print a line for each: name, size, folder, what it is to the project, and the user's packages in it."""
-    from tlcheck.config import read_config
-    from tlcheck.toolchain.environment import folders, load, torch_folders
-    from tlcheck.toolchain.releases import PINNED
-
     used = _folder_in_use(read_config(Path.cwd()))
     rows = []
     for folder in folders():
@@ -111,8 +101,6 @@ def _list(args: argparse.Namespace) -> None:
 
 def _folder_in_use(config: Config) -> Path | None:
     """Find the folder of the project's toolchain. `latest` is not looked up: that takes a network."""
-    from tlcheck.errors import UsageError
-
     if config.toolchain == "latest":
         return None
     try:
@@ -122,20 +110,10 @@ def _folder_in_use(config: Config) -> Path | None:
 
 
 def _size(folder: Path) -> str:
-    from rich.filesize import decimal
-
-    from tlcheck.toolchain.store import disk_bytes
-
     return decimal(disk_bytes(folder))
 
 
 def _remove(args: argparse.Namespace) -> None:
-    from tlcheck.errors import UsageError
-    from tlcheck.toolchain.environment import folders_of
-    from tlcheck.toolchain.install import remove, remove_unused_torch
-    from tlcheck.toolchain.progress import progress
-    from tlcheck.toolchain.resolve import recipe_of
-
     for toolchain in args.toolchains:
         recipe = recipe_of(toolchain)
         found = folders_of(recipe.name if recipe else toolchain)  # a wheel may be gone: by the name that `list` shows
@@ -151,6 +129,4 @@ def _remove(args: argparse.Namespace) -> None:
 
 
 def _path(args: argparse.Namespace) -> None:
-    from tlcheck.toolchain.resolve import resolve
-
     print(resolve(args.toolchain, _requirements(args)).python)

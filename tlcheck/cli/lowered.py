@@ -1,0 +1,37 @@
+"""Lowering what a command is given: in a folder of its own, with a bar on the terminal."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tlcheck.cli.progress import Bar, bar
+from tlcheck.lower.runs import Lowered
+from tlcheck.lower.selection import Selection
+from tlcheck.lower.session import Session, Settings
+
+
+def lowered(chosen: Sequence[Selection], settings: Settings) -> Iterator[Lowered]:
+    """Lower what is no saved snapshot; runs come in the order of the selections.
+
+    Their snapshots are gone when this ends. Raises UsageError.
+    """
+    with session(settings) as made:
+        yield from sorted(made.lower(chosen), key=lambda done: done.run.position)
+
+
+@contextmanager
+def session(settings: Settings, beside: Path | None = None) -> Iterator[Session]:
+    """Open a session; its snapshots are gone with it. beside: the folder to make them in."""
+    with working(beside) as (folder, watcher):
+        yield Session(settings, folder, watcher)
+
+
+@contextmanager
+def working(beside: Path | None = None) -> Iterator[tuple[Path, Bar]]:
+    """Make a folder that is removed at the end, and a bar."""
+    name = ".tlcheck-" if beside else "tlcheck-"  # hidden where others look
+    with tempfile.TemporaryDirectory(prefix=name, dir=beside, ignore_cleanup_errors=True) as folder, bar() as made:
+        yield Path(folder), made
