@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from tlcheck.snapshot.ir import (
     Alloc,
+    Assert,
     Attr,
     Bind,
     Block,
@@ -16,6 +17,7 @@ from tlcheck.snapshot.ir import (
     For,
     Function,
     If,
+    Launch,
     Seq,
     Stmt,
     Store,
@@ -141,7 +143,7 @@ class _Walker:
             return scope
         if isinstance(stmt, Bind):
             return self._bind(stmt, scope)
-        if isinstance(stmt, (Evaluate, Store)):
+        if isinstance(stmt, (Evaluate, Store, Assert)):
             self.place(stmt, scope)
         elif isinstance(stmt, Alloc):
             self.declare(stmt.buffer)
@@ -182,6 +184,8 @@ class _Walker:
             if stmt.key == "tl.assume" and stmt.value is not None:
                 self.assumptions.append(stmt.value)
             self.visit(stmt.body, scope)
+        elif isinstance(stmt, Launch):
+            self.visit(stmt.body, scope)
         elif isinstance(stmt, Block):
             self.blocks.append(stmt)
             self.visit(stmt.body, scope)
@@ -192,10 +196,10 @@ def expressions(stmt: Stmt) -> tuple[Expr, ...]:
     if isinstance(stmt, Evaluate):
         return (stmt.value,)
     if isinstance(stmt, Store):
-        return (*stmt.indices, stmt.value)
+        return (*stmt.indices, stmt.value, *(() if stmt.predicate is None else (stmt.predicate,)))
     if isinstance(stmt, Bind):
         return (stmt.value,)
-    if isinstance(stmt, (If, While)):
+    if isinstance(stmt, (If, While, Assert)):
         return (stmt.condition,)
     return ()
 

@@ -22,6 +22,7 @@ from tlcheck.snapshot.ir import Expr, Snapshot, Stmt, Store, Unknown
 LOWERED = ("lower-tile-op", "type-cast", "vectorize-loop", "device-tir")
 UNGUARDED = frozenset(("lower-tile-op", "type-cast"))  # tails are not cut yet in newer releases
 NO_BOUNDS = "tl.disable_safe_memory_legalize"
+_NOT_FOLLOWED = frozenset(("unknown", "let", "shuffle", "predicated"))  # no proof looks into these
 _READS = frozenset(("tvm_access_ptr", "address_of", "access_ptr", "region"))
 
 
@@ -63,8 +64,9 @@ class Subject:
 
 
 def _is_opaque(stmt: Stmt) -> bool:
-    unknown = (e.op == "unknown" for value in expressions(stmt) for e in subexpressions(value))
-    return isinstance(stmt, Unknown) or any(unknown)
+    if isinstance(stmt, Unknown) or (isinstance(stmt, Store) and stmt.predicate is not None):
+        return True
+    return any(e.op in _NOT_FOLLOWED for value in expressions(stmt) for e in subexpressions(value))
 
 
 def subject(snapshot: Snapshot) -> Subject:

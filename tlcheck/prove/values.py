@@ -113,7 +113,7 @@ class Reader:
         shared = {id(a.var) for a in placed.scope.axes}
         own = [a.var for a in store.scope.axes if id(a.var) not in shared]
         guards = {id(g.condition) for g in placed.scope.guards}
-        if any(id(g.condition) not in guards for g in store.scope.guards):
+        if stmt.predicate is not None or any(id(g.condition) not in guards for g in store.scope.guards):
             raise UnreadableError(f"its value comes from {root}, which is stored to under another condition")
         return _solve(stmt, own, load, root, self.program), store
 

@@ -15,7 +15,8 @@ from tlcheck.snapshot.ir import Snapshot
 
 __all__ = ["SCHEMA", "CorruptSnapshot", "dumps", "loads"]
 
-SCHEMA = 1
+SCHEMA = 2
+_READ = (1, 2)  # what a newer one adds is optional
 _MAPS = ("toolchain", "args", "pass_configs", "passes")
 _TEXTS = ("case", "file", "target", "cuda")
 
@@ -64,8 +65,8 @@ def _fields(text: str) -> dict[str, Any]:
         corrupt(str(error).partition("\n")[0])
     if type(fields) is not dict or "schema" not in fields:
         corrupt("no schema version")
-    if fields["schema"] != SCHEMA or type(fields["schema"]) is not int:
-        corrupt(f"schema {str(fields['schema'])[:20]}, this tlcheck reads {SCHEMA}")
+    if fields["schema"] not in _READ or type(fields["schema"]) is not int:
+        corrupt(f"schema {str(fields['schema'])[:20]}, this tlcheck reads {' and '.join(map(str, _READ))}")
     return fields
 
 

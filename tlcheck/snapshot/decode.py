@@ -8,6 +8,7 @@ from typing import Any, NoReturn, TypeVar
 from tlcheck.snapshot.ir import (
     BINARY,
     Alloc,
+    Assert,
     Attr,
     Bind,
     Block,
@@ -17,6 +18,7 @@ from tlcheck.snapshot.ir import (
     For,
     Function,
     If,
+    Launch,
     Layout,
     Seq,
     Stmt,
@@ -31,7 +33,8 @@ Entry = list[Any]
 Pairs = tuple[tuple[str, str], ...]
 
 LOOP_KINDS = ("serial", "parallel", "vectorized", "unrolled", "thread_binding")
-_ARGUMENTS = {**dict.fromkeys(BINARY, 2), "not": 1, "cast": 1, "select": 3}
+_ARGUMENTS = {**dict.fromkeys(BINARY, 2), "not": 1, "cast": 1, "select": 3, "let": 3, "predicated": 2}
+_NONE: list[Any] = []  # what schema 1 does not have
 _CONSTANTS = {"int": int, "str": str, "var": str}
 
 
@@ -64,6 +67,14 @@ def text_pairs(value: Any, what: str) -> Pairs:
         if type(pair) is not list or len(pair) != 2 or type(pair[0]) is not str or type(pair[1]) is not str:
             corrupt(f"{what} are not pairs of texts")
     return tuple([(pair[0], pair[1]) for pair in pairs])
+
+
+def pairs(value: Any, what: str) -> list[Entry]:
+    """A list of lists of two."""
+    for pair in check(value, list, what):
+        if type(pair) is not list or len(pair) != 2:
+            corrupt(f"{what} are not pairs")
+    return value  # type: ignore[no-any-return]
 
 
 class Decoder:
@@ -115,6 +126,9 @@ class Decoder:
     def variables(self, indices: Any) -> tuple[Expr, ...]:
         return tuple([self.variable(i) for i in check(indices, list, "a list of variables")])
 
+    def computed(self, value: Any) -> tuple[tuple[str, Expr], ...]:
+        return tuple([(check(key, str, "a key"), self.expr(e)) for key, e in pairs(value, "computed annotations")])
+
     def function(self, fields: Any) -> Function:
         """One entry of `checkpoints`."""
         fields = check(fields, dict, "a checkpoint")
@@ -128,6 +142,8 @@ class Decoder:
             tuple([self.get(i, Buffer) for i in check(buffers, list, "buffers")]),
             text_pairs(attrs, "attrs"),
             self.stmt(body),
+            tuple([(self.variable(a), self.expr(b)) for a, b in pairs(fields.get("descriptors", []), "descriptors")]),
+            tuple([(self.variable(a), check(b, int, "a place")) for a, b in pairs(fields.get("places", []), "places")]),
         )
 
     def _at(self, index: Any) -> Any:
@@ -142,7 +158,9 @@ class Decoder:
             if len(rest) != count:
                 corrupt(f"{len(rest)} arguments instead of {count}")
             return Expr(op, dtype, tuple([self.get(i, Expr) for i in rest]))
-        notes: Pairs = text_pairs(rest.pop(), "annotations") if rest and type(rest[-1]) is list else ()
+        lists = [rest.pop() for _ in range(2) if rest and type(rest[-1]) is list]
+        notes: Pairs = text_pairs(lists.pop(), "annotations") if lists else ()
+        computed = self.computed(lists.pop()) if lists else ()
         if not rest:
             corrupt("a field is missing")
         if op == "load":
@@ -152,7 +170,7 @@ class Decoder:
         if op == "var":
             self._variables += 1
             return Expr(op, dtype, self._none(args), check(value, str, "a name"), self._variables)
-        return Expr(op, dtype, args, self._value(op, value, args), annotations=notes)
+        return Expr(op, dtype, args, self._value(op, value, args), annotations=notes, computed=computed)
 
     def _value(self, op: str, value: Any, args: tuple[Expr, ...]) -> int | float | str:
         if op in ("call", "unknown"):
@@ -161,6 +179,9 @@ class Decoder:
             if len(args) != (2 if op == "ramp" else 1):
                 corrupt(f"{len(args)} arguments")
             return check(value, int, "lanes")
+        if op == "shuffle":
+            vectors = check(value, int, "vectors")
+            return vectors if 0 < vectors < len(args) else corrupt(f"{vectors} vectors in {len(args)} arguments")
         self._none(args)
         if op == "float":
             return _float(value)
@@ -206,11 +227,31 @@ def _layout(
     return layout if len(layout.vars) == len(layout.input_shape) else corrupt("a layout needs a variable per dimension")
 
 
-def _for(t: Decoder, line: Any, var: Any, start: Any, extent: Any, kind: Any, body: Any, notes: Any) -> For:
+def _for(
+    t: Decoder,
+    line: Any,
+    var: Any,
+    start: Any,
+    extent: Any,
+    kind: Any,
+    body: Any,
+    notes: Any,
+    computed: Any = _NONE,
+    layout: Any = None,
+) -> For:
     if kind not in LOOP_KINDS:
         corrupt(f"unknown loop {str(kind)[:40]!r}")
-    notes = text_pairs(notes, "annotations")
-    return For(t.variable(var), t.expr(start), t.expr(extent), kind, t.stmt(body), notes, line=_line(line))
+    return For(
+        t.variable(var),
+        t.expr(start),
+        t.expr(extent),
+        kind,
+        t.stmt(body),
+        text_pairs(notes, "annotations"),
+        t.computed(computed),
+        None if layout is None else t.get(layout, Layout),
+        line=_line(line),
+    )
 
 
 def _if(t: Decoder, line: Any, condition: Any, then: Any, orelse: Any) -> If:
@@ -218,14 +259,36 @@ def _if(t: Decoder, line: Any, condition: Any, then: Any, orelse: Any) -> If:
     return If(t.expr(condition), t.stmt(then), other, line=_line(line))
 
 
-def _block(t: Decoder, line: Any, name: Any, body: Any, layouts: Any, notes: Any) -> Block:
-    found = []
-    for pair in check(layouts, list, "layouts"):
-        if type(pair) is not list or len(pair) != 2:
-            corrupt("layouts are not pairs")
-        found.append((t.variable(pair[0]), t.get(pair[1], Layout)))
-    notes = text_pairs(notes, "annotations")
-    return Block(check(name, str, "a name"), t.stmt(body), tuple(found), notes, line=_line(line))
+def _block(
+    t: Decoder,
+    line: Any,
+    name: Any,
+    body: Any,
+    layouts: Any,
+    notes: Any,
+    barriers: Any = _NONE,
+    safe_values: Any = _NONE,
+    threads: Any = _NONE,
+) -> Block:
+    return Block(
+        check(name, str, "a name"),
+        t.stmt(body),
+        tuple([(t.variable(data), t.get(layout, Layout)) for data, layout in pairs(layouts, "layouts")]),
+        text_pairs(notes, "annotations"),
+        tuple([(t.variable(data), t.exprs(counts)) for data, counts in pairs(barriers, "barriers")]),
+        tuple([(t.variable(data), t.expr(value)) for data, value in pairs(safe_values, "safe values")]),
+        t.exprs(threads),
+        line=_line(line),
+    )
+
+
+def _store(t: Decoder, line: Any, buffer: Any, value: Any, *rest: Any) -> Store:
+    """`rest`: indices, and a list with the predicate."""
+    predicate = t.exprs(rest[-1]) if rest and type(rest[-1]) is list else ()
+    if len(predicate) > 1:
+        corrupt("more than one predicate")
+    indices = tuple([t.expr(i) for i in (rest[:-1] if predicate else rest)])
+    return Store(t.get(buffer, Buffer), indices, t.expr(value), next(iter(predicate), None), line=_line(line))
 
 
 def _line(value: Any) -> int:
@@ -244,12 +307,16 @@ _READERS: dict[str, Callable[..., Any]] = {
     "Thread": lambda t, line, var, tag, extent, body: Thread(
         t.variable(var), check(tag, str, "a tag"), t.expr(extent), t.stmt(body), line=_line(line)
     ),
-    "Attr": lambda t, line, key, value, body: Attr(
-        check(key, str, "a key"), t.optional(value), t.stmt(body), line=_line(line)
+    "Attr": lambda t, line, key, value, body, node=_NONE: Attr(
+        check(key, str, "a key"), t.optional(value), t.stmt(body), t.exprs(node), line=_line(line)
     ),
     "Alloc": lambda t, line, buffer: Alloc(t.get(buffer, Buffer), line=_line(line)),
-    "Store": lambda t, line, buffer, value, *indices: Store(
-        t.get(buffer, Buffer), tuple([t.expr(i) for i in indices]), t.expr(value), line=_line(line)
+    "Store": _store,
+    "Assert": lambda t, line, condition, message: Assert(
+        t.expr(condition), check(message, str, "a message"), line=_line(line)
+    ),
+    "Launch": lambda t, line, name, params, attrs, body: Launch(
+        check(name, str, "a name"), t.exprs(params), text_pairs(attrs, "attrs"), t.stmt(body), line=_line(line)
     ),
     "Evaluate": lambda t, line, value: Evaluate(t.expr(value), line=_line(line)),
     "Unknown": lambda t, line, what, *body: Unknown(

@@ -27,6 +27,7 @@ _INFIX = {
     "floormod": ("%", _PRODUCT),
 }
 _PREFIX = {"min": "T.min", "max": "T.max", "truncdiv": "T.truncdiv", "truncmod": "T.truncmod", "mod": "T.mod"}
+_NAMED = {"select": "T.Select", "let": "T.Let", "predicated": "T.predicated"}
 _NEEDS_DTYPE = ("call_extern", "call_pure_extern", "type_annotation", "reinterpret", "infinity")
 
 Name = Callable[[Expr], str]
@@ -121,8 +122,11 @@ def _call(e: Expr, args: list[str]) -> str:
         return f"{_PREFIX[e.op]}({', '.join(args)})"
     if e.op in ("ramp", "broadcast"):
         return f"T.{e.op.capitalize()}({', '.join([*args, str(e.value)])})"
-    if e.op == "select":
-        return f"T.Select({', '.join(args)})"
+    if e.op == "shuffle":
+        vectors = int(e.value or 0)
+        return f"T.Shuffle([{', '.join(args[:vectors])}], [{', '.join(args[vectors:])}])"
+    if e.op in _NAMED:
+        return f"{_NAMED[e.op]}({', '.join(args)})"
     if e.op == "unknown":
         return f"T.unknown({', '.join([json.dumps(e.value), *args])})"
     dtype = [json.dumps(e.dtype)] if e.value in _NEEDS_DTYPE else []

@@ -19,11 +19,14 @@ class Expr:
 
     op: one of `BINARY`; `int`, `float`, `str` (constants, in `value`); `var` (name in `value`, identity in `uid`);
         `not`, `select` (condition, then, else), `cast`, `load` (args: indices, `buffer`), `ramp` (base, stride; lanes
-        in `value`), `broadcast` (lanes in `value`), `call` (name in `value`, without the era's prefix), `unknown`
-        (what it was in `value`). `if_then_else` and the remaining intrinsics are calls; shifts and masks by constant
-        powers of two are floordiv and floormod; div is float division, truncdiv and truncmod are C's.
+        in `value`), `broadcast` (lanes in `value`), `call` (name in `value`, without the era's prefix), `let`
+        (variable, its value, body), `shuffle` (vectors, then indices into all their lanes; number of vectors in
+        `value`), `predicated` (load, condition for each lane), `unknown` (what it was in `value`). `if_then_else` and
+        the remaining intrinsics are calls; shifts and masks by constant powers of two are floordiv and floormod; div
+        is float division, truncdiv and truncmod are C's.
     dtype: TVM's spelling, lanes included: `float32x4`, `int32`, `bool`, `handle`.
     annotations: those of a tile op's call, such as `use_tma`; constants, as text.
+    computed: annotations that are expressions, such as the `barrier` of a copy. Walks do not enter them.
     """
 
     op: str
@@ -33,6 +36,7 @@ class Expr:
     uid: int = 0
     buffer: Buffer | None = None
     annotations: tuple[tuple[str, str], ...] = ()
+    computed: tuple[tuple[str, Expr], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,7 +90,11 @@ class Seq(Stmt):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class For(Stmt):
-    """`kind`: serial, parallel, vectorized, unrolled or thread_binding."""
+    """`kind`: serial, parallel, vectorized, unrolled or thread_binding.
+
+    annotations: constants, as text. computed: those that are expressions. layout: how a parallel loop is spread over
+    the threads.
+    """
 
     var: Expr
     start: Expr
@@ -94,6 +102,8 @@ class For(Stmt):
     kind: str
     body: Stmt
     annotations: tuple[tuple[str, str], ...] = ()
+    computed: tuple[tuple[str, Expr], ...] = ()
+    layout: Layout | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,11 +139,15 @@ class Thread(Stmt):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attr(Stmt):
-    """Any other attribute statement, e.g. `kWarpSpecializationScope`."""
+    """Any other attribute statement, e.g. `kWarpSpecializationScope`.
+
+    node: what it is about, such as the threads of each branch; left out if it is a plain number.
+    """
 
     key: str
     value: Expr | None
     body: Stmt
+    node: tuple[Expr, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,24 +159,53 @@ class Alloc(Stmt):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block(Stmt):
-    """A TIR block. `layouts`: its layout_map, from the pointer variable of each buffer."""
+    """A TIR block. Maps are pairs, from the pointer variable of a buffer.
+
+    layouts: its layout_map. barriers: how many threads arrive at each mbarrier of a buffer (barrier_init).
+    safe_values: what a load out of bounds yields (safe_value_map). threads: of a thread block, x first, where the
+    launch itself does not say (tl.launch_threads). annotations: others that are constants, as text.
+    """
 
     name: str
     body: Stmt
     layouts: tuple[tuple[Expr, Layout], ...] = ()
     annotations: tuple[tuple[str, str], ...] = ()
+    barriers: tuple[tuple[Expr, tuple[Expr, ...]], ...] = ()
+    safe_values: tuple[tuple[Expr, Expr], ...] = ()
+    threads: tuple[Expr, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Store(Stmt):
+    """`predicate`: for each lane, whether it is stored."""
+
     buffer: Buffer
     indices: tuple[Expr, ...]
     value: Expr
+    predicate: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluate(Stmt):
     value: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Assert(Stmt):
+    """The kernel stops with `message` where `condition` does not hold."""
+
+    condition: Expr
+    message: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Launch(Stmt):
+    """One of several kernels of a function, at device-tir: it starts when the one before it has ended."""
+
+    name: str
+    params: tuple[Expr, ...]
+    attrs: tuple[tuple[str, str], ...]
+    body: Stmt
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -175,13 +218,20 @@ class Unknown(Stmt):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Function:
-    """One PrimFunc: `params` are the pointer or scalar variables, `buffers` the declared ones among them."""
+    """One PrimFunc: `params` are the pointer or scalar variables, `buffers` the declared ones among them.
+
+    descriptors: at device-tir, a parameter that is a TMA descriptor and the call of `create_tma_descriptor` or
+    `create_tma_im2col_descriptor` that makes it. places: pointers and byte offsets of shared buffers that overlap, in
+    releases that merge them and leave no other trace of it; buffers without a place overlap nothing.
+    """
 
     name: str
     params: tuple[Expr, ...]
     buffers: tuple[Buffer, ...]
     attrs: tuple[tuple[str, str], ...]
     body: Stmt
+    descriptors: tuple[tuple[Expr, Expr], ...] = ()
+    places: tuple[tuple[Expr, int], ...] = ()
 
 
 CHECKPOINTS = ("source", "intent", "tile-ops", "lower-tile-op", "type-cast", "vectorize-loop", "device-tir")

@@ -6,6 +6,7 @@ unrolling. Every statement has one line.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from tlcheck.snapshot.expression_text import render_access, render_expression, render_layout
 from tlcheck.snapshot.ir import (
     Alloc,
+    Assert,
     Attr,
     Bind,
     Block,
@@ -21,6 +23,7 @@ from tlcheck.snapshot.ir import (
     For,
     Function,
     If,
+    Launch,
     Seq,
     Stmt,
     Store,
@@ -184,13 +187,20 @@ class _Printer:
 
     def store(self, s: Store, depth: int) -> None:
         target = render_access(self._names.view(s.buffer), s.indices, self._names.of, self._view)
-        self._line(depth, f"{target} = {self._expression(s.value)}")
+        where = "" if s.predicate is None else f" where {self._expression(s.predicate)}"
+        self._line(depth, f"{target} = {self._expression(s.value)}{where}")
 
     def evaluate(self, s: Evaluate, depth: int) -> None:
         self._line(depth, self._expression(s.value))
 
     def block(self, s: Block, depth: int) -> None:
         self._inside(s.body, depth)
+
+    def demand(self, s: Assert, depth: int) -> None:
+        self._line(depth, f"assert {self._expression(s.condition)}, {json.dumps(s.message)}")
+
+    def launch(self, s: Launch, depth: int) -> None:
+        self._statement(s.body, depth)
 
     def unknown(self, s: Unknown, depth: int) -> None:
         self._line(depth, f"with T.unknown({s.what!r}):" if s.body else f"T.unknown({s.what!r})")
@@ -213,5 +223,7 @@ _PRINTERS: dict[type, Callable[[_Printer, Any, int], None]] = {
     Block: _Printer.block,
     Store: _Printer.store,
     Evaluate: _Printer.evaluate,
+    Assert: _Printer.demand,
+    Launch: _Printer.launch,
     Unknown: _Printer.unknown,
 }

@@ -5,7 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from tlcheck.snapshot.ir import Attr, Bind, Block, Evaluate, Expr, For, If, Seq, Stmt, Store, Thread, Unknown, While
+from tlcheck.snapshot.ir import (
+    Assert,
+    Attr,
+    Bind,
+    Block,
+    Evaluate,
+    Expr,
+    For,
+    If,
+    Launch,
+    Seq,
+    Stmt,
+    Store,
+    Thread,
+    Unknown,
+    While,
+)
+
+_AROUND_ONE = (For, While, Thread, Attr, Block, Launch)
 
 
 def postorder(roots: Iterable[Expr]) -> Iterator[Expr]:
@@ -48,7 +66,7 @@ def children(stmt: Stmt) -> tuple[Stmt, ...]:
         return stmt.body
     if isinstance(stmt, If):
         return (stmt.then,) if stmt.orelse is None else (stmt.then, stmt.orelse)
-    if isinstance(stmt, (For, While, Thread, Attr, Block)):
+    if isinstance(stmt, _AROUND_ONE):
         return (stmt.body,)
     return ()
 
@@ -65,10 +83,10 @@ def statements(root: Stmt) -> Iterator[Stmt]:
 def expressions(stmt: Stmt) -> tuple[Expr, ...]:
     """The expressions of a statement itself, in order of evaluation; not those of the statements in it."""
     if isinstance(stmt, Store):
-        return (*stmt.indices, stmt.value)
+        return (*stmt.indices, stmt.value, *(() if stmt.predicate is None else (stmt.predicate,)))
     if isinstance(stmt, (Evaluate, Bind)):
         return (stmt.value,)
-    if isinstance(stmt, (If, While)):
+    if isinstance(stmt, (If, While, Assert)):
         return (stmt.condition,)
     if isinstance(stmt, For):
         return (stmt.start, stmt.extent)
@@ -80,10 +98,11 @@ def expressions(stmt: Stmt) -> tuple[Expr, ...]:
 def with_expressions(stmt: Stmt, new: Sequence[Expr]) -> Stmt:
     """`stmt` with other `expressions`, in their order."""
     if isinstance(stmt, Store):
-        return replace(stmt, indices=tuple(new[:-1]), value=new[-1])
+        rank = len(stmt.indices)
+        return replace(stmt, indices=tuple(new[:rank]), value=new[rank], predicate=next(iter(new[rank + 1 :]), None))
     if isinstance(stmt, (Evaluate, Bind, Attr)):
         return replace(stmt, value=new[0])
-    if isinstance(stmt, (If, While)):
+    if isinstance(stmt, (If, While, Assert)):
         return replace(stmt, condition=new[0])
     if isinstance(stmt, For):
         return replace(stmt, start=new[0], extent=new[1])
@@ -110,5 +129,5 @@ def _around(stmt: Stmt, inner: tuple[Stmt, ...]) -> Stmt:
         return replace(stmt, body=inner)
     if isinstance(stmt, If):
         return replace(stmt, then=inner[0], orelse=inner[1] if len(inner) > 1 else None)
-    assert isinstance(stmt, (For, While, Thread, Attr, Block))
+    assert isinstance(stmt, _AROUND_ONE)
     return replace(stmt, body=inner[0])

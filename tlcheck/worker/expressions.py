@@ -92,16 +92,18 @@ def _load(nodes: Nodes, fields: Fields) -> Expr:
         return nodes.unknown("load from no buffer", indices)
     load = nodes.make("load", fields["dtype"], indices, None, buffer)
     if nodes.graph.types[fields["predicate"]]:
-        return nodes.unknown("predicated load", (load, nodes.expr(fields["predicate"])))
+        return nodes.make("predicated", load.dtype, (load, nodes.expr(fields["predicate"])))
     return load
 
 
 def _let(nodes: Nodes, fields: Fields) -> Expr:
-    return nodes.unknown("let", tuple([nodes.expr(fields[k]) for k in ("var", "value", "body")]))
+    parts = tuple([nodes.expr(fields[k]) for k in ("var", "value", "body")])
+    return nodes.make("let", parts[2].dtype, parts) if parts[0].op == "var" else nodes.unknown("let", parts)
 
 
 def _shuffle(nodes: Nodes, fields: Fields) -> Expr:
-    return nodes.unknown("shuffle", nodes.exprs(fields["vectors"]) + nodes.exprs(fields["indices"]))
+    vectors, indices = nodes.exprs(fields["vectors"]), nodes.exprs(fields["indices"])
+    return nodes.make("shuffle", fields["dtype"], vectors + indices, len(vectors))
 
 
 def _call(nodes: Nodes, fields: Fields) -> Expr:
@@ -111,7 +113,9 @@ def _call(nodes: Nodes, fields: Fields) -> Expr:
         if found is not None:
             return found
     notes = fields.get("annotations")
-    return nodes.make("call", dtype, args, name, None, nodes.constants(notes) if notes is not None else ())
+    if notes is None:
+        return nodes.make("call", dtype, args, name)
+    return nodes.make("call", dtype, args, name, None, nodes.constants(notes), nodes.computed(notes))
 
 
 def _shift(op: str) -> Callable[[Nodes, str, Expr, Expr], Expr | None]:

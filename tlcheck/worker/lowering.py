@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,19 +11,21 @@ import tilelang.transform
 from tilelang import tvm
 
 from tlcheck.worker.failures import RequestError
-from tlcheck.worker.shared_memory import UNMERGED
+from tlcheck.worker.shared_memory import MERGE, UNMERGED
 
 # LayoutReducer, where it exists, directly precedes LayoutInference; in 0.1.7.post2 it drops the annotations of tile
 # operators.
-_BEFORE = {"tl.LayoutReducer": "intent", "tl.LayoutInference": "intent", "tl.LowerTileOp": "tile-ops"}
+_BEFORE = {
+    "tl.LayoutReducer": "intent",
+    "tl.LayoutInference": "intent",
+    "tl.LowerTileOp": "tile-ops",
+    MERGE: UNMERGED,
+}
 _AFTER = {
     "tl.LowerTileOp": "lower-tile-op",
     "tl.DecoupleTypeCast": "type-cast",
     "tl.VectorizeLoop": "vectorize-loop",
 }
-if tuple(map(int, re.findall(r"\d+", tilelang.__version__)[:3])) < (0, 1, 10):
-    # Later releases leave the buffers' names in the merged module.
-    _BEFORE["tl.MergeSharedMemoryAllocations"] = UNMERGED
 _HAS_TYPE_CAST = hasattr(tilelang.transform, "DecoupleTypeCast")
 _PYTHON_PASS = "pass_fn"
 

@@ -43,17 +43,18 @@ class Nodes:
         value: int | float | str | None = None,
         buffer: Buffer | None = None,
         annotations: tuple[tuple[str, str], ...] = (),
+        computed: tuple[tuple[str, Expr], ...] = (),
     ) -> Expr:
         """The one expression of this form."""
-        key = (op, dtype, args, repr(value) if op == "float" else value, buffer, annotations)
+        key = (op, dtype, args, repr(value) if op == "float" else value, buffer, annotations, computed)
         found: Expr | None = self._unique.get(key)
         if found is None:
-            found = self._unique[key] = Expr(op, dtype, args, value, 0, buffer, annotations)
+            found = self._unique[key] = Expr(op, dtype, args, value, 0, buffer, annotations, computed)
         return found
 
     def remake(self, e: Expr, args: tuple[Expr, ...]) -> Expr:
         """`e` with other arguments."""
-        return self.make(e.op, e.dtype, args, e.value, e.buffer, e.annotations)
+        return self.make(e.op, e.dtype, args, e.value, e.buffer, e.annotations, e.computed)
 
     def variable(self, name: str, dtype: str) -> Expr:
         """A variable that no other node refers to."""
@@ -113,6 +114,11 @@ class Nodes:
         """The plain values of a Map node, sorted by key."""
         found = [(self._key(key), self.constant(value)) for key, value in self.graph.pairs(index)]
         return tuple(sorted((key, value) for key, value in found if value is not None))
+
+    def computed(self, index: int) -> tuple[tuple[str, Expr], ...]:
+        """The expressions among the values of a Map node, sorted by key."""
+        pairs = [(self._key(key), value) for key, value in self.graph.pairs(index) if self.constant(value) is None]
+        return tuple((key, self.done[value]) for key, value in sorted(pairs) if type(self.done[value]) is Expr)
 
     def _key(self, key: str | int) -> str:
         """A Map's key as text; a variable or buffer by its name."""

@@ -7,13 +7,22 @@ from collections.abc import Iterator
 
 from tlcheck.worker.graph import Graph
 
+# What the host calls to make a descriptor -> what the kernel calls it before host and device are split.
+TENSOR_MAPS = {
+    "__tvm_tensormap_create_tiled": "create_tma_descriptor",
+    "__tvm_tensormap_create_im2col": "create_tma_im2col_descriptor",
+}
+
 
 def parameter_copies(graph: Graph) -> dict[int, int]:
     """Variable node -> the node of the variable that it was before the split.
 
     A parameter of a function without declared buffers is the pointer, or the symbolic size, of that name in a function
-    that declares some; parameters of several kernels that are neither, such as TMA descriptors, are one by their name.
+    that declares some. A TMA descriptor is the variable that the host passes: several may have one name. What is none
+    of these is one by its name in all kernels.
     """
+    made = descriptors(graph)
+    passed = {node: host for node, host in _arguments(graph) if host in made}
     first: dict[str, int] = {}
     for function in _functions(graph):
         for name, node in _declared(graph, function):
@@ -22,8 +31,34 @@ def parameter_copies(graph: Graph) -> dict[int, int]:
     for function in _functions(graph):
         if not graph.pairs(graph.data[function]["buffer_map"]):
             for node in graph.items(graph.data[function]["params"]):
-                copies[node] = first.setdefault(_name(graph, node), node)
+                copies[node] = passed.get(node) or first.setdefault(_name(graph, node), node)
     return copies
+
+
+def descriptors(graph: Graph) -> dict[int, int]:
+    """Variable node of a TMA descriptor on the host -> the node of the call that makes it."""
+    found: dict[int, int] = {}
+    for index, kind in enumerate(graph.types):
+        args = graph.items(graph.data[index]["args"]) if kind == "Call" else []
+        if len(args) > 1 and graph.text(args[0]) in TENSOR_MAPS and graph.types[args[1]] == "Var":
+            found[args[1]] = index
+    return found
+
+
+def _arguments(graph: Graph) -> Iterator[tuple[int, int]]:
+    """Node of each parameter of a kernel, with the node that the host passes for it."""
+    kernels: dict[str, list[list[int]]] = {}
+    for index, kind in enumerate(graph.types):
+        for owner, function in graph.pairs(graph.data[index]["functions"]) if kind == "IRModule" else ():
+            if isinstance(owner, int) and graph.types[function] == "PrimFunc":
+                name = graph.text(graph.data[owner]["name_hint"])
+                kernels.setdefault(name, []).append(graph.items(graph.data[function]["params"]))
+    for index, kind in enumerate(graph.types):
+        if kind == "Call" and graph.types[graph.data[index]["op"]] == "GlobalVar":
+            args = graph.items(graph.data[index]["args"])
+            for params in kernels.get(graph.text(graph.data[graph.data[index]["op"]]["name_hint"]), ()):
+                if len(params) == len(args):
+                    yield from zip(params, args, strict=True)
 
 
 def _functions(graph: Graph) -> Iterator[int]:

@@ -10,17 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
-from tlcheck.snapshot.ir import Alloc, Buffer, Expr, Function, Seq, Stmt, Store
+from tlcheck.snapshot.ir import Alloc, Buffer, Expr, Function, Launch, Seq, Stmt, Store
 from tlcheck.snapshot.walk import expressions, postorder, rebuild, statements, with_expressions
 from tlcheck.worker.nodes import Nodes
 
-UNMERGED = "unmerged"  # name of the module just before the merge, where not every pass is recorded
-_MERGE = "tl.MergeSharedMemoryAllocations"
+UNMERGED = "unmerged"  # name of the module just before the merge, with host and device functions
+MERGE = "tl.MergeSharedMemoryAllocations"
+_ALIGNMENT = 1024  # the most that any swizzle asks of a place
 
 
 def unmerge_all(checkpoints: dict[str, Function], passes: Mapping[str, str], nodes: Nodes) -> bool:
-    """Undo the merge in every checkpoint after it, and drop the one before it if it is there for this only.
+    """Undo the merge in every checkpoint after it, and drop UNMERGED, which is no checkpoint.
 
     Returns whether a checkpoint changed.
     """
@@ -28,7 +30,7 @@ def unmerge_all(checkpoints: dict[str, Function], passes: Mapping[str, str], nod
     names = list(checkpoints)
     after = names[-1:]
     for position, name in enumerate(names):
-        if before is None and passes[name] == _MERGE and position:
+        if before is None and passes[name] == MERGE and position:
             before, after = checkpoints[names[position - 1]], names[position:]
     if before is None:
         return False
@@ -50,37 +52,116 @@ class _Access:
 
 @dataclass(frozen=True, slots=True)
 class _Home:
-    """Where an access belongs: the buffer as it was before the merge, and its place in bytes."""
+    """Where an access belongs: the buffer as it was before the merge, and its place in bytes in the merged one, which
+    is named by its uid.
+    """
 
     buffer: Buffer
     place: int
+    merged: int
+
+    @property
+    def size(self) -> int:
+        return _bytes(self.buffer)
+
+    def meets(self, other: _Home) -> bool:
+        """Whether two buffers of one merged buffer have bytes in common."""
+        return self.place < other.place + other.size and other.place < self.place + self.size
 
 
 def unmerge(before: Function, after: Function, nodes: Nodes) -> Function:
-    """`after` with the buffers of `before` instead of one merged buffer; `after` itself where there is none."""
+    """`after` with the buffers of `before` instead of one merged buffer, and the places of those that overlap; `after`
+    itself where there is no merged buffer. Each of several kernels has one of its own.
+    """
+    old, new = _kernels(before), _kernels(after)
+    if len(old) != len(new):
+        return after
+    undone = [_unmerged(a, b, nodes) for a, b in zip(old, new, strict=True)]
+    if all(kernel is same for (kernel, _), same in zip(undone, new, strict=True)):
+        return after
+    body = undone[0][0] if new[0] is after.body else Seq(tuple([kernel for kernel, _ in undone]))
+    places = tuple([place for _, homes in undone for place in _places(homes)])
+    return replace(after, body=body, places=places)
+
+
+def _kernels(function: Function) -> list[Stmt]:
+    """The launches of a function with several kernels, else its body."""
+    parts = function.body.body if isinstance(function.body, Seq) else ()
+    return [part for part in parts if isinstance(part, Launch)] or [function.body]
+
+
+def _unmerged(before: Stmt, after: Stmt, nodes: Nodes) -> tuple[Stmt, list[_Home]]:
+    """One kernel with its buffers, and where they were; `after` itself where the two do not fit."""
     old, new = _shared(before), _shared(after)
     separate = {uid: buffer for uid, buffer in old.items() if uid not in new}
     merged = [uid for uid in new if uid not in old]
     if not separate or not merged:
-        return after
+        return after, []
     pairs = _pairs(list(_accesses(before, set(separate))), list(_accesses(after, set(merged))), separate)
     homes: dict[tuple[int, int], _Home] = {}
     for access, home in pairs:
         if homes.setdefault((id(access.stmt), id(access.expr)), home) != home:
-            return after
+            return after, []
     if not pairs or _strays(after, set(merged), pairs):
-        return after
-    return _Rewriter(homes, merged, nodes).function(after, separate.values())
+        return after, []
+    found = {home.buffer.data.uid: home for home in homes.values()}
+    kernel = _Rewriter(homes, merged, nodes).kernel(after, separate.values())
+    return kernel, [found[uid] for uid in separate if uid in found]
 
 
-def _shared(function: Function) -> dict[int, Buffer]:
+def _places(homes: Sequence[_Home]) -> Iterator[tuple[Expr, int]]:
+    """Canonical places of the buffers that overlap others: the order in which a release puts them into the merged one
+    differs from process to process. Groups that overlap come one after the other, in program order.
+    """
+    start = 0
+    for group in _overlapping(homes):
+        placed = _placed(group)
+        yield from ((home.buffer.data, start + place) for home, place in zip(group, placed, strict=True))
+        start = _aligned(start + max(place + home.size for home, place in zip(group, placed, strict=True)))
+
+
+def _placed(group: Sequence[_Home]) -> list[int]:
+    """The lowest places, one buffer after the other, at which the same pairs overlap; as they were if there is none."""
+    places: list[int] = []
+    for home in group:
+        before = list(zip(group, places, strict=False))
+        for place in sorted({0, *(_aligned(at + other.size) for other, at in before)}):
+            moved = replace(home, place=place)
+            if all(moved.meets(replace(other, place=at)) == home.meets(other) for other, at in before):
+                places.append(place)
+                break
+        else:
+            low = min(home.place for home in group)
+            return [home.place - low for home in group]
+    return places
+
+
+def _aligned(place: int) -> int:
+    return -(-place // _ALIGNMENT) * _ALIGNMENT
+
+
+def _overlapping(homes: Sequence[_Home]) -> list[list[_Home]]:
+    """Groups of two and more whose bytes overlap, directly or through others of the group; in program order."""
+    groups: list[list[_Home]] = []
+    end: tuple[int, int] = (-1, 0)
+    for home in sorted(homes, key=lambda home: (home.merged, home.place)):
+        if (home.merged, home.place) < end:
+            groups[-1].append(home)
+        else:
+            groups.append([home])
+        end = max(end, (home.merged, home.place + home.size))
+    found = [[home for home in homes if home in group] for group in groups if len(group) > 1]
+    return sorted(found, key=lambda group: homes.index(group[0]))
+
+
+def _shared(kernel: Stmt) -> dict[int, Buffer]:
     """Shared allocations by the uid of their pointer, in program order."""
-    allocs = (s.buffer for s in statements(function.body) if isinstance(s, Alloc))
+    allocs = (s.buffer for s in statements(kernel) if isinstance(s, Alloc))
     return {b.data.uid: b for b in allocs if b.scope in ("shared", "shared.dyn")}
 
 
-def _accesses(function: Function, uids: set[int]) -> Iterator[_Access]:
-    for stmt in statements(function.body):
+def _accesses(kernel: Stmt, uids: set[int]) -> Iterator[_Access]:
+    for stmt in statements(kernel):
         for e in postorder(expressions(stmt)):
             found = _address(e)
             if found is not None and found[0].uid in uids:
@@ -107,17 +188,21 @@ def item_size(dtype: str) -> int:
     return max(1, bits // 8) * lanes
 
 
+def _bytes(buffer: Buffer) -> int:
+    return item_size(buffer.dtype) * prod([int(e.value or 0) for e in buffer.shape if e.op == "int"])
+
+
 def _pairs(old: list[_Access], new: list[_Access], separate: dict[int, Buffer]) -> list[tuple[_Access, _Home]]:
     """Each final access with its home; empty where the two sequences do not fit."""
     if len(old) != len(new):
         return []
-    places: dict[int, int] = {}
+    places: dict[int, tuple[int, int]] = {}
     for a, b in zip(old, new, strict=True):
         for seed in (0, 1):
             distance = _value(b.index, seed) * b.size - _value(a.index, seed) * a.size
-            if places.setdefault(a.data.uid, distance) != distance:
+            if places.setdefault(a.data.uid, (distance, b.data.uid)) != (distance, b.data.uid):
                 return []
-    homes = {uid: _Home(separate[uid], place) for uid, place in places.items()}
+    homes = {uid: _Home(separate[uid], *place) for uid, place in places.items()}
     fits = all(homes[a.data.uid].place % b.size == 0 for a, b in zip(old, new, strict=True))
     return [(b, homes[a.data.uid]) for a, b in zip(old, new, strict=True)] if fits else []
 
@@ -170,10 +255,10 @@ def _value(index: Expr, seed: int) -> int:
     return known[id(index)]
 
 
-def _strays(function: Function, uids: set[int], pairs: list[tuple[_Access, _Home]]) -> bool:
+def _strays(kernel: Stmt, uids: set[int], pairs: list[tuple[_Access, _Home]]) -> bool:
     """Whether the merged buffer is used in any other way."""
     paired = {id(access.expr) for access, _ in pairs}
-    for stmt in statements(function.body):
+    for stmt in statements(kernel):
         for e in postorder(expressions(stmt)):
             if id(e) not in paired and any(a.op == "var" and a.uid in uids for a in e.args):
                 return True
@@ -181,14 +266,14 @@ def _strays(function: Function, uids: set[int], pairs: list[tuple[_Access, _Home
 
 
 class _Rewriter:
-    """Gives the accesses of a function their homes."""
+    """Gives the accesses of a kernel their homes."""
 
     def __init__(self, homes: dict[tuple[int, int], _Home], merged: list[int], nodes: Nodes) -> None:
         self._homes = homes
         self._merged = merged
         self._nodes = nodes
 
-    def function(self, function: Function, separate: Iterable[Buffer]) -> Function:
+    def kernel(self, kernel: Stmt, separate: Iterable[Buffer]) -> Stmt:
         allocations = [Alloc(buffer) for buffer in separate]
 
         def change(old: Stmt, new: Stmt) -> Stmt:
@@ -196,7 +281,7 @@ class _Rewriter:
                 return replace(new, body=tuple([p for part in new.body for p in self._unmerged(part, allocations)]))
             return self._statement(old, new)
 
-        return replace(function, body=rebuild(function.body, change))
+        return rebuild(kernel, change)
 
     def _unmerged(self, part: Stmt, allocations: list[Alloc]) -> Sequence[Stmt]:
         if not isinstance(part, Alloc) or part.buffer.data.uid not in self._merged:
@@ -242,10 +327,7 @@ class _Rewriter:
         whole = home.buffer
         if whole.dtype == dtype:
             return whole
-        count = item_size(whole.dtype)
-        for extent in whole.shape:
-            count *= int(extent.value or 0)
-        shape = (self._nodes.make("int", "int32", (), count // item_size(dtype)),)
+        shape = (self._nodes.make("int", "int32", (), _bytes(whole) // item_size(dtype)),)
         return self._nodes.unique((whole.name, dtype, shape, whole.scope, whole.data), Buffer)
 
     def _lowered(self, index: Expr, place: int) -> Expr:

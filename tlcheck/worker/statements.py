@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from tlcheck.snapshot.ir import (
     Alloc,
+    Assert,
     Attr,
     Bind,
     Block,
@@ -32,6 +34,7 @@ from tlcheck.worker.nodes import Builder, Fields, Nodes
 
 _LOOPS = ("serial", "parallel", "vectorized", "unrolled", "thread_binding")
 _TVM = re.compile(r"\btirx?\.")
+_TYPED = ("layout_map", "barrier_init", "safe_value_map", "tl.launch_threads")  # annotations of a block
 _THREAD_ATTRS = ("thread_extent", "virtual_thread")
 
 
@@ -89,11 +92,27 @@ def _for(nodes: Nodes, fields: Fields) -> Stmt:
     binding = fields["thread_binding"]
     if kind == "thread_binding" and nodes.graph.types[binding] == "IterVar":
         return Thread(var, nodes.graph.text(nodes.graph.data[binding]["thread_tag"]), extent, body, line=nodes.line)
-    notes = nodes.constants(fields["annotations"])
+    loop = For(
+        var,
+        start,
+        extent,
+        kind,
+        body,
+        nodes.constants(fields["annotations"]),
+        nodes.computed(fields["annotations"]),
+        _spread(nodes, fields["annotations"]),
+        line=nodes.line,
+    )
     step = nodes.expr(fields["step"]) if "step" in fields and nodes.graph.types[fields["step"]] else None
     if step is None or (step.op == "int" and step.value == 1):
-        return For(var, start, extent, kind, body, notes, line=nodes.line)
-    return _stepped(nodes, For(var, start, extent, kind, body, notes, line=nodes.line), step)
+        return loop
+    return _stepped(nodes, loop, step)
+
+
+def _spread(nodes: Nodes, annotations: int) -> Layout | None:
+    """How a parallel loop is spread over threads, where that is decided."""
+    found = [nodes.done[value] for key, value in nodes.graph.pairs(annotations) if key == "parallel_loop_layout"]
+    return next((layout for layout in found if isinstance(layout, Layout)), None)
 
 
 def _stepped(nodes: Nodes, loop: For, step: Expr) -> Stmt:
@@ -107,7 +126,7 @@ def _stepped(nodes: Nodes, loop: For, step: Expr) -> Stmt:
     value = nodes.make("add", dtype, (loop.start, nodes.make("mul", dtype, (count, step))))
     body = _seq((Bind(loop.var, value, line=loop.line), loop.body), loop.line)
     zero = nodes.make("int", dtype, (), 0)
-    return For(count, zero, trips, loop.kind, body, loop.annotations, line=loop.line)
+    return replace(loop, var=count, start=zero, extent=trips, body=body)
 
 
 def _while(nodes: Nodes, fields: Fields) -> Stmt:
@@ -126,16 +145,32 @@ def _attr(nodes: Nodes, fields: Fields) -> Stmt:
         axis = graph.data[node]
         tag = graph.text(axis["thread_tag"])
         return Thread(nodes.expr(axis["var"]), tag, nodes.expr(fields["value"]), body, line=nodes.line)
-    value = nodes.expr(node) if key == "tl.assume" else nodes.expr(fields["value"])
-    return Attr(key, value, body, line=nodes.line)
+    if key == "tl.assume":
+        return Attr(key, nodes.expr(node), body, line=nodes.line)
+    return Attr(key, nodes.expr(fields["value"]), body, _about(nodes, key, node), line=nodes.line)
+
+
+def _about(nodes: Nodes, key: str, node: int) -> tuple[Expr, ...]:
+    """The node of an attribute; not a plain number, which says nothing, and not the loop that a pragma stands in."""
+    if nodes.graph.types[node] == "Array":
+        return nodes.exprs(node)
+    found = nodes.done[node]
+    if key.startswith("pragma_") or type(found) is not Expr or found.op == "int":
+        return ()
+    return (found,)
+
+
+def _assert(nodes: Nodes, fields: Fields) -> Stmt:
+    graph = nodes.graph
+    parts = graph.items(fields["message_parts"]) if "message_parts" in fields else [fields["message"]]
+    found = Assert(nodes.expr(fields["condition"]), "".join(graph.text(part) for part in parts), line=nodes.line)
+    return _seq((found, _stmt(nodes, fields["body"])), nodes.line) if "body" in fields else found
 
 
 def _store(nodes: Nodes, fields: Fields) -> Stmt:
     buffer, indices = nodes.done[fields["buffer"]], nodes.exprs(fields["indices"])
-    store = Store(buffer, indices, nodes.expr(fields["value"]), line=nodes.line)
-    if nodes.graph.types[fields["predicate"]]:
-        return Unknown("predicated store", (store,), line=nodes.line)
-    return store
+    predicate = nodes.expr(fields["predicate"]) if nodes.graph.types[fields["predicate"]] else None
+    return Store(buffer, indices, nodes.expr(fields["value"]), predicate, line=nodes.line)
 
 
 def _evaluate(nodes: Nodes, fields: Fields) -> Stmt:
@@ -148,24 +183,40 @@ def _block(nodes: Nodes, fields: Fields) -> Stmt:
     body = _seq((*allocs, _stmt(nodes, fields["body"])), nodes.line)
     if graph.types[fields["init"]] or graph.items(fields["match_buffers"]):
         body = Unknown("block with init or match_buffer", (body,), line=nodes.line)
-    layouts = _layouts(nodes, fields["annotations"])
-    notes = nodes.constants(fields["annotations"])
-    notes = tuple((key, value) for key, value in notes if key != "layout_map")
-    return Block(graph.text(fields["name_hint"]), body, layouts, notes, line=nodes.line)
+    notes = fields["annotations"]
+    typed = {key: value for key, value in graph.pairs(notes) if key in _TYPED}
+    maps = {key: _by_pointer(nodes, value) for key, value in typed.items()}
+    return Block(
+        graph.text(fields["name_hint"]),
+        body,
+        tuple([(d, nodes.done[v]) for d, v in maps.get("layout_map", ()) if isinstance(nodes.done[v], Layout)]),
+        tuple([(key, value) for key, value in nodes.constants(notes) if key not in _TYPED]),
+        tuple([(d, nodes.exprs(v)) for d, v in maps.get("barrier_init", ())]),
+        tuple([(d, _number(nodes, v)) for d, v in maps.get("safe_value_map", ())]),
+        nodes.exprs(typed["tl.launch_threads"]) if "tl.launch_threads" in typed else (),
+        line=nodes.line,
+    )
 
 
-def _layouts(nodes: Nodes, annotations: int) -> tuple[tuple[Expr, Layout], ...]:
-    """The layout_map of a block, by the name of the buffer: TVM's maps have no stable order."""
-    found: dict[int, tuple[Expr, Layout]] = {}
-    for key, value in nodes.graph.pairs(annotations):
-        if key != "layout_map":
-            continue
-        for owner, layout in nodes.graph.pairs(value):
-            data = nodes.done[owner] if isinstance(owner, int) else None
-            data = data.data if isinstance(data, Buffer) else data
-            if isinstance(data, Expr) and isinstance(nodes.done[layout], Layout):
-                found[data.uid] = (data, nodes.done[layout])
-    return tuple(sorted(found.values(), key=lambda entry: (str(entry[0].value), entry[0].uid)))
+def _by_pointer(nodes: Nodes, mapping: int) -> list[tuple[Expr, int]]:
+    """A map from buffers or pointers to nodes, by the pointer's name: TVM's maps have no stable order."""
+    found: dict[int, tuple[Expr, int]] = {}
+    for owner, value in nodes.graph.pairs(mapping):
+        data = nodes.done[owner] if isinstance(owner, int) else None
+        data = data.data if isinstance(data, Buffer) else data
+        if isinstance(data, Expr):
+            found[data.uid] = (data, value)
+    return sorted(found.values(), key=lambda entry: (str(entry[0].value), entry[0].uid))
+
+
+def _number(nodes: Nodes, index: int) -> Expr:
+    """A constant; the script leaves Python's numbers as they are."""
+    kind, value = nodes.graph.types[index], nodes.graph.data[index]
+    if kind == "float":
+        return nodes.make("float", "float32", (), float(value))
+    if kind in ("int", "bool"):
+        return nodes.make("int", "int32", (), int(value))
+    return nodes.expr(index)
 
 
 def _block_realize(nodes: Nodes, fields: Fields) -> Stmt:
@@ -209,6 +260,7 @@ STATEMENTS: dict[str, Builder] = {
     "For": _for,
     "While": _while,
     "IfThenElse": _if,
+    "AssertStmt": _assert,
     "AttrStmt": _attr,
     "BufferStore": _store,
     "Evaluate": _evaluate,

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from tlcheck.snapshot.ir import Expr, Function, Seq, Snapshot, Stmt, Thread, Unknown
+from tlcheck.snapshot.ir import Expr, Function, Launch, Seq, Snapshot, Stmt, Thread, Unknown
 from tlcheck.snapshot.walk import statements
 from tlcheck.worker.expressions import EXPRESSIONS
 from tlcheck.worker.graph import Graph, GraphError, read_graph
 from tlcheck.worker.memory import MEMORY
 from tlcheck.worker.nodes import Nodes
-from tlcheck.worker.parameters import parameter_copies
+from tlcheck.worker.parameters import TENSOR_MAPS, descriptors, parameter_copies
 from tlcheck.worker.shared_memory import unmerge_all
 from tlcheck.worker.source import without_places
 from tlcheck.worker.statements import ENCLOSED, FRAMES, STATEMENTS
@@ -31,9 +31,10 @@ def translate(text: str, meta: Mapping[str, Any]) -> Snapshot:
     graph = read_graph(text)
     nodes = Nodes(graph, _lines(graph, meta["file"]), parameter_copies(graph))
     _build(nodes)
+    made = {variable: _descriptor(nodes, call) for variable, call in descriptors(graph).items()}
     modules = {str(name): index for name, index in graph.pairs(graph.root)}
     functions = {name: _device_function(nodes, modules[name]) for name in meta["passes"] if name in modules}
-    checkpoints = {name: function for name, function in functions.items() if function is not None}
+    checkpoints = {name: _with_descriptors(f, made) for name, f in functions.items() if f is not None}
     unmerged = unmerge_all(checkpoints, meta["passes"], nodes)
     return Snapshot(
         case=meta["case"],
@@ -47,6 +48,19 @@ def translate(text: str, meta: Mapping[str, Any]) -> Snapshot:
         passes={name: meta["passes"][name] for name in checkpoints},
         cuda=without_places(meta["cuda"]) if unmerged else meta["cuda"],
     )
+
+
+def _descriptor(nodes: Nodes, call: int) -> Expr:
+    """The host's call that makes a TMA descriptor, as the kernel has it before the split."""
+    name, _, *fields = nodes.graph.items(nodes.graph.data[call]["args"])
+    args = tuple([nodes.expr(field) for field in fields])
+    return nodes.make("call", "handle", args, TENSOR_MAPS[nodes.graph.text(name)])
+
+
+def _with_descriptors(function: Function, made: Mapping[int, Expr]) -> Function:
+    """The function, and how those of its parameters that are TMA descriptors are made."""
+    found = [(param, made[param.uid]) for param in function.params if param.uid in made]
+    return replace(function, descriptors=tuple(found)) if found else function
 
 
 def _build(nodes: Nodes) -> None:
@@ -96,7 +110,7 @@ def _spans(graph: Graph, file: str) -> dict[int, int]:
 
 
 def _device_function(nodes: Nodes, module: int) -> Function | None:
-    """What a module runs on the device: the functions that launch threads, several kernels in sequence put together.
+    """What a module runs on the device: the functions that launch threads, several kernels as launches in sequence.
 
     None for a module that has been stripped of its device side.
     """
@@ -129,5 +143,5 @@ def _in_sequence(kernels: list[Function]) -> Function:
         return first
     params = {p.uid: p for k in kernels for p in k.params}
     buffers = {b.data.uid: b for k in kernels for b in k.buffers}
-    body = Seq(tuple(k.body for k in kernels))
+    body = Seq(tuple(Launch(k.name, k.params, k.attrs, k.body) for k in kernels))
     return replace(first, params=tuple(params.values()), buffers=tuple(buffers.values()), body=body)

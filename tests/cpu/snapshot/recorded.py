@@ -126,10 +126,15 @@ class Maker:
         key = self.string("thread_extent")
         return self.fields("tirx.AttrStmt", node=axis, attr_key=key, value=self.number(1), body=body)
 
-    def function(self, body: int) -> int:
+    def function(self, body: int, *params: int) -> int:
         empty = self.map()
         return self.fields(
-            "tirx.PrimFunc", attrs=self.null, params=self.array(), buffer_map=empty, ret_type=self.null, body=body
+            "tirx.PrimFunc",
+            attrs=self.null,
+            params=self.array(*params),
+            buffer_map=empty,
+            ret_type=self.null,
+            body=body,
         )
 
     def module(self, **functions: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -14,8 +14,25 @@ from hypothesis import given, settings
 from hypothesis.strategies import randoms
 
 from tests.cpu.snapshot.recorded import ERAS, META, RECORDED, Maker, graph, snapshot
+from tests.fixtures.index import FOLDER
 from tlcheck.snapshot.codec import SCHEMA, CorruptSnapshot, dumps, loads
-from tlcheck.snapshot.ir import Alloc, Block, Evaluate, Expr, Function, Seq, Snapshot, Store
+from tlcheck.snapshot.ir import (
+    Alloc,
+    Assert,
+    Attr,
+    Block,
+    Buffer,
+    Evaluate,
+    Expr,
+    For,
+    Function,
+    Launch,
+    Layout,
+    Seq,
+    Snapshot,
+    Stmt,
+    Store,
+)
 from tlcheck.snapshot.text import render
 from tlcheck.snapshot.walk import expressions, postorder, statements
 from tlcheck.worker.translate import translate
@@ -239,3 +256,58 @@ def test_stores_and_allocations_are_there() -> None:
     whole = loads(TEXTS["0.1.15.histogram"])
     kinds = {type(s) for f in whole.checkpoints.values() for s in statements(f.body)}
     assert {Store, Alloc} <= kinds
+
+
+def test_what_schema_2_adds_survives() -> None:
+    x, data = Expr("var", "int32", (), "x", 1), Expr("var", "handle", (), "A", 2)
+    one = Expr("int", "int32", (), 1)
+    memory = Buffer("A", "float32", (one,), "shared.dyn", data)
+    load = Expr("load", "float32", (x,), buffer=memory)
+    copy = Expr("call", "handle", (load,), "copy", computed=(("barrier", load),))
+    layout = Layout((x,), (one,), (x,))
+    parts: tuple[Stmt, ...] = (
+        Evaluate(Expr("let", "int32", (x, one, Expr("add", "int32", (x, x))))),
+        Evaluate(Expr("shuffle", "int32", (x, one, one), 2)),
+        Evaluate(Expr("predicated", "float32", (load, x))),
+        Evaluate(copy),
+        Store(memory, (x,), load, one),
+        Assert(x, "x must hold"),
+        For(x, one, one, "parallel", Evaluate(x), (), (("predicate", x),), layout),
+        Attr("scope", one, Evaluate(x), (one, x)),
+        Block("b", Evaluate(x), (), (), ((data, (one, x)),), ((data, one),), (one, one)),
+    )
+    body = Seq((Launch("k", (x, data), (("a", "b"),), Seq(parts)),))
+    function = Function("f", (x, data), (), (), body, ((data, copy),), ((data, 1024),))
+    saved = snapshot("0.1.7.sequence")
+    text = dumps(replace(saved, checkpoints={"intent": function}))
+    found = loads(text).checkpoints["intent"]
+    assert dumps(loads(text)) == text
+    assert render(found).lines == render(function).lines
+    assert list(_plain(found)) == list(_plain(function))
+    assert [(d.value, c.value) for d, c in found.descriptors] == [("A", "copy")]
+    assert [(d.value, place) for d, place in found.places] == [("A", 1024)]
+
+
+def _plain(function: Function) -> Iterator[object]:
+    """What the text does not show of the statements."""
+    for s in statements(function.body):
+        if isinstance(s, Launch):
+            yield s.name, [p.value for p in s.params], s.attrs
+        elif isinstance(s, For):
+            yield [(key, e.value) for key, e in s.computed], s.layout is not None and len(s.layout.vars)
+        elif isinstance(s, Attr):
+            yield [e.value for e in s.node]
+        elif isinstance(s, Block):
+            yield [(d.value, [e.value for e in counts]) for d, counts in s.barriers]
+            yield [(d.value, e.value) for d, e in s.safe_values], [e.value for e in s.threads]
+        elif isinstance(s, Evaluate):
+            yield [(key, e.op) for key, e in s.value.computed]
+
+
+def test_schema_1_is_still_read() -> None:
+    old = FOLDER / "demo" / "attention_full_0.1.7.snapshot.json"
+    text = old.read_text()
+    assert json.loads(text)["schema"] == 1
+    whole = loads(text)
+    assert next(iter(whole.checkpoints)) == "intent"
+    assert json.loads(dumps(whole)) == {**json.loads(text), "schema": SCHEMA}

@@ -15,6 +15,7 @@ from tests.cpu.snapshot.recorded import ERAS, RECORDED, snapshot
 from tlcheck.snapshot.expression_text import render_expression
 from tlcheck.snapshot.ir import (
     Alloc,
+    Assert,
     Attr,
     Bind,
     Block,
@@ -24,6 +25,7 @@ from tlcheck.snapshot.ir import (
     For,
     Function,
     If,
+    Launch,
     Layout,
     Seq,
     Stmt,
@@ -134,6 +136,9 @@ def test_the_text_of_an_expression_means_what_the_expression_means(rng: random.R
         (Expr("call", "float32", (var("a", 1),), "call_extern"), 'T.call_extern("float32", a)'),
         (Expr("call", "handle", (), "copy", annotations=(("use_tma", "1"),)), "T.copy(use_tma=1)"),
         (Expr("unknown", "", (var("a", 1),), "Hologram"), 'T.unknown("Hologram", a)'),
+        (Expr("let", "int32", (var("a", 1), var("b", 2), var("a", 1))), "T.Let(a, b, a)"),
+        (Expr("shuffle", "int32x2", (var("a", 1), var("b", 2), var("c", 3)), 2), "T.Shuffle([a, b], [c])"),
+        (Expr("predicated", "float32", (var("a", 1), var("b", 2))), "T.predicated(a, b)"),
     ],
 )
 def test_expressions(e: Expr, text: str) -> None:
@@ -249,6 +254,9 @@ def test_every_statement_in_its_form() -> None:
         For(var("i", 3), number(2), number(4), "unrolled", use("i", 3), (("num_stages", "2"),)),
         For(var("i", 4), var("x", 1), number(4), "vectorized", use("i", 4)),
         Store(scratch, (Expr("ramp", "int32x4", (var("x", 1), number(1)), 4),), number(0)),
+        Store(scratch, (number(1),), number(0), condition),
+        Assert(condition, "too many"),
+        Launch("f_kernel", (), (), use("x", 1)),
         Attr("async_scope", number(1), use("x", 1)),
         Attr("tl.assume", condition, use("x", 1)),
         Attr("pragma_unroll_explicit", number(0), use("x", 1)),
@@ -272,6 +280,9 @@ def test_every_statement_in_its_form() -> None:
         "for i in T.vectorized(x, x + 4):",
         "    T.use(i)",
         "s[x:x + 4] = 0",
+        "s[1] = 0 where x < 3",
+        'assert x < 3, "too many"',
+        "T.use(x)",
         'with T.attr("async_scope", 1):',
         "    T.use(x)",
         "T.assume(x < 3)",

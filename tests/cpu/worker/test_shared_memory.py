@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from tests.cpu.snapshot.recorded import Maker
-from tlcheck.snapshot.ir import Alloc, Buffer, Evaluate, Expr, For, Function, If, Seq, Stmt, Store
+from tlcheck.snapshot.ir import Alloc, Buffer, Evaluate, Expr, For, Function, If, Launch, Seq, Stmt, Store
 from tlcheck.snapshot.text import render
 from tlcheck.worker.graph import read_graph
 from tlcheck.worker.nodes import Nodes
-from tlcheck.worker.shared_memory import UNMERGED, item_size, unmerge, unmerge_all
+from tlcheck.worker.shared_memory import UNMERGED, _Home, _places, item_size, unmerge, unmerge_all
 
 LEFT, RIGHT, MERGED = (Expr("var", "handle", (), name, uid) for uid, name in enumerate(("left", "right", "merged"), 1))
 I = Expr("var", "int32", (), "i", 9)  # noqa: E741
@@ -92,6 +92,44 @@ def test_accesses_that_are_no_constant_apart_are_left_alone(nodes: Nodes) -> Non
     other = replace(loop, body=Seq(tuple(moved)))
     function = replace(merged, body=Seq((*merged.body.body[:-1], other)))
     assert unmerge(before(), function, nodes) is function
+
+
+@pytest.mark.parametrize(("left_at", "right_at"), [(0, 0), (0, 32), (48, 0), (128, 120)])
+def test_the_places_of_buffers_that_overlap_are_kept(nodes: Nodes, left_at: int, right_at: int) -> None:
+    """LEFT and RIGHT have 64 elements of 2 and of 4 bytes."""
+    places = unmerge(before(), after(left_at, right_at), nodes).places
+    assert [(data.value, place) for data, place in places] == [("left", 0), ("right", 0)]
+
+
+def home(name: str, size: int, place: int) -> _Home:
+    return _Home(buffer(Expr("var", "handle", (), name), "int8", size), place, 0)
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        ([("a", 2048, 0), ("b", 2048, 2048), ("c", 3072, 0)], [0, 2048, 0]),
+        ([("a", 2048, 2048), ("b", 2048, 0), ("c", 3072, 0)], [0, 2048, 0]),
+        ([("a", 2048, 7168), ("b", 2048, 4096), ("c", 6144, 4096)], [0, 2048, 0]),
+        ([("a", 512, 0), ("b", 512, 512)], []),
+        ([("a", 512, 0), ("b", 512, 2048), ("c", 512, 100), ("d", 512, 2048)], [0, 0, 1024, 1024]),
+        ([("a", 4096, 0), ("b", 16, 0), ("c", 16, 2048), ("d", 16, 1)], [0, 0, 1024, 0]),
+        ([("a", 1000, 64), ("b", 200, 964), ("c", 150, 1114)], [0, 900, 1050]),
+    ],
+)
+def test_places_are_canonical(found: list[tuple[str, int, int]], expected: list[int]) -> None:
+    """One buffer after the other, groups apart; the last is a chain that no low places give."""
+    assert [place for _, place in _places([home(*each) for each in found])] == expected
+
+
+def test_kernels_of_a_function_have_their_own_buffers(nodes: Nodes) -> None:
+    def two(first: Function, second: Function) -> Function:
+        bodies = (first.body, second.body)
+        return replace(first, body=Seq(tuple(Launch(f"k{n}", (), (), body) for n, body in enumerate(bodies))))
+
+    undone = unmerge(two(before(), before()), two(after(0, 128), after(192, 0)), nodes)
+    assert str(render(undone)) == str(render(two(before(), before())))
+    assert not undone.places
 
 
 def test_one_access_more_is_left_alone(nodes: Nodes) -> None:

@@ -11,6 +11,8 @@ from tests.cpu.snapshot.recorded import ERAS, GRAPHS, META, RECORDED, Maker, gra
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import (
     Alloc,
+    Assert,
+    Attr,
     Bind,
     Block,
     Evaluate,
@@ -18,6 +20,7 @@ from tlcheck.snapshot.ir import (
     For,
     Function,
     If,
+    Launch,
     Layout,
     Seq,
     Snapshot,
@@ -242,6 +245,123 @@ def test_unknown_nodes_are_named() -> None:
     assert stmt.what == "Teleport"
 
 
+def test_let_and_shuffle() -> None:
+    maker = Maker()
+    x, a, b = maker.var("x"), maker.var("a", "int32x2"), maker.var("b", "int32x2")
+    let = body_of(maker.fields("tirx.Let", var=x, value=maker.number(3), body=maker.binary("Add", x, x)), maker)
+    assert (let.op, let.dtype, [e.op for e in let.args]) == ("let", "int32", ["var", "int", "add"])
+    picked = maker.array(maker.number(0), maker.number(3))
+    shuffle = maker.fields("tirx.Shuffle", dtype="int32x2", vectors=maker.array(a, b), indices=picked)
+    found = body_of(shuffle, maker)
+    assert (found.op, found.dtype, found.value) == ("shuffle", "int32x2", 2)
+    assert [e.value for e in found.args] == ["a", "b", 0, 3]
+
+
+def test_asserts_of_both_forms() -> None:
+    maker = Maker()
+    guard, words = maker.var("c", "bool"), [maker.string("c must "), maker.string("hold")]
+    older = maker.fields("tir.AssertStmt", condition=guard, message=words[0], body=maker.evaluate(guard))
+    newer = maker.fields("tirx.AssertStmt", condition=guard, error_kind=words[0], message_parts=maker.array(*words))
+    found = one_statement(maker.seq(older, newer), maker)
+    assert isinstance(found, Seq)
+    assert [type(part) for part in found.body] == [Assert, Evaluate, Assert]
+    assert [part.message for part in found.body if isinstance(part, Assert)] == ["c must ", "c must hold"]
+
+
+def test_annotations_that_are_no_text() -> None:
+    maker = Maker()
+    k, memory, barrier = maker.var("k"), maker.buffer("A", 8), maker.buffer("bars", 2)
+    note = maker.map((maker.string("barrier"), maker.load(barrier, k)), (maker.string("use_tma"), maker.number(1)))
+    copy = body_of(
+        maker.fields(
+            "tirx.Call",
+            dtype="handle",
+            op=maker.node("ir.Op", "tl.tileop.copy"),
+            args=maker.array(maker.load(memory, k)),
+            annotations=note,
+        ),
+        maker,
+    )
+    assert copy.annotations == (("use_tma", "1"),)
+    assert [(key, e.op) for key, e in copy.computed] == [("barrier", "load")]
+    counts = maker.array(maker.number(1), maker.number(128))
+    minus_one = maker.fields("ir.FloatImm", dtype="float32", value=-1.0)
+    notes = maker.map(
+        (maker.string("barrier_init"), maker.map((barrier, counts))),
+        (maker.string("safe_value_map"), maker.map((memory, minus_one), (barrier, maker.node("float", 0.5)))),
+        (maker.string("tl.launch_threads"), counts),
+        (maker.string("stage"), maker.number(3)),
+    )
+    block = one_statement(maker.block(maker.evaluate(k), notes, maker.number(1, "bool")), maker)
+    assert isinstance(block, Block)
+    assert block.annotations == (("stage", "3"),)
+    assert [(data.value, [e.value for e in found]) for data, found in block.barriers] == [("bars", [1, 128])]
+    assert [(data.value, value.value) for data, value in block.safe_values] == [("A", -1.0), ("bars", 0.5)]
+    assert [e.value for e in block.threads] == [1, 128]
+
+
+def test_what_an_attribute_is_about() -> None:
+    maker = Maker()
+    threads = maker.array(maker.number(128), maker.number(256))
+
+    def attr(key: str, node: int) -> Stmt:
+        body = maker.evaluate(maker.number(0))
+        name = maker.string(key)
+        return one_statement(
+            maker.fields("tirx.AttrStmt", node=node, attr_key=name, value=maker.number(0), body=body), maker
+        )
+
+    found = [attr("kWarpSpecializationScope", threads), attr("async_scope", maker.number(0))]
+    found.append(attr("pragma_unroll_explicit", maker.var("i")))
+    assert [[e.value for e in stmt.node] for stmt in found if isinstance(stmt, Attr)] == [[128, 256], [], []]
+
+
+def test_descriptors_of_one_name_are_told_apart_by_what_the_host_passes() -> None:
+    maker = Maker()
+    host, device = [maker.var("A_desc", "handle") for _ in "ab"], [maker.var("A_desc", "handle") for _ in "ab"]
+    name = maker.fields("ir.GlobalVar", name_hint=maker.string("main_kernel"))
+    made = [
+        maker.evaluate(
+            maker.call(
+                "tirx.tvm_call_packed",
+                maker.fields("tirx.StringImm", value=maker.string("__tvm_tensormap_create_tiled")),
+                descriptor,
+                maker.number(box),
+            )
+        )
+        for descriptor, box in zip(host, (64, 32), strict=True)
+    ]
+    launch = maker.evaluate(maker.fields("tirx.Call", dtype="int32", op=name, args=maker.array(*reversed(host))))
+    uses = maker.seq(*[maker.evaluate(maker.call("tl.tma_load", d)) for d in device])
+    kernel = maker.function(maker.launch(uses), *device)
+    both = maker.map(
+        (maker.fields("ir.GlobalVar", name_hint=maker.string("main")), maker.function(maker.seq(*made, launch))),
+        (name, kernel),
+    )
+    text = maker.text(intent=maker.fields("ir.IRModule", functions=both))
+    function = translate(text, META).checkpoints["intent"]
+    assert [p.uid for p in function.params] == list(reversed(host))
+    calls = [
+        (p is q, call.value, call.args[0].value)
+        for p, (q, call) in zip(function.params, function.descriptors, strict=True)
+    ]
+    assert calls == [(True, "create_tma_descriptor", 32), (True, "create_tma_descriptor", 64)]
+    assert [e.args[0] for e in all_expressions(function) if e.value == "tma_load"] == list(function.params)
+
+
+def test_several_kernels_are_launches() -> None:
+    maker = Maker()
+    kernels = {
+        f"main_kernel{n}": maker.function(maker.launch(maker.evaluate(maker.number(len(n)))), maker.var("n"))
+        for n in ("", "_1")
+    }
+    host = {"main": maker.function(maker.evaluate(maker.number(0)))}
+    function = translate(maker.text(intent=maker.module(**kernels, **host)), META).checkpoints["intent"]
+    assert isinstance(function.body, Seq)
+    names = [(s.name, [p.value for p in s.params]) for s in function.body.body if isinstance(s, Launch)]
+    assert names == [("main_kernel", ["n"]), ("main_kernel_1", ["n"])]
+
+
 def test_nodes_with_other_fields_than_known_are_unknown() -> None:
     maker = Maker()
     e = body_of(maker.call("f", maker.fields("tirx.Add", dtype="int32", left=1, right=2)), maker)
@@ -336,14 +456,15 @@ def test_a_block_with_an_init_is_not_understood() -> None:
     assert isinstance(block.body.body[0], Evaluate)
 
 
-def test_accesses_with_a_predicate_are_not_understood_but_shown() -> None:
+def test_accesses_with_a_predicate() -> None:
     maker = Maker()
     memory, zero, guard = maker.buffer("A", 8), maker.number(0), maker.var("c", "boolx4")
     load = body_of(maker.load(memory, zero, predicate=guard), maker)
-    assert (load.op, load.args[0].op, load.args[1].value) == ("unknown", "load", "c")
+    assert (load.op, load.args[0].op, load.args[1].value) == ("predicated", "load", "c")
     store = one_statement(maker.store(memory, zero, zero, predicate=guard), maker)
-    assert isinstance(store, Unknown)
-    assert isinstance(store.body[0], Store)
+    assert isinstance(store, Store)
+    assert store.predicate is not None
+    assert store.predicate.value == "c"
 
 
 @pytest.mark.parametrize(
