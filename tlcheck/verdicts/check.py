@@ -27,6 +27,7 @@ from tlcheck.verdicts.claim import (
 )
 from tlcheck.verdicts.remedies import pass_config
 from tlcheck.verdicts.rules.rule import Broken, Rule, rules
+from tlcheck.witness import Addition
 
 LAST = LOWERED[-1]
 _BEFORE, _AFTER = 2, 1  # lines of TIR shown around an atomic
@@ -90,8 +91,11 @@ def _groups(written: Sequence[Site]) -> list[tuple[Site, ...]]:
 
 def _judge(of: Subject, group: Sequence[Site], found: Sequence[Evidence]) -> Claim:
     own = [e for e in found if any(w in group for w in e.match.written)]
-    finding = _finding(of, own)
+    broken = [(e, rule, b) for e in own for rule in rules() if rule.check and (b := rule.check(of, e)) is not None]
+    finding = _finding(of, broken)
     verdict, reason = _verdict(of, own, finding)
+    if verdict == PROVED and broken:  # by instructions: the additions are the same
+        verdict, reason = UNDECIDED, _unshown(*broken[0])
     last = [e for e in own if e.checkpoint == own[-1].checkpoint] if own else []
     first = group[0]
     return Claim(
@@ -138,16 +142,22 @@ def _stages(own: Sequence[Evidence]) -> tuple[Standing, ...]:
     return tuple(Standing(checkpoint, order[place]) for checkpoint, place in worst.items())
 
 
-def _finding(of: Subject, own: Sequence[Evidence]) -> Finding | None:
-    broken = [(e, rule, b) for e in own for rule in rules() if rule.check and (b := rule.check(of, e)) is not None]
-    if not broken:
+def _unshown(evidence: Evidence, _: Rule, broken: Broken) -> str:
+    return f"at {evidence.checkpoint} {broken.what}, but no addition was found that shows it"
+
+
+def _finding(of: Subject, broken: Sequence[tuple[Evidence, Rule, Broken]]) -> Finding | None:
+    shown = [(e, rule, b, b.witness) for e, rule, b in broken if b.witness is not None]
+    if not shown:
         return None
-    evidence, rule, first = broken[0]
-    others = tuple(dict.fromkeys(r.id for _, r, _ in broken if r.id != rule.id))
-    return _found(of, evidence, rule, first, others)
+    evidence, rule, first, witness = shown[0]
+    others = tuple(dict.fromkeys(r.id for _, r, *_ in shown if r.id != rule.id))
+    return _found(of, evidence, rule, first, witness, others)
 
 
-def _found(of: Subject, evidence: Evidence, rule: Rule, broken: Broken, others: tuple[str, ...]) -> Finding:
+def _found(
+    of: Subject, evidence: Evidence, rule: Rule, broken: Broken, witness: Addition, others: tuple[str, ...]
+) -> Finding:
     snapshot, checkpoint = of.snapshot, evidence.checkpoint
     buffer = evidence.match.written[0].target.root
     layout = of.memory.layouts.get(buffer)
@@ -159,8 +169,8 @@ def _found(of: Subject, evidence: Evidence, rule: Rule, broken: Broken, others: 
         checkpoint=checkpoint,
         pass_name=snapshot.passes.get(checkpoint, ""),
         what=broken.what,
-        witness=broken.witness,
-        words=broken.witness.words(buffer),
+        witness=witness,
+        words=witness.words(buffer),
         advice=broken.advice,
         pass_config=pass_config(rule.id, checkpoint, release_of(snapshot.toolchain)),
         layout=render_layout(layout) if layout is not None else "",

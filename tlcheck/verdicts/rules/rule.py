@@ -22,11 +22,12 @@ from tlcheck.witness import Addition
 @dataclass(frozen=True, slots=True)
 class Broken:
     """A rule broken at one atomic. `what` is one sentence that starts with what is wrong; `advice` says what to do
-    besides changing the release. site: which of the sites that are compared shows it.
+    besides changing the release. site: which of the sites that are compared shows it. Without a witness it is no
+    finding, but nothing is proved.
     """
 
     what: str
-    witness: Addition
+    witness: Addition | None
     advice: str = ""
     site: int = 0
 

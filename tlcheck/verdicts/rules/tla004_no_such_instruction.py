@@ -37,6 +37,6 @@ def check(subject: Subject, evidence: Evidence) -> Broken | None:
     """Refuted by the instruction itself: its width, type, memory or arch."""
     for site in evidence.match.sites:
         missing = subject.instruction(site).missing
-        if missing and evidence.first is not None:
+        if missing:
             return Broken(f"{site.instruction} on {site.target.dtype} {missing}", evidence.first)
     return None

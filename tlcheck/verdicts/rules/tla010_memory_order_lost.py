@@ -32,7 +32,7 @@ ORDERS = ("relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst")
 def check(subject: Subject, evidence: Evidence) -> Broken | None:
     """Refuted by an instruction that names a weaker order than the kernel, or none."""
     wanted = {w.order or 0 for w in evidence.match.written}
-    if wanted == {0} or len(wanted) != 1 or evidence.first is None:
+    if wanted == {0} or len(wanted) != 1:
         return None
     order = wanted.pop()
     for site in evidence.match.sites:

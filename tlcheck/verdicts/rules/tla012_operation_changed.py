@@ -32,6 +32,6 @@ def check(subject: Subject, evidence: Evidence) -> Broken | None:
     """Refuted by an atomic on the destination that does what none of those written there does."""
     wanted = {w.operation for w in evidence.match.written}
     for site in evidence.match.sites:
-        if site.operation not in wanted and evidence.first is not None:
+        if site.operation not in wanted:
             return Broken(f"{site.instruction} where the kernel says {' or '.join(sorted(wanted))}", evidence.first)
     return None
