@@ -4,11 +4,15 @@ none keeps results unless it asks for that.
 
 from __future__ import annotations
 
+import os
 import signal
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tlcheck.files import cache_root
 
 # A shell without job control starts what runs in the background with Ctrl-C ignored, and programs started here would
 # inherit that.
@@ -18,6 +22,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 _SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example, HealthCheck.filter_too_much)
 settings.register_profile("same", derandomize=True, deadline=None, suppress_health_check=_SLOW)
 settings.load_profile("same")
+
+
+_USERS_CACHE = cache_root()  # before a test names another
 
 
 @pytest.fixture
@@ -34,3 +41,25 @@ def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TLCHECK_NO_CACHE", "1")
     for variable in ("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "FORCE_COLOR"):
         monkeypatch.delenv(variable, raising=False)
+
+
+@pytest.fixture(scope="session")
+def _shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The user's toolchains and an empty place for results, the same for all of xdist's processes."""
+    base = tmp_path_factory.getbasetemp()
+    root = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shared-cache"
+    root.mkdir(exist_ok=True)
+    for name in ("toolchains", "torch"):
+        with suppress(FileExistsError):
+            (root / name).symlink_to(_USERS_CACHE / name)
+    return root
+
+
+@pytest.fixture
+def kept_results(_shared_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lower each kernel once in this run of the tests: who comes next takes the answer, in whichever process.
+
+    For tests of what is made of a snapshot; those of lowering itself do without.
+    """
+    monkeypatch.delenv("TLCHECK_NO_CACHE")
+    monkeypatch.setenv("TLCHECK_CACHE", str(_shared_cache))

@@ -17,7 +17,7 @@ from tlcheck.toolchain import environment
 from tlcheck.toolchain.health import examine
 from tlcheck.toolchain.releases import PINNED
 
-pytestmark = pytest.mark.toolchain
+pytestmark = [pytest.mark.toolchain, pytest.mark.usefixtures("kept_results"), pytest.mark.xdist_group("checkout")]
 
 KERNEL = """
     import tilelang.language as T
@@ -64,9 +64,9 @@ def title(copy: Path) -> str:
     return f"{copy} at {subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()}+"
 
 
-@pytest.fixture
-def case(tmp_path: Path) -> str:
-    file = tmp_path / "kernels.py"
+@pytest.fixture(scope="module")
+def case(tmp_path_factory: pytest.TempPathFactory) -> str:
+    file = tmp_path_factory.mktemp("case") / "kernels.py"
     file.write_text(textwrap.dedent(KERNEL))
     return str(file)
 

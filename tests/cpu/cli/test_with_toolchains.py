@@ -29,6 +29,7 @@ def check(capsys: pytest.CaptureFixture[str], *argv: str | Path) -> tuple[int, A
     return code, json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.usefixtures("kept_results")
 def test_the_attention_kernel_is_refuted_in_the_release_that_has_it_wrong(capsys: pytest.CaptureFixture[str]) -> None:
     installed("0.1.7")
     code, report = check(capsys, f"{ATTENTION}@0.1.7", "--no-expect")
@@ -46,22 +47,14 @@ def test_the_attention_kernel_is_refuted_in_the_release_that_has_it_wrong(capsys
     assert (code, report["summary"]["expected"], report["summary"]["proved"]) == (0, 1, 2)
 
 
+@pytest.mark.usefixtures("kept_results")
 def test_it_is_proved_in_the_pinned_release(capsys: pytest.CaptureFixture[str]) -> None:
     installed(PINNED)
     code, report = check(capsys, ATTENTION)
     assert (code, report["summary"]["proved"], report["summary"]["claims"]) == (0, 3, 3)
 
 
-def test_fresh_processes_give_the_same_report(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    installed(PINNED)
-    found = []
-    for fork in ([], ["--no-fork"]):
-        saved = tmp_path / str(len(fork))
-        report = check(capsys, "cases/atomics.py::tile_x2", "--save", saved, *fork)
-        found.append((report, next(saved.iterdir()).read_bytes()))
-    assert found[0] == found[1]
-
-
+@pytest.mark.usefixtures("kept_results")
 def test_the_pass_configuration_that_is_advised_avoids_the_finding(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

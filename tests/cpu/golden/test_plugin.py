@@ -44,7 +44,7 @@ def tlcheck(*argv: str) -> None:
 
 
 @pytest.mark.toolchain
-@pytest.mark.usefixtures("_pinned")
+@pytest.mark.usefixtures("_pinned", "kept_results")
 def test_each_case_and_target_is_a_test_that_fails_with_the_difference(project: Path) -> None:
     kernel = project / "kernels" / "k.py"
     kernel.write_text(SMALL + "one = Case(products, targets=('sm_80',))\n")

@@ -17,6 +17,8 @@ from tlcheck.snapshot import codec
 from tlcheck.verdicts.acceptance import Acceptances
 
 ESCAPE, LEFT, RIGHT, DOWN, ENTER, TAB = "\ue00c", "\ue012", "\ue014", "\ue015", "\ue007", "\ue004"
+pytestmark = pytest.mark.xdist_group("browser")  # one of them
+
 LISTED = "#cases a .name"
 RED = [255, 90, 95]
 HOSTILE = "<img src=x onerror=window.ran=1>"

@@ -33,7 +33,7 @@ WITHOUT_TYPE_CAST = ("0.1.6.post2", "0.1.7")
 Lower = Callable[..., Ended]
 
 
-@pytest.fixture(scope="module", params=ERAS)
+@pytest.fixture(scope="module", params=[pytest.param(era, marks=pytest.mark.xdist_group(era)) for era in ERAS])
 def toolchain(request: pytest.FixtureRequest) -> Toolchain:
     return installed(request.param)
 
@@ -172,6 +172,7 @@ def pinned() -> Iterator[Client]:
         yield worker
 
 
+@pytest.mark.xdist_group("pinned worker")
 def test_newer_forms(pinned: Client, lower: Lower) -> None:
     for name, args in (("traced", {"rows": "256", "threads": "64"}), ("tuned", {"rows": "256", "threads": "64"})):
         snapshot = read(lower(pinned, name, EAGER, args=args))
@@ -179,11 +180,13 @@ def test_newer_forms(pinned: Client, lower: Lower) -> None:
         assert "__launch_bounds__(64" in snapshot.cuda
 
 
+@pytest.mark.xdist_group("pinned worker")
 def test_a_size_that_a_traced_kernel_lacks_is_a_missing_argument(pinned: Client, lower: Lower) -> None:
     failure = failure_of(lower(pinned, "traced", EAGER))
     assert (failure.kind, failure.message) == ("usage", "traced needs --arg rows=...")
 
 
+@pytest.mark.xdist_group("pinned worker")
 def test_a_kernel_of_another_file_has_that_file_and_its_lines(pinned: Client, lower: Lower, tmp_path: Path) -> None:
     file = tmp_path / "cases.py"
     file.write_text("from forms import simt\nfrom tlcheck import Case\n\ncase = Case(simt, {'rows': 256})\n")
