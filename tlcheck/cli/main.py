@@ -15,6 +15,7 @@ from tlcheck.errors import UsageError, did_you_mean
 
 # Name -> one line of help. Only the chosen command's module is imported: `tlcheck --help` stays instant.
 COMMANDS = {
+    "init": "write a project's settings, first cases and CI workflow",
     "check": "lower kernels, or read snapshots, and prove or refute every atomic",
     "capture": "run scripts as they are, and keep the kernels that they compile as cases and snapshots",
     "dump": "write the TIR of a kernel at a checkpoint, and its CUDA source",

@@ -42,8 +42,11 @@ with `terms` how many terms are summed for an element; `inputs` and `reference` 
 _RECORDED = ".recorded.pt"
 
 
-def write(found: Sequence[Lowered], output: Path, *, force: bool) -> list[tuple[Lowered, str]]:
-    """Write what was captured; each with the names of its files. Raises UsageError for case files that are there."""
+def write(found: Sequence[Lowered], output: Path, *, force: bool, snapshots: bool = True) -> list[tuple[Lowered, str]]:
+    """Write what was captured; each with the names of its files. Raises UsageError for case files that are there.
+
+    snapshots: whether to keep these, and recorded calls, beside the case files.
+    """
     scripts: dict[str, list[Lowered]] = {}
     for lowered in found:
         scripts.setdefault(lowered.run.file, []).append(lowered)
@@ -58,10 +61,11 @@ def write(found: Sequence[Lowered], output: Path, *, force: bool) -> list[tuple[
         for lowered in kernels:
             place = lowered.run.position
             case = f"{file.name}::{cases[place]}" if place in cases else "no case file can make it again"
-            words = (f"{names[place]}.snapshot.json", case, *_recorded_in_words(lowered.recorded))
+            kept = [f"{names[place]}.snapshot.json"] if snapshots else []
+            words = (*kept, case, *_recorded_in_words(lowered.recorded))
             written.append((lowered, ", ".join(words) if lowered.snapshot else ""))
     _write(files, force=force)
-    for lowered in found:
+    for lowered in found if snapshots else ():
         _save(lowered, output / names[lowered.run.position])
     return written
 

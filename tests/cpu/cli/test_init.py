@@ -1,0 +1,129 @@
+"""`tlcheck init`: what it writes into a project, and what it leaves alone."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tests.cpu.checking import installed
+from tlcheck import __version__
+from tlcheck.cli.main import main
+from tlcheck.config import read_config
+from tlcheck.toolchain.releases import PINNED
+
+ROOT = Path(__file__).parents[3]
+WORKFLOW = Path(".github/workflows/tilelang-gate.yml")
+KERNELS = """
+    import tilelang
+    import tilelang.language as T
+
+    @tilelang.jit
+    def scatter(n, block=128):
+        @T.prim_func
+        def main(A: T.Tensor((n,), "float32"), B: T.Tensor((n,), "float32")):
+            with T.Kernel(T.ceildiv(n, block), threads=block) as bx:
+                for i in T.Parallel(block):
+                    T.atomic_add(B[bx * block + i], A[bx * block + i])
+        return main
+"""
+TEST = """
+    import torch
+    from mylib.kernels import scatter
+
+    def test_scatter():
+        a, b = torch.ones(1024, device="cuda"), torch.zeros(1024, device="cuda")
+        scatter(1024)(a, b)
+        torch.testing.assert_close(b, a)
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A library with one kernel and a test of it."""
+    installed(PINNED)
+    folder = tmp_path / "my project"
+    for name, text in (("mylib/__init__.py", ""), ("mylib/kernels.py", KERNELS), ("tests/test_scatter.py", TEST)):
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(textwrap.dedent(text))
+    (folder / "pyproject.toml").write_text('[project]\nname = "mylib"\nversion = "1"')
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.mark.toolchain
+def test_what_it_writes_passes(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init"]) == 0
+    assert "cases/test_scatter_cases.py::scatter_case sm_90 0.1.15  1 atomic: 1 proved" in capsys.readouterr().out
+    config = read_config(project)
+    assert (config.paths, config.toolchain, config.pythonpath) == ((project / "cases",), PINNED, (project,))
+    assert (project / "pyproject.toml").read_text().startswith('[project]\nname = "mylib"\nversion = "1"\n')
+    workflow = (project / WORKFLOW).read_text()
+    assert f"  TLCHECK: tlcheck=={__version__} #" in workflow
+    assert 'pip install "$TLCHECK"\n          tlcheck toolchain install\n' in workflow
+    assert not list(project.glob("cases/*.json"))
+
+
+def test_it_asks_before_it_overwrites(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is lowered here: only who writes which file counts."""
+    case = project / "cases" / "test_scatter_cases.py"
+    for file in (case, project / WORKFLOW):
+        file.parent.mkdir(parents=True)
+        file.write_text("mine\n")
+    monkeypatch.setattr("tlcheck.cli.init._write_cases", lambda *_: case.write_text("captured\n"))
+    monkeypatch.setattr("tlcheck.cli.check.run", lambda _: 0)
+    assert main(["init"]) == 2  # nobody can be asked
+    assert capsys.readouterr().err.endswith(
+        "test_scatter_cases.py is there, and may be edited: --force overwrites it\n"
+    )
+
+    questions: list[str] = []
+    answer = "n"
+
+    def ask(question: str) -> str:
+        questions.append(question.split()[0])
+        return answer
+
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setattr("builtins.input", ask)
+    assert main(["init"]) == 0
+    assert questions == ["cases/test_scatter_cases.py", str(WORKFLOW)]
+    assert [case.read_text(), (project / WORKFLOW).read_text()] == ["mine\n", "mine\n"]
+
+    answer, table = "y", (project / "pyproject.toml").read_text()
+    assert main(["init"]) == 0
+    assert case.read_text() == "captured\n"
+    assert (project / WORKFLOW).read_text() != "mine\n"
+    assert (project / "pyproject.toml").read_text() == table  # settings are never written twice
+
+
+def test_without_a_kernel_nothing_is_written(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tlcheck.lower.session.Session.lower", lambda *_: iter(()))
+    assert main(["init"]) == 2
+    assert "no kernel that can be made again outside of its script: nothing was written" in capsys.readouterr().err
+    assert sorted(path.name for path in project.iterdir()) == ["mylib", "pyproject.toml", "tests"]
+
+
+def test_without_a_test_it_says_what_to_give(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    installed(PINNED)
+    monkeypatch.chdir(tmp_path)
+    assert main(["init"]) == 2
+    assert "name scripts that compile kernels, `tlcheck init SCRIPT ...`" in capsys.readouterr().err
+
+
+def test_the_workflow_of_this_repository_is_the_one_that_is_written() -> None:
+    """But for what is installed: here it is this repository."""
+
+    def lines(file: Path) -> list[str]:
+        return [line for line in file.read_text().splitlines() if not line.startswith("  TLCHECK: ")]
+
+    assert lines(ROOT / WORKFLOW) == lines(ROOT / "tlcheck" / "cli" / WORKFLOW.name)

@@ -1,0 +1,133 @@
+"""`tlcheck init`: settings, first cases and a CI workflow for a project, from the kernels that its tests compile."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from tlcheck import __version__
+from tlcheck.cli import check
+from tlcheck.cli.lowered import session
+from tlcheck.cli.options import add_lowering_arguments, settings_of
+from tlcheck.cli.scripts import add_script_arguments
+from tlcheck.config import Config, read_config
+from tlcheck.errors import UsageError
+from tlcheck.lower.captured import write
+from tlcheck.lower.selection import Selection, select
+from tlcheck.lower.session import Settings
+from tlcheck.toolchain.releases import PINNED
+from tlcheck.toolchain.resolve import resolve
+from tlcheck.worker.capture.pytests import is_test
+
+_CASES = Path("cases")
+_PROJECT = Path("pyproject.toml")
+_WORKFLOW = Path(".github", "workflows", "tilelang-gate.yml")
+_TEMPLATE = Path(__file__).with_name(_WORKFLOW.name)
+_TABLE = """\
+[tool.tlcheck]
+paths = ["{cases}"]  # what `tlcheck check` and `tlcheck gate` work on
+toolchain = {toolchain}  # the TileLang that is deployed
+pythonpath = [{pythonpath}]  # where the kernels' own imports are found
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "scripts", nargs="*", metavar="SCRIPT", help="files that compile kernels (default: all tests below this folder)"
+    )
+    parser.add_argument("--force", action="store_true", help="overwrite what is there without asking")
+    add_lowering_arguments(parser, archs="sm_90")
+    add_script_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Capture the kernels, write everything, and check what was written: its exit code."""
+    config = read_config(Path.cwd())
+    has_table = config.file == _PROJECT.absolute()
+    if not has_table:
+        config = replace(config, pythonpath=_import_folders())
+    settings = settings_of(args, config)
+    resolve(settings.toolchain, settings.requirements)  # what is missing is said before anything is asked
+    scripts = _scripts(args.scripts)
+    files = [_CASES / f"{script.path.stem}_cases.py" for script in scripts]
+    writes_cases = all(_may_write(file, args.force) for file in files)
+    writes_workflow = _may_write(_WORKFLOW, args.force)
+    if writes_cases:
+        _write_cases(scripts, settings)
+    if has_table:
+        print(f"{_PROJECT} has [tool.tlcheck] already: left as it is")
+    else:
+        _write_table(settings.toolchain, config)
+    if writes_workflow:
+        _write_workflow()
+    print(f"checking {_CASES}: `tlcheck check {_CASES}`", flush=True)
+    checking = argparse.ArgumentParser()
+    check.add_arguments(checking)
+    return check.run(checking.parse_args([str(_CASES), "--toolchain", settings.toolchain]))
+
+
+def _import_folders() -> tuple[Path, ...]:
+    root = Path.cwd()
+    return tuple(folder for folder in (root, root / "src") if folder.is_dir())
+
+
+def _scripts(named: list[str]) -> list[Selection]:
+    """Find what is run: the files that the user names, else every test. Raises UsageError if there is none."""
+    if named:
+        return select(named)
+    tests = [file for file in sorted(Path().rglob("*.py")) if is_test(file) and _is_own(file)]
+    if not tests:
+        raise UsageError("no test below this folder: name scripts that compile kernels, `tlcheck init SCRIPT ...`")
+    return [Selection(file) for file in tests]
+
+
+def _is_own(file: Path) -> bool:
+    return not any(part.startswith(".") or part == "site-packages" for part in file.parts)
+
+
+def _may_write(file: Path, force: bool) -> bool:
+    """Ask before a file is overwritten. Raises UsageError where nobody can answer."""
+    if force or not file.exists():
+        return True
+    if not sys.stdin.isatty():
+        raise UsageError(f"{file} is there, and may be edited: --force overwrites it")
+    return input(f"{file} is there. Overwrite it? [y/N] ").strip().lower() in ("y", "yes")
+
+
+def _write_cases(scripts: list[Selection], settings: Settings) -> None:
+    """Capture the kernels and write their case files. Raises UsageError if there is no case."""
+    with session(settings) as opened:
+        found = sorted(opened.lower(scripts), key=lambda lowered: lowered.run.position)
+        _CASES.mkdir(exist_ok=True)
+        written = write(found, _CASES, force=True, snapshots=False)
+    for lowered, case in written:
+        what = case or (lowered.failure.message if lowered.failure else "compiles no kernel")
+        print(f"{lowered.run.case}  {what}")
+    for remark in opened.remarks:
+        print(f"note: {remark}")
+    if not any("::" in case for _, case in written):
+        with suppress(OSError):
+            _CASES.rmdir()
+        raise UsageError("no kernel that can be made again outside of its script: nothing was written")
+
+
+def _write_table(toolchain: str, config: Config) -> None:
+    """Add the settings to pyproject.toml, which is made where there is none."""
+    there = _PROJECT.read_text(encoding="utf-8") + "\n" if _PROJECT.exists() else ""
+    folders = ", ".join(f'"{os.path.relpath(folder)}"' for folder in config.pythonpath)
+    name = PINNED if toolchain == "pinned" else toolchain
+    table = _TABLE.format(cases=_CASES, toolchain=json.dumps(name), pythonpath=folders)
+    _PROJECT.write_text(there + table, encoding="utf-8")
+    print(f"wrote [tool.tlcheck] into {_PROJECT}")
+
+
+def _write_workflow() -> None:
+    _WORKFLOW.parent.mkdir(parents=True, exist_ok=True)
+    text = _TEMPLATE.read_text(encoding="utf-8").replace("{version}", __version__)
+    _WORKFLOW.write_text(text, encoding="utf-8")
+    print(f"wrote {_WORKFLOW}: say there with TLCHECK what pip installs")
