@@ -3,10 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-releases lint format docs bench fixtures device-library clean
+.PHONY: help demo test test-releases test-wheel lint format docs bench fixtures device-library clean
 
 help:
-	@echo "targets: demo test test-releases lint format docs bench fixtures device-library clean"
+	@echo "targets: demo test test-releases test-wheel lint format docs bench fixtures device-library clean"
 
 # One stamp for the environment, so that a changed dependency rebuilds it.
 .venv/stamp: pyproject.toml constraints.txt
@@ -34,6 +34,10 @@ test: pinned
 test-releases: pinned
 	$(BIN)/tlcheck toolchain install $$($(BIN)/python -c 'from tlcheck.toolchain.releases import RELEASES; print(*RELEASES)')
 	$(BIN)/python -m pytest tests/releases
+
+# The wheel in an empty environment, by the words of the docs: downloads what tlcheck depends on.
+test-wheel: pinned
+	$(BIN)/python -m pytest tests/wheel
 
 lint: .venv/stamp
 	$(BIN)/ruff check .
