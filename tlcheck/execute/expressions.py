@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from tlcheck.execute.codes import Code, remembered
 from tlcheck.execute.frame import Frame
 from tlcheck.execute.functions import FUNCTIONS
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.execute.values import Kind, Value, converted, kind_of, maximum, minimum, rounded, wrapped
+from tlcheck.execute.values import Kind, Value, converted, kind_of, maximum, minimum, rounding, wrapped
 from tlcheck.snapshot.ir import BINARY, Expr
 
 if TYPE_CHECKING:
@@ -81,24 +82,43 @@ def _elementwise(e: Expr, apply: Callable[..., Any], machine: Machine) -> Code:
 
 
 def _call(e: Expr, machine: Machine) -> Code:
-    name = str(e.value)
+    name, handlers = str(e.value), registry.CALLS
     if name == "if_then_else":
         return _select(e, machine)
+    if name in ("call_extern", "call_pure_extern", "call_llvm_pure_intrin") and e.args and e.args[0].op == "str":
+        name, handlers = library_name(str(e.args[0].value)), registry.EXTERNS
+        e = replace(e, value=str(e.args[0].value), args=e.args[1:])
     if name in FUNCTIONS:
         return _elementwise(e, _settled(FUNCTIONS[name](e), e, machine), machine)
-    handler = registry.CALLS.get(name)
+    handler = handlers.get(name)
     if handler is None:
         raise NotModelled(name)
     found = handler(e, machine)
     return found if isinstance(found, Code) else Code(found)
 
 
+def library_name(text: str) -> str:
+    """The name of a function of the device library, without template arguments and `::run`."""
+    head, _, rest = text.partition("<")
+    return (head + rest[rest.rfind(">") + 1 :]).removesuffix("::run")
+
+
+def template_arguments(text: str) -> list[str]:
+    """The template arguments of a function's name."""
+    depth, found = 0, [""]
+    for letter in text[text.index("<") + 1 : text.rindex(">")] if "<" in text else "":
+        depth += (letter == "<") - (letter == ">")
+        if letter == "," and depth == 0:
+            found.append("")
+        else:
+            found[-1] += letter
+    return [part.strip() for part in found if part.strip()]
+
+
 def _settled(apply: Callable[..., Any], e: Expr, machine: Machine) -> Callable[..., Any]:
     """An operation whose floating result is rounded to its dtype, unless floats are exact."""
-    kind = kind_of(e.dtype)
-    if machine.options.exact or not kind.is_float or kind.bits == 64:
-        return apply
-    return lambda *args: rounded(apply(*args), kind)
+    settle = rounding(kind_of(e.dtype), machine.options.exact)
+    return apply if settle is None else lambda *args: settle(apply(*args))
 
 
 def _narrowed(code: Code, frame: Frame, condition: Any) -> Value:

@@ -7,7 +7,7 @@ a frame. What it may ask for: `code` (an expression), `step` (a statement), `pla
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -17,11 +17,11 @@ from tlcheck.execute.codes import Code, Step
 from tlcheck.execute.expressions import compiled
 from tlcheck.execute.frame import Frame, Mask
 from tlcheck.execute.memory import Cells, Contents, Pages
-from tlcheck.execute.places import Place
+from tlcheck.execute.places import Arrange, Place
 from tlcheck.execute.pointers import Pointers
 from tlcheck.execute.reasons import BudgetSpent, Illegal, WrittenUnclear
 from tlcheck.execute.statements import compiled_statement
-from tlcheck.execute.values import Kind, Value
+from tlcheck.execute.values import Array, Kind, Value
 from tlcheck.snapshot.ir import Buffer, Expr, Function, Stmt
 
 
@@ -46,12 +46,14 @@ class Tensor:
 class Options:
     """written: the kernel has tile operators and T.Parallel. exact: floats are float64, whatever their dtype.
 
-    late: asynchronous copies land when they are waited for, otherwise at once. statements, bytes: the budget.
+    late: asynchronous copies land when they are waited for, otherwise at once.
+    release: TileLang's, whose library and conventions the lowered kernel uses. statements, bytes: the budget.
     """
 
     written: bool
     exact: bool = True
     late: bool = True
+    release: tuple[int, ...] = (0, 1, 15)
     statements: int = 10**9
     bytes: int = 1 << 32
 
@@ -82,10 +84,10 @@ class Machine:
         self.line = 0
         self.iterating = False
         self.spent = 0
-        self.at_end: list[Callable[[Frame], None]] = []
+        self.shared_state: dict[str, object] = {}
         self.safe_values: dict[int, int | float] = {}
         self.reasons: list[str] = ["never written"]
-        self._codes: dict[int, Code] = {}
+        self._codes: dict[int, tuple[Expr, Code]] = {}
         self._bytes = 0
         self._tensors()
 
@@ -95,15 +97,13 @@ class Machine:
             step = self.step(self.function.body)
             frame = Frame(dict(self.parameters), len(self.worlds), self.threads)
             step.run(frame)
-            for end in self.at_end:
-                end(frame)
 
     def code(self, e: Expr) -> Code:
         """A compiled expression."""
         found = self._codes.get(id(e))
         if found is None:
-            found = self._codes[id(e)] = compiled(e, self)
-        return found
+            found = self._codes[id(e)] = (e, compiled(e, self))
+        return found[1]
 
     def step(self, stmt: Stmt) -> Step:
         """A compiled statement."""
@@ -113,9 +113,19 @@ class Machine:
         """The element of a buffer in each lane."""
         return self.pointers.place(self, buffer, [self.code(i) for i in indices])
 
-    def pointer(self, pointer: Expr, count: int = 1, offset: Expr | None = None) -> Place:
-        """What an address argument points to: `count` elements as a vector, `offset` elements further on."""
-        return self.pointers.pointed(self, pointer, offset, count)
+    def pointer(
+        self,
+        pointer: Expr,
+        elements: int | Array = 1,
+        offset: Expr | Code | None = None,
+        arrange: Arrange | None = None,
+    ) -> Place:
+        """What an address argument points to, `offset` elements further on.
+
+        elements: how many make a vector; or how many elements from there each of them is.
+        """
+        steps = np.arange(elements) if isinstance(elements, int) else elements
+        return self.pointers.pointed(self, pointer, offset, steps, arrange)
 
     def allocate(self, buffer: Buffer) -> None:
         """Make room for a buffer when it is declared; again: make it poison again."""

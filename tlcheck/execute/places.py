@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine
 
 _KEPT_BYTES = 1 << 24
+Arrange = Callable[[Any], Array]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,12 +32,22 @@ class Place:
     """An element (or vector of elements) of a buffer in each lane."""
 
     def __init__(
-        self, machine: Machine, name: str, kind: Kind, root: int, start: Code, indices: list[tuple[Code, Code, Code]]
+        self,
+        machine: Machine,
+        name: str,
+        kind: Kind,
+        root: int,
+        start: Code,
+        indices: list[tuple[Code, Code, Code]],
+        arrange: Arrange | None = None,
     ) -> None:
-        """root: uid of the allocation; start: in bytes; indices: (index, size, stride) of each dimension."""
+        """root: uid of the allocation; start: in bytes; indices: (index, size, stride) of each dimension.
+
+        arrange: gives each lane elements that other lanes point to, see ldmatrix.
+        """
         self.name, self.kind, self.machine = name, kind, machine
         self.root = root
-        self._start, self._indices = start, indices
+        self._start, self._indices, self._arrange = start, indices, arrange
         codes = [start, *(c for triple in indices for c in triple)]
         self.steady = all(c.steady for c in codes)
         self.needs = frozenset().union(*(c.needs for c in codes))
@@ -111,6 +123,9 @@ class Place:
             outside = wrong if outside is None else outside | wrong
         if outside is not None:
             total = np.where(outside, 0, total)
+        if self._arrange is not None:
+            total = self._arrange(total)
+            outside = None if outside is None else self._arrange(outside)
         return Located(self.memory.locate(total, self.kind, start), outside)
 
 

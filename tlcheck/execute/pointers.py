@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tlcheck.execute.codes import Code
-from tlcheck.execute.places import Place
+from tlcheck.execute.places import Arrange, Place
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.execute.values import Kind, kind_of
+from tlcheck.execute.values import Array, Kind, kind_of
 from tlcheck.snapshot.ir import Alloc, Bind, Buffer, Expr, For, Function, Store, Thread
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
@@ -73,20 +73,38 @@ class Pointers:
         strides = [machine.code(e) for e in buffer.strides] or compact(shape)
         return self._place(machine, buffer, list(zip(indices, shape, strides, strict=True)))
 
-    def pointed(self, machine: Machine, pointer: Expr, offset: Expr | None, count: int) -> Place:
-        """`count` consecutive elements from where a pointer points, `offset` elements on; one element is no vector."""
+    def pointed(
+        self,
+        machine: Machine,
+        pointer: Expr,
+        offset: Expr | Code | None,
+        steps: Array,
+        arrange: Arrange | None = None,
+    ) -> Place:
+        """The elements `steps` from where a pointer points, `offset` elements on; a single one is no vector."""
         buffer, indices = self._target(pointer, machine)
         shape = [machine.code(e) for e in buffer.shape]
         strides = [machine.code(e) for e in buffer.strides] or compact(shape)
         terms = [joined(_multiply, i, s) for i, s in zip(indices, strides, strict=True)]
         if offset is not None:
-            terms.append(machine.code(offset))
-        if count > 1:
-            steps = np.arange(count, dtype=np.int64).reshape(-1, 1, 1)
-            terms.append(Code(lambda frame: steps, frozenset(), True))
+            terms.append(offset if isinstance(offset, Code) else machine.code(offset))
         lasts = [joined(lambda size, stride: (size - 1) * stride, n, s) for n, s in zip(shape, strides, strict=True)]
         limit = joined(lambda *parts: sum(parts) + 1, *lasts)
-        return self._place(machine, buffer, [(joined(lambda *parts: sum(parts), *terms), limit, constant(1))])
+        index = joined(lambda *parts: sum(parts), *terms, *_vector(steps))
+        return self._place(machine, buffer, [(index, limit, constant(1))], arrange)
+
+    def octets(self, machine: Machine, pointer: Expr, offset: Expr, kind: Kind, count: int) -> Place:
+        """`count` elements of a kind from `offset` bytes after where a pointer variable points."""
+        if pointer.op != "var":
+            return self.pointed(machine, pointer, None, np.arange(count))
+        width = kind.bits // 8
+        index = joined(lambda at, *step: sum(step, at // width), machine.code(offset), *_vector(np.arange(count)))
+        start, root = self.start(pointer.uid, machine), self.root(pointer.uid)
+        return Place(machine, str(pointer.value), kind, root, start, [(index, _EVERYTHING, constant(1))])
+
+    def element(self, pointer: Expr, machine: Machine) -> Kind:
+        """What a pointer points to."""
+        return kind_of(self._target(pointer, machine)[0].dtype)
 
     def _target(self, pointer: Expr, machine: Machine) -> tuple[Buffer, list[Code]]:
         """The buffer that a pointer points into, and the indices."""
@@ -97,17 +115,35 @@ class Pointers:
         if pointer.op == "call" and pointer.value == "tvm_access_ptr":
             buffer, indices = self._target(pointer.args[1], machine)
             return buffer, [*indices[:-1], joined(lambda *p: sum(p), indices[-1], machine.code(pointer.args[2]))]
-        if pointer.op == "var" and pointer.uid in self._declared:
-            buffer = self._declared[pointer.uid]
-            return buffer, [constant(0)] * len(buffer.shape)
+        if pointer.op == "var":
+            return self._whole(pointer, machine), [constant(0)] * self._rank(pointer)
         raise NotModelled(f"pointer {pointer.value or pointer.op}")
 
-    def _place(self, machine: Machine, buffer: Buffer, triples: list[tuple[Code, Code, Code]]) -> Place:
+    def _rank(self, pointer: Expr) -> int:
+        return len(self._declared[pointer.uid].shape) if pointer.uid in self._declared else 1
+
+    def _whole(self, pointer: Expr, machine: Machine) -> Buffer:
+        """The buffer at whose start a pointer variable points."""
+        if pointer.uid in self._declared:
+            return self._declared[pointer.uid]
+        tensor = machine.tensors.get(str(pointer.value))
+        if tensor is None:
+            raise NotModelled(f"pointer {pointer.value}")
+        size = Expr("int", "int64", (), tensor.size)
+        return Buffer(str(pointer.value), tensor.kind.name, (size,), "global", pointer)
+
+    def _place(
+        self,
+        machine: Machine,
+        buffer: Buffer,
+        triples: list[tuple[Code, Code, Code]],
+        arrange: Arrange | None = None,
+    ) -> Place:
         kind, start = kind_of(buffer.dtype), self.start(buffer.data.uid, machine)
         if buffer.elem_offset is not None and not (buffer.elem_offset.op == "int" and buffer.elem_offset.value == 0):
             width = kind.bits // 8
             start = joined(lambda first, more: first + more * width, start, machine.code(buffer.elem_offset))
-        return Place(machine, buffer.name, kind, self.root(buffer.data.uid), start, triples)
+        return Place(machine, buffer.name, kind, self.root(buffer.data.uid), start, triples, arrange)
 
     def _alias(self, pointer: Expr, value: Expr) -> None:
         if value.op == "var":
@@ -154,6 +190,17 @@ def joined(apply: Callable[..., Any], *codes: Code) -> Code:
     needs: frozenset[int] = frozenset().union(*(c.needs for c in codes))
     steady, uniform = all(c.steady for c in codes), all(c.uniform for c in codes)
     return Code(lambda frame: apply(*[run(frame) for run in runs]), needs, steady, uniform)
+
+
+_EVERYTHING = constant(1 << 62)
+
+
+def _vector(steps: Array) -> list[Code]:
+    """Steps along the axis of vector lanes; nothing for one element."""
+    if len(steps) == 1:
+        return []
+    column = steps.astype(np.int64).reshape(-1, 1, 1)
+    return [Code(lambda frame: column, frozenset(), True)]
 
 
 def sizes(buffer: Buffer) -> tuple[Expr, ...]:

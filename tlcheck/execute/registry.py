@@ -33,7 +33,10 @@ def call(*names: str) -> Callable[[CallHandler], CallHandler]:
 
 
 def extern(*names: str) -> Callable[[CallHandler], CallHandler]:
-    """Register a handler of functions of the device library: names without template arguments and `::run`."""
+    """Register a handler of functions of the device library: names without template arguments and `::run`.
+
+    The call that the handler gets has the function's full name as its value, and the function's arguments.
+    """
     return _into(EXTERNS, names)
 
 

@@ -8,6 +8,7 @@ worlds, threads or iterations; each may be 1.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -123,6 +124,13 @@ def rounded(value: Value, kind: Kind) -> Value:
     near = array.astype(kind.memory).astype(np.float64)
     unordered = np.isnan(array)
     return np.where(unordered, array, near) if unordered.any() else near
+
+
+def rounding(kind: Kind, exact: bool) -> Callable[[Any], Any] | None:
+    """What to do with the result of an operation on floats of a kind; None for nothing."""
+    if exact or not kind.is_float or kind.bits == 64:
+        return None
+    return lambda value: rounded(value, kind)
 
 
 def bits_of(value: Value, kind: Kind) -> Array:

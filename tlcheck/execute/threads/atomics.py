@@ -1,6 +1,7 @@
-"""Atomic read-modify-writes by threads: atom and red (PTX 9.7.13.6), TileLang's atomic.h.
+"""Atomic read-modify-writes by threads: atom and red (PTX 9.7.13.6), the device library's atomic.h.
 
-Lanes act in the order of their threads. A vector form acts on neighbouring elements, one by one.
+Lanes act in the order of their threads. A vector form acts on neighbouring elements, one by one; the library's
+AtomicAddx2 and AtomicAddx4 take a vector or the address of one. The memory order is no part of the value.
 """
 
 from __future__ import annotations
@@ -12,46 +13,127 @@ import numpy as np
 
 from tlcheck.execute.frame import Frame
 from tlcheck.execute.places import Place
-from tlcheck.execute.registry import call
-from tlcheck.execute.values import Array
+from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.registry import call, extern
+from tlcheck.execute.values import Array, Kind, Value, converted, kind_of, lanes_of, rounding
 from tlcheck.snapshot.ir import Expr
 
 if TYPE_CHECKING:
     from tlcheck.execute.codes import Run
     from tlcheck.execute.machine import Machine
 
-_COMBINE: dict[str, np.ufunc] = {"add": np.add, "max": np.maximum, "min": np.minimum}
+_COMBINE: dict[str, Any] = {"add": np.add, "max": np.maximum, "min": np.minimum, "or": np.bitwise_or}
 
 
-def _lanes(frame: Frame, *values: Any) -> list[Array]:
-    """Values as (vector lanes, worlds, lanes), then flat without lanes that are not active; vector lanes last."""
-    shape = np.broadcast_shapes((1, frame.worlds, frame.lanes), *[np.shape(v) for v in values])
-    chosen = np.broadcast_to(frame.mask(), shape[-2:])
-    return [np.moveaxis(np.broadcast_to(v, shape), 0, -1)[chosen].reshape(-1) for v in values]
-
-
-def update(place: Place, frame: Frame, value: Any, combine: np.ufunc) -> None:
+def update(place: Place, frame: Frame, value: Value, combine: np.ufunc) -> None:
     """Combine values into memory, once for each active lane."""
     position, mask = place.position(frame)
-    with frame.narrowed(mask):
-        where, values = _lanes(frame, place.memory.flat_position(position), value)
-    place.memory.accumulate(where, values, combine, place.kind)
+    where, values = _by_lane(frame, mask, place.memory.flat_position(position), value)
+    settle = rounding(place.kind, place.machine.options.exact)
+    if settle is None:
+        place.memory.accumulate(where.reshape(-1), values.reshape(-1), combine, place.kind)
+    else:
+        _in_order(place, where, values, lambda old, new: settle(combine(old, new)))
 
 
-def _family(operation: str) -> Callable[[Expr, Machine], Run]:
+def replaced(place: Place, frame: Frame, value: Value, combine: Callable[[Any, Any], Any]) -> Array:
+    """Combine values into memory; what was there before, in each lane: ((vector lanes,) worlds, lanes)."""
+    position, mask = place.position(frame)
+    where, values = _by_lane(frame, mask, place.memory.flat_position(position), value)
+    before = _in_order(place, where, values, combine)
+    chosen = np.broadcast_to(np.True_ if mask is None else mask, (frame.worlds, frame.lanes))
+    found = np.zeros((where.shape[1], frame.worlds, frame.lanes), place.kind.array)
+    found[:, chosen] = before.T
+    return found if where.shape[1] > 1 else found[0]
+
+
+def _by_lane(frame: Frame, mask: Any, position: Array, value: Value) -> tuple[Array, Array]:
+    """Positions and values of the lanes of `mask`, (lanes, vector lanes)."""
+    shape = np.broadcast_shapes((1, frame.worlds, frame.lanes), position.shape, np.shape(value))
+    chosen = np.broadcast_to(np.True_ if mask is None else mask, shape[-2:])
+    where, values = (np.moveaxis(np.broadcast_to(v, shape), 0, -1)[chosen] for v in (position, value))
+    return where, values
+
+
+def _in_order(place: Place, where: Array, values: Array, combine: Callable[[Any, Any], Any]) -> Array:
+    """Combine one after the other where several go to one element; what was there before each of them."""
+    flat, before = where.reshape(-1), np.empty(where.size, place.kind.array)
+    changes, memory = np.broadcast_to(values, where.shape).reshape(-1), place.memory
+    for turn in _turns(flat):
+        old = memory.take(flat[turn], place.kind)
+        before[turn] = old
+        memory.put(flat[turn], combine(old, changes[turn]), None, place.kind)
+    return before.reshape(where.shape)
+
+
+def _turns(where: Array) -> list[Array]:
+    """The first of each element, the second ones, and so on."""
+    order = np.argsort(where, kind="stable")
+    ordered = where[order]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+    rank = np.arange(len(where)) - np.repeat(starts, np.diff(np.r_[starts, len(where)]))
+    return [order[rank == turn] for turn in range(int(rank.max()) + 1)] if len(where) else []
+
+
+def _operand(e: Expr, lanes: int, kind: Kind, machine: Machine) -> Run:
+    """The value to combine: a vector, or the address of one."""
+    if e.op == "call" and e.value in ("address_of", "access_ptr", "tvm_access_ptr"):
+        source = machine.pointer(e, lanes)
+        return lambda frame: converted(source.load(frame), source.kind, kind, machine.options.exact)
+    if lanes_of(e.dtype) != lanes:
+        raise NotModelled(f"atomic of {lanes} elements with a value of {e.dtype}")
+    code, given = machine.code(e), kind_of(e.dtype)
+    return lambda frame: converted(code.run(frame), given, kind, machine.options.exact)
+
+
+def _combining(operation: str, lanes: int, returns: bool) -> Callable[[Expr, Machine], Run]:
+    """(address or element, value[, memory order])."""
+
     def handler(e: Expr, machine: Machine) -> Run:
-        place, value = machine.pointer(e.args[0]), machine.code(e.args[1])
-        combine = _COMBINE[operation]
+        place = machine.pointer(e.args[0], lanes)
+        value, combine = _operand(e.args[1], lanes, place.kind, machine), _COMBINE[operation]
+        settle = rounding(place.kind, machine.options.exact)
 
-        def run(frame: Frame) -> int:
-            update(place, frame, value.run(frame), combine)
+        def settled(old: Any, new: Any) -> Any:
+            return combine(old, new) if settle is None else settle(combine(old, new))
+
+        def run(frame: Frame) -> Value:
+            if returns:
+                return replaced(place, frame, value(frame), settled)
+            update(place, frame, value(frame), combine)
             return 0
 
         return run
 
-    handler.__doc__ = f"{operation}: the element becomes {operation} of itself and the value."
     return handler
 
 
-for _name in _COMBINE:
-    call(f"atomic_{_name}_elem_op")(_family(_name))
+for _operation in ("add", "max", "min", "or"):
+    _library = "Atomic" + _operation.capitalize()
+    for _lanes in (1, 2, 4) if _operation == "add" else (1,):
+        _form = "" if _lanes == 1 else f"x{_lanes}"
+        call(f"atomic_{_operation}{_form}_elem_op")(_combining(_operation, _lanes, False))
+        call(f"atomic_{_operation}{_form}_ret_elem_op")(_combining(_operation, _lanes, True))
+        extern(f"{_library}{_form}")(_combining(_operation, _lanes, False))
+        extern(f"{_library}{_form}Ret")(_combining(_operation, _lanes, True))
+
+
+@call("atomic_load_elem_op")
+@extern("AtomicLoad")
+def atomic_load(e: Expr, machine: Machine) -> Run:
+    """(address[, memory order]): the element."""
+    return machine.pointer(e.args[0]).load
+
+
+@call("atomic_store_elem_op")
+@extern("AtomicStore")
+def atomic_store(e: Expr, machine: Machine) -> Run:
+    """(address, value[, memory order]): the element becomes the value."""
+    place = machine.pointer(e.args[0])
+    value = _operand(e.args[1], 1, place.kind, machine)
+
+    def run(frame: Frame) -> Value:
+        place.store(frame, value(frame))
+        return 0
+
+    return run

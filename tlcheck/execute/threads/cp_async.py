@@ -1,0 +1,235 @@
+"""cp.async: copies from global to shared memory that are under way until they are waited for (PTX 9.7.9.25.3).
+
+A thread's copies since its last commit make a group. What a group copies becomes visible when the thread waits until
+at most n of its newest groups are under way. Here the destination is poison from the issue until then (late copies),
+or has its values at once (early ones); a kernel has to be right with both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tlcheck.execute.codes import Step
+from tlcheck.execute.frame import Frame, Mask
+from tlcheck.execute.memory import Position
+from tlcheck.execute.places import Place
+from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.registry import attribute, call
+from tlcheck.execute.values import Array, Value, nothing
+from tlcheck.snapshot.ir import Attr, Expr
+
+if TYPE_CHECKING:
+    from tlcheck.execute.codes import Run
+    from tlcheck.execute.machine import Machine
+
+_BYTES_UNTIL = (0, 1, 8)  # the last release whose call with address arguments counts bytes; later ones count elements
+_SIZES = (4, 8, 16)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Copy:
+    """Values on their way to a place, in the lanes of `mask`."""
+
+    place: Place
+    position: Array
+    values: Array
+    mask: Mask
+
+    def land(self, lanes: Mask) -> None:
+        """Arrive, in these lanes."""
+        self.place.memory.put(self.position, self.values, self.mask & lanes, self.place.kind)
+
+
+@dataclass(slots=True, eq=False)
+class _Group:
+    """Copies that were committed together by the threads of `members`; `landed`: those that have waited for it."""
+
+    members: Mask
+    copies: list[_Copy]
+    landed: Mask
+
+
+@dataclass(slots=True, eq=False)
+class _Queue:
+    """The copies of all threads of all worlds."""
+
+    open: list[_Copy] = field(default_factory=list)
+    groups: list[_Group] = field(default_factory=list)
+
+    def commit(self, lanes: Mask) -> None:
+        """Make a group of the open copies of these lanes."""
+        mine = [_Copy(c.place, c.position, c.values, c.mask & lanes) for c in self.open]
+        left = [_Copy(c.place, c.position, c.values, c.mask & ~lanes) for c in self.open]
+        self.open = [c for c in left if c.mask.any()]
+        self.groups.append(_Group(lanes.copy(), mine, np.zeros_like(lanes)))
+
+    def wait(self, newest: int, lanes: Mask) -> None:
+        """Land the groups of these lanes, all but their newest ones."""
+        newer = np.zeros(lanes.shape, np.int32)
+        due: list[tuple[_Group, Mask]] = []
+        for group in reversed(self.groups):
+            due.append((group, group.members & ~group.landed & lanes & (newer >= newest)))
+            newer += group.members
+        for group, ready in reversed(due):
+            if ready.any():
+                for copy in group.copies:
+                    copy.land(ready)
+                group.landed |= ready
+        self.groups = [g for g in self.groups if (g.members & ~g.landed).any()]
+
+
+def _queue(machine: Machine) -> _Queue:
+    found = machine.shared_state.setdefault("cp.async", _Queue())
+    assert isinstance(found, _Queue)
+    return found
+
+
+@call("ptx_cp_async")
+def cp_async(e: Expr, machine: Machine) -> Run:
+    """Issue a copy of 4, 8 or 16 bytes. Where the predicate is false, zeros arrive and nothing is read.
+
+    Forms: (destination, source, size[, predicate]), and in old releases (destination, its offset in bytes, source,
+    its offset in elements, size in bytes[, predicate]).
+    """
+    target, source, predicate = _operands(e, machine)
+    condition = None if predicate is None else machine.code(predicate)
+    queue, late = _queue(machine), machine.options.late
+    reason = machine.reason(f"element of {target.name} read while its copy is under way")
+
+    def run(frame: Frame) -> Value:
+        values = source.load(frame) if condition is None else _guarded(source, condition.run(frame), frame)
+        position, mask = target.position(frame)
+        lanes = np.broadcast_to(np.True_ if mask is None else mask, (frame.worlds, frame.lanes))
+        _issue(target, position, np.array(values), lanes, queue, late, reason)
+        return 0
+
+    return run
+
+
+def _guarded(source: Place, holds: Value, frame: Frame) -> Value:
+    if not isinstance(holds, np.ndarray):
+        return source.load(frame) if holds else 0
+    saved, frame.active = frame.active, frame.among(holds)
+    values = 0 if frame.idle() else np.where(holds, source.load(frame), 0)
+    frame.active = saved
+    return values
+
+
+def _issue(
+    target: Place, position: Position, values: Array, lanes: Mask, queue: _Queue, late: bool, reason: int
+) -> None:
+    memory = target.memory
+    where = memory.flat_position(position)
+    if not late:
+        memory.put(where, values, lanes, target.kind)
+        return
+    poison = [nothing(target.kind, seed, reason) for seed in target.machine.seeds]
+    memory.put(where, np.array(poison, target.kind.array).reshape(-1, 1), lanes, target.kind)
+    queue.open.append(_Copy(target, where, values, lanes))
+
+
+def _operands(e: Expr, machine: Machine) -> tuple[Place, Place, Expr | None]:
+    """Destination, source and predicate of a copy in any of its forms."""
+    if len(e.args) in (3, 4):
+        target, source, size = e.args[:3]
+        kind = machine.pointers.element(source, machine)
+        if machine.pointers.element(target, machine).bits != kind.bits:
+            raise NotModelled("ptx_cp_async between elements of other widths")
+        count = _literal(size)
+        if machine.options.release <= _BYTES_UNTIL:
+            count = count * 8 // kind.bits
+        _check_size(count * kind.bits // 8)
+        predicate = e.args[3] if len(e.args) == 4 else None
+        return machine.pointer(target, count), machine.pointer(source, count), predicate
+    if len(e.args) in (5, 6):
+        target, before, source, offset, size = e.args[:5]
+        _check_size(_literal(size))
+        kind = machine.pointers.element(source, machine)
+        count = _literal(size) * 8 // kind.bits
+        to = machine.pointers.octets(machine, target, before, kind, count)
+        return to, machine.pointer(source, count, offset), e.args[5] if len(e.args) == 6 else None
+    raise NotModelled(f"ptx_cp_async with {len(e.args)} arguments")
+
+
+def _literal(e: Expr) -> int:
+    if e.op != "int" or not isinstance(e.value, int):
+        raise NotModelled("ptx_cp_async of varying size")
+    return e.value
+
+
+def _check_size(size: int) -> None:
+    if size not in _SIZES:
+        raise NotModelled(f"ptx_cp_async of {size} bytes")
+
+
+@call("ptx_commit_group")
+def commit_group(e: Expr, machine: Machine) -> Run:
+    """cp.async.commit_group: the thread's copies since the last commit are a group, be it an empty one."""
+    queue = _queue(machine)
+
+    def run(frame: Frame) -> Value:
+        queue.commit(frame.mask())
+        return 0
+
+    return run
+
+
+@call("ptx_wait_group")
+def wait_group(e: Expr, machine: Machine) -> Run:
+    """cp.async.wait_group n: go on when at most n of the thread's newest groups are under way."""
+    queue, newest = _queue(machine), machine.code(e.args[0])
+
+    def run(frame: Frame) -> Value:
+        queue.wait(machine.uniform(newest.run(frame), "the number of groups to wait for"), frame.mask())
+        return 0
+
+    return run
+
+
+@call("ptx_wait_all", "cp_async_wait_all")
+def wait_all(e: Expr, machine: Machine) -> Run:
+    """cp.async.wait_all: commit, and wait for all groups."""
+    queue = _queue(machine)
+
+    def run(frame: Frame) -> Value:
+        queue.commit(frame.mask())
+        queue.wait(0, frame.mask())
+        return 0
+
+    return run
+
+
+@attribute("async_commit_queue_scope")
+def commit_scope(stmt: Attr, machine: Machine) -> Step:
+    """Pipelines up to 0.1.8: commit a group after the body."""
+    body, queue = machine.step(stmt.body), _queue(machine)
+
+    def run(frame: Frame) -> None:
+        body.run(frame)
+        queue.commit(frame.mask())
+
+    return Step(run, body.leaves)
+
+
+@attribute("async_wait_queue_scope")
+def wait_scope(stmt: Attr, machine: Machine) -> Step:
+    """Pipelines up to 0.1.8: wait before the body, until `async_wait_inflight_count` groups are under way."""
+    inner = stmt.body
+    if not isinstance(inner, Attr) or inner.key != "async_wait_inflight_count" or inner.value is None:
+        raise NotModelled("async_wait_queue_scope without a count")
+    newest, body, queue = machine.code(inner.value), machine.step(inner.body), _queue(machine)
+
+    def run(frame: Frame) -> None:
+        queue.wait(machine.uniform(newest.run(frame), "the number of groups to wait for"), frame.mask())
+        body.run(frame)
+
+    return Step(run, body.leaves)
+
+
+@attribute("async_scope")
+def async_scope(stmt: Attr, machine: Machine) -> Step:
+    """Marks copies that a later pass makes asynchronous; nothing by itself."""
+    return machine.step(stmt.body)

@@ -1,0 +1,157 @@
+"""mma.sync: a warp multiplies matrices that its threads hold in registers (PTX 9.7.14.5, "Matrix Fragments for mma").
+
+With g = thread / 4 and t = thread % 4: which element of a matrix a thread holds as its i-th is a table for each shape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tlcheck.execute.frame import Frame
+from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.registry import call
+from tlcheck.execute.values import Array, Kind, Value, kind_of, rounding
+from tlcheck.snapshot.ir import Expr
+
+if TYPE_CHECKING:
+    from tlcheck.execute.codes import Run
+    from tlcheck.execute.machine import Machine
+
+WARP = 32
+_NAMES = {
+    "fp16": "float16",
+    "bf16": "bfloat16",
+    "tf32": "float32",
+    "fp32": "float32",
+    "fp64": "float64",
+    "int8": "int8",
+    "uint8": "uint8",
+    "int32": "int32",
+    "e4m3": "float8_e4m3fn",
+    "e5m2": "float8_e5m2",
+    "float8_e4m3": "float8_e4m3fn",
+    "float8_e4m3fn": "float8_e4m3fn",
+    "float8_e5m2": "float8_e5m2",
+    "float16": "float16",
+    "bfloat16": "bfloat16",
+    "tfloat32": "float32",
+    "float32": "float32",
+    "float64": "float64",
+    "s8": "int8",
+    "u8": "uint8",
+    "s32": "int32",
+}
+# k that one instruction takes, by the width of the elements of A and B
+_SHAPES = {64: (4, 8, 16), 32: (4, 8), 16: (8, 16), 8: (16, 32)}
+
+
+@call("ptx_mma")
+def mma(e: Expr, machine: Machine) -> Run:
+    """(shape, layout of A, of B, types of A, B, C, then pointer and offset of A, B and C[, saturate]): C += A * B."""
+    m, n, k = shape_of(str(e.args[0].value))
+    a_kind, b_kind, c_kind = (kind_of(_NAMES.get(str(x.value), str(x.value))) for x in e.args[3:6])
+    if (e.args[1].value, e.args[2].value) != ("row", "col"):
+        raise NotModelled(f"ptx_mma {e.args[1].value} {e.args[2].value}")
+    if len(e.args) > 12 and e.args[12].value:
+        raise NotModelled("ptx_mma with saturation")
+    a_at, b_at, c_at = fragments(m, n, k, a_kind)
+    a = machine.pointer(e.args[6], len(a_at), e.args[7])
+    b = machine.pointer(e.args[8], len(b_at), e.args[9])
+    c = machine.pointer(e.args[10], len(c_at), e.args[11])
+    for place, kind in ((a, a_kind), (b, b_kind), (c, c_kind)):
+        if place.kind.bits != kind.bits or place.kind.is_float != kind.is_float:
+            raise NotModelled(f"ptx_mma on {kind.name} in registers of {place.kind.name}")
+    left, right = gather(a_at, (m, k), machine), gather(b_at, (k, n), machine)
+    back = scatter(c_at, (m, n), machine)
+    finish = _finish(c_kind, machine)
+
+    def run(frame: Frame) -> Value:
+        product = multiplied(left(a.load(frame)), right(b.load(frame)))
+        c.store(frame, finish(c.load(frame) + back(product)))
+        return 0
+
+    return run
+
+
+def multiplied(a: Array, b: Array) -> Array:
+    """Products of matrices; those of integers exactly."""
+    product: Array = np.matmul(a.astype(np.float64, copy=False), b.astype(np.float64, copy=False))
+    return product if a.dtype.kind == "f" else product.astype(np.int64)
+
+
+def _finish(kind: Kind, machine: Machine) -> Callable[[Array], Array]:
+    """The dtype of the accumulator: integers wrap, floats are rounded unless they are exact."""
+    if not kind.is_float:
+        return lambda values: values.astype(kind.array)
+    return rounding(kind, machine.options.exact) or (lambda values: values)
+
+
+def shape_of(text: str) -> tuple[int, int, int]:
+    """m, n and k of a shape such as `m16n8k16`."""
+    try:
+        m, rest = text.removeprefix("m").split("n")
+        n, k = rest.split("k")
+        return int(m), int(n), int(k)
+    except ValueError:
+        raise NotModelled(f"ptx_mma {text}") from None
+
+
+def fragments(m: int, n: int, k: int, kind: Kind) -> tuple[Array, Array, Array]:
+    """Where a thread's elements of A, B and C belong: (elements, 32, 2) of row and column."""
+    if (m, n, k) == (8, 8, 4) and kind.bits == 64:
+        return _spread(8, 4, 1, by_column=False), _spread(4, 8, 1, by_column=True), _accumulator(8)
+    if (m, n) != (16, 8) or k not in _SHAPES[kind.bits]:
+        raise NotModelled(f"ptx_mma m{m}n{n}k{k} of {kind.name}")
+    run = max(1, 32 // kind.bits)  # neighbouring elements along k in one register
+    return _spread(16, k, run, by_column=False), _spread(k, 8, run, by_column=True), _accumulator(16)
+
+
+def _spread(rows: int, columns: int, run: int, by_column: bool) -> Array:
+    """A (k along its columns) or B (k along its rows): registers of `run` neighbours along k, 4 threads side by side.
+
+    The registers of A go down 8 rows first and then along k; B has its 8 columns in the groups of threads.
+    """
+    thread = np.arange(WARP)
+    group, place = thread // 4, thread % 4
+    found = []
+    if by_column:
+        for step in range(0, rows, 4 * run):
+            found += [np.stack([step + place * run + i, group], -1) for i in range(run)]
+    else:
+        for step in range(0, columns, 4 * run):
+            for down in range(0, rows, 8):
+                found += [np.stack([down + group, step + place * run + i], -1) for i in range(run)]
+    return np.array(found)
+
+
+def _accumulator(rows: int) -> Array:
+    """C and D: two neighbouring columns, then 8 rows down."""
+    thread = np.arange(WARP)
+    group, place = thread // 4, thread % 4
+    return np.array([np.stack([down + group, 2 * place + i], -1) for down in range(0, rows, 8) for i in range(2)])
+
+
+def gather(where: Array, shape: tuple[int, int], machine: Machine) -> Callable[[Array], Array]:
+    """Registers (elements, worlds, threads) -> matrices (worlds, warps, rows, columns)."""
+    worlds, threads = len(machine.worlds), machine.threads
+    if threads % WARP:
+        raise NotModelled("warp instruction in a block of incomplete warps")
+    source = np.zeros(shape, np.intp)
+    element, lane = np.indices(where.shape[:2])
+    source[where[..., 0], where[..., 1]] = element * worlds * threads + lane
+    warps = (np.arange(worlds)[:, None] * threads + np.arange(0, threads, WARP)).reshape(worlds, -1, 1, 1)
+    index = source + warps
+    full = (len(where), worlds, threads)
+    return lambda registers: np.ascontiguousarray(np.broadcast_to(registers, full)).reshape(-1).take(index)
+
+
+def scatter(where: Array, shape: tuple[int, int], machine: Machine) -> Callable[[Array], Array]:
+    """Matrices (worlds, warps, rows, columns) -> registers (elements, worlds, threads)."""
+    worlds, threads = len(machine.worlds), machine.threads
+    inner = where[..., 0] * shape[1] + where[..., 1]
+    matrices = np.arange(worlds * (threads // WARP)).reshape(1, worlds, -1, 1) * (shape[0] * shape[1])
+    index = (matrices + inner[:, None, None, :]).reshape(len(where), worlds, threads)
+    return lambda matrix: matrix.reshape(-1).take(index)

@@ -1,0 +1,126 @@
+"""Reductions over threads by the device library: tl::AllReduce (reduce.h), tl::warp_reduce_*.
+
+AllReduce<op, threads, scale, offset, ...> is a butterfly: for the distances threads / 2 down to scale, each thread
+combines its value with that of thread ^ distance: through shared memory from 32 on, through shuffles below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tlcheck.execute.codes import Code
+from tlcheck.execute.expressions import template_arguments
+from tlcheck.execute.frame import Frame
+from tlcheck.execute.places import Place
+from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.registry import call, extern
+from tlcheck.execute.threads.warps import WARP, from_lanes
+from tlcheck.execute.values import Array, Kind, Value, kind_of, maximum, minimum, rounding
+from tlcheck.snapshot.ir import Expr
+
+if TYPE_CHECKING:
+    from tlcheck.execute.codes import Run
+    from tlcheck.execute.machine import Machine
+
+Combine = Callable[[Any, Any], Any]
+_OPERATIONS: dict[str, Combine] = {
+    "Sum": lambda a, b: a + b,
+    "Max": maximum,
+    "Min": minimum,
+    "MaxNan": np.maximum,
+    "MinNan": np.minimum,
+    "BitAnd": lambda a, b: a & b,
+    "BitOr": lambda a, b: a | b,
+    "BitXor": lambda a, b: a ^ b,
+}
+_PACKED = ("_bf16x2", "_fp16x2", "_f32x2")
+
+
+@extern("tl::AllReduce", "tl::AllReduce::run_hopper")
+def all_reduce(e: Expr, machine: Machine) -> Run:
+    """(value[, workspace]): the combination over the threads that differ in the bits from scale to threads / 2."""
+    combine, distances, first = _butterfly(str(e.value))
+    value, kind = machine.code(e.args[0]), kind_of(e.args[0].dtype)
+    workspace = _workspace(e.args[1:], distances, first, machine)
+    combine = _settled(combine, kind, machine)
+
+    def run(frame: Frame) -> Value:
+        current = value.run(frame)
+        for distance in distances:
+            current = combine(current, _partner(current, distance, first, workspace, frame, machine, kind))
+        return current
+
+    return run
+
+
+def _butterfly(name: str) -> tuple[Combine, list[int], int]:
+    """What to combine, at which distances, and the first thread that takes part."""
+    operation, *numbers = template_arguments(name)
+    operation = operation.removeprefix("tl::")
+    for suffix in _PACKED:
+        operation = operation.removesuffix(suffix)
+    combine = _OPERATIONS.get(operation.removesuffix("Op") if "Nan" not in operation else operation.replace("Op", ""))
+    if combine is None or not all(n.isdigit() for n in numbers[:3]) or len(numbers) < 2:
+        raise NotModelled(name)
+    threads, scale = int(numbers[0]), int(numbers[1])
+    distances = []
+    while threads > scale:
+        threads //= 2
+        distances.append(threads)
+    if distances and distances[-1] != scale:
+        raise NotModelled(name)
+    return combine, distances, int(numbers[2]) if len(numbers) > 2 else 0
+
+
+def _workspace(args: tuple[Expr, ...], distances: list[int], first: int, machine: Machine) -> Place | None:
+    """Each thread's cell of the workspace in shared memory; None if shuffles are enough."""
+    if not any(d >= WARP for d in distances):
+        return None
+    if not args or machine.extents[1:] != (1, 1):
+        raise NotModelled("tl::AllReduce over warps without a workspace")
+    own = np.arange(machine.threads).reshape(1, -1) - first
+    return machine.pointer(args[0], 1, Code(lambda frame: own, frozenset(), True))
+
+
+def _partner(
+    value: Value, distance: int, first: int, workspace: Place | None, frame: Frame, machine: Machine, kind: Kind
+) -> Array:
+    thread = np.arange(frame.lanes).reshape(1, -1)
+    if workspace is None or distance < WARP:
+        return from_lanes(value, thread ^ distance, frame, machine, kind)
+    workspace.store(frame, value)
+    stored = workspace.load(frame)
+    return from_lanes(stored, ((thread - first) ^ distance) + first, frame, machine, kind)
+
+
+def _settled(combine: Combine, kind: Kind, machine: Machine) -> Combine:
+    """The combination with its result rounded, unless floats are exact."""
+    settle = rounding(kind, machine.options.exact)
+    return combine if settle is None else lambda a, b: settle(combine(a, b))
+
+
+def _warp_reduce(operation: str) -> Callable[[Expr, Machine], Run]:
+    """(value): the combination over the warp, in every lane."""
+
+    def handler(e: Expr, machine: Machine) -> Run:
+        value, kind = machine.code(e.args[-1]), kind_of(e.args[-1].dtype)
+        combine = _settled(_OPERATIONS[operation], kind, machine)
+
+        def run(frame: Frame) -> Value:
+            current = value.run(frame)
+            thread = np.arange(frame.lanes).reshape(1, -1)
+            for distance in (16, 8, 4, 2, 1):
+                current = combine(current, from_lanes(current, thread ^ distance, frame, machine, kind))
+            return current
+
+        return run
+
+    return handler
+
+
+for _name, _operation in (("sum", "Sum"), ("max", "Max"), ("min", "Min"), ("bitand", "BitAnd"), ("bitor", "BitOr")):
+    call(f"warp_reduce_{_name}")(_warp_reduce(_operation))
+    extern(f"tl::warp_reduce_{_name}")(_warp_reduce(_operation))
