@@ -16,6 +16,7 @@ import numpy as np
 from tlcheck.execute.codes import Code, Step
 from tlcheck.execute.expressions import compiled
 from tlcheck.execute.frame import Frame, Mask
+from tlcheck.execute.layouts import annotate
 from tlcheck.execute.memory import Cells, Contents, Pages
 from tlcheck.execute.places import Arrange, Place
 from tlcheck.execute.pointers import Pointers
@@ -90,6 +91,8 @@ class Machine:
         self._codes: dict[int, tuple[Expr, Code]] = {}
         self._bytes = 0
         self._tensors()
+        if options.written:
+            annotate(self)
 
     def run(self) -> None:
         """Run the kernel once in all worlds."""

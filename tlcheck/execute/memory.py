@@ -197,6 +197,7 @@ class Pages:
         """size: in elements; seeds: that of each world; limit: of bytes in pages."""
         self.kind, self.size, self.contents = kind, size, contents
         self.distinct = tuple(dict.fromkeys(seeds))
+        self.order: Callable[[Array], Array] | None = None
         self._limit = limit
         self._tables = -(-size // PAGE)
         self.table = np.full(self._tables * len(self.distinct), -1, np.int32)
@@ -212,6 +213,8 @@ class Pages:
     def locate(self, index: Value, kind: Kind, start: int) -> Array:
         """Positions of elements; `kind` and `start` are those of the tensor itself."""
         element = np.asarray(index, dtype=np.intp) + start // (self.kind.bits // 8)
+        if self.order is not None:
+            element = self.order(element)
         number = (element >> PAGE_BITS) + self._seed_of * self._tables
         slots = self.table.take(number)
         if slots.size and slots.min() < 0:

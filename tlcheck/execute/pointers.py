@@ -25,12 +25,14 @@ class Pointers:
     def __init__(self, function: Function) -> None:
         self._base: dict[int, tuple[int, Expr]] = {}
         self._declared: dict[int, Buffer] = {}
+        self._allocated: dict[int, Buffer] = {}
         self._kinds: dict[int, dict[Kind, None]] = {}
         for stmt in statements(function.body):
             if isinstance(stmt, Bind) and stmt.var.dtype == "handle":
                 self._alias(stmt.var, stmt.value)
             if isinstance(stmt, Alloc):
                 self._declared[stmt.buffer.data.uid] = stmt.buffer
+                self._allocated[stmt.buffer.data.uid] = stmt.buffer
         self._buffers = tuple(dict.fromkeys(_buffers(function)))
         for buffer in self._buffers:
             self._declared.setdefault(buffer.data.uid, buffer)
@@ -88,10 +90,16 @@ class Pointers:
         terms = [joined(_multiply, i, s) for i, s in zip(indices, strides, strict=True)]
         if offset is not None:
             terms.append(offset if isinstance(offset, Code) else machine.code(offset))
-        lasts = [joined(lambda size, stride: (size - 1) * stride, n, s) for n, s in zip(shape, strides, strict=True)]
-        limit = joined(lambda *parts: sum(parts) + 1, *lasts)
+        limit = self._length(buffer, machine)
         index = joined(lambda *parts: sum(parts), *terms, *_vector(steps))
         return self._place(machine, buffer, [(index, limit, constant(1))], arrange)
+
+    def _length(self, buffer: Buffer, machine: Machine) -> Code:
+        """How many elements there are from the start of a buffer; an address's own shape says nothing of it."""
+        allocated = self._allocated.get(buffer.data.uid)
+        if allocated is None:
+            return _EVERYTHING
+        return constant(self.size(allocated, machine) * 8 // kind_of(buffer.dtype).bits)
 
     def octets(self, machine: Machine, pointer: Expr, offset: Expr, kind: Kind, count: int) -> Place:
         """`count` elements of a kind from `offset` bytes after where a pointer variable points."""
