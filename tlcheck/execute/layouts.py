@@ -43,16 +43,25 @@ def order(layout: Layout, size: int, machine: Machine) -> Order:
     if prod(extents) > size or prod(shape) != size:
         raise NotModelled("layout of another size than its tensor")
     codes = [machine.code(e) for e in layout.index]
+    uids = [var.uid for var in layout.vars]
 
     def apply(elements: Array) -> Array:
-        logical = np.unravel_index(elements, shape)
-        frame = Frame({v.uid: i for v, i in zip(layout.vars, logical, strict=True)}, 1, 1)
+        frame = Frame(dict(zip(uids, _digits(elements, shape), strict=True)), 1, 1)
         place: Array = np.zeros(elements.shape, np.intp)
         for code, extent in zip(codes, extents, strict=True):
             place = place * extent + code.run(frame)
         return place
 
     return apply
+
+
+def _digits(elements: Array, shape: list[int]) -> list[Array]:
+    """The logical index; np.unravel_index of NumPy 2.4 is wrong for large arrays of three dimensions."""
+    found: list[Array] = []
+    for extent in reversed(shape):
+        found.insert(0, elements % extent)
+        elements = elements // extent
+    return found
 
 
 def _variable(uid: int) -> Code:
