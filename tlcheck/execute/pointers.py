@@ -110,6 +110,11 @@ class Pointers:
         start, root = self.start(pointer.uid, machine), self.root(pointer.uid)
         return Place(machine, str(pointer.value), kind, root, start, [(index, _EVERYTHING, constant(1))])
 
+    @property
+    def shared_buffers(self) -> int:
+        """How many buffers of the kernel are in shared memory."""
+        return sum(buffer.scope.startswith("shared") for buffer in self._allocated.values())
+
     def element(self, pointer: Expr, machine: Machine) -> Kind:
         """What a pointer points to."""
         return kind_of(self._target(pointer, machine)[0].dtype)

@@ -18,7 +18,7 @@ from tlcheck.execute.memory import Position
 from tlcheck.execute.places import Place
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import attribute, call
-from tlcheck.execute.values import Array, Value, nothing
+from tlcheck.execute.values import Array, Kind, Value, nothing
 from tlcheck.snapshot.ir import Attr, Expr
 
 if TYPE_CHECKING:
@@ -149,9 +149,16 @@ def _operands(e: Expr, machine: Machine) -> tuple[Place, Place, Expr | None]:
         _check_size(_literal(size))
         kind = machine.pointers.element(source, machine)
         count = _literal(size) * 8 // kind.bits
-        to = machine.pointers.octets(machine, target, before, kind, count)
+        to = _destination(target, before, kind, count, machine)
         return to, machine.pointer(source, count, offset), e.args[5] if len(e.args) == 6 else None
     raise NotModelled(f"ptx_cp_async with {len(e.args)} arguments")
+
+
+def _destination(target: Expr, offset: Expr, kind: Kind, count: int, machine: Machine) -> Place:
+    """The offset counts bytes of merged shared memory; a buffer that is alone is not merged, and has its own elements."""
+    if machine.pointers.shared_buffers > 1:
+        return machine.pointers.octets(machine, target, offset, kind, count)
+    return machine.pointer(target, count, offset)
 
 
 def _literal(e: Expr) -> int:
