@@ -3,8 +3,8 @@
 The destination has the source's axes without the reduced one, or with it as 1; a source with one axis gives one
 element. Each element becomes the combination of the source's along the axis, converted to the destination's dtype
 before; without `clear` also combined with what the destination was (abssum and absmax take the absolute value of the
-source's elements only). NaN stays NaN in max and min at every level of execution. How many elements share a barrier
-(`batch`) changes nothing.
+source's elements only). Of a number and a NaN, max and min take the number, with `nan_propagate` NaN. How many elements
+share a barrier (`batch`) changes nothing.
 
 Floats are summed in float64 and rounded once; integers wrap.
 """
@@ -21,6 +21,7 @@ from tlcheck.execute.codes import Run
 from tlcheck.execute.frame import Frame
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import call
+from tlcheck.execute.tiles.extremes import reduced
 from tlcheck.execute.tiles.regions import region_of, whole
 from tlcheck.execute.values import Array, converted, rounded
 from tlcheck.snapshot.ir import Expr
@@ -57,15 +58,16 @@ def reduce(e: Expr, machine: Machine) -> Run:
         raise NotModelled(f"reduce {e.args[2].value}")
     source, target = (whole(region_of(e.args[i], machine), machine) for i in (0, 1))
     exact, combine, of_each = machine.options.exact, kind.combine, kind.of_each
+    propagate = dict(e.annotations).get("nan_propagate", "0") not in ("0", "False")
 
     def run(frame: Frame) -> int:
         inner = source.frame(frame, target)
         terms = np.asarray(converted(source.array(inner), source.kind, target.kind, exact))
         terms = terms if of_each is None else of_each(terms)
-        found = combine.reduce(terms, axis=axis, dtype=terms.dtype)
+        found = reduced(combine, terms, axis, propagate)
         found = found.reshape(-1, *found.shape[-2:])
         if not clear:
-            found = combine(target.read(inner), found)
+            found = reduced(combine, np.stack([target.read(inner), found]), 0, propagate)
         target.write(inner, found if exact else rounded(found, target.kind))
         return 0
 

@@ -14,6 +14,7 @@ from tlcheck.execute.codes import Run
 from tlcheck.execute.frame import Frame
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import call
+from tlcheck.execute.tiles.extremes import accumulated
 from tlcheck.execute.tiles.regions import region_of, whole
 from tlcheck.execute.values import converted, rounded
 from tlcheck.snapshot.ir import Expr
@@ -45,7 +46,7 @@ def _scan(e: Expr, machine: Machine, combine: np.ufunc) -> Run:
         inner = source.frame(frame, target)
         lines = source.array(inner)
         lines = np.flip(lines, axis) if back else lines
-        found = combine.accumulate(lines, axis=axis, dtype=lines.dtype)
+        found = accumulated(combine, lines, axis)
         found = np.flip(found, axis) if back else found
         found = found.reshape(-1, *found.shape[-2:])
         found = found if exact else np.asarray(rounded(found, source.kind))

@@ -1,0 +1,188 @@
+"""T.copy in all directions, against slices of arrays."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tests.cpu.execute.tiles.building import (
+    Kernel,
+    add,
+    call,
+    load,
+    multiply,
+    parallel,
+    poisoned,
+    random,
+    region,
+    variable,
+)
+from tlcheck.execute.reasons import NotModelled
+from tlcheck.snapshot.ir import Expr, Seq, Store
+
+SCOPES = ["shared", "shared.dyn", "local.fragment"]
+
+
+@pytest.mark.parametrize("name", ["copy", "async_copy", "tma_copy"])
+@pytest.mark.parametrize("scope", SCOPES)
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int8", "int64", "bool"])
+def test_a_tile_of_each_block_goes_through(dtype: str, scope: str, name: str) -> None:
+    """Global to tile to tile to global, with another place for each block."""
+    kernel, a = Kernel(blocks=3), random(dtype, 12, 10)
+    source, target = kernel.tensor("A", dtype, a), kernel.tensor("B", dtype, [12, 10])
+    first, second = kernel.tile("s", dtype, (4, 8), scope), kernel.tile("f", dtype, (4, 8), "local.fragment")
+    row = multiply(kernel.bx, 4)
+    found = kernel.run(
+        call(name, region(source, (row, 2), (4, 8)), region(first)),
+        call(name, region(first), region(second)),
+        call(name, region(second), region(target, (row, 1), (4, 8))),
+    )["B"]
+    assert np.array_equal(found[:, 1:9], a[:, 2:10])
+
+
+def test_axes_of_one_element_are_left_out() -> None:
+    kernel, a = Kernel(), random("float32", 2, 3, 4, 5)
+    source, target = kernel.tensor("A", "float32", a), kernel.tensor("B", "float32", [4, 1, 5])
+    tile = kernel.tile("s", "float32", (1, 4, 1, 5))
+    found = kernel.run(
+        call("copy", region(source, (1, 2, 0, 0), (1, 1, 4, 5)), region(tile)),
+        call("copy", region(tile), region(target)),
+    )["B"]
+    assert np.array_equal(found[:, 0], a[1, 2])
+
+
+@pytest.mark.parametrize("safe", [None, 7.0, -2.5])
+def test_what_is_outside_of_the_source_reads_as_zero_or_the_safe_value(safe: float | None) -> None:
+    kernel, a = Kernel(), random("float32", 6, 5)
+    if safe is not None:
+        kernel.annotations["safe_value_map"] = f"{{A: {safe}, other: 3}}"
+    source, target = kernel.tensor("A", "float32", a), kernel.tensor("B", "float32", [8, 8])
+    tile = kernel.tile("s", "float32", (8, 8))
+    found = kernel.run(
+        call("copy", region(source, (2, -1), (8, 8)), region(tile)),
+        call("copy", region(tile), region(target)),
+    )["B"]
+    expected = np.full((8, 8), safe or 0.0)
+    expected[:4, 1:6] = a[2:]
+    assert np.array_equal(found, expected)
+
+
+def test_what_is_outside_of_the_destination_is_not_written() -> None:
+    kernel, a, b = Kernel(), random("float32", 8, 8), random("float32", 6, 5, seed=1)
+    source, target = kernel.tensor("A", "float32", a), kernel.tensor("B", "float32", b)
+    tile = kernel.tile("s", "float32", (8, 8))
+    found = kernel.run(
+        call("copy", region(source), region(tile)),
+        call("copy", region(tile), region(target, (-2, 3), (8, 8))),
+    )["B"]
+    expected = b.copy()
+    expected[:, 3:] = a[2:8, :2]
+    assert np.array_equal(found, expected)
+
+
+def test_the_side_nearer_to_registers_says_how_far() -> None:
+    """A region of a tensor that is given without extents has those of the other side, or larger ones."""
+    kernel, a = Kernel(), random("float32", 16)
+    source, target = kernel.tensor("A", "float32", a), kernel.tensor("B", "float32", [16])
+    tile = kernel.tile("f", "float32", (4,), "local.fragment")
+    found = kernel.run(
+        call("copy", region(source, (3,), (9,)), region(tile)),
+        call("fill", region(target), Expr("float", "float32", (), 0.5)),
+        call("copy", region(tile), region(target, (8,), (2,))),
+    )["B"]
+    expected = np.full(16, 0.5)
+    expected[8:12] = a[3:7]
+    assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize(
+    ("source_dtype", "target_dtype"),
+    [("float32", "float16"), ("float32", "bfloat16"), ("float32", "int32"), ("int32", "float32"), ("int32", "int8")],
+)
+@pytest.mark.parametrize("exact", [True, False])
+def test_elements_are_converted(source_dtype: str, target_dtype: str, exact: bool) -> None:
+    kernel = Kernel(exact=exact)
+    a = np.array([1 / 3, -2.75, 100.5, 1e5]) if source_dtype == "float32" else np.array([3, -7, 300, 70000])
+    source, target = kernel.tensor("A", source_dtype, a), kernel.tensor("B", target_dtype, [4])
+    found = kernel.run(call("copy", region(source), region(target)))["B"]
+    if target_dtype in ("float16", "bfloat16"):
+        small = np.dtype(np.float16) if target_dtype == "float16" else np.dtype(ml_dtypes.bfloat16)
+        with np.errstate(over="ignore"):
+            expected = a if exact else a.astype(small).astype(np.float64)
+    else:
+        expected = a.astype(target_dtype)
+    assert np.array_equal(found, expected)
+
+
+def test_sizes_that_differ_between_blocks() -> None:
+    kernel, a = Kernel(blocks=4), random("float32", 4, 8)
+    lengths = np.array([0, 3, 8, 5])
+    source, size = kernel.tensor("A", "float32", a), kernel.tensor("N", "int32", lengths)
+    target, tile = kernel.tensor("B", "float32", np.zeros((4, 8))), kernel.tile("s", "float32", (8,))
+    count = load(size, kernel.bx)
+    found = kernel.run(
+        call("fill", region(tile), Expr("float", "float32", (), 9.0)),
+        call("copy", region(source, (kernel.bx, 0), (1, count)), region(tile, (0,), (count,))),
+        call("copy", region(tile), region(target, (kernel.bx, 0), (1, 8))),
+    )["B"]
+    expected = np.where(np.arange(8) < lengths[:, None], a, 9.0)
+    assert np.array_equal(found, expected)
+
+
+def test_registers_of_each_thread() -> None:
+    """A place that depends on the thread, and a buffer of each thread: every thread copies its own."""
+    kernel, a = Kernel(threads=8), random("float32", 8, 4)
+    source, target = kernel.tensor("A", "float32", a), kernel.tensor("B", "float32", [8, 4])
+    own = kernel.tile("own", "float32", (4,), "local")
+    found = kernel.run(
+        call("copy", region(source, (kernel.tx, 0), (1, 4)), region(own)),
+        call("copy", region(own), region(target, (add(7, multiply(kernel.tx, -1)), 0), (1, 4))),
+    )["B"]
+    assert np.array_equal(found, a[::-1])
+
+
+def test_a_part_of_a_tile_onto_another_part() -> None:
+    kernel, a = Kernel(), random("int32", 4, 4)
+    source, target = kernel.tensor("A", "int32", a), kernel.tensor("B", "int32", [4, 4])
+    tile = kernel.tile("s", "int32", (4, 4))
+    found = kernel.run(
+        call("copy", region(source), region(tile)),
+        call("copy", region(tile, (0, 0), (3, 4)), region(tile, (1, 0), (3, 4))),
+        call("copy", region(tile), region(target)),
+    )["B"]
+    assert np.array_equal(found, a[[0, 0, 1, 2]])
+
+
+def test_what_was_never_written_stays_poison() -> None:
+    kernel = Kernel()
+    target, tile = kernel.tensor("B", "float32", [2, 4]), kernel.tile("s", "float32", (4,))
+    found = kernel.run(
+        call("fill", region(tile, (1,), (2,)), Expr("float", "float32", (), 1.0)),
+        call("copy", region(tile), region(target, (0, 0), (1, 4))),
+    )["B"]
+    assert poisoned(found[0]).tolist() == [True, False, False, True]
+
+
+def test_a_copy_within_a_parallel_loop_is_of_each_iteration() -> None:
+    kernel, a, i = Kernel(), random("float32", 6), variable("i")
+    source, target = kernel.tensor("A", "float32", a), kernel.tensor("B", "float32", [6])
+    back = add(5, multiply(i, -1))
+    one = call("copy", region(source, (i,), (1,)), region(target, (back,), (1,)))
+    found = kernel.run(parallel([6], [i], Seq((one, Store(target, (back,), load(target, back))))))["B"]
+    assert np.array_equal(found, a[::-1])
+
+
+@pytest.mark.parametrize("note", ["dst_block", "cluster_mask", "is_gather4", "is_scatter4"])
+def test_copies_between_blocks_are_not_modelled(note: str) -> None:
+    kernel = Kernel()
+    source, tile = kernel.tensor("A", "float32", [4]), kernel.tile("s", "float32", (4,))
+    with pytest.raises(NotModelled, match=note):
+        kernel.run(call("copy", region(source), region(tile), notes={note: "1"}))
+
+
+def test_regions_of_unlike_axes_are_not_modelled() -> None:
+    kernel = Kernel()
+    source, tile = kernel.tensor("A", "float32", [4, 4]), kernel.tile("s", "float32", (4,))
+    with pytest.raises(NotModelled, match="unlike axes"):
+        kernel.run(call("copy", region(source), region(tile)))
