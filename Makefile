@@ -68,4 +68,4 @@ device-library: .venv/stamp
 	nice $(BIN)/python -m tlcheck.toolchain.probes $(RELEASES) $(if $(ARCHS),--arch $(ARCHS))
 
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache dist build
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache dist build

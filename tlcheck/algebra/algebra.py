@@ -12,6 +12,7 @@ from math import gcd
 
 from tlcheck.algebra.polynomials import Monomial, Poly, add, as_constant, constant, scale, split_multiples
 from tlcheck.algebra.tables import FragmentTable
+from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Expr
 
 Interval = tuple[int | None, int | None]  # inclusive; None is unbounded
@@ -96,7 +97,7 @@ class Algebra:
             return constant(int(e.value or 0))
         if op == "var":
             return self._variable(e)
-        if op == "cast" and _integral(e.dtype) and _integral(e.args[0].dtype):
+        if op == "cast" and dtype_of(e.dtype).is_integral and dtype_of(e.args[0].dtype).is_integral:
             return self.poly(e.args[0])
         if op in ("add", "sub", "mul", "floordiv", "floormod", "truncdiv", "truncmod"):
             return self._arithmetic(op, self.poly(e.args[0]), self.poly(e.args[1]))
@@ -111,7 +112,7 @@ class Algebra:
             return self.poly(e.args[0])
         if op in ("min", "max"):
             return self._extremum(op, self.poly(e.args[0]), self.poly(e.args[1]))
-        if op == "call" and e.value in BITWISE and _integral(e.dtype):
+        if op == "call" and e.value in BITWISE and dtype_of(e.dtype).is_integral:
             return self._bitwise(str(e.value), [self.poly(a) for a in e.args])
         detail = e.value if isinstance(e.value, str) else repr(e.value)
         return self._opaque(op, f"{detail}:{e.dtype}", [self.poly(a) for a in e.args], _dtype_range(e.dtype))
@@ -319,10 +320,6 @@ def unread(load: Expr) -> Content:
 def _divide(bounds: Interval, c: int) -> Interval:
     low, high = bounds
     return (None if low is None else low // c, None if high is None else high // c)
-
-
-def _integral(dtype: str) -> bool:
-    return dtype.startswith(("int", "uint", "bool"))
 
 
 def _dtype_range(dtype: str) -> Interval:

@@ -7,7 +7,6 @@ worlds, threads or iterations; each may be 1.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -18,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tlcheck.execute.reasons import NotModelled
+from tlcheck.snapshot.dtypes import dtype_of
 
 Array = npt.NDArray[Any]
 Value = Array | int | float | bool
 
-_DTYPE = re.compile(r"(?:custom\[)?([a-z]+)(\d*)((?:_e\d+m\d+[a-z]*)?)\]?(\d*)(?:x(\d+))?")
 _SMALL_FLOATS = {
     "bfloat16": ml_dtypes.bfloat16,
     "float8_e4m3": ml_dtypes.float8_e4m3,
@@ -89,21 +88,14 @@ def lanes_of(dtype: str) -> int:
 
 
 def _parsed(dtype: str) -> tuple[Kind, int]:
-    match = _DTYPE.fullmatch(dtype)
-    if match is None:
-        raise NotModelled(f"dtype {dtype}")
-    family, bits, form, _, lanes = match.groups()
-    name = f"{family}{bits}{form}"
-    if name == "handle":
-        return Kind(name, "handle", 64), 1
-    if name == "bool":
-        return Kind(name, "bool", 8), int(lanes or 1)
-    if name in ("tfloat32", "tfloat"):
-        return Kind("float32", "float", 32), int(lanes or 1)
-    if name in _SMALL_FLOATS and int(bits) >= 8:
-        return Kind(name, "float", int(bits)), int(lanes or 1)
-    if family in ("int", "uint") and bits in ("8", "16", "32", "64"):
-        return Kind(name, family, int(bits)), int(lanes or 1)
+    found = dtype_of(dtype)
+    if found.kind in ("handle", "bool"):
+        return Kind(found.name, found.kind, found.bits), found.lanes
+    if found.name in ("tfloat32", "tfloat"):
+        return Kind("float32", "float", 32), found.lanes
+    small = found.name in _SMALL_FLOATS and found.bits >= 8
+    if small or (found.kind in ("int", "uint") and found.bits in (8, 16, 32, 64)):
+        return Kind(found.name, found.kind, found.bits), found.lanes
     raise NotModelled(f"dtype {dtype}")
 
 

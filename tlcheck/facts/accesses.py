@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tlcheck.facts.model import Access, Count, Instruction
-from tlcheck.facts.sizes import element_bytes, space_of
+from tlcheck.facts.sizes import space_of
 from tlcheck.facts.trips import Trips
-from tlcheck.program.atomics import Pointer, Site, atomics, lanes, pointer
+from tlcheck.program.atomics import Pointer, Site, atomics, pointer
 from tlcheck.program.tma import is_copy, is_reduction
 from tlcheck.program.walk import Placed, Program, Scope, expressions
+from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Buffer, Expr, Store
 
 READ, WRITE, ATOMIC = "read", "write", "atomic"
@@ -106,7 +107,7 @@ class Census:
 
     def _plain_access(self, here: Here, operation: str, buffer: Buffer, indices: Sequence[Expr]) -> bool:
         elements, times = _width(indices, buffer.dtype)
-        base = buffer.dtype.rpartition("x")[0] if lanes(buffer.dtype) > 1 else buffer.dtype
+        base = dtype_of(buffer.dtype).name
         instruction = base if elements == 1 else f"{base}x{elements}"
         return self._access(here, operation, self._root(buffer), buffer.scope, instruction, elements, times)
 
@@ -151,7 +152,7 @@ class Census:
             source = pointer(self._program, e.args[1])
             root = source.root if source is not None else "?"
             number = e.args[2].value
-            size = int(number * element_bytes(source.dtype)) if source and isinstance(number, int) else "?"
+            size = int(number * dtype_of(source.dtype).bytes) if source and isinstance(number, int) else "?"
         self._access(here, READ, root, "global", f"async copy of {size} bytes", 0)
 
     def _matrix(self, e: Expr, here: Here) -> None:
@@ -182,7 +183,7 @@ class Census:
                 return False
         elif name not in _FUNCTIONS:
             return False
-        if e.dtype.startswith(("float", "bfloat")):
+        if dtype_of(e.dtype).kind == "float":
             self.functions.add(name.partition("<")[0])
         return False
 
@@ -247,7 +248,7 @@ def _atomic_parts(e: Expr) -> tuple[Expr, ...]:
 
 def _width(indices: Sequence[Expr], dtype: str) -> tuple[int, int]:
     """Elements that one instruction moves, and number of instructions: neighbours are moved by one."""
-    own = lanes(dtype)
+    own = dtype_of(dtype).lanes
     if not indices or indices[-1].op not in ("ramp", "broadcast"):
         return own, 1
     number = int(indices[-1].value or 1)

@@ -12,9 +12,9 @@ import numpy.typing as npt
 from tlcheck.algebra.algebra import Algebra, unread
 from tlcheck.algebra.evaluate import Evaluator, Values
 from tlcheck.facts.model import Layout
-from tlcheck.facts.sizes import element_bytes
 from tlcheck.program.walk import Program
 from tlcheck.snapshot import ir
+from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.text import render_layout
 
 ROW_MAJOR = "row-major"
@@ -48,7 +48,7 @@ def _described(root: str, layout: ir.Layout, annotated: bool, dtype: str) -> Lay
     if layout.thread is not None:
         return _fragment(root, layout, annotated, text, env)
     offset = _offset(layout, shape, env, first)
-    kind = _kind(offset, points[first:], shape[first:], element_bytes(dtype))
+    kind = _kind(offset, points[first:], shape[first:], dtype_of(dtype).bytes)
     return Layout(root, annotated, kind, kind if kind == ROW_MAJOR else _digest(offset.tobytes()), text)
 
 

@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from math import prod
 
-from tlcheck.program.atomics import lanes
+from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Buffer
 
-_BITS = re.compile(r"\d+")
-_FIXED = {"bool": 8, "handle": 64}
 MERGED = "buf_dyn_shmem"  # the one allocation into which TileLang merges all buffers in shared memory
-
-
-def element_bytes(dtype: str) -> float:
-    """Bytes of one element, lanes included: 0.5 for `float4_e2m1fn`."""
-    base = dtype.rpartition("x")[0] if lanes(dtype) > 1 else dtype
-    found = _BITS.search(base)
-    return _FIXED.get(base, int(found[0]) if found else 0) / 8 * lanes(dtype)
 
 
 def space_of(scope: str) -> str:
@@ -34,4 +24,4 @@ def buffer_bytes(buffer: Buffer) -> int:
     extents = [e.value for e in buffer.shape]
     if not all(isinstance(extent, int) for extent in extents):
         return 0
-    return int(prod(int(extent or 0) for extent in extents) * element_bytes(buffer.dtype))
+    return int(prod(int(extent or 0) for extent in extents) * dtype_of(buffer.dtype).bytes)

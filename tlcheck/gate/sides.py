@@ -8,7 +8,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tlcheck.cache import records
+import msgspec
+
 from tlcheck.cache.code import code_of
 from tlcheck.cache.store import Cache, key_of
 from tlcheck.facts import Facts, facts_of
@@ -70,21 +71,21 @@ class Bench:
         key = key_of(digest, self.compiler.version, self.content, code_of("gate/compiler.py"))
         known = self.cache.get("compiled", key)
         if known is not None:
-            return records.loads(Compiled, known)
+            return msgspec.json.decode(known, type=Compiled)
         read = _decoded(snapshot.read_bytes())
         fast = read.pass_configs.get(_FAST_MATH) == "True"
         compiled = self.compiler.compile(read.cuda, read.target, self.headers, fast_math=fast)
-        self.cache.put("compiled", key, records.dumps(compiled))
+        self.cache.put("compiled", key, msgspec.json.encode(compiled))
         return compiled
 
     def _read(self, content: bytes, digest: str) -> Read:
         key = key_of(digest, code_of(*_PARTS))
         known = self.cache.get("facts", key)
         if known is not None:
-            return records.loads(Read, known)
+            return msgspec.json.decode(known, type=Read)
         snapshot = _decoded(content)
         read = Read(snapshot.file, snapshot.line, facts_of(snapshot))
-        self.cache.put("facts", key, records.dumps(read))
+        self.cache.put("facts", key, msgspec.json.encode(read))
         return read
 
 

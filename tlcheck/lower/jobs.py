@@ -14,7 +14,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tlcheck.cache import records
+import msgspec
+
 from tlcheck.cache.code import code_of
 from tlcheck.cache.store import Cache, key_of
 from tlcheck.lower.client import environment
@@ -81,7 +82,7 @@ class Jobs:
         new = Kept(replace(answer, output=""), versions, self._read(job, answer))
         key = self._key(job)
         others = (kept for kept in self._entry(key).kept if kept.answer.dependencies != answer.dependencies)
-        self._cache.put("jobs", key, records.dumps(_Entry((new, *others)[:_STATES])))
+        self._cache.put("jobs", key, msgspec.json.encode(_Entry((new, *others)[:_STATES])))
         return new
 
     def _key(self, job: Job) -> str:
@@ -89,7 +90,7 @@ class Jobs:
 
     def _entry(self, key: str) -> _Entry:
         content = self._cache.get("jobs", key)
-        return _Entry() if content is None else records.loads(_Entry, content)
+        return _Entry() if content is None else msgspec.json.decode(content, type=_Entry)
 
     def _read(self, job: Job, answer: Answer) -> str:
         """Keep what a job has written, under the hash of its content; a script without a kernel writes nothing."""

@@ -16,6 +16,7 @@ from tlcheck.algebra.algebra import Algebra, unread
 from tlcheck.algebra.evaluate import Evaluator, Values
 from tlcheck.algebra.polynomials import as_constant
 from tlcheck.page.colours import by_bank, by_place, by_thread
+from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.expression_text import render_layout
 from tlcheck.snapshot.ir import Buffer, Layout
 
@@ -166,16 +167,12 @@ def _memory(
     if offset is None:
         return f"the offsets of {name} depend on sizes that only the caller knows"
     values = np.where(seen.inside, offset, -1)
-    shared = buffer is not None and buffer.scope.startswith("shared")
-    colours, palette = by_bank(values, element_bits(buffer)) if shared else by_place(values)
+    if buffer is not None and buffer.scope.startswith("shared"):
+        colours, palette = by_bank(values, dtype_of(buffer.dtype).bits)
+    else:
+        colours, palette = by_place(values)
     title = render_layout(layout, name) if layout is not None else f"{name}: row-major"
     return Picture(name, title, OFFSET, seen, values, None, colours, palette, seen.notes)
-
-
-def element_bits(buffer: Buffer | None) -> int:
-    """Width of an element; 0 if unknown."""
-    digits = "".join(c if c.isdigit() else " " for c in buffer.dtype.partition("_")[0]).split() if buffer else []
-    return int(digits[0]) if digits else 0
 
 
 def _evaluator(layout: Layout, shape: Sequence[int | None], seen: Window) -> tuple[Evaluator, Algebra]:

@@ -198,9 +198,3 @@ def pointer(program: Program, e: Expr) -> Pointer | None:
         flat = Buffer(root, e.args[0].dtype, (), known.scope if known is not None else "", e.args[1])
         return Pointer(root, flat, e.args[0].dtype, (e.args[2],))
     return None
-
-
-def lanes(dtype: str) -> int:
-    """Lanes of a TVM dtype: 4 for `float32x4`."""
-    head, _, tail = dtype.rpartition("x")
-    return int(tail) if head and tail.isdigit() else 1

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tlcheck.program.atomics import Pointer, Site, lanes
+from tlcheck.program.atomics import Pointer, Site
+from tlcheck.snapshot.dtypes import dtype_of
 
 PAIRS = frozenset(("float16", "bfloat16"))
 RELAXED = 0
@@ -41,7 +42,7 @@ def instruction(site: Site, scope: str, device: Device) -> Instruction:
         return Instruction()
     if site.operation != "add" or dtype not in (*PAIRS, "float32"):
         return Instruction(missing="does not exist")
-    if not isinstance(site.value, Pointer) and lanes(site.value.dtype) == 1:
+    if not isinstance(site.value, Pointer) and dtype_of(site.value.dtype).lanes == 1:
         return Instruction(missing=f"is given one value for {site.width} lanes")
     unread = _misread(site, device)
     if unread:

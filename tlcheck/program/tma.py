@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from math import prod
 
 from tlcheck.program.walk import Guard, Program, expressions, subexpressions
+from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Buffer, Expr
 
 LANE = -100  # uid of the variable that counts the elements of one instruction
 NAME = "tma_store"
 LOADS = frozenset(("tma_load", "tma_load_im2col"))
-_BYTES = {"8": 1, "16": 2, "32": 4, "64": 8}
 _SWIZZLED_ROWS = {0: 0, 1: 1, 2: 3, 3: 7}  # swizzle mode -> mask of the 128-byte rows that permute 16-byte chunks
 
 
@@ -133,7 +133,9 @@ def _flat(program: Program, e: Expr) -> tuple[str, Buffer, Expr] | None:
 
 
 def _element_bytes(dtype: str) -> int:
-    return _BYTES.get(dtype.lstrip("abcdefghijklmnopqrstuvwxyz"), 0)
+    """0 for what is no scalar of whole bytes."""
+    found = dtype_of(dtype)
+    return found.bits // 8 if found.lanes == 1 else 0
 
 
 def _lane() -> Expr:

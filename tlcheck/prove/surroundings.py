@@ -12,6 +12,7 @@ from tlcheck.program.tma import LANE
 from tlcheck.program.walk import Axis
 from tlcheck.prove.footprints import TAGS, THREADS
 from tlcheck.prove.values import UnreadableError
+from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Expr
 
 
@@ -151,7 +152,7 @@ class Surroundings:
         elif (op == "and" and holds) or (op == "or" and not holds):
             for part in condition.args:
                 self._guard(part, holds)
-        elif op in _ORDER and _integral(condition.args[0]):
+        elif op in _ORDER and dtype_of(condition.args[0].dtype).is_integral:
             self.keep(self.conditions, self._difference(op if holds else _OPPOSITE[op], condition))
         else:
             poly = self.algebra.poly(condition)
@@ -204,7 +205,3 @@ def _comparisons(condition: Expr, holds: bool) -> Iterator[tuple[str, Expr, Expr
 _ORDER = frozenset(("lt", "le", "gt", "ge"))
 _OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
 _MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
-
-
-def _integral(e: Expr) -> bool:
-    return e.dtype.startswith(("int", "uint"))

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tlcheck.algebra.algebra import Algebra, Content
-from tlcheck.program.atomics import Pointer, lanes
+from tlcheck.program.atomics import Pointer
 from tlcheck.program.layouts import flatten, row_major
 from tlcheck.program.walk import Placed, Program, Scope
+from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Buffer, Expr, Store
 
 _COMMUTATIVE = frozenset("add mul min max and or eq ne".split())
@@ -52,7 +53,7 @@ class Value:
 
 def at_lane(expr: Expr, lane: Expr | None) -> Expr:
     """One lane of a vector expression: a ramp becomes base + stride * lane."""
-    if lanes(expr.dtype) == 1 and not any(lanes(a.dtype) > 1 for a in expr.args):
+    if dtype_of(expr.dtype).lanes == 1 and not any(dtype_of(a.dtype).lanes > 1 for a in expr.args):
         return expr
     if expr.op == "ramp":
         base, stride = expr.args
@@ -61,7 +62,7 @@ def at_lane(expr: Expr, lane: Expr | None) -> Expr:
     if expr.op == "broadcast":
         return at_lane(expr.args[0], lane)
     args = tuple(at_lane(a, lane) for a in expr.args)
-    dtype = expr.dtype.rpartition("x")[0] if lanes(expr.dtype) > 1 else expr.dtype
+    dtype = dtype_of(expr.dtype).name
     return Expr(expr.op, dtype, args, expr.value, expr.uid, expr.buffer, expr.annotations)
 
 
@@ -150,7 +151,7 @@ class _Reading:
             return repr(float(e.value or 0)), ()
         if e.op == "load" and e.buffer is not None:
             return self._load(e, placed, depth)
-        if _integral(e) and not _loads(e, self.bound):
+        if dtype_of(e.dtype).is_integral and not _loads(e, self.bound):
             return "#", (Load("", None, (e,)),)
         if e.op == "call" and e.value == "if_then_else" and self.unguarded:
             self.conditions.append(e.args[0])
@@ -192,7 +193,7 @@ def _solve(store: Store, own: list[Expr], load: Expr, root: str, program: Progra
     """
     if len(store.indices) != 1 or len(load.args) != 1:
         raise UnreadableError(f"its value comes from {root}, which has several dimensions")
-    width = lanes(store.indices[0].dtype)
+    width = dtype_of(store.indices[0].dtype).lanes
     lane = Expr("var", "int32", value="lane", uid=-1000)
     free = [*own, lane] if width > 1 else own
     index = at_lane(store.indices[0], lane)
@@ -219,10 +220,6 @@ def _content(algebra: Algebra, program: Program, e: Expr) -> Content:
     indices = [algebra.poly(i) for i in e.args]
     shape = [algebra.poly(s) for s in e.buffer.shape]
     return Content(program.roots.of(e.buffer.data), flatten(indices, row_major(shape, algebra), algebra))
-
-
-def _integral(e: Expr) -> bool:
-    return e.dtype.startswith(("int", "uint", "bool"))
 
 
 def _loads(e: Expr, bound: Mapping[int, Expr]) -> bool:

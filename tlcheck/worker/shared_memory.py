@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
+from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Alloc, Buffer, Expr, Function, Launch, Seq, Stmt, Store
 from tlcheck.snapshot.walk import expressions, postorder, rebuild, statements, with_expressions
 from tlcheck.worker.nodes import Nodes
@@ -183,9 +184,8 @@ def _address(e: Expr) -> tuple[Expr, Expr, int] | None:
 
 def item_size(dtype: str) -> int:
     """Bytes of an element, lanes included; sizes below a byte count as one."""
-    digits = "".join(c if c.isdigit() else " " for c in dtype.replace("bool", "uint8")).split()
-    bits, lanes = int(digits[0]) if digits else 8, int(digits[-1]) if "x" in dtype else 1
-    return max(1, bits // 8) * lanes
+    found = dtype_of(dtype)
+    return max(1, found.bits // 8) * found.lanes
 
 
 def _bytes(buffer: Buffer) -> int:

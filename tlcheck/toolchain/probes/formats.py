@@ -6,6 +6,8 @@ import math
 import struct
 from fractions import Fraction
 
+from tlcheck.snapshot.dtypes import dtype_of
+
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 _FORMAT = {"float16": (11, 5), "bfloat16": (8, 8), "float32": (24, 8), "float64": (53, 11)}  # significand, exponent
@@ -15,7 +17,7 @@ Number = int | float
 
 def bits_of(dtype: str) -> int:
     """Width of a scalar type."""
-    return int(dtype.lstrip("abcdefghijklmnopqrstuvwxyz"))
+    return dtype_of(dtype).bits
 
 
 def is_float(dtype: str) -> bool:
