@@ -130,12 +130,12 @@ class Machine:
         steps = np.arange(elements) if isinstance(elements, int) else elements
         return self.pointers.pointed(self, pointer, offset, steps, arrange)
 
-    def allocate(self, buffer: Buffer) -> None:
-        """Make room for a buffer when it is declared; again: make it poison again."""
+    def allocate(self, buffer: Buffer, frame: Frame | None = None) -> None:
+        """Make room for a buffer when it is declared; again: make it poison again, in the frame's active lanes."""
         root = buffer.data.uid
         known = self.memory.get(root)
         if isinstance(known, Cells) and (known.data.shape[2] in (1, self.lanes)):
-            known.forget()
+            known.forget(mask=None if frame is None else frame.active)
             return
         size = self.pointers.size(buffer, self)
         own = buffer.scope in ("local", "local.var") or (buffer.scope == "local.fragment" and not self.options.written)
@@ -208,16 +208,14 @@ class Machine:
 
     def pages(self, name: str) -> Pages:
         """The global tensor of a parameter."""
-        for p in self.function.params:
-            if p.value == name:
-                found = self.memory[p.uid]
-                assert isinstance(found, Pages)
+        for uid, found in self.memory.items():
+            if isinstance(found, Pages) and (uid, name) in self.pointers.free:
                 return found
         raise KeyError(name)
 
     def _tensors(self) -> None:
-        for p in self.function.params:
-            tensor = self.tensors.get(str(p.value))
-            if p.dtype == "handle" and tensor is not None:
+        for uid, name in self.pointers.free:
+            tensor = self.tensors.get(name)
+            if tensor is not None:
                 limit = self.options.bytes
-                self.memory[p.uid] = Pages(tensor.kind, tensor.size, self.seeds, tensor.contents, limit)
+                self.memory[uid] = Pages(tensor.kind, tensor.size, self.seeds, tensor.contents, limit)

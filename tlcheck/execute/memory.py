@@ -39,13 +39,27 @@ class Cells:
         self._offset = np.arange(self.stride, dtype=np.intp).reshape(len(seeds), threads)
         self.forget()
 
-    def forget(self, reason: int = 0) -> None:
-        """Make all of it poison."""
+    def forget(self, reason: int = 0, mask: Mask | None = None) -> None:
+        """Make all of it poison, or the threads' own in the lanes of `mask`."""
+        if mask is not None:
+            self._forget_lanes(reason, np.broadcast_to(mask, (len(self.seeds), mask.shape[-1])))
+            return
         if self.tags is not None:
             self.tags[:] = 0
             return
         for world, seed in enumerate(self.seeds):
             self.data[:, world] = nothing(self.kinds[0], seed, reason)
+
+    def _forget_lanes(self, reason: int, mask: Mask) -> None:
+        whole, some = np.asarray(mask.all(axis=-1)), np.asarray(mask.any(axis=-1))
+        if self.data.shape[2] == 1 and not whole[some].all():
+            return  # what a block shares is not new to a part of its threads
+        for world, seed in enumerate(self.seeds):
+            lanes = mask[world] if self.data.shape[2] > 1 else mask[world].any(keepdims=True)
+            if self.tags is not None:
+                self.tags.reshape(self.data.shape)[:, world, lanes] = 0
+            else:
+                self.data[:, world, lanes] = nothing(self.kinds[0], seed, reason)
 
     def with_lanes(self, lanes: int, data: Array) -> Cells:
         """Such an allocation for another number of threads, all with this data, (cells, worlds, 1)."""
@@ -242,7 +256,7 @@ class Pages:
         combine.at(self.flat, where, values)
         self.written[where] = True
 
-    def forget(self, reason: int = 0) -> None:
+    def forget(self, reason: int = 0, mask: Mask | None = None) -> None:
         """Nothing: a tensor outlives the kernel."""
 
     def _fetch(self, numbers: Array) -> None:

@@ -85,6 +85,14 @@ class Place:
             self._keep(key, located)
         return located
 
+    def address(self, frame: Frame) -> Value:
+        """How many bytes into its allocation the element is, bounds unchecked."""
+        total: Value = 0
+        for index, _, stride in self._indices:
+            at = index.run(frame)
+            total = total + (at.astype(np.int64) if isinstance(at, np.ndarray) else at) * stride.run(frame)
+        return total * (self.kind.bits // 8) + int(self._start.run(frame))
+
     def load(self, frame: Frame) -> Array:
         """The elements; in lanes where the access is dropped, the buffer's safe value."""
         position, mask = self.position(frame)

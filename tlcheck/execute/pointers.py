@@ -178,7 +178,7 @@ def _free(function: Function, buffers: tuple[Buffer, ...]) -> Iterator[tuple[int
     """The variables that no statement binds."""
     bound: set[int] = set()
     found = {p.uid: str(p.value) for p in function.params}
-    roots = [e for buffer in buffers for e in sizes(buffer)]
+    roots = [e for buffer in buffers for e in sizes(buffer)] + [made for _, made in function.descriptors]
     for stmt in statements(function.body):
         roots += expressions(stmt)
         if isinstance(stmt, (Bind, For, Thread)):

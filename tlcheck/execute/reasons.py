@@ -32,3 +32,11 @@ class Illegal(Stopped):
 
     def __str__(self) -> str:
         return self.what
+
+
+@dataclass
+class Deadlock(Illegal):
+    """Threads that wait for what never happens."""
+
+    def __str__(self) -> str:
+        return f"deadlock: {self.what}"

@@ -25,6 +25,8 @@ ANNOTATIONS: dict[str, BlockHandler] = {}
 STORES: list[StoreHandler] = []
 # Calls after which lanes may have left a loop or the kernel.
 LEAVING = frozenset({"loop_break", "loop_continue", "continue_loop", "break_loop", "thread_return"})
+# Calls at which threads may wait for others.
+WAITING = frozenset({"mbarrier_wait_parity", "tvm_storage_sync", "sync_threads", "sync_threads_partial"})
 
 
 def call(*names: str) -> Callable[[CallHandler], CallHandler]:

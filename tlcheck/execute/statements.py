@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tlcheck.execute import registry
+from tlcheck.execute.branches import divided, waits
 from tlcheck.execute.codes import Code, Step, remembered
 from tlcheck.execute.frame import Frame
 from tlcheck.execute.parallel import parallel
@@ -45,7 +46,10 @@ def compiled_statement(stmt: Stmt, machine: Machine) -> Step:
 
 
 def _seq(stmt: Seq, machine: Machine) -> Step:
-    steps = [machine.step(s) for s in stmt.body]
+    place = next((i for i, part in enumerate(stmt.body) if waits(part)), len(stmt.body))
+    steps = [machine.step(s) for s in stmt.body[:place]]
+    if place < len(stmt.body):
+        steps.append(divided(stmt.body[place], stmt.body[place + 1 :], machine))
     runs, count, spend = [s.run for s in steps], len(steps), machine.spend
     if not any(s.leaves for s in steps):
 
@@ -166,6 +170,8 @@ def _while(stmt: While, machine: Machine) -> Step:
 
 
 def _if(stmt: If, machine: Machine) -> Step:
+    if waits(stmt):
+        return divided(stmt, (), machine)
     condition, then = machine.code(stmt.condition), machine.step(stmt.then)
     other = None if stmt.orelse is None else machine.step(stmt.orelse)
     condition = remembered(condition)
@@ -250,7 +256,7 @@ def _attr(stmt: Attr, machine: Machine) -> Step:
 def _alloc(stmt: Alloc, machine: Machine) -> Step:
     buffer = stmt.buffer
     machine.allocate(buffer)
-    return Step(lambda frame: machine.allocate(buffer))
+    return Step(lambda frame: machine.allocate(buffer, frame))
 
 
 def _block(stmt: Block, machine: Machine) -> Step:

@@ -155,7 +155,7 @@ def _operands(e: Expr, machine: Machine) -> tuple[Place, Place, Expr | None]:
 
 
 def _destination(target: Expr, offset: Expr, kind: Kind, count: int, machine: Machine) -> Place:
-    """The offset counts bytes of merged shared memory; a buffer that is alone is not merged, and has its own elements."""
+    """The offset counts bytes of merged shared memory; a buffer that is alone is not merged and has elements."""
     if machine.pointers.shared_buffers > 1:
         return machine.pointers.octets(machine, target, offset, kind, count)
     return machine.pointer(target, count, offset)

@@ -1,22 +1,82 @@
 """Synchronization of a block's threads: bar.sync (PTX 9.7.13.1), __syncwarp.
 
-Statements run in all lanes before the next one does, so that a barrier has nothing to wait for; what it orders is the
-business of the machine's watchers.
+Lanes that move in lockstep have nothing to wait for. Agents wait until as many threads have come as the barrier counts:
+all of the block, or the number that a named barrier says.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from tlcheck.execute.agents import Agents, agents_of
+from tlcheck.execute.frame import Frame
+from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import call
+from tlcheck.execute.values import Array
 from tlcheck.snapshot.ir import Expr
 
 if TYPE_CHECKING:
     from tlcheck.execute.codes import Run
     from tlcheck.execute.machine import Machine
 
+_BARRIERS = 16  # PTX: a block has barriers 0 to 15
 
-@call("tvm_storage_sync", "sync_threads", "sync_warp", "sync_grid", "syncwarp")
-def storage_sync(e: Expr, machine: Machine) -> Run:
-    """All threads (of the block, the warp, or those that a named barrier counts) have come here."""
+
+@dataclass(eq=False)
+class _Counters:
+    """Threads that have come to each barrier, and how often it has let them go: (worlds, barriers)."""
+
+    worlds: int
+    come: Array = field(init=False)
+    passed: Array = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.come, self.passed = np.zeros((2, self.worlds, _BARRIERS), np.int64)
+
+
+@call("sync_warp", "syncwarp")
+def warp_sync(e: Expr, machine: Machine) -> Run:
+    """__syncwarp: the threads of a warp that move in lockstep have nothing to wait for."""
     return lambda frame: 0
+
+
+@call("tvm_storage_sync", "sync_threads", "sync_threads_partial")
+def storage_sync(e: Expr, machine: Machine) -> Run:
+    """bar.sync: (scope[, number of the barrier, threads]) or ([number, threads])."""
+    args = e.args[1:] if e.args and e.args[0].op == "str" else e.args
+    if args != e.args and e.args[0].value == "warp":
+        return lambda frame: 0
+    if args != e.args and e.args[0].value == "global":
+        raise NotModelled("synchronization of all blocks")
+    if any(a.op != "int" for a in args):
+        raise NotModelled("barrier of unknown number or threads")
+    number, threads = (int(args[0].value or 0) if args else 0), int(args[1].value or 0) if len(args) > 1 else 0
+    agents, line_of = agents_of(machine), machine
+    counters = machine.shared_state.setdefault("bar.sync", _Counters(len(machine.worlds)))
+    assert isinstance(counters, _Counters)
+
+    def run(frame: Frame) -> int:
+        if not agents.alone:
+            _meet(counters, number, threads or machine.threads, frame, agents, line_of.line)
+        return 0
+
+    return run
+
+
+def _meet(counters: _Counters, number: int, threads: int, frame: Frame, agents: Agents, line: int) -> None:
+    """Come to a barrier, and wait until it lets go."""
+    mask = frame.mask()
+    worlds = np.flatnonzero(mask.any(axis=-1))
+    before = counters.passed[worlds, number].copy()
+    counters.come[worlds, number] += mask[worlds].sum(axis=-1)
+    full = worlds[counters.come[worlds, number] >= threads]
+    counters.come[full, number] -= threads
+    counters.passed[full, number] += 1
+
+    def ready() -> bool:
+        return bool((counters.passed[worlds, number] > before).all())
+
+    agents.wait(ready, f"waits at barrier {number} for {threads} threads", line, frame)

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     "pdl_sync",
     "pdl_trigger",
     "set_max_nreg",
-    "tma_store_arrive",
-    "tma_store_wait",
     "wait_wgmma",
 )
 def hint(e: Expr, machine: Machine) -> Run:

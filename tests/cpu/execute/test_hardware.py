@@ -1,0 +1,68 @@
+"""Every form of wgmma and TMA: the execution as lowered leaves what an H200 left, element by element."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.hardware.snapshots import unpack
+from tlcheck.execute import registry
+from tlcheck.execute.machine import Machine, Options, Tensor, World
+from tlcheck.execute.values import Array, kind_of
+from tlcheck.snapshot.ir import Function, Snapshot, Thread
+from tlcheck.snapshot.walk import statements
+
+registry.load()
+FOLDER = Path(__file__).parents[2] / "hardware"
+RECORDED = np.load(FOLDER / "forms-0.1.15.npz")
+FORMS = unpack(FOLDER / "forms-0.1.15.zip")
+NAMES = sorted({name.split("/")[0] for name in RECORDED.files if name != "about"})
+
+
+def _extents(function: Function) -> dict[str, int]:
+    """Extents of the launch."""
+    found = [s for s in statements(function.body) if isinstance(s, Thread)]
+    return {s.tag: int(s.extent.value or 0) for s in found}
+
+
+def run(snapshot: Snapshot, name: str, late: bool, exact: bool) -> dict[int, Array]:
+    """What each tensor holds after all blocks, by the place of its parameter as written."""
+    lowered, written = snapshot.checkpoints["device-tir"], snapshot.checkpoints["source"]
+    extents = _extents(lowered)
+    x, y, z = (range(extents.get(f"blockIdx.{axis}", 1)) for axis in "xyz")
+    worlds = [World(0, block) for block in product(x, y, z)]
+    tensors = {}
+    for place, buffer in enumerate(written.buffers):
+        before = RECORDED[f"{name}/{place}"].reshape(-1)
+        contents = partial(_part, before)
+        tensors[str(buffer.data.value)] = Tensor(kind_of(buffer.dtype), before.size, contents)
+    threads = extents["threadIdx.x"], extents.get("threadIdx.y", 1), extents.get("threadIdx.z", 1)
+    machine = Machine(lowered, threads, worlds, tensors, {}, Options(written=False, late=late, exact=exact))
+    machine.run()
+    found = {}
+    for place, buffer in enumerate(written.buffers):
+        result = np.array(RECORDED[f"{name}/{place}"].reshape(-1), np.float64)
+        indices, values = machine.pages(str(buffer.data.value)).outcome(0)
+        result[indices] = values
+        found[place] = result
+    return found
+
+
+def _part(whole: Array, seed: int, start: int, count: int) -> Array:
+    return whole[start : start + count]
+
+
+@pytest.mark.parametrize("late", [True, False], ids=["late", "early"])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_form_leaves_what_the_device_left(name: str, late: bool) -> None:
+    """All elements are equal: in the kernel's dtypes, and in float64 unless the kernel rounds."""
+    rounds = name == "gemm_stmatrix_n128"  # sums beyond 256 in bfloat16
+    for exact in (False,) if rounds else (False, True):
+        for place, found in run(FORMS[name], name, late, exact).items():
+            after = f"{name}/{place}/after"
+            kept = RECORDED[after if after in RECORDED.files else f"{name}/{place}"]
+            np.testing.assert_array_equal(found, kept.reshape(-1))

@@ -1,0 +1,171 @@
+"""Flows of control that wait for each other: the branches of a warp-specialized kernel.
+
+Lanes move in lockstep until a branch divides them and something in it waits. Then each side becomes an *agent*, with a
+frame of its own. One agent runs at a time; it gives way where it waits for what is not there yet. Agents are Python
+threads that hand each other the turn, so that statements need not know of it, and every run takes the same turns.
+
+What is under way (`flights`) lands when everybody waits: first what somebody waits for, oldest first.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tlcheck.execute.frame import Frame, Mask
+from tlcheck.execute.reasons import Deadlock, NotModelled
+
+Ready = Callable[[], bool]
+
+
+@dataclass(eq=False)
+class Flight:
+    """An asynchronous operation under way. land: carry it out. goal: what it completes, such as an mbarrier."""
+
+    land: Callable[[], None]
+    goal: object
+
+
+@dataclass(eq=False)
+class _Agent:
+    """One flow of control. ready: whether it can go on; goal: what it waits for; lanes: those that wait."""
+
+    turn: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    ready: Ready = lambda: True
+    goal: object = None
+    what: str = ""
+    line: int = 0
+    lanes: Mask | None = None
+    ended: bool = False
+
+
+class _Abandoned(BaseException):
+    """Ends the threads of a run that has failed elsewhere."""
+
+
+class Agents:
+    """All flows of control of one machine."""
+
+    def __init__(self, threads: int, worlds: int) -> None:
+        self._agents = [_Agent()]
+        self._current = self._agents[0]
+        self._failure: BaseException | None = None
+        self._shape = (worlds, threads)
+        self.flights: list[Flight] = []
+
+    @property
+    def alone(self) -> bool:
+        """Whether there is one flow of control only."""
+        return len(self._agents) == 1
+
+    def wait(self, ready: Ready, what: str, line: int, frame: Frame, goal: object = None) -> None:
+        """Let others run until `ready`. Raises Deadlock where that never happens."""
+        if ready():
+            return
+        me = self._current
+        me.ready, me.what, me.line, me.goal, me.lanes = ready, what, line, goal, frame.mask()
+        self._give_way(me)
+        me.ready, me.lanes = lambda: True, None
+
+    def fork(self, frames: Sequence[tuple[Frame, Callable[[Frame], None]]]) -> None:
+        """Run each function with its frame as an agent; returns when all have ended."""
+        children = [_Agent() for _ in frames]
+        for child, (frame, run) in zip(children, frames, strict=True):
+            threading.Thread(target=self._body, args=(child, frame, run), daemon=True).start()
+        me = self._current
+        place = self._agents.index(me)
+        self._agents[place + 1 : place + 1] = children
+        me.ready, me.what = lambda: all(c.ended for c in children), ""
+        self._give_way(me)
+        me.ready = lambda: True
+        self._agents = [a for a in self._agents if a not in children]
+
+    def land(self, chosen: Callable[[Flight], bool]) -> None:
+        """Carry out the operations under way that are chosen, oldest first."""
+        due = [f for f in self.flights if chosen(f)]
+        self.flights = [f for f in self.flights if f not in due]
+        for flight in due:
+            flight.land()
+
+    def _body(self, me: _Agent, frame: Frame, run: Callable[[Frame], None]) -> None:
+        me.turn.acquire()
+        try:
+            if self._failure is None:
+                with np.errstate(all="ignore"):
+                    run(frame)
+        except _Abandoned:
+            return
+        except BaseException as failure:
+            self._failure = self._failure or failure
+        me.ended = True
+        me.ready = lambda: False
+        self._pass_on(me)
+
+    def _give_way(self, me: _Agent) -> None:
+        """Pass the turn on, and take it again when it comes back."""
+        if self._pass_on(me) is not me:
+            me.turn.acquire()
+        if self._failure is not None:
+            failure = self._failure
+            if me is self._agents[0]:
+                self._release_others()
+                raise failure
+            raise _Abandoned
+
+    def _pass_on(self, me: _Agent) -> _Agent:
+        """Give the turn to the first agent that can go on; after a failure, to the first of all."""
+        chosen = self._agents[0] if self._failure is not None else self._next()
+        self._current = chosen
+        if chosen is not me:
+            chosen.turn.release()
+        return chosen
+
+    def _next(self) -> _Agent:
+        while True:
+            for agent in self._agents:
+                if agent.ready():
+                    return agent
+            if not self._arrive():
+                self._failure = self._deadlock()
+                return self._agents[0]
+
+    def _arrive(self) -> bool:
+        """Land what somebody waits for, else the oldest operation; whether there was one."""
+        if not self.flights:
+            return False
+        goals = [a.goal for a in self._agents if not a.ended and a.goal is not None]
+        wanted = [f for f in self.flights if any(f.goal is goal for goal in goals)]
+        flight = (wanted or self.flights)[0]
+        self.flights.remove(flight)
+        flight.land()
+        return True
+
+    def _deadlock(self) -> BaseException:
+        """Everybody waits. Lanes that wait at the end of a branch might go on in a real machine: not modelled."""
+        waiting = [a for a in self._agents if not a.ended and a.lanes is not None]
+        covered = np.zeros(self._shape, np.bool_)
+        for agent in waiting:
+            covered |= np.asarray(agent.lanes)
+        worlds = covered.any(axis=-1)
+        if not covered[worlds].all():
+            return NotModelled("threads that wait for each other in a divergent branch")
+        first = waiting[0]
+        world, lane = (int(i) for i in np.argwhere(np.asarray(first.lanes))[0])
+        return Deadlock("; ".join(dict.fromkeys(a.what for a in waiting)), first.line, world, lane)
+
+    def _release_others(self) -> None:
+        for agent in self._agents[1:]:
+            agent.turn.release()
+
+
+def agents_of(machine: Any) -> Agents:
+    """The agents of a machine."""
+    found = machine.shared_state.get("agents")
+    if found is None:
+        found = machine.shared_state["agents"] = Agents(machine.threads, len(machine.worlds))
+    assert isinstance(found, Agents)
+    return found

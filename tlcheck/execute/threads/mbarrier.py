@@ -1,0 +1,202 @@
+"""mbarrier: barriers in shared memory that count arrivals and bytes (PTX 9.7.13.15).
+
+A phase of a barrier ends when as many threads have arrived as it was made for and all announced bytes have come; bytes
+may come before they are announced. A wait for parity p goes on once the phase of that parity has ended: a fresh barrier
+lets parity 1 pass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tlcheck.execute.agents import agents_of
+from tlcheck.execute.frame import Frame, Mask
+from tlcheck.execute.reasons import Illegal, NotModelled
+from tlcheck.execute.registry import annotation, call
+from tlcheck.execute.values import Array, Value
+from tlcheck.snapshot.ir import Block, Expr
+
+if TYPE_CHECKING:
+    from tlcheck.execute.codes import Code, Run
+    from tlcheck.execute.machine import Machine
+
+_ROOM = 64  # barriers of one buffer
+
+
+@dataclass(eq=False)
+class Barriers:
+    """The barriers of one buffer in all worlds, arrays (worlds, barriers): threads that arrive in a phase, those that
+    still have to, bytes still to come (negative if not announced yet), phases that have ended."""
+
+    name: str
+    count: Array
+    pending: Array
+    bytes: Array
+    phase: Array
+
+    @classmethod
+    def of(cls, machine: Machine, name: str) -> Barriers:
+        """The barriers of a buffer, made at their first use."""
+        key = f"mbarrier {name}"
+        if key not in machine.shared_state:
+            shape = (len(machine.worlds), _ROOM)
+            machine.shared_state[key] = cls(name, *(np.zeros(shape, np.int64) for _ in range(4)))
+        found = machine.shared_state[key]
+        assert isinstance(found, Barriers)
+        return found
+
+    def make(self, world: int, place: int, count: int) -> None:
+        """A fresh barrier for `count` arrivals."""
+        self.count[world, place] = self.pending[world, place] = count
+        self.bytes[world, place] = self.phase[world, place] = 0
+
+    def arrive(self, world: int, place: int, times: int) -> None:
+        """`times` threads arrive; each phase takes its number of them."""
+        while times > 0:
+            taken = min(times, int(self.pending[world, place]))
+            if taken <= 0:
+                raise Illegal(f"more threads arrive at {self.name}[{place}] than it is made for", 0, world, 0)
+            self.pending[world, place] -= taken
+            times -= taken
+            self._end(world, place)
+
+    def expect(self, world: int, place: int, count: int) -> None:
+        """Announce bytes, or with a negative count let them come."""
+        self.bytes[world, place] += count
+        self._end(world, place)
+
+    def _end(self, world: int, place: int) -> None:
+        if self.count[world, place] and not self.pending[world, place] and not self.bytes[world, place]:
+            self.phase[world, place] += 1
+            self.pending[world, place] = self.count[world, place]
+
+
+@dataclass(frozen=True, eq=False)
+class Barrier:
+    """The barrier that an argument names: an element of a buffer, or get_mbarrier(number) of older releases."""
+
+    barriers: Barriers
+    index: Code
+
+    def __call__(self, frame: Frame) -> list[tuple[int, int, Mask]]:
+        """(world, number, lanes of that world) for each barrier that active lanes name."""
+        mask = frame.mask()
+        numbers = np.broadcast_to(np.asarray(self.index.run(frame)), mask.shape)
+        found = []
+        for world in np.flatnonzero(mask.any(axis=-1)).tolist():
+            for number in np.unique(numbers[world][mask[world]]).tolist():
+                if not 0 <= number < _ROOM:
+                    raise Illegal(f"{self.barriers.name}[{number}] is out of bounds", 0, world, 0)
+                found.append((world, int(number), mask[world] & (numbers[world] == number)))
+        return found
+
+
+def barrier(e: Expr, machine: Machine) -> Barrier:
+    """The barrier that an argument names. Raises NotModelled for another form."""
+    while e.op == "call" and e.value in ("address_of", "access_ptr"):
+        e = e.args[0]
+    if e.op == "load" and e.buffer is not None and len(e.args) == 1:
+        root = machine.pointers.root(e.buffer.data.uid)
+        return Barrier(Barriers.of(machine, f"{e.buffer.name}#{root}"), machine.code(e.args[0]))
+    if e.op == "call" and e.value == "get_mbarrier":
+        return Barrier(Barriers.of(machine, "mbarrier"), machine.code(e.args[0]))
+    raise NotModelled(f"mbarrier {e.value or e.op}")
+
+
+@call("ptx_init_barrier_thread_count")
+def init(e: Expr, machine: Machine) -> Run:
+    """mbarrier.init: (barrier, number of arrivals)."""
+    which, count = barrier(e.args[0], machine), machine.code(e.args[1])
+
+    def run(frame: Frame) -> Value:
+        arrivals = machine.uniform(count.run(frame), "the number of arrivals at an mbarrier")
+        for world, number, _ in which(frame):
+            which.barriers.make(world, number, arrivals)
+        return 0
+
+    return run
+
+
+@call("create_barriers", "create_list_of_mbarrier")
+def create(e: Expr, machine: Machine) -> Run:
+    """Declares the barriers of get_mbarrier; with several arguments these are the numbers of arrivals."""
+    counts = [machine.code(a) for a in e.args] if e.value == "create_list_of_mbarrier" else []
+
+    def run(frame: Frame) -> Value:
+        for number, count in enumerate(counts):
+            for world in range(frame.worlds):
+                Barriers.of(machine, "mbarrier").make(world, number, int(count.run(frame)))
+        return 0
+
+    return run
+
+
+@annotation("barrier_init")
+def declared(block: Block, machine: Machine) -> None:
+    """Before device-tir the counts of barriers stand at the block that allocates them."""
+    for data, counts in block.barriers:
+        barriers = Barriers.of(machine, f"{data.value}#{machine.pointers.root(data.uid)}")
+        for number, count in enumerate(counts):
+            if count.op != "int":
+                raise NotModelled("barrier_init of unknown counts")
+            for world in range(len(machine.worlds)):
+                barriers.make(world, number, int(count.value or 0))
+
+
+@call("ptx_arrive_barrier", "mbarrier_arrive")
+def arrive(e: Expr, machine: Machine) -> Run:
+    """mbarrier.arrive: each active thread arrives once."""
+    if len(e.args) > 1:
+        raise NotModelled(f"{e.value} of another block")
+    which = barrier(e.args[0], machine)
+
+    def run(frame: Frame) -> Value:
+        for world, number, lanes in which(frame):
+            which.barriers.arrive(world, number, int(lanes.sum()))
+        return 0
+
+    return run
+
+
+@call("mbarrier_expect_tx", "ptx_arrive_barrier_expect_tx", "mbarrier_arrive_expect_tx")
+def expect(e: Expr, machine: Machine) -> Run:
+    """mbarrier.expect_tx: bytes are announced, by each active thread; the other two arrive as well."""
+    if len(e.args) != 2:
+        raise NotModelled(f"{e.value} of another block")
+    which, count = barrier(e.args[0], machine), machine.code(e.args[1])
+    arrives = e.value != "mbarrier_expect_tx"
+
+    def run(frame: Frame) -> Value:
+        announced = machine.uniform(count.run(frame), "the bytes announced to an mbarrier")
+        for world, number, lanes in which(frame):
+            threads = int(lanes.sum())
+            which.barriers.bytes[world, number] += announced * threads
+            if arrives:
+                which.barriers.arrive(world, number, threads)
+        return 0
+
+    return run
+
+
+@call("mbarrier_wait_parity")
+def wait(e: Expr, machine: Machine) -> Run:
+    """mbarrier.try_wait.parity, until it succeeds: (barrier, parity)."""
+    which, parity = barrier(e.args[0], machine), machine.code(e.args[1])
+    name = which.barriers.name.partition("#")[0]
+
+    def run(frame: Frame) -> Value:
+        sought = np.broadcast_to(np.asarray(parity.run(frame)), (frame.worlds, frame.lanes))
+        due = [(w, n, int(sought[w][lanes][0]) & 1) for w, n, lanes in which(frame)]
+        phase = which.barriers.phase
+
+        def ready() -> bool:
+            return all((int(phase[w, n]) & 1) != p for w, n, p in due)
+
+        waits = ", ".join(sorted({f"{name}[{n}] for parity {p}" for _, n, p in due}))
+        agents_of(machine).wait(ready, f"waits at {waits}", machine.line, frame, which.barriers)
+        return 0
+
+    return run

@@ -1,0 +1,270 @@
+"""Bulk copies by the tensor memory accelerator: cp.async.bulk and cp.async.bulk.tensor (PTX 9.7.9.25.5, 9.7.9.27).
+
+A load is under way until the mbarrier that it names has its bytes; a store until its group is waited for, and it may
+read shared memory as late as that. Elements of a box that lie outside the tensor arrive as zeros, and are not stored.
+What a descriptor describes: see `descriptors`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tlcheck.execute.agents import Agents, Flight, agents_of
+from tlcheck.execute.codes import Code
+from tlcheck.execute.frame import Frame, Mask
+from tlcheck.execute.memory import Cells, Pages
+from tlcheck.execute.places import Place
+from tlcheck.execute.reasons import Illegal, NotModelled
+from tlcheck.execute.registry import call
+from tlcheck.execute.threads.descriptors import Box, Im2col, Tiled, descriptor, is_descriptor
+from tlcheck.execute.threads.mbarrier import Barrier, barrier
+from tlcheck.execute.values import Array, Kind, Value, nothing
+from tlcheck.snapshot.ir import Expr
+
+if TYPE_CHECKING:
+    from tlcheck.execute.codes import Run
+    from tlcheck.execute.machine import Machine
+
+
+def issuers(frame: Frame) -> Iterator[tuple[Mask, Callable[[Value], Value]]]:
+    """The active threads, one of each world at a time: (worlds, 1), and how to pick their values: (worlds, 1)."""
+    mask = np.array(frame.mask())
+    while mask.any():
+        worlds: Mask = np.asarray(mask.any(axis=-1, keepdims=True))
+        lanes = mask.argmax(axis=-1)
+
+        def pick(value: Value, lanes: Array = lanes) -> Value:
+            if not isinstance(value, np.ndarray) or value.shape[-1] == 1:
+                return value
+            wide = np.broadcast_to(value, (*value.shape[:-2], len(lanes), value.shape[-1]))
+            return np.asarray(wide[..., np.arange(len(lanes)), lanes][..., None])
+
+        yield worlds, pick
+        mask[np.arange(len(lanes)), lanes] = False
+
+
+def where_in(cells: Cells, octets: Array) -> Array:
+    """Flat positions of the elements that begin at these bytes of an allocation, (elements, worlds, 1)."""
+    worlds = np.arange(octets.shape[1]).reshape(1, -1, 1)
+    return octets // cells.grain * cells.stride + worlds
+
+
+@dataclass(frozen=True, eq=False)
+class _Transfer:
+    """One copy between a tensor and shared memory, in the worlds of `mask` (worlds, 1)."""
+
+    pages: Pages
+    cells: Cells
+    kind: Kind
+    box: Box
+    mask: Mask
+
+    @property
+    def positions(self) -> Array:
+        return self.pages.locate(self.box.elements, self.pages.kind, 0)
+
+    def load(self) -> None:
+        """Tensor to shared memory."""
+        values = np.where(self.box.inside, self.pages.take(self.positions, self.kind), self.kind.array.type(0))
+        self.cells.put(where_in(self.cells, self.box.octets), values, self.mask, self.kind)
+
+    def store(self) -> None:
+        """Shared memory to tensor."""
+        values = self.cells.take(where_in(self.cells, self.box.octets), self.kind)
+        self.pages.put(self.positions, values, self.box.inside & self.mask, self.kind)
+
+    def add(self) -> None:
+        """Shared memory added to the tensor."""
+        values = self.cells.take(where_in(self.cells, self.box.octets), self.kind)
+        chosen = np.broadcast_to(self.box.inside & self.mask, values.shape)
+        self.pages.accumulate(self.positions[chosen], values[chosen], np.add, self.kind)
+
+    def hide(self, machine: Machine, reason: int) -> None:
+        """Make what is to come poison."""
+        poison = np.array([nothing(self.kind, seed, reason) for seed in machine.seeds], self.kind.array).reshape(-1, 1)
+        self.cells.put(where_in(self.cells, self.box.octets), poison, self.mask, self.kind)
+
+    @property
+    def octets(self) -> int:
+        """The bytes that the copy moves, those outside the tensor included."""
+        return len(self.box.octets) * self.kind.bits // 8
+
+
+def _memories(shared: Place, tensor: Place, frame: Frame) -> tuple[Cells, Pages]:
+    cells, pages = shared.memory, tensor.memory
+    if not isinstance(cells, Cells) or not isinstance(pages, Pages):
+        raise NotModelled("bulk copy that is not between a tensor and shared memory")
+    return cells, pages
+
+
+def _bulk(frame: Frame, shared: Place, tensor: Place, octets: int, pick: Callable[[Value], Value], line: int) -> Box:
+    """Consecutive bytes: a box of one dimension, which has to lie within the tensor."""
+    width = tensor.kind.bits // 8
+    if octets % 16:
+        raise Illegal(f"bulk copy of {octets} bytes, which is no multiple of 16", line, 0, 0)
+    steps = np.arange(octets // width).reshape(-1, 1, 1)
+    elements = np.asarray(pick(tensor.address(frame))) // width + steps
+    shape = np.broadcast_shapes(elements.shape, (1, frame.worlds, 1))
+    at = np.broadcast_to(np.asarray(pick(shared.address(frame))) + steps * width, shape)
+    elements = np.broadcast_to(elements, shape)
+    assert isinstance(tensor.memory, Pages)
+    if elements.min() < 0 or elements.max() >= tensor.memory.size:
+        world = int(np.argwhere((elements < 0) | (elements >= tensor.memory.size))[0][1])
+        raise Illegal(f"bulk copy of {tensor.name} out of bounds", line, world, 0)
+    return Box(elements, np.ones(shape, np.bool_), at)
+
+
+@call("tma_load", "tma_load_im2col")
+def load(e: Expr, machine: Machine) -> Run:
+    """(descriptor, mbarrier, shared address, coordinates, hint) or (shared address, address, mbarrier, bytes, hint)."""
+    agents, late = agents_of(machine), machine.options.late
+    by_map = is_descriptor(e.args[0])
+    box, shared, tensor_place, done = _load_by_map(e, machine) if by_map else _load_bulk(e, machine)
+    reason = machine.reason(f"element of {shared.name} read while its copy is under way")
+
+    def run(frame: Frame) -> Value:
+        for mask, pick in issuers(frame):
+            cells, pages = _memories(shared, tensor_place, frame)
+            transfer = _Transfer(pages, cells, tensor_place.kind, box(frame, pick), mask)
+            barriers = [(w, n) for w, n, _ in done(frame) if mask[w, 0]]
+            land = _landing(transfer, done, barriers)
+            if late:
+                transfer.hide(machine, reason)
+                agents.flights.append(Flight(land, done.barriers))
+            else:
+                land()
+        return 0
+
+    return run
+
+
+def _landing(transfer: _Transfer, done: Barrier, barriers: list[tuple[int, int]]) -> Callable[[], None]:
+    def land() -> None:
+        transfer.load()
+        for world, number in barriers:
+            done.barriers.expect(world, number, -transfer.octets)
+
+    return land
+
+
+Boxes = Callable[[Frame, Callable[[Value], Value]], Box]
+
+
+def _load_by_map(e: Expr, machine: Machine) -> tuple[Boxes, Place, Place, Barrier]:
+    map_ = descriptor(e.args[0], machine)
+    shared = machine.pointer(e.args[2])
+    coordinates = [machine.code(a) for a in e.args[3 : 3 + map_.coordinates]]
+    return _boxes(map_, shared, coordinates), shared, map_.tensor.place, barrier(e.args[1], machine)
+
+
+def _boxes(map_: Tiled | Im2col, shared: Place, coordinates: list[Code]) -> Boxes:
+    def box(frame: Frame, pick: Callable[[Value], Value]) -> Box:
+        return map_.at(frame, [pick(c.run(frame)) for c in coordinates], pick(shared.address(frame)))
+
+    return box
+
+
+def _load_bulk(e: Expr, machine: Machine) -> tuple[Boxes, Place, Place, Barrier]:
+    shared, tensor, count = machine.pointer(e.args[0]), machine.pointer(e.args[1]), machine.code(e.args[3])
+    return _runs(shared, tensor, count, machine), shared, tensor, barrier(e.args[2], machine)
+
+
+def _runs(shared: Place, tensor: Place, count: Code, machine: Machine) -> Boxes:
+    def box(frame: Frame, pick: Callable[[Value], Value]) -> Box:
+        octets = machine.uniform(pick(count.run(frame)), "the size of a bulk copy")
+        return _bulk(frame, shared, tensor, octets, pick, machine.line)
+
+    return box
+
+
+@dataclass(eq=False)
+class _Stores:
+    """Stores that are not in a group yet, and groups of stores under way: (issuing lanes, copies)."""
+
+    open: list[tuple[Mask, Callable[[], None]]] = field(default_factory=list)
+    groups: list[tuple[Mask, list[Flight]]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, machine: Machine) -> _Stores:
+        found = machine.shared_state.setdefault("tma_store", cls())
+        assert isinstance(found, cls)
+        return found
+
+    def commit(self, lanes: Mask, agents: Agents) -> None:
+        """Make a group of the open copies of these lanes."""
+        mine = [entry for entry in self.open if (entry[0] & lanes).any()]
+        self.open = [entry for entry in self.open if not any(entry is m for m in mine)]
+        flights = [Flight(land, self) for _, land in mine]
+        agents.flights += flights
+        self.groups.append((np.array(lanes), flights))
+
+    def wait(self, newest: int, lanes: Mask, agents: Agents) -> None:
+        """Land all groups of these lanes but the newest."""
+        mine = [group for group in self.groups if (group[0] & lanes).any()]
+        due = mine[: len(mine) - newest] if newest else mine
+        landing = {id(flight) for _, flights in due for flight in flights}
+        agents.land(lambda flight: id(flight) in landing)
+        self.groups = [group for group in self.groups if not any(group is d for d in due)]
+
+
+@call("tma_store")
+def store(e: Expr, machine: Machine) -> Run:
+    """(descriptor, shared address, coordinates, whether to add, hint), or (address, shared address, bytes, ...).
+
+    Older releases have the two addresses of a bulk store in the other order.
+    """
+    first = e.args[0]
+    if is_descriptor(first):
+        map_ = descriptor(first, machine)
+        shared, tensor = machine.pointer(e.args[1]), map_.tensor.place
+        box = _boxes(map_, shared, [machine.code(a) for a in e.args[2 : 2 + map_.coordinates]])
+        flags = e.args[2 + map_.coordinates :]
+    else:
+        shared, tensor = machine.pointer(e.args[1]), machine.pointer(e.args[0])
+        if isinstance(machine.memory.get(shared.root), Pages):
+            shared, tensor = tensor, shared
+        box, flags = _runs(shared, tensor, machine.code(e.args[2]), machine), e.args[3:]
+    adds, stores, late = bool(flags and flags[0].value), _Stores.of(machine), machine.options.late
+
+    def run(frame: Frame) -> Value:
+        lanes = frame.mask()
+        for mask, pick in issuers(frame):
+            cells, pages = _memories(shared, tensor, frame)
+            transfer = _Transfer(pages, cells, tensor.kind, box(frame, pick), mask)
+            land = transfer.add if adds else transfer.store
+            if late:
+                stores.open.append((np.array(lanes & mask), land))
+            else:
+                land()
+        return 0
+
+    return run
+
+
+@call("tma_store_arrive")
+def commit(e: Expr, machine: Machine) -> Run:
+    """cp.async.bulk.commit_group."""
+    stores, agents = _Stores.of(machine), agents_of(machine)
+
+    def run(frame: Frame) -> Value:
+        stores.commit(frame.mask(), agents)
+        return 0
+
+    return run
+
+
+@call("tma_store_wait")
+def wait(e: Expr, machine: Machine) -> Run:
+    """cp.async.bulk.wait_group n: at most n groups of the thread are under way; without an argument, none."""
+    newest = int(e.args[0].value or 0) if e.args else 0
+    stores, agents = _Stores.of(machine), agents_of(machine)
+
+    def run(frame: Frame) -> Value:
+        stores.wait(newest, frame.mask(), agents)
+        return 0
+
+    return run

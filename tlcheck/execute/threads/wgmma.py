@@ -1,0 +1,409 @@
+"""wgmma: a warpgroup multiplies matrices from shared memory, or registers and shared memory (PTX 9.7.15).
+
+A matrix in shared memory is named by a descriptor: start, leading and stride byte offsets (LBO, SBO), swizzle. An
+instruction is under way until a group that it was committed to is waited for; until then its accumulators are poison,
+and it may read shared memory as late as that. Descriptors: PTX 9.7.15.5.1, "Matrix Descriptor Format". Where elements
+are: "Strides" there, and the canonical layouts of CUTE (cute/arch/mma_sm90_desc.hpp).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tlcheck.execute.frame import Frame, Mask
+from tlcheck.execute.memory import Cells
+from tlcheck.execute.places import Place
+from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.registry import call
+from tlcheck.execute.threads.descriptors import swizzled
+from tlcheck.execute.threads.mma import multiplied, shape_of
+from tlcheck.execute.values import Array, Kind, Value, kind_of, nothing, rounded
+from tlcheck.snapshot.ir import Expr
+
+if TYPE_CHECKING:
+    from tlcheck.execute.codes import Run
+    from tlcheck.execute.machine import Machine
+
+GROUP = 128  # threads of a warpgroup
+_KINDS = {
+    "fp16": "float16",
+    "bf16": "bfloat16",
+    "tf32": "float32",
+    "fp32": "float32",
+    "int8": "int8",
+    "uint8": "uint8",
+    "int32": "int32",
+    "e4m3": "float8_e4m3fn",
+    "e5m2": "float8_e5m2",
+    "float16": "float16",
+    "bfloat16": "bfloat16",
+    "float32": "float32",
+    "float8_e4m3": "float8_e4m3fn",
+    "float8_e4m3fn": "float8_e4m3fn",
+    "float8_e5m2": "float8_e5m2",
+}
+_SPANS = (0, 128, 64, 32)  # bytes of the swizzle by the descriptor's layout code
+
+# A descriptor's 64 bits: start (0..13), LBO (16..29), SBO (32..45), in 16 bytes; layout (62..63). Bits 46 to 61 are not
+# the instruction's: they carry the number of the allocation, which a real address needs no bits for.
+_FIELD = (1 << 14) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """A decoded descriptor; start, lbo and sbo in bytes, span of the swizzle in bytes (0: none)."""
+
+    allocation: int
+    start: int
+    lbo: int
+    sbo: int
+    span: int
+
+    def octets(self, rows: int, columns: int, width: int, by_k: bool) -> Array:
+        """Byte addresses of the elements of a matrix of rows (M or N) and columns (K): (rows, columns).
+
+        by_k: neighbours along K lie side by side (K-major), else neighbours along M or N (MN-major). width: in bytes.
+        """
+        row, column = np.ogrid[:rows, :columns]
+        if by_k:
+            octet, line = column * width, row
+            if self.span:
+                at = line // 8 * self.sbo + line % 8 * self.span + octet
+            else:
+                at = line // 8 * self.sbo + octet // 16 * self.lbo + line % 8 * 16 + octet % 16
+        else:
+            octet, line = row * width, column
+            if self.span:
+                at = octet // self.span * self.lbo + line // 8 * self.sbo + line % 8 * self.span + octet % self.span
+            else:
+                at = octet // 16 * self.sbo + line // 8 * self.lbo + line % 8 * 16 + octet % 16
+        return np.asarray(swizzled(self.start + at, self.span))
+
+
+def encode(matrix: Matrix) -> int:
+    """The descriptor's 64 bits."""
+    fields = ((matrix.start >> 4) & _FIELD, 0), ((matrix.lbo >> 4) & _FIELD, 16), ((matrix.sbo >> 4) & _FIELD, 32)
+    word = sum(value << place for value, place in fields) | _SPANS.index(matrix.span) << 62
+    return word | matrix.allocation << 46
+
+
+def decode(word: int) -> Matrix:
+    """What a descriptor's bits say."""
+    start, lbo, sbo = ((word >> place & _FIELD) << 4 for place in (0, 16, 32))
+    return Matrix(word >> 46 & 0xFFFF, start, lbo, sbo, _SPANS[word >> 62 & 3])
+
+
+@call("initialize_wgmma_descriptor")
+def initialize(e: Expr, machine: Machine) -> Run:
+    """(descriptor, address, layout, LBO, SBO in 16 bytes); the address's allocation is numbered by its pointer."""
+    target, address = machine.pointer(e.args[0]), machine.pointer(e.args[1])
+    layout, lbo, sbo = (machine.code(a) for a in e.args[2:5])
+    numbers = _allocations(machine)
+    number = numbers.setdefault(address.root, len(numbers) + 1)
+
+    def run(frame: Frame) -> Value:
+        span = _SPANS[machine.uniform(layout.run(frame), "the layout of a descriptor")]
+        leading, step = (machine.uniform(c.run(frame), "an offset of a descriptor") << 4 for c in (lbo, sbo))
+        empty = np.uint64(encode(Matrix(number, 0, leading, step, span)))
+        start = np.asarray(address.address(frame)).astype(np.int64) >> 4 & _FIELD
+        target.store(frame, start.astype(np.uint64) | empty)
+        return 0
+
+    return run
+
+
+def _allocations(machine: Machine) -> dict[int, int]:
+    """Pointer of an allocation -> its number in descriptors."""
+    found = machine.shared_state.setdefault("wgmma allocations", {})
+    assert isinstance(found, dict)
+    return found
+
+
+@call("increase_descriptor_offset")
+def increase(e: Expr, machine: Machine) -> Run:
+    """(descriptor, bytes): the start moves on."""
+    target, octets = machine.pointer(e.args[0]), machine.code(e.args[1])
+
+    def run(frame: Frame) -> Value:
+        more = np.asarray(octets.run(frame)).astype(np.int64) >> 4
+        target.store(frame, target.load(frame) + more.astype(np.uint64))
+        return 0
+
+    return run
+
+
+@dataclass(eq=False)
+class _Sum:
+    """Accumulators with instructions under way: their values so far, (elements, worlds, threads)."""
+
+    place: Place
+    position: Any
+    values: Array
+    left: int = 0
+
+
+@dataclass(eq=False)
+class _Product:
+    """One instruction under way in the lanes of `mask`."""
+
+    total: _Sum
+    mask: Mask
+    product: Callable[[], Array]  # registers (elements, worlds, threads)
+    finish: Callable[[Array], Array]
+    keeps: bool  # whether it adds to what is there
+
+    def complete(self) -> None:
+        """Do it; after the last one of its accumulators they have their values."""
+        total = self.total
+        before = total.values if self.keeps else 0
+        total.values = np.where(self.mask, self.finish(before + self.product()), total.values)
+        total.left -= 1
+        if not total.left:
+            total.place.memory.put(total.position, total.values, self.mask, total.place.kind)
+
+
+@dataclass(eq=False)
+class _Queue:
+    """Instructions that are not in a group yet, groups under way, and sums under way by where they are."""
+
+    open: list[_Product] = field(default_factory=list)
+    groups: list[tuple[Mask, list[_Product]]] = field(default_factory=list)
+    sums: list[_Sum] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, machine: Machine) -> _Queue:
+        found = machine.shared_state.setdefault("wgmma", cls())
+        assert isinstance(found, cls)
+        return found
+
+    def sum_at(self, place: Place, position: Any, frame: Frame, lanes: Mask, poison: Array) -> _Sum:
+        """The sum under way at a place; made, and its registers poisoned, by the first instruction."""
+        for known in self.sums:
+            if known.place.root == place.root and known.left and np.array_equal(known.position, position):
+                return known
+        self.sums = [s for s in self.sums if s.left]
+        made = _Sum(place, position, np.array(np.broadcast_to(place.memory.take(position, place.kind), poison.shape)))
+        self.sums.append(made)
+        place.memory.put(position, poison, lanes, place.kind)
+        return made
+
+    def wait(self, newest: int, lanes: Mask) -> None:
+        """Complete the groups of these lanes, all but the newest."""
+        mine = [group for group in self.groups if (group[0] & lanes).any()]
+        due = mine[: len(mine) - newest] if newest else mine
+        for _, products in due:
+            for product in products:
+                product.complete()
+        self.groups = [group for group in self.groups if not any(group is d for d in due)]
+
+
+@call("warpgroup_commit_batch")
+def commit(e: Expr, machine: Machine) -> Run:
+    """wgmma.commit_group: the warpgroup's instructions since the last one are a group."""
+    queue = _Queue.of(machine)
+
+    def run(frame: Frame) -> Value:
+        lanes = np.array(frame.mask())
+        mine = [p for p in queue.open if (p.mask & lanes).any()]
+        queue.open = [p for p in queue.open if not any(p is m for m in mine)]
+        queue.groups.append((lanes, mine))
+        return 0
+
+    return run
+
+
+@call("warpgroup_wait")
+def wait(e: Expr, machine: Machine) -> Run:
+    """wgmma.wait_group n: at most n of the warpgroup's groups are under way."""
+    queue, newest = _Queue.of(machine), machine.code(e.args[0])
+
+    def run(frame: Frame) -> Value:
+        queue.wait(machine.uniform(newest.run(frame), "the number of groups to wait for"), frame.mask())
+        return 0
+
+    return run
+
+
+@dataclass(frozen=True, eq=False)
+class _Form:
+    """An instruction: shape, kinds, and which operands are K-major."""
+
+    m: int
+    n: int
+    k: int
+    left: Kind
+    right: Kind
+    sum: Kind
+
+
+def _form(e: Expr, first: int) -> _Form:
+    """Shape and kinds; the kinds begin at argument `first`."""
+    m, n, k = shape_of(str(e.args[0].value))
+    names = [str(a.value) for a in e.args[first : first + 3]]
+    if any(name not in _KINDS for name in names):
+        raise NotModelled(f"wgmma of {', '.join(names)}")
+    kinds = [kind_of(_KINDS[name]) for name in names]
+    if m != 64 or k * kinds[0].bits != 256:
+        raise NotModelled(f"wgmma {e.args[0].value} of {names[0]}")
+    return _Form(m, n, k, *kinds)
+
+
+@call("ptx_wgmma_ss")
+def from_shared(e: Expr, machine: Machine) -> Run:
+    """(shape, is A K-major, is B, types of A, B, C, A, its offset, B, its offset, C, its offset, scales of C, A and B).
+
+    A and B are descriptors, and their offsets in 16 bytes.
+    """
+    form = _form(e, 3)
+    by_k = bool(e.args[1].value), bool(e.args[2].value)
+    left = _operand(e.args[6], e.args[7], (form.m, form.k), form.left, by_k[0], machine)
+    right = _operand(e.args[8], e.args[9], (form.n, form.k), form.right, by_k[1], machine)
+    return _issue(e, 10, form, left, right, machine)
+
+
+@call("ptx_wgmma_rs")
+def from_registers(e: Expr, machine: Machine) -> Run:
+    """(shape, is B K-major, types of A, B, C, A, its offset, B, its offset, C, its offset, scales of C, A and B).
+
+    A lies in registers, as for mma.
+    """
+    form = _form(e, 2)
+    registers = machine.pointer(e.args[5], form.k * form.m // GROUP, e.args[6])
+    index = _spread(form.k, max(1, 32 // form.left.bits))
+
+    def left(frame: Frame) -> Callable[[], Array]:
+        position, _ = registers.position(frame)
+        shape = (len(index[0]), frame.worlds, frame.lanes)
+
+        def read() -> Array:
+            values = np.broadcast_to(registers.memory.take(position, registers.kind), shape)
+            return _matrices(values, index, (form.m, form.k))
+
+        return read
+
+    right = _operand(e.args[7], e.args[8], (form.n, form.k), form.right, bool(e.args[1].value), machine)
+    return _issue(e, 9, form, left, right, machine)
+
+
+Operand = Callable[[Frame], Callable[[], Array]]
+
+
+def _operand(e: Expr, offset: Expr, shape: tuple[int, int], kind: Kind, by_k: bool, machine: Machine) -> Operand:
+    """A matrix in shared memory; reading it later gives (worlds, groups, rows, K)."""
+    word, more = machine.pointer(e), machine.code(offset)
+
+    def begin(frame: Frame) -> Callable[[], Array]:
+        words = np.broadcast_to(word.load(frame), (frame.worlds, frame.lanes))[:, ::GROUP]
+        further = np.broadcast_to(np.asarray(more.run(frame)), (frame.worlds, frame.lanes))[:, ::GROUP]
+        active = frame.mask()[:, ::GROUP]
+        known: dict[tuple[int, int], Matrix] = {}
+        for world, group in np.argwhere(active).tolist():
+            known[world, group] = decode(int(words[world, group]) + int(further[world, group]))
+        return lambda: _read(known, active.shape, shape, kind, by_k, machine)
+
+    return begin
+
+
+def _read(
+    known: dict[tuple[int, int], Matrix],
+    groups: tuple[int, ...],
+    shape: tuple[int, int],
+    kind: Kind,
+    by_k: bool,
+    machine: Machine,
+) -> Array:
+    """The matrices of all active groups; zeros for the others."""
+    roots = {number: root for root, number in _allocations(machine).items()}
+    found = np.zeros((*groups, *shape), kind.array)
+    for matrix in dict.fromkeys(known.values()):
+        if matrix.allocation not in roots:
+            raise NotModelled("wgmma descriptor that was not initialized here")
+        cells = machine.memory[roots[matrix.allocation]]
+        assert isinstance(cells, Cells)
+        cell = matrix.octets(*shape, kind.bits // 8, by_k) // cells.grain * cells.stride
+        here = [place for place, m in known.items() if m == matrix]
+        worlds = np.array([w for w, _ in here])
+        values = cells.take(cell[..., None] + worlds, kind)
+        found[worlds, [g for _, g in here]] = np.moveaxis(values, -1, 0)
+    return found
+
+
+def _issue(e: Expr, at: int, form: _Form, left: Operand, right: Operand, machine: Machine) -> Run:
+    """Start C = scale * C + A * B; arguments from `at` on: C, its offset, the three scales."""
+    scale = machine.code(e.args[at + 2])
+    if any(a.op != "int" or a.value not in (1, True) for a in e.args[at + 3 : at + 5]):
+        raise NotModelled("wgmma that negates an operand")
+    place = machine.pointer(e.args[at], form.n // 2, e.args[at + 1])
+    index, queue = _accumulator(form.n), _Queue.of(machine)
+    finish = _finish(form.sum, machine)
+    reason = machine.reason(f"element of {place.name} read before its wgmma was waited for")
+
+    def run(frame: Frame) -> Value:
+        lanes = np.array(frame.mask())
+        position, _ = place.position(frame)
+        a, b = left(frame), right(frame)
+
+        def product() -> Array:
+            return _registers(multiplied(a(), np.swapaxes(b(), -1, -2)), index, frame.lanes)
+
+        keeps = machine.uniform(scale.run(frame), "the scale of C") != 0
+        poison = [nothing(place.kind, seed, reason) for seed in machine.seeds]
+        hidden = np.broadcast_to(
+            np.array(poison, place.kind.array).reshape(1, -1, 1), (form.n // 2, frame.worlds, frame.lanes)
+        )
+        total = queue.sum_at(place, position, frame, lanes, hidden)
+        total.left += 1
+        started = _Product(total, lanes, product, finish, keeps)
+        if machine.options.late:
+            queue.open.append(started)
+        else:
+            started.complete()
+        return 0
+
+    return run
+
+
+def _finish(kind: Kind, machine: Machine) -> Callable[[Array], Array]:
+    """The accumulator's dtype: integers wrap, floats are rounded unless they are exact."""
+    if not kind.is_float:
+        return lambda values: values.astype(kind.array)
+    if machine.options.exact:
+        return lambda values: values
+    return lambda values: np.asarray(rounded(values, kind))
+
+
+def _accumulator(n: int) -> tuple[Array, Array]:
+    """Row and column of each accumulator of each thread, (elements, 128): rows of 16 for a warp, columns by eight."""
+    element, thread = np.ogrid[: n // 2, :GROUP]
+    row = thread // 32 * 16 + thread % 32 // 4 + element // 2 % 2 * 8
+    column = element // 4 * 8 + thread % 4 * 2 + element % 2
+    return row, column
+
+
+def _spread(k: int, run: int) -> tuple[Array, Array]:
+    """Row and column of each element of A in registers, (elements, 128): `run` neighbours along K in a register."""
+    element, thread = np.ogrid[: 64 * k // GROUP, :GROUP]
+    row = thread // 32 * 16 + thread % 32 // 4 + element // run % 2 * 8
+    column = element // (2 * run) * (4 * run) + thread % 4 * run + element % run
+    return row, column
+
+
+def _matrices(registers: Array, index: tuple[Array, Array], shape: tuple[int, int]) -> Array:
+    """Registers (elements, worlds, threads) -> (worlds, groups, rows, columns)."""
+    elements, worlds, threads = registers.shape
+    grouped = np.moveaxis(registers.reshape(elements, worlds, threads // GROUP, GROUP), 0, 2)
+    found = np.zeros((worlds, threads // GROUP, *shape), registers.dtype)
+    row, column = np.broadcast_arrays(*index)
+    found[:, :, row, column] = grouped
+    return found
+
+
+def _registers(matrices: Array, index: tuple[Array, Array], threads: int) -> Array:
+    """Matrices (worlds, groups, rows, columns) -> registers (elements, worlds, threads)."""
+    row, column = np.broadcast_arrays(*index)
+    found = np.moveaxis(matrices[:, :, row, column], 2, 0)
+    return found.reshape(len(row), len(matrices), threads)
