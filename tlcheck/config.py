@@ -61,13 +61,21 @@ def _config(file: Path, table: Any) -> Config:
         file=file,
         paths=_paths(file, table, "paths"),
         arch=_strings(file, table, "arch"),
-        toolchain=_string(file, table, "toolchain", Config.toolchain),
+        toolchain=_toolchain(file, table),
         requirements=_strings(file, table, "requirements"),
         pythonpath=_paths(file, table, "pythonpath"),
         acceptance=_acceptance(file, table),
         golden=_string(file, table, "golden", Config.golden),
         golden_checkpoints=_checkpoints(file, table),
     )
+
+
+def _toolchain(file: Path, table: dict[str, Any]) -> str:
+    """Read what is deployed; a relative path that is there counts from the project, whatever the working folder."""
+    name = _string(file, table, "toolchain", Config.toolchain)
+    path = file.parent / Path(name).expanduser()
+    is_path = "/" in name or name.endswith(".whl")  # a folder may be called as a release is
+    return str(path) if is_path and path.exists() else name
 
 
 def _checkpoints(file: Path, table: dict[str, Any]) -> tuple[str, ...]:

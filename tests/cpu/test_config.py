@@ -77,3 +77,11 @@ def test_what_is_wrong_is_said_in_one_line(tmp_path: Path, text: str, message: s
     with pytest.raises(UsageError, match=message) as error:
         read_config(tmp_path)
     assert "\n" not in str(error.value)
+
+
+def test_a_toolchain_by_its_path_counts_from_the_project(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.tlcheck]\ntoolchain = "src/tilelang"\n')
+    (tmp_path / "kernels").mkdir()
+    assert read_config(tmp_path / "kernels").toolchain == "src/tilelang"  # not there
+    (tmp_path / "src" / "tilelang").mkdir(parents=True)
+    assert read_config(tmp_path / "kernels").toolchain == str(tmp_path / "src" / "tilelang")

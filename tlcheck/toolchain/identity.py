@@ -10,7 +10,6 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import Distribution, distributions
-from pathlib import Path
 
 from tlcheck.errors import UsageError
 from tlcheck.toolchain.resolve import Toolchain
@@ -31,11 +30,13 @@ _PROBE_SECONDS = 60
 
 @dataclass(frozen=True)
 class Identity:
-    """One toolchain. Two equal identities lower a kernel in the same way."""
+    """One toolchain. Two equal identities lower a kernel in the same way, as long as nobody edits installed files:
+    `tlcheck.toolchain.content` looks at the files as they are.
+    """
 
     python: str
     packages: tuple[tuple[str, str], ...]  # (name, version), sorted, of those that are there
-    content: str  # sha256 over TileLang's own files; for one that was installed, over the hashes in its RECORD
+    content: str  # sha256 over the hashes in the RECORD of TileLang's wheel; empty for a checkout, which has none
 
     @property
     def release(self) -> str:
@@ -59,8 +60,7 @@ def identify(toolchain: Toolchain, probed: Probe | None = None) -> Identity:
     found = {name: found for name in _PACKAGES if (found := _first(name, path))}
     versions = {name: distribution.version for name, distribution in found.items()}
     if toolchain.checkout:
-        versions["tilelang"] = toolchain.checkout.version
-        content = _checkout_content(toolchain.checkout.root)
+        versions["tilelang"], content = toolchain.checkout.version, ""
     elif "tilelang" in found:
         content = _wheel_content(found["tilelang"])
     else:
@@ -96,13 +96,3 @@ def _is_installers(name: str) -> bool:
     """Whether pip wrote the file: scripts, byte code, notes beside the metadata."""
     note = name.partition("/")[0].endswith(".dist-info") and not name.endswith("/METADATA")
     return note or name.endswith(".pyc") or name.startswith("..")
-
-
-def _checkout_content(checkout: Path) -> str:
-    """Hash of what is imported from a source tree: its Python files and its built libraries."""
-    files = [*checkout.glob("tilelang/**/*.py"), *checkout.glob("tilelang/lib/*.so"), *checkout.glob("build/lib/*.so")]
-    content = hashlib.sha256()
-    for file in sorted(files):
-        content.update(str(file.relative_to(checkout)).encode() + b"\0")
-        content.update(hashlib.sha256(file.read_bytes()).digest())
-    return content.hexdigest()
