@@ -12,7 +12,7 @@ from tlcheck.cli.options import CASE_HELP, add_lowering_arguments, selections, s
 from tlcheck.config import read_config
 from tlcheck.errors import UsageError
 from tlcheck.lower.runs import unique_name
-from tlcheck.page import layout_png, layout_svg
+from tlcheck.page import layout_svg
 from tlcheck.page.gallery import Gallery, gallery
 from tlcheck.page.picture import Picture
 from tlcheck.snapshot.text import render_layout
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         metavar="PATH",
-        help="FILE.svg or FILE.png, or a folder for several kernels (default: SVG to stdout)",
+        help="FILE.svg, or a folder for several kernels (default: SVG to stdout)",
     )
 
 
@@ -100,13 +100,10 @@ def _write(pictures: Mapping[str, Picture], output: Path | None) -> None:
 
 
 def _write_file(picture: Picture, file: Path) -> None:
-    """By the file's ending. Raises UsageError."""
-    if file.suffix == ".svg":
-        file.write_text(layout_svg.render(picture), encoding="utf-8")
-    elif file.suffix == ".png":
-        file.write_bytes(layout_png.render(picture))
-    else:
-        raise UsageError(f"{file}: a picture is a .svg or a .png")
+    """Raises UsageError for another ending."""
+    if file.suffix != ".svg":
+        raise UsageError(f"{file}: a picture is a .svg")
+    file.write_text(layout_svg.render(picture), encoding="utf-8")
 
 
 def _list(found: Mapping[str, Gallery]) -> None:

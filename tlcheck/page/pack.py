@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tlcheck.golden.textdiff import KINDS, Row, Side, TextDiff
-from tlcheck.page.drawing import legend
+from tlcheck.page.layout_svg import legend
 from tlcheck.page.model import Entry, Page, Plate, Remark, Tag, View
 from tlcheck.page.picture import Picture
 

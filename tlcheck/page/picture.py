@@ -1,6 +1,6 @@
 """A layout as a picture: which thread and register holds each element, or at which physical offset it lies.
 
-A picture is a grid of cells with a value each. `layout_svg` and `layout_png` draw it, and so does the page.
+A picture is a grid of cells with a value each. `layout_svg` draws it, and so does the page.
 """
 
 from __future__ import annotations

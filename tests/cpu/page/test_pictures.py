@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tlcheck.page.layout_svg import WRONG
 
 from tests.cpu.checking import WRONG as WRONG_KERNEL
 from tests.cpu.checking import StandInWorker, declared
 from tests.fixtures.index import FOLDER
 from tlcheck.cli.main import main
 from tlcheck.lower import session
-from tlcheck.page.drawing import WRONG
 from tlcheck.page.gallery import Gallery, gallery
 from tlcheck.page.picture import CELLS, THREAD, Picture, window
 from tlcheck.program.layouts import fragment_table
@@ -97,15 +97,6 @@ def test_the_svg_has_every_label_and_the_wrong_lane_in_red(tmp_path: Path) -> No
     assert red[0].count("M") == 1
 
 
-def test_the_png_is_one_or_pillow_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("PIL", reason="pip install 'tlcheck[png]'")
-    file = tmp_path / "dq.png"
-    assert main(["layout", str(ATTENTION), "--buffer", "dq", "-o", str(file)]) == 0
-    assert file.read_bytes().startswith(b"\x89PNG")
-    monkeypatch.setitem(__import__("sys").modules, "PIL", None)
-    assert main(["layout", str(ATTENTION), "--buffer", "dq", "-o", str(tmp_path / "other.png")]) == 2
-
-
 def test_without_a_buffer_the_command_lists_them(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["layout", str(ATTENTION)]) == 0
     out = capsys.readouterr().out
@@ -117,7 +108,7 @@ def test_without_a_buffer_the_command_lists_them(capsys: pytest.CaptureFixture[s
     ("argv", "words"),
     [
         (["--buffer", "nothing"], "has no buffer 'nothing'; it has"),
-        (["--buffer", "dQ", "-o", "x.gif"], "a picture is a .svg or a .png"),
+        (["--buffer", "dQ", "-o", "x.gif"], "x.gif: a picture is a .svg"),
         (["-o", "x.svg"], "which buffer?"),
         (["--buffer", "dQ", "-o", "no/such/x.svg"], "no/such/x.svg: No such file"),
     ],
