@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tlcheck.page.layout_svg import WRONG
 
 from tests.cpu.checking import WRONG as WRONG_KERNEL
 from tests.cpu.checking import StandInWorker, declared
@@ -16,6 +15,7 @@ from tests.fixtures.index import FOLDER
 from tlcheck.cli.main import main
 from tlcheck.lower import session
 from tlcheck.page.gallery import Gallery, gallery
+from tlcheck.page.layout_svg import WRONG
 from tlcheck.page.picture import CELLS, THREAD, Picture, window
 from tlcheck.program.layouts import fragment_table
 from tlcheck.toolchain.resolve import Toolchain
