@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tlcheck.execute.values import Kind, bits_of, from_bits, kind_of, wrapped
+from tlcheck.execute.values import Kind, bits_of, from_bits, kind_of, maximum, minimum, wrapped
 from tlcheck.snapshot.ir import Expr
 
 Apply = Callable[..., Any]
@@ -143,7 +143,50 @@ def _infinity(e: Expr) -> Apply:
     return lambda *ignored: math.inf
 
 
-def _fused(a: Any, b: Any, c: Any) -> Any:
+def _clamped(e: Expr) -> Apply:
+    """T.clamp(value, low, high)."""
+    return lambda value, low, high: minimum(maximum(value, low), high)
+
+
+def _larger(e: Expr) -> Apply:
+    return lambda a, b: maximum(a, b)
+
+
+def _smaller(e: Expr) -> Apply:
+    return lambda a, b: minimum(a, b)
+
+
+def _first_bit(e: Expr) -> Apply:
+    """__ffs: the number of the lowest bit that is set, from 1 on; 0 where none is."""
+
+    def apply(value: Any) -> Any:
+        words = np.asarray(value).astype(np.int64)
+        found = np.where(words == 0, 0, np.log2((words & -words).astype(np.uint64).astype(np.float64)) + 1)
+        return found.astype(np.int32) if isinstance(value, np.ndarray) else int(found)
+
+    return apply
+
+
+def _nth_bit(e: Expr) -> Apply:
+    """__fns(mask, base, offset): the bit of the offset-th set one from base on, downwards if offset is negative."""
+
+    def one(mask: int, base: int, offset: int) -> int:
+        bits = [bit for bit in range(32) if mask >> bit & 1]
+        if offset == 0:
+            return base if mask >> base & 1 else 0xFFFFFFFF
+        above, below = [b for b in bits if b >= base], [b for b in bits if b <= base][::-1]
+        chosen, number = (above, offset) if offset > 0 else (below, -offset)
+        return chosen[number - 1] if number <= len(chosen) else 0xFFFFFFFF
+
+    def apply(mask: Any, base: Any, offset: Any) -> Any:
+        found = np.vectorize(one, otypes=[np.uint32])(np.asarray(mask) & 0xFFFFFFFF, base, offset)
+        arrays = any(isinstance(v, np.ndarray) for v in (mask, base, offset))
+        return found if arrays else int(found)
+
+    return apply
+
+
+def _fused(a: Any, b: Any, c: Any, *mode: Any) -> Any:
     return a * b + c
 
 
@@ -152,7 +195,8 @@ def _same(e: Expr) -> Apply:
 
 
 _EXP10 = _numpy(lambda x: np.power(10.0, x))
-_RSQRT = _numpy(lambda x: 1.0 / np.sqrt(x))
+_RSQRT = _numpy(lambda x, *mode: 1.0 / np.sqrt(x))
+_RECIPROCAL = _numpy(lambda x, *mode: np.divide(1.0, x))
 _SIGMOID = _numpy(lambda x: 1.0 / (1.0 + np.exp(-x)))
 
 _NAMED: dict[str, tuple[Callable[[Expr], Apply], tuple[str, ...]]] = {
@@ -163,7 +207,7 @@ _NAMED: dict[str, tuple[Callable[[Expr], Apply], tuple[str, ...]]] = {
     "log2": (_numpy(np.log2), ("__log2", "log2f", "__log2f", "hlog2")),
     "log10": (_numpy(np.log10), ("__log10", "log10f", "__log10f")),
     "log1p": (_numpy(np.log1p), ("log1pf",)),
-    "sqrt": (_numpy(np.sqrt), ("sqrtf", "hsqrt", "ieee_fsqrt")),
+    "sqrt": (_numpy(lambda x, *mode: np.sqrt(x)), ("sqrtf", "hsqrt", "ieee_fsqrt")),
     "rsqrt": (_RSQRT, ("rsqrtf", "hrsqrt", "ieee_frsqrt")),
     "sin": (_numpy(np.sin), ("__sin", "sinf", "__sinf", "hsin")),
     "cos": (_numpy(np.cos), ("__cos", "cosf", "__cosf", "hcos")),
@@ -185,13 +229,13 @@ _NAMED: dict[str, tuple[Callable[[Expr], Apply], tuple[str, ...]]] = {
     "floor": (_numpy(np.floor), ("floorf", "hfloor")),
     "ceil": (_numpy(np.ceil), ("ceilf", "hceil")),
     "trunc": (_numpy(np.trunc), ("truncf", "htrunc")),
-    "round": (_numpy(_round_away), ("roundf",)),
+    "round": (_numpy(_round_away), ("roundf", "round_ties_away_from_zero")),
     "nearbyint": (_numpy(np.rint), ("rint", "rintf", "nearbyintf", "hrint")),
     "fmod": (_numpy(np.fmod), ("fmodf",)),
-    "fma": (_numpy(_fused), ("fmaf", "__fmaf_rn", "ieee_fmaf")),
+    "fma": (_numpy(_fused), ("fmaf", "__fmaf_rn", "ieee_fmaf", "fma2")),
     "hypot": (_numpy(np.hypot), ("hypotf",)),
     "copysign": (_numpy(np.copysign), ("copysignf",)),
-    "fabs": (_absolute, ("abs", "fabsf", "__habs", "habs")),
+    "fabs": (_absolute, ("abs", "fabsf", "__habs", "habs", "abs2")),
     "bitwise_and": (_bitwise(lambda a, b: a & b), ()),
     "bitwise_or": (_bitwise(lambda a, b: a | b), ()),
     "bitwise_xor": (_bitwise(lambda a, b: a ^ b), ()),
@@ -205,7 +249,17 @@ _NAMED: dict[str, tuple[Callable[[Expr], Apply], tuple[str, ...]]] = {
     "isinf": (_isinf, ()),
     "isfinite": (_isfinite, ()),
     "infinity": (_infinity, ()),
-    "likely": (_same, ()),
+    "likely": (_same, ("__ldg",)),
+    "clamp": (_clamped, ()),
+    "__ffs": (_first_bit, ("__ffsll",)),
+    "__fns": (_nth_bit, ()),
+    "fast_rcp": (_RECIPROCAL, ("ieee_frcp",)),
+    "ieee_add": (_numpy(lambda a, b, *mode: np.add(a, b)), ("add2", "fadd2")),
+    "ieee_sub": (_numpy(lambda a, b, *mode: np.subtract(a, b)), ("sub2",)),
+    "ieee_mul": (_numpy(lambda a, b, *mode: np.multiply(a, b)), ("mul2", "fmul2", "fmul")),
+    "ieee_fdiv": (_numpy(lambda a, b, *mode: np.divide(a, b)), ()),
+    "max2": (_larger, ()),
+    "min2": (_smaller, ()),
 }
 
 FUNCTIONS: dict[str, Callable[[Expr], Apply]] = {

@@ -107,6 +107,11 @@ class Lattice:
         self.needs: frozenset[int] = frozenset().union(*(c.needs for c in codes))
         self.steady = all(c.steady for c in codes)
 
+    @property
+    def axes(self) -> int:
+        """The number of its axes; without any it has one point."""
+        return len(self._sizes)
+
     def shape(self, frame: Frame) -> tuple[int, ...]:
         """The number of points along each axis."""
         return tuple([_largest(size.run(frame)) for size in self._sizes])
@@ -146,7 +151,9 @@ class Tile:
         self.kind = kind_of(region.buffer.dtype)
         self.name = region.buffer.name
         self._starts = [remembered(machine.code(e)) for e in region.starts]
-        steps = {axis: number for number, axis in enumerate(axes)} or {len(region.starts) - 1: 0}
+        steps = {axis: number for number, axis in enumerate(axes)}
+        if not lattice.axes:
+            steps = {len(region.starts) - 1: 0}
         indices = [
             _moved(start, lattice.axis(steps[axis])) if axis in steps else start
             for axis, start in enumerate(self._starts)
