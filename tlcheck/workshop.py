@@ -30,8 +30,8 @@ from tlcheck.lower.session import Session, Settings
 from tlcheck.report import golden, text
 from tlcheck.toolchain.resolve import resolve
 from tlcheck.verdicts.acceptance import Acceptances, read_acceptances
-from tlcheck.verdicts.expectations import advise, settle
-from tlcheck.verdicts.results import Result, result_of
+from tlcheck.verdicts.judge import Judge, Policy
+from tlcheck.verdicts.results import Result
 from tlcheck.worker.protocol import Job
 
 _WIDTH = 120
@@ -101,8 +101,7 @@ class Workshop:
 
     def judge(self, file: Path, name: str, target: str) -> Verdict:
         """Findings, and differences from the golden where the project has any."""
-        found = self._lowered[str(file.resolve()), name, target]
-        result = self._accepted.settle(advise(settle(result_of(found))))
+        found, result = self._judged[str(file.resolve()), name, target]
         if result.failure is not None and result.excuse is not None:
             return Verdict(expected=result.excuse.reason or result.failure.message)
         parts = [_report(result)] if result.failure is not None or result.broken or result.count("refuted") else []
@@ -121,14 +120,18 @@ class Workshop:
         return [file.getvalue()]
 
     @cached_property
-    def _lowered(self) -> dict[tuple[str, str, str], Lowered]:
+    def _judged(self) -> dict[tuple[str, str, str], tuple[Lowered, Result]]:
         """By absolute path, case and target."""
-        return self._once("lowered", self._lower)
+        return self._once("judged", self._lower)
 
-    def _lower(self) -> dict[tuple[str, str, str], Lowered]:
+    def _lower(self) -> dict[tuple[str, str, str], tuple[Lowered, Result]]:
         session = Session(self._settings, self.folder, _Silent())
         selections = [Selection(Path(os.path.relpath(file)), found=True) for file in self.wanted]
-        return {(str(Path(x.run.file).resolve()), x.run.name, x.run.target): x for x in session.lower(selections)}
+        with Judge(Policy(self._accepted), session.cache) as judge:
+            return {
+                (str(Path(lowered.run.file).resolve()), lowered.run.name, lowered.run.target): (lowered, result)
+                for lowered, result in judge.each(session.lower(selections))
+            }
 
     def _once(self, name: str, make: Callable[[], Made]) -> Made:
         """In one of the processes; the others wait for it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,10 +14,14 @@ import pytest
 from tlcheck.case import Expect
 from tlcheck.errors import UsageError
 from tlcheck.lower.client import DeclaredCase
-from tlcheck.lower.runs import Run
+from tlcheck.lower.runs import Lowered, Run, of_saved
+from tlcheck.snapshot.ir import Snapshot
 from tlcheck.toolchain.resolve import Toolchain, resolve
+from tlcheck.verdicts.acceptance import Acceptances
 from tlcheck.verdicts.claim import Claim, Finding, SourceLine, Verdict
-from tlcheck.verdicts.results import Result
+from tlcheck.verdicts.judge import Policy
+from tlcheck.verdicts.judging import judged
+from tlcheck.verdicts.results import Result, read_snapshot
 from tlcheck.witness import Addition
 from tlcheck.worker.protocol import Answer, Failure, Job
 
@@ -27,6 +31,17 @@ RIGHT = SAVED / "annotated_gemm-0.1.15.snapshot.json"
 INVARIANT = SAVED / "invariant_rows-0.1.14.snapshot.json"
 
 WITNESS = Addition({"k": 2, "blockIdx.y": 1, "blockIdx.x": 0}, {"i": 3}, 5, 1, (0, 1), 32, 1, 32)
+
+
+def judge_here(lowered: Lowered) -> Result:
+    """A lowered kernel, judged in this process as a page does it."""
+    assert lowered.snapshot is not None
+    return Policy(Acceptances()).apply(judged(lowered.run, read_snapshot(lowered.snapshot)))
+
+
+def saved_result(file: Path, snapshot: Snapshot, position: int) -> Result:
+    """A saved snapshot, judged in this process and by no policy."""
+    return replace(judged(of_saved(file, snapshot, position).run, snapshot), saved=str(file))
 
 
 def make_run(release: str = "0.1.7", target: str = "sm_90", expects: Iterable[Expect] = (), file: str = "k.py") -> Run:

@@ -11,21 +11,22 @@ from pathlib import Path
 
 from rich.console import Console
 
-from tlcheck.cli.lowered import lowered, session
+from tlcheck.cli.lowered import judge, lowered, session
 from tlcheck.cli.options import add_lowering_arguments, settings_of
 from tlcheck.config import read_config
 from tlcheck.errors import UsageError
 from tlcheck.gate import bisect
 from tlcheck.gate.bisect import Row
-from tlcheck.gate.bisect_passes import Passes, judge
+from tlcheck.gate.bisect_passes import Passes, judge_passes
 from tlcheck.lower.selection import Selection, select
 from tlcheck.lower.session import Settings
 from tlcheck.report import bisect_report
-from tlcheck.verdicts import kept
-from tlcheck.verdicts.results import Result, read_snapshot, result_of
+from tlcheck.verdicts.judge import Policy
+from tlcheck.verdicts.results import Result, read_snapshot
 
 _CASE_HELP = "FILE[::NAME] or a folder of kernel files"
 CLEAN, FOUND, NOT_CHECKED = 0, 1, 3
+_POLICY = Policy(excusing=False)  # neither an expectation nor an acceptance makes a release right
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -80,18 +81,19 @@ def _selections(cases: Sequence[str]) -> list[Selection]:
 def _releases(chosen: Sequence[Selection], toolchains: Sequence[str], settings: Settings) -> list[Result]:
     """Every case with every toolchain."""
     wanted = [replace(selection, toolchain=toolchain) for toolchain in toolchains for selection in chosen]
-    with session(settings) as made:
-        return [kept.result_of(lowered, made.cache) for lowered in made.lower(wanted)]
+    with judge(settings, _POLICY) as judged, session(settings) as made:
+        return [result for _, result in judged.each(made.lower(wanted))]
 
 
 def _passes(chosen: Sequence[Selection], settings: Settings) -> tuple[list[Passes], list[Result]]:
     """Every case after each pass, and those that cannot be lowered. Raises UsageError if there are only these."""
     passes, failed = [], []
-    for done in lowered(chosen, settings):
-        if done.snapshot is None:
-            failed.append(result_of(done))
-        else:
-            passes.append(judge(done.run, read_snapshot(done.snapshot)))
+    with judge(settings, _POLICY) as judged:
+        for done in lowered(chosen, settings):
+            if done.snapshot is None:
+                failed.append(judged(done))
+            else:
+                passes.append(judge_passes(done.run, read_snapshot(done.snapshot)))
     if not passes:
         failure = next(result.failure for result in failed if result.failure)
         raise UsageError(f"nothing to judge: {failure.phase}: {failure.message}")

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from tlcheck.cli.lowered import session
+from tlcheck.cli.lowered import judge, session
 from tlcheck.cli.options import CASE_HELP, add_lowering_arguments, selections, settings_of, without_device
 from tlcheck.cli.scripts import add_live_arguments, add_script_arguments, live_settings
 from tlcheck.config import read_config
 from tlcheck.errors import UsageError
-from tlcheck.lower.runs import Lowered, unique_name
+from tlcheck.lower.runs import Lowered, of_saved, unique_name
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Settings
 from tlcheck.report import json, shared, text
@@ -22,9 +22,8 @@ from tlcheck.report.checked import document_of
 from tlcheck.report.outputs import FORMATS, Writer, outputs
 from tlcheck.run.suite import NoDeviceError
 from tlcheck.verdicts.acceptance import Acceptances, read_acceptances
-from tlcheck.verdicts.expectations import advise, settle
-from tlcheck.verdicts.kept import result_of
-from tlcheck.verdicts.results import Result, exit_code, read_snapshot, saved_result
+from tlcheck.verdicts.judge import Judge, Policy
+from tlcheck.verdicts.results import Result, exit_code, read_snapshot
 from tlcheck.verdicts.words import plural
 
 
@@ -50,8 +49,8 @@ def run(args: argparse.Namespace) -> int:
         settings = live_settings(args, settings_of(args, config), chosen)
     except NoDeviceError as missing:
         return without_device(missing)
-    found, remarks = _results(chosen, settings, args.save)
-    results = [accepted.settle(advise(result if args.no_expect else settle(result))) for result in found]
+    with judge(settings, Policy(accepted, excusing=not args.no_expect)) as judged:
+        results, remarks = _results(chosen, settings, judged, args.save)
     code = exit_code(results, strict=args.strict)
     notes = [*accepted.unused(results), *remarks]
     target.write("check", _writers(results, notes, code))
@@ -71,11 +70,13 @@ def _passed_over(files: int) -> list[str]:
     return [f"{plural(files, 'file')} without a case for these targets passed over"] if files else []
 
 
-def _results(chosen: Sequence[Selection], settings: Settings, save: Path | None) -> tuple[list[Result], list[str]]:
+def _results(
+    chosen: Sequence[Selection], settings: Settings, judged: Judge, save: Path | None
+) -> tuple[list[Result], list[str]]:
     """All results in the order of the selections, and what else there is to say. Raises UsageError."""
-    results, remarks = list(_saved(chosen)), list[str]()
+    results, remarks = [result for _, result in judged.each(_saved(chosen))], list[str]()
     if any(not selection.is_snapshot for selection in chosen):
-        lowered, passed_over, remarks = _lowered(chosen, settings, save)
+        lowered, passed_over, remarks = _lowered(chosen, settings, judged, save)
         results += lowered
         if not results:
             raise UsageError("; ".join([f"no case to check in {plural(passed_over, 'file')}", *remarks]))
@@ -83,18 +84,20 @@ def _results(chosen: Sequence[Selection], settings: Settings, save: Path | None)
     return sorted(results, key=lambda result: result.run.position), remarks
 
 
-def _saved(chosen: Sequence[Selection]) -> Iterator[Result]:
+def _saved(chosen: Sequence[Selection]) -> Iterator[Lowered]:
     for position, selection in enumerate(chosen):
         if selection.is_snapshot:
-            yield saved_result(selection.path, read_snapshot(selection.path), position)
+            yield of_saved(selection.path, read_snapshot(selection.path), position)
 
 
-def _lowered(chosen: Sequence[Selection], settings: Settings, save: Path | None) -> tuple[list[Result], int, list[str]]:
+def _lowered(
+    chosen: Sequence[Selection], settings: Settings, judged: Judge, save: Path | None
+) -> tuple[list[Result], int, list[str]]:
     results, made = [], []
     with session(settings) as opened:
-        for lowered in opened.lower(chosen):
+        for lowered, result in judged.each(opened.lower(chosen)):
             made.append(lowered)
-            results.append(result_of(lowered, opened.cache))
+            results.append(result)
         if save is not None:
             _save(made, save)
     return results, len(opened.passed_over), opened.remarks

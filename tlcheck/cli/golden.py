@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from tlcheck.cli.golden_review import review
-from tlcheck.cli.lowered import lowered
+from tlcheck.cli.lowered import judge, lowered
 from tlcheck.cli.options import CASE_HELP, add_lowering_arguments, selections, settings_of
 from tlcheck.config import read_config
 from tlcheck.errors import UsageError
@@ -26,6 +26,7 @@ from tlcheck.golden.update import Update
 from tlcheck.lower.selection import parse, parse_archs
 from tlcheck.report import golden
 from tlcheck.verdicts.acceptance import Acceptances, read_acceptances
+from tlcheck.verdicts.judge import Judge, Policy
 
 FORMATS = ("text", "markdown")
 
@@ -91,6 +92,11 @@ def recorded_runs(args: argparse.Namespace, project: Project) -> Iterator[Record
             yield recorded(done, project)
 
 
+def judge_of(args: argparse.Namespace, accepted: Acceptances) -> Judge:
+    """Open a judge for the kernels of `recorded_runs`."""
+    return judge(settings_of(args, read_config(Path.cwd())), Policy(accepted))
+
+
 def scope_of(args: argparse.Namespace, project: Project) -> Scope:
     """What the arguments name; saved snapshots name nothing."""
     config = read_config(Path.cwd())
@@ -107,9 +113,10 @@ def _update(args: argparse.Namespace) -> int:
     project = this_project()
     store = Store(project.folder)
     store.finish()
-    update = Update(store, args.new_only)
-    for found in recorded_runs(args, project):
-        update.add(found)
+    with judge_of(args, Acceptances()) as judged:
+        update = Update(store, judged, args.new_only)
+        for found in recorded_runs(args, project):
+            update.add(found)
     update.remove_orphans(scope_of(args, project))
     for line in update.report():
         print(line)

@@ -7,16 +7,17 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tlcheck.cli.lowered import lowered
+from tlcheck.cli.lowered import judge, lowered
 from tlcheck.cli.options import CASE_HELP, add_lowering_arguments, selections, settings_of
 from tlcheck.config import read_config
 from tlcheck.errors import UsageError
-from tlcheck.lower.runs import unique_name
+from tlcheck.lower.runs import of_saved, unique_name
 from tlcheck.page import layout_svg
 from tlcheck.page.gallery import Gallery, gallery
 from tlcheck.page.picture import Picture
 from tlcheck.snapshot.text import render_layout
-from tlcheck.verdicts.results import judged, read_snapshot, saved_result
+from tlcheck.verdicts.judge import Policy
+from tlcheck.verdicts.results import read_snapshot
 
 NOT_LOWERED = 3
 
@@ -52,22 +53,23 @@ def _galleries(args: argparse.Namespace, failures: list[str]) -> Iterator[tuple[
     """By a name that tells them apart."""
     config = read_config(Path.cwd())
     chosen = selections(args, [args.case], config)
-    if chosen[0].is_snapshot:
-        file = chosen[0].path
-        snapshot = read_snapshot(file)
-        name = file.name.removesuffix(".json").removesuffix(".snapshot")
-        yield name, gallery(snapshot, saved_result(file, snapshot, 0).claims)
-        return
-    names: dict[str, None] = {}
-    for done in lowered(chosen, settings_of(args, config)):
-        run = done.run
-        if done.snapshot is not None:
-            snapshot = read_snapshot(done.snapshot)
-            name = unique_name(run.slug, names)
-            names[name] = None
-            yield name, gallery(snapshot, judged(run, snapshot).claims)
-        elif done.failure is not None:
-            failures.append(f"{run.case} {run.target} {run.tilelang}: not lowered: {done.failure.message}")
+    settings = settings_of(args, config)
+    with judge(settings, Policy()) as judged:
+        if chosen[0].is_snapshot:
+            file = chosen[0].path
+            snapshot = read_snapshot(file)
+            name = file.name.removesuffix(".json").removesuffix(".snapshot")
+            yield name, gallery(snapshot, judged(of_saved(file, snapshot)).claims)
+            return
+        names: dict[str, None] = {}
+        for done, result in judged.each(lowered(chosen, settings)):
+            run = done.run
+            if done.snapshot is not None:
+                name = unique_name(run.slug, names)
+                names[name] = None
+                yield name, gallery(read_snapshot(done.snapshot), result.claims)
+            elif done.failure is not None:
+                failures.append(f"{run.case} {run.target} {run.tilelang}: not lowered: {done.failure.message}")
 
 
 def _picture(name: str, of: Gallery, buffer: str) -> Picture:

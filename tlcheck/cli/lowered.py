@@ -1,4 +1,4 @@
-"""Lowering what a command is given: in a folder of its own, with a bar on the terminal."""
+"""Lowering and judging what a command is given: in a folder of its own, with a bar on the terminal."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from tlcheck.cache.store import open_cache
 from tlcheck.cli.progress import Bar, bar
 from tlcheck.lower.runs import Lowered
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Session, Settings
+from tlcheck.verdicts.judge import Judge, Policy
 
 
 def lowered(chosen: Sequence[Selection], settings: Settings) -> Iterator[Lowered]:
@@ -20,6 +22,11 @@ def lowered(chosen: Sequence[Selection], settings: Settings) -> Iterator[Lowered
     """
     with session(settings) as made:
         yield from sorted(made.lower(chosen), key=lambda done: done.run.position)
+
+
+def judge(settings: Settings, policy: Policy) -> Judge:
+    """Open a judge with what the user says of processors and of keeping results."""
+    return Judge(policy, open_cache(settings.cache), settings.jobs)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import argparse
 import os
 from pathlib import Path
 
-from tlcheck.cli.golden import add_lowering, project_acceptances, recorded_runs, scope_of, this_project
+from tlcheck.cli.golden import add_lowering, judge_of, project_acceptances, recorded_runs, scope_of, this_project
 from tlcheck.errors import UsageError
 from tlcheck.files import replace_all
 from tlcheck.golden import states
@@ -54,9 +54,10 @@ def _place(output: Path) -> Path:
 
 def _of_runs(args: argparse.Namespace) -> tuple[Page, int]:
     project = this_project()
-    made = GoldenPage(Store(project.folder).read(), project_acceptances())
-    for recorded in recorded_runs(args, project):
-        made.add(recorded)
+    with judge_of(args, project_acceptances()) as judge:
+        made = GoldenPage(Store(project.folder).read(), judge)
+        for recorded in recorded_runs(args, project):
+            made.add(recorded)
     keys = [state.key for state in made.states]
     for orphan in states.orphans(made.approved, keys, scope_of(args, project)):
         made.add_orphan(orphan)

@@ -18,7 +18,8 @@ from tlcheck.prove.subject import subject
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.snapshot.text import render
 from tlcheck.verdicts.claim import Claim
-from tlcheck.verdicts.results import Result, judged
+from tlcheck.verdicts.judging import judged
+from tlcheck.verdicts.results import Result
 
 _INTENT = ("tl.LayoutReducer", "tl.LayoutInference")  # the kernel as written is what the first of these gets
 _TILES, _VECTORS = "tl.LowerTileOp", "tl.VectorizeLoop"
@@ -82,7 +83,7 @@ class _Pipeline:
         return replace(self.snapshot, checkpoints=checkpoints, passes={self.stage(number): self.names[number]})
 
 
-def judge(run: Run, snapshot: Snapshot) -> Passes:
+def judge_passes(run: Run, snapshot: Snapshot) -> Passes:
     """Judge a kernel after each of its passes. Raises UsageError for a snapshot that does not hold every pass."""
     pipeline = _Pipeline(snapshot)
     if not pipeline.is_known:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,9 +22,8 @@ from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Session
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Snapshot
-from tlcheck.verdicts.expectations import settle
-from tlcheck.verdicts.kept import result_of
-from tlcheck.verdicts.results import internal_failure
+from tlcheck.verdicts.judge import Judge, Policy
+from tlcheck.verdicts.results import Result, internal_failure
 
 _FAST_MATH = "tl.enable_fast_math"
 _PARTS = ("facts", "algebra", "program", "snapshot", "cache", "gate/sides.py")  # of tlcheck, on which facts depend
@@ -51,13 +50,12 @@ class Bench:
     headers: tuple[Path, ...] = ()
     content: str = ""
 
-    def side(self, lowered: Lowered) -> Side:
-        """Check a lowered kernel and read its facts."""
+    def side(self, lowered: Lowered, result: Result) -> Side:
+        """Read the facts of a lowered kernel that was judged."""
         if lowered.snapshot is None:
-            return Side(settle(result_of(lowered, self.cache)))
+            return Side(result)
         content = lowered.snapshot.read_bytes()
         digest = hashlib.sha256(content).hexdigest()
-        result = settle(result_of(replace(lowered, digest=digest), self.cache))
         try:
             read = self._read(content, digest)
         except Exception as error:  # a fault of tlcheck's own is this run's failure: the others go on
@@ -98,6 +96,12 @@ def _seconds(lowered: Lowered) -> float:
     return round(lowered.seconds.get("build", 0.0) + lowered.seconds.get("lower", 0.0), 3)
 
 
+def _judged(lowered: Iterator[Lowered], cache: Cache, jobs: int) -> Iterator[tuple[Lowered, Result]]:
+    """By what cases expect; what the project accepts of a gate are differences."""
+    with Judge(Policy(), cache, jobs) as judge:
+        yield from judge.each(lowered)
+
+
 def sides(
     session: Session, selections: Sequence[Selection], before: str, after: str, benches: tuple[Bench, Bench]
 ) -> list[Comparison]:
@@ -108,13 +112,14 @@ def sides(
     both = [replace(s, toolchain=name) for name in (before, after) for s in selections]
     found = (Found(), Found())
     compiling: list[tuple[int, Key, Future[Compiled | None]]] = []
-    pool = ThreadPoolExecutor(session.settings.jobs or processors())
+    jobs = session.settings.jobs or processors()
+    pool = ThreadPoolExecutor(jobs)
     try:
-        for lowered in session.lower(both):
+        for lowered, result in _judged(session.lower(both), benches[0].cache, jobs):
             run = lowered.run
             second = int(run.position[0] >= len(selections))
             key = (run.file, run.name, run.target)
-            side = found[second].sides[key] = benches[second].side(lowered)
+            side = found[second].sides[key] = benches[second].side(lowered, result)
             if lowered.snapshot is not None:
                 compiling.append((second, key, pool.submit(benches[second].compiled, lowered.snapshot, side.digest)))
         session.watcher.stage("compiling" if benches[0].compiler is not None else "comparing")

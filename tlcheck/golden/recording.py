@@ -12,11 +12,10 @@ from tlcheck.facts import facts_of, to_json
 from tlcheck.golden.golden import FACTS, TEXT_SUFFIX, Golden, Key, key_of
 from tlcheck.golden.normal import normal_text
 from tlcheck.golden.pending import Pending, Refuted
-from tlcheck.lower.runs import Lowered, Run
+from tlcheck.lower.runs import Lowered, of_saved
 from tlcheck.snapshot.ir import Snapshot
-from tlcheck.verdicts.acceptance import Acceptances
-from tlcheck.verdicts.expectations import settle
-from tlcheck.verdicts.results import Result, judged, read_snapshot
+from tlcheck.verdicts.judge import Judge, Policy
+from tlcheck.verdicts.results import Result, read_snapshot
 from tlcheck.worker.protocol import Failure
 
 
@@ -41,20 +40,19 @@ class Recorded:
     expected: the failure is one that the case expects.
     """
 
-    run: Run
+    lowered: Lowered
     key: Key
     golden: Golden | None = None
     snapshot: Snapshot | None = None
     failure: Failure | None = None
     expected: bool = False
 
-    def pending(self) -> Pending:
-        """What a person has to decide on. Checks the kernel: what is refuted in it must be known."""
-        assert self.snapshot is not None
-        result = Acceptances().settle(settle(judged(self.run, self.snapshot)))
+    def pending(self, judge: Judge) -> Pending:
+        """What a person has to decide on. Judges the kernel: what is refuted in it must be known."""
+        result = judge(self.lowered)
         notes = [f"not checked: {result.failure.message}"] if result.failure else []
         notes += [f"undecided: {a.buffer}: {a.reason}" for a in result.claims if a.verdict == "undecided"]
-        return Pending(self.key, self.golden, self.run.versions, _refuted(result), tuple(notes))
+        return Pending(self.key, self.golden, self.lowered.run.versions, _refuted(result), tuple(notes))
 
 
 def _refuted(result: Result) -> tuple[Refuted, ...]:
@@ -67,24 +65,25 @@ def recorded(lowered: Lowered, project: Project) -> Recorded:
     run = lowered.run
     key = key_of(run.file, run.name, run.target, project.root)
     if lowered.snapshot is None:
-        failed = settle(Result(run, failure=lowered.failure))
-        return Recorded(run, key, failure=lowered.failure, expected=failed.excuse is not None)
-    return _of_snapshot(run, key, read_snapshot(lowered.snapshot), project)
+        failed = Policy().apply(Result(run, failure=lowered.failure))
+        return Recorded(lowered, key, failure=lowered.failure, expected=failed.excuse is not None)
+    return _of_snapshot(lowered, key, read_snapshot(lowered.snapshot), project)
 
 
 def saved(file: Path, project: Project) -> Recorded:
     """From a snapshot that the user saved; its kernel's path counts from the project's folder."""
     s = read_snapshot(file)
-    run = Run(s.file, s.case, s.target, s.toolchain.get("tilelang", ""), s.toolchain, s.args)
-    return _of_snapshot(run, key_of(str(project.root / s.file), s.case, s.target, project.root), s, project)
+    return _of_snapshot(
+        of_saved(file, s), key_of(str(project.root / s.file), s.case, s.target, project.root), s, project
+    )
 
 
-def _of_snapshot(run: Run, key: Key, snapshot: Snapshot, project: Project) -> Recorded:
+def _of_snapshot(lowered: Lowered, key: Key, snapshot: Snapshot, project: Project) -> Recorded:
     golden = golden_of(snapshot, project.checkpoints)
     if not golden.texts():
         wanted = ", ".join(project.checkpoints)
-        return Recorded(run, key, failure=Failure("check", "lower", f"the kernel did not come to {wanted}"))
-    return Recorded(run, key, golden, snapshot)
+        return Recorded(lowered, key, failure=Failure("check", "lower", f"the kernel did not come to {wanted}"))
+    return Recorded(lowered, key, golden, snapshot)
 
 
 def golden_of(snapshot: Snapshot, checkpoints: Sequence[str]) -> Golden:

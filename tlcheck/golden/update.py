@@ -10,6 +10,7 @@ from tlcheck.golden.pending import Pending
 from tlcheck.golden.recording import Recorded
 from tlcheck.golden.states import Scope, orphans
 from tlcheck.golden.store import Contents, Store
+from tlcheck.verdicts.judge import Judge
 from tlcheck.verdicts.words import plural
 
 
@@ -18,6 +19,7 @@ class Update:
     """new_only: leave alone what has a golden, in whatever state."""
 
     store: Store
+    judge: Judge
     new_only: bool
     new: list[Pending] = field(default_factory=list)
     changed: list[Pending] = field(default_factory=list)
@@ -39,7 +41,7 @@ class Update:
             if not self.new_only:
                 self.store.forget(key)
         else:
-            pending = recorded.pending()
+            pending = recorded.pending(self.judge)
             self.store.record(pending)
             (self.new if there is None else self.changed).append(pending)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tlcheck.case import Expect
+from tlcheck.snapshot.ir import Snapshot
 from tlcheck.toolchain.checkout import at_commit
 from tlcheck.worker.protocol import Failure
 
@@ -111,7 +112,8 @@ class Lowered:
 
     seconds: of processor time, by phase (`import`, `build`, `lower`, `extract`), when it was lowered.
     digest: hash of the snapshot's content, empty where results are not kept. origin: of a captured kernel, if it can be
-    made without its script. recorded: a call of it; None where none was to be recorded.
+    made without its script. recorded: a call of it; None where none was to be recorded. saved: it was not lowered now,
+    the user gave the snapshot.
     """
 
     run: Run
@@ -122,6 +124,15 @@ class Lowered:
     digest: str = ""
     origin: Origin | None = None
     recorded: RecordedCall | None = None
+    saved: bool = False
+
+
+def of_saved(file: Path, snapshot: Snapshot, position: int = 0) -> Lowered:
+    """A snapshot that the user saved, as a run; what a case expects is not in it."""
+    s = snapshot
+    name = s.toolchain.get("tilelang", "")
+    run = Run(s.file, s.case, s.target, name, s.toolchain, s.args, position=(position,))
+    return Lowered(run, file, saved=True)
 
 
 def unique_name(name: str, taken: Container[str]) -> str:

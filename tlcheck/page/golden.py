@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tlcheck.golden.compare import Comparison, compare, grouped
@@ -11,15 +11,14 @@ from tlcheck.golden.normal import normal_lines, parse
 from tlcheck.golden.recording import Recorded
 from tlcheck.golden.states import CHANGED, MISSING, NOT_LOWERED, ORPHANED, SAME, UNUSABLE, State, state_of
 from tlcheck.golden.store import Contents
+from tlcheck.lower.runs import Lowered
 from tlcheck.page.gallery import gallery
 from tlcheck.page.model import BAD, GOOD, QUIET, WARN, Cluster, Entry, Page, Plate, Remark, Tag, View
 from tlcheck.page.picture import Picture
 from tlcheck.page.verdicts import remarks_of, tags_of
 from tlcheck.report.golden import summary_of
 from tlcheck.snapshot.ir import CHECKPOINTS, Snapshot
-from tlcheck.verdicts.acceptance import Acceptances
-from tlcheck.verdicts.expectations import advise, settle
-from tlcheck.verdicts.results import Result, judged
+from tlcheck.verdicts.results import Result
 
 _TONES = {SAME: GOOD, CHANGED: WARN, MISSING: WARN, UNUSABLE: BAD, ORPHANED: WARN, NOT_LOWERED: BAD}
 _WORDS = {SAME: "as approved"}
@@ -30,7 +29,7 @@ class GoldenPage:
     """Takes one run after the other: a snapshot need not stay in memory for longer than it is looked at."""
 
     approved: Contents
-    acceptances: Acceptances
+    judge: Callable[[Lowered], Result]
     states: list[State] = field(default_factory=list)
     _entries: list[Entry] = field(default_factory=list)
 
@@ -38,7 +37,7 @@ class GoldenPage:
         """Compare and check a run."""
         state = state_of(recorded, self.approved)
         self.states.append(state)
-        result = self._checked(recorded)
+        result = self.judge(recorded.lowered) if recorded.snapshot is not None else None
         remarks = [*_why(state, recorded), *(remarks_of(result) if result is not None else ())]
         tags = [_tag(state), *(tags_of(result) if result is not None else ())]
         views = views_of(state.comparison, self.approved.goldens.get(recorded.key), recorded.snapshot)
@@ -60,11 +59,6 @@ class GoldenPage:
         verdict = summary_of(self.states)
         clusters = [*unsettled(entries), *clusters_of(comparisons)]
         return Page("tlcheck golden", verdict, tone, ("approved", "now"), entries, clusters)
-
-    def _checked(self, recorded: Recorded) -> Result | None:
-        if recorded.snapshot is None:
-            return None
-        return self.acceptances.settle(advise(settle(judged(recorded.run, recorded.snapshot))))
 
 
 def _tag(state: State) -> Tag:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tlcheck.lower.client import processors
-from tlcheck.lower.runs import Lowered
+from tlcheck.lower.runs import Lowered, of_saved
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Session, Settings, Watcher
 from tlcheck.run import environment
@@ -20,8 +20,8 @@ from tlcheck.run.versions import Comparison, Versions
 from tlcheck.snapshot import codec
 from tlcheck.toolchain.resolve import resolve
 from tlcheck.verdicts.acceptance import Acceptances
-from tlcheck.verdicts.expectations import settle
-from tlcheck.verdicts.results import read_snapshot, result_of, saved_result
+from tlcheck.verdicts.judge import Judge, Policy
+from tlcheck.verdicts.results import Result, read_snapshot
 
 
 @dataclass(frozen=True)
@@ -103,21 +103,21 @@ def compare_times(request: Request, old: str, new: str, folder: Path, watcher: W
 
 def _prepared(request: Request, session: Session, arch: Sequence[str]) -> Iterator[Subject | DeviceResult]:
     """What can be run, and why the rest cannot."""
-    for position, selection in enumerate(request.selections):
-        if selection.is_snapshot:
-            snapshot = read_snapshot(selection.path)
-            checked = request.acceptances.settle(saved_result(selection.path, snapshot, position))
-            if snapshot.target in arch:
-                yield Subject(checked.run, snapshot, checked, _literal(snapshot.args))
-            else:
-                yield DeviceResult(checked.run, NOT_RUN, f"made for {snapshot.target}, the device is {arch[0]}")
-    if any(not selection.is_snapshot for selection in request.selections):
-        for lowered in session.lower(request.selections):
-            yield _lowered(lowered, request)
+    with Judge(Policy(request.acceptances), session.cache, request.settings.jobs) as judge:
+        for position, selection in enumerate(request.selections):
+            if selection.is_snapshot:
+                snapshot = read_snapshot(selection.path)
+                saved = of_saved(selection.path, snapshot, position)
+                if snapshot.target in arch:
+                    yield Subject(saved.run, snapshot, judge(saved), _literal(snapshot.args))
+                else:
+                    yield DeviceResult(saved.run, NOT_RUN, f"made for {snapshot.target}, the device is {arch[0]}")
+        if any(not selection.is_snapshot for selection in request.selections):
+            for lowered, checked in judge.each(session.lower(request.selections)):
+                yield _lowered(lowered, checked, request)
 
 
-def _lowered(lowered: Lowered, request: Request) -> Subject | DeviceResult:
-    checked = request.acceptances.settle(settle(result_of(lowered)))
+def _lowered(lowered: Lowered, checked: Result, request: Request) -> Subject | DeviceResult:
     if lowered.snapshot is None:
         failure = lowered.failure
         reason = f"{failure.phase}: {failure.message}" if failure else "not lowered"

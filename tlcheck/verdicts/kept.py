@@ -1,10 +1,11 @@
-"""Verdicts of snapshots, kept under the hashes of the snapshot and of the code that judges."""
+"""Verdicts of snapshots as plain data, kept under the hashes of the snapshot and of the code that judges."""
 
 from __future__ import annotations
 
+import json
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
@@ -12,37 +13,47 @@ import msgspec
 
 from tlcheck.cache.code import code_of
 from tlcheck.cache.store import Cache, key_of
-from tlcheck.lower.runs import Lowered
-from tlcheck.verdicts import results
 from tlcheck.verdicts.claim import Claim
-from tlcheck.verdicts.results import Result
 from tlcheck.worker.protocol import Failure
 
 _CODE = ("witness.py", "algebra", "program", "prove", "verdicts", "snapshot", "cache", "toolchain/releases.py")
 _PACKAGES = ("apache-tvm", "numpy")
+_KEPT = ("check",)  # kinds of failures that say something of the snapshot; any other may not come again
 
 
 @dataclass(frozen=True)
-class _Verdicts:
-    """What of a result comes from the snapshot alone."""
+class Verdicts:
+    """What of a result comes from the snapshot alone: its claims, or why it was not checked."""
 
-    claims: tuple[Claim, ...]
-    failure: Failure | None
-    pass_configs: Mapping[str, str] | None
+    claims: tuple[Claim, ...] = ()
+    failure: Failure | None = None
+    pass_configs: Mapping[str, str] | None = None
 
 
-def result_of(lowered: Lowered, kept: Cache) -> Result:
-    """Check the snapshot of a run, unless that was done before."""
-    if not lowered.digest:
-        return results.result_of(lowered)
-    key = key_of(code_of(*_CODE), _versions(), platform.python_version(), lowered.digest)
-    content = kept.get("verdicts", key)
-    if content is not None:
-        return _restored(lowered, msgspec.json.decode(content, type=_Verdicts))
-    result = results.result_of(lowered)
-    if result.failure is None or result.failure.kind != "internal":
-        kept.put("verdicts", key, msgspec.json.encode(_Verdicts(result.claims, result.failure, result.pass_configs)))
-    return result
+def dumps(verdicts: Verdicts) -> bytes:
+    """Verdicts as JSON, in ASCII: texts of kernels may be no valid Unicode."""
+    return json.dumps(msgspec.to_builtins(verdicts), separators=(",", ":")).encode()
+
+
+def loads(content: bytes) -> Verdicts:
+    """Read what `dumps` wrote."""
+    return msgspec.convert(json.loads(content), Verdicts)
+
+
+def known(cache: Cache, digest: str) -> Verdicts | None:
+    """The verdicts of a snapshot with this hash, if this code has judged it before."""
+    content = cache.get("verdicts", _key(digest))
+    return loads(content) if content is not None else None
+
+
+def keep(cache: Cache, digest: str, verdicts: Verdicts) -> None:
+    """Keep verdicts; those of a fault of tlcheck's own are not kept."""
+    if verdicts.failure is None or verdicts.failure.kind in _KEPT:
+        cache.put("verdicts", _key(digest), dumps(verdicts))
+
+
+def _key(digest: str) -> str:
+    return key_of(code_of(*_CODE), _versions(), platform.python_version(), digest)
 
 
 @cache
@@ -57,9 +68,3 @@ def _version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return ""
-
-
-def _restored(lowered: Lowered, kept: _Verdicts) -> Result:
-    """The source lines are read anew: a comment beside an atomic changes them and not the snapshot."""
-    result = Result(lowered.run, kept.claims, kept.failure, pass_configs=kept.pass_configs)
-    return replace(results.with_lines(result), notes=results.notes_of(lowered))

@@ -11,8 +11,8 @@ from tlcheck.errors import UsageError
 from tlcheck.lower.runs import Lowered, Run
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Snapshot
-from tlcheck.verdicts.check import check
 from tlcheck.verdicts.claim import Claim, Excuse, Finding
+from tlcheck.verdicts.kept import Verdicts
 from tlcheck.worker.protocol import Failure
 
 
@@ -73,12 +73,9 @@ def read_snapshot(file: Path) -> Snapshot:
         raise UsageError(f"{file}: {error}") from error
 
 
-def result_of(lowered: Lowered) -> Result:
-    """Check the snapshot of a run."""
-    if lowered.snapshot is None:
-        return Result(lowered.run, failure=lowered.failure)
-    snapshot = codec.loads(lowered.snapshot.read_text(encoding="utf-8"))
-    return replace(judged(lowered.run, snapshot), notes=notes_of(lowered))
+def result_of(run: Run, verdicts: Verdicts) -> Result:
+    """The result of a run. Source lines are read anew: a comment beside an atomic changes them and not the snapshot."""
+    return _with_lines(Result(run, verdicts.claims, verdicts.failure, pass_configs=verdicts.pass_configs))
 
 
 def notes_of(lowered: Lowered) -> tuple[str, ...]:
@@ -86,27 +83,7 @@ def notes_of(lowered: Lowered) -> tuple[str, ...]:
     return tuple(f"no checkpoint {name}: {why}" for name, why in lowered.unsaved.items())
 
 
-def saved_result(file: Path, snapshot: Snapshot, position: int) -> Result:
-    """Check a snapshot that the user saved; what a case expects is not in it."""
-    release = snapshot.toolchain.get("tilelang", "")
-    run = Run(
-        snapshot.file, snapshot.case, snapshot.target, release, snapshot.toolchain, snapshot.args, (), (position,)
-    )
-    return replace(judged(run, snapshot), saved=str(file))
-
-
-def judged(run: Run, snapshot: Snapshot) -> Result:
-    """Check a snapshot. A fault of tlcheck's own is this run's failure: the others go on."""
-    try:
-        report = check(snapshot)
-    except Exception as error:
-        return Result(run, failure=internal_failure(error), pass_configs=snapshot.pass_configs)
-    if report.problem:
-        return Result(run, failure=Failure("check", "check", report.problem), pass_configs=snapshot.pass_configs)
-    return with_lines(Result(run, report.claims, pass_configs=snapshot.pass_configs))
-
-
-def with_lines(result: Result) -> Result:
+def _with_lines(result: Result) -> Result:
     """With the lines of the user's files as they are now."""
     files = {claim.source.file for claim in result.claims}
     lines = {file: _read_lines(file) for file in files}

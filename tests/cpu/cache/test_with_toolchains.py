@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.cpu.checking import installed
-from tlcheck.cache.store import Cache, open_cache
+from tlcheck.cache.store import Cache
+from tlcheck.cli import lowered
 from tlcheck.cli.main import main
 from tlcheck.lower import session
 from tlcheck.lower.client import Worker
@@ -35,9 +36,8 @@ def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "k.py").write_text(KERNEL)
     (tmp_path / "size.py").write_text("SIZE = 256\n")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(
-        session, "open_cache", lambda wanted: Cache(tmp_path / "results") if wanted else open_cache(False)
-    )
+    for module in (session, lowered):
+        monkeypatch.setattr(module, "open_cache", lambda wanted: Cache(tmp_path / "results") if wanted else Cache(None))
 
 
 def report(capsys: pytest.CaptureFixture[str], folder: str, *options: str) -> tuple[str, bytes]:
@@ -58,7 +58,7 @@ def test_a_warm_run_starts_no_worker_and_says_the_same(
     assert report(capsys, "cold") == plain
     with monkeypatch.context() as warm:
         warm.setattr(Worker, "start", refuse)
-        warm.setattr("tlcheck.verdicts.results.check", refuse)
+        warm.setattr("tlcheck.verdicts.judge._Process.__init__", refuse)
         assert report(capsys, "warm") == plain
     Path("size.py").write_text("SIZE = 512\n")
     changed = report(capsys, "changed")

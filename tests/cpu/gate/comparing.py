@@ -7,11 +7,11 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from tests.cpu.checking import SAVED, failed, make_atomic, make_result, make_run
+from tests.cpu.checking import SAVED, failed, make_atomic, make_result, make_run, saved_result
 from tlcheck.facts import Facts, facts_of
 from tlcheck.gate.compare import outcomes
 from tlcheck.gate.outcome import Comparison, Outcome, Side
-from tlcheck.verdicts.results import read_snapshot, saved_result
+from tlcheck.verdicts.results import read_snapshot
 
 __all__ = ["compared", "failing", "made", "make_atomic", "outcome", "saved", "side_of"]
 

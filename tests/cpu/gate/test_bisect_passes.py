@@ -11,7 +11,7 @@ import pytest
 from tests.cpu.checking import INVARIANT, RIGHT, WRONG, installed, make_run
 from tlcheck.cli.main import main
 from tlcheck.errors import UsageError
-from tlcheck.gate.bisect_passes import judge
+from tlcheck.gate.bisect_passes import judge_passes
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.verdicts.results import read_snapshot
 
@@ -36,13 +36,13 @@ def every_pass(file: Path) -> Snapshot:
     ],
 )
 def test_the_first_pass_after_which_it_is_wrong(file: Path, states: list[str], guilty: list[str]) -> None:
-    found = judge(make_run(), every_pass(file))
+    found = judge_passes(make_run(), every_pass(file))
     assert [point.state for point in found.row.points] == states
     assert [g.pass_name for g in found.guilty] == guilty
 
 
 def test_the_tir_before_and_after_it() -> None:
-    (guilty,) = judge(make_run(), every_pass(INVARIANT)).guilty
+    (guilty,) = judge_passes(make_run(), every_pass(INVARIANT)).guilty
     removed = [line[1:].strip() for line in guilty.difference if line.startswith("-")]
     added = [line[1:].strip() for line in guilty.difference if line.startswith("+")]
     assert any(line.startswith("T.atomic_add_elem_op(") for line in removed)
@@ -51,7 +51,7 @@ def test_the_tir_before_and_after_it() -> None:
 
 def test_a_snapshot_of_checkpoints_is_refused() -> None:
     with pytest.raises(UsageError, match="nothing to judge passes by"):
-        judge(make_run(), read_snapshot(RIGHT))
+        judge_passes(make_run(), read_snapshot(RIGHT))
 
 
 @pytest.mark.toolchain

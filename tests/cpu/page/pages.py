@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tests.cpu.checking import judge_here
 from tests.fixtures.index import FOLDER
 from tlcheck.golden.approvals import Approvals, decision
 from tlcheck.golden.golden import Golden, Key
@@ -18,7 +19,6 @@ from tlcheck.golden.recording import Project, Recorded, saved
 from tlcheck.golden.store import Contents
 from tlcheck.page.golden import GoldenPage
 from tlcheck.page.model import Entry, Page, View
-from tlcheck.verdicts.acceptance import Acceptances
 
 ATTENTION = FOLDER / "demo" / "attention_full_0.1.7.snapshot.json"
 KERNELS = ("annotated_gemm", "cast_bf16", "loop_pipelined", "tile_small")
@@ -46,7 +46,7 @@ def approved(*files: Path) -> Contents:
 def upgraded() -> Page:
     """Some kernels of 0.1.15 beside what 0.1.14 made; one of 0.1.7, which is wrong; one that nobody approved."""
     old = [era(name, "0.1.14") for name in KERNELS]
-    made = GoldenPage(approved(*old), Acceptances())
+    made = GoldenPage(approved(*old), judge_here)
     for file in (*(era(name, "0.1.15") for name in KERNELS[1:]), era("annotated_gemm", "0.1.7"), ATTENTION):
         made.add(recorded(file))
     return made.page()

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.cpu.checking import judge_here
 from tests.cpu.page.conftest import Opened
 from tests.cpu.page.pages import approved, era, large, recorded, upgraded
 from tlcheck.page.golden import GoldenPage
 from tlcheck.page.html import render
 from tlcheck.page.model import Page
 from tlcheck.snapshot import codec
-from tlcheck.verdicts.acceptance import Acceptances
 
 ESCAPE, LEFT, RIGHT, DOWN, ENTER, TAB = "\ue00c", "\ue012", "\ue014", "\ue015", "\ue007", "\ue004"
 pytestmark = pytest.mark.xdist_group("browser")  # one of them
@@ -216,7 +216,7 @@ def test_nothing_in_a_kernel_is_markup_or_runs(browser: Opened, tmp_path: Path) 
             node[1] = f"{HOSTILE}{node[1]}"
     hostile = tmp_path / "hostile.snapshot.json"
     hostile.write_text(codec.dumps(codec.loads(json.dumps(fields))), encoding="utf-8")
-    made = GoldenPage(approved(era("cast_bf16", "0.1.14")), Acceptances())
+    made = GoldenPage(approved(era("cast_bf16", "0.1.14")), judge_here)
     made.add(recorded(hostile))
     made.add(recorded(era("cast_bf16", "0.1.15")))
     report = tmp_path / "report.html"

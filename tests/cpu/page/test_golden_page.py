@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cpu.checking import judge_here
 from tests.cpu.page.pages import approved, era, large, recorded, unpacked, upgraded
 from tlcheck.cli.main import main
 from tlcheck.golden.recording import Recorded
@@ -17,7 +18,6 @@ from tlcheck.golden.states import ORPHANED, State
 from tlcheck.page.golden import GoldenPage
 from tlcheck.page.html import render
 from tlcheck.page.model import Page
-from tlcheck.verdicts.acceptance import Acceptances
 from tlcheck.worker.protocol import Failure
 
 
@@ -47,10 +47,10 @@ def test_every_state_and_verdict_is_a_tag(page: Page) -> None:
 
 
 def test_a_run_that_was_not_lowered_says_why_and_shows_the_golden() -> None:
-    made = GoldenPage(approved(era("cast_bf16", "0.1.15")), Acceptances())
+    made = GoldenPage(approved(era("cast_bf16", "0.1.15")), judge_here)
     run = recorded(era("cast_bf16", "0.1.15"))
     failure = Failure("exception", "lower", "ValueError: no\nmore of it", "Traceback")
-    made.add(Recorded(run.run, run.key, failure=failure))
+    made.add(Recorded(run.lowered, run.key, failure=failure))
     (entry,) = made.page().entries
     assert [tag.word for tag in entry.tags] == ["not lowered"]
     assert (entry.remarks[0].title, list(entry.remarks[0].lines), list(entry.remarks[0].code)) == (
@@ -63,7 +63,7 @@ def test_a_run_that_was_not_lowered_says_why_and_shows_the_golden() -> None:
 
 
 def test_an_orphan_shows_what_was_approved() -> None:
-    made = GoldenPage(approved(era("tile_small", "0.1.15")), Acceptances())
+    made = GoldenPage(approved(era("tile_small", "0.1.15")), judge_here)
     (key,) = made.approved.goldens
     made.add_orphan(State(key, ORPHANED, "no case of this name and target"))
     (entry,) = made.page().entries
@@ -72,7 +72,7 @@ def test_an_orphan_shows_what_was_approved() -> None:
 
 
 def test_what_is_as_approved_has_one_text_and_no_words() -> None:
-    made = GoldenPage(approved(era("tile_small", "0.1.15")), Acceptances())
+    made = GoldenPage(approved(era("tile_small", "0.1.15")), judge_here)
     made.add(recorded(era("tile_small", "0.1.15")))
     (entry,) = made.page().entries
     assert entry.tags[0].word == "as approved"

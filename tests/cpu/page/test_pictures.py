@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.cpu.checking import WRONG as WRONG_KERNEL
-from tests.cpu.checking import StandInWorker, declared
+from tests.cpu.checking import StandInWorker, declared, saved_result
 from tests.fixtures.index import FOLDER
 from tlcheck.cli.main import main
 from tlcheck.lower import session
@@ -19,7 +19,7 @@ from tlcheck.page.layout_svg import WRONG
 from tlcheck.page.picture import CELLS, THREAD, Picture, window
 from tlcheck.program.layouts import fragment_table
 from tlcheck.toolchain.resolve import Toolchain
-from tlcheck.verdicts.results import read_snapshot, saved_result
+from tlcheck.verdicts.results import read_snapshot
 from tlcheck.worker.protocol import Failure
 
 ATTENTION = FOLDER / "demo" / "attention_full_0.1.7.snapshot.json"

@@ -10,12 +10,12 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.cpu.checking import INVARIANT, RIGHT, WRONG, failed, make_atomic, make_finding, make_result
+from tests.cpu.checking import INVARIANT, RIGHT, WRONG, failed, make_atomic, make_finding, make_result, saved_result
 from tlcheck.report import json as report
 from tlcheck.report.json import CheckReport
 from tlcheck.report.schemas import schema_of, write
 from tlcheck.verdicts.claim import Claim, Excuse, Executed, SourceLine
-from tlcheck.verdicts.results import Result, read_snapshot, saved_result
+from tlcheck.verdicts.results import Result, read_snapshot
 from tlcheck.witness import Accesses, Act, Element
 
 DOCS = Path(__file__).parents[3] / "docs" / "schemas"

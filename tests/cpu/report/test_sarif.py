@@ -10,13 +10,13 @@ from typing import Any
 import jsonschema
 import pytest
 
-from tests.cpu.checking import SAVED
+from tests.cpu.checking import SAVED, saved_result
 from tests.cpu.report.documents import DOCUMENT, EMPTY, WRONG
 from tests.cpu.report.sarif_subset import SCHEMA
 from tlcheck.report import sarif
 from tlcheck.report.checked import document_of
 from tlcheck.report.notices import Document, Subject
-from tlcheck.verdicts.results import read_snapshot, saved_result
+from tlcheck.verdicts.results import read_snapshot
 
 
 def run_of(document: Document) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
@@ -11,48 +12,70 @@ from tests.cpu.checking import INVARIANT, RIGHT, WRONG, make_run
 from tlcheck.cache.store import Cache
 from tlcheck.lower.runs import Lowered
 from tlcheck.snapshot import codec
-from tlcheck.verdicts import kept as verdicts
-from tlcheck.verdicts import results
+from tlcheck.verdicts import judge as judging
+from tlcheck.verdicts import kept
+from tlcheck.verdicts.judge import Judge, Policy
+from tlcheck.verdicts.judging import verdicts_of
+from tlcheck.verdicts.kept import Verdicts, dumps, keep, known, loads
+from tlcheck.verdicts.results import Result, read_snapshot
+from tlcheck.worker.protocol import Failure
 
 
-def refuse(lowered: Lowered) -> results.Result:
-    raise AssertionError("checked again")
+def result(lowered: Lowered, cache: Cache) -> Result:
+    with Judge(Policy(), cache, 1) as judge:
+        return judge(lowered)
+
+
+@pytest.fixture
+def refuse(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """No process starts."""
+
+    def start(self: object) -> None:
+        raise AssertionError("judged again")
+
+    monkeypatch.setattr(judging._Process, "__init__", start)
+    return monkeypatch
 
 
 @pytest.mark.parametrize("saved", [WRONG, RIGHT, INVARIANT])
-def test_a_kept_verdict_is_the_same(saved: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lowered = Lowered(make_run(), saved, unsaved={"cuda": "why not"}, digest=saved.name)
-    first = verdicts.result_of(lowered, Cache(tmp_path))
-    assert first == results.result_of(lowered)
+def test_a_kept_verdict_is_the_same(saved: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    lowered = Lowered(make_run(), saved, unsaved={"cuda": "why not"})
+    first = result(lowered, Cache(tmp_path))
+    assert first == result(lowered, Cache(None))
     assert first.notes == ("no checkpoint cuda: why not",)
-    monkeypatch.setattr(results, "result_of", refuse)
-    assert verdicts.result_of(lowered, Cache(tmp_path)) == first
+    request.getfixturevalue("refuse")
+    assert result(lowered, Cache(tmp_path)) == first
 
 
-def test_a_comment_that_was_added_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_comment_that_was_added_is_seen(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     kernels, saved = tmp_path / "kernels.py", tmp_path / "saved.json"
     snapshot = codec.loads(WRONG.read_text())
     saved.write_text(WRONG.read_text().replace(snapshot.file, str(kernels)))
-    line = results.result_of(Lowered(make_run(), saved)).claims[0].source.line
+    lowered = Lowered(make_run(), saved)
+    line = result(lowered, Cache(None)).claims[0].source.line
     kernels.write_text("\n" * (line - 1) + "T.atomic_add(B, b)\n")
-    lowered = Lowered(make_run(), saved, digest="any")
-    assert verdicts.result_of(lowered, Cache(tmp_path)).claims[0].source.text == "T.atomic_add(B, b)"
+    assert result(lowered, Cache(tmp_path)).claims[0].source.text == "T.atomic_add(B, b)"
     kernels.write_text("\n" * (line - 1) + "T.atomic_add(B, b)  # tlcheck: ignore[TLA001] known\n")
-    monkeypatch.setattr(results, "result_of", refuse)
-    assert verdicts.result_of(lowered, Cache(tmp_path)).claims[0].source.text.endswith("ignore[TLA001] known")
+    request.getfixturevalue("refuse")
+    assert result(lowered, Cache(tmp_path)).claims[0].source.text.endswith("ignore[TLA001] known")
 
 
-def test_a_fault_of_tlchecks_own_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(snapshot: object) -> None:
-        raise RuntimeError("a bug")
+@pytest.mark.parametrize("saved", [WRONG, RIGHT])
+def test_verdicts_are_read_as_they_were_written(saved: Path) -> None:
+    verdicts = verdicts_of(read_snapshot(saved))
+    assert loads(dumps(verdicts)) == verdicts
 
-    lowered = Lowered(make_run(), RIGHT, digest="any")
-    with monkeypatch.context() as broken:
-        broken.setattr(results, "check", fail)
-        failure = verdicts.result_of(lowered, Cache(tmp_path)).failure
-    assert failure is not None
-    assert failure.kind == "internal"
-    assert verdicts.result_of(lowered, Cache(tmp_path)).failure is None
+
+def test_texts_that_are_no_unicode_are_kept() -> None:
+    verdicts = verdicts_of(read_snapshot(WRONG))
+    odd = replace(verdicts, claims=(replace(verdicts.claims[0], call="\udcff"),))
+    assert loads(dumps(odd)) == odd
+
+
+@pytest.mark.parametrize(("kind", "is_kept"), [("check", True), ("internal", False), ("killed", False)])
+def test_only_failures_of_the_snapshots_own_are_kept(kind: str, is_kept: bool, tmp_path: Path) -> None:
+    keep(Cache(tmp_path), "any", Verdicts(failure=Failure(kind, "check", "why")))
+    assert (known(Cache(tmp_path), "any") is not None) == is_kept
 
 
 def test_versions_of_packages_are_looked_up_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,11 +87,11 @@ def test_versions_of_packages_are_looked_up_once(tmp_path: Path, monkeypatch: py
             raise PackageNotFoundError(package)
         return "1.0"
 
-    monkeypatch.setattr(verdicts, "version", version)
-    verdicts._versions.cache_clear()
+    monkeypatch.setattr(kept, "version", version)
+    kept._versions.cache_clear()
     try:
-        for saved in (WRONG, RIGHT):
-            verdicts.result_of(Lowered(make_run(), saved, digest=saved.name), Cache(tmp_path))
+        for digest in ("one", "other"):
+            known(Cache(tmp_path), digest)
         assert asked == ["apache-tvm", "numpy"]
     finally:
-        verdicts._versions.cache_clear()
+        kept._versions.cache_clear()

@@ -10,14 +10,16 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from tests.cpu.checking import INVARIANT, RIGHT, WRONG, failed, make_result, make_run
+from tests.cpu.checking import INVARIANT, RIGHT, WRONG, failed, make_result, make_run, saved_result
+from tlcheck.cache.store import Cache
 from tlcheck.errors import UsageError
 from tlcheck.lower.runs import Lowered
 from tlcheck.report.json import CheckReport, render
 from tlcheck.report.schemas import schema_of
 from tlcheck.snapshot.ir import Evaluate, Expr, Seq, Snapshot, Stmt, Unknown
-from tlcheck.verdicts import results
-from tlcheck.verdicts.results import Result, exit_code, read_snapshot, result_of, saved_result
+from tlcheck.verdicts import judging
+from tlcheck.verdicts.judge import Judge, Policy
+from tlcheck.verdicts.results import Result, exit_code, read_snapshot
 from tlcheck.witness import Addition
 from tlcheck.worker.protocol import Failure
 
@@ -90,11 +92,13 @@ def test_the_source_line_is_read_from_the_users_file(tmp_path: Path, monkeypatch
 
 def test_a_failure_stays_one() -> None:
     failure = Failure("crash", "lower", "SIGABRT")
-    assert result_of(Lowered(make_run(), None, failure)) == Result(make_run(), failure=failure)
+    with Judge(Policy(), Cache(None)) as judge:
+        assert judge(Lowered(make_run(), None, failure)) == Result(make_run(), failure=failure)
 
 
 def test_checkpoints_that_could_not_be_saved_are_noted() -> None:
-    result = result_of(Lowered(make_run(), RIGHT, None, {"device-tir": "ValueError: no"}))
+    with Judge(Policy(), Cache(None)) as judge:
+        result = judge(Lowered(make_run(), RIGHT, None, {"device-tir": "ValueError: no"}))
     assert result.notes == ("no checkpoint device-tir: ValueError: no",)
 
 
@@ -102,7 +106,7 @@ def test_a_fault_of_tlchecks_own_is_a_failure_of_that_run(monkeypatch: pytest.Mo
     def check(snapshot: Snapshot) -> None:
         raise KeyError(snapshot.case)
 
-    monkeypatch.setattr(results, "check", check)
+    monkeypatch.setattr(judging, "check", check)
     failure = saved(RIGHT).failure
     assert failure is not None
     assert (failure.kind, failure.message) == ("internal", "tlcheck itself failed: KeyError: 'annotated_gemm'")

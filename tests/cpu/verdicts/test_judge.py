@@ -1,0 +1,124 @@
+"""One policy, applied to what judging processes find; and what becomes of processes that die."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cpu.checking import INVARIANT, RIGHT, WRONG, make_result, make_run
+from tlcheck.cache.store import Cache
+from tlcheck.case import Expect
+from tlcheck.errors import UsageError
+from tlcheck.lower.runs import Lowered
+from tlcheck.verdicts import judge as judging
+from tlcheck.verdicts.acceptance import Acceptance, Acceptances
+from tlcheck.verdicts.judge import Judge, Policy
+from tlcheck.worker.protocol import Failure
+
+EXPECTED = make_run(expects=[Expect(releases="<=0.1.7", rule="TLA001", reason="known")])
+ACCEPTED = Acceptances(Path(), (Acceptance("TLA001", "k.py::*", "<=0.1.7", "not deployed"),))
+NOTHING = Cache(None)
+
+
+@pytest.mark.parametrize(
+    ("policy", "excuse"),
+    [
+        (Policy(), "expected"),
+        (Policy(excusing=False), None),
+        (Policy(ACCEPTED), "expected"),
+        (Policy(ACCEPTED, excusing=False), "accepted"),
+    ],
+)
+def test_a_policy_says_what_is_excused(policy: Policy, excuse: str | None) -> None:
+    (claim,) = policy.apply(make_result("refuted", run=EXPECTED)).claims
+    assert (claim.excuse.kind if claim.excuse else None) == excuse
+    assert claim.finding is not None
+    assert claim.finding.right_from == "0.1.7.post1"
+
+
+def test_what_is_lowered_is_judged_while_the_next_is_lowered() -> None:
+    judged = threading.Event()
+
+    def lowered() -> Iterator[Lowered]:
+        yield Lowered(make_run(), WRONG)
+        assert judge._threads._work_queue.empty()
+        judged.wait(60)
+        yield Lowered(make_run(), RIGHT)
+        yield Lowered(make_run(), None, Failure("crash", "lower", "SIGABRT"))
+
+    with Judge(Policy(), NOTHING, 2) as judge:
+        first = judge._verdicts
+
+        def verdicts(snapshot: Path) -> object:
+            try:
+                return first(snapshot)
+            finally:
+                judged.set()
+
+        judge._verdicts = verdicts  # type: ignore[method-assign, assignment]
+        found = list(judge.each(lowered()))
+    assert [result.failure is None for _, result in found] == [True, True, False]
+    assert [result.count("refuted") for _, result in found] == [1, 0, 0]
+    assert [one.snapshot for one, _ in found] == [WRONG, RIGHT, None]
+
+
+def test_a_process_that_dies_is_the_failure_of_one_kernel() -> None:
+    with Judge(Policy(), NOTHING, 1) as judge:
+        assert judge(Lowered(make_run(), RIGHT)).failure is None
+        (process,) = judge._all
+        os.kill(process._process.pid, signal.SIGKILL)
+        failure = judge(Lowered(make_run(), WRONG)).failure
+        assert failure is not None
+        assert (failure.kind, failure.phase) == ("killed", "check")
+        assert failure.message == "judging ended with signal SIGKILL"
+        assert judge(Lowered(make_run(), WRONG)).count("refuted") == 1
+        assert len(judge._all) == 2
+
+
+def test_a_process_that_cannot_start_is_a_failure_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judging, "_START", "raise SystemExit(5)")
+    with Judge(Policy(), NOTHING, 1) as judge:
+        failure = judge(Lowered(make_run(), RIGHT)).failure
+    assert failure is not None
+    assert (failure.kind, failure.message) == ("crash", "judging ended with exit code 5")
+
+
+def test_a_file_that_is_no_snapshot_is_a_failure(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.json"
+    broken.write_text("{")
+    with Judge(Policy(), NOTHING, 1) as judge:
+        failure = judge(Lowered(make_run(), broken)).failure
+    assert failure is not None
+    assert failure.kind == "internal"
+
+
+def test_no_process_is_left(tmp_path: Path) -> None:
+    """Also where the caller is interrupted."""
+
+    def interrupted() -> Iterator[Lowered]:
+        yield Lowered(make_run(), WRONG)
+        yield Lowered(make_run(), INVARIANT)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), Judge(Policy(), NOTHING, 2) as judge:
+        list(judge.each(interrupted()))
+    assert all(process._process.poll() is not None for process in judge._all)
+
+
+def test_what_cannot_be_read_of_an_expectation_is_bad_usage() -> None:
+    run = make_run(expects=[Expect(releases="~0.1", rule="TLA001")])
+    with pytest.raises(UsageError, match=r"k\.py::case: "), Judge(Policy(), NOTHING, 1) as judge:
+        judge(Lowered(run, RIGHT))
+
+
+def test_processes_start_as_they_are_needed() -> None:
+    with Judge(Policy(), NOTHING, 8) as judge:
+        assert not judge._all
+        judge(Lowered(make_run(), RIGHT))
+        judge(Lowered(make_run(), RIGHT))
+        assert len(judge._all) == 1

@@ -1,0 +1,168 @@
+"""Judging lowered kernels by one policy, on all processors.
+
+with Judge(Policy(acceptances), cache) as judge:
+    for lowered, result in judge.each(session.lower(selections)):
+        ...
+
+Verdicts depend on a snapshot alone and are kept under its hash. What a case expects and a project accepts is applied
+to them each time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from multiprocessing import Pipe
+from pathlib import Path
+from threading import Lock
+
+from tlcheck.cache.store import Cache
+from tlcheck.lower.client import processors
+from tlcheck.lower.runs import Lowered
+from tlcheck.verdicts.acceptance import Acceptances
+from tlcheck.verdicts.expectations import advise, settle
+from tlcheck.verdicts.kept import Verdicts, keep, known, loads
+from tlcheck.verdicts.results import Result, notes_of, result_of
+from tlcheck.worker.protocol import Failure
+
+# The child imports what this process does, and nothing of the folder that it stands in.
+_START = "import sys; sys.path[:] = sys.argv[2:]; from tlcheck.verdicts.judging import serve; serve(int(sys.argv[1]))"
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How findings count. acceptances: the project's; None where neither they nor comments in the source take part.
+
+    excusing: whether what a case expects of a release is excused there. It is always advised on.
+    """
+
+    acceptances: Acceptances | None = None
+    excusing: bool = True
+
+    def apply(self, result: Result) -> Result:
+        """With excuses, and with the expectations that do not hold. Raises UsageError for one that cannot be read."""
+        result = advise(settle(result) if self.excusing else result)
+        return self.acceptances.settle(result) if self.acceptances is not None else result
+
+
+class Judge:
+    """Judges by a policy, in up to `jobs` processes at a time, which start as they are needed.
+
+    One that raises or dies is the failure of one run; the others go on. To be closed, as by `with`.
+    """
+
+    def __init__(self, policy: Policy, cache: Cache, jobs: int | None = None) -> None:
+        self.policy, self.cache = policy, cache
+        self._threads = ThreadPoolExecutor(jobs or processors(), "judge")
+        self._lock, self._closed = Lock(), False
+        self._all: list[_Process] = []
+        self._idle: list[_Process] = []
+
+    def __enter__(self) -> Judge:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """End all processes, also in the middle of their work."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        with self._lock:
+            self._closed = True
+            for process in self._all:
+                process.kill()
+
+    def __call__(self, lowered: Lowered) -> Result:
+        """Judge one lowered kernel."""
+        return self._result(lowered, self._begin(lowered))
+
+    def each(self, lowered: Iterable[Lowered]) -> Iterator[tuple[Lowered, Result]]:
+        """Judge many, in their order: some are judged while the next are still being lowered."""
+        waiting: deque[tuple[Lowered, Future[Verdicts]]] = deque()
+        for one in lowered:
+            waiting.append((one, self._begin(one)))
+            while waiting and waiting[0][1].done():
+                first, verdicts = waiting.popleft()
+                yield first, self._result(first, verdicts)
+        for first, verdicts in waiting:
+            yield first, self._result(first, verdicts)
+
+    def _begin(self, lowered: Lowered) -> Future[Verdicts]:
+        if lowered.snapshot is not None:
+            return self._threads.submit(self._verdicts, lowered.snapshot)
+        failed: Future[Verdicts] = Future()
+        failed.set_result(Verdicts(failure=lowered.failure))
+        return failed
+
+    def _result(self, lowered: Lowered, verdicts: Future[Verdicts]) -> Result:
+        result = result_of(lowered.run, verdicts.result())
+        saved = str(lowered.snapshot) if lowered.saved else ""
+        return self.policy.apply(replace(result, saved=saved, notes=notes_of(lowered)))
+
+    def _verdicts(self, snapshot: Path) -> Verdicts:
+        """Take what is kept, or have a process judge it. Runs in a thread."""
+        digest = hashlib.sha256(snapshot.read_bytes()).hexdigest() if self.cache.folder is not None else ""
+        found = known(self.cache, digest) if digest else None
+        if found is None:
+            found = self._asked(snapshot)
+            if digest:
+                keep(self.cache, digest, found)
+        return found
+
+    def _asked(self, snapshot: Path) -> Verdicts:
+        process = self._process()
+        try:
+            found = loads(process.verdicts(snapshot))
+        except (EOFError, OSError):
+            return Verdicts(failure=_death(process.end()))
+        with self._lock:
+            self._idle.append(process)
+        return found
+
+    def _process(self) -> _Process:
+        """One that has nothing to do, or a new one. Raises CancelledError after the end."""
+        with self._lock:
+            if self._closed:
+                raise CancelledError
+            if not self._idle:
+                self._all.append(_Process())
+                self._idle.append(self._all[-1])
+            return self._idle.pop()
+
+
+class _Process:
+    """A process that judges one snapshot after the other. Ctrl-C is for its parent alone."""
+
+    def __init__(self) -> None:
+        self._asking, asked = Pipe()
+        with asked:
+            command = [sys.executable, "-I", "-c", _START, str(asked.fileno()), *sys.path]
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, pass_fds=[asked.fileno()], start_new_session=True
+            )
+
+    def verdicts(self, snapshot: Path) -> bytes:
+        """What `dumps` makes of its verdicts. Raises EOFError or OSError where the process is dead."""
+        self._asking.send_bytes(os.fsencode(snapshot.absolute()))
+        return self._asking.recv_bytes()
+
+    def end(self) -> int:
+        """Exit code of a process that has died."""
+        self._asking.close()
+        return self._process.wait()
+
+    def kill(self) -> None:
+        """End it; who waits for its answer gets EOFError."""
+        self._process.kill()
+        self._process.wait()
+
+
+def _death(code: int) -> Failure:
+    """What is to be said of a snapshot whose judging died."""
+    how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+    detail = "too little memory, or a bug: then please report it with the snapshot (--save DIR)"
+    return Failure("killed" if code == -signal.SIGKILL else "crash", "check", f"judging ended with {how}", detail)

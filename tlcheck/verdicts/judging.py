@@ -1,0 +1,51 @@
+"""Judging a snapshot: from what it holds to verdicts, whatever becomes of it.
+
+`serve` is all that a judging process does.
+"""
+
+from __future__ import annotations
+
+import os
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from tlcheck.lower.runs import Run
+from tlcheck.snapshot import codec
+from tlcheck.snapshot.ir import Snapshot
+from tlcheck.verdicts.check import check
+from tlcheck.verdicts.kept import Verdicts, dumps
+from tlcheck.verdicts.results import Result, internal_failure, result_of
+from tlcheck.worker.protocol import Failure
+
+
+def serve(descriptor: int) -> None:
+    """Judge the snapshots whose files come in, one after the other, until the other side is closed."""
+    with Connection(descriptor) as asked:
+        while True:
+            try:
+                file = Path(os.fsdecode(asked.recv_bytes()))
+            except EOFError:
+                return
+            asked.send_bytes(dumps(_verdicts_in(file)))
+
+
+def _verdicts_in(file: Path) -> Verdicts:
+    try:
+        return verdicts_of(codec.loads(file.read_text(encoding="utf-8")))
+    except (OSError, ValueError) as error:
+        return Verdicts(failure=internal_failure(error))
+
+
+def verdicts_of(snapshot: Snapshot) -> Verdicts:
+    """Judge a snapshot. A fault of tlcheck's own is this snapshot's failure: the others go on."""
+    try:
+        report = check(snapshot)
+    except Exception as error:
+        return Verdicts(failure=internal_failure(error), pass_configs=snapshot.pass_configs)
+    failure = Failure("check", "check", report.problem) if report.problem else None
+    return Verdicts(report.claims, failure, snapshot.pass_configs)
+
+
+def judged(run: Run, snapshot: Snapshot) -> Result:
+    """Judge a snapshot here and now, by no policy."""
+    return result_of(run, verdicts_of(snapshot))
