@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from tlcheck.cli.lowered import judge, lowered
+from tlcheck.cli.lowered import judge, session
 from tlcheck.cli.options import CASE_HELP, add_lowering_arguments, selections, settings_of
 from tlcheck.config import read_config
 from tlcheck.errors import UsageError
-from tlcheck.lower.runs import of_saved, unique_name
+from tlcheck.lower.runs import Lowered, of_saved, unique_name
 from tlcheck.page import layout_svg
 from tlcheck.page.gallery import Gallery, gallery
 from tlcheck.page.picture import Picture
 from tlcheck.snapshot.text import render_layout
 from tlcheck.verdicts.judge import Policy
-from tlcheck.verdicts.results import read_snapshot
+from tlcheck.verdicts.results import Result, read_snapshot
 
 NOT_LOWERED = 3
 
@@ -61,15 +61,20 @@ def _galleries(args: argparse.Namespace, failures: list[str]) -> Iterator[tuple[
             name = file.name.removesuffix(".json").removesuffix(".snapshot")
             yield name, gallery(snapshot, judged(of_saved(file, snapshot)).claims)
             return
-        names: dict[str, None] = {}
-        for done, result in judged.each(lowered(chosen, settings)):
-            run = done.run
-            if done.snapshot is not None:
-                name = unique_name(run.slug, names)
-                names[name] = None
-                yield name, gallery(read_snapshot(done.snapshot), result.claims)
-            elif done.failure is not None:
-                failures.append(f"{run.case} {run.target} {run.tilelang}: not lowered: {done.failure.message}")
+        with session(settings) as made:
+            yield from _lowered(judged.each(made.lower(chosen)), failures)
+
+
+def _lowered(judged: Iterable[tuple[Lowered, Result]], failures: list[str]) -> Iterator[tuple[str, Gallery]]:
+    names: dict[str, None] = {}
+    for done, result in sorted(judged, key=lambda pair: pair[0].run.position):
+        run = done.run
+        if done.snapshot is not None:
+            name = unique_name(run.slug, names)
+            names[name] = None
+            yield name, gallery(read_snapshot(done.snapshot), result.claims)
+        elif done.failure is not None:
+            failures.append(f"{run.case} {run.target} {run.tilelang}: not lowered: {done.failure.message}")
 
 
 def _picture(name: str, of: Gallery, buffer: str) -> Picture:

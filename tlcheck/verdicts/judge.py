@@ -81,7 +81,10 @@ class Judge:
         return self._result(lowered, self._begin(lowered))
 
     def each(self, lowered: Iterable[Lowered]) -> Iterator[tuple[Lowered, Result]]:
-        """Judge many, in their order: some are judged while the next are still being lowered."""
+        """Judge many, in their order: some are judged while the next are still being lowered.
+
+        Their snapshots have to be there until the last result came.
+        """
         waiting: deque[tuple[Lowered, Future[Verdicts]]] = deque()
         for one in lowered:
             waiting.append((one, self._begin(one)))
