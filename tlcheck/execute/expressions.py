@@ -117,7 +117,8 @@ def template_arguments(text: str) -> list[str]:
 
 def _settled(apply: Callable[..., Any], e: Expr, machine: Machine) -> Callable[..., Any]:
     """An operation whose floating result is rounded to its dtype, unless floats are exact."""
-    settle = rounding(kind_of(e.dtype), machine.options.exact)
+    kind = kind_of(e.dtype)
+    settle = machine.shaken if machine.options.jitter and kind.is_float else rounding(kind, machine.options.exact)
     return apply if settle is None else lambda *args: settle(apply(*args))
 
 

@@ -48,7 +48,8 @@ class Options:
     """written: the kernel has tile operators and T.Parallel. exact: floats are float64, whatever their dtype.
 
     late: asynchronous copies land when they are waited for, otherwise at once.
-    release: TileLang's, whose library and conventions the lowered kernel uses. statements, bytes: the budget.
+    statements, bytes: the budget. jitter: 0, or the number of a run in which all floats are changed a little.
+    release: TileLang's, whose library and conventions the lowered kernel uses.
     """
 
     written: bool
@@ -57,6 +58,7 @@ class Options:
     release: tuple[int, ...] = (0, 1, 15)
     statements: int = 10**9
     bytes: int = 1 << 32
+    jitter: int = 0
 
 
 class Machine:
@@ -90,6 +92,7 @@ class Machine:
         self.reasons: list[str] = ["never written"]
         self._codes: dict[int, tuple[Expr, Code]] = {}
         self._bytes = 0
+        self._noise = np.random.default_rng(options.jitter)
         self._tensors()
         if options.written:
             annotate(self)
@@ -177,6 +180,11 @@ class Machine:
             self.reasons.append(text)
         return self.reasons.index(text)
 
+    def shaken(self, value: Value) -> Array:
+        """Floats changed by up to 2^-40 of themselves, see `Options.jitter`."""
+        array = np.asarray(value, np.float64)
+        return array * (1.0 + 2.0**-40 * self._noise.uniform(-1.0, 1.0, array.shape))
+
     def spend(self, statements: int) -> None:
         """Count statements. Raises BudgetSpent."""
         self.spent += statements
@@ -218,4 +226,6 @@ class Machine:
             tensor = self.tensors.get(name)
             if tensor is not None:
                 limit = self.options.bytes
-                self.memory[uid] = Pages(tensor.kind, tensor.size, self.seeds, tensor.contents, limit)
+                pages = Pages(tensor.kind, tensor.size, self.seeds, tensor.contents, limit)
+                pages.jitter = self.shaken if self.options.jitter and tensor.kind.is_float else None
+                self.memory[uid] = pages

@@ -212,6 +212,7 @@ class Pages:
         self.kind, self.size, self.contents = kind, size, contents
         self.distinct = tuple(dict.fromkeys(seeds))
         self.order: Callable[[Array], Array] | None = None
+        self.jitter: Callable[[Array], Array] | None = None
         self._limit = limit
         self._tables = -(-size // PAGE)
         self.table = np.full(self._tables * len(self.distinct), -1, np.int32)
@@ -268,6 +269,8 @@ class Pages:
             count = min(PAGE, self.size - page * PAGE)
             begin = self._used * PAGE
             found = self.contents(self.distinct[which], page * PAGE, count)
+            if found is not None and self.jitter is not None:
+                found = self.jitter(found)
             self.flat[begin : begin + PAGE] = nothing(self.kind, self.distinct[which])
             if found is not None:
                 self.flat[begin : begin + count] = found
@@ -280,6 +283,17 @@ class Pages:
         flat, written = np.empty(pages * PAGE, self.kind.array), np.zeros(pages * PAGE, np.bool_)
         flat[: self.flat.size], written[: self.written.size] = self.flat, self.written
         self.flat, self.written = flat, written
+
+    def initial(self, seed: int, elements: Array) -> Array:
+        """What elements are before the kernel runs."""
+        found = np.full(len(elements), nothing(self.kind, seed), self.kind.array)
+        for page in np.unique(elements >> PAGE_BITS).tolist():
+            count = min(PAGE, self.size - page * PAGE)
+            values = self.contents(seed, page * PAGE, count)
+            here = elements >> PAGE_BITS == page
+            if values is not None:
+                found[here] = values[elements[here] & (PAGE - 1)]
+        return found
 
     def outcome(self, seed: int) -> tuple[Array, Array]:
         """Which elements were written in the worlds of a seed, in order, and their values."""

@@ -1,0 +1,122 @@
+"""One output of a kernel as lowered against the same output as written.
+
+Equal are numbers that differ by rounding alone. A first bound is relative to the element. Where it does not hold, the
+kernel as written runs again with every number slightly changed: what moves the result further than it differs explains
+the difference, and where that is far, a discrete choice hangs on rounding and nothing is decided.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from tlcheck.execute.memory import Pages
+from tlcheck.execute.values import Array, is_poison, reason_of
+
+RELATIVE = 1e-9
+FAR = 1e-6
+Mask = Array
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The first element that differs: its place in the output, in elements, and what it is; `poison: why` for poison.
+
+    expected, got: `nothing` where the element was not written.
+    """
+
+    element: int
+    seed: int
+    expected: str
+    got: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The verdict on one output; reason: why it is undecided."""
+
+    name: str
+    verdict: Literal["agreed", "refuted", "undecided"]
+    reason: str = ""
+    difference: Difference | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What one execution left of an output, for one seed: elements in order, and their values."""
+
+    elements: Array
+    values: Array
+
+
+def outcome(pages: Pages, seed: int) -> Written:
+    """What an execution wrote to a tensor."""
+    return Written(*pages.outcome(seed))
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Elements that both sides have, and which of them differ.
+
+    initial: what untouched elements are. unsettled: elements whose expected value is poison.
+    """
+
+    elements: Array
+    expected: Array
+    got: Array
+    differs: Mask
+    unsettled: int
+
+
+def compare(expected: Written, got: Written, initial: Array, elements: Array) -> Compared:
+    """Compare what was written on either side, element by element. initial: of `elements`, the union of both sides."""
+    left, right = initial.copy(), initial.copy()
+    left[np.searchsorted(elements, expected.elements)] = expected.values
+    right[np.searchsorted(elements, got.elements)] = got.values
+    if left.dtype.kind != "f":
+        return Compared(elements, left, right, left != right, 0)
+    unknown = is_poison(left)
+    differs = ~(_equal(left, right) | unknown) | (is_poison(right) & ~unknown)
+    return Compared(elements, left, right, differs, int(unknown.sum()))
+
+
+def _equal(expected: Array, got: Array) -> Mask:
+    with np.errstate(all="ignore"):
+        near = np.abs(got - expected) <= RELATIVE * np.abs(expected)
+    return np.asarray((expected == got) | (np.isnan(expected) & np.isnan(got)) | near)
+
+
+def explained(compared: Compared, moved: list[Array]) -> tuple[Mask, Mask]:
+    """Of the elements that differ: those that rounding explains, and those that hang on a discrete choice.
+
+    moved: the expected values of runs with slightly changed numbers, in the order of `compared.elements`.
+    """
+    with np.errstate(all="ignore"):
+        distance = np.abs(compared.got - compared.expected)
+        reach = np.max([np.abs(m - compared.expected) for m in moved], axis=0)
+        lost = np.any([np.isnan(m) != np.isnan(compared.expected) for m in moved], axis=0)
+        far = (reach > FAR * np.abs(compared.expected) + np.finfo(np.float64).tiny) | lost
+    known = ~is_poison(compared.got) if compared.got.dtype.kind == "f" else np.ones(len(compared.got), bool)
+    explains = known & (distance <= reach) & ~far
+    ties = known & far & ~explains
+    return compared.differs & explains, compared.differs & ties
+
+
+def said(value: float, reasons: list[str]) -> str:
+    """A number, or why it is poison."""
+    if isinstance(value, float) and is_poison(np.array([value])).any():
+        number = reason_of(value)
+        return f"poison: {reasons[number]}" if number < len(reasons) else "poison"
+    return repr(value)
+
+
+def first(compared: Compared, differs: Mask, seed: int, reasons: list[str]) -> Difference:
+    """The first difference; one that is poison tells most."""
+    places = np.flatnonzero(differs)
+    poisoned = [p for p in places if compared.got.dtype.kind == "f" and is_poison(compared.got[p : p + 1])[0]]
+    place = int(poisoned[0] if poisoned else places[0])
+    expected, got = compared.expected[place].item(), compared.got[place].item()
+    return Difference(int(compared.elements[place]), seed, said(expected, []), said(got, reasons), len(places))

@@ -1,0 +1,148 @@
+"""Inputs of a kernel: sizes for its symbolic shapes, and the contents of its tensors for each seed.
+
+Contents are a function of case, arguments, parameter, seed and element alone: not of the release or the target, so
+that two releases see the same numbers, and not of NumPy, whose generators may change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+import numpy as np
+
+from tlcheck.execute.memory import Contents
+from tlcheck.execute.plain import evaluated
+from tlcheck.execute.values import Array, Kind, kind_of, rounded
+from tlcheck.snapshot.ir import Attr, Buffer, Evaluate, Expr, Function, Snapshot
+from tlcheck.snapshot.walk import postorder, statements
+
+_SIZES = (64, 128, 256, 96, 32, 16, 512, 1024, 8, 4, 2, 1)
+_EXACT = 3  # the first seed has integers of at most this size, which every dtype has
+_MOST_TRIED = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """How integers are drawn: index tensors have numbers below `below`."""
+
+    below: int = 8
+
+
+def sizes(function: Function) -> dict[str, int] | None:
+    """A value for each symbolic size and integer parameter, such that the author's promises hold; None if none does."""
+    names = _symbols(function)
+    promises = [p for p in _promises(function) if _is_of(p, names)]
+    for number, chosen in enumerate(_candidates(len(names))):
+        values = dict(zip(names, chosen, strict=True))
+        if all(evaluated(p, values) for p in promises):
+            return values
+        if number >= _MOST_TRIED:
+            break
+    return None
+
+
+def _candidates(count: int) -> Iterator[tuple[int, ...]]:
+    """The same size for all first, then every combination."""
+    for size in _SIZES:
+        yield (size,) * count
+    yield from product(_SIZES, repeat=count)
+
+
+def _symbols(function: Function) -> list[str]:
+    """Names of the variables in shapes and of the scalar parameters, in order of appearance."""
+    roots = [e for b in function.buffers for e in (*b.shape, *b.strides, *([b.elem_offset] if b.elem_offset else []))]
+    found = [str(e.value) for e in postorder(roots) if e.op == "var"]
+    found += [str(p.value) for p in function.params if p.dtype.startswith(("int", "uint"))]
+    return list(dict.fromkeys(found))
+
+
+def _promises(function: Function) -> Iterator[Expr]:
+    for stmt in statements(function.body):
+        if isinstance(stmt, Attr) and stmt.key == "tl.assume" and stmt.value is not None:
+            yield stmt.value
+        if isinstance(stmt, Evaluate) and stmt.value.op == "call" and stmt.value.value == "assume":
+            yield stmt.value.args[0]
+
+
+def _is_of(e: Expr, names: list[str]) -> bool:
+    """Whether an expression is about these variables alone."""
+    leaves = [x for x in postorder([e]) if x.op in ("var", "load", "call", "unknown")]
+    return all(x.op == "var" and str(x.value) in names for x in leaves)
+
+
+def scalars(snapshot: Snapshot, function: Function, values: Mapping[str, int], seed: int) -> dict[str, int | float]:
+    """The sizes, and a number for each floating parameter."""
+    found: dict[str, int | float] = dict(values)
+    for p in function.params:
+        if p.dtype.startswith(("float", "bfloat")):
+            kind = kind_of(p.dtype)
+            key = _key(snapshot, str(p.value), seed)
+            found[str(p.value)] = float(_drawn(kind, seed, key, 0, 1, Draw())[0])
+    return found
+
+
+def extent(buffer: Buffer, values: Mapping[str, int]) -> tuple[int, ...]:
+    """The shape of a parameter."""
+    return tuple(int(evaluated(e, values)) for e in buffer.shape)
+
+
+def span(buffer: Buffer, values: Mapping[str, int]) -> int:
+    """How many elements of memory a parameter takes."""
+    shape = extent(buffer, values)
+    strides = [int(evaluated(e, values)) for e in buffer.strides]
+    offset = int(evaluated(buffer.elem_offset, values)) if buffer.elem_offset is not None else 0
+    if not strides:
+        return offset + prod(shape)
+    return offset + sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) + 1
+
+
+def contents(snapshot: Snapshot, name: str, kind: Kind, draw: Draw) -> Contents:
+    """Random elements: small integers for seed 0, numbers between -1 and 1 for the others."""
+
+    def elements(seed: int, start: int, count: int) -> Array | None:
+        return _drawn(kind, seed, _key(snapshot, name, seed), start, count, draw)
+
+    return elements
+
+
+def given(array: Array, kind: Kind) -> Contents:
+    """The elements of a tensor that the case gives, the same for all seeds."""
+    flat = array.reshape(-1)
+
+    def elements(seed: int, start: int, count: int) -> Array | None:
+        found: Array = flat[start : start + count].astype(kind.array)
+        return found
+
+    return elements
+
+
+def _key(snapshot: Snapshot, name: str, seed: int) -> int:
+    text = repr((snapshot.case, sorted(snapshot.args.items()), name, seed))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
+
+
+def _drawn(kind: Kind, seed: int, key: int, start: int, count: int, draw: Draw) -> Array:
+    words = _words(key, start, count)
+    if kind.family == "bool":
+        return (words >> np.uint64(63)).astype(np.bool_)
+    if not kind.is_float:
+        low, high = (-_EXACT, _EXACT + 1) if kind.bits == 8 else (0, draw.below)
+        low = max(low, kind.limits[0])
+        return ((words >> np.uint64(33)) % np.uint64(high - low)).astype(np.int64).__add__(low).astype(kind.array)
+    if seed == 0:
+        return ((words >> np.uint64(33)) % np.uint64(2 * _EXACT + 1)).astype(np.float64) - _EXACT
+    unit = (words >> np.uint64(11)).astype(np.float64) * 2.0**-52 - 1.0
+    return np.asarray(rounded(unit, kind))
+
+
+def _words(key: int, start: int, count: int) -> Array:
+    """64 random bits for each element: SplitMix64 (Steele, Lea and Flood, 2014) at position `start` and on."""
+    with np.errstate(over="ignore"):
+        x = np.uint64(key) + np.arange(start + 1, start + count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return np.asarray(x ^ (x >> np.uint64(31)))

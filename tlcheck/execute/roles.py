@@ -1,0 +1,74 @@
+"""What a kernel as written does with its parameters: what it writes, what it reads first, what it adds to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tlcheck.snapshot.ir import Expr, Function, Store
+from tlcheck.snapshot.walk import expressions, postorder, statements
+
+_READ, _WRITE = 1, 2
+_MODES = {"region": 1, "access_ptr": 2, "tvm_access_ptr": 4}  # call -> place of the argument that says how
+_RETURNING = ("_ret_elem_op", "Ret")
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """outputs: parameters that are written, in order; written: those that are never read, which begin as poison.
+
+    returning: whether an atomic returns what was there before, so that results may depend on the order of threads.
+    """
+
+    outputs: tuple[str, ...]
+    written: frozenset[str]
+    returning: bool
+
+
+def roles(function: Function) -> Roles:
+    """The roles of the parameters of a kernel as written."""
+    names = {b.data.uid: str(b.data.value) for b in function.buffers}
+    modes: dict[int, int] = {}
+    returning = False
+    for stmt in statements(function.body):
+        if isinstance(stmt, Store):
+            modes[stmt.buffer.data.uid] = modes.get(stmt.buffer.data.uid, 0) | _WRITE
+        for root in expressions(stmt):
+            returning = returning or any(_returns(e) for e in postorder([root]))
+            for uid, mode in _accesses(root):
+                modes[uid] = modes.get(uid, 0) | mode
+    outputs = tuple(name for uid, name in names.items() if modes.get(uid, 0) & _WRITE)
+    written = frozenset(name for uid, name in names.items() if modes.get(uid, 0) == _WRITE)
+    return Roles(outputs, written, returning)
+
+
+def _returns(e: Expr) -> bool:
+    if e.op != "call":
+        return False
+    name = str(e.args[0].value) if e.value in ("call_extern", "call_pure_extern") and e.args else str(e.value)
+    return name.endswith(_RETURNING) or dict(e.annotations).get("return_prev", "0") not in ("0", "False")
+
+
+def _accesses(root: Expr) -> Iterator[tuple[int, int]]:
+    """Memory and how an expression accesses it. A tile operator adds to its destination if it is an atomic."""
+    stack = [(root, False)]
+    while stack:
+        e, adds = stack.pop()
+        adds = adds or (e.op == "call" and str(e.value).lower().startswith("atomic"))
+        if e.op == "load" and e.buffer is not None:
+            yield e.buffer.data.uid, _READ
+        if e.op == "call" and e.value in (*_MODES, "address_of") and e.args:
+            yield from _addressed(e, adds)
+            inner = e.args[0]
+            stack.extend((a, False) for a in (inner.args if inner.op == "load" else e.args))
+        else:
+            stack.extend((a, adds) for a in e.args)
+
+
+def _addressed(e: Expr, adds: bool) -> Iterator[tuple[int, int]]:
+    target = e.args[1] if e.value == "tvm_access_ptr" else e.args[0]
+    place = _MODES.get(str(e.value))
+    value = e.args[place].value if place is not None and place < len(e.args) else None
+    mode = value if isinstance(value, int) and value else _READ | _WRITE
+    uid = target.buffer.data.uid if target.buffer is not None else target.uid
+    yield uid, (_READ | _WRITE if adds and mode & _WRITE else mode)

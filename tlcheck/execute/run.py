@@ -1,0 +1,238 @@
+"""One kernel executed as written and as lowered, on the same blocks and inputs, and its outputs compared."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+
+import numpy as np
+
+from tlcheck.execute import blocks, comparison, inputs, registry
+from tlcheck.execute.budget import Budget, statements_needed, worlds_that_fit
+from tlcheck.execute.comparison import Difference, Outcome, Written
+from tlcheck.execute.launches import threads_of
+from tlcheck.execute.machine import Machine, Options, Tensor, World
+from tlcheck.execute.reasons import Illegal, Stopped
+from tlcheck.execute.roles import roles
+from tlcheck.execute.values import Array, kind_of
+from tlcheck.snapshot.ir import Buffer, Function, Snapshot
+
+SOURCE, LOWERED = "source", "device-tir"
+_DRAWS = (inputs.Draw(8), inputs.Draw(4), inputs.Draw(2), inputs.Draw(1))
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to execute. blocks: at most this many, or these; checkpoint: the lowered side.
+
+    given: tensors of the case's own, by parameter; the others are random.
+    """
+
+    blocks: int | tuple[blocks.Block, ...] = 4
+    seeds: tuple[int, ...] = (0, 1)
+    budget: Budget = field(default_factory=Budget)
+    checkpoint: str = LOWERED
+    given: Mapping[str, Array] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """What was executed, and the verdict on each output. of: blocks of the grid. sizes: chosen for symbolic ones.
+
+    statements: executed as written and as lowered. illegal: an access that stopped the lowered side, in words.
+    """
+
+    outputs: tuple[Outcome, ...]
+    blocks: tuple[blocks.Block, ...] = ()
+    of: int = 0
+    seeds: tuple[int, ...] = ()
+    sizes: tuple[tuple[str, int], ...] = ()
+    statements: tuple[int, int] = (0, 0)
+    illegal: Illegal | None = None
+
+
+def execute(snapshot: Snapshot, request: Request | None = None) -> Execution:
+    """Run a kernel on both levels and compare. What cannot be judged is undecided with its reason; never raises."""
+    registry.load()
+    try:
+        return _Judge(snapshot, request or Request()).execution()
+    except Stopped as reason:
+        return _undecided(snapshot, str(reason))
+    except (RecursionError, MemoryError) as error:
+        return _undecided(snapshot, "nested too deeply" if isinstance(error, RecursionError) else "memory")
+
+
+def _undecided(snapshot: Snapshot, reason: str) -> Execution:
+    function = snapshot.checkpoints.get(SOURCE)
+    names = [] if function is None else roles(function).outputs
+    return Execution(tuple([Outcome(name, "undecided", reason) for name in names]))
+
+
+class _Judge:
+    """One request: the kernel, its sizes, blocks and worlds."""
+
+    def __init__(self, snapshot: Snapshot, request: Request) -> None:
+        self._snapshot, self._request = snapshot, request
+        for name in (SOURCE, request.checkpoint):
+            if name not in snapshot.checkpoints:
+                raise Stopped(f"the snapshot has no checkpoint {name}")
+        self._written = snapshot.checkpoints[SOURCE]
+        self._lowered = snapshot.checkpoints[request.checkpoint]
+        sizes = inputs.sizes(self._written)
+        if sizes is None:
+            raise Stopped("no sizes found that keep what the kernel assumes")
+        self._sizes = sizes
+        self._roles = roles(self._written)
+        self._extents = blocks.grid(self._written, sizes)
+        self._blocks = self._chosen()
+        self._worlds = self._fitting()
+
+    def execution(self) -> Execution:
+        """Run both sides and compare every output."""
+        written, draw = self._as_written()
+        try:
+            lowered = self._machine(self._lowered, False, draw)
+            lowered.run()
+        except Illegal as illegal:
+            stopped = [Outcome(n, "undecided", f"as lowered: {illegal}") for n in self._roles.outputs]
+            return replace(self._report(tuple(stopped), written.spent, 0), illegal=illegal)
+        outputs = tuple([self._output(name, written, lowered, draw) for name in self._roles.outputs])
+        return self._report(outputs, written.spent, lowered.spent)
+
+    def _report(self, outputs: tuple[Outcome, ...], written: int, lowered: int) -> Execution:
+        return Execution(
+            outputs,
+            tuple(dict.fromkeys(w.block for w in self._worlds)),
+            prod(self._extents),
+            tuple(dict.fromkeys(w.seed for w in self._worlds)),
+            tuple(self._sizes.items()),
+            (written, lowered),
+        )
+
+    def _chosen(self) -> Sequence[blocks.Block]:
+        if not isinstance(self._request.blocks, int):
+            return self._request.blocks
+        if prod(self._extents) <= 0:
+            raise Stopped("a grid without blocks")
+        return blocks.chosen((self._written, self._lowered), self._sizes, self._request.blocks)
+
+    def _fitting(self) -> list[World]:
+        """As many blocks and seeds as the budget allows, known before anything runs."""
+        budget = self._request.budget
+        sides = ((self._written, True), (self._lowered, False))
+        if any(statements_needed(function, self._sizes) > budget.statements for function, _ in sides):
+            raise Stopped("more statements than allowed")
+        wanted = len(self._blocks) * len(self._request.seeds)
+        fit = min(worlds_that_fit(f, prod(threads_of(f)), written, budget, wanted) for f, written in sides)
+        if fit == 0:
+            raise Stopped("more memory than allowed")
+        seeds = self._request.seeds[: max(1, fit // max(1, min(len(self._blocks), fit)))]
+        return [World(seed, block) for seed in seeds for block in self._blocks[: fit // len(seeds)]]
+
+    def _as_written(self) -> tuple[Machine, inputs.Draw]:
+        """The kernel as written, on inputs that keep all its accesses in bounds."""
+        problem: Illegal | None = None
+        for draw in _DRAWS:
+            machine = self._machine(self._written, True, draw)
+            try:
+                machine.run()
+                return machine, draw
+            except Illegal as illegal:
+                problem = illegal
+        raise Stopped(f"no inputs found: as written, {problem}")
+
+    def _machine(self, function: Function, written: bool, draw: inputs.Draw, jitter: int = 0) -> Machine:
+        budget = self._request.budget
+        options = Options(
+            written=written,
+            release=release_of(self._snapshot),
+            statements=budget.statements,
+            bytes=budget.bytes,
+            jitter=jitter,
+        )
+        tensors = {str(b.data.value): self._tensor(b, draw) for b in self._written.buffers}
+        values = inputs.scalars(self._snapshot, self._written, self._sizes, self._worlds[0].seed)
+        return Machine(function, threads_of(function), self._worlds, tensors, values, options)
+
+    def _tensor(self, buffer: Buffer, draw: inputs.Draw) -> Tensor:
+        name, kind = str(buffer.data.value), kind_of(buffer.dtype)
+        size = inputs.span(buffer, self._sizes)
+        given = (self._request.given or {}).get(name)
+        if given is not None:
+            if given.size != size:
+                raise Stopped(f"{name} is given with {given.size} elements, the kernel has {size}")
+            return Tensor(kind, size, inputs.given(given, kind))
+        if name in self._roles.written:
+            return Tensor(kind, size, lambda seed, start, count: None)
+        return Tensor(kind, size, inputs.contents(self._snapshot, name, kind, draw))
+
+    def _output(self, name: str, written: Machine, lowered: Machine, draw: inputs.Draw) -> Outcome:
+        """The verdict on one output, over all seeds."""
+        unknown = compared_elements = 0
+        for seed in dict.fromkeys(w.seed for w in self._worlds):
+            expected, got = comparison.outcome(written.pages(name), seed), _left(lowered, name, seed)
+            elements = np.union1d(expected.elements, got.elements)
+            initial = written.pages(name).initial(seed, elements)
+            compared = comparison.compare(expected, got, initial, elements)
+            unknown += compared.unsettled
+            compared_elements += len(elements)
+            if compared.differs.any():
+                found = self._judged(name, compared, seed, lowered, draw)
+                if found.verdict != "agreed":
+                    return found
+        if not compared_elements:
+            return Outcome(name, "undecided", "the blocks that ran write none of it")
+        if unknown == compared_elements:
+            return Outcome(name, "undecided", "as written, all of it depends on memory that nothing wrote")
+        return Outcome(name, "agreed")
+
+    def _judged(
+        self, name: str, compared: comparison.Compared, seed: int, lowered: Machine, draw: inputs.Draw
+    ) -> Outcome:
+        """The verdict where elements differ by more than the first bound."""
+        if self._roles.returning and _same_values(compared):
+            return Outcome(name, "agreed")
+        differs = compared.differs
+        moved = []
+        for jitter in (1, 2):
+            machine = self._machine(self._written, True, draw, jitter)
+            machine.run()
+            left = comparison.outcome(machine.pages(name), seed)
+            values = compared.expected.astype(np.float64)
+            at = np.searchsorted(compared.elements, left.elements)
+            inside = (at < len(values)) & (compared.elements[np.minimum(at, len(values) - 1)] == left.elements)
+            values[at[inside]] = left.values[inside]
+            moved.append(values)
+        rounding, ties = comparison.explained(compared, moved)
+        if (differs & ~rounding & ~ties).any():
+            found = comparison.first(compared, differs & ~rounding & ~ties, seed, lowered.reasons)
+            return self._refuted(name, found)
+        if (differs & ties).any():
+            return Outcome(name, "undecided", "tie: rounding decides what is chosen")
+        return Outcome(name, "agreed")
+
+    def _refuted(self, name: str, difference: Difference) -> Outcome:
+        if self._roles.returning and not difference.got.startswith("poison"):
+            return Outcome(name, "undecided", "it depends on the order of atomics")
+        return Outcome(name, "refuted", "", difference)
+
+
+def _left(machine: Machine, name: str, seed: int) -> Written:
+    """What the lowered kernel left of an output; nothing of one that it has no parameter for."""
+    try:
+        return comparison.outcome(machine.pages(name), seed)
+    except KeyError:
+        return Written(np.empty(0, np.intp), np.empty(0))
+
+
+def _same_values(compared: comparison.Compared) -> bool:
+    """Whether both sides have the same values, in whichever order."""
+    return bool(np.array_equal(np.sort(compared.expected), np.sort(compared.got), equal_nan=True))
+
+
+def release_of(snapshot: Snapshot) -> tuple[int, ...]:
+    """TileLang's release as numbers."""
+    numbers = re.match(r"\d+(\.\d+)*", snapshot.toolchain.get("tilelang", ""))
+    return tuple(int(n) for n in numbers.group().split(".")) if numbers else (0, 1, 15)
