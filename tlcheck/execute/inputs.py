@@ -128,15 +128,20 @@ def _key(snapshot: Snapshot, name: str, seed: int) -> int:
 def _drawn(kind: Kind, seed: int, key: int, start: int, count: int, draw: Draw) -> Array:
     words = _words(key, start, count)
     if kind.family == "bool":
-        return (words >> np.uint64(63)).astype(np.bool_)
+        return np.asarray(words >> np.uint64(63) != 0)
     if not kind.is_float:
         low, high = (-_EXACT, _EXACT + 1) if kind.bits == 8 else (0, draw.below)
         low = max(low, kind.limits[0])
-        return ((words >> np.uint64(33)) % np.uint64(high - low)).astype(np.int64).__add__(low).astype(kind.array)
+        return (_below(words, high - low) + low).astype(kind.array)
     if seed == 0:
-        return ((words >> np.uint64(33)) % np.uint64(2 * _EXACT + 1)).astype(np.float64) - _EXACT
+        return _below(words, 2 * _EXACT + 1).astype(np.float64) - _EXACT
     unit = (words >> np.uint64(11)).astype(np.float64) * 2.0**-52 - 1.0
     return np.asarray(rounded(unit, kind))
+
+
+def _below(words: Array, limit: int) -> Array:
+    """Integers from 0 to limit - 1."""
+    return np.asarray((words >> np.uint64(33)) % np.uint64(limit)).astype(np.int64)
 
 
 def _words(key: int, start: int, count: int) -> Array:
