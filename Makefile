@@ -3,10 +3,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-releases test-wheel lint format docs bench fixtures device-library clean
+.PHONY: help demo test test-releases test-wheel mutants examples device lint format docs bench fixtures device-library clean
 
 help:
-	@echo "targets: demo test test-releases test-wheel lint format docs bench fixtures device-library clean"
+	@echo "targets: demo test lint format docs fixtures device-library clean"
+	@echo "that take long: test-releases test-wheel mutants examples device bench"
 
 # One stamp for the environment, so that a changed dependency rebuilds it.
 .venv/stamp: pyproject.toml constraints.txt
@@ -30,6 +31,11 @@ demo: pinned
 test: pinned
 	$(BIN)/python -m pytest -n auto
 
+# What the tests lower with besides the pinned release; those whose release is missing are skipped.
+.PHONY: toolchains
+toolchains: .venv/stamp
+	$(BIN)/tlcheck toolchain install pinned 0.1.6.post2 0.1.7 0.1.7.post3 0.1.9 0.1.12 0.1.14
+
 # Every release for real: downloads and installs what is missing. Not in CI.
 test-releases: pinned
 	$(BIN)/tlcheck toolchain install $$($(BIN)/python -c 'from tlcheck.toolchain.releases import RELEASES; print(*RELEASES)')
@@ -38,6 +44,19 @@ test-releases: pinned
 # The wheel in an empty environment, by the words of the docs: downloads what tlcheck depends on.
 test-wheel: pinned
 	$(BIN)/python -m pytest tests/wheel
+
+# Slow measurements, of which `make test` takes a fixed sample.
+mutants: .venv/stamp
+	$(BIN)/python -m pytest -n auto tests/mutants
+
+# TileLang's own examples and tests, from a checkout: make examples TILELANG=DIR. results/README.md says what for.
+examples: pinned
+	test -d "$(TILELANG)/examples" || { echo "no examples: make examples TILELANG=a checkout of tile-ai/tilelang"; exit 2; }
+	$(BIN)/python benchmarks/examples.py "$(TILELANG)" build/examples
+
+# Kernels on a GPU.
+device: pinned
+	$(BIN)/python -m pytest tests/gpu
 
 lint: .venv/stamp
 	$(BIN)/ruff check .
