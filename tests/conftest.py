@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Generator
 from contextlib import suppress
 from pathlib import Path
 
@@ -41,6 +42,15 @@ def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TLCHECK_NO_CACHE", "1")
     for variable in ("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "FORCE_COLOR"):
         monkeypatch.delenv(variable, raising=False)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Fail what is skipped where TESTS_WHOLE is set (in CI), unless a GPU is what is missing, or is there."""
+    report = yield
+    if report.skipped and os.environ.get("TESTS_WHOLE") and "GPU" not in str(report.longrepr):
+        report.outcome, report.longrepr = "failed", f"skipped: {report.longrepr}"
+    return report
 
 
 @pytest.fixture(scope="session")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tests.cpu.mutations.mutants import LOWERED, Mutant, mutants
+from tests.cpu.mutations.mutants import Mutant
 from tests.cpu.prove.oracle import Kernel
 from tests.cpu.prove.oracle_text import UnsupportedError
 from tlcheck.snapshot.ir import Snapshot
@@ -19,7 +19,9 @@ BY_DEFINITION = frozenset(("drop the memory order",))  # no addition differs, an
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """truth: what the oracle found. verdict: the worst of the destination's atomics, with its rule or reason."""
+    """truth: what the oracle found. verdict: the worst of the destination's atomics, with its rule or reason; none
+    where the truth is `UNSUPPORTED`: the oracle has no opinion.
+    """
 
     kind: str
     checkpoints: tuple[str, ...]
@@ -30,32 +32,39 @@ class Judged:
     why: str
 
     @property
-    def right(self) -> bool:
-        """Whether what changed is refuted, and what did not is not."""
-        if self.truth == UNSUPPORTED:
-            return True
-        return (self.truth == CHANGED) == (self.verdict == REFUTED)
+    def covered(self) -> bool:
+        """Say whether the oracle judged it."""
+        return self.truth != UNSUPPORTED
+
+    @property
+    def wrong(self) -> bool:
+        """Say whether what changed is not refuted, or what did not is."""
+        return self.covered and (self.truth == CHANGED) != (self.verdict == REFUTED)
 
 
-def judged(snapshot: Snapshot, checkpoints: Sequence[str] = LOWERED) -> Iterator[Judged]:
-    """The mutants of all destinations that are proved in the snapshot itself."""
-    atomics = check(snapshot).claims
-    doubtful = {a.buffer for a in atomics if a.verdict != PROVED}
+def judged(snapshot: Snapshot, chosen: Iterable[Mutant]) -> Iterator[Judged]:
+    """Judge mutants of a snapshot."""
+    doubtful = {a.buffer for a in check(snapshot).claims if a.verdict != PROVED}
     kernels = [Kernel(snapshot)]
     if kernels[0].sizes and not kernels[0].promises:
         kernels.append(Kernel(snapshot, dict.fromkeys(kernels[0].sizes, SMALL)))
-    for mutant in mutants(snapshot, checkpoints):
-        if mutant.root not in doubtful:
-            yield _judged(kernels, mutant)
+    for mutant in chosen:
+        found = _truth_of_all(kernels, mutant) if mutant.root not in doubtful else (UNSUPPORTED, "not proved as it is")
+        yield Judged(mutant.kind, mutant.checkpoints, mutant.root, *found, *_verdict(mutant, found[0]))
 
 
-def _judged(kernels: Sequence[Kernel], mutant: Mutant) -> Judged:
-    found = [_truth(kernel, mutant) for kernel in kernels]
-    truth, detail = max(found, key=lambda f: (SAME, UNSUPPORTED, CHANGED).index(f[0]))
+def _verdict(mutant: Mutant, truth: str) -> tuple[str, str]:
+    if truth == UNSUPPORTED:
+        return "", ""
     own = [a for a in check(mutant.snapshot).claims if a.buffer == mutant.root]
     worst = max(own, key=lambda a: (PROVED, UNDECIDED, REFUTED).index(a.verdict))
     why = worst.reason if worst.finding is None else f"{worst.finding.rule}: {worst.finding.what}"
-    return Judged(mutant.kind, mutant.checkpoints, mutant.root, truth, detail, worst.verdict, why)
+    return worst.verdict, why
+
+
+def _truth_of_all(kernels: Sequence[Kernel], mutant: Mutant) -> tuple[str, str]:
+    found = [_truth(kernel, mutant) for kernel in kernels]
+    return max(found, key=lambda f: (SAME, UNSUPPORTED, CHANGED).index(f[0]))
 
 
 def _truth(kernel: Kernel, mutant: Mutant) -> tuple[str, str]:
@@ -63,6 +72,8 @@ def _truth(kernel: Kernel, mutant: Mutant) -> tuple[str, str]:
         return CHANGED, mutant.kind
     try:
         changed = kernel.changed(mutant.snapshot)
+        if not any(a.root == mutant.root for block in changed.blocks() for a in changed.additions("intent", block)):
+            return UNSUPPORTED, "nothing is added with the memory that the oracle makes up"
         for block in changed.blocks():
             for checkpoint in mutant.checkpoints:
                 wrong = changed.differs(checkpoint, mutant.root, block)

@@ -1,28 +1,57 @@
-"""Each way of lowering a kernel wrong that changes what it adds is refuted; what does not change it is not."""
+"""Each way of lowering a kernel wrong that changes what it adds is refuted; what does not change it is not.
+
+A sample: `make mutants` judges all.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
-from tests.cpu.mutations.judge import CHANGED, judged
-from tests.cpu.mutations.mutants import LOWERED
-from tests.fixtures.index import Fixture, read
-from tlcheck.verdicts.claim import PROVED
+from tests.cpu.mutations.judge import judged
+from tests.cpu.mutations.kernels import Coverage, all_mutants, coverage, kernels, mistakes, read_table
+from tlcheck.verdicts.claim import UNDECIDED
 
-RELEASES = ("0.1.7", "0.1.15")
-TOO_LARGE = ("annotated_gemm", "attention", "cast_bf16", "loop_pipelined", "tail_tile_symbolic")  # for the oracle
-NOT_READ = ("tma_tile", "loop_ragged")  # by the oracle, whose made-up memory gives loops without iterations
-LARGE = ("annotated_source", "loop_serial", "pitch_symbolic", "tail_parallel_odd", "tail_tile_odd", "tile_x4")
-CHOSEN = [f for f in read().fixtures if f.release in RELEASES and not f.path.startswith("rules/")]
-FIXTURES = [pytest.param(f, id=f.path) for f in CHOSEN if not any(name in f.path for name in (*TOO_LARGE, *NOT_READ))]
+KERNELS = kernels()
+STEP = 3  # one mutant of so many; which, differs by kernel, so that every kind is there
 
 
-@pytest.mark.parametrize("fixture", FIXTURES)
-def test_mutants(fixture: Fixture) -> None:
-    """Of large kernels only those of the last checkpoint and of the layouts."""
-    large = any(name in fixture.path for name in LARGE)
-    found = list(judged(fixture.snapshot(), ("device-tir",) if large else LOWERED))
-    wrong = [j for j in found if not j.right]
+@pytest.mark.parametrize("number", range(len(KERNELS)), ids=[f.path for f in KERNELS])
+def test_a_sample_of_mutants(number: int) -> None:
+    fixture = KERNELS[number]
+    snapshot, expected = fixture.snapshot(), read_table()[fixture.path]
+    every = all_mutants(fixture, snapshot)
+    assert len(every) == expected.judged + expected.left, "run `make mutants`"
+    found = list(judged(snapshot, every[number % STEP :: STEP]))
+    wrong = mistakes(fixture, found)
     assert not wrong, "\n".join(map(str, wrong))
-    if all(a.verdict == PROVED for a in fixture.report().claims):
-        assert len({j.kind for j in found if j.truth == CHANGED}) >= 7
+    assert coverage(found).left <= expected.left
+
+
+def test_another_operation_is_not_proved_where_no_addition_can_be_shown() -> None:
+    """The loop's bound is read from memory, so that no instance has an addition to show."""
+    fixture = next(f for f in KERNELS if f.path == "era/loop_ragged_pipelined-0.1.7")
+    snapshot = fixture.snapshot()
+    (mutant,) = (m for m in all_mutants(fixture, snapshot) if m.kind == "add becomes max")
+    (found,) = judged(snapshot, [mutant])
+    assert found.verdict == UNDECIDED
+    assert "AtomicMax where the kernel says add, but no addition was found that shows it" in found.why
+
+
+def test_the_sample_has_every_kind_of_mutant() -> None:
+    made: Counter[str] = Counter()
+    sampled: Counter[str] = Counter()
+    for number, fixture in enumerate(KERNELS):
+        kinds = [mutant.kind for mutant in all_mutants(fixture, fixture.snapshot())]
+        made.update(kinds)
+        sampled.update(kinds[number % STEP :: STEP])
+    assert set(sampled) == set(made)
+    assert len(made) >= 20
+
+
+def test_the_table_is_of_these_kernels_and_most_mutants_are_judged() -> None:
+    table = read_table()
+    assert set(table) == {fixture.path for fixture in KERNELS}
+    whole = Coverage(sum(c.judged for c in table.values()), sum(c.left for c in table.values()))
+    assert whole.judged > 0.9 * (whole.judged + whole.left)

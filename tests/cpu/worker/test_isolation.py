@@ -266,8 +266,6 @@ def test_no_file_descriptor_is_lost(worker: Client, write: Write, lowered: MakeJ
 
 def test_a_core_is_never_written(write: Write, lowered: MakeJob) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_CORE)
-    if hard == 0:
-        pytest.skip("the system writes no core anyway")
     source = "import resource\ndef kernel():\n    print(resource.getrlimit(resource.RLIMIT_CORE)[0]); 1 / 0"
     resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
     try:
