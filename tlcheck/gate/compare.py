@@ -102,7 +102,7 @@ def _facts(before: Side, after: Side) -> Iterator[Outcome]:
     """Other atomics than before belong to the fix where those before were wrong and these are right."""
     assert before.facts is not None
     assert after.facts is not None
-    lines = {claim.buffer: claim.source.line for claim in after.result.claims}
+    lines = {claim.buffer: claim.source.line for claim in after.result.claims if claim.kind == "atomic"}
     righted = {o.subject for o in verdict_outcomes(before.result.claims, after.result.claims) if o.klass == "fixed"}
     buffers = {buffer.name for side in (before.facts, after.facts) for buffer in side.buffers}
     for change in changes(before.facts, after.facts):

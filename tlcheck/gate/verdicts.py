@@ -7,19 +7,28 @@ from collections.abc import Iterator, Sequence
 from tlcheck.gate.outcome import Outcome
 from tlcheck.verdicts.claim import Claim
 
-_WORST_FIRST = ("refuted", "undecided", "proved")
+_WORST_FIRST = ("refuted", "undecided", "agreed", "proved")
 Name = tuple[str, str]
 
 
 def verdict_outcomes(before: Sequence[Claim], after: Sequence[Claim]) -> Iterator[Outcome]:
     """One for each claim whose verdict changed. A claim is known by its kind, its key and its place among those with
-    the same; releases that copy loops before the first checkpoint may have an atomic several times.
+    the same; releases that copy loops before the first checkpoint may have an atomic several times. What another claim
+    explains is told with that.
     """
-    old, new = _keyed(before, after), _keyed(after, before)
+    explained = {id(other) for claim in (*before, *after) for other in claim.also}
+    old, new = _keyed(_all(before), _all(after)), _keyed(_all(after), _all(before))
     for key in dict.fromkeys([*new, *old]):
-        outcome = _compared(old.get(key), new.get(key))
+        was, now = old.get(key), new.get(key)
+        if id(now) in explained or (id(was) in explained and (now is None or now.is_clean)):
+            continue
+        outcome = _compared(was, now)
         if outcome is not None:
             yield outcome
+
+
+def _all(claims: Sequence[Claim]) -> list[Claim]:
+    return [one for claim in claims for one in (claim, *claim.also)]
 
 
 def _keyed(claims: Sequence[Claim], others: Sequence[Claim]) -> dict[tuple[Name, int], Claim]:
@@ -42,20 +51,22 @@ def _groups(claims: Sequence[Claim]) -> dict[Name, list[Claim]]:
 
 def _compared(old: Claim | None, new: Claim | None) -> Outcome | None:
     if new is None:
-        return _gone(old) if old is not None and old.verdict == "proved" else None
+        return _gone(old) if old is not None and old.is_clean else None
     was = old.verdict if old is not None else "not there"
     if new.finding is not None:
         return _refuted(old, new, was)
     if new.verdict == was:
         return None
     if new.verdict == "undecided":
-        klass = "weaker" if was in ("proved", "not there") else "changed"
+        klass = "weaker" if old is None or old.is_clean else "changed"
         return _outcome(
             klass, "undecided", was, f"undecided: {new.reason}", new, f"undecided now, {_was(old)}", new.reason
         )
     if was in ("refuted", "undecided"):
         kind = old.finding.rule if old is not None and old.finding is not None else "undecided"
-        return _outcome("fixed", kind, _was(old), "proved", new, f"proved now, {_was(old)}")
+        return _outcome("fixed", kind, _was(old), new.verdict, new, f"{new.verdict} now, {_was(old)}")
+    if (was, new.verdict) == ("proved", "agreed"):
+        return _outcome("changed", "agreed", was, "agreed", new, "agreed now on what was executed, was proved")
     return None
 
 
@@ -73,7 +84,8 @@ def _refuted(old: Claim | None, new: Claim, was: str) -> Outcome | None:
 
 
 def _gone(old: Claim) -> Outcome:
-    return _outcome("weaker", "unseen", "proved", "not seen", old, "the atomic is no longer seen, it was proved")
+    words = f"the {old.kind} is no longer seen, it was {old.verdict}"
+    return _outcome("weaker", "unseen", old.verdict, "not seen", old, words)
 
 
 def _was(old: Claim | None) -> str:

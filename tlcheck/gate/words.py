@@ -70,7 +70,7 @@ def slowest_in_words(gate: Gate) -> str:
 
 
 def unchanged_in_words(gate: Gate) -> str:
-    """`unchanged verdicts: 90 proved, 3 refuted`: of atomics with both toolchains."""
+    """`unchanged verdicts: 90 proved, 3 refuted`: of claims with both toolchains."""
     found: Counter[str] = Counter()
     for compared in gate.comparisons:
         if compared.before is not None and compared.after is not None:

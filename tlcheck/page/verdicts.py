@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tlcheck.page.model import BAD, GOOD, QUIET, WARN, Remark, Tag
-from tlcheck.verdicts.claim import Claim, Excerpt
+from tlcheck.verdicts.claim import AGREED, PROVED, Claim, Excerpt
 from tlcheck.verdicts.results import Result
-from tlcheck.verdicts.words import VERDICTS
+from tlcheck.verdicts.words import VERDICTS, also_in_words
 
 _TONES = {"proved": GOOD, "agreed": GOOD, "refuted": BAD, "undecided": WARN, "expected": QUIET, "accepted": QUIET}
 
@@ -27,13 +27,20 @@ def remarks_of(result: Result) -> Iterator[Remark]:
         lines = [*rest.splitlines(), *([f"known: {result.excuse.reason}"] if result.excuse else [])]
         yield Remark(f"{result.failure.phase}: {first}", tone, lines, result.failure.detail.splitlines())
     for claim in result.claims:
-        if claim.verdict != "proved":
+        if not claim.is_clean:
             yield _remark(claim)
-    proved = [claim for claim in result.claims if claim.verdict == "proved"]
-    if proved:
-        lines = [f"{a.buffer}: {a.call} -> {', '.join(a.instructions)}, {a.source.words}" for a in proved]
-        yield Remark(f"{len(proved)} proved", GOOD, lines)
+    for verdict in (PROVED, AGREED):
+        clean = [claim for claim in result.claims if claim.verdict == verdict]
+        if clean:
+            yield Remark(f"{len(clean)} {verdict}", GOOD, [_clean(claim) for claim in clean])
     yield from (Remark(text, WARN) for text in (*result.broken, *result.notes))
+
+
+def _clean(claim: Claim) -> str:
+    """What was proved, or how much of it was executed."""
+    if claim.executed is not None:
+        return f"{claim.kind} {claim.buffer}: {claim.executed.words}"
+    return f"{claim.buffer}: {claim.call} -> {', '.join(claim.instructions)}, {claim.source.words}"
 
 
 def _remark(claim: Claim) -> Remark:
@@ -44,6 +51,7 @@ def _remark(claim: Claim) -> Remark:
         return Remark(f"undecided: {claim.buffer}: {claim.reason}", WARN, [where, *known])
     title = f"{found.rule} {found.name}: {claim.buffer}: {found.what}"
     also = [f"also {', '.join(found.others)}"] if found.others else []
+    also += [f"also {words}" for words in also_in_words(claim)]
     lines = [
         found.words,
         f"first at {found.checkpoint}" + (f", after {found.pass_name}" if found.pass_name else ""),

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from tlcheck.verdicts.claim import Claim, Excerpt, Finding
 from tlcheck.verdicts.results import Result
-from tlcheck.verdicts.words import counts_in_words, summary_in_words
+from tlcheck.verdicts.words import also_in_words, counts_in_words, summary_in_words
 
 _STYLES = {
     "proved": "green",
@@ -42,6 +42,8 @@ def _result(result: Result) -> Iterator[RenderableType]:
     for claim in result.claims:
         if claim.verdict == "undecided":
             yield _indented("undecided", f"{claim.buffer}, {claim.source.words}: {claim.reason}", "yellow")
+        elif claim.executed is not None and claim.is_clean:
+            yield _indented(claim.verdict, f"{claim.kind} {claim.buffer}: {claim.executed.words}", "green")
     for claim in result.claims:
         if claim.finding is not None:
             yield _box(result, claim, claim.finding)
@@ -105,6 +107,10 @@ def _rows(result: Result, claim: Claim, finding: Finding) -> Iterator[tuple[str,
     yield "witness", finding.words
     if finding.others:
         yield "also", ", ".join(finding.others)
+    for words in also_in_words(claim):
+        yield "also", words
+    if claim.executed is not None:
+        yield "executed", claim.executed.words
     if claim.excuse is not None:
         yield claim.excuse.kind, claim.excuse.reason
     yield "to do", _advice(claim, finding)

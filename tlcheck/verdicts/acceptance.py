@@ -121,4 +121,4 @@ def _comment(source: SourceLine, rule: str) -> str | None:
 
 
 def _breaks(result: Result, rule: str) -> bool:
-    return any(claim.finding is not None and claim.finding.rule == rule for claim in result.claims)
+    return any(rule in claim.rules for claim in result.claims)

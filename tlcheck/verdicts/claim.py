@@ -5,7 +5,7 @@ Reports write these classes as they are: their fields are the fields of the JSON
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -16,10 +16,17 @@ Verdict = Literal["proved", "agreed", "refuted", "undecided"]
 Basis = Literal["proof", "execution", "device"]
 Status = Literal["same", "different", "undecided"]
 
+_LETTERS: Mapping[str, Kind] = {"A": "atomic", "O": "output", "R": "order", "L": "legality"}
+
 PROVED: Verdict = "proved"
 AGREED: Verdict = "agreed"
 REFUTED: Verdict = "refuted"
 UNDECIDED: Verdict = "undecided"
+
+
+def kind_of(rule: str) -> Kind | None:
+    """The kind of claims that a rule is about, by its id; None for what is no rule."""
+    return _LETTERS.get(rule[2:3])
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +156,14 @@ class Claim:
         return self.excuse.kind if self.excuse is not None else self.verdict
 
     @property
-    def is_decided(self) -> bool:
-        """Whether there is a verdict at all."""
-        return self.verdict != UNDECIDED
+    def is_clean(self) -> bool:
+        """Whether nothing is said against it."""
+        return self.verdict in (PROVED, AGREED)
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The rules of its finding and of those that it explains."""
+        return tuple(claim.finding.rule for claim in (self, *self.also) if claim.finding is not None)
 
 
 _EXPLAINS: dict[Kind, tuple[Kind, ...]] = {
@@ -164,8 +176,8 @@ _EXPLAINS: dict[Kind, tuple[Kind, ...]] = {
 def by_cause(claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
     """Each refuted claim with those that it explains under `also`: of one buffer, and of a kind that follows from it.
 
-    A wrong atomic leaves a wrong output; so does an access out of bounds. What is on other buffers may have a cause of
-    its own and stays: an excuse for one must not cover the other.
+    A wrong atomic leaves a wrong output; so do a race and an access out of bounds. What is on other buffers may have a
+    cause of its own and stays: an excuse for one must not cover the other.
     """
     explained = {place: cause for place, claim in enumerate(claims) if (cause := _cause(claim, claims)) is not None}
     return tuple(

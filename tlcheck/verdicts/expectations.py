@@ -13,7 +13,7 @@ from tlcheck.case import Expect
 from tlcheck.errors import UsageError
 from tlcheck.lower.runs import Run
 from tlcheck.toolchain.releases import RELEASES
-from tlcheck.verdicts.claim import Claim, Excuse
+from tlcheck.verdicts.claim import UNDECIDED, Claim, Excuse, kind_of
 from tlcheck.verdicts.results import Result
 
 
@@ -86,12 +86,15 @@ def _concerns(expect: Expect, claim: Claim) -> bool:
 
 
 def _is_broken(expect: Expect, result: Result) -> bool:
-    """Whether nothing was found of what is expected; atomics that are undecided leave that open."""
+    """Whether nothing was found of what is expected; claims of its kind that are undecided leave that open."""
     if expect.error:
         return True
-    return not any(
-        _is_found(expect, claim) or claim.verdict == "undecided" for claim in result.claims if _concerns(expect, claim)
-    )
+    claims = [one for claim in result.claims for one in (claim, *claim.also) if _concerns(expect, one)]
+    return not any(_is_found(expect, claim) or _is_open(expect, claim) for claim in claims)
+
+
+def _is_open(expect: Expect, claim: Claim) -> bool:
+    return claim.verdict == UNDECIDED and claim.kind == kind_of(expect.rule)
 
 
 def _right_from(expect: Expect, run: Run) -> str:

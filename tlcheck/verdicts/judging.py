@@ -13,6 +13,7 @@ from tlcheck.lower.runs import Run
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.verdicts.check import check
+from tlcheck.verdicts.claim import by_cause
 from tlcheck.verdicts.kept import Verdicts, dumps
 from tlcheck.verdicts.results import Result, internal_failure, result_of
 from tlcheck.worker.protocol import Failure
@@ -43,7 +44,7 @@ def verdicts_of(snapshot: Snapshot) -> Verdicts:
     except Exception as error:
         return Verdicts(failure=internal_failure(error), pass_configs=snapshot.pass_configs)
     failure = Failure("check", "check", report.problem) if report.problem else None
-    return Verdicts(report.claims, failure, snapshot.pass_configs)
+    return Verdicts(by_cause(report.claims), failure, snapshot.pass_configs)
 
 
 def judged(run: Run, snapshot: Snapshot) -> Result:

@@ -11,7 +11,7 @@ from tlcheck.errors import UsageError
 from tlcheck.lower.runs import Lowered, Run
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Snapshot
-from tlcheck.verdicts.claim import Claim, Excuse, Finding
+from tlcheck.verdicts.claim import UNDECIDED, Claim, Excuse
 from tlcheck.verdicts.kept import Verdicts
 from tlcheck.worker.protocol import Failure
 
@@ -38,17 +38,12 @@ class Result:
         return sum(1 for claim in self.claims if claim.counts_as == verdict)
 
     @property
-    def refuted(self) -> tuple[tuple[Claim, Finding], ...]:
-        """Each refuted claim, with its finding."""
-        return tuple((claim, claim.finding) for claim in self.claims if claim.finding is not None)
-
-    @property
     def is_silent(self) -> bool:
         """Whether there are claims, and none of them is decided.
 
         A kernel that has none is not silent: it has no atomic, and other claims are not made yet.
         """
-        return bool(self.claims) and not any(claim.is_decided for claim in self.claims)
+        return bool(self.claims) and all(claim.verdict == UNDECIDED for claim in self.claims)
 
 
 def exit_code(results: Iterable[Result], *, strict: bool) -> int:

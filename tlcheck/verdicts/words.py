@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tlcheck.verdicts.claim import Kind
+from tlcheck.verdicts.claim import Claim, Kind
 from tlcheck.verdicts.results import Result
 
 VERDICTS = ("proved", "agreed", "refuted", "undecided", "expected", "accepted")
@@ -32,6 +32,11 @@ def counts_in_words(results: Iterable[Result]) -> str:
     kinds, verdicts = Counter(claim.kind for claim in claims), Counter(claim.counts_as for claim in claims)
     what = ", ".join(plural(kinds[kind], noun) for kind, noun in _NOUNS.items() if kinds[kind])
     return f"{what}: {', '.join(f'{verdicts[verdict]} {verdict}' for verdict in VERDICTS if verdicts[verdict])}"
+
+
+def also_in_words(claim: Claim) -> list[str]:
+    """`TLO001 output dQ: dQ[0, 1] is 0.5, expected 2.0`: each claim that this one explains."""
+    return [f"{c.finding.rule} {c.kind} {c.buffer}: {c.finding.words}" for c in claim.also if c.finding is not None]
 
 
 def plural(number: int, noun: str) -> str:

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from tests.cpu.checking import SAVED
+from tests.cpu.checking import SAVED, make_atomic
 from tests.cpu.gate.comparing import compared, failing, made, saved, side_of
 from tests.fixtures.index import read
 from tlcheck.gate.compiler import Compiled
 from tlcheck.gate.outcome import Comparison, Side
+from tlcheck.verdicts.claim import Claim
 from tlcheck.worker.protocol import Failure
 
 KERNELS = sorted(
@@ -75,6 +76,13 @@ def test_one_toolchain_that_makes_two_things_of_a_kernel_is_not_deterministic() 
         (("proved",), ("proved", "proved"), None, ""),  # copies of one atomic
         (("proved",), ("proved", "refuted"), "wrong", "TLA001"),
         (("refuted", "proved"), ("proved",), "fixed", "TLA001"),
+        (("agreed",), ("agreed",), None, ""),
+        (("agreed",), ("proved",), None, ""),
+        (("proved",), ("agreed",), "changed", "agreed"),
+        (("agreed",), ("undecided",), "weaker", "undecided"),
+        (("agreed",), (), "weaker", "unseen"),
+        (("undecided",), ("agreed",), "fixed", "undecided"),
+        (("agreed",), ("refuted",), "wrong", "TLA001"),
     ],
 )
 def test_verdicts(before: tuple[str, ...], after: tuple[str, ...], klass: str | None, kind: str) -> None:
@@ -83,6 +91,29 @@ def test_verdicts(before: tuple[str, ...], after: tuple[str, ...], klass: str | 
         assert out.outcomes == ()
     else:
         assert (out.klass, kind) in [(o.klass, o.kind) for o in out.outcomes]
+
+
+OUTPUT = replace(make_atomic("refuted", rule="TLO001"), kind="output", key="B")
+RIGHT_OUTPUT = replace(OUTPUT, verdict="agreed", finding=None)
+WRONG_BY_CAUSE = (replace(make_atomic("refuted"), also=(OUTPUT,)),)
+RIGHT_BOTH = (make_atomic(), RIGHT_OUTPUT)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (RIGHT_BOTH, WRONG_BY_CAUSE, [("wrong", "TLA001", "B")]),
+        (WRONG_BY_CAUSE, RIGHT_BOTH, [("fixed", "TLA001", "B")]),
+        (WRONG_BY_CAUSE, WRONG_BY_CAUSE, []),
+        (WRONG_BY_CAUSE, (make_atomic(), OUTPUT), [("fixed", "TLA001", "B")]),
+        (RIGHT_BOTH, (make_atomic(), OUTPUT), [("wrong", "TLO001", "B")]),
+    ],
+)
+def test_what_a_claim_explains_is_told_with_it(
+    before: tuple[Claim, ...], after: tuple[Claim, ...], expected: list[tuple[str, str, str]]
+) -> None:
+    old, new = (replace(made(), result=replace(made().result, claims=claims)) for claims in (before, after))
+    assert found(compared(old, new)) == expected
 
 
 def test_failures() -> None:

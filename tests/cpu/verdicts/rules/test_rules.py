@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
+import tlcheck.verdicts.rules
 from tests.fixtures.index import Fixture, read
 from tlcheck.snapshot.ir import Block, Evaluate, Expr, Seq, Snapshot, Stmt
 from tlcheck.snapshot.walk import rebuild
 from tlcheck.verdicts.check import Report, check
 from tlcheck.verdicts.claim import Finding
 from tlcheck.verdicts.rules.pages import pages
-from tlcheck.verdicts.rules.rule import rules
+from tlcheck.verdicts.rules.rule import rule_of, rules
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -122,3 +123,21 @@ def test_a_block_around_it_does_not_change_a_verdict() -> None:
         snapshot = example(f"TLA005-{kind}").snapshot()
         wrapped = at(snapshot, "lower-tile-op", lambda s: Block("around", s) if is_atomic(s) else s)
         assert check(wrapped).count("refuted") == (kind == "bad")
+
+
+def test_a_rule_that_an_execution_finds_has_a_page_and_no_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tlo999_an_element_differs.py").write_text('"""TLO999: It differs\n\nMore."""\nPROBLEM = "different"\n')
+    monkeypatch.setattr(tlcheck.verdicts.rules, "__path__", [str(tmp_path)])
+    rules.cache_clear()
+    try:
+        (rule,) = rules()
+        assert (rule.id, rule.name, rule.title) == ("TLO999", "an-element-differs", "It differs")
+        assert rule.check is None
+        assert rule_of("different") is rule
+        with pytest.raises(KeyError):
+            rule_of("another")
+    finally:
+        rules.cache_clear()
+        sys.modules.pop("tlcheck.verdicts.rules.tlo999_an_element_differs")

@@ -1,0 +1,112 @@
+"""One cause, one finding: what a refuted claim explains stands under it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.cpu.checking import make_atomic, make_finding, make_run
+from tlcheck.case import Expect
+from tlcheck.report.checked import document_of
+from tlcheck.verdicts.acceptance import Acceptance, Acceptances
+from tlcheck.verdicts.claim import Claim, Executed, Kind, Verdict, by_cause, kind_of
+from tlcheck.verdicts.judge import Policy
+from tlcheck.verdicts.results import Result, exit_code
+from tlcheck.verdicts.words import counts_in_words
+
+RULES: dict[Kind, str] = {"atomic": "TLA001", "output": "TLO001", "order": "TLR001", "legality": "TLL001"}
+
+
+def claim(kind: Kind, verdict: Verdict = "refuted", buffer: str = "B") -> Claim:
+    finding = make_finding(RULES[kind]) if verdict == "refuted" else None
+    return replace(make_atomic(), kind=kind, key=buffer, buffer=buffer, verdict=verdict, finding=finding)
+
+
+def shape(claims: tuple[Claim, ...]) -> list[tuple[str, list[str]]]:
+    return [(c.kind, [other.kind for other in c.also]) for c in claims]
+
+
+@pytest.mark.parametrize(
+    ("claims", "expected"),
+    [
+        ((claim("atomic"), claim("output")), [("atomic", ["output"])]),
+        ((claim("output"), claim("atomic")), [("atomic", ["output"])]),
+        ((claim("legality"), claim("atomic"), claim("output")), [("atomic", ["legality", "output"])]),
+        ((claim("order"), claim("output")), [("order", ["output"])]),
+        ((claim("legality"), claim("output")), [("legality", ["output"])]),
+        ((claim("order"), claim("legality")), [("order", []), ("legality", [])]),
+        ((claim("atomic"), claim("output", buffer="C")), [("atomic", []), ("output", [])]),
+        ((claim("atomic"), claim("output", "agreed")), [("atomic", []), ("output", [])]),
+        ((claim("atomic", "undecided"), claim("output")), [("atomic", []), ("output", [])]),
+        ((claim("atomic"), claim("atomic"), claim("output")), [("atomic", ["output"]), ("atomic", [])]),
+    ],
+)
+def test_a_claim_stands_under_the_one_that_explains_it(
+    claims: tuple[Claim, ...], expected: list[tuple[str, list[str]]]
+) -> None:
+    assert shape(by_cause(claims)) == expected
+
+
+def result(*claims: Claim, expect: str = "") -> Result:
+    expects = [Expect(releases="<=0.1.7", rule=expect, reason="known")] if expect else []
+    return Result(make_run(expects=expects), by_cause(claims))
+
+
+def test_what_is_explained_counts_with_its_cause() -> None:
+    found = result(claim("atomic"), claim("output"))
+    assert found.count("refuted") == 1
+    assert counts_in_words([found]) == "1 atomic: 1 refuted"
+    (subject,) = document_of([found], [], 1).subjects
+    assert [notice.id for notice in subject.notices] == ["TLA001"]
+
+
+def test_what_is_explained_is_excused_with_its_cause() -> None:
+    expected = Policy().apply(result(claim("atomic"), claim("output"), expect="TLA001"))
+    accepted = Acceptances(Path(), (Acceptance("TLA001", "k.py::*", "<=0.1.7", "not deployed"),))
+    for found in (expected, Policy(accepted).apply(result(claim("atomic"), claim("output")))):
+        assert exit_code([found], strict=True) == 0
+        assert not found.broken
+
+
+def test_an_excuse_for_what_is_explained_does_not_cover_the_cause() -> None:
+    found = Policy().apply(result(claim("atomic"), claim("output"), expect="TLO001"))
+    assert (found.count("refuted"), found.broken) == (1, ())
+    accepted = Acceptances(Path(), (Acceptance("TLO001", "k.py::*", "<=0.1.7", "not deployed"),))
+    found = Policy(accepted).apply(result(claim("atomic"), claim("output")))
+    assert found.count("refuted") == 1
+    assert not list(accepted.unused([found]))
+
+
+@pytest.mark.parametrize(("verdict", "broken"), [("undecided", 0), ("agreed", 1), ("proved", 1)])
+def test_only_an_undecided_claim_of_its_kind_leaves_an_expectation_open(verdict: Verdict, broken: int) -> None:
+    other = claim("output", "undecided")
+    assert len(Policy().apply(result(claim("atomic", verdict), other, expect="TLA001")).broken) == broken
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "code", "strict"),
+    [
+        ((), 0, 0),  # until other claims than atomics' are made
+        (("agreed",), 0, 0),
+        (("undecided",), 3, 1),
+        (("undecided", "agreed"), 0, 1),
+        (("undecided", "refuted"), 1, 1),
+    ],
+)
+def test_silence_is_no_verdict(verdicts: tuple[Verdict, ...], code: int, strict: int) -> None:
+    found = result(*(claim("output", verdict, f"B{n}") for n, verdict in enumerate(verdicts)))
+    assert exit_code([found], strict=False) == code
+    assert exit_code([found], strict=True) == strict
+
+
+def test_the_kind_of_a_rule_is_in_its_id() -> None:
+    assert [kind_of(rule) for rule in RULES.values()] == list(RULES)
+    assert kind_of("slower-risk") is None
+    assert kind_of("") is None
+
+
+def test_what_was_executed_is_said() -> None:
+    executed = Executed(((0, 0), (7, 3)), 64, ("random",), (0, 1), ("float64",))
+    assert executed.words == "2 of 64 blocks, inputs random (seeds 0, 1), as float64"
