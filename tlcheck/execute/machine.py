@@ -170,7 +170,7 @@ class Machine:
         if not isinstance(value, np.ndarray) or value.shape[-1] == 1:
             return value
         first = value[..., :1]
-        if not (value == first).all():
+        if not ((value == first) | ((value != value) & (first != first))).all():
             raise WrittenUnclear(f"{what} differs between threads")
         return first
 

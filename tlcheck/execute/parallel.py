@@ -11,6 +11,7 @@ import numpy as np
 from tlcheck.execute.codes import Code, Step
 from tlcheck.execute.frame import Frame
 from tlcheck.execute.memory import Cells
+from tlcheck.execute.reasons import WrittenUnclear
 from tlcheck.execute.values import Array, Value, kind_of, nothing
 from tlcheck.snapshot.ir import Alloc, For, Stmt, Store
 from tlcheck.snapshot.walk import expressions, postorder, statements
@@ -29,7 +30,7 @@ def parallel(stmt: For, machine: Machine) -> Step:
     with machine.in_parallel():
         body = machine.step(inner)
     kinds = [kind_of(loop.var.dtype).array for loop in loops]
-    private = _registers(inner, machine)
+    private, outer = _registers(inner, machine), _variables(inner)
 
     def run(frame: Frame) -> None:
         ranges = [
@@ -39,12 +40,16 @@ def parallel(stmt: For, machine: Machine) -> Step:
         lanes = int(np.prod([count for _, count in ranges]))
         if lanes <= 0:
             return
+        variables = dict(frame.variables)
+        for uid in outer:
+            if uid in variables:
+                variables[uid] = _of_all_threads(variables[uid], frame)
         for loop, values, kind in zip(loops, _points(ranges), kinds, strict=True):
-            frame.variables[loop.var.uid] = values.astype(kind).reshape(1, -1)
+            variables[loop.var.uid] = values.astype(kind).reshape(1, -1)
         active = frame.of_worlds()
         machine.spend(lanes // 1024)
         with _copies(machine, private, lanes):
-            body.run(Frame(frame.variables, frame.worlds, lanes, active))
+            body.run(Frame(variables, frame.worlds, lanes, active))
 
     return Step(run)
 
@@ -69,6 +74,23 @@ def _declare(loop: For, machine: Machine, fixed: bool) -> None:
         return frame.variables[uid]
 
     machine.variables[uid] = Code(value, frozenset(), fixed, False)
+
+
+def _variables(body: Stmt) -> list[int]:
+    """The variables that the loop uses."""
+    uses = (e.uid for stmt in statements(body) for e in postorder(expressions(stmt)) if e.op == "var")
+    return list(dict.fromkeys(uses))
+
+
+def _of_all_threads(value: Value, frame: Frame) -> Value:
+    """What a variable is in an iteration: its value in the threads, which have to agree. Raises WrittenUnclear."""
+    if not isinstance(value, np.ndarray) or value.shape[-1] == 1:
+        return value
+    mask = frame.mask()
+    first = np.take_along_axis(np.broadcast_to(value, mask.shape), np.argmax(mask, axis=-1)[:, None], axis=-1)
+    if not ((value == first) | ((value != value) & (first != first)) | ~mask).all():
+        raise WrittenUnclear("a value used in T.Parallel differs between threads")
+    return first
 
 
 def _registers(body: Stmt, machine: Machine) -> list[int]:

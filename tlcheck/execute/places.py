@@ -94,12 +94,12 @@ class Place:
         return total * (self.kind.bits // 8) + int(self._start.run(frame))
 
     def load(self, frame: Frame) -> Array:
-        """The elements; in lanes where the access is dropped, the buffer's safe value."""
-        position, mask = self.position(frame)
-        found = self.memory.take(position, self.kind)
-        if mask is frame.active or mask is None:
+        """The elements; where the access is dropped, the buffer's safe value."""
+        position, _ = self.position(frame)
+        found, outside = self.memory.take(position, self.kind), self.located(frame).outside
+        if outside is None:
             return found
-        return np.where(mask, found, found.dtype.type(self.machine.safe_values.get(self.root, 0)))
+        return np.where(outside, found.dtype.type(self.machine.safe_values.get(self.root, 0)), found)
 
     def store(self, frame: Frame, value: Value) -> None:
         """Write in the active lanes."""

@@ -19,7 +19,7 @@ from tlcheck.execute.codes import Run
 from tlcheck.execute.frame import Frame
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import call
-from tlcheck.execute.tiles.regions import ZERO, Region, Tile, of_block, region_of, whole
+from tlcheck.execute.tiles.regions import ZERO, Region, Tile, region_of, whole
 from tlcheck.execute.values import Array, Kind, Value, rounded
 from tlcheck.snapshot.ir import Expr
 
@@ -41,7 +41,7 @@ def gemm(e: Expr, machine: Machine) -> Run:
     def run(frame: Frame) -> int:
         inner = a.frame(frame, b, c)
         product = multiplied(matrices(a, inner, across_a), matrices(b, inner, across_b), c.kind)
-        accumulate(c, inner, product, of_block(clear.run(frame), "clear_accum"), exact)
+        accumulate(c, inner, product, machine.per_world(clear.run(frame), "clear_accum"), exact)
         return 0
 
     return run

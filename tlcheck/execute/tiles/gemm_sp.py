@@ -20,7 +20,7 @@ from tlcheck.execute.frame import Frame
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import call
 from tlcheck.execute.tiles.gemm import accumulate, matrices, multiplied
-from tlcheck.execute.tiles.regions import of_block, region_of, whole
+from tlcheck.execute.tiles.regions import region_of, whole
 from tlcheck.execute.values import Array, Kind
 from tlcheck.snapshot.ir import Expr
 
@@ -42,7 +42,7 @@ def gemm_sp(e: Expr, machine: Machine) -> Run:
         places = matrices(metadata, inner, across_e).view(metadata.kind.words)
         dense = expanded(matrices(a, inner, across_a), places, a.kind)
         product = multiplied(dense, matrices(b, inner, across_b), c.kind)
-        accumulate(c, inner, product, of_block(clear.run(frame), "clear_accum"), exact)
+        accumulate(c, inner, product, machine.per_world(clear.run(frame), "clear_accum"), exact)
         return 0
 
     return run

@@ -16,7 +16,7 @@ from tlcheck.execute.codes import Code, Run
 from tlcheck.execute.frame import Frame
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import call
-from tlcheck.execute.tiles.regions import block_frame, of_block, region_of, whole
+from tlcheck.execute.tiles.regions import block_frame, region_of, whole
 from tlcheck.execute.values import Array, Value
 from tlcheck.snapshot.ir import Expr
 
@@ -38,8 +38,8 @@ def im2col(e: Expr, machine: Machine) -> Run:
     def run(frame: Frame) -> int:
         inner = block_frame(frame)
         rows, columns = target.lattice.shape(inner)[-2:]
-        m = _first(row, frame, rows) + np.arange(rows * columns).reshape(-1, 1, 1) // columns
-        k = _first(column, frame, columns) + np.arange(rows * columns).reshape(-1, 1, 1) % columns
+        m = _first(row, frame, rows, machine) + np.arange(rows * columns).reshape(-1, 1, 1) // columns
+        k = _first(column, frame, columns, machine) + np.arange(rows * columns).reshape(-1, 1, 1) % columns
         at[:], inside = patch.elements(m, k, inner)
         located = place.located(inner)
         found = place.memory.take(located.position, target.kind)
@@ -50,9 +50,8 @@ def im2col(e: Expr, machine: Machine) -> Run:
     return run
 
 
-def _first(step: Code, frame: Frame, size: int) -> Value:
-    first: Value = of_block(step.run(frame), "step of im2col") * size
-    return first
+def _first(step: Code, frame: Frame, size: int, machine: Machine) -> Value:
+    return machine.per_world(step.run(frame), "step of im2col") * size
 
 
 def _kept(at: list[Value], axis: int) -> Code:

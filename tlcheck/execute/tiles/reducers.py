@@ -21,7 +21,7 @@ from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import call, store
 from tlcheck.execute.tiles.annotations import entries
 from tlcheck.execute.tiles.reduce import KINDS
-from tlcheck.execute.tiles.regions import Tile, block_frame, of_block, region_of, whole
+from tlcheck.execute.tiles.regions import Tile, block_frame, region_of, whole
 from tlcheck.execute.values import Kind, Value, converted
 from tlcheck.snapshot.ir import Block, Buffer, Expr, Store
 from tlcheck.snapshot.walk import statements
@@ -43,7 +43,7 @@ def reducer_init(e: Expr, machine: Machine) -> Run:
 
     def run(frame: Frame) -> int:
         inner = block_frame(frame)
-        target.write(inner, first if given is None else of_block(given.run(frame), "value of T.reducer_init"))
+        target.write(inner, first if given is None else machine.per_world(given.run(frame), "value of T.reducer_init"))
         return 0
 
     return run

@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tlcheck.execute.codes import Code, remembered
 from tlcheck.execute.frame import Frame, Mask
 from tlcheck.execute.memory import Cells
-from tlcheck.execute.reasons import NotModelled, WrittenUnclear
+from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.values import Array, Value, kind_of
 from tlcheck.snapshot.ir import Alloc, Buffer, Expr
 from tlcheck.snapshot.walk import statements
@@ -236,16 +236,6 @@ def differs(value: Value) -> bool:
     if not isinstance(value, np.ndarray) or value.shape[-1] == 1:
         return False
     return bool((value != value[..., :1]).any())
-
-
-def of_block(value: Any, what: str) -> Any:
-    """A value of the block as a whole: a scalar or (..., worlds, 1). Raises WrittenUnclear where threads disagree."""
-    if not isinstance(value, np.ndarray) or value.shape[-1] == 1:
-        return value
-    first = value[..., :1]
-    if not ((value == first) | ((value != value) & (first != first))).all():
-        raise WrittenUnclear(f"{what} differs between threads")
-    return first
 
 
 def _moved(start: Code, step: Code) -> Code:

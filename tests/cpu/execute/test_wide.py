@@ -1,0 +1,48 @@
+"""Loads and stores of many bits, against views of arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.cpu.execute.tiles.building import Kernel, call, load, multiply, number, random, region
+from tlcheck.snapshot.ir import Expr, Seq
+
+THREADS = 8
+
+
+def pointer(first: Expr) -> Expr:
+    return Expr("call", "handle", (first, number(1), number(3)), "access_ptr")
+
+
+@pytest.mark.parametrize("half", [False, True])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int8"])
+@pytest.mark.parametrize(("bits", "space"), [(32, "g"), (64, "g"), (128, "g"), (256, "g"), (64, "s"), (128, "s")])
+def test_bits_go_through(space: str, bits: int, dtype: str, half: bool) -> None:
+    """Each thread moves its elements; with a predicate, only the first half of the threads."""
+    width = {"float16": 16, "float32": 32, "int8": 8}[dtype]
+    count, words = bits // width, bits // 32
+    kernel, a, b = Kernel(threads=THREADS), random(dtype, THREADS * count), random(dtype, THREADS * count, seed=1)
+    source, target = kernel.tensor("A", dtype, a), kernel.tensor("B", dtype, b)
+    first, second = kernel.tile("s", dtype, (THREADS * count,)), kernel.tile("t", dtype, (THREADS * count,))
+    at, word = multiply(kernel.tx, count), f"uint32x{words}" if words > 1 else "uint32"
+    predicate = (Expr("lt", "bool", (kernel.tx, number(THREADS // 2))),) if half and space == "g" else ()
+    read, write = (source, target) if space == "g" else (first, second)
+    value = Expr("call", word, (pointer(load(read, at)),), f"ld{space}{bits}")
+    found = kernel.run(
+        call("copy", region(source), region(first)),
+        call("copy", region(target), region(second)),
+        Seq((call(f"st{space}{bits}", pointer(load(write, at)), value, *predicate),)),
+        *([] if space == "g" else [call("copy", region(second), region(target))]),
+    )["B"]
+    expected = np.where(np.arange(THREADS * count) < THREADS * count // 2, a, b) if predicate else a
+    assert np.array_equal(found, expected)
+
+
+def test_words_have_the_first_element_lowest_and_a_false_predicate_gives_zero() -> None:
+    kernel, a = Kernel(threads=2), np.array([1.0, 2.0, -3.0, 0.5])
+    source, target = kernel.tensor("A", "float16", a), kernel.tensor("B", "uint32", np.zeros(2, np.uint32))
+    chosen = Expr("eq", "bool", (kernel.tx, number(0)))
+    value = Expr("call", "uint32", (pointer(load(source, multiply(kernel.tx, 2))), chosen), "ldg32")
+    found = kernel.run(call("stg32", pointer(load(target, kernel.tx)), value))["B"]
+    assert found.tolist() == [int(a[:2].astype(np.float16).view(np.uint32)[0]), 0]
