@@ -11,18 +11,19 @@ from __future__ import annotations
 import argparse
 import csv
 import hashlib
-import importlib
-import importlib.util
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
 from packaging.version import Version
 
+from tlcheck.execute import registry
+from tlcheck.execute.functions import FUNCTIONS
+from tlcheck.execute.statements import WITHOUT_MEANING
 from tlcheck.lower.runs import release_of
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Alloc, Attr, Block, Expr, For, Function, Snapshot, Stmt, Store, Unknown
@@ -30,7 +31,18 @@ from tlcheck.snapshot.text import render
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
 LEVELS = {"written": ("source", "intent"), "lowered": ("device-tir",)}  # the first checkpoint that is there counts
-REGISTRY = "tlcheck.execute.registry"
+MODELLED = ("call", "extern", "attribute")
+ARGUMENTS = {  # calls that others read as their arguments, and those that only say which function is called
+    "address_of": "pointers.py",
+    "access_ptr": "pointers.py",
+    "tvm_access_ptr": "pointers.py",
+    "handle_add_byte_offset": "pointers.py",
+    "region": "tiles/regions.py",
+    "get_mbarrier": "threads/mbarrier.py",
+    "if_then_else": "expressions.py",
+    "call_extern": "expressions.py",
+    "call_pure_extern": "expressions.py",
+}
 _EXTERNS = ("call_extern", "call_pure_extern")
 _WORD = re.compile(r"[\w.]*")
 _TEMPLATE = re.compile(r"<[^<>]*>")
@@ -63,8 +75,11 @@ class Column:
 
 @dataclass
 class Census:
-    """kernels: thing -> column -> how many. arguments: call -> the numbers of arguments that it was seen with."""
+    """models: (kind, name) -> file. kernels: thing -> column -> how many. arguments: call -> the numbers of arguments
+    that it was seen with.
+    """
 
+    models: Mapping[tuple[str, str], str]
     kernels: dict[Thing, dict[Column, int]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(int)))
     arguments: dict[Thing, set[int]] = field(default_factory=lambda: defaultdict(set))
     _seen: set[tuple[Column, str]] = field(default_factory=set)
@@ -87,18 +102,20 @@ class Census:
             found.add(thing := Thing(level, kind, name))
             if arguments is not None:
                 self.arguments[thing].add(arguments)
+        if all((thing.kind, thing.name) in self.models for thing in found if thing.kind in MODELLED):
+            found.add(Thing(level, "kernel", "of which all calls and attributes are modelled"))
         for thing in found:
             self.kernels[thing][column] += 1
 
-    def write(self, file: TextIO, models: Mapping[tuple[str, str], str]) -> None:
-        """Write the table as CSV, sorted, the columns too. models: (kind, name) -> file."""
+    def write(self, file: TextIO) -> None:
+        """Write the table as CSV, sorted, the columns too."""
         columns = sorted({column for counts in self.kernels.values() for column in counts}, key=lambda c: c.key)
         table = csv.writer(file, lineterminator="\n")
         table.writerow(["level", "kind", "name", "arguments", "modelled in", *map(str, columns)])
         for thing in sorted(self.kernels, key=lambda t: (list(LEVELS).index(t.level), t.kind != "kernel", t)):
             counts = [self.kernels[thing].get(column, "") for column in columns]
             arguments = " ".join(map(str, sorted(self.arguments.get(thing, ()))))
-            model = models.get((thing.kind, thing.name), "")
+            model = self.models.get((thing.kind, thing.name), "")
             table.writerow([thing.level, thing.kind, thing.name, arguments, model, *counts])
 
 
@@ -153,17 +170,22 @@ def plain_name(function: str) -> str:
 
 
 def models() -> dict[tuple[str, str], str]:
-    """Return the files below tlcheck/execute/ that handle calls, externs and attributes: (kind, name) -> file."""
-    if importlib.util.find_spec("tlcheck.execute") is None:
-        return {}
-    registry = importlib.import_module(REGISTRY)
+    """Return the files of tlcheck/execute/ that give things their meaning: (kind, name) -> file."""
     registry.load()
-    tables = {"call": registry.CALLS, "extern": registry.EXTERNS, "attribute": registry.ATTRIBUTES}
-    return {
-        (kind, name): handler.__module__.removeprefix("tlcheck.execute.").replace(".", "/") + ".py"
-        for kind, table in tables.items()
-        for name, handler in table.items()
+    tables: dict[str, Mapping[str, Callable[..., object]]] = {
+        "call": registry.CALLS,
+        "extern": registry.EXTERNS,
+        "attribute": registry.ATTRIBUTES,
+        "annotation": {f"Block {name}": handler for name, handler in registry.ANNOTATIONS.items()},
     }
+    found = {(kind, name): _file(handler) for kind, table in tables.items() for name, handler in table.items()}
+    found |= {("attribute", name): "statements.py" for name in WITHOUT_MEANING}
+    found |= {(kind, name): "functions.py" for kind in ("call", "extern") for name in FUNCTIONS}
+    return found | {("call", name): file for name, file in ARGUMENTS.items()}
+
+
+def _file(handler: Callable[..., object]) -> str:
+    return handler.__module__.removeprefix("tlcheck.execute.").replace(".", "/") + ".py"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -171,17 +193,17 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("corpora", nargs="+", metavar="NAME=FOLDER", help="a folder of snapshots, with those below it")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: standard output")
     args = parser.parse_args(arguments)
-    census = Census()
+    census = Census(models())
     for corpus, _, folder in (text.partition("=") for text in args.corpora):
         if not Path(folder).is_dir():
             parser.error(f"{corpus}={folder}: not NAME=FOLDER, or no such folder")
         for file in sorted(Path(folder).rglob("*.snapshot.json")):
             census.add(corpus, codec.loads(file.read_text(encoding="utf-8")))
     if args.output is None:
-        census.write(sys.stdout, models())
+        census.write(sys.stdout)
         return 0
     with args.output.open("w", encoding="utf-8", newline="") as file:
-        census.write(file, models())
+        census.write(file)
     return 0
 
 

@@ -233,7 +233,7 @@ def _thread(stmt: Thread, machine: Machine) -> Step:
     return Step(run, body.leaves)
 
 
-_WITHOUT_MEANING = frozenset(
+WITHOUT_MEANING = frozenset(
     {
         "lexical_alloc_scope",
         "tl.assume",
@@ -248,7 +248,7 @@ def _attr(stmt: Attr, machine: Machine) -> Step:
     handler = registry.ATTRIBUTES.get(stmt.key)
     if handler is not None:
         return handler(stmt, machine)
-    if stmt.key in _WITHOUT_MEANING or stmt.key.startswith("pragma_"):
+    if stmt.key in WITHOUT_MEANING or stmt.key.startswith("pragma_"):
         return machine.step(stmt.body)
     raise NotModelled(f"attribute {stmt.key}")
 
