@@ -36,12 +36,14 @@ def divided(stmt: Stmt, rest: Sequence[Stmt], machine: Machine) -> Step:
     while isinstance(stmt, Attr):
         stmt = stmt.body
     assert isinstance(stmt, If)
-    condition, then = machine.code(stmt.condition), machine.step(stmt.then)
-    other = Step(lambda frame: None) if stmt.orelse is None else machine.step(stmt.orelse)
+    branch = stmt
+    condition, then = machine.code(branch.condition), machine.step(branch.then)
+    other = Step(lambda frame: None) if branch.orelse is None else machine.step(branch.orelse)
     after = machine.step(Seq(tuple(rest))) if rest else Step(lambda frame: None)
     agents = agents_of(machine)
 
     def run(frame: Frame) -> None:
+        machine.at = branch
         holds = np.broadcast_to(np.asarray(condition.run(frame)), (frame.worlds, frame.lanes)).astype(bool)
         sides = [(frame.among(mask), side) for mask, side in ((holds, then), (~holds, other))]
         sides = [(active, side) for active, side in sides if active is None or active.any()]

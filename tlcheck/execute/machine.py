@@ -18,6 +18,7 @@ from tlcheck.execute.expressions import compiled
 from tlcheck.execute.frame import Frame, Mask
 from tlcheck.execute.layouts import annotate
 from tlcheck.execute.memory import Cells, Contents, Pages
+from tlcheck.execute.order import Origin, Watch
 from tlcheck.execute.places import Arrange, Place
 from tlcheck.execute.pointers import Pointers
 from tlcheck.execute.reasons import BudgetSpent, Illegal, WrittenUnclear
@@ -84,7 +85,9 @@ class Machine:
         self.variables: dict[int, Code] = {}
         self.parameters: dict[int, Value] = {uid: scalars[name] for uid, name in self.pointers.free if name in scalars}
         self.memory: dict[int, Cells | Pages] = {}
-        self.line = 0
+        self.at: Stmt | None = None
+        self.loops: dict[int, str] = {}
+        self.watch: Watch | None = None
         self.iterating = False
         self.spent = 0
         self.shared_state: dict[str, object] = {}
@@ -139,9 +142,12 @@ class Machine:
         known = self.memory.get(root)
         if isinstance(known, Cells) and (known.data.shape[2] in (1, self.lanes)):
             known.forget(mask=None if frame is None else frame.active)
+            if self.watch is not None and frame is not None and frame.active is None:
+                self.watch.forget(root)
             return
         size = self.pointers.size(buffer, self)
-        own = buffer.scope in ("local", "local.var") or (buffer.scope == "local.fragment" and not self.options.written)
+        registers = buffer.scope.startswith("local")  # as written, fragments and reducers are tiles of the block
+        own = registers and not (self.options.written and buffer.scope in ("local.fragment", "local.reducer"))
         kinds = self.pointers.kinds(buffer)
         cells = (-(-size // (min(k.bits for k in kinds) // 8))) * len(self.worlds) * (self.lanes if own else 1)
         self._bytes += cells * 8
@@ -184,6 +190,21 @@ class Machine:
         """Floats changed by up to 2^-40 of themselves, see `Options.jitter`."""
         array = np.asarray(value, np.float64)
         return array * (1.0 + 2.0**-40 * self._noise.uniform(-1.0, 1.0, array.shape))
+
+    @property
+    def line(self) -> int:
+        """The source line of the statement that runs, or is compiled; 0 if unknown."""
+        return 0 if self.at is None else self.at.line
+
+    def origin(self, frame: Frame) -> Origin:
+        """The statement that runs, and the iteration of the loops around it."""
+        found = [(name, frame.variables.get(uid)) for uid, name in self.loops.items()]
+        return Origin(self.at, tuple([(name, value) for name, value in found if isinstance(value, int)]))
+
+    def watched(self) -> Watch:
+        """Watch the order of accesses in the worlds of the first seed."""
+        self.watch = Watch(self, np.array([w.seed == self.worlds[0].seed for w in self.worlds]))
+        return self.watch
 
     def spend(self, statements: int) -> None:
         """Count statements. Raises BudgetSpent."""

@@ -28,6 +28,7 @@ class Cells:
     def __init__(self, size: int, kinds: tuple[Kind, ...], seeds: tuple[int, ...], threads: int) -> None:
         """size: in bytes; seeds: that of each world."""
         self.kinds, self.seeds = kinds, seeds
+        self.shared = threads == 1
         self.grain = min(k.bits for k in kinds) // 8
         shape = (max(1, -(-size // self.grain)), len(seeds), threads)
         mixed = len(kinds) > 1
@@ -42,7 +43,9 @@ class Cells:
     def forget(self, reason: int = 0, mask: Mask | None = None) -> None:
         """Make all of it poison, or the threads' own in the lanes of `mask`."""
         if mask is not None:
-            self._forget_lanes(reason, np.broadcast_to(mask, (len(self.seeds), mask.shape[-1])))
+            self._forget_lanes(
+                reason, np.broadcast_to(mask, (len(self.seeds), max(mask.shape[-1], self.data.shape[2])))
+            )
             return
         if self.tags is not None:
             self.tags[:] = 0

@@ -61,6 +61,11 @@ class Place:
         """The allocation."""
         return self.machine.memory[self.root]
 
+    @property
+    def shared(self) -> bool:
+        """Whether the threads of a block share the allocation."""
+        return isinstance(self.memory, Cells) and self.memory.shared
+
     def position(self, frame: Frame) -> tuple[Position, Mask | None]:
         """Where, and in which lanes the access takes place."""
         located = self.located(frame)
@@ -95,7 +100,10 @@ class Place:
 
     def load(self, frame: Frame) -> Array:
         """The elements; where the access is dropped, the buffer's safe value."""
-        position, _ = self.position(frame)
+        position, mask = self.position(frame)
+        watch = self.machine.watch
+        if watch is not None and self.shared:
+            watch.read(self, position, _everywhere(mask, frame), self.machine.origin(frame))
         found, outside = self.memory.take(position, self.kind), self.located(frame).outside
         if outside is None:
             return found
@@ -104,6 +112,9 @@ class Place:
     def store(self, frame: Frame, value: Value) -> None:
         """Write in the active lanes."""
         position, mask = self.position(frame)
+        watch = self.machine.watch
+        if watch is not None and self.shared:
+            watch.write(self, position, _everywhere(mask, frame), self.machine.origin(frame), value)
         self.memory.put(position, value, mask, self.kind)
 
     def _keep(self, key: tuple[Value, ...], located: Located) -> None:
@@ -135,6 +146,11 @@ class Place:
             total = self._arrange(total)
             outside = None if outside is None else self._arrange(outside)
         return Located(self.memory.locate(total, self.kind, start), outside)
+
+
+def _everywhere(mask: Mask | None, frame: Frame) -> Mask:
+    """A mask of all worlds and lanes."""
+    return np.broadcast_to(np.True_ if mask is None else mask, (frame.worlds, frame.lanes))
 
 
 def _beyond(index: Value, limit: Value) -> Mask | None:

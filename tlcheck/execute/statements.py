@@ -77,15 +77,18 @@ def _for(stmt: For, machine: Machine) -> Step:
         raise NotModelled("loop bound to threads")
     start, extent = machine.code(stmt.start), machine.code(stmt.extent)
     uid = stmt.var.uid
+    machine.loops[uid] = str(stmt.var.value)
     machine.variables[uid] = Code(lambda frame: frame.variables[uid], frozenset((uid,)), True, True)
     body = machine.step(stmt.body)
 
     def run(frame: Frame) -> None:
+        machine.at = stmt
         first, count = start.run(frame), extent.run(frame)
         if isinstance(first, np.ndarray) or isinstance(count, np.ndarray):
             _ragged(uid, first, count, body, frame, machine)
         else:
             _counted(uid, range(int(first), int(first + count)), body, frame, machine)
+        frame.variables.pop(uid, None)
 
     return Step(run, body.leaves)
 
@@ -156,6 +159,7 @@ def _while(stmt: While, machine: Machine) -> Step:
         with loop(frame):
             while not frame.idle():
                 machine.spend(1)
+                machine.at = stmt
                 holds = condition.run(frame)
                 if not isinstance(holds, np.ndarray):
                     if not holds:
@@ -177,6 +181,7 @@ def _if(stmt: If, machine: Machine) -> Step:
     condition = remembered(condition)
 
     def run(frame: Frame) -> None:
+        machine.at = stmt
         holds = condition.run(frame)
         if not isinstance(holds, np.ndarray):
             if holds:
@@ -207,6 +212,7 @@ def _bind(stmt: Bind, machine: Machine) -> Step:
     machine.variables[uid] = Code(lambda frame: frame.variables[uid], value.needs, value.steady, value.uniform)
 
     def run(frame: Frame) -> None:
+        machine.at = stmt
         found = value.run(frame)
         frame.variables[uid] = found.copy() if isinstance(found, np.ndarray) and found.base is not None else found
 
@@ -235,6 +241,7 @@ def _thread(stmt: Thread, machine: Machine) -> Step:
 
 WITHOUT_MEANING = frozenset(
     {
+        "kWarpSpecializationScope",
         "lexical_alloc_scope",
         "tl.assume",
         "tl.assume_requires_runtime_check",
@@ -271,10 +278,10 @@ def _store(stmt: Store, machine: Machine) -> Step:
         step = handler(stmt, machine)
         if step is not None:
             return step
-    place, value, line = machine.place(stmt.buffer, stmt.indices), remembered(machine.code(stmt.value)), stmt.line
+    place, value = machine.place(stmt.buffer, stmt.indices), remembered(machine.code(stmt.value))
 
     def run(frame: Frame) -> None:
-        machine.line = line
+        machine.at = stmt
         place.store(frame, value.run(frame))
 
     return Step(run)
@@ -283,12 +290,12 @@ def _store(stmt: Store, machine: Machine) -> Step:
 def _evaluate(stmt: Evaluate, machine: Machine) -> Step:
     if stmt.value.op in ("int", "var"):
         return Step(lambda frame: None)
-    machine.line = stmt.line
-    code, line = machine.code(stmt.value), stmt.line
+    machine.at = stmt
+    code = machine.code(stmt.value)
     leaves = stmt.value.op == "call" and stmt.value.value in registry.LEAVING
 
     def run(frame: Frame) -> None:
-        machine.line = line
+        machine.at = stmt
         code.run(frame)
 
     return Step(run, leaves)

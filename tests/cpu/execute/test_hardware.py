@@ -29,22 +29,26 @@ def _extents(function: Function) -> dict[str, int]:
     return {s.tag: int(s.extent.value or 0) for s in found}
 
 
-def run(snapshot: Snapshot, name: str, late: bool, exact: bool) -> dict[int, Array]:
-    """What each tensor holds after all blocks, by the place of its parameter as written."""
-    lowered, written = snapshot.checkpoints["device-tir"], snapshot.checkpoints["source"]
+def machine_of(snapshot: Snapshot, name: str, late: bool, exact: bool, lowered: Function | None = None) -> Machine:
+    """The machine for all blocks of a form as lowered, or of another function for it, on the recorded inputs."""
+    lowered = lowered or snapshot.checkpoints["device-tir"]
     extents = _extents(lowered)
     x, y, z = (range(extents.get(f"blockIdx.{axis}", 1)) for axis in "xyz")
     worlds = [World(0, block) for block in product(x, y, z)]
     tensors = {}
-    for place, buffer in enumerate(written.buffers):
+    for place, buffer in enumerate(snapshot.checkpoints["source"].buffers):
         before = RECORDED[f"{name}/{place}"].reshape(-1)
-        contents = partial(_part, before)
-        tensors[str(buffer.data.value)] = Tensor(kind_of(buffer.dtype), before.size, contents)
+        tensors[str(buffer.data.value)] = Tensor(kind_of(buffer.dtype), before.size, partial(_part, before))
     threads = extents["threadIdx.x"], extents.get("threadIdx.y", 1), extents.get("threadIdx.z", 1)
-    machine = Machine(lowered, threads, worlds, tensors, {}, Options(written=False, late=late, exact=exact))
+    return Machine(lowered, threads, worlds, tensors, {}, Options(written=False, late=late, exact=exact))
+
+
+def run(snapshot: Snapshot, name: str, late: bool, exact: bool) -> dict[int, Array]:
+    """What each tensor holds after all blocks, by the place of its parameter as written."""
+    machine = machine_of(snapshot, name, late, exact)
     machine.run()
     found = {}
-    for place, buffer in enumerate(written.buffers):
+    for place, buffer in enumerate(snapshot.checkpoints["source"].buffers):
         result = np.array(RECORDED[f"{name}/{place}"].reshape(-1), np.float64)
         indices, values = machine.pages(str(buffer.data.value)).outcome(0)
         result[indices] = values

@@ -40,6 +40,9 @@ class _Copy:
 
     def land(self, lanes: Mask) -> None:
         """Arrive, in these lanes."""
+        watch = self.place.machine.watch
+        if watch is not None:
+            watch.landed(self.place, self.position, self.mask & lanes)
         self.place.memory.put(self.position, self.values, self.mask & lanes, self.place.kind)
 
 
@@ -103,6 +106,8 @@ def cp_async(e: Expr, machine: Machine) -> Run:
         values = source.load(frame) if condition is None else _guarded(source, condition.run(frame), frame)
         position, mask = target.position(frame)
         lanes = np.broadcast_to(np.True_ if mask is None else mask, (frame.worlds, frame.lanes))
+        if machine.watch is not None and target.shared:
+            machine.watch.under_way(target, position, lanes, machine.origin(frame))
         _issue(target, position, np.array(values), lanes, queue, late, reason)
         return 0
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 @call(
     "prefetch_tma_descriptor",
     "ptx_fence_barrier_init",
-    "fence_proxy_async",
     "warpgroup_arrive",
     "warpgroup_fence_operand",
 )

@@ -7,6 +7,7 @@ lets parity 1 pass.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,8 @@ from tlcheck.snapshot.ir import Block, Expr
 if TYPE_CHECKING:
     from tlcheck.execute.codes import Code, Run
     from tlcheck.execute.machine import Machine
+    from tlcheck.execute.order import Watch
+    from tlcheck.execute.places import Place
 
 _ROOM = 64  # barriers of one buffer
 
@@ -29,13 +32,14 @@ _ROOM = 64  # barriers of one buffer
 @dataclass(eq=False)
 class Barriers:
     """The barriers of one buffer in all worlds, arrays (worlds, barriers): threads that arrive in a phase, those that
-    still have to, bytes still to come (negative if not announced yet), phases that have ended."""
+    still have to, bytes still to come (negative if not announced yet), phases that have ended. watch: the machine's."""
 
     name: str
     count: Array
     pending: Array
     bytes: Array
     phase: Array
+    watch: Callable[[], Watch | None]
 
     @classmethod
     def of(cls, machine: Machine, name: str) -> Barriers:
@@ -43,7 +47,8 @@ class Barriers:
         key = f"mbarrier {name}"
         if key not in machine.shared_state:
             shape = (len(machine.worlds), _ROOM)
-            machine.shared_state[key] = cls(name, *(np.zeros(shape, np.int64) for _ in range(4)))
+            counts = [np.zeros(shape, np.int64) for _ in range(4)]
+            machine.shared_state[key] = cls(name, counts[0], counts[1], counts[2], counts[3], lambda: machine.watch)
         found = machine.shared_state[key]
         assert isinstance(found, Barriers)
         return found
@@ -72,14 +77,28 @@ class Barriers:
         if self.count[world, place] and not self.pending[world, place] and not self.bytes[world, place]:
             self.phase[world, place] += 1
             self.pending[world, place] = self.count[world, place]
+            watch = self.watch()
+            if watch is not None:
+                watch.pass_on((self.name, place), world)
 
 
 @dataclass(frozen=True, eq=False)
 class Barrier:
-    """The barrier that an argument names: an element of a buffer, or get_mbarrier(number) of older releases."""
+    """The barrier that an argument names: an element of a buffer, or get_mbarrier(number) of older releases.
+
+    place: where it is, as far as the kernel declares that.
+    """
 
     barriers: Barriers
     index: Code
+    place: Place | None = None
+
+    def used(self, frame: Frame) -> None:
+        """Tell the watch that active threads use the barrier: whoever makes it has to have done so before."""
+        machine = None if self.place is None else self.place.machine
+        if machine is not None and machine.watch is not None and self.place is not None:
+            position, _ = self.place.position(frame)
+            machine.watch.atomic(self.place, position, frame.mask(), machine.origin(frame))
 
     def __call__(self, frame: Frame) -> list[tuple[int, int, Mask]]:
         """(world, number, lanes of that world) for each barrier that active lanes name."""
@@ -100,7 +119,8 @@ def barrier(e: Expr, machine: Machine) -> Barrier:
         e = e.args[0]
     if e.op == "load" and e.buffer is not None and len(e.args) == 1:
         root = machine.pointers.root(e.buffer.data.uid)
-        return Barrier(Barriers.of(machine, f"{e.buffer.name}#{root}"), machine.code(e.args[0]))
+        name, index = f"{e.buffer.name}#{root}", machine.code(e.args[0])
+        return Barrier(Barriers.of(machine, name), index, machine.place(e.buffer, e.args))
     if e.op == "call" and e.value == "get_mbarrier":
         return Barrier(Barriers.of(machine, "mbarrier"), machine.code(e.args[0]))
     raise NotModelled(f"mbarrier {e.value or e.op}")
@@ -113,6 +133,8 @@ def init(e: Expr, machine: Machine) -> Run:
 
     def run(frame: Frame) -> Value:
         arrivals = machine.uniform(count.run(frame), "the number of arrivals at an mbarrier")
+        if which.place is not None:
+            which.place.store(frame, np.uint64(arrivals))
         for world, number, _ in which(frame):
             which.barriers.make(world, number, arrivals)
         return 0
@@ -154,7 +176,9 @@ def arrive(e: Expr, machine: Machine) -> Run:
     which = barrier(e.args[0], machine)
 
     def run(frame: Frame) -> Value:
+        which.used(frame)
         for world, number, lanes in which(frame):
+            _release(machine, which.barriers, world, number, lanes)
             which.barriers.arrive(world, number, int(lanes.sum()))
         return 0
 
@@ -170,11 +194,13 @@ def expect(e: Expr, machine: Machine) -> Run:
     arrives = e.value != "mbarrier_expect_tx"
 
     def run(frame: Frame) -> Value:
+        which.used(frame)
         announced = machine.uniform(count.run(frame), "the bytes announced to an mbarrier")
         for world, number, lanes in which(frame):
             threads = int(lanes.sum())
             which.barriers.bytes[world, number] += announced * threads
             if arrives:
+                _release(machine, which.barriers, world, number, lanes)
                 which.barriers.arrive(world, number, threads)
         return 0
 
@@ -188,6 +214,7 @@ def wait(e: Expr, machine: Machine) -> Run:
     name = which.barriers.name.partition("#")[0]
 
     def run(frame: Frame) -> Value:
+        which.used(frame)
         sought = np.broadcast_to(np.asarray(parity.run(frame)), (frame.worlds, frame.lanes))
         due = [(w, n, int(sought[w][lanes][0]) & 1) for w, n, lanes in which(frame)]
         phase = which.barriers.phase
@@ -197,6 +224,22 @@ def wait(e: Expr, machine: Machine) -> Run:
 
         waits = ", ".join(sorted({f"{name}[{n}] for parity {p}" for _, n, p in due}))
         agents_of(machine).wait(ready, f"waits at {waits}", machine.line, frame, which.barriers)
+        if machine.watch is not None:
+            for world, number, lanes in which(frame):
+                machine.watch.acquire((which.barriers.name, number), _only(world, lanes, frame.worlds))
         return 0
 
     return run
+
+
+def _release(machine: Machine, barriers: Barriers, world: int, number: int, lanes: Mask) -> None:
+    """Tell the watch that these threads arrive."""
+    if machine.watch is not None:
+        machine.watch.release((barriers.name, number), _only(world, lanes, len(machine.worlds)))
+
+
+def _only(world: int, lanes: Mask, worlds: int) -> Mask:
+    """Lanes of one world as a mask of all."""
+    mask = np.zeros((worlds, len(lanes)), np.bool_)
+    mask[world] = lanes
+    return mask

@@ -91,9 +91,17 @@ def _partner(
     thread = np.arange(frame.lanes).reshape(1, -1)
     if workspace is None or distance < WARP:
         return from_lanes(value, thread ^ distance, frame, machine, kind)
+    _met(frame, machine)
     workspace.store(frame, value)
-    stored = workspace.load(frame)
+    _met(frame, machine)
+    stored = np.array(workspace.load(frame))
     return from_lanes(stored, ((thread - first) ^ distance) + first, frame, machine, kind)
+
+
+def _met(frame: Frame, machine: Machine) -> None:
+    """The library has a barrier of the threads that take part here."""
+    if machine.watch is not None:
+        machine.watch.meet(frame.mask())
 
 
 def _settled(combine: Combine, kind: Kind, machine: Machine) -> Combine:

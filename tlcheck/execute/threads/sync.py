@@ -6,12 +6,13 @@ all of the block, or the number that a named barrier says.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tlcheck.execute.agents import Agents, agents_of
+from tlcheck.execute.agents import agents_of
 from tlcheck.execute.frame import Frame
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import call
@@ -40,7 +41,16 @@ class _Counters:
 @call("sync_warp", "syncwarp")
 def warp_sync(e: Expr, machine: Machine) -> Run:
     """__syncwarp: the threads of a warp that move in lockstep have nothing to wait for."""
-    return lambda frame: 0
+    return _within_warps(machine)
+
+
+def _within_warps(machine: Machine) -> Callable[[Frame], int]:
+    def run(frame: Frame) -> int:
+        if machine.watch is not None:
+            machine.watch.within_warps(frame.mask())
+        return 0
+
+    return run
 
 
 @call("tvm_storage_sync", "sync_threads", "sync_threads_partial")
@@ -48,35 +58,59 @@ def storage_sync(e: Expr, machine: Machine) -> Run:
     """bar.sync: (scope[, number of the barrier, threads]) or ([number, threads])."""
     args = e.args[1:] if e.args and e.args[0].op == "str" else e.args
     if args != e.args and e.args[0].value == "warp":
-        return lambda frame: 0
+        return _within_warps(machine)
     if args != e.args and e.args[0].value == "global":
         raise NotModelled("synchronization of all blocks")
     if any(a.op != "int" for a in args):
         raise NotModelled("barrier of unknown number or threads")
     number, threads = (int(args[0].value or 0) if args else 0), int(args[1].value or 0) if len(args) > 1 else 0
-    agents, line_of = agents_of(machine), machine
+    agents = agents_of(machine)
     counters = machine.shared_state.setdefault("bar.sync", _Counters(len(machine.worlds)))
     assert isinstance(counters, _Counters)
 
     def run(frame: Frame) -> int:
-        if not agents.alone:
-            _meet(counters, number, threads or machine.threads, frame, agents, line_of.line)
+        if agents.alone:
+            if machine.watch is not None:
+                machine.watch.meet(frame.mask())
+        else:
+            _meet(counters, number, threads or machine.threads, frame, machine)
         return 0
 
     return run
 
 
-def _meet(counters: _Counters, number: int, threads: int, frame: Frame, agents: Agents, line: int) -> None:
+def _meet(counters: _Counters, number: int, threads: int, frame: Frame, machine: Machine) -> None:
     """Come to a barrier, and wait until it lets go."""
     mask = frame.mask()
     worlds = np.flatnonzero(mask.any(axis=-1))
     before = counters.passed[worlds, number].copy()
     counters.come[worlds, number] += mask[worlds].sum(axis=-1)
+    key, watch = ("bar.sync", number), machine.watch
+    if watch is not None:
+        watch.release(key, mask)
     full = worlds[counters.come[worlds, number] >= threads]
     counters.come[full, number] -= threads
     counters.passed[full, number] += 1
+    if watch is not None:
+        for world in full.tolist():
+            watch.pass_on(key, world)
 
     def ready() -> bool:
         return bool((counters.passed[worlds, number] > before).all())
 
-    agents.wait(ready, f"waits at barrier {number} for {threads} threads", line, frame)
+    what = f"waits at barrier {number} for {threads} threads"
+    agents_of(machine).wait(ready, what, machine.line, frame)
+    if watch is not None:
+        watch.acquire(key, mask)
+
+
+@call("fence_proxy_async")
+def fence(e: Expr, machine: Machine) -> Run:
+    """fence.proxy.async: what threads wrote before may be seen by bulk copies and wgmma (PTX 9.7.13.5)."""
+
+    def run(frame: Frame) -> int:
+        if machine.watch is not None:
+            machine.watch.fence(frame.mask())
+        return 0
+
+    return run

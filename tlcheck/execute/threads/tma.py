@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def issuers(frame: Frame) -> Iterator[tuple[Mask, Callable[[Value], Value]]]:
-    """The active threads, one of each world at a time: (worlds, 1), and how to pick their values: (worlds, 1)."""
+    """The active threads, one of each world at a time: (worlds, threads), and how to pick their values, (worlds, 1)."""
     mask = np.array(frame.mask())
     while mask.any():
         worlds: Mask = np.asarray(mask.any(axis=-1, keepdims=True))
@@ -43,8 +43,9 @@ def issuers(frame: Frame) -> Iterator[tuple[Mask, Callable[[Value], Value]]]:
             wide = np.broadcast_to(value, (*value.shape[:-2], len(lanes), value.shape[-1]))
             return np.asarray(wide[..., np.arange(len(lanes)), lanes][..., None])
 
-        yield worlds, pick
-        mask[np.arange(len(lanes)), lanes] = False
+        chosen = worlds & (np.arange(frame.lanes) == lanes[:, None])
+        yield chosen, pick
+        mask &= ~chosen
 
 
 def where_in(cells: Cells, octets: Array) -> Array:
@@ -55,13 +56,18 @@ def where_in(cells: Cells, octets: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class _Transfer:
-    """One copy between a tensor and shared memory, in the worlds of `mask` (worlds, 1)."""
+    """One copy between a tensor and shared memory, by the threads of `issuer` (worlds, threads), one of a world."""
 
     pages: Pages
     cells: Cells
     kind: Kind
     box: Box
-    mask: Mask
+    issuer: Mask
+
+    @property
+    def mask(self) -> Mask:
+        """The worlds in which it takes place, (worlds, 1)."""
+        return np.asarray(self.issuer.any(axis=-1, keepdims=True))
 
     @property
     def positions(self) -> Array:
@@ -130,8 +136,12 @@ def load(e: Expr, machine: Machine) -> Run:
         for mask, pick in issuers(frame):
             cells, pages = _memories(shared, tensor_place, frame)
             transfer = _Transfer(pages, cells, tensor_place.kind, box(frame, pick), mask)
-            barriers = [(w, n) for w, n, _ in done(frame) if mask[w, 0]]
+            barriers = [(w, n) for w, n, _ in done(frame) if mask[w].any()]
             land = _landing(transfer, done, barriers)
+            if machine.watch is not None and barriers:
+                key = done.barriers.name, barriers[0][1]
+                where = where_in(cells, transfer.box.octets)
+                machine.watch.issue(shared, where, transfer.mask, mask, machine.origin(frame), key)
             if late:
                 transfer.hide(machine, reason)
                 agents.flights.append(Flight(land, done.barriers))
@@ -231,18 +241,30 @@ def store(e: Expr, machine: Machine) -> Run:
     adds, stores, late = bool(flags and flags[0].value), _Stores.of(machine), machine.options.late
 
     def run(frame: Frame) -> Value:
-        lanes = frame.mask()
         for mask, pick in issuers(frame):
             cells, pages = _memories(shared, tensor, frame)
             transfer = _Transfer(pages, cells, tensor.kind, box(frame, pick), mask)
-            land = transfer.add if adds else transfer.store
+            land = _leaving(transfer, shared, adds, machine, frame)
             if late:
-                stores.open.append((np.array(lanes & mask), land))
+                stores.open.append((mask, land))
             else:
                 land()
         return 0
 
     return run
+
+
+def _leaving(transfer: _Transfer, shared: Place, adds: bool, machine: Machine, frame: Frame) -> Callable[[], None]:
+    """Carry out a store; the thread that issued it reads shared memory then."""
+    origin = machine.origin(frame)
+
+    def land() -> None:
+        if machine.watch is not None:
+            where = where_in(transfer.cells, transfer.box.octets)
+            machine.watch.read(shared, where, transfer.issuer, origin, "async")
+        (transfer.add if adds else transfer.store)()
+
+    return land
 
 
 @call("tma_store_arrive")

@@ -16,6 +16,7 @@ import numpy as np
 
 from tlcheck.execute.frame import Frame, Mask
 from tlcheck.execute.memory import Cells
+from tlcheck.execute.order import Origin
 from tlcheck.execute.places import Place
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import call
@@ -102,8 +103,10 @@ def initialize(e: Expr, machine: Machine) -> Run:
     """(descriptor, address, layout, LBO, SBO in 16 bytes); the address's allocation is numbered by its pointer."""
     target, address = machine.pointer(e.args[0]), machine.pointer(e.args[1])
     layout, lbo, sbo = (machine.code(a) for a in e.args[2:5])
-    numbers = _allocations(machine)
-    number = numbers.setdefault(address.root, len(numbers) + 1)
+    known = _allocations(machine)
+    if address.root not in [place.root for place in known]:
+        known.append(address)
+    number = [place.root for place in known].index(address.root)
 
     def run(frame: Frame) -> Value:
         span = _SPANS[machine.uniform(layout.run(frame), "the layout of a descriptor")]
@@ -116,10 +119,10 @@ def initialize(e: Expr, machine: Machine) -> Run:
     return run
 
 
-def _allocations(machine: Machine) -> dict[int, int]:
-    """Pointer of an allocation -> its number in descriptors."""
-    found = machine.shared_state.setdefault("wgmma allocations", {})
-    assert isinstance(found, dict)
+def _allocations(machine: Machine) -> list[Place]:
+    """A place in each allocation, by the allocation's number in descriptors."""
+    found = machine.shared_state.setdefault("wgmma allocations", [])
+    assert isinstance(found, list)
     return found
 
 
@@ -303,7 +306,8 @@ def _operand(e: Expr, offset: Expr, shape: tuple[int, int], kind: Kind, by_k: bo
         known: dict[tuple[int, int], Matrix] = {}
         for world, group in np.argwhere(active).tolist():
             known[world, group] = decode(int(words[world, group]) + int(further[world, group]))
-        return lambda: _read(known, active.shape, shape, kind, by_k, machine)
+        origin = machine.origin(frame)
+        return lambda: _read(known, active.shape, shape, kind, by_k, machine, origin)
 
     return begin
 
@@ -315,21 +319,35 @@ def _read(
     kind: Kind,
     by_k: bool,
     machine: Machine,
+    origin: Origin,
 ) -> Array:
     """The matrices of all active groups; zeros for the others."""
-    roots = {number: root for root, number in _allocations(machine).items()}
+    places = _allocations(machine)
     found = np.zeros((*groups, *shape), kind.array)
     for matrix in dict.fromkeys(known.values()):
-        if matrix.allocation not in roots:
+        if matrix.allocation >= len(places):
             raise NotModelled("wgmma descriptor that was not initialized here")
-        cells = machine.memory[roots[matrix.allocation]]
+        place = places[matrix.allocation]
+        cells = place.memory
         assert isinstance(cells, Cells)
         cell = matrix.octets(*shape, kind.bits // 8, by_k) // cells.grain * cells.stride
-        here = [place for place, m in known.items() if m == matrix]
+        here = [at for at, m in known.items() if m == matrix]
         worlds = np.array([w for w, _ in here])
+        if machine.watch is not None:
+            _watch(place, cell, here, machine, origin)
         values = cells.take(cell[..., None] + worlds, kind)
         found[worlds, [g for _, g in here]] = np.moveaxis(values, -1, 0)
     return found
+
+
+def _watch(place: Place, cell: Array, here: list[tuple[int, int]], machine: Machine, origin: Origin) -> None:
+    """Tell the watch what is read; the first thread of a warpgroup stands for all."""
+    assert machine.watch is not None
+    mask = np.zeros((len(machine.worlds), machine.threads), np.bool_)
+    for world, group in here:
+        mask[world, group * GROUP] = True
+    where = cell.reshape(-1, 1, 1) + np.arange(len(mask)).reshape(1, -1, 1)
+    machine.watch.read(place, where, mask, origin, "async")
 
 
 def _issue(e: Expr, at: int, form: _Form, left: Operand, right: Operand, machine: Machine) -> Run:

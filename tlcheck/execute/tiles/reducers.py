@@ -87,11 +87,11 @@ def update_by_store(stmt: Store, machine: Machine) -> Step | None:
         raise NotModelled("store to a reducer that is no update")
     if kind != _kind_of_reducer(stmt.buffer, machine):
         raise NotModelled(f"reducer combined by another operation than its own: {kind}")
-    place, value, line = machine.place(stmt.buffer, stmt.indices), machine.code(term), stmt.line
+    place, value = machine.place(stmt.buffer, stmt.indices), machine.code(term)
     combine = KINDS[kind].combine
 
     def run(frame: Frame) -> None:
-        machine.line = line
+        machine.at = stmt
         _update(place, frame, value.run(frame), combine)
 
     return Step(run)

@@ -1,0 +1,64 @@
+"""What stands between accesses is there for a reason: a kernel without it has a race, with it none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.cpu.execute.test_hardware import FORMS, machine_of
+from tlcheck.execute.order import Race
+from tlcheck.execute.reasons import Stopped
+from tlcheck.snapshot.ir import Evaluate, Function, Seq, Stmt
+from tlcheck.snapshot.walk import rebuild, statements
+
+
+def races(name: str, lowered: Function | None = None) -> list[Race]:
+    """Those of a form as lowered, or of what was made of it."""
+    machine = machine_of(FORMS[name], name, late=True, exact=True, lowered=lowered)
+    watch = machine.watched()
+    machine.run()
+    return list(watch.races.values())
+
+
+def without(function: Function, call: str, number: int) -> Function:
+    """The function without one of the statements that call `call`."""
+    found = [s for s in statements(function.body) if isinstance(s, Evaluate) and s.value.value == call]
+
+    def drop(old: Stmt, new: Stmt) -> Stmt:
+        return Seq(()) if old is found[number] else new
+
+    return replace(function, body=rebuild(function.body, drop))
+
+
+@pytest.mark.parametrize("name", sorted(FORMS))
+def test_a_right_kernel_has_no_race(name: str) -> None:
+    assert races(name) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "call", "number", "buffer", "missing"),
+    [
+        ("gemm_stmatrix", "tvm_storage_sync", 0, "mbarrier", "a barrier"),
+        ("gemm_stmatrix", "tvm_storage_sync", 1, "staged", "a wait for the copy"),
+        ("gemm_stmatrix", "tvm_storage_sync", 2, "staged", "__syncwarp or a barrier"),
+        ("gemm_stmatrix", "fence_proxy_async", 0, "staged", "fence.proxy.async"),
+        ("gemm_stmatrix", "mbarrier_wait_parity", 1, "a", "a wait for the copy"),
+        ("tma_2d", "tvm_storage_sync", 1, "b", "a wait for the copy"),
+        ("tma_2d", "tvm_storage_sync", 2, "b", "a barrier"),
+        ("reduce_fp32", "tvm_storage_sync", 0, "a", "__syncwarp or a barrier"),
+        ("reduce_fp32", "fence_proxy_async", 0, "a", "fence.proxy.async"),
+    ],
+)
+def test_without_synchronization_it_has_one(name: str, call: str, number: int, buffer: str, missing: str) -> None:
+    found = races(name, without(FORMS[name].checkpoints["device-tir"], call, number))
+    assert (buffer, missing) in {(race.buffer, race.missing) for race in found}
+    for race in found:
+        assert race.second.origin.stmt is not None
+        assert "write" in (race.first.kind, race.second.kind)
+
+
+def test_a_barrier_at_which_nobody_arrives_is_a_deadlock() -> None:
+    lowered = without(FORMS["tma_2d"].checkpoints["device-tir"], "ptx_arrive_barrier", 0)
+    with pytest.raises(Stopped, match="deadlock: waits at mbarrier"):
+        races("tma_2d", lowered)
