@@ -10,16 +10,82 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import gcd
 
-from tlcheck.algebra.polynomials import Monomial, Poly, add, as_constant, constant, scale, split_multiples
-from tlcheck.algebra.tables import FragmentTable
+import numpy as np
+import numpy.typing as npt
+
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Expr
 
+Monomial = tuple[int, ...]  # sorted atom numbers; () is the constant term
+Poly = dict[Monomial, int]  # with integer coefficients
 Interval = tuple[int | None, int | None]  # inclusive; None is unbounded
 UNBOUNDED: Interval = (None, None)
 MAX_TERMS = 64
 OPAQUE = 61
 BITWISE = frozenset(("bitwise_xor", "bitwise_and", "bitwise_or", "shift_left", "shift_right"))
+
+
+def constant(value: int) -> Poly:
+    return {(): value} if value else {}
+
+
+def as_constant(p: Poly) -> int | None:
+    """The value of a polynomial without variables, else None."""
+    if not p:
+        return 0
+    return p.get(()) if len(p) == 1 else None
+
+
+def add(a: Poly, b: Poly, factor: int = 1) -> Poly:
+    """a + factor * b."""
+    out = dict(a)
+    for m, c in b.items():
+        total = out.get(m, 0) + factor * c
+        if total:
+            out[m] = total
+        else:
+            out.pop(m, None)
+    return out
+
+
+def key(p: Poly) -> tuple[tuple[Monomial, int], ...]:
+    """Equal for equal polynomials, and hashable."""
+    return tuple(sorted(p.items()))
+
+
+def scale(p: Poly, factor: int) -> Poly:
+    return {m: c * factor for m, c in p.items()} if factor else {}
+
+
+def split_multiples(p: Poly, c: int) -> tuple[Poly, Poly]:
+    """(q, r) with p = c*q + r, the constant of r in [0, c)."""
+    whole: Poly = {}
+    rest: Poly = {}
+    for m, v in p.items():
+        q, r = divmod(v, c) if not m or v % c == 0 else (0, v)
+        if q:
+            whole[m] = q
+        if r:
+            rest[m] = r
+    return whole, rest
+
+
+@dataclass(frozen=True, slots=True)
+class FragmentTable:
+    """A fragment read backwards: `elements[thread * registers + local]` is the logical element (row-major) held
+    there, or -1.
+    """
+
+    registers: int
+    threads: int
+    elements: npt.NDArray[np.int64]
+
+    def at(self, thread: npt.NDArray[np.int64], local: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The elements held by registers `local` of `thread`; where there is none, a negative number of its own."""
+        inside = (thread >= 0) & (thread < self.threads) & (local >= 0) & (local < self.registers)
+        slot = np.where(inside, thread * self.registers + local, 0)
+        held = np.where(inside, self.elements[slot], -1)
+        return np.where(held >= 0, held, -1 - np.abs(thread * (1 << 20) + local))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

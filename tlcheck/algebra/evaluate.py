@@ -14,8 +14,7 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from tlcheck.algebra.algebra import Algebra, Atom
-from tlcheck.algebra.polynomials import Poly
+from tlcheck.algebra.algebra import Algebra, Atom, Poly
 
 Array = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
@@ -75,11 +74,15 @@ def _along(start: int, extent: int, axis: int, rank: int) -> Values:
 
 
 class Evaluator:
-    """Values of the polynomials of one algebra in one environment, each atom computed once."""
+    """Values of the polynomials of one algebra in one environment, each atom computed once.
 
-    def __init__(self, algebra: Algebra, env: Environment) -> None:
+    loaded: the content of memory from the element read; without it an unknown function of that.
+    """
+
+    def __init__(self, algebra: Algebra, env: Environment, loaded: Callable[[Values], Values] | None = None) -> None:
         self._algebra = algebra
         self._env = env
+        self._loaded = loaded
         self._known: dict[int, Values] = {}
 
     def __call__(self, poly: Poly) -> Values:
@@ -124,6 +127,8 @@ class Evaluator:
 
     def _unknown(self, kind: str, atom: Atom, args: list[Values]) -> Values:
         """Memory and functions that nothing is known of: equal arguments give equal values, others mostly differ."""
+        if kind == "load" and self._loaded is not None:
+            return self._loaded(args[0])
         seed = text_hash(f"{kind}|{atom.detail}")
         state: Words = np.asarray(seed, dtype=np.uint64)
         with np.errstate(over="ignore"):

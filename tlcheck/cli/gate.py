@@ -21,10 +21,10 @@ from tlcheck.cli.progress import bar
 from tlcheck.cli.scripts import add_script_arguments
 from tlcheck.config import Config, read_config
 from tlcheck.errors import UsageError
-from tlcheck.gate.classes import CLASSES, DEFAULT_FAILING
 from tlcheck.gate.compiler import find_compiler
 from tlcheck.gate.device import Wanted
 from tlcheck.gate.gate import NO_REFERENCE, Gate, Plan, gate
+from tlcheck.gate.outcome import CLASSES, DEFAULT_FAILING
 from tlcheck.lower.scripts import is_script
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Settings

@@ -11,9 +11,8 @@ from math import prod
 
 import numpy as np
 
-from tlcheck.algebra.algebra import Algebra, Atom, Content
+from tlcheck.algebra.algebra import Algebra, Content, Poly, as_constant
 from tlcheck.algebra.evaluate import Evaluator, Values
-from tlcheck.algebra.polynomials import Poly, as_constant
 from tlcheck.facts.model import Count
 from tlcheck.program.walk import Axis, Guard, Program, Scope
 from tlcheck.snapshot.expression_text import render_expression
@@ -111,17 +110,15 @@ class Trips:
 
     def _value(self, poly: Poly, env: dict[int, Values]) -> Values:
         sizes = {uid: SIZE for uid in self._algebra.variables(poly) if uid not in env}
-        return _Rows(self._algebra, {**env, **sizes})(poly)
+        return Evaluator(self._algebra, {**env, **sizes}, _row_start)(poly)
 
     def _content(self, load: Expr) -> Content:
         return Content(load.buffer.name if load.buffer else "", self._algebra.poly(load.args[-1]))
 
 
-class _Rows(Evaluator):
+def _row_start(element: Values) -> Values:
     """Memory in an extent holds where rows of `ROW` elements begin: the usual form of a ragged loop's bounds."""
-
-    def _unknown(self, kind: str, atom: Atom, args: list[Values]) -> Values:
-        return args[0] * ROW if kind == "load" else super()._unknown(kind, atom, args)
+    return element * ROW
 
 
 def _split(guard: Guard) -> Iterator[Guard]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tlcheck.gate.classes import FAILS_IN_BOTH
-from tlcheck.gate.outcome import Comparison, Outcome, Side
+from tlcheck.gate.outcome import FAILS_IN_BOTH, Comparison, Outcome, Side
 from tlcheck.run.results import FAILED, NOT_RUN, PASSED, DeviceFinding, DeviceResult
 from tlcheck.verdicts.words import element_in_words
 

@@ -9,14 +9,12 @@ from pathlib import Path
 
 from tlcheck.cache.store import Cache, open_cache
 from tlcheck.errors import UsageError
-from tlcheck.gate.acceptances import accepted, unused
-from tlcheck.gate.classes import CLASSES, DEFAULT_FAILING, SAME
 from tlcheck.gate.compare import outcomes
 from tlcheck.gate.compiler import Compiler, content_of, headers_of
 from tlcheck.gate.device import DeviceRun, Wanted, run_both
 from tlcheck.gate.device_outcomes import DEVICE
-from tlcheck.gate.outcome import Comparison, Side
-from tlcheck.gate.scripts import remarks
+from tlcheck.gate.outcome import CLASSES, DEFAULT_FAILING, SAME, Comparison, Side, accepted, unused
+from tlcheck.gate.pairing import remarks
 from tlcheck.gate.sides import Bench, sides
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Session, Settings, Watcher

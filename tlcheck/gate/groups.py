@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tlcheck.gate.classes import CLASSES
 from tlcheck.gate.device_outcomes import evidence_in_words
-from tlcheck.gate.outcome import Comparison, Outcome
+from tlcheck.gate.outcome import CLASSES, Comparison, Outcome
 from tlcheck.run.results import FAILED, NOT_RUN, PASSED
 
 

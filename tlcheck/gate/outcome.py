@@ -1,16 +1,35 @@
-"""What can come of one case for one target when the toolchain changes."""
+"""What can come of one case for one target when the toolchain changes, and which of it a project accepts.
+
+The id of an accepted entry is a class (`slower-risk`), a class and what differs (`slower-risk/atomic`), or the rule
+that refutes an atomic (`TLA001`); its releases are those of the new toolchain.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tlcheck.facts import Facts
-from tlcheck.gate.classes import CLASSES, SAME
 from tlcheck.gate.compiler import Compiled
 from tlcheck.run.results import DeviceResult
+from tlcheck.verdicts.acceptance import Acceptance, Acceptances
 from tlcheck.verdicts.claim import Finding
 from tlcheck.verdicts.results import Result
+
+# From the worst to the best; each outcome belongs to one, a comparison to the worst of its outcomes.
+CLASSES: Mapping[str, str] = {
+    "wrong": "a claim is refuted that was not, or a kernel fails on the device that did not",
+    "weaker": "a claim is undecided that was proved or agreed",
+    "broken": "a kernel no longer imports, builds, lowers, compiles or runs",
+    "slower-risk": "the kernel asks for more work than before, or takes much longer to lower",
+    "changed": "the kernel differs in another way",
+    "fixed": "a claim is right, or a kernel lowers or passes on the device, that did not",
+    "fails-in-both": "a kernel fails with both toolchains",
+    "same": "no difference was found",
+}
+DEFAULT_FAILING = ("wrong", "weaker", "broken")
+SAME, FAILS_IN_BOTH = "same", "fails-in-both"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,3 +113,38 @@ class Comparison:
     def klass(self) -> str:
         """The worst class that is not accepted."""
         return self.classes[0]
+
+
+def accepted(compared: Comparison, acceptances: Acceptances, versions: Mapping[str, str]) -> Comparison:
+    """With the reasons for what is accepted. versions: of the new toolchain."""
+    ours = [entry for entry in acceptances.entries if _concerns(entry, compared, acceptances, versions)]
+    return replace(compared, outcomes=tuple(_settled(outcome, ours) for outcome in compared.outcomes))
+
+
+def unused(comparisons: Sequence[Comparison], acceptances: Acceptances, versions: Mapping[str, str]) -> Iterator[str]:
+    """A sentence for each entry of the gate's that is about a case that was compared, and matches nothing."""
+    for entry in acceptances.entries:
+        if entry.id.partition("/")[0] not in CLASSES:
+            continue
+        ours = [compared for compared in comparisons if _concerns(entry, compared, acceptances, versions)]
+        if ours and not any(_names(entry, outcome) for compared in ours for outcome in compared.outcomes):
+            yield f"acceptance of {entry.id} in {entry.case} ({entry.releases}) matches nothing: remove it"
+
+
+def _concerns(entry: Acceptance, compared: Comparison, acceptances: Acceptances, versions: Mapping[str, str]) -> bool:
+    """A case that is gone is known from before."""
+    side = compared.after or compared.before
+    if side is None or not versions:
+        return False
+    run = replace(side.result.run, name=compared.name, versions=versions)
+    return entry.concerns(run, acceptances.folder)
+
+
+def _settled(outcome: Outcome, ours: Sequence[Acceptance]) -> Outcome:
+    reason = next((entry.reason for entry in ours if _names(entry, outcome)), "")
+    return replace(outcome, accepted=reason) if reason else outcome
+
+
+def _names(entry: Acceptance, outcome: Outcome) -> bool:
+    rule = outcome.finding.rule if outcome.finding is not None else None
+    return entry.id in (outcome.klass, outcome.id, rule)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import SequenceMatcher
+from itertools import zip_longest
 
+from tlcheck.errors import UsageError
 from tlcheck.gate.outcome import Comparison, Side
-from tlcheck.gate.scripts import Captured, comparisons
 from tlcheck.lower.scripts import End
+from tlcheck.verdicts.results import Result
 
 Key = tuple[str, str, str]  # file, name, target; without a target it is about a whole file
 _Script = tuple[str, str]  # file and target
@@ -61,3 +65,107 @@ def _cases(old: Mapping[Key, Side], new: Mapping[Key, Side], scripts: Mapping[_S
 def _failed(sides: Mapping[Key, Side]) -> dict[str, Side]:
     """The files that do not import."""
     return {file: side for (file, _, target), side in sides.items() if not target}
+
+
+_Pair = tuple[Side | None, Side | None]
+_NUMBER = re.compile(r"-\d+$")  # of the second kernel with a name, and of those after it
+_PARAMETER = "parameter"
+
+
+@dataclass(frozen=True)
+class Captured:
+    """What a script came to with one toolchain. whole: its failure, where it has no kernel and that is to be told."""
+
+    kernels: tuple[Side, ...]
+    end: End
+    whole: Side | None
+
+
+def comparisons(old: Captured, new: Captured) -> Iterator[Comparison]:
+    """Of all kernels of a script, or of the script if it has none. Raises UsageError for one that compiles nothing."""
+    run = new.end.run
+    if not old.kernels and not new.kernels:
+        yield from _failures(old, new)
+    taken = {kernel.result.run.name for kernel in new.kernels}
+    for before, after in _pairs(old.kernels, new.kernels):
+        name = _name(before, after, taken)
+        sides = before or _missing(after, old, new), after or _missing(before, new, old)
+        yield Comparison(run.file, name, run.target, *sides, captured=True)
+
+
+def _name(before: Side | None, after: Side | None, taken: Container[str]) -> str:
+    """With the new toolchain; of a kernel that is not there, with the old one, unless another has that name now."""
+    if after is not None:
+        return after.result.run.name
+    assert before is not None
+    run = before.result.run
+    return f"{run.name} ({run.tilelang})" if run.name in taken else run.name
+
+
+def _failures(old: Captured, new: Captured) -> Iterator[Comparison]:
+    """A script that fails now, before any kernel."""
+    run = new.end.run
+    before, after = old.whole, new.whole
+    if after is None or after.result.failure is None:
+        return
+    if before is not None and before.result.failure == after.result.failure and after.result.failure.kind == "usage":
+        raise UsageError(f"{run.file}: {after.result.failure.message}")
+    yield Comparison(run.file, "", run.target, before or Side(Result(old.end.run)), after, captured=True)
+
+
+def _missing(known: Side | None, script: Captured, other: Captured) -> Side | None:
+    """What stands for a kernel that was captured with the other toolchain only: that the script failed before it.
+
+    None where it came as far as with the other one, and so does not compile this kernel.
+    """
+    ended, there = script.end.ended, other.end.ended
+    assert known is not None
+    if ended is None or (there is not None and (ended.message, ended.where) == (there.message, there.where)):
+        return None
+    run = replace(known.result.run, toolchain=script.end.run.toolchain, versions=script.end.run.versions)
+    return Side(Result(run, failure=replace(ended, message=f"the script does not come to it: {ended.message}")))
+
+
+def _pairs(old: Sequence[Side], new: Sequence[Side]) -> Iterator[_Pair]:
+    """Kernels of the same function and arguments belong together, in their order."""
+    groups: dict[object, tuple[list[Side], list[Side]]] = {}
+    for number, kernels in enumerate((old, new)):
+        for kernel in kernels:
+            groups.setdefault(_call(kernel), ([], []))[number].append(kernel)
+    for before, after in groups.values():
+        yield from zip(before, after, strict=True) if len(before) == len(after) else _aligned(before, after)
+
+
+def _call(kernel: Side) -> tuple[object, ...]:
+    """What a kernel is of. Releases have types for what are strings in others: quotes do not count."""
+    run = kernel.result.run
+    args = tuple(sorted((name, text.replace("'", "")) for name, text in run.args.items()))
+    return _NUMBER.sub("", run.name).replace("'", ""), args
+
+
+def _aligned(old: Sequence[Side], new: Sequence[Side]) -> Iterator[_Pair]:
+    """Where one side has more of them: by what they look like, as far as that says which is which."""
+    matcher = SequenceMatcher(None, list(map(_form, old)), list(map(_form, new)), autojunk=False)
+    for _, old_begin, old_end, new_begin, new_end in matcher.get_opcodes():
+        yield from zip_longest(old[old_begin:old_end], new[new_begin:new_end])
+
+
+def _form(kernel: Side) -> tuple[object, ...]:
+    """What no release changes: blocks, threads, parameters. Empty for a kernel that was not lowered."""
+    facts = kernel.facts
+    if facts is None:
+        return ()
+    parameters = [(b.name, b.dtype, b.shape) for b in facts.buffers if b.role == _PARAMETER]
+    return tuple(count.number for count in facts.grid), facts.threads, tuple(parameters)
+
+
+def remarks(ends: Iterable[End]) -> Iterator[str]:
+    """Where scripts ended before their end: once where it is the same with both toolchains, else with which one."""
+    found: dict[tuple[str, str], list[End]] = {}
+    for end in ends:
+        found.setdefault((end.run.file, end.run.target), []).append(end)
+    for both in found.values():
+        if len({end.remarks for end in both}) == 1:
+            yield from both[0].remarks
+        else:
+            yield from (f"with {end.run.tilelang}, {remark}" for end in both for remark in end.remarks)

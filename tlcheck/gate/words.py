@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tlcheck.gate.classes import CLASSES
 from tlcheck.gate.gate import Gate
+from tlcheck.gate.outcome import CLASSES
 from tlcheck.lower.runs import tilelang_in_words
 from tlcheck.run.results import FAILED, NOT_RUN, PASSED
 from tlcheck.verdicts.words import plural

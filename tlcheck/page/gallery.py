@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tlcheck.page.picture import OFFSET, Mark, Picture, picture
+from tlcheck.program.atomics import atomics
 from tlcheck.program.layouts import layouts
-from tlcheck.program.walk import walk
+from tlcheck.program.walk import Program, walk
 from tlcheck.snapshot.ir import Buffer, Layout, Snapshot
 from tlcheck.verdicts.claim import Claim
 from tlcheck.witness import Addition
 
-_WIDTH = re.compile(r"x(\d+)\b")
+_VECTORS = (2, 4, 8)
 _CHECKPOINTS = ("intent", "tile-ops")  # annotates; has all that were inferred
 
 
 @dataclass(frozen=True)
 class Gallery:
-    """Names are those of the kernel, numbered where they repeat."""
+    """Names are those of the kernel, numbered where they repeat. widths: see `_widths`."""
 
     layouts: Mapping[str, Layout]
     buffers: Mapping[str, Buffer]
     claims: Sequence[Claim]
+    widths: Mapping[str, int]
 
     @property
     def names(self) -> list[str]:
@@ -42,23 +43,29 @@ class Gallery:
         drawn = picture(name, self.layouts.get(name), self.buffers.get(name), at)
         if isinstance(drawn, str) or drawn.kind != OFFSET:
             return drawn
-        drawn = replace(drawn, vector=max((_vector(claim) for claim in own), default=0))
+        drawn = replace(drawn, vector=self.widths.get(name, 0))
         return drawn if witness is None else marked(drawn, witness)
 
 
 def gallery(snapshot: Snapshot, claims: Sequence[Claim] = ()) -> Gallery:
     """claims: what checking the snapshot found."""
-    programs = [walk(snapshot.checkpoints[name]) for name in _CHECKPOINTS if name in snapshot.checkpoints]
+    found = {name: walk(function) for name, function in snapshot.checkpoints.items()}
+    programs = [found[name] for name in _CHECKPOINTS if name in found]
     buffers: dict[str, Buffer] = {}
     for program in programs:
         buffers = {**program.buffers, **buffers}
-    return Gallery(layouts(*programs), buffers, claims)
+    return Gallery(layouts(*programs), buffers, claims, _widths(list(found.values())))
 
 
-def _vector(claim: Claim) -> int:
-    """Elements that one instruction adds, 0 if one."""
-    texts = [*claim.instructions, claim.finding.what if claim.finding else ""]
-    return max((int(n) for text in texts for n in _WIDTH.findall(text) if int(n) in (2, 4, 8)), default=0)
+def _widths(programs: Sequence[Program]) -> Mapping[str, int]:
+    """Elements that one vector instruction adds, at most, by the name of the buffer that it adds to."""
+    widths: dict[str, int] = {}
+    for program in programs:
+        for site in atomics(program).sites:
+            name = site.target.buffer.name
+            if site.width in _VECTORS:
+                widths[name] = max(widths.get(name, 0), site.width)
+    return widths
 
 
 def _addition(claim: Claim) -> Addition | None:

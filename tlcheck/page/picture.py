@@ -12,9 +12,8 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from tlcheck.algebra.algebra import Algebra, unread
+from tlcheck.algebra.algebra import Algebra, as_constant, unread
 from tlcheck.algebra.evaluate import Evaluator, Values
-from tlcheck.algebra.polynomials import as_constant
 from tlcheck.page.colours import by_bank, by_place, by_thread
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.expression_text import render_layout

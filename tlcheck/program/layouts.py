@@ -8,10 +8,8 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from tlcheck.algebra.algebra import Algebra, unread
+from tlcheck.algebra.algebra import Algebra, FragmentTable, Poly, add, as_constant, constant, unread
 from tlcheck.algebra.evaluate import Dimension, Evaluator, chunks
-from tlcheck.algebra.polynomials import Poly, add, as_constant, constant
-from tlcheck.algebra.tables import FragmentTable
 from tlcheck.program.walk import Program
 from tlcheck.snapshot.ir import Expr, Layout
 

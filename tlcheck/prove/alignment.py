@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tlcheck.algebra.algebra import Algebra
+from tlcheck.algebra.algebra import Algebra, Poly, add, as_constant
 from tlcheck.algebra.evaluate import Dimension, Evaluator, chunks, size
-from tlcheck.algebra.polynomials import Poly, add, as_constant
 from tlcheck.program.atomics import Pointer
 from tlcheck.program.tma import LANE
 from tlcheck.prove.fingerprints import UndecidedError

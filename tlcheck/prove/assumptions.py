@@ -1,15 +1,18 @@
-"""What a kernel's author promises of its sizes (`T.assume`): newer releases drop guards on the strength of it."""
+"""What is up to the caller of a kernel: sizes, as far as its author promises nothing of them, and what memory holds.
+
+Newer releases drop guards on the strength of the promises (`T.assume`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from math import lcm
 
-from tlcheck.algebra.algebra import Algebra
+from tlcheck.algebra.algebra import Algebra, Poly
 from tlcheck.algebra.evaluate import Evaluator
-from tlcheck.algebra.polynomials import Poly
-from tlcheck.program.walk import Program, subexpressions
-from tlcheck.snapshot.ir import Expr
+from tlcheck.program.atomics import is_atomic, pointer
+from tlcheck.program.walk import Program, expressions, subexpressions
+from tlcheck.snapshot.ir import Expr, Store
 
 _MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq"}
 
@@ -108,3 +111,39 @@ def _multiple(algebra: Algebra, uid: int, factor: int) -> Poly:
     algebra.ranges[quotient] = (None if low is None else -(-low // factor), None if high is None else high // factor)
     ((monomial, _),) = algebra.variable(quotient).items()
     return {monomial: factor}
+
+
+def inputs(program: Program) -> frozenset[str]:
+    """The roots whose content is up to the caller, in a kernel as written."""
+    given = {program.roots.of(b.data) for b in program.function.buffers}
+    copies, written = _writes(program)
+    while True:
+        more = {to for to, sources in copies.items() if to not in written and sources <= given} - given
+        if not more:
+            return frozenset(given)
+        given |= more
+
+
+def _writes(program: Program) -> tuple[dict[str, set[str]], set[str]]:
+    """Roots that are copied to, with where from; and roots that anything else may write."""
+    copies: dict[str, set[str]] = {}
+    written: set[str] = set()
+    for placed in program.statements:
+        if isinstance(placed.stmt, Store):
+            written.add(program.roots.of(placed.stmt.buffer.data))
+        for value in expressions(placed.stmt):
+            for call in subexpressions(value):
+                if call.op == "call" and call.value == "copy":
+                    source, target = (_root(program, a) for a in call.args[:2])
+                    copies.setdefault(target, set()).add(source)
+                elif call.op == "call" and not is_atomic(str(call.value)) and call.value not in _POINTERS:
+                    written.update(_root(program, a) for a in call.args if a.op == "call" and a.value in _POINTERS)
+    return copies, written
+
+
+_POINTERS = frozenset(("region", "address_of", "access_ptr", "tvm_access_ptr"))
+
+
+def _root(program: Program, e: Expr) -> str:
+    found = pointer(program, e)
+    return found.root if found is not None else ""

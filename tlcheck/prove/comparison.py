@@ -3,23 +3,26 @@
 Each polynomial separates into a part of the blocks and outer loops and a part of the threads, lanes and inner loops.
 The outer parts have to be equal as polynomials; the inner parts are enumerated once and compared as multisets of
 (destination, elements read). Conditions that mix both (tails) split the outer points into classes, one enumeration
-each.
+each. Atomics that lowering leaves as they are, whose indices may be read from memory, are `identical` as expressions.
+
+Shared buffers that a late pass has placed in one allocation lie at offsets that only the pass knows. Their addresses
+are compared up to a constant (`anchored`): the lowest element is taken to be the lowest intended one. This can show
+that two footprints are the same; that they differ it cannot, so nothing is refuted by it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import numpy.typing as npt
 
-from tlcheck.algebra.algebra import Algebra
+from tlcheck.algebra.algebra import Algebra, Poly, add, constant, key
 from tlcheck.algebra.evaluate import Dimension, Evaluator, Words, chunks, mix, size
-from tlcheck.algebra.polynomials import Poly, add, constant, key
 from tlcheck.prove.fingerprints import Factors, Part, Sum, UndecidedError, fingerprints, shape_of, weigh
-from tlcheck.prove.footprints import TAGS, THREADS, Footprint
+from tlcheck.prove.footprints import TAGS, THREADS, Footprint, Leaf, Memory
 from tlcheck.prove.gates import MAX_OUTER, Gates, known_space, runs
 
 BUDGET = 250_000_000  # lanes that one comparison may enumerate
@@ -181,3 +184,81 @@ def assignments(space: Sequence[Dimension]) -> Iterator[dict[int, int]]:
     """Every point of a small space."""
     for values in product(*(range(d.start, d.start + d.extent) for d in space)):
         yield {d.uid: v for d, v in zip(space, values, strict=True)}
+
+
+Key = tuple[object, ...]
+
+
+def identical(algebra: Algebra, intended: Footprint, actual: Footprint, bounded: bool) -> bool:
+    """Whether two footprints that enumerate nothing are one as expressions, up to checks of the destination's bounds.
+
+    A check of an index that is read from memory may be left out or added; of any other index it has to be there, unless
+    `bounded`: then lanes out of bounds do not count yet.
+    """
+    if intended.space or actual.space or _what(intended) != _what(actual):
+        return False
+    meant, inside = _keys(intended.conditions), _keys(intended.inside)
+    have = _keys(actual.conditions)
+    required = meant | (set() if bounded else _keys(p for p in intended.inside if not _reads(algebra, p)))
+    return required <= have <= meant | inside
+
+
+def _what(f: Footprint) -> Key:
+    leaves = tuple((leaf.root, key(leaf.element), key(leaf.thread)) for leaf in f.leaves)
+    loops = tuple(sorted((uid, key(start), key(extent)) for uid, (start, extent) in f.outer.items()))
+    return f.form, key(f.target), leaves, loops, frozenset(key(p) for p in (*f.flags, *f.needed))
+
+
+def _reads(algebra: Algebra, p: Poly) -> bool:
+    """Whether a polynomial depends on the content of memory."""
+    atoms = [algebra.atoms[n] for m in p for n in m]
+    return any(a.kind in ("load", "register") or any(_reads(algebra, q) for q in a.args) for a in atoms)
+
+
+def _keys(polys: Iterable[Poly]) -> set[Key]:
+    return {key(p) for p in polys}
+
+
+def floating(footprint: Footprint, memory: Memory) -> bool:
+    """Whether a footprint reads or writes shared memory that the kernel does not declare."""
+    return (
+        _undeclared(footprint, memory) or any(_floats(leaf, memory) for leaf in footprint.leaves) or footprint.anchored
+    )
+
+
+def anchored(algebra: Algebra, footprint: Footprint, intended: Footprint, memory: Memory) -> Footprint:
+    """The footprint with its addresses in undeclared shared memory moved onto the intended ones."""
+    if not floating(footprint, memory) or len(footprint.leaves) != len(intended.leaves):
+        return footprint
+    leaves = []
+    for leaf, meant in zip(footprint.leaves, intended.leaves, strict=True):
+        if _floats(leaf, memory) and meant.scope.startswith("shared"):
+            element = _moved(algebra, leaf.element, footprint, meant.element, intended)
+            leaf = replace(leaf, root=meant.root, element=element)
+        leaves.append(leaf)
+    target = footprint.target
+    if _undeclared(footprint, memory):
+        target = _moved(algebra, target, footprint, intended.target, intended)
+    return replace(footprint, target=target, leaves=tuple(leaves), anchored=True)
+
+
+def _undeclared(footprint: Footprint, memory: Memory) -> bool:
+    target = footprint.site.target
+    shared = target.buffer.scope.startswith("shared")
+    return shared and target.root not in memory.declared
+
+
+def _floats(leaf: Leaf, memory: Memory) -> bool:
+    return leaf.scope.startswith("shared") and leaf.root not in memory.declared
+
+
+def _moved(algebra: Algebra, poly: Poly, footprint: Footprint, meant: Poly, intended: Footprint) -> Poly:
+    here, there = _lowest(algebra, poly, footprint), _lowest(algebra, meant, intended)
+    return poly if here is None or there is None else add(poly, constant(there - here))
+
+
+def _lowest(algebra: Algebra, poly: Poly, footprint: Footprint) -> int | None:
+    halves = algebra.separate(poly, frozenset(d.uid for d in footprint.space) | THREADS)
+    if halves is None:
+        return None
+    return min((int(np.min(Evaluator(algebra, env)(halves[1]))) for env in chunks(footprint.space)), default=None)

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tlcheck.algebra.algebra import Algebra
+from tlcheck.algebra.algebra import Algebra, Poly
 from tlcheck.algebra.evaluate import Array, Evaluator, Mask, Words, mix, size
-from tlcheck.algebra.polynomials import Poly
 from tlcheck.prove.footprints import TAGS, Footprint
 from tlcheck.prove.lanes import MAX_LANES, Lanes, enumerate_lanes
 from tlcheck.witness import Addition

@@ -11,9 +11,8 @@ from math import prod
 
 import numpy as np
 
-from tlcheck.algebra.algebra import Algebra
+from tlcheck.algebra.algebra import Algebra, Poly, add, as_constant, constant, key, scale
 from tlcheck.algebra.evaluate import Dimension, Evaluator, Values, chunks, size
-from tlcheck.algebra.polynomials import Poly, add, as_constant, constant, key, scale
 from tlcheck.prove.fingerprints import UndecidedError, shape_of
 
 Gate = tuple[int, Poly]  # number of the outer half, inner half

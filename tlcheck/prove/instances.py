@@ -7,17 +7,15 @@ from itertools import islice
 
 import numpy as np
 
-from tlcheck.algebra.algebra import BITWISE, Algebra, Atom, unread
+from tlcheck.algebra.algebra import BITWISE, Algebra, Atom, Poly, as_constant, unread
 from tlcheck.algebra.evaluate import Evaluator, chunks
-from tlcheck.algebra.polynomials import Poly, as_constant
 from tlcheck.program.atomics import is_atomic
-from tlcheck.prove.anchoring import floating
-from tlcheck.prove.assumptions import assume, hold, promises_more, symbols
+from tlcheck.prove.assumptions import assume, hold, inputs, promises_more, symbols
 from tlcheck.prove.builder import Builder
+from tlcheck.prove.comparison import floating
 from tlcheck.prove.difference import Difference, difference, evaluate_at, first_addition
 from tlcheck.prove.fingerprints import UndecidedError
 from tlcheck.prove.footprints import TAGS, Footprint
-from tlcheck.prove.inputs import inputs
 from tlcheck.prove.plans import Comparison, Plan, forms_of, loops_of, require_one_form, shared_loops
 from tlcheck.prove.values import UnreadableError
 from tlcheck.witness import Addition

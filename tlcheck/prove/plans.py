@@ -7,20 +7,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tlcheck.algebra.algebra import OPAQUE, Algebra, unread
+from tlcheck.algebra.algebra import OPAQUE, Algebra, Poly, constant, unread
 from tlcheck.algebra.evaluate import Dimension, Evaluator, chunks, size
-from tlcheck.algebra.polynomials import Poly, constant
 from tlcheck.program.atomics import Site
 from tlcheck.program.matching import Match
 from tlcheck.program.walk import Program
 from tlcheck.prove.alignment import aligned
-from tlcheck.prove.anchoring import anchored
 from tlcheck.prove.assumptions import assume, symbols
 from tlcheck.prove.builder import Builder
-from tlcheck.prove.comparison import BUDGET, assignments, same
+from tlcheck.prove.comparison import BUDGET, anchored, assignments, identical, same
 from tlcheck.prove.fingerprints import UndecidedError
 from tlcheck.prove.footprints import TAGS, THREADS, Footprint, Memory
-from tlcheck.prove.identity import identical
 from tlcheck.prove.values import Reader
 from tlcheck.snapshot.ir import Expr
 

@@ -10,8 +10,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from tlcheck.algebra.algebra import Algebra, Atom
-from tlcheck.algebra.polynomials import Poly, add
+from tlcheck.algebra.algebra import Algebra, Atom, Poly, add
 
 _BINARY = frozenset(("min", "max", "floordiv", "floormod", "truncdiv", "truncmod"))
 

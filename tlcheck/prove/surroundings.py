@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from tlcheck.algebra.algebra import Algebra
+from tlcheck.algebra.algebra import Algebra, Poly, add, as_constant, constant
 from tlcheck.algebra.evaluate import Dimension
-from tlcheck.algebra.polynomials import Poly, add, as_constant, constant
 from tlcheck.program.atomics import Site
 from tlcheck.program.tma import LANE
 from tlcheck.program.walk import Axis

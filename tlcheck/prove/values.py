@@ -16,6 +16,7 @@ from tlcheck.program.layouts import flatten, row_major
 from tlcheck.program.walk import Placed, Program, Scope
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Buffer, Expr, Store
+from tlcheck.snapshot.walk import substitute
 
 _COMMUTATIVE = frozenset("add mul min max and or eq ne".split())
 _SHAPED = frozenset(
@@ -64,16 +65,6 @@ def at_lane(expr: Expr, lane: Expr | None) -> Expr:
     args = tuple(at_lane(a, lane) for a in expr.args)
     dtype = dtype_of(expr.dtype).name
     return Expr(expr.op, dtype, args, expr.value, expr.uid, expr.buffer, expr.annotations)
-
-
-def replace(expr: Expr, values: Mapping[int, Expr]) -> Expr:
-    """expr with variables, given by uid, replaced."""
-    if expr.op == "var":
-        return values.get(expr.uid, expr)
-    args = tuple(replace(a, values) for a in expr.args)
-    if all(a is b for a, b in zip(args, expr.args, strict=True)):
-        return expr
-    return Expr(expr.op, expr.dtype, args, expr.value, expr.uid, expr.buffer, expr.annotations)
 
 
 class Reader:
@@ -210,9 +201,9 @@ def _solve(store: Store, own: list[Expr], load: Expr, root: str, program: Progra
     if poly.get(term) != 1 or sum(1 for m in poly if algebra.variables({m: 1}) & {var.uid}) != 1:
         raise UnreadableError(f"its value comes from {root}, whose stores are not understood")
     zero = Expr("int", var.dtype, value=0)
-    rest = replace(index, {var.uid: zero})
+    rest = substitute([index], {var.uid: zero})[0]
     solution = Expr("sub", index.dtype, (load.args[0], rest))
-    return replace(value, {var.uid: solution})
+    return substitute([value], {var.uid: solution})[0]
 
 
 def _content(algebra: Algebra, program: Program, e: Expr) -> Content:

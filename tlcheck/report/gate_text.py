@@ -7,11 +7,10 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from tlcheck.gate.classes import CLASSES
 from tlcheck.gate.device_outcomes import DEVICE
 from tlcheck.gate.gate import Gate
 from tlcheck.gate.groups import Group, cases_in_words, evidence, groups, members_in_words
-from tlcheck.gate.outcome import Comparison
+from tlcheck.gate.outcome import CLASSES, Comparison
 from tlcheck.gate.words import device_in_words, seconds_in_words, slowest_in_words, unchanged_in_words, verdict_in_words
 from tlcheck.verdicts.words import plural
 

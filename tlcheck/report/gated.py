@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tlcheck.gate.classes import CLASSES, FAILS_IN_BOTH
 from tlcheck.gate.device_outcomes import evidence_in_words
 from tlcheck.gate.gate import Gate
-from tlcheck.gate.outcome import Comparison, Outcome
+from tlcheck.gate.outcome import CLASSES, FAILS_IN_BOTH, Comparison, Outcome
 from tlcheck.gate.words import verdict_in_words
 from tlcheck.lower.runs import near
 from tlcheck.report.notices import ERROR, NOTE, WARNING, Document, Notice, Subject

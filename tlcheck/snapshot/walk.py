@@ -42,7 +42,9 @@ def postorder(roots: Iterable[Expr]) -> Iterator[Expr]:
 
 
 def substitute(
-    roots: Sequence[Expr], values: Mapping[int, Expr], remake: Callable[[Expr, tuple[Expr, ...]], Expr]
+    roots: Sequence[Expr],
+    values: Mapping[int, Expr],
+    remake: Callable[[Expr, tuple[Expr, ...]], Expr] = lambda e, args: replace(e, args=args),
 ) -> list[Expr]:
     """`roots` with variables replaced by `values` (uid -> expression). What does not change stays the same object.
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tlcheck.gate.classes import CLASSES, DEFAULT_FAILING
+from tlcheck.gate.outcome import CLASSES, DEFAULT_FAILING
 
 ROOT = Path(__file__).parents[3]
 FILES = ("docs/gate.md", "docs/ci.md", ".github/workflows/tilelang-gate.yml")

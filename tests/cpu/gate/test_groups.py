@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.cpu.gate.comparing import compared, made, outcome
-from tlcheck.gate.acceptances import accepted, unused
 from tlcheck.gate.groups import groups, members_in_words
-from tlcheck.gate.outcome import Comparison, Outcome
+from tlcheck.gate.outcome import Comparison, Outcome, accepted, unused
 from tlcheck.verdicts.acceptance import Acceptance, Acceptances
 
 

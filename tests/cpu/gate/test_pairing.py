@@ -11,12 +11,10 @@ import pytest
 from tests.cpu.checking import make_result
 from tlcheck.errors import UsageError
 from tlcheck.facts import Facts
-from tlcheck.gate.classes import DEFAULT_FAILING
 from tlcheck.gate.compare import outcomes
 from tlcheck.gate.gate import Gate
-from tlcheck.gate.outcome import Comparison, Side
-from tlcheck.gate.pairing import Found, paired
-from tlcheck.gate.scripts import remarks
+from tlcheck.gate.outcome import DEFAULT_FAILING, Comparison, Side
+from tlcheck.gate.pairing import Found, paired, remarks
 from tlcheck.lower.runs import Run
 from tlcheck.lower.scripts import End
 from tlcheck.verdicts.results import Result

@@ -10,9 +10,8 @@ from random import Random
 
 from tests.cpu.prove import tiles
 from tests.cpu.prove.tiles import BLOCK, THREAD
-from tlcheck.algebra.algebra import Algebra
+from tlcheck.algebra.algebra import Algebra, Poly, add, constant, scale
 from tlcheck.algebra.evaluate import Dimension, Evaluator
-from tlcheck.algebra.polynomials import Poly, add, constant, scale
 from tlcheck.prove.footprints import Footprint
 
 BLOCKS = 3

@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.fixtures.index import Fixture, read
-from tlcheck.algebra.algebra import Algebra, unread
-from tlcheck.algebra.polynomials import as_constant
+from tlcheck.algebra.algebra import Algebra, as_constant, unread
 from tlcheck.program.walk import Program, walk
 from tlcheck.prove.assumptions import assume, hold, promises_more, symbols
 from tlcheck.snapshot.ir import Expr, Stmt

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis.strategies import randoms
 
-from tlcheck.algebra.algebra import Algebra, unread
+from tlcheck.algebra.algebra import Algebra, Poly, add, constant, scale, unread
 from tlcheck.algebra.evaluate import Evaluator
-from tlcheck.algebra.polynomials import Poly, add, constant, scale
 from tlcheck.prove.fingerprints import UndecidedError
 from tlcheck.prove.gates import Gates, unfloored
 

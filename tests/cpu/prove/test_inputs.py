@@ -4,7 +4,7 @@ import pytest
 
 from tests.fixtures.index import read
 from tlcheck.program.walk import walk
-from tlcheck.prove.inputs import inputs
+from tlcheck.prove.assumptions import inputs
 
 FIXTURES = {f.path: f for f in read().fixtures}
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis.strategies import randoms
 
 from tests.cpu.prove.random_expressions import integer, value, variable
-from tlcheck.algebra.tables import FragmentTable
+from tlcheck.algebra.algebra import FragmentTable
 from tlcheck.program.layouts import clash, fragment_table
 from tlcheck.snapshot.ir import Expr, Layout
 
