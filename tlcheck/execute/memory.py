@@ -58,7 +58,8 @@ class Cells:
         if self.data.shape[2] == 1 and not whole[some].all():
             return  # what a block shares is not new to a part of its threads
         for world, seed in enumerate(self.seeds):
-            lanes = mask[world] if self.data.shape[2] > 1 else mask[world].any(keepdims=True)
+            own = self.data.shape[2] > 1
+            lanes = np.broadcast_to(mask[world] if own else mask[world].any(keepdims=True), self.data.shape[2:])
             if self.tags is not None:
                 self.tags.reshape(self.data.shape)[:, world, lanes] = 0
             else:
