@@ -1,152 +1,265 @@
-"""The gate's result for programs, in the form that `gate_schema.json` beside this file describes."""
+"""The gate's result for programs: its classes are its form, as in `json`."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from tlcheck import __version__
-from tlcheck.facts import to_json
+from tlcheck.facts import Facts
+from tlcheck.gate.compiler import Compiled
 from tlcheck.gate.device import DeviceRun, Found
 from tlcheck.gate.gate import Gate
 from tlcheck.gate.groups import Group, groups
 from tlcheck.gate.outcome import Comparison, Outcome, Side
 from tlcheck.gate.words import verdict_in_words
-from tlcheck.run.results import DeviceResult
+from tlcheck.report.json import LoweredWith, written
+from tlcheck.run.results import DeviceFinding, DeviceResult
+from tlcheck.verdicts.claim import Claim
+from tlcheck.worker.protocol import Failure
 
 SCHEMA = 2
+_NAMES = {"klass": "class", "old": "from", "new": "to"}
+
+
+class DeviceReport(msgspec.Struct, frozen=True):
+    """What a GPU shows of one kernel. status: `passed`, `failed` or `not run`, with its reason.
+
+    inputs: how many sets. error: the largest relative one; null where it is no number. source: whether what ran is what
+    was checked: `same`, `different` (with the first lines of the difference) or `unknown`.
+    """
+
+    status: str
+    reason: str
+    inputs: int
+    error: float | None
+    source: str
+    difference: tuple[str, ...]
+    findings: tuple[DeviceFinding, ...]
+
+
+class SideReport(msgspec.Struct, frozen=True):
+    """One toolchain's result. expected: the case expects the failure. seconds: of processor time for lowering; 0 where
+    unknown. facts: null where it did not lower. device, nvcc: null where that was not asked for.
+    """
+
+    failure: Failure | None
+    expected: bool
+    seconds: float
+    claims: tuple[Claim, ...]
+    facts: Facts | None
+    device: DeviceReport | None
+    nvcc: Compiled | None
+
+
+class OutcomeReport(msgspec.Struct, frozen=True, rename=_NAMES):
+    """One difference. id: what an acceptance names. subject: a buffer, or empty. words: the whole sentence.
+
+    line: in the kernel's file. rule: that refutes a claim now. accepted: the project's reason; null if it has none.
+    """
+
+    id: str
+    klass: str
+    kind: str
+    subject: str
+    before: str
+    after: str
+    words: str
+    line: int
+    detail: str
+    rule: str | None
+    accepted: str | None
+
+
+class ComparisonReport(msgspec.Struct, frozen=True, rename=_NAMES):
+    """One case for one target. source: the file that lines are of. captured: whether a script compiles it.
+
+    klass: the worst of its outcomes that are not accepted. before, after: null where the file does not declare the case
+    for that toolchain.
+    """
+
+    case: str
+    file: str
+    source: str
+    captured: bool
+    name: str
+    target: str
+    klass: str
+    outcomes: tuple[OutcomeReport, ...]
+    before: SideReport | None
+    after: SideReport | None
+
+
+class MemberReport(msgspec.Struct, frozen=True):
+    """A kernel that has a group's difference, at a buffer or nowhere in particular."""
+
+    case: str
+    target: str
+    subject: str
+
+
+class GroupReport(msgspec.Struct, frozen=True, rename=_NAMES):
+    """One difference and everything that has it."""
+
+    klass: str
+    kind: str
+    before: str
+    after: str
+    accepted: str | None
+    members: tuple[MemberReport, ...]
+
+
+class FoundReport(msgspec.Struct, frozen=True):
+    """The GPU as one toolchain's torch sees it, or why there is none."""
+
+    gpu: Mapping[str, Any] | None
+    missing: str | None
+
+
+class ClocksReport(msgspec.Struct, frozen=True):
+    """The GPU's clocks, as nvidia-smi tells them, before and after everything ran."""
+
+    before: Mapping[str, str]
+    after: Mapping[str, str]
+
+
+class DeviceRunReport(msgspec.Struct, frozen=True, rename=_NAMES):
+    """How, where and when kernels were run. commit: of the kernels. limit: seconds for each."""
+
+    date: str
+    commit: str
+    clocks: ClocksReport
+    seeds: int
+    repeats: int
+    exact: bool
+    limit: float
+    old: FoundReport
+    new: FoundReport
+
+
+class GateReport(msgspec.Struct, frozen=True, rename=_NAMES):
+    """Report of `tlcheck gate --format json`.
+
+    schema: version of this form; it changes when a field changes its meaning or goes away. exit_code: 1 a class that
+    fails was found, 3 something was not checked, 0 clean. verdict: one line. failing: the classes that fail. nvcc: the
+    version that compiled; null if none did. summary: number of comparisons with each class. groups: by class from the
+    worst on, then by size. comparisons: in the order of files, their cases and targets.
+    """
+
+    schema: int
+    tlcheck: str
+    exit_code: int
+    verdict: str
+    failing: tuple[str, ...]
+    old: LoweredWith
+    new: LoweredWith
+    nvcc: str | None
+    device: DeviceRunReport | None
+    summary: Mapping[str, int]
+    notes: tuple[str, ...]
+    groups: tuple[GroupReport, ...]
+    comparisons: tuple[ComparisonReport, ...]
 
 
 def render(gate: Gate) -> str:
     """The whole report, indented, with a newline at its end."""
-    report = {
-        "schema": SCHEMA,
-        "tlcheck": __version__,
-        "exit_code": gate.exit_code,
-        "verdict": verdict_in_words(gate),
-        "failing": list(gate.failing),
-        "from": {"name": gate.before, "versions": dict(sorted(gate.versions[0].items()))},
-        "to": {"name": gate.after, "versions": dict(sorted(gate.versions[1].items()))},
-        "nvcc": gate.compiler or None,
-        "device": _device_run(gate.device) if gate.device is not None else None,
-        "summary": dict(gate.counts()),
-        "notes": list(gate.notes),
-        "groups": [_group(group) for group in groups(gate.comparisons)],
-        "comparisons": [_comparison(compared) for compared in gate.comparisons],
-    }
-    return json.dumps(report, indent=2) + "\n"
+    before, after = (dict(sorted(versions.items())) for versions in gate.versions)
+    report = GateReport(
+        schema=SCHEMA,
+        tlcheck=__version__,
+        exit_code=gate.exit_code,
+        verdict=verdict_in_words(gate),
+        failing=gate.failing,
+        old=LoweredWith(gate.before, before),
+        new=LoweredWith(gate.after, after),
+        nvcc=gate.compiler or None,
+        device=_device_run(gate.device) if gate.device is not None else None,
+        summary=gate.counts(),
+        notes=gate.notes,
+        groups=tuple(_group(group) for group in groups(gate.comparisons)),
+        comparisons=tuple(_comparison(compared) for compared in gate.comparisons),
+    )
+    return written(report)
 
 
-def _group(group: Group) -> Mapping[str, Any]:
-    return {
-        "class": group.klass,
-        "kind": group.kind,
-        "before": group.before,
-        "after": group.after,
-        "accepted": group.accepted or None,
-        "members": [
-            {"case": compared.case, "target": compared.target, "subject": outcome.subject}
-            for compared, outcome in group.members
-        ],
-    }
+def _group(group: Group) -> GroupReport:
+    members = tuple(MemberReport(c.case, c.target, outcome.subject) for c, outcome in group.members)
+    return GroupReport(group.klass, group.kind, group.before, group.after, group.accepted or None, members)
 
 
-def _comparison(compared: Comparison) -> Mapping[str, Any]:
-    return {
-        "case": compared.case,
-        "file": compared.file,
-        "source": compared.source,
-        "captured": compared.captured,
-        "name": compared.name,
-        "target": compared.target,
-        "class": compared.klass,
-        "outcomes": [_outcome(outcome) for outcome in compared.outcomes],
-        "before": _side(compared.before),
-        "after": _side(compared.after),
-    }
+def _comparison(compared: Comparison) -> ComparisonReport:
+    return ComparisonReport(
+        case=compared.case,
+        file=compared.file,
+        source=compared.source,
+        captured=compared.captured,
+        name=compared.name,
+        target=compared.target,
+        klass=compared.klass,
+        outcomes=tuple(_outcome(outcome) for outcome in compared.outcomes),
+        before=_side(compared.before) if compared.before is not None else None,
+        after=_side(compared.after) if compared.after is not None else None,
+    )
 
 
-def _outcome(outcome: Outcome) -> Mapping[str, Any]:
-    return {
-        "id": outcome.id,
-        "class": outcome.klass,
-        "kind": outcome.kind,
-        "subject": outcome.subject,
-        "before": outcome.before,
-        "after": outcome.after,
-        "words": outcome.words,
-        "line": outcome.line,
-        "detail": outcome.detail,
-        "rule": outcome.finding.rule if outcome.finding is not None else None,
-        "accepted": outcome.accepted or None,
-    }
+def _outcome(outcome: Outcome) -> OutcomeReport:
+    return OutcomeReport(
+        id=outcome.id,
+        klass=outcome.klass,
+        kind=outcome.kind,
+        subject=outcome.subject,
+        before=outcome.before,
+        after=outcome.after,
+        words=outcome.words,
+        line=outcome.line,
+        detail=outcome.detail,
+        rule=outcome.finding.rule if outcome.finding is not None else None,
+        accepted=outcome.accepted or None,
+    )
 
 
-def _side(side: Side | None) -> Mapping[str, Any] | None:
-    if side is None:
-        return None
-    failure, compiled = side.result.failure, side.compiled
-    return {
-        "failure": {"kind": failure.kind, "phase": failure.phase, "message": failure.message} if failure else None,
-        "expected": side.result.excuse is not None,
-        "seconds": side.seconds,
-        "claims": [
-            {
-                "kind": a.kind,
-                "buffer": a.buffer,
-                "line": a.source.line,
-                "verdict": a.verdict,
-                "rule": a.finding.rule if a.finding is not None else None,
-                "instructions": list(a.instructions),
-            }
-            for a in side.result.claims
-        ],
-        "facts": to_json(side.facts) if side.facts is not None else None,
-        "device": _device(side.device) if side.device is not None else None,
-        "nvcc": None
-        if compiled is None
-        else {
-            "registers": compiled.registers,
-            "spills": compiled.spills,
-            "shared": compiled.shared,
-            "error": compiled.error or None,
-        },
-    }
+def _side(side: Side) -> SideReport:
+    return SideReport(
+        failure=side.result.failure,
+        expected=side.result.excuse is not None,
+        seconds=side.seconds,
+        claims=side.result.claims,
+        facts=side.facts,
+        device=_device(side.device) if side.device is not None else None,
+        nvcc=side.compiled,
+    )
 
 
-def _device(result: DeviceResult) -> Mapping[str, Any]:
-    """error: the largest relative one; None where it is no number."""
+def _device(result: DeviceResult) -> DeviceReport:
     error = result.worst_error
-    return {
-        "status": result.status,
-        "reason": result.reason,
-        "inputs": len(result.trials),
-        "error": error if error is not None and math.isfinite(error) else None,
-        "source": result.source,
-        "difference": list(result.difference),
-        "findings": [
-            {"kind": f.kind, "buffer": f.buffer, "inputs": f.inputs, "message": f.message, "elements": list(f.elements)}
-            for f in result.findings
-        ],
-    }
+    return DeviceReport(
+        status=result.status,
+        reason=result.reason,
+        inputs=len(result.trials),
+        error=error if error is not None and math.isfinite(error) else None,
+        source=result.source,
+        difference=result.difference,
+        findings=result.findings,
+    )
 
 
-def _device_run(run: DeviceRun) -> Mapping[str, Any]:
+def _device_run(run: DeviceRun) -> DeviceRunReport:
     options = run.wanted.options
-    return {
-        "date": run.date,
-        "commit": run.commit,
-        "clocks": {"before": dict(run.clocks[0]), "after": dict(run.clocks[1])},
-        "seeds": options.seeds,
-        "repeats": options.repeats,
-        "exact": options.exact,
-        "limit": options.limit,
-        "from": _found(run.before),
-        "to": _found(run.after),
-    }
+    return DeviceRunReport(
+        date=run.date,
+        commit=run.commit,
+        clocks=ClocksReport(*run.clocks),
+        seeds=options.seeds,
+        repeats=options.repeats,
+        exact=options.exact,
+        limit=options.limit,
+        old=_found(run.before),
+        new=_found(run.after),
+    )
 
 
-def _found(found: Found) -> Mapping[str, Any]:
-    return {"gpu": dict(found.device) or None, "missing": found.missing or None}
+def _found(found: Found) -> FoundReport:
+    return FoundReport(found.device or None, found.missing or None)

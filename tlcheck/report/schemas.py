@@ -14,9 +14,10 @@ from typing import Any
 
 import msgspec
 
+from tlcheck.report.gate_json import GateReport
 from tlcheck.report.json import CheckReport
 
-REPORTS: Mapping[str, type] = {"check": CheckReport}
+REPORTS: Mapping[str, type] = {"check": CheckReport, "gate": GateReport}
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 

@@ -23,13 +23,14 @@ from tlcheck.gate import gate
 from tlcheck.gate.device_outcomes import evidence_in_words
 from tlcheck.gate.outcome import Side
 from tlcheck.lower import session
-from tlcheck.report import gate_json
+from tlcheck.report.gate_json import GateReport
+from tlcheck.report.schemas import schema_of
 from tlcheck.run.results import FAILED, NOT_RUN, PASSED, DeviceFinding, DeviceResult
 from tlcheck.snapshot import codec
 from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.worker.protocol import Failure
 
-SCHEMA = json.loads(Path(gate_json.__file__).with_name("gate_schema.json").read_text(encoding="utf-8"))
+SCHEMA = schema_of(GateReport)
 RIGHT, WRONG = (SAVED / f"invariant_rows-{release}.snapshot.json" for release in ("0.1.7.post2", "0.1.7.post3"))
 NO_GPU = {"torch": "2.13.0+cpu", "cuda": ""}
 ELEMENT = {"index": [3], "got": 1.0, "expected": 2.0}

@@ -16,11 +16,12 @@ from tlcheck.cli.main import main
 from tlcheck.facts import Facts
 from tlcheck.gate import gate, sides
 from tlcheck.lower import session
-from tlcheck.report import gate_json
+from tlcheck.report.gate_json import GateReport
+from tlcheck.report.schemas import schema_of
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.worker.protocol import Failure
 
-SCHEMA = json.loads(Path(gate_json.__file__).with_name("gate_schema.json").read_text(encoding="utf-8"))
+SCHEMA = schema_of(GateReport)
 RIGHT, WRONG = (SAVED / f"invariant_rows-{release}.snapshot.json" for release in ("0.1.7.post2", "0.1.7.post3"))
 
 
