@@ -113,9 +113,9 @@ def test_the_cuda_source_is_that_of_a_bare_lowering(worker: Client, toolchain: T
     assert read(lower(worker, "small")).cuda == done.stdout.partition("=====")[2]
 
 
-@pytest.mark.parametrize("release", ["0.1.7", PINNED])
-def test_a_fresh_process_makes_the_same_bytes(release: str, tmp_path: Path) -> None:
-    made = installed(release)
+def test_a_fresh_process_makes_the_same_bytes(tmp_path: Path) -> None:
+    """Of a release that places shared memory differently in each process; goldens are made of the pinned one's."""
+    made = installed("0.1.7")
     texts = []
     for fork in (True, False):
         jobs = [Job("lower", str(FORMS), name, output=str(tmp_path / name)) for name in ("large", "histogram")]
