@@ -78,7 +78,7 @@ class _Pipeline:
 
     def after(self, number: int) -> Snapshot:
         """The kernel as written, its layouts, and what it is after a pass."""
-        places = {"intent": self._intent, "tile-ops": self.first - 1, self.stage(number): number}
+        places = {"source": 0, "intent": self._intent, "tile-ops": self.first - 1, self.stage(number): number}
         checkpoints = {name: self.snapshot.checkpoints[self.keys[place]] for name, place in places.items()}
         return replace(self.snapshot, checkpoints=checkpoints, passes={self.stage(number): self.names[number]})
 

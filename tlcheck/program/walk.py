@@ -25,6 +25,7 @@ from tlcheck.snapshot.ir import (
     Unknown,
     While,
 )
+from tlcheck.snapshot.walk import statements
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,6 +128,7 @@ class _Walker:
         self.blocks: list[Block] = []
         self.buffers: dict[str, Buffer] = {}
         self.assumptions: list[Expr] = []
+        self.threads: tuple[Expr, ...] = ()  # of the launch, where only a block inside says it
 
     def declare(self, buffer: Buffer) -> None:
         self.buffers.setdefault(self.roots.of(buffer.data), buffer)
@@ -145,6 +147,8 @@ class _Walker:
             return self._bind(stmt, scope)
         if isinstance(stmt, (Evaluate, Store, Assert)):
             self.place(stmt, scope)
+            if isinstance(stmt, Evaluate) and stmt.value.op == "call" and stmt.value.value == "assume":
+                self.assumptions += stmt.value.args
         elif isinstance(stmt, Alloc):
             self.declare(stmt.buffer)
         elif isinstance(stmt, Unknown):
@@ -156,6 +160,8 @@ class _Walker:
         return scope
 
     def _bind(self, stmt: Bind, scope: Scope) -> Scope:
+        if (thread := self._thread(stmt)) is not None:
+            return scope.within(thread)
         self.place(stmt, scope)
         value = stmt.value
         while value.op == "call" and value.value == "reinterpret" and value.args:
@@ -164,12 +170,24 @@ class _Walker:
             self.roots.alias(stmt.var, value)
         return replace(scope, bindings=(*scope.bindings, (stmt.var.uid, stmt.value)))
 
+    def _thread(self, stmt: Bind) -> Axis | None:
+        """The launch dimension that a variable is bound to, as the newest releases write it at `source`."""
+        value = stmt.value
+        if value.op != "call" or value.value != "launch_thread_idx" or not value.args:
+            return None
+        dimension = value.args[0].value
+        if not isinstance(dimension, int) or not 0 <= dimension < len(self.threads):
+            return None
+        zero = Expr("int", stmt.var.dtype, value=0)
+        return Axis(stmt.var, zero, self.threads[dimension], "thread", f"threadIdx.{'xyz'[dimension]}")
+
     def _enclosing(self, stmt: Stmt, scope: Scope) -> None:
         if isinstance(stmt, For):
             kind = "thread" if stmt.kind == "thread_binding" else stmt.kind
             self.visit(stmt.body, scope.within(Axis(stmt.var, stmt.start, stmt.extent, kind)))
         elif isinstance(stmt, Thread):
             kind = "block" if stmt.tag.startswith("blockIdx") else "thread"
+            self.threads = _threads(stmt.body) if kind == "block" else self.threads
             zero = Expr("int", stmt.var.dtype, value=0)
             self.visit(stmt.body, scope.within(Axis(stmt.var, zero, stmt.extent, kind, stmt.tag)))
         elif isinstance(stmt, If):
@@ -184,11 +202,14 @@ class _Walker:
             if stmt.key == "tl.assume" and stmt.value is not None:
                 self.assumptions.append(stmt.value)
             self.visit(stmt.body, scope)
-        elif isinstance(stmt, Launch):
+        elif isinstance(stmt, (Launch, Block)):
+            self.blocks += [stmt] if isinstance(stmt, Block) else []
             self.visit(stmt.body, scope)
-        elif isinstance(stmt, Block):
-            self.blocks.append(stmt)
-            self.visit(stmt.body, scope)
+
+
+def _threads(launch: Stmt) -> tuple[Expr, ...]:
+    """Threads of a block as a block inside says it; none where the launch itself does."""
+    return next((s.threads for s in statements(launch) if isinstance(s, Block) and s.threads), ())
 
 
 def expressions(stmt: Stmt) -> tuple[Expr, ...]:

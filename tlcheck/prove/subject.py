@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from tlcheck.program.atomics import Found, Site, atomics
@@ -19,6 +19,7 @@ from tlcheck.prove.plans import Comparison, Stage
 from tlcheck.prove.values import Reader
 from tlcheck.snapshot.ir import Expr, Snapshot, Stmt, Store, Unknown
 
+_WRITTEN = ("source", "intent")
 LOWERED = ("lower-tile-op", "type-cast", "vectorize-loop", "device-tir")
 UNGUARDED = frozenset(("lower-tile-op", "type-cast"))  # tails are not cut yet in newer releases
 NO_BOUNDS = "tl.disable_safe_memory_legalize"
@@ -28,23 +29,24 @@ _READS = frozenset(("tvm_access_ptr", "address_of", "access_ptr", "region"))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Subject:
-    """A snapshot and what is derived from it once."""
+    """A snapshot and what is derived from it once. reference: the checkpoint that says what the kernel adds."""
 
     snapshot: Snapshot
     programs: dict[str, Program]
     found: dict[str, Found]
     memory: Memory
+    reference: str
     _clashes: dict[str, Clash | None] = field(default_factory=dict)
 
     @property
     def written(self) -> tuple[Site, ...]:
         """The atomics of the kernel as written; none where the snapshot does not have it."""
-        return self.found["intent"].sites if "intent" in self.found else ()
+        return self.found[self.reference].sites if self.reference in self.found else ()
 
     @property
-    def unread(self) -> int:
-        """Number of atomics as written whose arguments were not understood."""
-        return len(self.found["intent"].unread) if "intent" in self.found else 0
+    def unread(self) -> tuple[Expr, ...]:
+        """The atomics as written whose arguments were not understood."""
+        return self.found[self.reference].unread if self.reference in self.found else ()
 
     def instruction(self, site: Site) -> Instruction:
         """What the device makes of a site."""
@@ -71,18 +73,32 @@ def _is_opaque(stmt: Stmt) -> bool:
 
 def subject(snapshot: Snapshot) -> Subject:
     """Walk a snapshot's functions. A snapshot without `intent` has no atomics as written."""
-    programs = {name: walk(f) for name, f in snapshot.checkpoints.items() if name != "source"}
+    programs = {name: walk(f) for name, f in snapshot.checkpoints.items()}
     plain: set[int] = set()
-    found = {name: atomics(program, plain) for name, program in programs.items() if name == "intent"}
+    found = {name: atomics(programs[name], plain) for name in _WRITTEN if name in programs}
     bulk = any(site.tma for f in found.values() for site in f.sites)
     made = descriptors(programs) if bulk else {}
     found.update({name: atomics(program, plain, made) for name, program in programs.items() if name not in found})
-    declared = programs["intent"].buffers if "intent" in programs else {}
-    known = [programs[name] for name in ("tile-ops", "intent", "lower-tile-op") if name in programs]
+    reference = _reference(found)
+    declared = programs[reference].buffers if reference in programs else {}
+    known = [programs[name] for name in ("tile-ops", reference, "lower-tile-op") if name in programs]
     memory = Memory(declared, layouts(*known))
     device = device_of(snapshot)
     found = {name: _aligned(f, memory, device) for name, f in found.items()}
-    return Subject(snapshot, programs, found, memory)
+    return Subject(snapshot, programs, found, memory, reference)
+
+
+def _reference(found: Mapping[str, Found]) -> str:
+    """`source`, where all atomics of `intent` can be read in it: passes before LayoutInference are judged too."""
+    if not all(name in found for name in _WRITTEN):
+        return "intent"
+    source, intent = (found[name] for name in _WRITTEN)
+    missing = {_what(site) for site in intent.sites} - {_what(site) for site in source.sites}
+    return "intent" if source.unread or missing else "source"
+
+
+def _what(site: Site) -> tuple[str, str]:
+    return site.target.root, site.operation
 
 
 def device_of(snapshot: Snapshot) -> Device:
@@ -112,11 +128,11 @@ def _scope_of(site: Site, memory: Memory) -> str:
 
 def evidences(of: Subject) -> Iterator[Evidence]:
     """Evidence for every written atomic at every checkpoint after LowerTileOp, in pipeline order."""
-    intent = of.programs.get("intent")
+    intent = of.programs.get(of.reference)
     if intent is None or not of.written:
         return
     known = frozenset(intent.buffers)
-    first = Stage("intent", intent, Reader(intent, known))
+    first = Stage(of.reference, intent, Reader(intent, known))
     cut = of.snapshot.pass_configs.get(NO_BOUNDS, "False") not in ("True", "1")
     for name in LOWERED:
         program = of.programs.get(name)

@@ -53,7 +53,7 @@ def check(snapshot: Snapshot) -> Report:
         return Report((), problem)
     found = list(evidences(of))
     judged = tuple(_judge(of, group, found) for group in _groups(of.written))
-    return Report(judged + tuple(_unread(snapshot, call) for call in of.found["intent"].unread))
+    return Report(judged + tuple(_unread(snapshot, call) for call in of.unread))
 
 
 def _unread(snapshot: Snapshot, call: Expr) -> Claim:
@@ -70,11 +70,11 @@ def _place(snapshot: Snapshot, line: int) -> SourceLine:
 def _problem(of: Subject) -> str:
     if "intent" not in of.programs:
         return "the snapshot does not have the kernel as written (no pass LayoutInference was seen)"
-    if len(of.programs) == 1:
+    if not any(name not in ("source", "intent") for name in of.programs):
         return "the snapshot has nothing after the kernel as written"
     if of.unread and not of.written:
         return "none of its atomics could be read"
-    if not of.written and of.opaque("intent"):
+    if not of.written and of.opaque(of.reference):
         return "parts of the kernel were not understood, and there is no atomic in the rest"
     return ""
 

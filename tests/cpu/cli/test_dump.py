@@ -45,7 +45,7 @@ def test_one_checkpoint_to_stdout(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_everything_to_stdout(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = dump(capsys, RIGHT)
-    assert out.count("def main") == 6
+    assert out.count("def main") == 7
     assert out.index("# intent: before") < out.index("# device-tir: after") < out.index("__global__")
 
 
@@ -56,23 +56,23 @@ def test_one_output_to_a_file(capsys: pytest.CaptureFixture[str], tmp_path: Path
 
 
 def test_several_outputs_to_a_folder(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert dump(capsys, "k.py::a", "-o", "out") == (0, "7 files in out\n", "")
+    assert dump(capsys, "k.py::a", "-o", "out") == (0, "8 files in out\n", "")
     names = {file.name for file in (tmp_path / "out").iterdir()}
-    assert {"00-intent.py", "05-device-tir.py", "kernel.cu"} < names
-    assert len(names) == 7
+    assert {"01-intent.py", "06-device-tir.py", "kernel.cu"} < names
+    assert len(names) == 8
 
 
 def test_one_output_to_a_folder_that_is_there(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     dump(capsys, "k.py::a", "--at", "intent", "-o", tmp_path)
-    assert (tmp_path / "00-intent.py").is_file()
+    assert (tmp_path / "01-intent.py").is_file()
 
 
 def test_several_runs_have_a_folder_each(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     dump(capsys, "k.py", "--at", "intent", "-o", "out")
     assert sorted(file.relative_to(tmp_path / "out").as_posix() for file in (tmp_path / "out").rglob("*.py")) == [
-        "k-a-sm_90-0.1.15/00-intent.py",
-        "k-b-sm_80-0.1.15/00-intent.py",
-        "k-b-sm_90-0.1.15/00-intent.py",
+        "k-a-sm_90-0.1.15/01-intent.py",
+        "k-b-sm_80-0.1.15/01-intent.py",
+        "k-b-sm_90-0.1.15/01-intent.py",
     ]
 
 
@@ -83,7 +83,7 @@ def test_files_with_one_name_have_a_folder_each(
         (tmp_path / "all" / folder).mkdir(parents=True)
         (tmp_path / "all" / folder / "k.py").touch()
     dump(capsys, "all", "--at", "intent", "--arch", "sm_90", "-o", "out")
-    assert len(list((tmp_path / "out").rglob("00-intent.py"))) == 4
+    assert len(list((tmp_path / "out").rglob("01-intent.py"))) == 4
 
 
 def test_every_pass_is_asked_of_the_worker(capsys: pytest.CaptureFixture[str], worker: StandInWorker) -> None:
@@ -105,7 +105,7 @@ def test_a_kernel_that_cannot_be_lowered_is_3(capsys: pytest.CaptureFixture[str]
     ("argv", "message"),
     [
         (["k.py::a", "--at", "nowhere"], "no checkpoint 'nowhere': there are source, intent, tile-ops"),
-        ([RIGHT, "--at", "nowhere"], "has no 'nowhere'; it has intent, tile-ops"),
+        ([RIGHT, "--at", "nowhere"], "has no 'nowhere'; it has source, intent, tile-ops"),
         (["k.py::a", "--every-pass", "--at", "nowhere"], "has no 'nowhere'"),
         (["nowhere.py"], "no such file or folder"),
         (["k.py::a", "-o", "k.py"], "k.py: "),

@@ -15,7 +15,13 @@ from tlcheck.gate.bisect_passes import judge_passes
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.verdicts.results import read_snapshot
 
-PASSES = {"intent": "", "tile-ops": "tl.LayoutInference", "lower-tile-op": "tl.LowerTileOp", "type-cast": "pass_fn"}
+PASSES = {
+    "source": "",
+    "intent": "tl.Simplify",
+    "tile-ops": "tl.LayoutInference",
+    "lower-tile-op": "tl.LowerTileOp",
+    "type-cast": "pass_fn",
+}
 NAMES = {**PASSES, "vectorize-loop": "tl.VectorizeLoop", "device-tir": "tir.Simplify"}
 
 

@@ -113,7 +113,7 @@ def test_everything_can_be_reached_by_keys(browser: Opened, file: Path, page: Pa
             browser.keys("k")
             browser.until(lambda: browser.text("main h2").startswith(names[1]))
     browser.keys("1")
-    browser.until(lambda: browser.text("[role=tab][aria-selected=true]") == "intent")
+    browser.until(lambda: browser.text("[role=tab][aria-selected=true]") == "source")
     browser.js("document.querySelector('[role=tab][aria-selected=true]').focus()")
     browser.keys(RIGHT)
     browser.until(lambda: browser.text("[role=tab][aria-selected=true]") == "tile-ops")
@@ -151,7 +151,7 @@ def test_the_focus_stays_where_it_was(browser: Opened, file: Path) -> None:
     assert browser.js("return document.activeElement.id") == "all"
     browser.js("document.querySelector('#tab-0').focus()")
     browser.keys(ENTER)
-    browser.until(lambda: browser.text("[role=tab][aria-selected=true]") == "intent")
+    browser.until(lambda: browser.text("[role=tab][aria-selected=true]") == "source")
     assert browser.js("return document.activeElement.id") == "tab-0"
 
 

@@ -50,7 +50,16 @@ def test_both_sides_are_shown_from_one_run(report: Path) -> None:
     assert data["verdict"].startswith("FAIL: tilelang 0.1.15 -> 0.1.7")
     assert [wrong["tags"][0], right["tags"][0]] == [["wrong", "bad"], ["same", "good"]]
     names = [view["name"] for view in wrong["views"]]
-    assert names == ["intent", "tile-ops", "lower-tile-op", "type-cast", "vectorize-loop", "device-tir", "cuda"]
+    assert names == [
+        "source",
+        "intent",
+        "tile-ops",
+        "lower-tile-op",
+        "type-cast",
+        "vectorize-loop",
+        "device-tir",
+        "cuda",
+    ]
     differ = {view["name"] for view in wrong["views"] if "rows" in data["views"][view["text"]]}
     assert {"lower-tile-op", "cuda"} <= differ
     assert all("lines" in data["views"][view["text"]] for view in right["views"])

@@ -23,18 +23,19 @@ def every_pass() -> Snapshot:
 
 def test_all_checkpoints_in_order_and_the_source() -> None:
     assert list(listings(read_snapshot(RIGHT))) == [
-        "00-intent.py",
-        "01-tile-ops.py",
-        "02-lower-tile-op.py",
-        "03-type-cast.py",
-        "04-vectorize-loop.py",
-        "05-device-tir.py",
+        "00-source.py",
+        "01-intent.py",
+        "02-tile-ops.py",
+        "03-lower-tile-op.py",
+        "04-type-cast.py",
+        "05-vectorize-loop.py",
+        "06-device-tir.py",
         "kernel.cu",
     ]
 
 
 def test_a_header_says_what_it_is() -> None:
-    lines = listings(read_snapshot(WRONG), "lower-tile-op")["02-lower-tile-op.py"].splitlines()
+    lines = listings(read_snapshot(WRONG), "lower-tile-op")["03-lower-tile-op.py"].splitlines()
     assert lines[0] == "# cases/atomics.py::annotated_gemm, sm_90, apache-tvm-ffi 0.1.1, tilelang 0.1.7"
     assert lines[1] == "# arguments: annotated='B'"
     assert lines[2] == "# lower-tile-op: after tl.LowerTileOp"
@@ -60,7 +61,7 @@ def test_the_cuda_source_has_a_header_too() -> None:
 
 def test_no_argument_leaves_the_comment() -> None:
     snapshot = replace(read_snapshot(RIGHT), args={"text": "'a\nimport os'"})
-    assert "\n# import os'\n" in listings(snapshot, "intent")["00-intent.py"]
+    assert "\n# import os'\n" in listings(snapshot, "intent")["01-intent.py"]
 
 
 @pytest.mark.parametrize("at", ["nowhere", "tl.LowerTileOp", "LowerTileOp"])

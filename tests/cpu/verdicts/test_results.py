@@ -124,30 +124,30 @@ def test_a_snapshot_without_the_kernel_as_written_is_not_checked() -> None:
 def test_an_atomic_that_cannot_be_read_is_not_left_out() -> None:
     """Among others it is undecided; alone, the run is not checked."""
     snapshot = read_snapshot(RIGHT)
-    intent = snapshot.checkpoints["intent"]
+    written = snapshot.checkpoints["source"]
     strange = Evaluate(Expr("call", "handle", (), "atomic_add"))
-    result = saved_result(RIGHT, with_intent(snapshot, Seq((intent.body, strange))), 0)
+    result = saved_result(RIGHT, with_written(snapshot, Seq((written.body, strange))), 0)
     assert [atomic.verdict for atomic in result.claims] == ["proved", "undecided"]
     assert "atomic_add are not understood" in result.claims[1].reason
     jsonschema.validate(json.loads(render([result], [], 0)), SCHEMA)
-    alone = saved_result(RIGHT, with_intent(snapshot, strange), 0)
+    alone = saved_result(RIGHT, with_written(snapshot, strange), 0)
     assert alone.failure is not None
     assert alone.failure.message == "none of its atomics could be read"
 
 
 def test_a_kernel_that_is_not_understood_is_not_one_without_atomics() -> None:
     snapshot = read_snapshot(RIGHT)
-    result = saved_result(RIGHT, with_intent(snapshot, Unknown("SomethingNew")), 0)
+    result = saved_result(RIGHT, with_written(snapshot, Unknown("SomethingNew")), 0)
     assert result.failure is not None
     assert "not understood" in result.failure.message
-    assert saved_result(RIGHT, with_intent(snapshot, Seq(())), 0) == Result(
+    assert saved_result(RIGHT, with_written(snapshot, Seq(())), 0) == Result(
         result.run, pass_configs=snapshot.pass_configs, saved=str(RIGHT)
     )
 
 
-def with_intent(snapshot: Snapshot, body: Stmt) -> Snapshot:
-    intent = replace(snapshot.checkpoints["intent"], body=body)
-    return replace(snapshot, checkpoints={**snapshot.checkpoints, "intent": intent})
+def with_written(snapshot: Snapshot, body: Stmt) -> Snapshot:
+    written = {name: replace(snapshot.checkpoints[name], body=body) for name in ("source", "intent")}
+    return replace(snapshot, checkpoints={**snapshot.checkpoints, **written})
 
 
 @pytest.mark.parametrize(
