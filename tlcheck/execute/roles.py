@@ -50,25 +50,44 @@ def _returns(e: Expr) -> bool:
 
 
 def _accesses(root: Expr) -> Iterator[tuple[int, int]]:
-    """Memory and how an expression accesses it. A tile operator adds to its destination if it is an atomic."""
-    stack = [(root, False)]
+    """Memory and how an expression accesses it. An atomic adds to its destination, which is its first address."""
+    stack = [(root, _READ | _WRITE)]
     while stack:
-        e, adds = stack.pop()
-        adds = adds or (e.op == "call" and str(e.value).lower().startswith("atomic"))
+        e, unsaid = stack.pop()
         if e.op == "load" and e.buffer is not None:
             yield e.buffer.data.uid, _READ
         if e.op == "call" and e.value in (*_MODES, "address_of") and e.args:
-            yield from _addressed(e, adds)
+            yield _addressed(e, unsaid)
             inner = e.args[0]
-            stack.extend((a, False) for a in (inner.args if inner.op == "load" else e.args))
+            stack.extend((a, _READ | _WRITE) for a in (inner.args if inner.op == "load" else e.args))
+        elif _is_atomic(e):
+            yield from _combined(e)
+            stack.extend((a, _READ) for a in e.args)
         else:
-            stack.extend((a, adds) for a in e.args)
+            stack.extend((a, unsaid) for a in e.args)
 
 
-def _addressed(e: Expr, adds: bool) -> Iterator[tuple[int, int]]:
+def _is_atomic(e: Expr) -> bool:
+    name = e.args[0].value if e.value in ("call_extern", "call_pure_extern") and e.args else e.value
+    return e.op == "call" and str(name).lower().startswith("atomic")
+
+
+def _combined(e: Expr) -> Iterator[tuple[int, int]]:
+    """The destination: of tiles the region that is written, of elements the first address or element."""
+    for a in e.args:
+        if a.op == "call" and a.value in (*_MODES, "address_of"):
+            uid, mode = _addressed(a, _READ | _WRITE)
+            if mode & _WRITE:
+                yield uid, _READ | _WRITE
+                return
+        elif a.op == "load" and a.buffer is not None:
+            yield a.buffer.data.uid, _READ | _WRITE
+            return
+
+
+def _addressed(e: Expr, unsaid: int) -> tuple[int, int]:
     target = e.args[1] if e.value == "tvm_access_ptr" else e.args[0]
     place = _MODES.get(str(e.value))
     value = e.args[place].value if place is not None and place < len(e.args) else None
-    mode = value if isinstance(value, int) and value else _READ | _WRITE
-    uid = target.buffer.data.uid if target.buffer is not None else target.uid
-    yield uid, (_READ | _WRITE if adds and mode & _WRITE else mode)
+    mode = value if isinstance(value, int) and value else unsaid
+    return (target.buffer.data.uid if target.buffer is not None else target.uid), mode
