@@ -20,7 +20,7 @@ from tlcheck.errors import UsageError
 from tlcheck.files import held, put
 from tlcheck.golden import states
 from tlcheck.golden.recording import Project, project_of, recorded
-from tlcheck.golden.store import Contents, Store
+from tlcheck.golden.store import Contents, GoldenStore
 from tlcheck.lower.client import DeclaredCase, Discovered, Worker, discovered, processors
 from tlcheck.lower.crew import Crew
 from tlcheck.lower.desk import Desk
@@ -159,7 +159,7 @@ class Workshop:
 
     @cached_property
     def _approved(self) -> Contents:
-        return Store(self._project.folder).read()
+        return GoldenStore(self._project.folder).read()
 
     @cached_property
     def _project(self) -> Project:

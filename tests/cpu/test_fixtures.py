@@ -17,7 +17,7 @@ from tests.fixtures.index import FOLDER, Fixture, read
 from tlcheck.snapshot import codec
 from tlcheck.toolchain.identity import identify
 from tlcheck.toolchain.releases import PINNED, RELEASES
-from tlcheck.verdicts.rules.pages import Page
+from tlcheck.verdicts.rules.pages import RulePage
 
 INDEX = read()
 FIXTURES = [pytest.param(fixture, id=fixture.path) for fixture in INDEX.fixtures]
@@ -74,7 +74,7 @@ def test_the_examples_on_the_pages_are_those_that_were_lowered() -> None:
 
 
 def test_an_example_may_share_the_kernel_before_it() -> None:
-    bad, good = of_page(Page("TLA999", "x", "X", BAD + "\nGood in 0.1.15 (sm_80): the same kernel."))
+    bad, good = of_page(RulePage("TLA999", "x", "X", BAD + "\nGood in 0.1.15 (sm_80): the same kernel."))
     assert (bad.kind, bad.release, bad.arch, bad.changed) == ("bad", "0.1.7", "sm_90", False)
     assert (good.kind, good.release, good.arch) == ("good", "0.1.15", "sm_80")
     assert bad.source == good.source
@@ -93,7 +93,7 @@ def test_an_example_may_share_the_kernel_before_it() -> None:
 )
 def test_a_page_without_its_examples_is_an_error(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        of_page(Page("TLA999", "x", "X", text))
+        of_page(RulePage("TLA999", "x", "X", text))
 
 
 def test_missing_toolchains_are_named(

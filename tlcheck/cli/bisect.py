@@ -16,7 +16,7 @@ from tlcheck.cli.options import add_lowering_arguments, settings_of
 from tlcheck.config import read_config
 from tlcheck.errors import UsageError
 from tlcheck.gate import bisect
-from tlcheck.gate.bisect import Row
+from tlcheck.gate.bisect import BisectRow
 from tlcheck.gate.bisect_passes import Passes, judge_passes
 from tlcheck.lower.selection import Selection, select
 from tlcheck.lower.session import Settings
@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     config = read_config(Path.cwd())
     chosen = _selections(args.cases)
     settings = settings_of(args, config, every_pass=args.passes)
-    rows: list[Row] = []
+    rows: list[BisectRow] = []
     passes: list[Passes] = []
     results: list[Result] = []
     if args.passes:
@@ -100,7 +100,7 @@ def _passes(chosen: Sequence[Selection], settings: Settings) -> tuple[list[Passe
     return passes, failed
 
 
-def _write(args: argparse.Namespace, rows: Sequence[Row], passes: Sequence[Passes], code: int) -> None:
+def _write(args: argparse.Namespace, rows: Sequence[BisectRow], passes: Sequence[Passes], code: int) -> None:
     try:
         with args.output.open("w", encoding="utf-8") if args.output else nullcontext(sys.stdout) as file:
             if args.format == "json":

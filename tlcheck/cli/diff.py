@@ -12,7 +12,7 @@ from tlcheck.cli.lowered import lowered
 from tlcheck.cli.options import CASE_HELP, add_lowering_arguments, selections, settings_of
 from tlcheck.config import Config, read_config
 from tlcheck.errors import UsageError
-from tlcheck.golden.compare import Comparison, compare, focused, grouped
+from tlcheck.golden.compare import GoldenComparison, compare, focused, grouped
 from tlcheck.golden.golden import Golden
 from tlcheck.golden.sources import of_path, of_snapshot
 from tlcheck.report.golden import write_groups_and_notes
@@ -83,7 +83,7 @@ def _paired(
     return pairs, [*notes, *(f"{name}: only in B" for name in after if name not in before)]
 
 
-def _compared(name: str, before: Golden, after: Golden, at: str) -> Comparison:
+def _compared(name: str, before: Golden, after: Golden, at: str) -> GoldenComparison:
     """Raises UsageError where a side has no such checkpoint or its facts cannot be read."""
     common = [checkpoint for checkpoint in before.texts() if checkpoint in after.texts()]
     if not common or (at and at not in (*common, "all")):

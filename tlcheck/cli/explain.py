@@ -10,7 +10,7 @@ from rich.markdown import Markdown
 from rich.text import Text
 
 from tlcheck.errors import UsageError
-from tlcheck.verdicts.rules.pages import Page, pages
+from tlcheck.verdicts.rules.pages import RulePage, pages
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,14 +25,14 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _list(every: list[Page]) -> None:
+def _list(every: list[RulePage]) -> None:
     width = max(len(page.name) for page in every)
     for page in every:
         line = Text.assemble((page.id, "bold"), f"  {page.name:<{width}}  {page.title}")
         Console().print(line, highlight=False, soft_wrap=True)
 
 
-def _find(every: list[Page], rule: str) -> Page:
+def _find(every: list[RulePage], rule: str) -> RulePage:
     """The page of an id or a name in any case. Raises UsageError."""
     known = {name.lower(): page for page in every for name in (page.id, page.name)}
     if rule.lower() in known:
@@ -44,7 +44,7 @@ def _find(every: list[Page], rule: str) -> Page:
     raise UsageError(f"no rule {rule!r}: {hint}")
 
 
-def _show(page: Page) -> None:
+def _show(page: RulePage) -> None:
     """As Markdown on a terminal; its source elsewhere, where it may go into a file."""
     console = Console()
     if console.is_terminal:

@@ -23,7 +23,7 @@ from tlcheck.config import Config, read_config
 from tlcheck.errors import UsageError
 from tlcheck.gate.compiler import find_compiler
 from tlcheck.gate.device import Wanted
-from tlcheck.gate.gate import NO_REFERENCE, Gate, Plan, gate
+from tlcheck.gate.gate import NO_REFERENCE, Gate, GatePlan, gate
 from tlcheck.gate.outcome import CLASSES, DEFAULT_FAILING
 from tlcheck.lower.scripts import is_script
 from tlcheck.lower.selection import Selection
@@ -64,13 +64,13 @@ def run(args: argparse.Namespace) -> int:
     return found.exit_code
 
 
-def _plan(args: argparse.Namespace, config: Config) -> Plan:
+def _plan(args: argparse.Namespace, config: Config) -> GatePlan:
     """Raises UsageError."""
     settings = settings_of(args, config)
     chosen = selections(args, args.cases, config)
     if args.device:
         _require_cases(chosen)
-    return Plan(
+    return GatePlan(
         before=args.before or config.toolchain,
         after=args.after,
         selections=chosen,
@@ -106,7 +106,7 @@ def _failing(text: str) -> tuple[str, ...]:
     return names
 
 
-def _gate(plan: Plan, folder: Path) -> Gate:
+def _gate(plan: GatePlan, folder: Path) -> Gate:
     with bar() as watcher:
         return gate(plan, folder, watcher)
 

@@ -20,8 +20,8 @@ from tlcheck.golden.decisions import Decisions
 from tlcheck.golden.pending import Pending
 from tlcheck.golden.recording import Project, Recorded, project_of, recorded, saved
 from tlcheck.golden.revisions import contents_at
-from tlcheck.golden.states import Scope
-from tlcheck.golden.store import Store
+from tlcheck.golden.states import GoldenScope
+from tlcheck.golden.store import GoldenStore
 from tlcheck.golden.update import Update
 from tlcheck.lower.selection import parse, parse_archs
 from tlcheck.report import golden
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _check(args: argparse.Namespace) -> int:
     project = this_project()
-    approved = Store(project.folder).read()
+    approved = GoldenStore(project.folder).read()
     found = [states.state_of(recorded, approved) for recorded in recorded_runs(args, project)]
     found += states.orphans(approved, [state.key for state in found], scope_of(args, project))
     golden.write(Console(), found, args.format)
@@ -97,7 +97,7 @@ def judge_of(args: argparse.Namespace, accepted: Acceptances) -> Judge:
     return judge(settings_of(args, read_config(Path.cwd())), Policy(accepted))
 
 
-def scope_of(args: argparse.Namespace, project: Project) -> Scope:
+def scope_of(args: argparse.Namespace, project: Project) -> GoldenScope:
     """What the arguments name; saved snapshots name nothing."""
     config = read_config(Path.cwd())
     named = [parse(case) for case in args.cases or [os.path.relpath(path) for path in config.paths]]
@@ -106,12 +106,12 @@ def scope_of(args: argparse.Namespace, project: Project) -> Scope:
         if not selection.is_snapshot:
             path = os.path.relpath(selection.path.resolve(), project.root.resolve()).replace(os.sep, "/")
             places.append(f"{path}::{selection.name}" if selection.name else path)
-    return Scope(tuple(places), settings_of(args, config).arch)
+    return GoldenScope(tuple(places), settings_of(args, config).arch)
 
 
 def _update(args: argparse.Namespace) -> int:
     project = this_project()
-    store = Store(project.folder)
+    store = GoldenStore(project.folder)
     store.finish()
     with judge_of(args, Acceptances()) as judged:
         update = Update(store, judged, args.new_only)
@@ -125,7 +125,7 @@ def _update(args: argparse.Namespace) -> int:
 
 def _review(args: argparse.Namespace) -> int:
     project = this_project()
-    store = Store(project.folder)
+    store = GoldenStore(project.folder)
     store.finish()
     return review(store, Decisions(store, project_acceptances(), project.root))
 
@@ -139,7 +139,7 @@ def project_acceptances() -> Acceptances:
 def _decide(args: argparse.Namespace) -> int:
     """Accept or reject without a terminal. What cannot be accepted stays, the rest is."""
     project = this_project()
-    store = Store(project.folder)
+    store = GoldenStore(project.folder)
     store.finish()
     chosen = _chosen(store.pending(), args, project)
     decisions = Decisions(store, project_acceptances(), project.root)
@@ -166,7 +166,7 @@ def _chosen(waiting: list[Pending], args: argparse.Namespace, project: Project) 
     chosen: dict[object, Pending] = {}
     for case in args.cases or ["."]:
         place = _place(case, project)
-        mine = [pending for pending in waiting if Scope((place,), archs).has(pending.key)]
+        mine = [pending for pending in waiting if GoldenScope((place,), archs).has(pending.key)]
         if not mine:
             raise UsageError(f"nothing of {case} waits; waiting: {', '.join(str(p.key) for p in waiting[:5])}")
         chosen |= {pending.key: pending for pending in mine}
@@ -183,5 +183,5 @@ def _place(case: str, project: Project) -> str:
 def _diff(args: argparse.Namespace) -> int:
     folder = this_project().folder
     base = contents_at(folder, args.base)
-    head = contents_at(folder, args.head) if args.head else Store(folder).read()
+    head = contents_at(folder, args.head) if args.head else GoldenStore(folder).read()
     return golden.write_revisions(Console(), base, head, args.base, args.format)

@@ -20,11 +20,11 @@ from rich.text import Text
 
 from tlcheck.errors import UsageError
 from tlcheck.files import cache_root
-from tlcheck.golden.compare import Comparison, Group, compare
+from tlcheck.golden.compare import GoldenComparison, GoldenGroup, compare
 from tlcheck.golden.decisions import Decisions
 from tlcheck.golden.golden import Golden
 from tlcheck.golden.pending import Pending
-from tlcheck.golden.store import Contents, Store
+from tlcheck.golden.store import Contents, GoldenStore
 from tlcheck.report.diff import group_parts, plain_parts
 from tlcheck.verdicts.words import plural
 
@@ -33,11 +33,11 @@ _FRAME = 4  # lines of the screen that are no page
 
 
 @dataclass(frozen=True)
-class Change:
+class WaitingChange:
     """What waits, beside what is approved. comparison: None for a new golden and for a removal."""
 
     pending: Pending
-    comparison: Comparison | None
+    comparison: GoldenComparison | None
 
     @property
     def signature(self) -> tuple[object, ...]:
@@ -47,11 +47,13 @@ class Change:
         return ("new", self.pending.key.file) if self.pending.golden is not None else ("removed",)
 
 
-def changes(waiting: Sequence[Pending], approved: Contents) -> list[Change]:
-    return [Change(pending, _comparison(approved.goldens.get(pending.key), pending.golden)) for pending in waiting]
+def changes(waiting: Sequence[Pending], approved: Contents) -> list[WaitingChange]:
+    return [
+        WaitingChange(pending, _comparison(approved.goldens.get(pending.key), pending.golden)) for pending in waiting
+    ]
 
 
-def _comparison(approved: Golden | None, new: Golden | None) -> Comparison | None:
+def _comparison(approved: Golden | None, new: Golden | None) -> GoldenComparison | None:
     if approved is None or new is None:
         return None
     try:
@@ -60,7 +62,7 @@ def _comparison(approved: Golden | None, new: Golden | None) -> Comparison | Non
         return None
 
 
-def review(store: Store, decisions: Decisions) -> int:
+def review(store: GoldenStore, decisions: Decisions) -> int:
     """Returns the exit code. Raises UsageError without a terminal, or where nothing waits."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError(
@@ -79,10 +81,10 @@ def review(store: Store, decisions: Decisions) -> int:
 class Review:
     """position: of the change on the screen among those that are left; page: the first line of it that is shown."""
 
-    store: Store
+    store: GoldenStore
     decisions: Decisions
     approved: Contents
-    left: list[Change]
+    left: list[WaitingChange]
     console: Console = field(default_factory=Console)
     position: int = 0
     page: int = 0
@@ -118,10 +120,10 @@ class Review:
         else:
             self.message = f"no such key; {KEYS}"
 
-    def _group(self, change: Change) -> list[Change]:
+    def _group(self, change: WaitingChange) -> list[WaitingChange]:
         return [other for other in self.left if other.signature == change.signature]
 
-    def _accept(self, chosen: Sequence[Change]) -> None:
+    def _accept(self, chosen: Sequence[WaitingChange]) -> None:
         problems = [problem for change in chosen if (problem := self.decisions.problem(change.pending))]
         fine = [change for change in chosen if not self.decisions.problem(change.pending)]
         if fine and (reason := self._ask("reason to accept")):
@@ -131,11 +133,11 @@ class Review:
                 self._decided(change)
         self.message = "\n".join(problems)
 
-    def _reject(self, change: Change) -> None:
+    def _reject(self, change: WaitingChange) -> None:
         self.decisions.reject(change.pending, self._ask("reason to reject"))
         self._decided(change)
 
-    def _decided(self, change: Change) -> None:
+    def _decided(self, change: WaitingChange) -> None:
         place = self.left.index(change)
         self.left.pop(place)
         self.position -= place < self.position
@@ -165,13 +167,13 @@ class Review:
             self.console.print(Text(self.message, style="red"), highlight=False)
         self.console.print(Text(KEYS, style="reverse"), highlight=False)
 
-    def _lines(self, change: Change) -> list[str]:
+    def _lines(self, change: WaitingChange) -> list[str]:
         with self.console.capture() as capture:
             for part in self._parts(change):
                 self.console.print(part, highlight=False)
         return capture.get().rstrip("\n").split("\n")
 
-    def _parts(self, change: Change) -> Iterator[RenderableType]:
+    def _parts(self, change: WaitingChange) -> Iterator[RenderableType]:
         pending, key = change.pending, str(change.pending.key)
         names = [str(other.pending.key) for other in self._group(change)]
         names.sort(key=lambda name: name != key)
@@ -182,7 +184,7 @@ class Review:
         if rejected is not None and rejected.hash == pending.digest:
             yield Text(f"rejected by {rejected.who} on {rejected.when[:10]}: {rejected.reason}", style="yellow")
         if change.comparison is not None:
-            yield from group_parts(Group(tuple(names), change.comparison), self.console.width)
+            yield from group_parts(GoldenGroup(tuple(names), change.comparison), self.console.width)
         elif pending.golden is None:
             yield Text(f"{key}  to be removed", style="bold")
         else:
@@ -205,7 +207,7 @@ def _place(folder: Path) -> Path:
     return cache_root() / "review" / hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]
 
 
-def _remember(folder: Path, change: Change) -> None:
+def _remember(folder: Path, change: WaitingChange) -> None:
     """A convenience: where the cache cannot be written, the next review begins at the start."""
     try:
         _place(folder).parent.mkdir(parents=True, exist_ok=True)
@@ -214,7 +216,7 @@ def _remember(folder: Path, change: Change) -> None:
         return
 
 
-def _remembered(folder: Path, left: Sequence[Change]) -> int:
+def _remembered(folder: Path, left: Sequence[WaitingChange]) -> int:
     try:
         key = _place(folder).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):

@@ -11,7 +11,7 @@ from tlcheck.errors import UsageError
 from tlcheck.lower.scripts import Scripts
 from tlcheck.lower.selection import Selection, parse_archs, parse_args, select
 from tlcheck.lower.session import Settings
-from tlcheck.run.suite import NoDeviceError, Options
+from tlcheck.run.suite import DeviceOptions, NoDeviceError
 
 CASE_HELP = "FILE[::NAME][@TOOLCHAIN], a folder of kernel files, or a saved snapshot"
 NOT_CHECKED = 3  # exit code
@@ -51,9 +51,9 @@ def add_device_arguments(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--if-available", action="store_true", help="without a GPU: a note, and no exit code 3 for it")
 
 
-def device_options(args: argparse.Namespace, settings: Settings) -> Options:
+def device_options(args: argparse.Namespace, settings: Settings) -> DeviceOptions:
     """From `add_device_arguments`."""
-    return Options(
+    return DeviceOptions(
         seeds=args.seeds or 3,
         repeats=args.repeats or 3,
         exact=args.exact,

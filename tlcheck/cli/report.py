@@ -11,7 +11,7 @@ from tlcheck.errors import UsageError
 from tlcheck.files import replace_all
 from tlcheck.golden import states
 from tlcheck.golden.revisions import contents_at
-from tlcheck.golden.store import Store
+from tlcheck.golden.store import GoldenStore
 from tlcheck.page.golden import GoldenPage, revisions_page
 from tlcheck.page.html import render
 from tlcheck.page.model import GOOD, Page
@@ -55,7 +55,7 @@ def _place(output: Path) -> Path:
 def _of_runs(args: argparse.Namespace) -> tuple[Page, int]:
     project = this_project()
     with judge_of(args, project_acceptances()) as judge:
-        made = GoldenPage(Store(project.folder).read(), judge)
+        made = GoldenPage(GoldenStore(project.folder).read(), judge)
         for recorded in recorded_runs(args, project):
             made.add(recorded)
     keys = [state.key for state in made.states]
@@ -66,6 +66,6 @@ def _of_runs(args: argparse.Namespace) -> tuple[Page, int]:
 
 def _of_revisions(args: argparse.Namespace) -> tuple[Page, int]:
     folder = this_project().folder
-    head = contents_at(folder, args.head) if args.head else Store(folder).read()
+    head = contents_at(folder, args.head) if args.head else GoldenStore(folder).read()
     page = revisions_page(contents_at(folder, args.base), head, args.base)
     return page, 0 if page.tone == GOOD else 1

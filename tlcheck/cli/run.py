@@ -26,7 +26,7 @@ from tlcheck.errors import UsageError
 from tlcheck.lower.selection import select
 from tlcheck.report import device_json, device_text, times_report
 from tlcheck.run import environment, results
-from tlcheck.run.examination import Request, compare_times, examine
+from tlcheck.run.examination import RunRequest, compare_times, examine
 from tlcheck.run.sanitizer import TOOLS
 from tlcheck.run.suite import NoDeviceError
 from tlcheck.verdicts.acceptance import Acceptances, read_acceptances
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
         return without_device(missing, if_available=args.if_available)
 
 
-def _run(args: argparse.Namespace, request: Request) -> int:
+def _run(args: argparse.Namespace, request: RunRequest) -> int:
     with working() as (folder, watcher):
         examinations = list(examine(request, folder, watcher))
     code = results.exit_code(result for examination in examinations for result in examination.results)
@@ -70,7 +70,7 @@ def _run(args: argparse.Namespace, request: Request) -> int:
     return code
 
 
-def _compare(args: argparse.Namespace, request: Request) -> int:
+def _compare(args: argparse.Namespace, request: RunRequest) -> int:
     """Exit code 1 if something has become slower, 3 if something was not timed."""
     with working() as (folder, watcher):
         found = compare_times(request, args.old, args.new, folder, watcher)
@@ -82,11 +82,11 @@ def _compare(args: argparse.Namespace, request: Request) -> int:
     return code
 
 
-def _commit(request: Request) -> str:
+def _commit(request: RunRequest) -> str:
     return environment.commit(request.selections[0].path.absolute().parent)
 
 
-def _request(args: argparse.Namespace) -> Request:
+def _request(args: argparse.Namespace) -> RunRequest:
     """Everything that can be wrong on the command line is found here. Raises UsageError."""
     if bool(args.old) != bool(args.new):
         raise UsageError("--from and --to belong together")
@@ -109,7 +109,7 @@ def _request(args: argparse.Namespace) -> Request:
     chosen = select(args.cases or [os.path.relpath(path) for path in config.paths])
     if not chosen:
         raise UsageError("nothing to run: name a case, or set `paths` in [tool.tlcheck]")
-    return Request(chosen, settings, options, accepted)
+    return RunRequest(chosen, settings, options, accepted)
 
 
 def _writable(output: Path | None) -> None:

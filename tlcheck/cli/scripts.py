@@ -13,7 +13,7 @@ from tlcheck.errors import UsageError
 from tlcheck.lower.scripts import is_script
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Settings
-from tlcheck.run.suite import Options, Suite
+from tlcheck.run.suite import DeviceOptions, Suite
 from tlcheck.toolchain.resolve import resolve
 
 MAX_CONFIGS = 1
@@ -82,5 +82,5 @@ def _device_archs(settings: Settings, chosen: Sequence[Selection]) -> tuple[str,
     """The device's arch, which the torch of each toolchain has to see. Raises NoDeviceError."""
     toolchains = dict.fromkeys(s.toolchain or settings.toolchain for s in chosen if not s.is_snapshot)
     with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder:
-        suites = [Suite(resolve(name, settings.requirements), Options(), Path(folder)) for name in toolchains]
+        suites = [Suite(resolve(name, settings.requirements), DeviceOptions(), Path(folder)) for name in toolchains]
         return tuple(dict.fromkeys(suite.device()["arch"] for suite in suites))

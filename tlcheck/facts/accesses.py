@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tlcheck.facts.model import Access, Count, Instruction
+from tlcheck.facts.model import AccessFacts, Count, InstructionFacts
 from tlcheck.facts.sizes import space_of
 from tlcheck.facts.trips import Trips
 from tlcheck.program.atomics import Pointer, Site, atomics, pointer
@@ -25,7 +25,7 @@ _FUNCTIONS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class AccessEvent:
     """One access in program order: the place of a synchronization is what comes next."""
 
     order: int
@@ -55,16 +55,16 @@ class Census:
         self._instructions: dict[str, Count] = defaultdict(lambda: Count(0))
         self._sites = {(site.placed.order, id(site.call)): site for site in atomics(program).sites}
         self._plain: set[int] = set()  # expressions that hold nothing to count
-        self.events: list[Event] = []
+        self.events: list[AccessEvent] = []
         self.functions: set[str] = set()
         for placed in program.statements:
             self._statement(placed)
 
-    def accesses(self) -> tuple[Access, ...]:
-        return tuple(Access(*key, count) for key, count in sorted(self._accesses.items()))
+    def accesses(self) -> tuple[AccessFacts, ...]:
+        return tuple(AccessFacts(*key, count) for key, count in sorted(self._accesses.items()))
 
-    def instructions(self) -> tuple[Instruction, ...]:
-        return tuple(Instruction(name, count) for name, count in sorted(self._instructions.items()))
+    def instructions(self) -> tuple[InstructionFacts, ...]:
+        return tuple(InstructionFacts(name, count) for name, count in sorted(self._instructions.items()))
 
     def _statement(self, placed: Placed) -> None:
         here = Here(placed, placed.scope)
@@ -204,7 +204,7 @@ class Census:
         count = _grouped(self._trips.count(here.scope), group)
         for _ in range(times):
             self._accesses[root, space, operation, instruction, elements] += count
-        self.events.append(Event(here.placed.order, operation, root, space))
+        self.events.append(AccessEvent(here.placed.order, operation, root, space))
         return True
 
     def _root(self, buffer: Buffer) -> str:

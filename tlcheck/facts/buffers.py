@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from tlcheck.facts.model import Buffer, Loop
+from tlcheck.facts.model import BufferFacts, Loop
 from tlcheck.facts.sizes import MERGED, buffer_bytes, space_of
 from tlcheck.facts.trips import Trips
 from tlcheck.program.walk import Program, expressions, subexpressions
@@ -14,7 +14,7 @@ from tlcheck.snapshot.walk import statements
 _STAGES = ("num_stages", "tl_pipelined_num_stages")
 
 
-def buffers(programs: Sequence[Program], trips: Trips) -> tuple[Buffer, ...]:
+def buffers(programs: Sequence[Program], trips: Trips) -> tuple[BufferFacts, ...]:
     """Parameters, shared buffers and fragments of the first program, with their sizes in the last that has them."""
     written, parameters = programs[0], {b.data.uid for b in programs[0].function.buffers}
     sizes: dict[str, int] = {}
@@ -29,7 +29,7 @@ def buffers(programs: Sequence[Program], trips: Trips) -> tuple[Buffer, ...]:
         if role:
             shape = tuple(trips.text(e) for e in _version(written, root, buffer))
             size = 0 if role == "parameter" else sizes.get(root, 0)
-            found.append(Buffer(root, role, buffer.dtype, shape, size))
+            found.append(BufferFacts(root, role, buffer.dtype, shape, size))
     return tuple(sorted(found, key=lambda b: (b.role, b.name)))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from tlcheck.facts.change import Change, counted
 from tlcheck.facts.instructions import access_changes, tensor_core_changes
-from tlcheck.facts.model import Buffer, Facts, Layout
+from tlcheck.facts.model import BufferFacts, Facts, LayoutFacts
 from tlcheck.facts.waits import barrier_changes, wait_changes
 
 __all__ = ["Change", "changes"]
@@ -63,11 +63,11 @@ def _same_shape(old: tuple[str, ...], new: tuple[str, ...], one_release: bool) -
     return old == new or (not one_release and len(longer) == len(shorter) + 1 and longer[1:] == shorter)
 
 
-def _buffer(buffer: Buffer | None) -> str:
+def _buffer(buffer: BufferFacts | None) -> str:
     return "none" if buffer is None else f"{buffer.role} {buffer.dtype} {_shape(buffer)}"
 
 
-def _shape(buffer: Buffer) -> str:
+def _shape(buffer: BufferFacts) -> str:
     return " x ".join(buffer.shape)
 
 
@@ -83,7 +83,7 @@ def _layout_changes(before: Facts, after: Facts, *, annotated: bool) -> Iterator
             yield _relaid(name, one, other)
 
 
-def _relaid(name: str, one: Layout | None, other: Layout | None) -> Change:
+def _relaid(name: str, one: LayoutFacts | None, other: LayoutFacts | None) -> Change:
     """Their kinds, and where these are equal the index maps."""
     first, second = ("no layout" if layout is None else layout.kind for layout in (one, other))
     if one is None or other is None or first != second:

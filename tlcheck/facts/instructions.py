@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from tlcheck.facts.change import Change
-from tlcheck.facts.model import Access, Count, Facts
+from tlcheck.facts.model import AccessFacts, Count, Facts
 
 Profile = Mapping[str, Count]  # instruction -> how often in a block
 _FAST = ("TMA", "async copy", "ldmatrix", "stmatrix")
@@ -27,19 +27,19 @@ def access_changes(before: Facts, after: Facts, *operations: str) -> Iterator[Ch
             yield Change(*change, slower=_is_slower(one, other))
 
 
-def _by_buffer(facts: Facts, operations: tuple[str, ...]) -> dict[tuple[str, str], list[Access]]:
-    found: dict[tuple[str, str], list[Access]] = defaultdict(list)
+def _by_buffer(facts: Facts, operations: tuple[str, ...]) -> dict[tuple[str, str], list[AccessFacts]]:
+    found: dict[tuple[str, str], list[AccessFacts]] = defaultdict(list)
     for access in facts.accesses:
         if access.operation in operations:
             found[access.buffer, access.operation].append(access)
     return found
 
 
-def _space(accesses: list[Access]) -> str:
+def _space(accesses: list[AccessFacts]) -> str:
     return accesses[0].space
 
 
-def _profile(accesses: list[Access]) -> dict[str, Count]:
+def _profile(accesses: list[AccessFacts]) -> dict[str, Count]:
     return {access.instruction: access.count for access in accesses}
 
 
@@ -98,7 +98,7 @@ def _counts(profile: Profile) -> str:
     return ", ".join(f"{count} {name}" for name, count in profile.items()) or "none"
 
 
-def _is_slower(old: list[Access], new: list[Access]) -> bool:
+def _is_slower(old: list[AccessFacts], new: list[AccessFacts]) -> bool:
     """Narrower and therefore more instructions, more atomics, or a plain access in place of a bulk copy."""
     if not old or not new:
         return False

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tlcheck.algebra.algebra import Algebra, unread
 from tlcheck.algebra.evaluate import Evaluator, Values
-from tlcheck.facts.model import Layout
+from tlcheck.facts.model import LayoutFacts
 from tlcheck.program.walk import Program
 from tlcheck.snapshot import ir
 from tlcheck.snapshot.dtypes import dtype_of
@@ -24,9 +24,9 @@ _CHUNK = 16  # bytes that a swizzle moves together
 _SWIZZLES = ((128, 1), (64, 2), (32, 4))  # bytes of a row, and how many rows are permuted alike
 
 
-def layouts(written: Program, inferred: Program | None) -> tuple[Layout, ...]:
+def layouts(written: Program, inferred: Program | None) -> tuple[LayoutFacts, ...]:
     """Of each buffer, sorted: those that the kernel annotates, and those that were inferred."""
-    found: dict[str, Layout] = {}
+    found: dict[str, LayoutFacts] = {}
     for program, annotated in ((written, True), (inferred, False)):
         for block in program.blocks if program is not None else ():
             for data, layout in block.layouts:
@@ -37,11 +37,11 @@ def layouts(written: Program, inferred: Program | None) -> tuple[Layout, ...]:
     return tuple(found[root] for root in sorted(found))
 
 
-def _described(root: str, layout: ir.Layout, annotated: bool, dtype: str) -> Layout:
+def _described(root: str, layout: ir.Layout, annotated: bool, dtype: str) -> LayoutFacts:
     text = render_layout(layout)
     shape = [e.value if isinstance(e.value, int) else 0 for e in layout.input_shape]
     if not all(shape):
-        return Layout(root, annotated, "permuted", _digest(text.encode()), text)
+        return LayoutFacts(root, annotated, "permuted", _digest(text.encode()), text)
     first = _passed_through(layout)
     points = _points(shape, first)
     env: dict[int, Values] = {v.uid: a for v, a in zip(layout.vars, points, strict=True)}
@@ -49,7 +49,7 @@ def _described(root: str, layout: ir.Layout, annotated: bool, dtype: str) -> Lay
         return _fragment(root, layout, annotated, text, env)
     offset = _offset(layout, shape, env, first)
     kind = _kind(offset, points[first:], shape[first:], dtype_of(dtype).bytes)
-    return Layout(root, annotated, kind, kind if kind == ROW_MAJOR else _digest(offset.tobytes()), text)
+    return LayoutFacts(root, annotated, kind, kind if kind == ROW_MAJOR else _digest(offset.tobytes()), text)
 
 
 def _passed_through(layout: ir.Layout) -> int:
@@ -114,7 +114,7 @@ def _is_swizzled(offset: Array, row: Array, column: Array, size: float, width: i
     return bool((offset // chunk % chunks == wanted).all() and (offset % chunk == column % chunk).all())
 
 
-def _fragment(root: str, layout: ir.Layout, annotated: bool, text: str, env: dict[int, Values]) -> Layout:
+def _fragment(root: str, layout: ir.Layout, annotated: bool, text: str, env: dict[int, Values]) -> LayoutFacts:
     """Threads are counted from the first that has a part: where a warp-specialized branch begins does not matter."""
     assert layout.thread is not None
     algebra = Algebra(unread)
@@ -123,7 +123,7 @@ def _fragment(root: str, layout: ir.Layout, annotated: bool, text: str, env: dic
     parts = [np.broadcast_to(np.asarray(evaluate(algebra.poly(e))), shape) for e in (layout.thread, *layout.index)]
     data = b"".join(np.ascontiguousarray(part).tobytes() for part in parts)
     kind = "fragment" if layout.replicas == 1 else f"fragment of {layout.replicas} replicas"
-    return Layout(root, annotated, kind, _digest(data), text.partition(", from thread")[0])
+    return LayoutFacts(root, annotated, kind, _digest(data), text.partition(", from thread")[0])
 
 
 def _digest(data: bytes) -> str:

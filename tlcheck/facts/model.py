@@ -30,7 +30,7 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
-class Buffer:
+class BufferFacts:
     """A buffer that the kernel as written has. role: `parameter`, `shared` or `fragment` (registers).
 
     shape: of one version, as text; a pipelined buffer has several. size: bytes of all versions in a block, of a
@@ -54,7 +54,7 @@ class Loop:
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class AccessFacts:
     """What one kind of instruction does to one buffer. operation: `atomic`, `read` or `write`; space: `global` or
     `shared`.
 
@@ -80,7 +80,7 @@ class Sync:
 
 
 @dataclass(frozen=True, slots=True)
-class Instruction:
+class InstructionFacts:
     """A tensor core instruction with shape and types, issued so often in a block."""
 
     name: str
@@ -88,7 +88,7 @@ class Instruction:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class LayoutFacts:
     """Where a buffer's elements lie. kind: `row-major`, `swizzle 128B`, `padded`, `permuted` or `fragment`.
 
     digest: equal for equal index maps, however they are written; `text` is one way to write it.
@@ -114,12 +114,12 @@ class Facts:
     threads: int = 0
     shared_bytes: int = 0
     specialized: bool = False
-    buffers: tuple[Buffer, ...] = ()
+    buffers: tuple[BufferFacts, ...] = ()
     loops: tuple[Loop, ...] = ()
-    layouts: tuple[Layout, ...] = ()
-    accesses: tuple[Access, ...] = ()
+    layouts: tuple[LayoutFacts, ...] = ()
+    accesses: tuple[AccessFacts, ...] = ()
     syncs: tuple[Sync, ...] = ()
-    instructions: tuple[Instruction, ...] = ()
+    instructions: tuple[InstructionFacts, ...] = ()
     functions: tuple[str, ...] = ()
 
 
@@ -136,12 +136,12 @@ def from_json(data: Mapping[str, Any]) -> Facts:
         threads=data["threads"],
         shared_bytes=data["shared_bytes"],
         specialized=data["specialized"],
-        buffers=tuple(Buffer(**{**b, "shape": tuple(b["shape"])}) for b in data["buffers"]),
+        buffers=tuple(BufferFacts(**{**b, "shape": tuple(b["shape"])}) for b in data["buffers"]),
         loops=tuple(Loop(**{**x, "extents": tuple(x["extents"])}) for x in data["loops"]),
-        layouts=tuple(Layout(**layout) for layout in data["layouts"]),
-        accesses=tuple(Access(**_counted(access)) for access in data["accesses"]),
+        layouts=tuple(LayoutFacts(**layout) for layout in data["layouts"]),
+        accesses=tuple(AccessFacts(**_counted(access)) for access in data["accesses"]),
         syncs=tuple(Sync(**_counted(sync)) for sync in data["syncs"]),
-        instructions=tuple(Instruction(**_counted(i)) for i in data["instructions"]),
+        instructions=tuple(InstructionFacts(**_counted(i)) for i in data["instructions"]),
         functions=tuple(data["functions"]),
     )
 

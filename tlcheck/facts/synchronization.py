@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 
-from tlcheck.facts.accesses import Event
+from tlcheck.facts.accesses import AccessEvent
 from tlcheck.facts.model import Count, Sync
 from tlcheck.facts.trips import Trips
 from tlcheck.program.walk import Placed, Program, expressions
@@ -22,7 +22,7 @@ _COUNTED = {
 }
 
 
-def synchronization(program: Program, events: Sequence[Event], trips: Trips) -> tuple[Sync, ...]:
+def synchronization(program: Program, events: Sequence[AccessEvent], trips: Trips) -> tuple[Sync, ...]:
     """Each kind at each place, how often a thread of a block comes there."""
     found: dict[tuple[str, str], Count] = defaultdict(lambda: Count(0))
     shared = [event for event in events if event.space == "shared"]
@@ -42,7 +42,7 @@ def _barrier(call: Expr) -> str:
     return BARRIER if len(call.args) < 3 else f"{BARRIER} of {call.args[2].value} threads"
 
 
-def _place(placed: Placed, events: Sequence[Event]) -> str:
+def _place(placed: Placed, events: Sequence[AccessEvent]) -> str:
     """What is done next to shared memory, in program order."""
     number = bisect_right([event.order for event in events], placed.order)
     if number == len(events):

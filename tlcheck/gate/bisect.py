@@ -39,7 +39,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Row:
+class BisectRow:
     """One case for one target over all releases, or passes of the one `release`, in order."""
 
     case: str
@@ -83,12 +83,12 @@ def _require_installed(releases: Sequence[str], requirements: tuple[str, ...]) -
         raise UsageError(f"not installed: run `tlcheck toolchain install {' '.join(missing)}{own}`")
 
 
-def rows(results: Iterable[Result], toolchains: Sequence[str]) -> list[Row]:
+def rows(results: Iterable[Result], toolchains: Sequence[str]) -> list[BisectRow]:
     """One row for each case and target, in the order of reports. A file that fails, fails for all of its cases."""
     found = sorted(results, key=lambda result: result.run.position)
     keys = list(dict.fromkeys((r.run.case, r.run.target) for r in found if r.run.target))
     keys = keys or list(dict.fromkeys((r.run.case, "") for r in found))
-    return [Row(case, target, _points(case, target, found, toolchains)) for case, target in keys]
+    return [BisectRow(case, target, _points(case, target, found, toolchains)) for case, target in keys]
 
 
 def _points(case: str, target: str, found: Sequence[Result], toolchains: Sequence[str]) -> tuple[Point, ...]:

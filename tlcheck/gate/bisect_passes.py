@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tlcheck.errors import UsageError
-from tlcheck.gate.bisect import FAILS, RIGHT, UNDECIDED, WRONG, Point, Row
+from tlcheck.gate.bisect import FAILS, RIGHT, UNDECIDED, WRONG, BisectRow, Point
 from tlcheck.lower.runs import Run
 from tlcheck.program.atomics import Site
 from tlcheck.prove.subject import subject
@@ -45,7 +45,7 @@ class Guilty:
 class Passes:
     """The passes of one kernel, each judged."""
 
-    row: Row
+    row: BisectRow
     guilty: tuple[Guilty, ...]
 
 
@@ -92,7 +92,7 @@ def judge_passes(run: Run, snapshot: Snapshot) -> Passes:
     results = {number: judged(run, pipeline.after(number)) for number in numbers}
     points = tuple(Point(pipeline.names[n], _state(result), result) for n, result in results.items())
     guilty = tuple(_guilty(pipeline, number, claim) for number, claim in _firsts(results.items()))
-    return Passes(Row(run.case, run.target, points, run.tilelang), guilty)
+    return Passes(BisectRow(run.case, run.target, points, run.tilelang), guilty)
 
 
 def _state(result: Result) -> str:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tlcheck.facts import changes
-from tlcheck.gate.compiler import Compiled
+from tlcheck.gate.compiler import CompiledCuda
 from tlcheck.gate.device_outcomes import device_outcomes
-from tlcheck.gate.outcome import FAILS_IN_BOTH, Comparison, Outcome, Side
+from tlcheck.gate.outcome import FAILS_IN_BOTH, LoweredPair, LoweredSide, Outcome
 from tlcheck.gate.verdicts import verdict_outcomes
 from tlcheck.lower.runs import near
 from tlcheck.worker.protocol import Failure
@@ -20,7 +20,7 @@ _ATOMIC = ("atomic", "atomic count")
 _UNSEEN = "capture"  # kind of failure: a script could not go on without a GPU, which says nothing of the kernel
 
 
-def outcomes(compared: Comparison, *, one_toolchain: bool) -> tuple[Outcome, ...]:
+def outcomes(compared: LoweredPair, *, one_toolchain: bool) -> tuple[Outcome, ...]:
     """All differences, the worst first is up to the caller. one_toolchain: both sides are the same, and so must they be
     found.
     """
@@ -33,7 +33,7 @@ def outcomes(compared: Comparison, *, one_toolchain: bool) -> tuple[Outcome, ...
     )
 
 
-def _static_outcomes(before: Side, after: Side, file: str, *, one_toolchain: bool) -> Iterator[Outcome]:
+def _static_outcomes(before: LoweredSide, after: LoweredSide, file: str, *, one_toolchain: bool) -> Iterator[Outcome]:
     """What needs no GPU. file: the kernel's."""
     if before.facts is None or after.facts is None:
         yield from _failures(before, after, file)
@@ -46,7 +46,7 @@ def _static_outcomes(before: Side, after: Side, file: str, *, one_toolchain: boo
         yield from compile_outcomes(before.compiled, after.compiled, after.line)
 
 
-def _undeclared(compared: Comparison) -> Iterator[Outcome]:
+def _undeclared(compared: LoweredPair) -> Iterator[Outcome]:
     """A case of one side only. An atomic that is refuted in a new one is wrong all the same."""
     gone = compared.after is None
     what, does = ("kernel", "compiled by the script") if compared.captured else ("case", "declared")
@@ -56,12 +56,12 @@ def _undeclared(compared: Comparison) -> Iterator[Outcome]:
         yield from _refuted(compared.after)
 
 
-def _refuted(after: Side) -> Iterator[Outcome]:
+def _refuted(after: LoweredSide) -> Iterator[Outcome]:
     """What is wrong in a kernel that was not there before."""
     return (outcome for outcome in verdict_outcomes((), after.result.claims) if outcome.klass == "wrong")
 
 
-def _failures(before: Side, after: Side, file: str) -> Iterator[Outcome]:
+def _failures(before: LoweredSide, after: LoweredSide, file: str) -> Iterator[Outcome]:
     old, new = before.result.failure, after.result.failure
     line = before.line or _line(new, file)
     if old is not None and new is not None:
@@ -82,7 +82,7 @@ def _failures(before: Side, after: Side, file: str) -> Iterator[Outcome]:
         yield from _refuted(after)
 
 
-def _checked(before: Side, after: Side) -> Iterator[Outcome]:
+def _checked(before: LoweredSide, after: LoweredSide) -> Iterator[Outcome]:
     """Verdicts; a kernel that lowers and whose atomics cannot be read is not checked."""
     old, new = before.result.failure, after.result.failure
     if new is None:
@@ -97,7 +97,7 @@ def _checked(before: Side, after: Side) -> Iterator[Outcome]:
         yield Outcome("fixed", "not checked", _general(old), "checked", f"can be checked now; before: {_first(old)}")
 
 
-def _facts(before: Side, after: Side) -> Iterator[Outcome]:
+def _facts(before: LoweredSide, after: LoweredSide) -> Iterator[Outcome]:
     """Other atomics than before belong to the fix where those before were wrong and these are right."""
     assert before.facts is not None
     assert after.facts is not None
@@ -114,14 +114,14 @@ def _facts(before: Side, after: Side) -> Iterator[Outcome]:
         yield Outcome(klass, change.kind, change.before, change.after, change.words, subject, line)
 
 
-def _seconds(before: Side, after: Side) -> Iterator[Outcome]:
+def _seconds(before: LoweredSide, after: LoweredSide) -> Iterator[Outcome]:
     old, new = before.seconds, after.seconds
     if old and new >= old * _SLOWER and new - old >= _SECONDS:
         words = f"lowering takes {new / old:.1f} times as long: {old:.1f} s -> {new:.1f} s of processor time"
         yield Outcome("slower-risk", "lowering time", "", "lowering takes much longer", words, line=after.line)
 
 
-def _not_deterministic(before: Side, after: Side) -> Outcome:
+def _not_deterministic(before: LoweredSide, after: LoweredSide) -> Outcome:
     assert before.facts is not None
     assert after.facts is not None
     first = next((change.words for change in changes(before.facts, after.facts)), "only the text of the IR differs")
@@ -152,7 +152,7 @@ def _general(failure: Failure) -> str:
     return f"{failure.phase}: {_NUMBER.sub('N', _first(failure))}"
 
 
-def compile_outcomes(before: Compiled | None, after: Compiled | None, line: int) -> Iterator[Outcome]:
+def compile_outcomes(before: CompiledCuda | None, after: CompiledCuda | None, line: int) -> Iterator[Outcome]:
     """None where it was not compiled."""
     if before is None or after is None:
         return
@@ -167,7 +167,7 @@ def compile_outcomes(before: Compiled | None, after: Compiled | None, line: int)
     yield from _amount("ptxas shared memory", before.shared, after.shared, line)
 
 
-def _errors(before: Compiled, after: Compiled, line: int) -> Iterator[Outcome]:
+def _errors(before: CompiledCuda, after: CompiledCuda, line: int) -> Iterator[Outcome]:
     if before.error and after.error:
         words = f"nvcc, with both toolchains: {after.error}"
         yield Outcome(FAILS_IN_BOTH, "compile", "", "does not compile", words, line=line)

@@ -29,7 +29,7 @@ _HEADERS = ("src", "3rdparty/cutlass/include", "3rdparty/cutlass/tools/util/incl
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
+class CompiledCuda:
     """What ptxas reports of one kernel, per thread in registers and bytes; shared: static bytes. error: of nvcc."""
 
     registers: int = 0
@@ -45,7 +45,7 @@ class Compiler:
     nvcc: Path
     version: str
 
-    def compile(self, source: str, arch: str, includes: tuple[Path, ...], *, fast_math: bool = False) -> Compiled:
+    def compile(self, source: str, arch: str, includes: tuple[Path, ...], *, fast_math: bool = False) -> CompiledCuda:
         """Compile one kernel's source."""
         with tempfile.TemporaryDirectory(prefix="tlcheck-nvcc-") as folder:
             file = Path(folder, "kernel.cu")
@@ -55,7 +55,7 @@ class Compiler:
             try:
                 done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TIMEOUT)
             except subprocess.TimeoutExpired:
-                return Compiled(error=f"nvcc did not end in {_TIMEOUT} s")
+                return CompiledCuda(error=f"nvcc did not end in {_TIMEOUT} s")
         return _read(done.returncode, f"{done.stdout}{done.stderr}", folder)
 
 
@@ -106,11 +106,11 @@ def headers_of(toolchain: Toolchain) -> tuple[Path, ...]:
     return headers(toolchain.python, tuple(sorted(toolchain.env.items())))
 
 
-def _read(code: int, output: str, folder: str) -> Compiled:
+def _read(code: int, output: str, folder: str) -> CompiledCuda:
     if code:
         lines = [line for line in output.splitlines() if "error" in line.lower()] or output.splitlines()[-1:]
-        return Compiled(error=(lines[0] if lines else f"nvcc ended with {code}").replace(f"{folder}/", ""))
+        return CompiledCuda(error=(lines[0] if lines else f"nvcc ended with {code}").replace(f"{folder}/", ""))
     registers = max((int(n) for n in _REGISTERS.findall(output)), default=0)
     shared = max((int(n) for n in _SHARED.findall(output)), default=0)
     spills = sum(int(a) + int(b) for a, b in _SPILLS.findall(output))
-    return Compiled(registers, spills, shared)
+    return CompiledCuda(registers, spills, shared)

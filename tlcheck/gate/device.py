@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tlcheck.gate.outcome import Comparison, Side
+from tlcheck.gate.outcome import LoweredPair, LoweredSide
 from tlcheck.lower.session import Watcher
 from tlcheck.run import environment
 from tlcheck.run.results import NOT_RUN, DeviceResult
-from tlcheck.run.suite import NoDeviceError, Options, Subject, Suite
+from tlcheck.run.suite import DeviceCase, DeviceOptions, NoDeviceError, Suite
 from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.verdicts.results import read_snapshot
 
@@ -20,13 +20,13 @@ from tlcheck.verdicts.results import read_snapshot
 class Wanted:
     """How to run. args: build arguments, as text. if_available: a missing GPU is no more than a note."""
 
-    options: Options
+    options: DeviceOptions
     args: Mapping[str, str]
     if_available: bool = False
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundDevice:
     """The GPU as one toolchain's torch sees it (as in `Suite.device`), or why there is none."""
 
     device: Mapping[str, Any]
@@ -38,8 +38,8 @@ class DeviceRun:
     """How, where and when both sides were run. clocks: before and after. commit: of the kernels."""
 
     wanted: Wanted
-    before: Found
-    after: Found
+    before: FoundDevice
+    after: FoundDevice
     clocks: tuple[Mapping[str, str], Mapping[str, str]]
     date: str
     commit: str
@@ -58,8 +58,8 @@ class DeviceRun:
 
 
 def run_both(
-    pairs: Sequence[Comparison], toolchains: Sequence[Toolchain], wanted: Wanted, folder: Path, watcher: Watcher
-) -> tuple[list[Comparison], DeviceRun]:
+    pairs: Sequence[LoweredPair], toolchains: Sequence[Toolchain], wanted: Wanted, folder: Path, watcher: Watcher
+) -> tuple[list[LoweredPair], DeviceRun]:
     """The comparisons with the device's results on both sides. folder: for files on the way. Raises UsageError."""
     clocks, date = environment.clocks(), environment.now()
     old, before = _run([pair.before for pair in pairs], toolchains[0], wanted, folder / "device-before", watcher)
@@ -70,23 +70,23 @@ def run_both(
 
 
 def _run(
-    sides: Sequence[Side | None], toolchain: Toolchain, wanted: Wanted, folder: Path, watcher: Watcher
-) -> tuple[list[Side | None], Found]:
+    sides: Sequence[LoweredSide | None], toolchain: Toolchain, wanted: Wanted, folder: Path, watcher: Watcher
+) -> tuple[list[LoweredSide | None], FoundDevice]:
     """One toolchain's sides, each with its result."""
     folder.mkdir()
     suite = Suite(toolchain, wanted.options, folder)
     watcher.stage(f"{toolchain.name}: looking at the device")
     try:
-        found = Found(suite.device())
+        found = FoundDevice(suite.device())
     except NoDeviceError as error:
-        found = Found({}, str(error))
+        found = FoundDevice({}, str(error))
     prepared = [_prepared(side, found, wanted.args) if side is not None else None for side in sides]
-    results = iter(suite.run([item for item in prepared if isinstance(item, Subject)], watcher))
-    shown = [next(results) if isinstance(item, Subject) else item for item in prepared]
+    results = iter(suite.run([item for item in prepared if isinstance(item, DeviceCase)], watcher))
+    shown = [next(results) if isinstance(item, DeviceCase) else item for item in prepared]
     return [replace(s, device=r) if s is not None else None for s, r in zip(sides, shown, strict=True)], found
 
 
-def _prepared(side: Side, found: Found, args: Mapping[str, str]) -> Subject | DeviceResult:
+def _prepared(side: LoweredSide, found: FoundDevice, args: Mapping[str, str]) -> DeviceCase | DeviceResult:
     """What can be run, or why it cannot: that is told elsewhere too, or nothing to be told, hence excused."""
     run, failure = side.result.run, side.result.failure
     if found.missing:
@@ -97,4 +97,4 @@ def _prepared(side: Side, found: Found, args: Mapping[str, str]) -> Subject | De
     if run.target != found.device["arch"]:
         reason = f"made for {run.target}, the device is {found.device['arch']}"
         return DeviceResult(run, NOT_RUN, reason, excused="another arch")
-    return Subject(run, read_snapshot(side.snapshot), side.result, args)
+    return DeviceCase(run, read_snapshot(side.snapshot), side.result, args)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tlcheck.gate.outcome import FAILS_IN_BOTH, Comparison, Outcome, Side
+from tlcheck.gate.outcome import FAILS_IN_BOTH, LoweredPair, LoweredSide, Outcome
 from tlcheck.run.results import FAILED, NOT_RUN, PASSED, DeviceFinding, DeviceResult
 from tlcheck.verdicts.words import element_in_words
 
@@ -12,7 +12,7 @@ DEVICE = "device"  # kind of these outcomes
 _ELEMENTS = 4  # wrong ones that are shown
 
 
-def device_outcomes(before: Side, after: Side, *, one_toolchain: bool) -> Iterator[Outcome]:
+def device_outcomes(before: LoweredSide, after: LoweredSide, *, one_toolchain: bool) -> Iterator[Outcome]:
     """At most one: a kernel that fails now and did not is wrong, whatever could be proved of it."""
     old, new = before.device, after.device
     if old is None or new is None:
@@ -41,7 +41,7 @@ def brief(result: DeviceResult) -> str:
     return f"{FAILED} ({', '.join(dict.fromkeys(_name(found) for found in result.faults))})"
 
 
-def evidence_in_words(compared: Comparison) -> str:
+def evidence_in_words(compared: LoweredPair) -> str:
     """`failed (misaligned address) -> passed`, `not run (another arch)`; empty without a device run."""
     sides = [_side_in_words(side) for side in (compared.before, compared.after)]
     if not any(side is not None and side.device is not None for side in (compared.before, compared.after)):
@@ -49,7 +49,7 @@ def evidence_in_words(compared: Comparison) -> str:
     return sides[0] if sides[0] == sides[1] and sides[0].startswith(NOT_RUN) else " -> ".join(sides)
 
 
-def _side_in_words(side: Side | None) -> str:
+def _side_in_words(side: LoweredSide | None) -> str:
     if side is None or side.device is None:
         return "not declared"
     first = side.device.excused or side.device.reason.partition("\n")[0]

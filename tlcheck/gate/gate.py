@@ -13,7 +13,7 @@ from tlcheck.gate.compare import outcomes
 from tlcheck.gate.compiler import Compiler, content_of, headers_of
 from tlcheck.gate.device import DeviceRun, Wanted, run_both
 from tlcheck.gate.device_outcomes import DEVICE
-from tlcheck.gate.outcome import CLASSES, DEFAULT_FAILING, SAME, Comparison, Side, accepted, unused
+from tlcheck.gate.outcome import CLASSES, DEFAULT_FAILING, SAME, LoweredPair, LoweredSide, accepted, unused
 from tlcheck.gate.pairing import remarks
 from tlcheck.gate.sides import Bench, sides
 from tlcheck.lower.selection import Selection
@@ -30,7 +30,7 @@ NO_REFERENCE = (
 
 
 @dataclass(frozen=True)
-class Plan:
+class GatePlan:
     """What to compare and how to judge. before, after: toolchains as the user names them. failing: classes.
 
     device: how to run it on a GPU too, None for not at all.
@@ -56,7 +56,7 @@ class Gate:
     before: str
     after: str
     versions: tuple[Mapping[str, str], Mapping[str, str]]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[LoweredPair, ...]
     failing: tuple[str, ...]
     notes: tuple[str, ...] = ()
     compiler: str = ""
@@ -90,7 +90,7 @@ class Gate:
         return sum(old for old, _ in measured), sum(new for _, new in measured)
 
 
-def _unchecked(compared: Comparison) -> bool:
+def _unchecked(compared: LoweredPair) -> bool:
     """Fails with the new toolchain (or its CUDA with nvcc), and neither the case expects nor the project accepts it.
 
     A script's kernel that it no longer compiles counts too: nobody knows what would become of it.
@@ -106,7 +106,7 @@ def _unchecked(compared: Comparison) -> bool:
     return not compiles or (side.result.failure is not None and side.result.excuse is None)
 
 
-def gate(plan: Plan, folder: Path, watcher: Watcher) -> Gate:
+def gate(plan: GatePlan, folder: Path, watcher: Watcher) -> Gate:
     """Lower, check and compare everything. folder: for snapshots. Raises UsageError."""
     _require(plan.selections)
     settings = plan.settings
@@ -133,8 +133,8 @@ def gate(plan: Plan, folder: Path, watcher: Watcher) -> Gate:
 
 
 def _run(
-    pairs: Sequence[Comparison], toolchains: Sequence[Toolchain], wanted: Wanted, folder: Path, watcher: Watcher
-) -> tuple[list[Comparison], DeviceRun]:
+    pairs: Sequence[LoweredPair], toolchains: Sequence[Toolchain], wanted: Wanted, folder: Path, watcher: Watcher
+) -> tuple[list[LoweredPair], DeviceRun]:
     """See `run_both`. Kernels of scripts have no inputs and no reference. Raises UsageError if there are only these."""
     cases = [pair for pair in pairs if not pair.captured]
     if not cases:
@@ -166,7 +166,7 @@ def _is_same(one: Toolchain, other: Toolchain) -> bool:
     return (one.python, one.checkout, dict(one.env)) == (other.python, other.checkout, dict(other.env))
 
 
-def _versions(found: Iterable[Side | None]) -> Mapping[str, str]:
+def _versions(found: Iterable[LoweredSide | None]) -> Mapping[str, str]:
     return next((side.result.run.versions for side in found if side is not None), {})
 
 
@@ -177,7 +177,7 @@ def _notes(passed_over: Collection[str], one_toolchain: bool) -> Iterator[str]:
         yield "both toolchains are the same: everything was lowered twice, what differs is not deterministic"
 
 
-def _device_notes(plan: Plan, device: DeviceRun | None, comparisons: Sequence[Comparison]) -> Iterator[str]:
+def _device_notes(plan: GatePlan, device: DeviceRun | None, comparisons: Sequence[LoweredPair]) -> Iterator[str]:
     """Why nothing was run, and where something else ran than what was checked."""
     if device is None:
         return

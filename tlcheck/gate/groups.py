@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tlcheck.gate.device_outcomes import evidence_in_words
-from tlcheck.gate.outcome import CLASSES, Comparison, Outcome
+from tlcheck.gate.outcome import CLASSES, LoweredPair, Outcome
 from tlcheck.run.results import FAILED, NOT_RUN, PASSED
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class DifferenceGroup:
     """One difference, and everything that has it."""
 
     klass: str
@@ -19,7 +19,7 @@ class Group:
     before: str
     after: str
     accepted: str
-    members: tuple[tuple[Comparison, Outcome], ...]
+    members: tuple[tuple[LoweredPair, Outcome], ...]
 
     @property
     def words(self) -> str:
@@ -30,40 +30,40 @@ class Group:
         return f"{self.kind}: " + " -> ".join(dict.fromkeys(part for part in (self.before, self.after) if part))
 
 
-def groups(comparisons: Iterable[Comparison]) -> list[Group]:
+def groups(comparisons: Iterable[LoweredPair]) -> list[DifferenceGroup]:
     """By class from the worst on, in it by size, the largest first. What is accepted is a group of its own."""
-    found: dict[tuple[str, str, str, str, str], list[tuple[Comparison, Outcome]]] = {}
+    found: dict[tuple[str, str, str, str, str], list[tuple[LoweredPair, Outcome]]] = {}
     for compared in comparisons:
         for o in compared.outcomes:
             found.setdefault((o.klass, o.kind, o.before, o.after, o.accepted), []).append((compared, o))
     order = list(CLASSES)
-    made = [Group(*key, tuple(members)) for key, members in found.items()]
+    made = [DifferenceGroup(*key, tuple(members)) for key, members in found.items()]
     return sorted(made, key=lambda g: (order.index(g.klass), -len(g.members), g.kind, g.before, g.after))
 
 
-def evidence(comparisons: Iterable[Comparison]) -> dict[str, list[Comparison]]:
+def evidence(comparisons: Iterable[LoweredPair]) -> dict[str, list[LoweredPair]]:
     """What the device shows, in words, with the comparisons of which it is so: what fails now first. Empty without a
     device run.
     """
-    found: dict[str, list[Comparison]] = {}
+    found: dict[str, list[LoweredPair]] = {}
     for compared in sorted(comparisons, key=_badness):
         if words := evidence_in_words(compared):
             found.setdefault(words, []).append(compared)
     return found
 
 
-def _badness(compared: Comparison) -> int:
+def _badness(compared: LoweredPair) -> int:
     side = compared.after
     status = side.device.status if side is not None and side.device is not None else NOT_RUN
     return (FAILED, NOT_RUN, PASSED).index(status)
 
 
-def members_in_words(members: Sequence[tuple[Comparison, Outcome]]) -> list[str]:
+def members_in_words(members: Sequence[tuple[LoweredPair, Outcome]]) -> list[str]:
     """`cases/atomics.py: tile_x2 (B; sm_80, sm_90), tile_x4 (B; sm_90)`: a line for each file."""
     return cases_in_words((compared, outcome.subject) for compared, outcome in members)
 
 
-def cases_in_words(members: Iterable[tuple[Comparison, str]]) -> list[str]:
+def cases_in_words(members: Iterable[tuple[LoweredPair, str]]) -> list[str]:
     """The same of comparisons with their subjects, with commas between several."""
     files: dict[str, dict[str, tuple[list[str], list[str]]]] = {}
     for compared, subject in members:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tlcheck.facts import Facts
-from tlcheck.gate.compiler import Compiled
+from tlcheck.gate.compiler import CompiledCuda
 from tlcheck.run.results import DeviceResult
 from tlcheck.verdicts.acceptance import Acceptance, Acceptances
 from tlcheck.verdicts.claim import Finding
@@ -59,7 +59,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class LoweredSide:
     """One case for one target, lowered with one toolchain and checked.
 
     facts: None where it did not lower. seconds: of processor time for building and lowering; 0 where unknown. line:
@@ -73,13 +73,13 @@ class Side:
     line: int = 0
     digest: str = ""
     file: str = ""
-    compiled: Compiled | None = None
+    compiled: CompiledCuda | None = None
     snapshot: Path | None = None
     device: DeviceResult | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class LoweredPair:
     """One case for one target. before, after: None where the file does not declare it for that toolchain.
 
     captured: whether this is a kernel of a script, which compiles it instead of declaring it.
@@ -88,8 +88,8 @@ class Comparison:
     file: str
     name: str
     target: str
-    before: Side | None
-    after: Side | None
+    before: LoweredSide | None
+    after: LoweredSide | None
     outcomes: tuple[Outcome, ...] = ()
     captured: bool = False
 
@@ -115,13 +115,13 @@ class Comparison:
         return self.classes[0]
 
 
-def accepted(compared: Comparison, acceptances: Acceptances, versions: Mapping[str, str]) -> Comparison:
+def accepted(compared: LoweredPair, acceptances: Acceptances, versions: Mapping[str, str]) -> LoweredPair:
     """With the reasons for what is accepted. versions: of the new toolchain."""
     ours = [entry for entry in acceptances.entries if _concerns(entry, compared, acceptances, versions)]
     return replace(compared, outcomes=tuple(_settled(outcome, ours) for outcome in compared.outcomes))
 
 
-def unused(comparisons: Sequence[Comparison], acceptances: Acceptances, versions: Mapping[str, str]) -> Iterator[str]:
+def unused(comparisons: Sequence[LoweredPair], acceptances: Acceptances, versions: Mapping[str, str]) -> Iterator[str]:
     """A sentence for each entry of the gate's that is about a case that was compared, and matches nothing."""
     for entry in acceptances.entries:
         if entry.id.partition("/")[0] not in CLASSES:
@@ -131,7 +131,7 @@ def unused(comparisons: Sequence[Comparison], acceptances: Acceptances, versions
             yield f"acceptance of {entry.id} in {entry.case} ({entry.releases}) matches nothing: remove it"
 
 
-def _concerns(entry: Acceptance, compared: Comparison, acceptances: Acceptances, versions: Mapping[str, str]) -> bool:
+def _concerns(entry: Acceptance, compared: LoweredPair, acceptances: Acceptances, versions: Mapping[str, str]) -> bool:
     """A case that is gone is known from before."""
     side = compared.after or compared.before
     if side is None or not versions:

@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 from itertools import zip_longest
 
 from tlcheck.errors import UsageError
-from tlcheck.gate.outcome import Comparison, Side
+from tlcheck.gate.outcome import LoweredPair, LoweredSide
 from tlcheck.lower.scripts import End
 from tlcheck.verdicts.results import Result
 
@@ -18,21 +18,21 @@ _Script = tuple[str, str]  # file and target
 
 
 @dataclass
-class Found:
+class FoundSides:
     """What one toolchain made of the selected files. ends: how far scripts came, by file and target."""
 
-    sides: dict[Key, Side] = field(default_factory=dict)
+    sides: dict[Key, LoweredSide] = field(default_factory=dict)
     ends: dict[_Script, End] = field(default_factory=dict)
 
-    def captured(self, script: _Script) -> Captured:
+    def captured(self, script: _Script) -> CapturedSides:
         """What a script came to."""
         mine = [(key[1], side) for key, side in self.sides.items() if (key[0], key[2]) == script]
         kernels = sorted((side for name, side in mine if name), key=lambda side: side.result.run.position)
         whole = next((side for name, side in mine if not name), None)
-        return Captured(tuple(kernels), self.ends[script], whole)
+        return CapturedSides(tuple(kernels), self.ends[script], whole)
 
 
-def paired(old: Found, new: Found, files: int) -> list[Comparison]:
+def paired(old: FoundSides, new: FoundSides, files: int) -> list[LoweredPair]:
     """One comparison for each case and target, without its outcomes, in the order of the files and their cases.
 
     files: number of those selected. Raises UsageError for a script that the user named and that compiles nothing.
@@ -44,14 +44,16 @@ def paired(old: Found, new: Found, files: int) -> list[Comparison]:
     return sorted(found, key=lambda compared: (_place(compared, files), compared.file, compared.name, compared.target))
 
 
-def _place(compared: Comparison, files: int) -> tuple[int, ...]:
+def _place(compared: LoweredPair, files: int) -> tuple[int, ...]:
     """Of a failed file only the number is known."""
     sides = [side for side in (compared.after, compared.before) if side is not None]
     number, *rest = max((side.result.run.position for side in sides), key=len)
     return (number % files, *rest)
 
 
-def _cases(old: Mapping[Key, Side], new: Mapping[Key, Side], scripts: Mapping[_Script, None]) -> Iterator[Comparison]:
+def _cases(
+    old: Mapping[Key, LoweredSide], new: Mapping[Key, LoweredSide], scripts: Mapping[_Script, None]
+) -> Iterator[LoweredPair]:
     """A file that does not import has no cases on that side: it fails for each that the other side has."""
     keys = [key for key in dict.fromkeys([*new, *old]) if (key[0], key[2]) not in scripts]
     declared = {file for file, _, target in keys if target}
@@ -59,29 +61,29 @@ def _cases(old: Mapping[Key, Side], new: Mapping[Key, Side], scripts: Mapping[_S
     for key in keys:
         file, _, target = key
         if target or file not in declared:
-            yield Comparison(*key, old.get(key, before.get(file)), new.get(key, after.get(file)))
+            yield LoweredPair(*key, old.get(key, before.get(file)), new.get(key, after.get(file)))
 
 
-def _failed(sides: Mapping[Key, Side]) -> dict[str, Side]:
+def _failed(sides: Mapping[Key, LoweredSide]) -> dict[str, LoweredSide]:
     """The files that do not import."""
     return {file: side for (file, _, target), side in sides.items() if not target}
 
 
-_Pair = tuple[Side | None, Side | None]
+_Pair = tuple[LoweredSide | None, LoweredSide | None]
 _NUMBER = re.compile(r"-\d+$")  # of the second kernel with a name, and of those after it
 _PARAMETER = "parameter"
 
 
 @dataclass(frozen=True)
-class Captured:
+class CapturedSides:
     """What a script came to with one toolchain. whole: its failure, where it has no kernel and that is to be told."""
 
-    kernels: tuple[Side, ...]
+    kernels: tuple[LoweredSide, ...]
     end: End
-    whole: Side | None
+    whole: LoweredSide | None
 
 
-def comparisons(old: Captured, new: Captured) -> Iterator[Comparison]:
+def comparisons(old: CapturedSides, new: CapturedSides) -> Iterator[LoweredPair]:
     """Of all kernels of a script, or of the script if it has none. Raises UsageError for one that compiles nothing."""
     run = new.end.run
     if not old.kernels and not new.kernels:
@@ -90,10 +92,10 @@ def comparisons(old: Captured, new: Captured) -> Iterator[Comparison]:
     for before, after in _pairs(old.kernels, new.kernels):
         name = _name(before, after, taken)
         sides = before or _missing(after, old, new), after or _missing(before, new, old)
-        yield Comparison(run.file, name, run.target, *sides, captured=True)
+        yield LoweredPair(run.file, name, run.target, *sides, captured=True)
 
 
-def _name(before: Side | None, after: Side | None, taken: Container[str]) -> str:
+def _name(before: LoweredSide | None, after: LoweredSide | None, taken: Container[str]) -> str:
     """With the new toolchain; of a kernel that is not there, with the old one, unless another has that name now."""
     if after is not None:
         return after.result.run.name
@@ -102,7 +104,7 @@ def _name(before: Side | None, after: Side | None, taken: Container[str]) -> str
     return f"{run.name} ({run.tilelang})" if run.name in taken else run.name
 
 
-def _failures(old: Captured, new: Captured) -> Iterator[Comparison]:
+def _failures(old: CapturedSides, new: CapturedSides) -> Iterator[LoweredPair]:
     """A script that fails now, before any kernel."""
     run = new.end.run
     before, after = old.whole, new.whole
@@ -110,10 +112,10 @@ def _failures(old: Captured, new: Captured) -> Iterator[Comparison]:
         return
     if before is not None and before.result.failure == after.result.failure and after.result.failure.kind == "usage":
         raise UsageError(f"{run.file}: {after.result.failure.message}")
-    yield Comparison(run.file, "", run.target, before or Side(Result(old.end.run)), after, captured=True)
+    yield LoweredPair(run.file, "", run.target, before or LoweredSide(Result(old.end.run)), after, captured=True)
 
 
-def _missing(known: Side | None, script: Captured, other: Captured) -> Side | None:
+def _missing(known: LoweredSide | None, script: CapturedSides, other: CapturedSides) -> LoweredSide | None:
     """What stands for a kernel that was captured with the other toolchain only: that the script failed before it.
 
     None where it came as far as with the other one, and so does not compile this kernel.
@@ -123,12 +125,12 @@ def _missing(known: Side | None, script: Captured, other: Captured) -> Side | No
     if ended is None or (there is not None and (ended.message, ended.where) == (there.message, there.where)):
         return None
     run = replace(known.result.run, toolchain=script.end.run.toolchain, versions=script.end.run.versions)
-    return Side(Result(run, failure=replace(ended, message=f"the script does not come to it: {ended.message}")))
+    return LoweredSide(Result(run, failure=replace(ended, message=f"the script does not come to it: {ended.message}")))
 
 
-def _pairs(old: Sequence[Side], new: Sequence[Side]) -> Iterator[_Pair]:
+def _pairs(old: Sequence[LoweredSide], new: Sequence[LoweredSide]) -> Iterator[_Pair]:
     """Kernels of the same function and arguments belong together, in their order."""
-    groups: dict[object, tuple[list[Side], list[Side]]] = {}
+    groups: dict[object, tuple[list[LoweredSide], list[LoweredSide]]] = {}
     for number, kernels in enumerate((old, new)):
         for kernel in kernels:
             groups.setdefault(_call(kernel), ([], []))[number].append(kernel)
@@ -136,21 +138,21 @@ def _pairs(old: Sequence[Side], new: Sequence[Side]) -> Iterator[_Pair]:
         yield from zip(before, after, strict=True) if len(before) == len(after) else _aligned(before, after)
 
 
-def _call(kernel: Side) -> tuple[object, ...]:
+def _call(kernel: LoweredSide) -> tuple[object, ...]:
     """What a kernel is of. Releases have types for what are strings in others: quotes do not count."""
     run = kernel.result.run
     args = tuple(sorted((name, text.replace("'", "")) for name, text in run.args.items()))
     return _NUMBER.sub("", run.name).replace("'", ""), args
 
 
-def _aligned(old: Sequence[Side], new: Sequence[Side]) -> Iterator[_Pair]:
+def _aligned(old: Sequence[LoweredSide], new: Sequence[LoweredSide]) -> Iterator[_Pair]:
     """Where one side has more of them: by what they look like, as far as that says which is which."""
     matcher = SequenceMatcher(None, list(map(_form, old)), list(map(_form, new)), autojunk=False)
     for _, old_begin, old_end, new_begin, new_end in matcher.get_opcodes():
         yield from zip_longest(old[old_begin:old_end], new[new_begin:new_end])
 
 
-def _form(kernel: Side) -> tuple[object, ...]:
+def _form(kernel: LoweredSide) -> tuple[object, ...]:
     """What no release changes: blocks, threads, parameters. Empty for a kernel that was not lowered."""
     facts = kernel.facts
     if facts is None:

@@ -13,9 +13,9 @@ import msgspec
 from tlcheck.cache.code import code_of
 from tlcheck.cache.store import Cache, key_of
 from tlcheck.facts import Facts, facts_of
-from tlcheck.gate.compiler import Compiled, Compiler
-from tlcheck.gate.outcome import Comparison, Side
-from tlcheck.gate.pairing import Found, Key, paired
+from tlcheck.gate.compiler import CompiledCuda, Compiler
+from tlcheck.gate.outcome import LoweredPair, LoweredSide
+from tlcheck.gate.pairing import FoundSides, Key, paired
 from tlcheck.lower.client import processors
 from tlcheck.lower.runs import Lowered
 from tlcheck.lower.selection import Selection
@@ -50,26 +50,28 @@ class Bench:
     headers: tuple[Path, ...] = ()
     content: str = ""
 
-    def side(self, lowered: Lowered, result: Result) -> Side:
+    def side(self, lowered: Lowered, result: Result) -> LoweredSide:
         """Read the facts of a lowered kernel that was judged."""
         if lowered.snapshot is None:
-            return Side(result)
+            return LoweredSide(result)
         content = lowered.snapshot.read_bytes()
         digest = hashlib.sha256(content).hexdigest()
         try:
             read = self._read(content, digest)
         except Exception as error:  # a fault of tlcheck's own is this run's failure: the others go on
-            return Side(replace(result, failure=internal_failure(error)))
-        return Side(result, read.facts, _seconds(lowered), read.line, digest, read.file, snapshot=lowered.snapshot)
+            return LoweredSide(replace(result, failure=internal_failure(error)))
+        return LoweredSide(
+            result, read.facts, _seconds(lowered), read.line, digest, read.file, snapshot=lowered.snapshot
+        )
 
-    def compiled(self, snapshot: Path, digest: str) -> Compiled | None:
+    def compiled(self, snapshot: Path, digest: str) -> CompiledCuda | None:
         """What nvcc makes of the CUDA in a snapshot, unless that is known; None without a compiler."""
         if self.compiler is None:
             return None
         key = key_of(digest, self.compiler.version, self.content, code_of("gate/compiler.py"))
         known = self.cache.get("compiled", key)
         if known is not None:
-            return msgspec.json.decode(known, type=Compiled)
+            return msgspec.json.decode(known, type=CompiledCuda)
         read = _decoded(snapshot.read_bytes())
         fast = read.pass_configs.get(_FAST_MATH) == "True"
         compiled = self.compiler.compile(read.cuda, read.target, self.headers, fast_math=fast)
@@ -104,14 +106,14 @@ def _judged(lowered: Iterator[Lowered], cache: Cache, jobs: int) -> Iterator[tup
 
 def sides(
     session: Session, selections: Sequence[Selection], before: str, after: str, benches: tuple[Bench, Bench]
-) -> list[Comparison]:
+) -> list[LoweredPair]:
     """One comparison for each case and target, without its outcomes, in the order of the files and their cases.
 
     Raises UsageError where something selected is not there, or is a script that compiles nothing.
     """
     both = [replace(s, toolchain=name) for name in (before, after) for s in selections]
-    found = (Found(), Found())
-    compiling: list[tuple[int, Key, Future[Compiled | None]]] = []
+    found = (FoundSides(), FoundSides())
+    compiling: list[tuple[int, Key, Future[CompiledCuda | None]]] = []
     jobs = session.settings.jobs or processors()
     pool = ThreadPoolExecutor(jobs)
     try:

@@ -10,14 +10,14 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from tlcheck.golden.lines import Document, tokens
+from tlcheck.golden.lines import TextDocument, tokens
 
 Range = tuple[int, int, int, int]  # from, to on the left; from, to on the right
 _DETOURS = 100  # lines inserted or removed before the way so far is taken as it is
 _ALIKE = 0.4  # least share of words that two statements of one kind have in common to be one changed
 
 
-def align(a: Document, b: Document) -> list[int]:
+def align(a: TextDocument, b: TextDocument) -> list[int]:
     """For each line of `a` the place of its counterpart in `b`, or -1. Counterparts are in order."""
     pairs = [-1] * len(a)
     whole: Range = (0, len(a), 0, len(b))
@@ -32,7 +32,7 @@ def align(a: Document, b: Document) -> list[int]:
 _OF_LINES = 2  # the first of the levels that are about single lines
 
 
-def _levels(a: Document, b: Document) -> Iterator[tuple[list[int], list[int]]]:
+def _levels(a: TextDocument, b: TextDocument) -> Iterator[tuple[list[int], list[int]]]:
     """Keys as numbers, the most telling first: of lines with what they enclose, then of lines; shapes lack numbers.
 
     Only single lines are matched where nothing tells which of many belong together.
@@ -48,7 +48,7 @@ def _number(known: dict[object, int], key: object) -> int:
     return known.setdefault(key, len(known))
 
 
-def _trees(d: Document, keys: Sequence[str], known: dict[object, int]) -> list[int]:
+def _trees(d: TextDocument, keys: Sequence[str], known: dict[object, int]) -> list[int]:
     """A number for each line together with all that it encloses."""
     inner: list[list[int]] = [[] for _ in range(len(d) + 1)]
     numbers = [0] * len(d)
@@ -193,7 +193,7 @@ def _way_back(trace: Sequence[Mapping[int, int]], x: int, y: int) -> list[tuple[
     return found[::-1]
 
 
-def _pair_alike(a: Document, b: Document, pairs: list[int], gap: Range) -> None:
+def _pair_alike(a: TextDocument, b: TextDocument, pairs: list[int], gap: Range) -> None:
     """Statements of one kind that have enough words in common are one statement, changed."""
     kinds: dict[object, int] = {}
     left = [_number(kinds, _kind(a.keys[place])) for place in range(gap[0], gap[1])]

@@ -32,7 +32,7 @@ _WORD = re.compile(r"\b(?!T\.)\w+")
 
 
 @dataclass(frozen=True)
-class Comparison:
+class GoldenComparison:
     """header: what determines the IR, where it differs, in words. changes: of the facts, the most telling first.
 
     texts: checkpoint -> aligned texts, of those that differ. missing: checkpoints that one side lacks, in words.
@@ -89,14 +89,14 @@ def _rewrite(row: Row) -> tuple[str, ...]:
     return (row.kind, _WORD.sub("", side.text.strip()))
 
 
-def compare(before: Golden, after: Golden) -> Comparison:
+def compare(before: Golden, after: Golden) -> GoldenComparison:
     """Two goldens of one case, or of two. Raises ValueError where facts cannot be read."""
     ours, theirs = before.texts(), after.texts()
     parsed = {name: (parse(ours[name]), parse(theirs[name])) for name in ours if name in theirs}
     header = dict.fromkeys(word for a, b in parsed.values() for word in _header_words(a.header, b.header))
     diffs = {name: compare_texts(a.lines, b.lines) for name, (a, b) in parsed.items()}
     renamed = {old: new for diff in reversed(diffs.values()) for old, new in diff.renamed.items()}
-    return Comparison(
+    return GoldenComparison(
         tuple(header),
         _changes(before, after, renamed),
         {name: diff for name, diff in diffs.items() if diff.verdict != SAME},
@@ -180,7 +180,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= _TEXT_SHOWN else text[: _TEXT_SHOWN - 3] + "..."
 
 
-def focused(comparison: Comparison, at: str = "") -> Comparison:
+def focused(comparison: GoldenComparison, at: str = "") -> GoldenComparison:
     """With the text of one checkpoint, and in words that others differ. at: that one, `all`, or the most telling.
 
     Where nothing differs but what comes before lowering, that is said without its text: releases write tile operators
@@ -199,18 +199,18 @@ def focused(comparison: Comparison, at: str = "") -> Comparison:
 
 
 @dataclass(frozen=True)
-class Group:
+class GoldenGroup:
     """Cases with the same change. names: of the cases, in order; the comparison is the first one's."""
 
     names: tuple[str, ...]
-    comparison: Comparison
+    comparison: GoldenComparison
 
 
-def grouped(comparisons: Mapping[str, Comparison]) -> list[Group]:
+def grouped(comparisons: Mapping[str, GoldenComparison]) -> list[GoldenGroup]:
     """Equal changes together, the largest groups of real changes first; what is the same is left out."""
     groups: dict[tuple[object, ...], list[str]] = {}
     for name, comparison in comparisons.items():
         if comparison.kind != SAME:
             groups.setdefault(comparison.signature, []).append(name)
-    found = [Group(tuple(names), comparisons[names[0]]) for names in groups.values()]
+    found = [GoldenGroup(tuple(names), comparisons[names[0]]) for names in groups.values()]
     return sorted(found, key=lambda group: (group.comparison.kind != "changed", -len(group.names)))

@@ -8,7 +8,7 @@ from pathlib import Path
 from tlcheck.config import ACCEPTANCE
 from tlcheck.golden.approvals import decision
 from tlcheck.golden.pending import Pending
-from tlcheck.golden.store import Store
+from tlcheck.golden.store import GoldenStore
 from tlcheck.verdicts.acceptance import Acceptances
 
 
@@ -16,7 +16,7 @@ from tlcheck.verdicts.acceptance import Acceptances
 class Decisions:
     """accepted: the findings that the project accepts by name."""
 
-    store: Store
+    store: GoldenStore
     accepted: Acceptances
     root: Path
 

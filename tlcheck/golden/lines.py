@@ -24,7 +24,7 @@ _MARK = "\0"
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class TextDocument:
     """A text to compare. All tuples have one entry for each line; places of lines count from 0.
 
     lines: as they were. texts: without indentation. depths: of indentation. parents: the enclosing line, -1 at the top.
@@ -51,7 +51,7 @@ def tokens(text: str) -> list[str]:
     return _TOKEN.findall(text)
 
 
-def document(lines: Sequence[str]) -> Document:
+def document(lines: Sequence[str]) -> TextDocument:
     """Read the lines of one text."""
     texts = tuple([line.lstrip(" ") for line in lines])
     depths = tuple([len(line) - len(text) for line, text in zip(lines, texts, strict=True)])
@@ -59,7 +59,7 @@ def document(lines: Sequence[str]) -> Document:
     for text, depth in zip(texts, depths, strict=True):
         scopes.read(text, depth)
     shapes = _cached(lambda key: _NUMBER.sub("0", key))
-    return Document(
+    return TextDocument(
         tuple(lines),
         texts,
         depths,

@@ -10,7 +10,7 @@ from tlcheck.errors import UsageError
 from tlcheck.golden.golden import TEXT_SUFFIX, Golden, placed
 from tlcheck.golden.lines import LAYOUT
 from tlcheck.golden.recording import golden_of
-from tlcheck.golden.store import Store
+from tlcheck.golden.store import GoldenStore
 from tlcheck.snapshot.ir import Snapshot
 
 _CUDA = "kernel.cu"
@@ -34,7 +34,7 @@ def of_path(path: Path) -> Mapping[str, Golden] | None:
         listings = {name: file for file in path.iterdir() if (name := _listing(file.name))}
         if listings:
             return {"": Golden({f"{name}{TEXT_SUFFIX}": _dumped(file) for name, file in sorted(listings.items())})}
-        found = {str(key): golden for key, golden in Store(path).read().goldens.items()}
+        found = {str(key): golden for key, golden in GoldenStore(path).read().goldens.items()}
         return found or None
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: {error}") from error

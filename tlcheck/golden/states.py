@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tlcheck.golden.compare import Comparison, compare
+from tlcheck.golden.compare import GoldenComparison, compare
 from tlcheck.golden.golden import Golden, Key
 from tlcheck.golden.recording import Recorded
 from tlcheck.golden.store import Contents
@@ -27,7 +27,7 @@ class State:
     key: Key
     kind: str
     why: str = ""
-    comparison: Comparison | None = None
+    comparison: GoldenComparison | None = None
     expected: bool = False
 
 
@@ -54,7 +54,7 @@ def _compared(key: Key, approved: Golden, now: Golden) -> State:
 
 
 @dataclass(frozen=True)
-class Scope:
+class GoldenScope:
     """What was selected: a golden in it that no run has is an orphan.
 
     places: a folder, a file or `FILE::NAME`, from the project's folder. targets: all where empty.
@@ -71,7 +71,7 @@ class Scope:
         )
 
 
-def orphans(contents: Contents, found: Iterable[Key], scope: Scope) -> Iterator[State]:
+def orphans(contents: Contents, found: Iterable[Key], scope: GoldenScope) -> Iterator[State]:
     """Goldens without a case. found: of all runs; of a file that has one without a target nobody knows the cases."""
     known = set(found)
     unknown = {key.file for key in known if not key.target}

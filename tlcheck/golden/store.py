@@ -58,7 +58,7 @@ def contents(files: Mapping[str, bytes], where: str) -> Contents:
 
 
 @dataclass(frozen=True)
-class Store:
+class GoldenStore:
     """One golden folder; it need not exist yet."""
 
     folder: Path

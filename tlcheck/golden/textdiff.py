@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 
 from tlcheck.golden.align import align
-from tlcheck.golden.lines import Document, document, tokens
+from tlcheck.golden.lines import TextDocument, document, tokens
 
 SAME, RENAMED, NESTED, CHANGED, MOVED, REMOVED, ADDED = KINDS = (
     "same",
@@ -32,7 +32,7 @@ Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class TextLine:
     """One line. number: from 1 on. text: with its indentation."""
 
     number: int
@@ -48,8 +48,8 @@ class Row:
     """
 
     kind: str
-    left: Side | None
-    right: Side | None
+    left: TextLine | None
+    right: TextLine | None
 
     def spans(self) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
         """Where the text of either side differs, as ranges of characters; nothing where a side is missing."""
@@ -78,7 +78,7 @@ class TextDiff:
 def compare_texts(before: Sequence[str], after: Sequence[str]) -> TextDiff:
     """Align the lines of two texts."""
     if list(before) == list(after):
-        rows = [Row(SAME, Side(n, line), Side(n, line)) for n, line in enumerate(before, 1)]
+        rows = [Row(SAME, TextLine(n, line), TextLine(n, line)) for n, line in enumerate(before, 1)]
         return TextDiff(tuple(rows), Counter({SAME: len(rows)}))
     a, b = document(before), document(after)
     comparison = _Comparison(a, b)
@@ -133,7 +133,7 @@ def _ranges(words: Sequence[str], places: Sequence[Span]) -> tuple[Span, ...]:
 class _Comparison:
     """Says of each pair of counterparts in how far they are the same."""
 
-    def __init__(self, a: Document, b: Document) -> None:
+    def __init__(self, a: TextDocument, b: TextDocument) -> None:
         self._a, self._b = a, b
         self._pairs = align(a, b)
         self._back = [-1] * len(b)
@@ -168,11 +168,11 @@ class _Comparison:
                     found.setdefault(name, names[self._meaning[declared]])
         return {old: new for old, new in found.items() if old != new}
 
-    def _left(self, place: int) -> Side:
-        return Side(place + 1, self._a.lines[place])
+    def _left(self, place: int) -> TextLine:
+        return TextLine(place + 1, self._a.lines[place])
 
-    def _right(self, place: int) -> Side:
-        return Side(place + 1, self._b.lines[place])
+    def _right(self, place: int) -> TextLine:
+        return TextLine(place + 1, self._b.lines[place])
 
     def _only_right(self, place: int) -> Row:
         return Row(MOVED if place in self._moved_to else ADDED, None, self._right(place))

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from tlcheck.golden.golden import Key
 from tlcheck.golden.pending import Pending
 from tlcheck.golden.recording import Recorded
-from tlcheck.golden.states import Scope, orphans
-from tlcheck.golden.store import Contents, Store
+from tlcheck.golden.states import GoldenScope, orphans
+from tlcheck.golden.store import Contents, GoldenStore
 from tlcheck.verdicts.judge import Judge
 from tlcheck.verdicts.words import plural
 
@@ -18,7 +18,7 @@ from tlcheck.verdicts.words import plural
 class Update:
     """new_only: leave alone what has a golden, in whatever state."""
 
-    store: Store
+    store: GoldenStore
     judge: Judge
     new_only: bool
     new: list[Pending] = field(default_factory=list)
@@ -48,7 +48,7 @@ class Update:
     def _is_approved(self, key: Key, digest: str) -> bool:
         return self._approved.goldens[key].digest == digest and not self._approved.problem(key)
 
-    def remove_orphans(self, scope: Scope) -> None:
+    def remove_orphans(self, scope: GoldenScope) -> None:
         """Let the removal of goldens without a case be decided too."""
         if self.new_only:
             return

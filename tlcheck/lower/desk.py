@@ -16,7 +16,7 @@ from tlcheck.worker.protocol import Answer, Job
 
 
 @dataclass(frozen=True)
-class Side:
+class ToolchainSide:
     """A toolchain, its worker, and the answers that are kept for it, if any are."""
 
     toolchain: Toolchain
@@ -45,18 +45,18 @@ class Desk:
     def __init__(self, crew: Crew, cache: Cache, *, fork: bool) -> None:
         self._crew, self._cache, self._fork = crew, cache, fork
         self._ready: deque[Done] = deque()
-        self._asked: dict[int, Side] = {}
+        self._asked: dict[int, ToolchainSide] = {}
 
-    def side(self, toolchain: Toolchain, worker: Worker) -> Side:
+    def side(self, toolchain: Toolchain, worker: Worker) -> ToolchainSide:
         """A toolchain's side of the desk."""
         if self._cache.folder is None:
-            return Side(toolchain, worker, None)
+            return ToolchainSide(toolchain, worker, None)
         try:
-            return Side(toolchain, worker, Jobs(self._cache, toolchain, fork=self._fork))
+            return ToolchainSide(toolchain, worker, Jobs(self._cache, toolchain, fork=self._fork))
         except UsageError:  # its worker says better what is wrong with it
-            return Side(toolchain, worker, None)
+            return ToolchainSide(toolchain, worker, None)
 
-    def add(self, side: Side, job: Job) -> None:
+    def add(self, side: ToolchainSide, job: Job) -> None:
         """Ask for a job."""
         kept = side.kept.find(job) if side.kept is not None else None
         if kept is not None:
@@ -76,7 +76,7 @@ class Desk:
         while self._ready:
             yield self._ready.popleft()
 
-    def _done(self, side: Side, job: Job, answer: Answer) -> Done:
+    def _done(self, side: ToolchainSide, job: Job, answer: Answer) -> Done:
         versions = side.worker.versions
         kept = side.kept.keep(job, answer, versions).snapshot if side.kept is not None else ""
         return Done(job, answer, side.labelled(versions), kept)

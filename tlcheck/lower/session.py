@@ -14,7 +14,7 @@ from tlcheck.case import ALL_TARGETS
 from tlcheck.errors import UsageError
 from tlcheck.lower.client import DeclaredCase, Discovered, Worker, discovered, processors
 from tlcheck.lower.crew import Crew
-from tlcheck.lower.desk import Desk, Done, Side
+from tlcheck.lower.desk import Desk, Done, ToolchainSide
 from tlcheck.lower.runs import Lowered, Run
 from tlcheck.lower.scripts import End, Script, Scripts, captured, is_helper, is_script, require_no_script, with_scripts
 from tlcheck.lower.selection import Selection
@@ -94,7 +94,7 @@ class _Asked:
     """The part of a session that one toolchain does: the selected files, and what was found in them until now."""
 
     name: str
-    side: Side
+    side: ToolchainSide
     selections: Mapping[int, Selection]
     found: dict[int, tuple[Discovered, Mapping[str, str]]] = field(default_factory=dict)
 

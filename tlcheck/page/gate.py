@@ -10,8 +10,8 @@ import numpy as np
 
 from tlcheck.gate.device_outcomes import evidence_in_words
 from tlcheck.gate.gate import Gate
-from tlcheck.gate.groups import Group, groups
-from tlcheck.gate.outcome import Comparison, Outcome, Side
+from tlcheck.gate.groups import DifferenceGroup, groups
+from tlcheck.gate.outcome import LoweredPair, LoweredSide, Outcome
 from tlcheck.gate.words import seconds_in_words, slowest_in_words, unchanged_in_words, verdict_in_words
 from tlcheck.golden.textdiff import compare_texts
 from tlcheck.lower.runs import toolchain_title
@@ -37,7 +37,7 @@ def gate_page(gate: Gate) -> Page:
     return Page("tlcheck gate", verdict_in_words(gate), tone, sides, entries, clusters, notes)
 
 
-def _entry(compared: Comparison, sides: tuple[str, str]) -> Entry:
+def _entry(compared: LoweredPair, sides: tuple[str, str]) -> Entry:
     old, new = (_snapshot(side) for side in (compared.before, compared.after))
     verdicts = tags_of(compared.after.result) if compared.after is not None else []
     tags = [*(_tag(klass) for klass in compared.classes), *verdicts]
@@ -49,7 +49,7 @@ def _entry(compared: Comparison, sides: tuple[str, str]) -> Entry:
     return Entry(compared.file, compared.name, compared.target, tags, words, remarks, views, plates)
 
 
-def _snapshot(side: Side | None) -> Snapshot | None:
+def _snapshot(side: LoweredSide | None) -> Snapshot | None:
     path: Path | None = side.snapshot if side is not None else None
     return read_snapshot(path) if path is not None else None
 
@@ -63,7 +63,7 @@ def _words(outcome: Outcome) -> str:
     return f"{outcome.klass}: {outcome.words}{accepted}"
 
 
-def _remarks(compared: Comparison, before: str) -> Iterator[Remark]:
+def _remarks(compared: LoweredPair, before: str) -> Iterator[Remark]:
     """Of the new toolchain; of the old one what was refuted or failed there."""
     if compared.after is not None:
         yield from remarks_of(compared.after.result)
@@ -92,13 +92,15 @@ def _views(old: Snapshot | None, new: Snapshot | None, sides: tuple[str, str]) -
             yield View(name, lines, note=f"only with {side}", syntax=syntax)
 
 
-def _plates(before: Side | None, old: Snapshot | None, after: Side | None, new: Snapshot | None) -> list[Plate]:
+def _plates(
+    before: LoweredSide | None, old: Snapshot | None, after: LoweredSide | None, new: Snapshot | None
+) -> list[Plate]:
     """Pictures of both sides, once where they are equal."""
     then, now = _drawn(before, old), _drawn(after, new)
     return [_plate(name, then.get(name), now.get(name)) for name in dict.fromkeys((*now, *then))]
 
 
-def _drawn(side: Side | None, snapshot: Snapshot | None) -> Mapping[str, Plate]:
+def _drawn(side: LoweredSide | None, snapshot: Snapshot | None) -> Mapping[str, Plate]:
     if side is None or snapshot is None:
         return {}
     return {plate.buffer: plate for plate in plates_of(snapshot, side.result)}
@@ -126,11 +128,11 @@ def _counted(picture: Picture) -> Grid:
     return np.where(inside, picture.values - first, -1)
 
 
-def _cluster(group: Group) -> Cluster:
+def _cluster(group: DifferenceGroup) -> Cluster:
     accepted = (f"accepted: {group.accepted}",) if group.accepted else ()
     tag = Tag(group.klass, QUIET if group.accepted else _TONES.get(group.klass, BAD))
     return Cluster((group.words, *accepted), tag, _members(compared for compared, _ in group.members))
 
 
-def _members(comparisons: Iterable[Comparison]) -> list[str]:
+def _members(comparisons: Iterable[LoweredPair]) -> list[str]:
     return list(dict.fromkeys(f"{c.case} {c.target}" if c.name else c.file for c in comparisons))

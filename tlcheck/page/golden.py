@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tlcheck.golden.compare import Comparison, compare, grouped
+from tlcheck.golden.compare import GoldenComparison, compare, grouped
 from tlcheck.golden.golden import Golden, Key
 from tlcheck.golden.normal import normal_lines, parse
 from tlcheck.golden.recording import Recorded
@@ -80,7 +80,7 @@ def _why(state: State, recorded: Recorded) -> Iterator[Remark]:
 def _entry(
     key: Key,
     tags: Sequence[Tag],
-    comparison: Comparison | None,
+    comparison: GoldenComparison | None,
     remarks: Sequence[Remark],
     views: Sequence[View],
     plates: Sequence[Plate],
@@ -89,7 +89,7 @@ def _entry(
     return Entry(key.file, key.name, key.target, tags, words, remarks, views, plates)
 
 
-def views_of(comparison: Comparison | None, approved: Golden | None, snapshot: Snapshot | None) -> list[View]:
+def views_of(comparison: GoldenComparison | None, approved: Golden | None, snapshot: Snapshot | None) -> list[View]:
     """Texts in the order of the pipeline: two where they differ, one where they do not or where there is only one."""
     old = {name: parse(text).lines for name, text in approved.texts().items()} if approved is not None else {}
     new = texts_of(snapshot) if snapshot is not None else {}
@@ -126,7 +126,7 @@ def plates_of(snapshot: Snapshot, result: Result | None) -> list[Plate]:
     return [Plate(name, p) if isinstance(p, Picture) else Plate(name, missing=p) for name, p in drawn]
 
 
-def clusters_of(comparisons: Mapping[str, Comparison]) -> list[Cluster]:
+def clusters_of(comparisons: Mapping[str, GoldenComparison]) -> list[Cluster]:
     """Equal changes together."""
     return [
         Cluster(
@@ -152,7 +152,7 @@ def unsettled(entries: Iterable[Entry]) -> list[Cluster]:
 
 def revisions_page(base: Contents, head: Contents, name: str) -> Page:
     """The goldens of two git revisions; needs no TileLang. name: of the first revision."""
-    comparisons: dict[str, Comparison] = {}
+    comparisons: dict[str, GoldenComparison] = {}
     entries = []
     for key in sorted({*base.goldens, *head.goldens}):
         old, new = base.goldens.get(key), head.goldens.get(key)
@@ -171,7 +171,7 @@ def revisions_page(base: Contents, head: Contents, name: str) -> Page:
     return Page("tlcheck golden", verdict, WARN if counted else GOOD, (name, "now"), entries, clusters)
 
 
-def _revision_tag(old: Golden | None, new: Golden | None, comparison: Comparison | None) -> Tag:
+def _revision_tag(old: Golden | None, new: Golden | None, comparison: GoldenComparison | None) -> Tag:
     if old is None or new is None:
         return Tag("added" if old is None else "removed", WARN)
     same = comparison is not None and comparison.is_same

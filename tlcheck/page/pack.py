@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tlcheck.golden.textdiff import KINDS, Row, Side, TextDiff
+from tlcheck.golden.textdiff import KINDS, Row, TextDiff, TextLine
 from tlcheck.page.layout_svg import legend
 from tlcheck.page.model import Entry, Page, Plate, Remark, Tag, View
 from tlcheck.page.picture import Picture
@@ -91,7 +91,7 @@ class _Pack:
                 spans[place] = found
         return {"rows": rows, "spans": spans, "verdict": diff.verdict}
 
-    def _side(self, side: Side | None) -> int:
+    def _side(self, side: TextLine | None) -> int:
         return -1 if side is None else self._lines.number(side.text, side.text)
 
     def _plate(self, plate: Plate) -> dict[str, Any]:

@@ -54,7 +54,7 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class FoundAtomics:
     """The atomics of a function in program order. unread: calls recognized by name whose arguments were not
     understood.
     """
@@ -63,7 +63,9 @@ class Found:
     unread: tuple[Expr, ...]
 
 
-def atomics(program: Program, plain: set[int] | None = None, descriptors: Mapping[str, Expr] | None = None) -> Found:
+def atomics(
+    program: Program, plain: set[int] | None = None, descriptors: Mapping[str, Expr] | None = None
+) -> FoundAtomics:
     """All atomics of a function. `plain` collects the ids of expressions that hold none: snapshots share expressions
     among their checkpoints, so one set serves them all. descriptors: root -> the call that makes its TMA descriptor.
     """
@@ -78,7 +80,7 @@ def atomics(program: Program, plain: set[int] | None = None, descriptors: Mappin
                     unread.append(call)
                 else:
                     sites.append(site)
-    return Found(tuple(sites), tuple(unread))
+    return FoundAtomics(tuple(sites), tuple(unread))
 
 
 def atomic_name(call: Expr) -> str:

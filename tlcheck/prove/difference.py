@@ -15,7 +15,7 @@ from tlcheck.witness import Addition
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
+class WrongCount:
     """How many of how many, and the first: at which of the sites that are compared."""
 
     wrong: int
@@ -30,12 +30,12 @@ class Difference:
     `misaligned`.
     """
 
-    lanes: Count | None = None
-    misaligned: Count | None = None
-    source: Count | None = None
-    outside: Count | None = None
-    repeated: Count | None = None
-    missing: Count | None = None
+    lanes: WrongCount | None = None
+    misaligned: WrongCount | None = None
+    source: WrongCount | None = None
+    outside: WrongCount | None = None
+    repeated: WrongCount | None = None
+    missing: WrongCount | None = None
 
     def __bool__(self) -> bool:
         return any((self.lanes, self.misaligned, self.source, self.outside, self.repeated, self.missing))
@@ -152,16 +152,16 @@ class _Diagnosis:
         want, have = _additions(self.want), _additions(self.have)
         return _beyond(have, want), _beyond(want, have)
 
-    def _misaligned(self) -> Count | None:
+    def _misaligned(self) -> WrongCount | None:
         heads = _heads(self.have)
         return self._count(heads & self.have.askew, heads, self.have.target)
 
-    def _count(self, wrong: Mask, among: Mask | None, meant: Array) -> Count | None:
+    def _count(self, wrong: Mask, among: Mask | None, meant: Array) -> WrongCount | None:
         if not wrong.any():
             return None
         total = len(wrong) if among is None else int(among.sum())
         at = int(np.argmax(wrong))
-        return Count(int(wrong.sum()), total, self._witness(at, meant), int(self.have.site[at]))
+        return WrongCount(int(wrong.sum()), total, self._witness(at, meant), int(self.have.site[at]))
 
     def _witness(self, at: int, meant: Array) -> Addition:
         have = self.have
@@ -184,7 +184,7 @@ class _Diagnosis:
             stride,
         )
 
-    def _missing(self, missing: Mask) -> Count | None:
+    def _missing(self, missing: Mask) -> WrongCount | None:
         if not missing.any():
             return None
         at = int(np.argmax(missing))
@@ -199,7 +199,7 @@ class _Diagnosis:
             int(want.target[at]),
             None,
         )
-        return Count(int(missing.sum()), len(missing), witness)
+        return WrongCount(int(missing.sum()), len(missing), witness)
 
     def _instance(self) -> dict[str, int]:
         return {self.names[u]: v for u, v in sorted(self.fixed.items(), reverse=True) if u in self.names}

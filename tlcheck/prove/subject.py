@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from tlcheck.program.atomics import Found, Site, atomics
+from tlcheck.program.atomics import FoundAtomics, Site, atomics
 from tlcheck.program.instructions import Device, Instruction, instruction
 from tlcheck.program.layouts import Clash, clash, layouts
 from tlcheck.program.matching import match
@@ -28,12 +28,12 @@ _READS = frozenset(("tvm_access_ptr", "address_of", "access_ptr", "region"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Subject:
+class PreparedSnapshot:
     """A snapshot and what is derived from it once. reference: the checkpoint that says what the kernel adds."""
 
     snapshot: Snapshot
     programs: dict[str, Program]
-    found: dict[str, Found]
+    found: dict[str, FoundAtomics]
     memory: Memory
     reference: str
     _clashes: dict[str, Clash | None] = field(default_factory=dict)
@@ -71,7 +71,7 @@ def _is_opaque(stmt: Stmt) -> bool:
     return any(e.op in _NOT_FOLLOWED for value in expressions(stmt) for e in subexpressions(value))
 
 
-def subject(snapshot: Snapshot) -> Subject:
+def subject(snapshot: Snapshot) -> PreparedSnapshot:
     """Walk a snapshot's functions. A snapshot without `intent` has no atomics as written."""
     programs = {name: walk(f) for name, f in snapshot.checkpoints.items()}
     plain: set[int] = set()
@@ -85,10 +85,10 @@ def subject(snapshot: Snapshot) -> Subject:
     memory = Memory(declared, layouts(*known))
     device = device_of(snapshot)
     found = {name: _aligned(f, memory, device) for name, f in found.items()}
-    return Subject(snapshot, programs, found, memory, reference)
+    return PreparedSnapshot(snapshot, programs, found, memory, reference)
 
 
-def _reference(found: Mapping[str, Found]) -> str:
+def _reference(found: Mapping[str, FoundAtomics]) -> str:
     """`source`, where all atomics of `intent` can be read in it: passes before LayoutInference are judged too."""
     if not all(name in found for name in _WRITTEN):
         return "intent"
@@ -108,7 +108,7 @@ def device_of(snapshot: Snapshot) -> Device:
     return Device(int(digits or 0), tuple(int(n) for n in numbers.groups()) if numbers else (sys.maxsize,))
 
 
-def _aligned(found: Found, memory: Memory, device: Device) -> Found:
+def _aligned(found: FoundAtomics, memory: Memory, device: Device) -> FoundAtomics:
     """The same sites with the alignment that the device asks for."""
     return replace(found, sites=tuple(_with_alignment(s, memory, device) for s in found.sites))
 
@@ -126,7 +126,7 @@ def _scope_of(site: Site, memory: Memory) -> str:
     return site.target.buffer.scope or (declared.scope if declared is not None else "")
 
 
-def evidences(of: Subject) -> Iterator[Evidence]:
+def evidences(of: PreparedSnapshot) -> Iterator[Evidence]:
     """Evidence for every written atomic at every checkpoint after LowerTileOp, in pipeline order."""
     intent = of.programs.get(of.reference)
     if intent is None or not of.written:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tlcheck import __version__
-from tlcheck.gate.bisect import FAILS, RIGHT, UNDECIDED, WRONG, Point, Row
+from tlcheck.gate.bisect import FAILS, RIGHT, UNDECIDED, WRONG, BisectRow, Point
 from tlcheck.gate.bisect_passes import Guilty, Passes
 from tlcheck.verdicts.claim import Claim
 
@@ -19,7 +19,7 @@ _STYLES = {RIGHT: "green", WRONG: "bold red", UNDECIDED: "yellow", FAILS: "red"}
 _STATE, _WIDTH = 9, 100  # characters of the longest state, and of messages
 
 
-def write(console: Console, rows: Sequence[Row], passes: Sequence[Passes] = ()) -> None:
+def write(console: Console, rows: Sequence[BisectRow], passes: Sequence[Passes] = ()) -> None:
     """Print the rows, and of passes those that change something, with the TIR around it."""
     for row in rows:
         _print(console, *_of_releases(row))
@@ -32,7 +32,7 @@ def _print(console: Console, *lines: Text) -> None:
         console.print(line, highlight=False, soft_wrap=True)
 
 
-def _of_releases(row: Row) -> Iterator[Text]:
+def _of_releases(row: BisectRow) -> Iterator[Text]:
     yield Text(f"{row.case} {row.target}".rstrip(), style="bold")
     width = max(len(point.at) for point in row.points)
     for point in row.points:
@@ -62,7 +62,7 @@ def _finding_in_words(claim: Claim) -> str:
     return f"{claim.buffer}: {found.rule} {found.name}" + (f" after {found.pass_name}" if found.pass_name else "")
 
 
-def _transitions(row: Row) -> Iterator[Text]:
+def _transitions(row: BisectRow) -> Iterator[Text]:
     for before, after in row.transitions:
         yield Text(f"  {before.state} in {before.at}, {after.state} in {after.at}", style="bold")
     if not row.transitions:
@@ -93,7 +93,7 @@ def _of_guilty(guilty: Guilty) -> Iterator[Text]:
         yield Text(f"    {line}", style=style)
 
 
-def as_json(rows: Sequence[Row], passes: Sequence[Passes], exit_code: int) -> str:
+def as_json(rows: Sequence[BisectRow], passes: Sequence[Passes], exit_code: int) -> str:
     """The whole report, indented, with a newline at its end."""
     report = {
         "schema": SCHEMA,
@@ -105,7 +105,7 @@ def as_json(rows: Sequence[Row], passes: Sequence[Passes], exit_code: int) -> st
     return json.dumps(report, indent=2) + "\n"
 
 
-def _row(row: Row, kind: str) -> Mapping[str, Any]:
+def _row(row: BisectRow, kind: str) -> Mapping[str, Any]:
     return {
         "case": row.case,
         "target": row.target,

@@ -9,10 +9,10 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from tlcheck.golden.compare import Comparison, Group
+from tlcheck.golden.compare import GoldenComparison, GoldenGroup
 from tlcheck.golden.golden import Golden
 from tlcheck.golden.normal import parse
-from tlcheck.golden.textdiff import ADDED, CHANGED, MOVED, NESTED, REMOVED, RENAMED, SAME, Row, Side, Span, TextDiff
+from tlcheck.golden.textdiff import ADDED, CHANGED, MOVED, NESTED, REMOVED, RENAMED, SAME, Row, Span, TextDiff, TextLine
 from tlcheck.verdicts.words import plural
 
 SIDE_BY_SIDE = 160  # columns from which on both texts fit beside each other
@@ -29,14 +29,14 @@ _SYNTAX = (
 )
 
 
-def write_groups(console: Console, groups: Sequence[Group], limit: int | None = None) -> None:
+def write_groups(console: Console, groups: Sequence[GoldenGroup], limit: int | None = None) -> None:
     """Each group with its words, and the text of its first case. limit: number of rows of text shown at most."""
     for group in groups:
         for part in group_parts(group, console.width, limit):
             console.print(part, highlight=False, soft_wrap=isinstance(part, Text))
 
 
-def group_parts(group: Group, width: int, limit: int | None = None) -> Iterator[RenderableType]:
+def group_parts(group: GoldenGroup, width: int, limit: int | None = None) -> Iterator[RenderableType]:
     """What to print of one group."""
     yield Text.assemble((", ".join(_named(group.names)), "bold"), f"  {_kind(group.comparison)}")
     yield from words(group.comparison)
@@ -50,12 +50,12 @@ def _named(names: Sequence[str]) -> Iterable[str]:
     return (*names[:_NAMES], f"and {plural(len(names) - _NAMES, 'more run')}")
 
 
-def _kind(comparison: Comparison) -> str:
+def _kind(comparison: GoldenComparison) -> str:
     names = {"changed": "differs", "header": "the same IR"}
     return names.get(comparison.kind, f"differs in {comparison.kind} only")
 
 
-def words(comparison: Comparison) -> Iterator[Text]:
+def words(comparison: GoldenComparison) -> Iterator[Text]:
     """A line for each difference."""
     for line in comparison.summary:
         yield Text(f"    {line}", style="" if comparison.kind == "changed" else "dim")
@@ -86,7 +86,7 @@ def plain_parts(golden: Golden) -> Iterator[RenderableType]:
     for checkpoint, text in golden.texts().items():
         yield Text(f"    at {checkpoint}:", style="dim")
         for number, line in enumerate(parse(text).lines, 1):
-            yield _side(Row(SAME, None, Side(number, line)), Side(number, line), ())
+            yield _side(Row(SAME, None, TextLine(number, line)), TextLine(number, line), ())
 
 
 def _wide(text: TextDiff) -> Iterator[tuple[Text, ...]]:
@@ -119,11 +119,11 @@ def _sign(row: Row, sign: str) -> str:
     return f"*{sign}" if row.kind == MOVED else sign
 
 
-def _number(side: Side | None) -> str:
+def _number(side: TextLine | None) -> str:
     return "" if side is None else str(side.number)
 
 
-def _side(row: Row, side: Side | None, spans: Sequence[Span]) -> Text:
+def _side(row: Row, side: TextLine | None, spans: Sequence[Span]) -> Text:
     """A line with syntax colours; what differs stands out."""
     if side is None:
         return Text()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tlcheck.golden.compare import Group
+from tlcheck.golden.compare import GoldenGroup
 from tlcheck.golden.textdiff import MOVED, RENAMED, SAME, Row
 from tlcheck.verdicts.words import plural
 
@@ -14,7 +14,7 @@ _WORDS = 12  # lines in words
 _NAMES = 20  # cases named of a group
 
 
-def render(groups: Sequence[Group], notes: Sequence[str], head: str) -> str:
+def render(groups: Sequence[GoldenGroup], notes: Sequence[str], head: str) -> str:
     """The whole text; diffs are folded."""
     lines = [f"### {head}", ""]
     for group in groups:
@@ -23,7 +23,7 @@ def render(groups: Sequence[Group], notes: Sequence[str], head: str) -> str:
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def _group(group: Group) -> Iterator[str]:
+def _group(group: GoldenGroup) -> Iterator[str]:
     names = [*group.names[:_NAMES], *([f"and {len(group.names) - _NAMES} more"] if len(group.names) > _NAMES else [])]
     yield f"**{plural(len(group.names), 'run')}**: {', '.join(_code(name) for name in names)}"
     yield ""

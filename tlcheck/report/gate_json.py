@@ -10,11 +10,11 @@ import msgspec
 
 from tlcheck import __version__
 from tlcheck.facts import Facts
-from tlcheck.gate.compiler import Compiled
-from tlcheck.gate.device import DeviceRun, Found
+from tlcheck.gate.compiler import CompiledCuda
+from tlcheck.gate.device import DeviceRun, FoundDevice
 from tlcheck.gate.gate import Gate
-from tlcheck.gate.groups import Group, groups
-from tlcheck.gate.outcome import Comparison, Outcome, Side
+from tlcheck.gate.groups import DifferenceGroup, groups
+from tlcheck.gate.outcome import LoweredPair, LoweredSide, Outcome
 from tlcheck.gate.words import verdict_in_words
 from tlcheck.report.json import LoweredWith, written
 from tlcheck.run.results import DeviceFinding, DeviceResult
@@ -52,7 +52,7 @@ class SideReport(msgspec.Struct, frozen=True):
     claims: tuple[Claim, ...]
     facts: Facts | None
     device: DeviceReport | None
-    nvcc: Compiled | None
+    nvcc: CompiledCuda | None
 
 
 class OutcomeReport(msgspec.Struct, frozen=True, rename=_NAMES):
@@ -185,12 +185,12 @@ def render(gate: Gate) -> str:
     return written(report)
 
 
-def _group(group: Group) -> GroupReport:
+def _group(group: DifferenceGroup) -> GroupReport:
     members = tuple(MemberReport(c.case, c.target, outcome.subject) for c, outcome in group.members)
     return GroupReport(group.klass, group.kind, group.before, group.after, group.accepted or None, members)
 
 
-def _comparison(compared: Comparison) -> ComparisonReport:
+def _comparison(compared: LoweredPair) -> ComparisonReport:
     return ComparisonReport(
         case=compared.case,
         file=compared.file,
@@ -221,7 +221,7 @@ def _outcome(outcome: Outcome) -> OutcomeReport:
     )
 
 
-def _side(side: Side) -> SideReport:
+def _side(side: LoweredSide) -> SideReport:
     return SideReport(
         failure=side.result.failure,
         expected=side.result.excuse is not None,
@@ -261,5 +261,5 @@ def _device_run(run: DeviceRun) -> DeviceRunReport:
     )
 
 
-def _found(found: Found) -> FoundReport:
+def _found(found: FoundDevice) -> FoundReport:
     return FoundReport(found.device or None, found.missing or None)

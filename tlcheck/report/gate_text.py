@@ -9,8 +9,8 @@ from rich.text import Text
 
 from tlcheck.gate.device_outcomes import DEVICE
 from tlcheck.gate.gate import Gate
-from tlcheck.gate.groups import Group, cases_in_words, evidence, groups, members_in_words
-from tlcheck.gate.outcome import CLASSES, Comparison
+from tlcheck.gate.groups import DifferenceGroup, cases_in_words, evidence, groups, members_in_words
+from tlcheck.gate.outcome import CLASSES, LoweredPair
 from tlcheck.gate.words import device_in_words, seconds_in_words, slowest_in_words, unchanged_in_words, verdict_in_words
 from tlcheck.verdicts.words import plural
 
@@ -52,7 +52,7 @@ def _lines(gate: Gate) -> Iterator[Text]:
     yield Text(verdict_in_words(gate), style=_VERDICT.get(gate.exit_code, "bold yellow"))
 
 
-def _group(group: Group) -> Iterator[Text]:
+def _group(group: DifferenceGroup) -> Iterator[Text]:
     number = plural(len(group.members), "run")
     accepted = f" (accepted: {group.accepted})" if group.accepted else ""
     yield Text.assemble("  ", (_cut(group.words), "bold"), f"  {number}{accepted}")
@@ -73,7 +73,7 @@ def _group(group: Group) -> Iterator[Text]:
         )
 
 
-def _of(comparisons: Sequence[Comparison], group: Group) -> str:
+def _of(comparisons: Sequence[LoweredPair], group: DifferenceGroup) -> str:
     """Of how many, where that is not so of all."""
     return f"  {plural(len(comparisons), 'run')}" if len(comparisons) < len(group.members) else ""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tlcheck.gate.device_outcomes import evidence_in_words
 from tlcheck.gate.gate import Gate
-from tlcheck.gate.outcome import CLASSES, FAILS_IN_BOTH, Comparison, Outcome
+from tlcheck.gate.outcome import CLASSES, FAILS_IN_BOTH, LoweredPair, Outcome
 from tlcheck.gate.words import verdict_in_words
 from tlcheck.lower.runs import near
 from tlcheck.report.notices import ERROR, NOTE, WARNING, Document, Notice, Subject
@@ -23,7 +23,7 @@ def document_of(gate: Gate) -> Document:
     return Document("gate", verdict_in_words(gate), subjects, gate.notes, kinds, gate.failed, incomplete)
 
 
-def _subject(gate: Gate, compared: Comparison) -> Subject:
+def _subject(gate: Gate, compared: LoweredPair) -> Subject:
     seconds = compared.after.seconds if compared.after is not None else 0.0
     skipped = "fails with both toolchains" if compared.klass == FAILS_IN_BOTH else ""
     notices = tuple(_notices(gate, compared))
@@ -31,13 +31,13 @@ def _subject(gate: Gate, compared: Comparison) -> Subject:
     return Subject(compared.file, compared.name, compared.target, notices, seconds, skipped, evidence)
 
 
-def _notices(gate: Gate, compared: Comparison) -> Iterator[Notice]:
+def _notices(gate: Gate, compared: LoweredPair) -> Iterator[Notice]:
     for outcome in compared.outcomes:
         if outcome.klass not in _SILENT:
             yield _notice(gate, compared, outcome)
 
 
-def _notice(gate: Gate, compared: Comparison, outcome: Outcome) -> Notice:
+def _notice(gate: Gate, compared: LoweredPair, outcome: Outcome) -> Notice:
     level = ERROR if outcome.klass in gate.failing else WARNING if outcome.klass in _WARNINGS else NOTE
     common = " -> ".join(dict.fromkeys(part for part in (outcome.before, outcome.after) if part))
     detail = outcome.detail

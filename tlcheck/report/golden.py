@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from tlcheck.golden.compare import Comparison, Group, compare, grouped
+from tlcheck.golden.compare import GoldenComparison, GoldenGroup, compare, grouped
 from tlcheck.golden.golden import Golden, Key
 from tlcheck.golden.states import CHANGED, MISSING, NOT_LOWERED, ORPHANED, SAME, UNUSABLE, State
 from tlcheck.golden.store import Contents
@@ -32,7 +32,7 @@ def write(console: Console, states: Sequence[State], form: str) -> None:
 
 
 def write_groups_and_notes(
-    console: Console, groups: Sequence[Group], notes: Sequence[str], summary: str, form: str, limit: int = _ROWS
+    console: Console, groups: Sequence[GoldenGroup], notes: Sequence[str], summary: str, form: str, limit: int = _ROWS
 ) -> None:
     """Groups, notes, and what it comes to. limit: rows of text shown of each where there are several groups."""
     if form == "markdown":
@@ -81,8 +81,8 @@ def write_revisions(console: Console, base: Contents, head: Contents, name: str,
     return 1 if groups or notes else 0
 
 
-def _compared(base: Contents, head: Contents) -> tuple[dict[str, Comparison], list[str]]:
-    comparisons: dict[str, Comparison] = {}
+def _compared(base: Contents, head: Contents) -> tuple[dict[str, GoldenComparison], list[str]]:
+    comparisons: dict[str, GoldenComparison] = {}
     notes = []
     for key in sorted({*base.goldens, *head.goldens}):
         one, other = base.goldens.get(key), head.goldens.get(key)
@@ -95,7 +95,7 @@ def _compared(base: Contents, head: Contents) -> tuple[dict[str, Comparison], li
     return comparisons, notes
 
 
-def _difference(found: dict[str, Comparison], key: Key, one: Golden, other: Golden, state: str) -> Iterator[str]:
+def _difference(found: dict[str, GoldenComparison], key: Key, one: Golden, other: Golden, state: str) -> Iterator[str]:
     try:
         found[str(key)] = compare(one, other)
         if state:

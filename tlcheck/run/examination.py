@@ -15,8 +15,8 @@ from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Session, Settings, Watcher
 from tlcheck.run import environment
 from tlcheck.run.results import NOT_RUN, DeviceResult
-from tlcheck.run.suite import Options, Subject, Suite
-from tlcheck.run.versions import Comparison, Versions
+from tlcheck.run.suite import DeviceCase, DeviceOptions, Suite
+from tlcheck.run.versions import TimedPair, Versions
 from tlcheck.snapshot import codec
 from tlcheck.toolchain.resolve import resolve
 from tlcheck.verdicts.acceptance import Acceptances
@@ -37,16 +37,16 @@ class Examination:
 
 
 @dataclass(frozen=True)
-class Request:
+class RunRequest:
     """What to run. settings: `arch` empty for that of the device; `toolchain` for cases that name none."""
 
     selections: Sequence[Selection]
     settings: Settings
-    options: Options = field(default_factory=Options)
+    options: DeviceOptions = field(default_factory=DeviceOptions)
     acceptances: Acceptances = field(default_factory=Acceptances)
 
 
-def examine(request: Request, folder: Path, watcher: Watcher) -> Iterator[Examination]:
+def examine(request: RunRequest, folder: Path, watcher: Watcher) -> Iterator[Examination]:
     """Run everything, one toolchain after the other. Raises NoDeviceError and UsageError."""
     groups: dict[str, list[Selection]] = {}
     for selection in request.selections:
@@ -57,7 +57,7 @@ def examine(request: Request, folder: Path, watcher: Watcher) -> Iterator[Examin
         yield _examine(toolchain, replace(request, selections=selections), own, watcher)
 
 
-def _examine(toolchain: str, request: Request, folder: Path, watcher: Watcher) -> Examination:
+def _examine(toolchain: str, request: RunRequest, folder: Path, watcher: Watcher) -> Examination:
     settings = request.settings
     suite = Suite(resolve(toolchain, settings.requirements), request.options, folder)
     watcher.stage(f"{toolchain}: looking at the device")
@@ -66,7 +66,7 @@ def _examine(toolchain: str, request: Request, folder: Path, watcher: Watcher) -
     arch = settings.arch or (device["arch"],)
     session = Session(replace(settings, arch=arch, toolchain=toolchain), folder, watcher)
     found = list(_prepared(request, session, arch))
-    subjects = [item for item in found if isinstance(item, Subject)]
+    subjects = [item for item in found if isinstance(item, DeviceCase)]
     results = [item for item in found if isinstance(item, DeviceResult)]
     results += suite.run(subjects, watcher, device.get("ceilings"))
     results.sort(key=lambda result: result.run.position)
@@ -83,10 +83,10 @@ class TimeComparison:
     device: Mapping[str, Any]
     clocks: tuple[Mapping[str, str], Mapping[str, str]]
     date: str
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[TimedPair, ...]
 
 
-def compare_times(request: Request, old: str, new: str, folder: Path, watcher: Watcher) -> TimeComparison:
+def compare_times(request: RunRequest, old: str, new: str, folder: Path, watcher: Watcher) -> TimeComparison:
     """The cases with both toolchains in turns. Raises NoDeviceError and UsageError."""
     settings, options = request.settings, request.options
     toolchains = [resolve(name, settings.requirements) for name in (old, new)]
@@ -94,14 +94,14 @@ def compare_times(request: Request, old: str, new: str, folder: Path, watcher: W
     device = Suite(toolchains[1], options, folder).device()
     arch = settings.arch or (device["arch"],)
     session = Session(replace(settings, arch=arch, toolchain=new), folder, watcher)
-    subjects = [item for item in _prepared(request, session, arch) if isinstance(item, Subject)]
+    subjects = [item for item in _prepared(request, session, arch) if isinstance(item, DeviceCase)]
     jobs = max(1, (options.jobs or processors()) // 4)  # pairs, and compilers must not keep the timer waiting
     versions = Versions(toolchains[0], toolchains[1], folder, jobs, options.limit, options.pythonpath)
     found = sorted(versions.compare(subjects, watcher), key=lambda comparison: comparison.run.position)
     return TimeComparison(old, new, device, (before, environment.clocks()), date, tuple(found))
 
 
-def _prepared(request: Request, session: Session, arch: Sequence[str]) -> Iterator[Subject | DeviceResult]:
+def _prepared(request: RunRequest, session: Session, arch: Sequence[str]) -> Iterator[DeviceCase | DeviceResult]:
     """What can be run, and why the rest cannot."""
     with Judge(Policy(request.acceptances), session.cache, request.settings.jobs) as judge:
         for position, selection in enumerate(request.selections):
@@ -109,7 +109,7 @@ def _prepared(request: Request, session: Session, arch: Sequence[str]) -> Iterat
                 snapshot = read_snapshot(selection.path)
                 saved = of_saved(selection.path, snapshot, position)
                 if snapshot.target in arch:
-                    yield Subject(saved.run, snapshot, judge(saved), _literal(snapshot.args))
+                    yield DeviceCase(saved.run, snapshot, judge(saved), _literal(snapshot.args))
                 else:
                     yield DeviceResult(saved.run, NOT_RUN, f"made for {snapshot.target}, the device is {arch[0]}")
         if any(not selection.is_snapshot for selection in request.selections):
@@ -117,14 +117,14 @@ def _prepared(request: Request, session: Session, arch: Sequence[str]) -> Iterat
                 yield _lowered(lowered, checked, request)
 
 
-def _lowered(lowered: Lowered, checked: Result, request: Request) -> Subject | DeviceResult:
+def _lowered(lowered: Lowered, checked: Result, request: RunRequest) -> DeviceCase | DeviceResult:
     if lowered.snapshot is None:
         failure = lowered.failure
         reason = f"{failure.phase}: {failure.message}" if failure else "not lowered"
         excused = checked.excuse.reason if checked.excuse else ""
         return DeviceResult(lowered.run, NOT_RUN, reason, excused=excused)
     snapshot = codec.loads(lowered.snapshot.read_text(encoding="utf-8"))
-    return Subject(lowered.run, snapshot, checked, request.settings.args)
+    return DeviceCase(lowered.run, snapshot, checked, request.settings.args)
 
 
 def _literal(args: Mapping[str, str]) -> dict[str, str]:

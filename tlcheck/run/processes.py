@@ -40,7 +40,7 @@ _ADVICE = re.compile(r"Compile with `TORCH_USE_CUDA_DSA`.*")  # names a fault th
 
 
 @dataclass(frozen=True)
-class Done:
+class EndedProcess:
     """A task that has ended. content: its answer as far as it got. fault: what the device reported, in its name."""
 
     task: Task
@@ -67,10 +67,10 @@ class Pool:
     variables: Mapping[str, str] = field(default_factory=dict)
     _running: set[int] = field(default_factory=set)
 
-    def run(self, given: Iterable[Task], prefix: Prefix = _no_prefix) -> Iterator[Done]:
-        """One `Done` for each task, in order of completion. prefix: the command around the interpreter for a task."""
+    def run(self, given: Iterable[Task], prefix: Prefix = _no_prefix) -> Iterator[EndedProcess]:
+        """Run each task; they end in any order. prefix: the command around the interpreter for a task."""
         executor = ThreadPoolExecutor(self.parallel)
-        waiting: list[Future[Done]] = [executor.submit(self._run, task, prefix) for task in given]
+        waiting: list[Future[EndedProcess]] = [executor.submit(self._run, task, prefix) for task in given]
         try:
             for future in as_completed(waiting):
                 yield future.result()
@@ -78,7 +78,7 @@ class Pool:
             executor.shutdown(wait=False, cancel_futures=True)
             self._kill()
 
-    def _run(self, task: Task, prefix: Prefix) -> Done:
+    def _run(self, task: Task, prefix: Prefix) -> EndedProcess:
         with tempfile.TemporaryDirectory(dir=self.folder, ignore_cleanup_errors=True) as scratch:
             file, log = Path(scratch) / "task.json", Path(scratch) / "log"
             tasks.write(task, file)
@@ -107,14 +107,14 @@ class Pool:
                 os.killpg(pid, signal.SIGKILL)
 
 
-def _done(task: Task, code: int, output: str) -> Done:
+def _done(task: Task, code: int, output: str) -> EndedProcess:
     """What a process left, after it ended with this code."""
     try:
         content = json.loads(Path(task.output).read_text())
     except (OSError, ValueError):
         content = {"phase": "start"}
     failure = _failure(task, content, code, output)
-    return Done(task, content, failure, fault(failure) if failure else "", output)
+    return EndedProcess(task, content, failure, fault(failure) if failure else "", output)
 
 
 def _failure(task: Task, content: Mapping[str, Any], code: int, output: str) -> Failure | None:

@@ -14,7 +14,7 @@ RESOLUTION = 5e-4  # milliseconds, of CUDA events
 
 
 @dataclass(frozen=True)
-class Change:
+class TimeChange:
     """old, new: medians in milliseconds. p: of the test. spread: relative, of rounds of one side.
 
     verdict: `slower`, `faster` or `same`.
@@ -27,7 +27,7 @@ class Change:
     verdict: str
 
 
-def change(old: Sequence[float], new: Sequence[float]) -> Change:
+def change(old: Sequence[float], new: Sequence[float]) -> TimeChange:
     """Compare the medians of rounds that were run in turns.
 
     A change needs all of: p below ALPHA; medians further apart than the interquartile range of either side, than
@@ -38,7 +38,7 @@ def change(old: Sequence[float], new: Sequence[float]) -> Change:
     p = mann_whitney(old, new)
     apart = abs(b - a) > max(spread * a, LEAST * a, RESOLUTION)
     verdict = "same" if p >= ALPHA or not apart else "slower" if b > a else "faster"
-    return Change(a, b, p, spread, verdict)
+    return TimeChange(a, b, p, spread, verdict)
 
 
 def _quartiles(values: Sequence[float]) -> float:

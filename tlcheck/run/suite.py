@@ -18,7 +18,7 @@ from tlcheck.lower.runs import Run
 from tlcheck.lower.session import Watcher
 from tlcheck.program.roles import roles
 from tlcheck.run import results, sanitizer, source
-from tlcheck.run.processes import Done, Pool
+from tlcheck.run.processes import EndedProcess, Pool
 from tlcheck.run.results import FAILED, NOT_RUN, PASSED, DeviceFinding, DeviceResult, Timing
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.toolchain.resolve import Toolchain
@@ -29,7 +29,7 @@ from tlcheck.worker.gpu.task import Task
 
 
 @dataclass(frozen=True)
-class Options:
+class DeviceOptions:
     """How to run. seeds: sets of inputs. repeats: runs of each. exact: also on inputs with exact sums.
 
     limit: seconds on the GPU for each case. jobs: processes at a time that compile; None for one per processor.
@@ -53,7 +53,7 @@ class NoDeviceError(Exception):
 
 
 @dataclass(frozen=True)
-class Subject:
+class DeviceCase:
     """One run with what is known of it before the device: its snapshot, and what `check` says.
 
     args: build arguments that go over the case's own, as text.
@@ -70,7 +70,7 @@ class Suite:
     """Runs cases with one toolchain. folder: for files on the way."""
 
     toolchain: Toolchain
-    options: Options
+    options: DeviceOptions
     folder: Path
 
     def device(self, ceilings: bool = False) -> Mapping[str, Any]:
@@ -87,7 +87,7 @@ class Suite:
         return found
 
     def run(
-        self, subjects: Sequence[Subject], watcher: Watcher, ceilings: Mapping[str, float] | None = None
+        self, subjects: Sequence[DeviceCase], watcher: Watcher, ceilings: Mapping[str, float] | None = None
     ) -> list[DeviceResult]:
         """One result for each. ceilings: of the device, as `device` gives them; needed to time."""
         ordered = _largest_first(subjects)
@@ -103,8 +103,8 @@ class Suite:
         return [found[id(subject)] for subject in subjects]
 
     def _each(
-        self, kind: str, subjects: Sequence[Subject], watcher: Watcher, tool: str = ""
-    ) -> Iterator[tuple[Subject, Done]]:
+        self, kind: str, subjects: Sequence[DeviceCase], watcher: Watcher, tool: str = ""
+    ) -> Iterator[tuple[DeviceCase, EndedProcess]]:
         tasks = [self._task(kind, subject, tool) for subject in subjects]
         by_output = {task.output: subject for task, subject in zip(tasks, subjects, strict=True)}
         jobs = max(1, self._jobs // 2) if kind == "time" else self._jobs  # compilers must not keep the timer waiting
@@ -123,7 +123,7 @@ class Suite:
     def _jobs(self) -> int:
         return self.options.jobs or processors()
 
-    def _task(self, kind: str, subject: Subject, tool: str) -> Task:
+    def _task(self, kind: str, subject: DeviceCase, tool: str) -> Task:
         options, run, found = self.options, subject.run, roles(subject.snapshot)
         number = "-".join(map(str, run.position))
         return Task(
@@ -147,7 +147,7 @@ class Suite:
         )
 
 
-def _largest_first(subjects: Sequence[Subject]) -> list[Subject]:
+def _largest_first(subjects: Sequence[DeviceCase]) -> list[DeviceCase]:
     """What takes longest to compile begins first."""
     return sorted(subjects, key=lambda subject: -len(subject.snapshot.cuda))
 
@@ -167,7 +167,7 @@ def _log(task: Task) -> Path:
     return Path(task.output).with_suffix(".log")
 
 
-def _result(subject: Subject, done: Done) -> DeviceResult:
+def _result(subject: DeviceCase, done: EndedProcess) -> DeviceResult:
     content = done.content
     trials = tuple(content.get("trials", ()))
     findings = tuple(results.findings_of(trials))
@@ -201,7 +201,7 @@ def _excuse(refuted: Sequence[Claim]) -> str:
     return "; ".join(dict.fromkeys(excuse.reason for excuse in excuses if excuse is not None))
 
 
-def _with_tool(result: DeviceResult, tool: str, kernels: Sequence[str], done: Done) -> DeviceResult:
+def _with_tool(result: DeviceResult, tool: str, kernels: Sequence[str], done: EndedProcess) -> DeviceResult:
     """With what compute-sanitizer found."""
     log = _log(done.task)
     text = log.read_text(errors="replace") if log.exists() else done.output
@@ -223,7 +223,7 @@ def _with_tool(result: DeviceResult, tool: str, kernels: Sequence[str], done: Do
     )
 
 
-def _with_timing(result: DeviceResult, done: Done, ceilings: Mapping[str, float]) -> DeviceResult:
+def _with_timing(result: DeviceResult, done: EndedProcess, ceilings: Mapping[str, float]) -> DeviceResult:
     timing = done.content.get("timing")
     if timing is None:
         said = done.failure.message if done.failure else "no times"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from tlcheck.lower.runs import Run
 from tlcheck.lower.session import Watcher
-from tlcheck.run.processes import Done, Pool
-from tlcheck.run.statistics import Change, change
-from tlcheck.run.suite import Subject
+from tlcheck.run.processes import EndedProcess, Pool
+from tlcheck.run.statistics import TimeChange, change
+from tlcheck.run.suite import DeviceCase
 from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.worker.gpu.task import Rounds, Task
 
@@ -19,11 +19,11 @@ ROUNDS = 10
 
 
 @dataclass(frozen=True)
-class Comparison:
+class TimedPair:
     """One case with both toolchains, or the reason why it could not be timed."""
 
     run: Run
-    change: Change | None
+    change: TimeChange | None
     reason: str = ""
 
 
@@ -38,7 +38,7 @@ class Versions:
     limit: float
     pythonpath: tuple[str, ...] = ()
 
-    def compare(self, subjects: Sequence[Subject], watcher: Watcher) -> Iterator[Comparison]:
+    def compare(self, subjects: Sequence[DeviceCase], watcher: Watcher) -> Iterator[TimedPair]:
         """One for each, in order of completion."""
         watcher.total(len(subjects))
         executor = ThreadPoolExecutor(self.jobs)
@@ -50,11 +50,11 @@ class Versions:
         finally:
             executor.shutdown(wait=False, cancel_futures=True)
 
-    def _compare(self, subject: Subject) -> Comparison:
+    def _compare(self, subject: DeviceCase) -> TimedPair:
         turns = self.folder / f"turns-{'-'.join(map(str, subject.run.position))}"
         turns.write_text("0")
         pools = [Pool(toolchain, 1, self.folder) for toolchain in (self.old, self.new)]
-        found: dict[int, Done] = {}
+        found: dict[int, EndedProcess] = {}
         with ThreadPoolExecutor(2) as both:
             waiting = [both.submit(_one, pool, self._task(subject, turns, p)) for p, pool in enumerate(pools)]
             for future in as_completed(waiting):
@@ -65,7 +65,7 @@ class Versions:
                     turns.with_suffix(".ended").touch()  # the other one would wait for its turn
         return _comparison(subject.run, found, (self.old.name, self.new.name))
 
-    def _task(self, subject: Subject, turns: Path, place: int) -> Task:
+    def _task(self, subject: DeviceCase, turns: Path, place: int) -> Task:
         run = subject.run
         return Task(
             "time",
@@ -80,14 +80,14 @@ class Versions:
         )
 
 
-def _one(pool: Pool, task: Task) -> Done:
+def _one(pool: Pool, task: Task) -> EndedProcess:
     (done,) = pool.run([task])
     return done
 
 
-def _comparison(run: Run, found: Mapping[int, Done], names: Sequence[str]) -> Comparison:
+def _comparison(run: Run, found: Mapping[int, EndedProcess], names: Sequence[str]) -> TimedPair:
     for place, done in sorted(found.items()):
         if done.failure is not None:
-            return Comparison(run, None, f"{names[place]}: {done.failure.phase}: {done.failure.message}")
+            return TimedPair(run, None, f"{names[place]}: {done.failure.phase}: {done.failure.message}")
     old, new = (found[place].content["timing"]["times"][""]["rounds"] for place in (0, 1))
-    return Comparison(run, change(old, new))
+    return TimedPair(run, change(old, new))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tlcheck.lower.runs import release_of
 from tlcheck.program.atomics import Site, atomic_name
 from tlcheck.prove.evidence import Evidence
-from tlcheck.prove.subject import LOWERED, Subject, evidences, subject
+from tlcheck.prove.subject import LOWERED, PreparedSnapshot, evidences, subject
 from tlcheck.snapshot.ir import Expr, Snapshot, Stmt
 from tlcheck.snapshot.text import render, render_layout
 from tlcheck.verdicts.claim import (
@@ -67,7 +67,7 @@ def _place(snapshot: Snapshot, line: int) -> SourceLine:
     return SourceLine(snapshot.file, line or snapshot.line, bool(line))
 
 
-def _problem(of: Subject) -> str:
+def _problem(of: PreparedSnapshot) -> str:
     if "intent" not in of.programs:
         return "the snapshot does not have the kernel as written (no pass LayoutInference was seen)"
     if not any(name not in ("source", "intent") for name in of.programs):
@@ -89,7 +89,7 @@ def _groups(written: Sequence[Site]) -> list[tuple[Site, ...]]:
     return [tuple(g) for g in groups.values()]
 
 
-def _judge(of: Subject, group: Sequence[Site], found: Sequence[Evidence]) -> Claim:
+def _judge(of: PreparedSnapshot, group: Sequence[Site], found: Sequence[Evidence]) -> Claim:
     own = [e for e in found if any(w in group for w in e.match.written)]
     broken = [(e, rule, b) for e in own for rule in rules() if rule.check and (b := rule.check(of, e)) is not None]
     finding = _finding(of, broken)
@@ -113,7 +113,7 @@ def _judge(of: Subject, group: Sequence[Site], found: Sequence[Evidence]) -> Cla
     )
 
 
-def _verdict(of: Subject, own: Sequence[Evidence], finding: Finding | None) -> tuple[Verdict, str]:
+def _verdict(of: PreparedSnapshot, own: Sequence[Evidence], finding: Finding | None) -> tuple[Verdict, str]:
     """The verdict, and the reason where it is undecided."""
     if finding is not None:
         return REFUTED, ""
@@ -146,7 +146,7 @@ def _unshown(evidence: Evidence, _: Rule, broken: Broken) -> str:
     return f"at {evidence.checkpoint} {broken.what}, but no addition was found that shows it"
 
 
-def _finding(of: Subject, broken: Sequence[tuple[Evidence, Rule, Broken]]) -> Finding | None:
+def _finding(of: PreparedSnapshot, broken: Sequence[tuple[Evidence, Rule, Broken]]) -> Finding | None:
     shown = [(e, rule, b, b.witness) for e, rule, b in broken if b.witness is not None]
     if not shown:
         return None
@@ -156,7 +156,7 @@ def _finding(of: Subject, broken: Sequence[tuple[Evidence, Rule, Broken]]) -> Fi
 
 
 def _found(
-    of: Subject, evidence: Evidence, rule: Rule, broken: Broken, witness: Addition, others: tuple[str, ...]
+    of: PreparedSnapshot, evidence: Evidence, rule: Rule, broken: Broken, witness: Addition, others: tuple[str, ...]
 ) -> Finding:
     snapshot, checkpoint = of.snapshot, evidence.checkpoint
     buffer = evidence.match.written[0].target.root

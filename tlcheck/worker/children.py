@@ -23,7 +23,7 @@ _CHUNK = 64 * 1024  # what a pipe holds
 _REPORT = 2**24  # bytes that a job may report: the cases of a large file
 
 
-class Stream:
+class OutputStream:
     """The reading end of a pipe, and the last bytes that came through it."""
 
     def __init__(self, descriptor: int, keep: int) -> None:
@@ -70,8 +70,8 @@ class Child:
 
     work: Sequence[Numbered]
     pid: int
-    output: Stream
-    lines: Stream
+    output: OutputStream
+    lines: OutputStream
     started: float = field(default_factory=time.monotonic)
     late: bool = False
     answered: int = 0  # jobs, before it has ended
@@ -181,7 +181,7 @@ def start(work: Sequence[Numbered], fork: bool, inherited: Iterable[int]) -> Chi
         os.setpgid(pid, pid)
     os.close(output_end)
     os.close(lines_end)
-    return Child(work, pid, Stream(output, OUTPUT_TAIL), Stream(lines, _REPORT))
+    return Child(work, pid, OutputStream(output, OUTPUT_TAIL), OutputStream(lines, _REPORT))
 
 
 def _become(jobs: Sequence[Job], fork: bool, output: int, lines: int, inherited: Iterable[int]) -> None:

@@ -18,7 +18,7 @@ class GraphError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Graph:
+class NodeGraph:
     """All nodes by index.
 
     types: without the namespace, which differs between releases: `Add`, `SBlock`, `IntImm`, `Array`; empty for null.
@@ -50,7 +50,7 @@ class Graph:
         return self.data[index] if self.types[index] == "Array" else []
 
 
-def read_graph(text: str) -> Graph:
+def read_graph(text: str) -> NodeGraph:
     """Read either dialect: tvm_ffi's (0.1.7 and later) or the one of 0.1.6.post2."""
     try:
         whole = json.loads(text)
@@ -61,7 +61,7 @@ def read_graph(text: str) -> Graph:
         raise GraphError(f"not a graph of TVM nodes: {type(error).__name__}: {error}") from None
 
 
-def _read_ffi(nodes: list[Mapping[str, Any]], root: int) -> Graph:
+def _read_ffi(nodes: list[Mapping[str, Any]], root: int) -> NodeGraph:
     """`{"type", "data"}`: plain values are typed nodes, children come first."""
     short: dict[str, str] = {}
     types: list[str] = []
@@ -77,10 +77,10 @@ def _read_ffi(nodes: list[Mapping[str, Any]], root: int) -> Graph:
             value = [(k if types[k] != "String" else data[k], v) for k, v in pairs]
         types.append(kind)
         data.append(value)
-    return Graph(types, data, range(len(nodes)), root)
+    return NodeGraph(types, data, range(len(nodes)), root)
 
 
-def _read_attrs(nodes: list[Mapping[str, Any]], root: int) -> Graph:
+def _read_attrs(nodes: list[Mapping[str, Any]], root: int) -> NodeGraph:
     """`{"type_key", "attrs" | "data" | "repr_str", "keys"}`: every field is a text, parents come first."""
     types = [_short(node["type_key"]) for node in nodes]
     data: list[Any] = []
@@ -99,7 +99,7 @@ def _read_attrs(nodes: list[Mapping[str, Any]], root: int) -> Graph:
     for kind, value in zip(types, data, strict=True):
         if kind == "Map":  # texts may be keys by reference too
             value[:] = [(data[k] if isinstance(k, int) and types[k] == "String" else k, v) for k, v in value]
-    return Graph(types, data, _children_first(types, data), root)
+    return NodeGraph(types, data, _children_first(types, data), root)
 
 
 def _pairs(keys: list[str] | None, data: list[int]) -> list[tuple[str | int, int]]:

@@ -31,7 +31,7 @@ _PYTHON_PASS = "pass_fn"
 
 
 @dataclass(frozen=True)
-class Lowered:
+class LoweredModules:
     """modules: checkpoint -> IRModule, in pipeline order. passes: checkpoint -> name of its pass. cuda: the source."""
 
     modules: Mapping[str, Any]
@@ -89,14 +89,14 @@ def make_target(arch: str) -> Any:
         raise RequestError(f"this release has no target for {arch}: {error}") from error
 
 
-def lower(prim_func: Any, pass_configs: Mapping[str, Any], target: Any, every_pass: bool) -> Lowered:
+def lower(prim_func: Any, pass_configs: Mapping[str, Any], target: Any, every_pass: bool) -> LoweredModules:
     """Lower as the JIT function would, but for compiling anything. Raises what TileLang raises."""
     recorder = _Recorder(every_pass)
     instrument = _instrument(recorder)
     with tvm.transform.PassContext(opt_level=3, config=dict(pass_configs), instruments=[instrument]), target:
         artifact = tilelang.lower(prim_func, target=target, enable_host_codegen=False, enable_device_compile=False)
     recorder.finish()
-    return Lowered(recorder.modules, recorder.passes, artifact.kernel_source)
+    return LoweredModules(recorder.modules, recorder.passes, artifact.kernel_source)
 
 
 def _instrument(recorder: _Recorder) -> Any:

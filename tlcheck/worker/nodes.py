@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from tlcheck.snapshot.ir import Buffer, Expr
-from tlcheck.worker.graph import Graph
+from tlcheck.worker.graph import NodeGraph
 
 Fields = Mapping[str, Any]
 T = TypeVar("T")
@@ -18,7 +18,7 @@ T = TypeVar("T")
 class Nodes:
     """What the nodes of one graph became. Builders are called children first."""
 
-    def __init__(self, graph: Graph, lines: Sequence[int], same: Mapping[int, int]) -> None:
+    def __init__(self, graph: NodeGraph, lines: Sequence[int], same: Mapping[int, int]) -> None:
         """lines: source line of each node. same: variable node -> the node of the variable that it is a copy of."""
         self.graph = graph
         self.lines = lines

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from tlcheck.worker.graph import Graph
+from tlcheck.worker.graph import NodeGraph
 
 # What the host calls to make a descriptor -> what the kernel calls it before host and device are split.
 TENSOR_MAPS = {
@@ -14,7 +14,7 @@ TENSOR_MAPS = {
 }
 
 
-def parameter_copies(graph: Graph) -> dict[int, int]:
+def parameter_copies(graph: NodeGraph) -> dict[int, int]:
     """Variable node -> the node of the variable that it was before the split.
 
     A parameter of a function without declared buffers is the pointer, or the symbolic size, of that name in a function
@@ -35,7 +35,7 @@ def parameter_copies(graph: Graph) -> dict[int, int]:
     return copies
 
 
-def descriptors(graph: Graph) -> dict[int, int]:
+def descriptors(graph: NodeGraph) -> dict[int, int]:
     """Variable node of a TMA descriptor on the host -> the node of the call that makes it."""
     found: dict[int, int] = {}
     for index, kind in enumerate(graph.types):
@@ -45,7 +45,7 @@ def descriptors(graph: Graph) -> dict[int, int]:
     return found
 
 
-def _arguments(graph: Graph) -> Iterator[tuple[int, int]]:
+def _arguments(graph: NodeGraph) -> Iterator[tuple[int, int]]:
     """Node of each parameter of a kernel, with the node that the host passes for it."""
     kernels: dict[str, list[list[int]]] = {}
     for index, kind in enumerate(graph.types):
@@ -61,15 +61,15 @@ def _arguments(graph: Graph) -> Iterator[tuple[int, int]]:
                     yield from zip(params, args, strict=True)
 
 
-def _functions(graph: Graph) -> Iterator[int]:
+def _functions(graph: NodeGraph) -> Iterator[int]:
     return (index for index, kind in enumerate(graph.types) if kind == "PrimFunc")
 
 
-def _name(graph: Graph, variable: int) -> str:
+def _name(graph: NodeGraph, variable: int) -> str:
     return graph.text(graph.data[variable]["name"])
 
 
-def _declared(graph: Graph, function: int) -> Iterator[tuple[str, int]]:
+def _declared(graph: NodeGraph, function: int) -> Iterator[tuple[str, int]]:
     """Name and node of the pointers and symbolic sizes of a function's buffers; not of names that it has twice."""
     buffers = [graph.data[buffer] for _, buffer in graph.pairs(graph.data[function]["buffer_map"])]
     nodes = {b["data"] for b in buffers} | {extent for b in buffers for extent in graph.items(b["shape"])}

@@ -18,7 +18,7 @@ from dataclasses import asdict
 from typing import Any
 
 from tlcheck.worker import children, failures, protocol, release
-from tlcheck.worker.children import Child, Numbered, Stream
+from tlcheck.worker.children import Child, Numbered, OutputStream
 from tlcheck.worker.failures import RequestError
 from tlcheck.worker.protocol import Answer
 
@@ -127,7 +127,7 @@ class Server:
         for stream in (child.output, child.lines):
             self._selector.register(stream.descriptor, selectors.EVENT_READ, (child, stream))
 
-    def _hear(self, child: Child, stream: Stream) -> None:
+    def _hear(self, child: Child, stream: OutputStream) -> None:
         """Take what a child says, and answer for those of its jobs that have ended."""
         if not stream.pull():
             self._selector.unregister(stream.descriptor)
@@ -169,7 +169,7 @@ def _warm_capture() -> None:
         script.warm()
 
 
-def _forget(selector: selectors.BaseSelector, stream: Stream) -> None:
+def _forget(selector: selectors.BaseSelector, stream: OutputStream) -> None:
     with suppress(KeyError):
         selector.unregister(stream.descriptor)
 

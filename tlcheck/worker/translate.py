@@ -10,7 +10,7 @@ from typing import Any
 from tlcheck.snapshot.ir import Expr, Function, Launch, Seq, Snapshot, Stmt, Thread, Unknown
 from tlcheck.snapshot.walk import statements
 from tlcheck.worker.expressions import EXPRESSIONS
-from tlcheck.worker.graph import Graph, GraphError, read_graph
+from tlcheck.worker.graph import GraphError, NodeGraph, read_graph
 from tlcheck.worker.memory import MEMORY
 from tlcheck.worker.nodes import Nodes
 from tlcheck.worker.parameters import TENSOR_MAPS, descriptors, parameter_copies
@@ -80,7 +80,7 @@ def _unread(nodes: Nodes, kind: str) -> Expr | Stmt:
     return Unknown(kind, line=nodes.line) if kind in STATEMENTS else nodes.unknown(kind)
 
 
-def _lines(graph: Graph, file: str) -> list[int]:
+def _lines(graph: NodeGraph, file: str) -> list[int]:
     """Source line of each statement: its own, else that of the loop or branch around it; 0 where none is in `file`.
 
     The line of a kernel's launch or of a block is not handed down: it would be every statement's.
@@ -100,7 +100,7 @@ def _lines(graph: Graph, file: str) -> list[int]:
     return lines
 
 
-def _spans(graph: Graph, file: str) -> dict[int, int]:
+def _spans(graph: NodeGraph, file: str) -> dict[int, int]:
     """Span node -> line, for those in `file`."""
     wanted = os.path.realpath(file)
     sources = {i for i, kind in enumerate(graph.types) if kind == "SourceName"}

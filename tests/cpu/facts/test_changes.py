@@ -8,7 +8,7 @@ import pytest
 
 from tests.cpu.facts.test_facts import facts
 from tlcheck.facts import Facts, changes, facts_of
-from tlcheck.facts.model import Access, Buffer, Count, Instruction, Layout, Loop, Sync
+from tlcheck.facts.model import AccessFacts, BufferFacts, Count, InstructionFacts, LayoutFacts, Loop, Sync
 from tlcheck.snapshot.ir import Snapshot
 
 
@@ -61,12 +61,15 @@ KERNEL = Facts(
     grid=(Count(8),),
     threads=128,
     shared_bytes=8192,
-    buffers=(Buffer("A", "parameter", "float16", ("64", "64")), Buffer("a", "shared", "float16", ("64", "64"), 8192)),
+    buffers=(
+        BufferFacts("A", "parameter", "float16", ("64", "64")),
+        BufferFacts("a", "shared", "float16", ("64", "64"), 8192),
+    ),
     loops=(Loop("k", ("8",), 2),),
-    layouts=(Layout("a", True, "swizzle 128B", "1", "map"),),
-    accesses=(Access("A", "global", "read", "float16x8", 8, Count(512)),),
+    layouts=(LayoutFacts("a", True, "swizzle 128B", "1", "map"),),
+    accesses=(AccessFacts("A", "global", "read", "float16x8", 8, Count(512)),),
     syncs=(Sync("barrier", "before read of a", Count(8)),),
-    instructions=(Instruction("mma m16n8k16 fp16 fp16 fp32", Count(64)),),
+    instructions=(InstructionFacts("mma m16n8k16 fp16 fp16 fp32", Count(64)),),
     functions=("exp2",),
 )
 
@@ -76,10 +79,10 @@ def test_what_the_author_wrote_comes_before_what_follows_from_it() -> None:
     larger = replace(
         KERNEL,
         shared_bytes=16384,
-        buffers=(KERNEL.buffers[0], Buffer("a", "shared", "float16", ("128", "64"), 16384)),
+        buffers=(KERNEL.buffers[0], BufferFacts("a", "shared", "float16", ("128", "64"), 16384)),
         loops=(Loop("k", ("4",), 2),),
-        accesses=(Access("A", "global", "read", "float16x8", 8, Count(1024)),),
-        instructions=(Instruction("mma m16n8k16 fp16 fp16 fp32", Count(128)),),
+        accesses=(AccessFacts("A", "global", "read", "float16x8", 8, Count(1024)),),
+        instructions=(InstructionFacts("mma m16n8k16 fp16 fp16 fp32", Count(128)),),
     )
     assert words(KERNEL, larger) == [
         "a: 64 x 64 -> 128 x 64",
@@ -101,7 +104,7 @@ def test_what_the_author_wrote_comes_before_what_follows_from_it() -> None:
         (replace(KERNEL, syncs=()), "kernel: barrier removed before read of a"),
         (replace(KERNEL, functions=()), "kernel: functions exp2 -> none"),
         (
-            replace(KERNEL, accesses=(Access("A", "global", "read", "float16", 1, Count(4096)),)),
+            replace(KERNEL, accesses=(AccessFacts("A", "global", "read", "float16", 1, Count(4096)),)),
             "A: read float16x8 -> 8 x float16",
         ),
     ],

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from tlcheck.facts.layouts import layouts
-from tlcheck.facts.model import Layout
+from tlcheck.facts.model import LayoutFacts
 from tlcheck.program.walk import walk
 from tlcheck.snapshot import ir
 
@@ -22,7 +22,7 @@ def binary(op: str, a: ir.Expr, b: ir.Expr | int) -> ir.Expr:
     return ir.Expr(op, "int32", (a, number(b) if isinstance(b, int) else b))
 
 
-def described(shape: Sequence[int], index: IndexMap, dtype: str = "float16") -> Layout:
+def described(shape: Sequence[int], index: IndexMap, dtype: str = "float16") -> LayoutFacts:
     """The layout of a shared buffer with that index map."""
     variables = tuple(ir.Expr("var", "int32", value=f"i{n}", uid=n + 10) for n in range(len(shape)))
     extents = tuple(map(number, shape))

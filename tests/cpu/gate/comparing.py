@@ -10,38 +10,43 @@ from pathlib import Path
 from tests.cpu.checking import SAVED, failed, make_atomic, make_result, make_run, saved_result
 from tlcheck.facts import Facts, facts_of
 from tlcheck.gate.compare import outcomes
-from tlcheck.gate.outcome import Comparison, Outcome, Side
+from tlcheck.gate.outcome import LoweredPair, LoweredSide, Outcome
 from tlcheck.verdicts.results import read_snapshot
 
 __all__ = ["compared", "failing", "made", "make_atomic", "outcome", "saved", "side_of"]
 
 
-def saved(name: str, release: str) -> Side:
+def saved(name: str, release: str) -> LoweredSide:
     """The side that a committed snapshot makes."""
     return side_of(SAVED / f"{name}-{release}.snapshot.json")
 
 
 @cache
-def side_of(file: Path) -> Side:
+def side_of(file: Path) -> LoweredSide:
     snapshot = read_snapshot(file)
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
-    return Side(saved_result(file, snapshot, 0), facts_of(snapshot), 1.0, snapshot.line, digest)
+    return LoweredSide(saved_result(file, snapshot, 0), facts_of(snapshot), 1.0, snapshot.line, digest)
 
 
-def made(*verdicts: str, release: str = "0.1.15") -> Side:
+def made(*verdicts: str, release: str = "0.1.15") -> LoweredSide:
     """A side with these verdicts and nothing else."""
-    return Side(make_result(*verdicts, run=make_run(release)), Facts(release), 1.0, 7, "digest")
+    return LoweredSide(make_result(*verdicts, run=make_run(release)), Facts(release), 1.0, 7, "digest")
 
 
-def failing(message: str = "boom", kind: str = "exception", release: str = "0.1.15") -> Side:
-    return Side(failed(kind, message, make_run(release)))
+def failing(message: str = "boom", kind: str = "exception", release: str = "0.1.15") -> LoweredSide:
+    return LoweredSide(failed(kind, message, make_run(release)))
 
 
 def compared(
-    before: Side | None, after: Side | None, *, one: bool = False, name: str = "case", target: str = "sm_90"
-) -> Comparison:
+    before: LoweredSide | None,
+    after: LoweredSide | None,
+    *,
+    one: bool = False,
+    name: str = "case",
+    target: str = "sm_90",
+) -> LoweredPair:
     """With its outcomes."""
-    pair = Comparison("k.py", name, target, before, after)
+    pair = LoweredPair("k.py", name, target, before, after)
     return replace(pair, outcomes=outcomes(pair, one_toolchain=one))
 
 

@@ -9,8 +9,8 @@ import pytest
 from tests.cpu.checking import SAVED, make_atomic
 from tests.cpu.gate.comparing import compared, failing, made, saved, side_of
 from tests.fixtures.index import read
-from tlcheck.gate.compiler import Compiled
-from tlcheck.gate.outcome import Comparison, Side
+from tlcheck.gate.compiler import CompiledCuda
+from tlcheck.gate.outcome import LoweredPair, LoweredSide
 from tlcheck.verdicts.claim import Claim
 from tlcheck.worker.protocol import Failure
 
@@ -19,7 +19,7 @@ KERNELS = sorted(
 )  # which takes seconds to prove
 
 
-def found(compared: Comparison) -> list[tuple[str, str, str]]:
+def found(compared: LoweredPair) -> list[tuple[str, str, str]]:
     return [(o.klass, o.kind, o.subject) for o in compared.outcomes]
 
 
@@ -157,24 +157,26 @@ def test_lowering_that_takes_much_longer(old: float, new: float, slower: bool) -
 @pytest.mark.parametrize(
     ("before", "after", "outcome"),
     [
-        (Compiled(64), Compiled(64), None),
-        (Compiled(64), Compiled(error="error: no such type"), ("broken", "compile")),
-        (Compiled(error="error"), Compiled(64), ("fixed", "compile")),
-        (Compiled(error="one"), Compiled(error="two"), ("fails-in-both", "compile")),
-        (Compiled(64, 0), Compiled(64, 128), ("slower-risk", "spills")),
-        (Compiled(64, 128), Compiled(64, 0), ("changed", "spills")),
-        (Compiled(64), Compiled(65), ("changed", "ptxas registers")),
-        (Compiled(64, 0, 16), Compiled(64, 0, 32), ("changed", "ptxas shared memory")),
-        (None, Compiled(64), None),
+        (CompiledCuda(64), CompiledCuda(64), None),
+        (CompiledCuda(64), CompiledCuda(error="error: no such type"), ("broken", "compile")),
+        (CompiledCuda(error="error"), CompiledCuda(64), ("fixed", "compile")),
+        (CompiledCuda(error="one"), CompiledCuda(error="two"), ("fails-in-both", "compile")),
+        (CompiledCuda(64, 0), CompiledCuda(64, 128), ("slower-risk", "spills")),
+        (CompiledCuda(64, 128), CompiledCuda(64, 0), ("changed", "spills")),
+        (CompiledCuda(64), CompiledCuda(65), ("changed", "ptxas registers")),
+        (CompiledCuda(64, 0, 16), CompiledCuda(64, 0, 32), ("changed", "ptxas shared memory")),
+        (None, CompiledCuda(64), None),
     ],
 )
-def test_what_nvcc_made_of_it(before: Compiled | None, after: Compiled, outcome: tuple[str, str] | None) -> None:
+def test_what_nvcc_made_of_it(
+    before: CompiledCuda | None, after: CompiledCuda, outcome: tuple[str, str] | None
+) -> None:
     out = compared(replace(made(), compiled=before), replace(made(), compiled=after))
     assert [(o.klass, o.kind) for o in out.outcomes] == ([outcome] if outcome else [])
 
 
 def test_outcomes_point_to_the_kernels_lines() -> None:
-    side: Side = saved("annotated_gemm", "0.1.7.post1")
+    side: LoweredSide = saved("annotated_gemm", "0.1.7.post1")
     (refuted, *_) = compared(side, saved("annotated_gemm", "0.1.7")).outcomes
     line = next(a.source.line for a in side.result.claims)
     assert refuted.line == line > 1

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cpu.checking import SAVED
 from tlcheck.errors import UsageError
-from tlcheck.gate.compiler import Compiled, Compiler, content_of, find_compiler, headers_of
+from tlcheck.gate.compiler import CompiledCuda, Compiler, content_of, find_compiler, headers_of
 from tlcheck.toolchain.releases import PINNED
 from tlcheck.toolchain.resolve import resolve
 from tlcheck.verdicts.results import read_snapshot
@@ -63,7 +63,7 @@ def test_it_is_found_where_cuda_says_and_on_the_path(
 
 
 def test_what_ptxas_says_is_read(nvcc: Path, tmp_path: Path) -> None:
-    assert Compiler(nvcc, "13.0").compile("code", "sm_90", (tmp_path,), fast_math=True) == Compiled(168, 40, 1024)
+    assert Compiler(nvcc, "13.0").compile("code", "sm_90", (tmp_path,), fast_math=True) == CompiledCuda(168, 40, 1024)
     arguments = (tmp_path / "arguments").read_text().split()
     assert {"-arch=sm_90a", "--use_fast_math", f"-I{tmp_path}", "-DPLACE=0"} <= set(arguments)
     Compiler(nvcc, "13.0").compile("code", "sm_80", ())
@@ -72,7 +72,7 @@ def test_what_ptxas_says_is_read(nvcc: Path, tmp_path: Path) -> None:
 
 def test_a_refused_source_is_an_error_without_the_names_of_temporary_files(nvcc: Path) -> None:
     found = Compiler(nvcc, "13.0").compile("refused", "sm_90", ())
-    assert found == Compiled(error="kernel.cu(3): error: identifier is undefined")
+    assert found == CompiledCuda(error="kernel.cu(3): error: identifier is undefined")
 
 
 @pytest.mark.toolchain

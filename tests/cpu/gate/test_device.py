@@ -21,7 +21,7 @@ from tests.cpu.run.interpreters import DEVICE, make_interpreter, tasks
 from tlcheck.cli.main import main
 from tlcheck.gate import gate
 from tlcheck.gate.device_outcomes import evidence_in_words
-from tlcheck.gate.outcome import Side
+from tlcheck.gate.outcome import LoweredSide
 from tlcheck.lower import session
 from tlcheck.report.gate_json import GateReport
 from tlcheck.report.schemas import schema_of
@@ -297,7 +297,7 @@ def test_without_run_nothing_is_said_of_a_device(toolchains: Toolchains, capsys:
     assert "--seeds has no meaning without --run" in capsys.readouterr().err
 
 
-def side(status: str, kind: str = "wrong", excused: str = "", reason: str = "") -> Side:
+def side(status: str, kind: str = "wrong", excused: str = "", reason: str = "") -> LoweredSide:
     findings = (DeviceFinding(kind, "B", "some words"),) if status == FAILED else ()
     made_side = made("proved")
     device = DeviceResult(made_side.result.run, status, reason, findings, excused=excused)
@@ -324,7 +324,7 @@ def side(status: str, kind: str = "wrong", excused: str = "", reason: str = "") 
         (made("proved"), side(FAILED), None),  # not asked for on one side: cannot be, and means nothing
     ],
 )
-def test_classes(before: Side, after: Side, klass: str | None) -> None:
+def test_classes(before: LoweredSide, after: LoweredSide, klass: str | None) -> None:
     assert [outcome.klass for outcome in compared(before, after).outcomes] == ([klass] if klass else [])
 
 

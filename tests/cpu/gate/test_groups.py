@@ -9,11 +9,11 @@ import pytest
 
 from tests.cpu.gate.comparing import compared, made, outcome
 from tlcheck.gate.groups import groups, members_in_words
-from tlcheck.gate.outcome import Comparison, Outcome, accepted, unused
+from tlcheck.gate.outcome import LoweredPair, Outcome, accepted, unused
 from tlcheck.verdicts.acceptance import Acceptance, Acceptances
 
 
-def kernel(name: str, *outcomes: Outcome, target: str = "sm_90", release: str = "0.1.15") -> Comparison:
+def kernel(name: str, *outcomes: Outcome, target: str = "sm_90", release: str = "0.1.15") -> LoweredPair:
     base = compared(made(), made(release=release), name=name, target=target)
     return replace(base, outcomes=outcomes)
 

@@ -13,8 +13,8 @@ from tlcheck.errors import UsageError
 from tlcheck.facts import Facts
 from tlcheck.gate.compare import outcomes
 from tlcheck.gate.gate import Gate
-from tlcheck.gate.outcome import DEFAULT_FAILING, Comparison, Side
-from tlcheck.gate.pairing import Found, paired, remarks
+from tlcheck.gate.outcome import DEFAULT_FAILING, LoweredPair, LoweredSide
+from tlcheck.gate.pairing import FoundSides, paired, remarks
 from tlcheck.lower.runs import Run
 from tlcheck.lower.scripts import End
 from tlcheck.verdicts.results import Result
@@ -30,35 +30,37 @@ def run_of(name: str, toolchain: str, place: int = 0, args: Mapping[str, str] | 
     return Run("s.py", name, "sm_90", toolchain, {"tilelang": toolchain}, args or {}, position=position)
 
 
-def kernel(name: str, toolchain: str, place: int, *verdicts: str, threads: int = 64, **args: str) -> Side:
+def kernel(name: str, toolchain: str, place: int, *verdicts: str, threads: int = 64, **args: str) -> LoweredSide:
     result = make_result(*verdicts, run=run_of(name, toolchain, place, args))
-    return Side(result, Facts(toolchain, threads=threads), 1.0, 7, "digest")
+    return LoweredSide(result, Facts(toolchain, threads=threads), 1.0, 7, "digest")
 
 
-def found(toolchain: str, *kernels: Side, ended: Failure | None = None, whole: Failure | None = None) -> Found:
+def found(
+    toolchain: str, *kernels: LoweredSide, ended: Failure | None = None, whole: Failure | None = None
+) -> FoundSides:
     """What a script came to. whole: what is told of it where it has no kernel."""
     said = (f"{len(kernels)} until {ended.message}",) if ended is not None and whole is None else ()
     end = End(run_of("", toolchain), len(kernels), ended, said)
     sides = {("s.py", side.result.run.name, "sm_90"): side for side in kernels}
     if whole is not None:
-        sides["s.py", "", "sm_90"] = Side(Result(end.run, failure=whole))
-    return Found(sides, {("s.py", "sm_90"): end})
+        sides["s.py", "", "sm_90"] = LoweredSide(Result(end.run, failure=whole))
+    return FoundSides(sides, {("s.py", "sm_90"): end})
 
 
-def named(toolchain: str, *names: str, **more: Failure | None) -> Found:
+def named(toolchain: str, *names: str, **more: Failure | None) -> FoundSides:
     return found(toolchain, *(kernel(name, toolchain, place) for place, name in enumerate(names)), **more)
 
 
-def names(pairs: list[Comparison]) -> list[tuple[str, str, str]]:
+def names(pairs: list[LoweredPair]) -> list[tuple[str, str, str]]:
     """The name of each pair, and those on both sides."""
     return [(p.name, _name(p.before), _name(p.after)) for p in pairs]
 
 
-def _name(side: Side | None) -> str:
+def _name(side: LoweredSide | None) -> str:
     return side.result.run.name if side is not None else ""
 
 
-def classes(pairs: list[Comparison]) -> dict[str, list[str]]:
+def classes(pairs: list[LoweredPair]) -> dict[str, list[str]]:
     return {pair.name: [outcome.klass for outcome in outcomes(pair, one_toolchain=False)] for pair in pairs}
 
 

@@ -11,8 +11,8 @@ import pytest
 from tests.cpu.golden.goldens import renamed, saved, snapshot
 from tlcheck.cli.main import main
 from tlcheck.golden.golden import Key
-from tlcheck.golden.states import Scope, orphans
-from tlcheck.golden.store import Store
+from tlcheck.golden.states import GoldenScope, orphans
+from tlcheck.golden.store import GoldenStore
 from tlcheck.snapshot import codec
 
 GEMM = "cases/atomics.py::annotated_gemm"
@@ -106,17 +106,17 @@ def test_what_is_refuted_cannot_be_accepted_without_a_reason_by_name(capsys: pyt
     assert main(["golden", "update", str(saved("annotated_gemm", "0.1.7"))]) == 0
     assert main(["golden", "accept", "--reason", "no"]) == 1
     assert "accept TLA001 by name" in capsys.readouterr().err
-    assert Store(Path("golden")).read().goldens == {}
+    assert GoldenStore(Path("golden")).read().goldens == {}
     Path("tlcheck-accept.toml").write_text(ACCEPT)
     assert main(["golden", "accept", "--reason", "yes"]) == 0
-    (made,) = Store(Path("golden")).read().approvals.approved.values()
+    (made,) = GoldenStore(Path("golden")).read().approvals.approved.values()
     assert made.findings == ("TLA001 at B (known)",)
 
 
 def test_accepting_one_leaves_the_others(capsys: pytest.CaptureFixture[str]) -> None:
     main(["golden", "update", str(saved("cast_bf16")), str(saved("loop_pipelined"))])
     assert main(["golden", "accept", "cases/atomics.py::cast_bf16", "--reason", "this one"]) == 0
-    assert [pending.key.name for pending in Store(Path("golden")).pending()] == ["loop_pipelined"]
+    assert [pending.key.name for pending in GoldenStore(Path("golden")).pending()] == ["loop_pipelined"]
     assert main(["golden", "reject", "cases/atomics.py::cast_bf16"]) == 2
     assert "nothing of cases/atomics.py::cast_bf16 waits" in capsys.readouterr().err
     assert main(["golden", "reject", "cases"]) == 0
@@ -127,12 +127,12 @@ def test_new_only_leaves_what_has_a_golden(capsys: pytest.CaptureFixture[str]) -
     approve("loop_pipelined", release="0.1.8")
     out = check(capsys, "golden", "update", "--new-only", saved("loop_pipelined"), saved("cast_bf16"))[1]
     assert out.splitlines()[0] == "new  cases/atomics.py::cast_bf16 sm_90"
-    assert len(Store(Path("golden")).pending()) == 1
+    assert len(GoldenStore(Path("golden")).pending()) == 1
 
 
 def test_a_golden_without_a_case_is_told_unless_its_file_does_not_import() -> None:
     approve("cast_bf16", "loop_pipelined")
-    contents, scope = Store(Path("golden")).read(), Scope(("cases",))
+    contents, scope = GoldenStore(Path("golden")).read(), GoldenScope(("cases",))
     one = Key("cases/atomics.py", "cast_bf16", "sm_90")
     assert [state.key.name for state in orphans(contents, [one], scope)] == ["loop_pipelined"]
     for name in ("", "cast_bf16"):  # as it was named on the command line
@@ -153,7 +153,7 @@ def test_the_bytes_do_not_depend_on_the_order(tmp_path: Path) -> None:
 def test_configured_checkpoints(capsys: pytest.CaptureFixture[str]) -> None:
     Path("pyproject.toml").write_text('[tool.tlcheck]\ngolden_checkpoints = ["intent", "device-tir"]\n')
     approve("cast_bf16")
-    (golden,) = Store(Path("golden")).read().goldens.values()
+    (golden,) = GoldenStore(Path("golden")).read().goldens.values()
     assert sorted(golden.texts()) == ["device-tir", "intent"]
     Path("pyproject.toml").write_text('[tool.tlcheck]\ngolden_checkpoints = ["intnt"]\n')
     assert main(["golden", "check", str(saved("cast_bf16"))]) == 2

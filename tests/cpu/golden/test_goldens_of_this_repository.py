@@ -13,11 +13,11 @@ from tlcheck.facts import from_json
 from tlcheck.golden.compare import compare
 from tlcheck.golden.golden import FACTS
 from tlcheck.golden.normal import parse
-from tlcheck.golden.store import Store
+from tlcheck.golden.store import GoldenStore
 from tlcheck.toolchain.releases import PINNED
 
 ROOT = Path(__file__).parents[3]
-STORE = Store(ROOT / "golden")
+STORE = GoldenStore(ROOT / "golden")
 
 
 def test_each_is_approved_with_a_reason_and_of_the_pinned_release() -> None:

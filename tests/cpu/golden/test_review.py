@@ -11,7 +11,7 @@ import pytest
 from tests.cpu.golden.goldens import saved
 from tests.cpu.golden.terminal import Terminal
 from tlcheck.cli.main import main
-from tlcheck.golden.store import Store
+from tlcheck.golden.store import GoldenStore
 
 KEYS = "q quit"
 HERE = ("annotated_gemm", "cast_bf16", "loop_pipelined")
@@ -36,11 +36,11 @@ def review(folder: Path, rows: int = 24) -> Terminal:
 
 
 def waiting(folder: Path) -> list[str]:
-    return [pending.key.name for pending in Store(folder / "golden").pending()]
+    return [pending.key.name for pending in GoldenStore(folder / "golden").pending()]
 
 
 def reasons(folder: Path) -> dict[str, str]:
-    found = Store(folder / "golden").read().approvals.approved
+    found = GoldenStore(folder / "golden").read().approvals.approved
     return {key.partition("::")[2].split()[0]: made.reason for key, made in found.items()}
 
 
@@ -62,7 +62,7 @@ def test_accept_reject_and_skip(project: Path) -> None:
         assert terminal.end() == 0
     assert waiting(project) == ["cast_bf16"]
     assert reasons(project) == {"annotated_gemm": "the new release", "cast_bf16": "first", "loop_pipelined": "first"}
-    rejected = Store(project / "golden").read().approvals.rejected
+    rejected = GoldenStore(project / "golden").read().approvals.rejected
     assert [made.reason for made in rejected.values()] == ["slower"]
 
 

@@ -17,7 +17,7 @@ from tlcheck.golden import approvals
 from tlcheck.golden.approvals import Approvals, Decision, decision
 from tlcheck.golden.golden import Golden, Key, damage, key_of, placed
 from tlcheck.golden.pending import Pending
-from tlcheck.golden.store import Store
+from tlcheck.golden.store import GoldenStore
 
 KEY = Key("cases/atomics.py", "annotated_gemm", "sm_90")
 OTHER = Key("cases/atomics.py", "loop_pipelined", "sm_90")
@@ -29,15 +29,15 @@ def pending(key: Key = KEY, content: Golden | None = NOW) -> Pending:
     return Pending(key, content, {"tilelang": "0.1.15"})
 
 
-def approved(folder: Path, key: Key = KEY, content: Golden = NOW) -> Store:
-    store = Store(folder)
+def approved(folder: Path, key: Key = KEY, content: Golden = NOW) -> GoldenStore:
+    store = GoldenStore(folder)
     store.record(pending(key, content))
     (waiting,) = store.pending()
     store.accept(waiting, decision(waiting.digest, "seen"))
     return store
 
 
-def tir(store: Store, key: Key = KEY) -> Path:
+def tir(store: GoldenStore, key: Key = KEY) -> Path:
     return store.folder / f"{key.stem}.lower-tile-op.tir"
 
 
@@ -143,7 +143,7 @@ def test_what_was_decided_and_not_carried_out_is_carried_out_later(tmp_path: Pat
 
 
 def test_content_that_was_replaced_meanwhile_is_not_accepted(tmp_path: Path) -> None:
-    store = Store(tmp_path / "golden")
+    store = GoldenStore(tmp_path / "golden")
     store.record(pending())
     (seen,) = store.pending()
     store.record(pending(content=OLD))
@@ -154,7 +154,7 @@ def test_content_that_was_replaced_meanwhile_is_not_accepted(tmp_path: Path) -> 
 
 
 def test_pending_content_that_was_edited_is_refused(tmp_path: Path) -> None:
-    store = Store(tmp_path / "golden")
+    store = GoldenStore(tmp_path / "golden")
     store.record(pending())
     file = store.folder / f"{KEY.stem}.lower-tile-op.tir.new"
     file.write_text(file.read_text().replace("128", "129"))
@@ -167,7 +167,7 @@ def test_pending_content_that_was_edited_is_refused(tmp_path: Path) -> None:
 
 def _decide(folder: Path, number: int) -> None:
     key = Key("k.py", f"case{number}", "sm_90")
-    approved_alone = Store(folder)
+    approved_alone = GoldenStore(folder)
     approved_alone.record(pending(key))
     (mine,) = [p for p in approved_alone.pending() if p.key == key]
     approved_alone.accept(mine, decision(mine.digest, f"reason {number}"))
@@ -181,7 +181,7 @@ def test_processes_that_decide_at_once_lose_nothing(tmp_path: Path) -> None:
     for worker in workers:
         worker.join()
         assert worker.exitcode == 0
-    contents = Store(tmp_path / "golden").read()
+    contents = GoldenStore(tmp_path / "golden").read()
     assert len(contents.goldens) == 8
     assert [contents.problem(key) for key in contents.goldens] == [""] * 8
 
@@ -193,10 +193,10 @@ import resource
 from pathlib import Path
 from tests.cpu.golden.test_store import KEY, NOW, pending
 from tlcheck.errors import UsageError
-from tlcheck.golden.store import Store
+from tlcheck.golden.store import GoldenStore
 resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
 try:
-    Store(Path({str(folder)!r})).record(pending())
+    GoldenStore(Path({str(folder)!r})).record(pending())
 except UsageError as error:
     print(error)
 """
@@ -228,7 +228,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
 def test_a_file_where_a_folder_should_be(tmp_path: Path) -> None:
     (tmp_path / "golden").write_text("")
     with pytest.raises(UsageError, match=r"golden: "):
-        Store(tmp_path / "golden").record(pending())
+        GoldenStore(tmp_path / "golden").record(pending())
 
 
 def test_places_of_goldens(tmp_path: Path) -> None:

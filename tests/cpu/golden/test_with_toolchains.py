@@ -11,7 +11,7 @@ from tests.cpu.golden.goldens import ATTENTION
 from tlcheck.cli.main import main
 from tlcheck.golden.normal import normal_text
 from tlcheck.golden.recording import golden_of
-from tlcheck.golden.store import Store
+from tlcheck.golden.store import GoldenStore
 from tlcheck.snapshot import codec
 from tlcheck.toolchain.releases import PINNED
 
@@ -59,7 +59,7 @@ def test_every_process_and_order_gives_the_same_bytes(tmp_path: Path, monkeypatc
     for folder, argv in (("a", cases), ("b", [*cases[::-1], "--no-fork", "--jobs", "1"])):
         Path("pyproject.toml").write_text(f'[tool.tlcheck]\ngolden = "{folder}"\n')
         assert main(["golden", "update", "--no-cache", *argv]) == 0
-        found.append({pending.key: pending.golden for pending in Store(Path(folder)).pending()})
+        found.append({pending.key: pending.golden for pending in GoldenStore(Path(folder)).pending()})
     assert len(found[0]) == 2
     assert found[0] == found[1]
 

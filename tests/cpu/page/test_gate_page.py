@@ -13,7 +13,7 @@ from tests.cpu.page.conftest import Opened
 from tests.cpu.page.pages import unpacked
 from tlcheck.cli.main import main
 from tlcheck.gate.gate import Gate
-from tlcheck.gate.outcome import Comparison
+from tlcheck.gate.outcome import LoweredPair
 from tlcheck.page.gallery import gallery
 from tlcheck.page.gate import gate_page, shows_the_same
 from tlcheck.page.model import Page
@@ -39,7 +39,7 @@ def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> Path
     return tmp_path / "gate.html"
 
 
-def page_of(*comparisons: Comparison) -> Page:
+def page_of(*comparisons: LoweredPair) -> Page:
     versions = ({"tilelang": "0.1.7"}, {"tilelang": "0.1.15"})
     return gate_page(Gate("0.1.7", "0.1.15", versions, comparisons, ("wrong",)))
 

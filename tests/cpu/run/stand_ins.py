@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from tlcheck.case import Case, Variant
-from tlcheck.worker.gpu.subject import Compiled, Subject
+from tlcheck.worker.gpu.subject import CompiledKernel, LoadedCase
 from tlcheck.worker.gpu.task import Task
 
 Launch = Callable[[Any, Any, Any], None]
@@ -48,12 +48,12 @@ def right(a: Any, s: Any, b: Any) -> None:
     b += a.sum(dim=0)
 
 
-def subject(case: Case = CASE) -> Subject:
-    return Subject(case, dict(case.args), "case")
+def subject(case: Case = CASE) -> LoadedCase:
+    return LoadedCase(case, dict(case.args), "case")
 
 
-def compiled(launch: Launch) -> Compiled:
-    return Compiled(("A", "S", "B"), launch, "")
+def compiled(launch: Launch) -> CompiledKernel:
+    return CompiledKernel(("A", "S", "B"), launch, "")
 
 
 def task(**changes: Any) -> Task:

@@ -9,7 +9,7 @@ import pytest
 from tests.fixtures.index import Fixture, read
 from tlcheck.prove import plans
 from tlcheck.prove.evidence import Evidence
-from tlcheck.prove.subject import Subject, evidences, subject
+from tlcheck.prove.subject import PreparedSnapshot, evidences, subject
 from tlcheck.verdicts.check import Report, check
 from tlcheck.verdicts.claim import Claim, Finding
 from tlcheck.verdicts.expectations import within
@@ -105,7 +105,7 @@ def _what(finding: Finding, rule: str) -> str:
     return said[0]
 
 
-def _broken(identifier: str, of: Subject, evidence: Evidence) -> Broken | None:
+def _broken(identifier: str, of: PreparedSnapshot, evidence: Evidence) -> Broken | None:
     check = next(rule.check for rule in rules() if rule.id == identifier)
     assert check is not None
     return check(of, evidence)

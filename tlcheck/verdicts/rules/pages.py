@@ -16,7 +16,7 @@ _INDEX = "README.md"
 
 
 @dataclass(frozen=True)
-class Page:
+class RulePage:
     """What a rule means. text: Markdown, without the title."""
 
     id: str
@@ -30,19 +30,19 @@ class Page:
         return f"# {self.id}: {self.title}\n\n`{self.name}`\n\n{self.text}\n"
 
 
-def pages() -> list[Page]:
+def pages() -> list[RulePage]:
     """All rules' pages, by id."""
     files = sorted(Path(__file__).parent.glob("tl*.py"))
     return [_page(file, found[1], found[2]) for file in files if (found := MODULE.fullmatch(file.stem))]
 
 
-def _page(file: Path, identifier: str, slug: str) -> Page:
+def _page(file: Path, identifier: str, slug: str) -> RulePage:
     docstring = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8")))
     head, _, text = (docstring or "").partition("\n")
-    return Page(identifier.upper(), slug.replace("_", "-"), head.partition(": ")[2], text.strip())
+    return RulePage(identifier.upper(), slug.replace("_", "-"), head.partition(": ")[2], text.strip())
 
 
-def index(of: list[Page]) -> str:
+def index(of: list[RulePage]) -> str:
     """A table of all rules."""
     rows = "".join(f"| [{page.id}]({page.id}.md) | `{page.name}` | {page.title} |\n" for page in of)
     return (

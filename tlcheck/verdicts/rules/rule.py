@@ -14,7 +14,7 @@ from functools import cache
 
 import tlcheck.verdicts.rules
 from tlcheck.prove.evidence import Evidence
-from tlcheck.prove.subject import Subject
+from tlcheck.prove.subject import PreparedSnapshot
 from tlcheck.verdicts.rules.pages import MODULE
 from tlcheck.witness import Addition
 
@@ -40,7 +40,7 @@ class Rule:
     name: str
     page: str
     basic: int
-    check: Callable[[Subject, Evidence], Broken | None] | None
+    check: Callable[[PreparedSnapshot, Evidence], Broken | None] | None
     problem: str = ""
 
     @property

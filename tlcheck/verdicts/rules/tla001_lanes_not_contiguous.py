@@ -34,13 +34,13 @@ the source's registers run along.
 from __future__ import annotations
 
 from tlcheck.prove.evidence import Evidence
-from tlcheck.prove.subject import Subject
+from tlcheck.prove.subject import PreparedSnapshot
 from tlcheck.verdicts.rules.rule import Broken
 
 BASIC = 20
 
 
-def check(subject: Subject, evidence: Evidence) -> Broken | None:
+def check(subject: PreparedSnapshot, evidence: Evidence) -> Broken | None:
     """Refuted by a lane whose intended element is not at the instruction's address plus the lane's number."""
     count = evidence.difference.lanes if evidence.difference else None
     if count is None:

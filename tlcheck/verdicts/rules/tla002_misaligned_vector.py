@@ -33,13 +33,13 @@ What to do: start the tile at a multiple of the vector's width, or pad the row p
 from __future__ import annotations
 
 from tlcheck.prove.evidence import Evidence
-from tlcheck.prove.subject import Subject
+from tlcheck.prove.subject import PreparedSnapshot
 from tlcheck.verdicts.rules.rule import Broken
 
 BASIC = 30
 
 
-def check(subject: Subject, evidence: Evidence) -> Broken | None:
+def check(subject: PreparedSnapshot, evidence: Evidence) -> Broken | None:
     """Refuted by an instruction whose first lane is not at a multiple of the width."""
     count = evidence.difference.misaligned if evidence.difference else None
     if count is None:

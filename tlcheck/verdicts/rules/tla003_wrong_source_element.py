@@ -25,13 +25,13 @@ own first often avoids it.
 from __future__ import annotations
 
 from tlcheck.prove.evidence import Evidence
-from tlcheck.prove.subject import Subject
+from tlcheck.prove.subject import PreparedSnapshot
 from tlcheck.verdicts.rules.rule import Broken
 
 BASIC = 25
 
 
-def check(subject: Subject, evidence: Evidence) -> Broken | None:
+def check(subject: PreparedSnapshot, evidence: Evidence) -> Broken | None:
     """Refuted by a lane that reads the source of one element and adds it to another one of the tile."""
     count = evidence.difference.source if evidence.difference else None
     if count is None:

@@ -27,13 +27,13 @@ What to do: use a release that has it right; here, casting into a fragment of th
 from __future__ import annotations
 
 from tlcheck.prove.evidence import Evidence
-from tlcheck.prove.subject import Subject
+from tlcheck.prove.subject import PreparedSnapshot
 from tlcheck.verdicts.rules.rule import Broken
 
 BASIC = 70
 
 
-def check(subject: Subject, evidence: Evidence) -> Broken | None:
+def check(subject: PreparedSnapshot, evidence: Evidence) -> Broken | None:
     """Refuted by an intended element that no lane of any site writes; or by an atomic that is gone without a trace."""
     if evidence.difference is not None:
         count = evidence.difference.missing

@@ -30,13 +30,13 @@ What to do: pad the buffer to whole vectors and tiles, or use a release that has
 from __future__ import annotations
 
 from tlcheck.prove.evidence import Evidence
-from tlcheck.prove.subject import Subject
+from tlcheck.prove.subject import PreparedSnapshot
 from tlcheck.verdicts.rules.rule import Broken
 
 BASIC = 50
 
 
-def check(subject: Subject, evidence: Evidence) -> Broken | None:
+def check(subject: PreparedSnapshot, evidence: Evidence) -> Broken | None:
     """Refuted by a lane whose offset is negative or not below the buffer's size."""
     count = evidence.difference.outside if evidence.difference else None
     if count is None:

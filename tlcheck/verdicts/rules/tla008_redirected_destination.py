@@ -23,13 +23,13 @@ What to do: use a release that has it right; casting into a fragment of the dest
 from __future__ import annotations
 
 from tlcheck.prove.evidence import Evidence
-from tlcheck.prove.subject import Subject
+from tlcheck.prove.subject import PreparedSnapshot
 from tlcheck.verdicts.rules.rule import Broken
 
 BASIC = 5
 
 
-def check(subject: Subject, evidence: Evidence) -> Broken | None:
+def check(subject: PreparedSnapshot, evidence: Evidence) -> Broken | None:
     """Refuted by an atomic that does the same on memory of another kind, where none is left on the destination."""
     if evidence.match.sites or not evidence.match.orphans or evidence.first is None:
         return None

@@ -22,13 +22,13 @@ What to do: use a release that has it right; before that, add single elements by
 from __future__ import annotations
 
 from tlcheck.prove.evidence import Evidence
-from tlcheck.prove.subject import Subject
+from tlcheck.prove.subject import PreparedSnapshot
 from tlcheck.verdicts.rules.rule import Broken
 
 BASIC = 10
 
 
-def check(subject: Subject, evidence: Evidence) -> Broken | None:
+def check(subject: PreparedSnapshot, evidence: Evidence) -> Broken | None:
     """Refuted by a plain store to the destination that the kernel does not have, where no atomic on it is left."""
     if evidence.match.sites or evidence.match.orphans or not evidence.stored or evidence.first is None:
         return None

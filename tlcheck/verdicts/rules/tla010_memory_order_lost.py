@@ -22,14 +22,14 @@ What to do: use a release that has it right; where a loop is not vectorized, the
 from __future__ import annotations
 
 from tlcheck.prove.evidence import Evidence
-from tlcheck.prove.subject import Subject
+from tlcheck.prove.subject import PreparedSnapshot
 from tlcheck.verdicts.rules.rule import Broken
 
 BASIC = 80
 ORDERS = ("relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst")
 
 
-def check(subject: Subject, evidence: Evidence) -> Broken | None:
+def check(subject: PreparedSnapshot, evidence: Evidence) -> Broken | None:
     """Refuted by an instruction that names a weaker order than the kernel, or none."""
     wanted = {w.order or 0 for w in evidence.match.written}
     if wanted == {0} or len(wanted) != 1:

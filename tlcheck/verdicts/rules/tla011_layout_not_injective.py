@@ -33,14 +33,14 @@ What to do: correct the layout.
 from __future__ import annotations
 
 from tlcheck.prove.evidence import Evidence
-from tlcheck.prove.subject import Subject
+from tlcheck.prove.subject import PreparedSnapshot
 from tlcheck.verdicts.rules.rule import Broken
 from tlcheck.witness import Addition
 
 BASIC = 0
 
 
-def check(subject: Subject, evidence: Evidence) -> Broken | None:
+def check(subject: PreparedSnapshot, evidence: Evidence) -> Broken | None:
     """Refuted by two elements of the destination with one offset."""
     root = evidence.match.written[0].target.root
     clash = subject.clash(root)

@@ -22,13 +22,13 @@ What to do: use a release that has it right.
 from __future__ import annotations
 
 from tlcheck.prove.evidence import Evidence
-from tlcheck.prove.subject import Subject
+from tlcheck.prove.subject import PreparedSnapshot
 from tlcheck.verdicts.rules.rule import Broken
 
 BASIC = 12
 
 
-def check(subject: Subject, evidence: Evidence) -> Broken | None:
+def check(subject: PreparedSnapshot, evidence: Evidence) -> Broken | None:
     """Refuted by an atomic on the destination that does what none of those written there does."""
     wanted = {w.operation for w in evidence.match.written}
     for site in evidence.match.sites:

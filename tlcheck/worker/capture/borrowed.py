@@ -12,7 +12,7 @@ from typing import Any
 PACKAGES = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments", "exceptiongroup", "tomli")
 
 
-class Finder:
+class BorrowedFinder:
     """Finds these packages, and no other, in one more folder, where no other finder has them."""
 
     def __init__(self, folder: str) -> None:
@@ -26,4 +26,4 @@ class Finder:
 def install(folder: str) -> None:
     """folder: site-packages of tlcheck's environment; empty if it has no pytest either."""
     if folder:
-        sys.meta_path.append(Finder(folder))
+        sys.meta_path.append(BorrowedFinder(folder))

@@ -14,7 +14,7 @@ from tilelang.jit.kernel import JITKernel
 
 from tlcheck.worker.capture import calls
 from tlcheck.worker.capture.observation import Keeper, Parameters
-from tlcheck.worker.capture.recording import Recorded, Recording
+from tlcheck.worker.capture.recording import RecordedKernel, Recording
 
 _CALL = "_tlcheck_call"  # attribute of a kernel: the `Call` that it comes from
 _LAUNCH = "_tlcheck_launch"
@@ -104,7 +104,7 @@ class Watch:
 
         return watched
 
-    def _record(self, kernel: Any) -> Recorded:
+    def _record(self, kernel: Any) -> RecordedKernel:
         configs = dict(kernel.pass_configs or {})
         return self._recording.add(kernel.prim_func, configs, getattr(kernel, _CALL), calls.kind_of(kernel.target))
 

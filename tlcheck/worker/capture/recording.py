@@ -37,7 +37,7 @@ _structural_hash = getattr(tvm.ir, "structural_hash", None)
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedKernel:
     """A kernel that was recorded. number: its snapshot's name in the zip file, empty if it has none. source: CUDA."""
 
     number: str = ""
@@ -55,7 +55,7 @@ class Recording:
         self._target = lowering.make_target(job.arch)
         self._process = os.getpid()
         self._labels: set[str] = set()
-        self._kernels: dict[Any, Recorded] = {}
+        self._kernels: dict[Any, RecordedKernel] = {}
         self._lock = threading.RLock()  # tuners compile in several threads
 
     @property
@@ -63,21 +63,21 @@ class Recording:
         """Kernels until now."""
         return len(self._kernels)
 
-    def add(self, prim_func: Any, pass_configs: Mapping[str, Any], call: Call, kind: str) -> Recorded:
+    def add(self, prim_func: Any, pass_configs: Mapping[str, Any], call: Call, kind: str) -> RecordedKernel:
         """Lower a kernel, unless it was there before.
 
         kind: of the target that the script wants. Processes that the script forks record nothing.
         """
         if os.getpid() != self._process:
-            return Recorded()
+            return RecordedKernel()
         key = (kind, *_key(prim_func, pass_configs))
         with self._lock:
             if key not in self._kernels:
-                self._kernels[key] = Recorded()
+                self._kernels[key] = RecordedKernel()
                 self._kernels[key] = self._record(prim_func, pass_configs, call, kind)
             return self._kernels[key]
 
-    def _record(self, prim_func: Any, pass_configs: Mapping[str, Any], call: Call, kind: str) -> Recorded:
+    def _record(self, prim_func: Any, pass_configs: Mapping[str, Any], call: Call, kind: str) -> RecordedKernel:
         name = self._unique(call.label)
         own = Path(call.file).resolve() == Path(self._job.file)
         meta = {
@@ -90,7 +90,7 @@ class Recording:
         if kind != "cuda":
             failure = Failure("target", "build", f"the script compiles it for {kind}, not for a CUDA device")
             self._report({"kernel": {**kernel, "failure": asdict(failure)}})
-            return Recorded()
+            return RecordedKernel()
         with tempfile.TemporaryDirectory(prefix="tlcheck-capture-") as folder:
             output = Path(folder, "snapshot")
             run = _here if self._job.live else _apart
@@ -102,7 +102,7 @@ class Recording:
             with zipfile.ZipFile(self._job.output, "a", zipfile.ZIP_DEFLATED) as archive:
                 archive.writestr(zipfile.ZipInfo(kernel["snapshot"], _STAMP), content, zipfile.ZIP_DEFLATED)
         self._report({"kernel": {**kernel, **done}})
-        return Recorded(kernel["snapshot"], codec.loads(content).cuda) if content else Recorded()
+        return RecordedKernel(kernel["snapshot"], codec.loads(content).cuda) if content else RecordedKernel()
 
     def _lower(
         self, prim_func: Any, configs: Mapping[str, Any], meta: Mapping[str, Any], output: Path

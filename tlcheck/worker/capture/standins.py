@@ -103,7 +103,7 @@ _ARITHMETIC: dict[str, Callable[..., Any]] = {
 _DECORATED = (types.FunctionType, type, staticmethod, classmethod)
 
 
-class Finder:
+class StandInFinder:
     """The last finder that Python asks, so that only what nobody else has comes here."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
@@ -130,7 +130,7 @@ def is_stand_in(value: object) -> bool:
 
 
 def install() -> None:
-    sys.meta_path.append(Finder())
+    sys.meta_path.append(StandInFinder())
 
 
 def _importer(frame: types.FrameType | None) -> types.FrameType | None:

@@ -11,7 +11,7 @@ import torch
 from tlcheck.case import Case, Variant
 from tlcheck.worker.failures import RequestError
 from tlcheck.worker.gpu import comparison, traces
-from tlcheck.worker.gpu.subject import Subject
+from tlcheck.worker.gpu.subject import LoadedCase
 from tlcheck.worker.gpu.task import Task
 
 EXACT = "exact"
@@ -32,7 +32,7 @@ class Draw:
     recorded: bool = False
 
 
-def draws(subject: Subject, names: Sequence[str], task: Task) -> Iterator[Draw]:
+def draws(subject: LoadedCase, names: Sequence[str], task: Task) -> Iterator[Draw]:
     """Recorded inputs where the task replays, else the case's recorded call, and fresh inputs for every seed.
 
     names: of the kernel's parameters. Raises RequestError without any inputs.
@@ -59,13 +59,13 @@ def variants(case: Case, exact: bool) -> Iterator[tuple[str, Variant]]:
         yield EXACT, case.exact or Variant(_rounded(case.inputs))
 
 
-def make(subject: Subject, variant: Variant, seed: int, device: str) -> tuple[Any, ...]:
+def make(subject: LoadedCase, variant: Variant, seed: int, device: str) -> tuple[Any, ...]:
     """One set of inputs."""
     generator = torch.Generator(device=device).manual_seed(seed)
     return tuple(variant.inputs(subject.args, generator, device))
 
 
-def _draw(subject: Subject, label: str, variant: Variant, seed: int, device: str) -> Draw:
+def _draw(subject: LoadedCase, label: str, variant: Variant, seed: int, device: str) -> Draw:
     values = make(subject, variant, seed, device)
     reference = variant.reference or subject.case.reference
     assert reference is not None

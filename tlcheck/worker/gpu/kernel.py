@@ -12,17 +12,17 @@ from tlcheck.case import Case
 from tlcheck.worker import kernel_file, kernels
 from tlcheck.worker.discovery import as_case
 from tlcheck.worker.gpu import traces
-from tlcheck.worker.gpu.subject import Compiled, Subject
+from tlcheck.worker.gpu.subject import CompiledKernel, LoadedCase
 from tlcheck.worker.gpu.task import Task
 from tlcheck.worker.protocol import Job
 
 
-def load(task: Task) -> Subject:
+def load(task: Task) -> LoadedCase:
     """Import the file and find the case. Raises RequestError and what the file raises."""
     module = kernel_file.load(Job("run", task.file, task.name, task.args, pythonpath=task.pythonpath))
     case = as_case(kernel_file.lookup(module, task.name))
     own = {key: kernels.parse_value(text) for key, text in task.args.items()}
-    return Subject(_with_inputs(case, task), {**case.args, **own}, task.name)
+    return LoadedCase(_with_inputs(case, task), {**case.args, **own}, task.name)
 
 
 def _with_inputs(case: Case, task: Task) -> Case:
@@ -32,7 +32,7 @@ def _with_inputs(case: Case, task: Task) -> Case:
     return replace(case, inputs=lambda args, generator, device: traces.recorded(task, case.recorded).inputs)
 
 
-def compile_kernel(subject: Subject) -> Compiled:
+def compile_kernel(subject: LoadedCase) -> CompiledKernel:
     """Compile with the target that TileLang detects. Raises what the kernel, TileLang and nvcc raise."""
     kernel = subject.case.kernel
     with _detected_target() as target:
@@ -43,7 +43,7 @@ def compile_kernel(subject: Subject) -> Compiled:
             pass_configs=dict(built.pass_configs),
             compile_flags=getattr(kernel, "compile_flags", None),
         )
-    return Compiled(tuple(_names(built.prim_func)), compiled, compiled.get_kernel_source())
+    return CompiledKernel(tuple(_names(built.prim_func)), compiled, compiled.get_kernel_source())
 
 
 def _with_all_parameters(prim_func: Any) -> Any:

@@ -23,7 +23,7 @@ from tlcheck.worker.gpu import task as tasks
 from tlcheck.worker.gpu.task import Task
 
 
-class Answer:
+class TaskAnswer:
     """The answer as far as it is known."""
 
     def __init__(self, task: Task) -> None:
@@ -47,7 +47,7 @@ def main(file: str) -> None:
     limits.die_with_parent()
     limits.write_no_core()
     task = tasks.read(Path(file))
-    answer = Answer(task)
+    answer = TaskAnswer(task)
     try:
         answer.enter("import")
         _KINDS[task.kind](task, answer)
@@ -59,7 +59,7 @@ def main(file: str) -> None:
     os._exit(0)
 
 
-def _describe(task: Task, answer: Answer) -> None:
+def _describe(task: Task, answer: TaskAnswer) -> None:
     """The device, and with seeds its ceilings."""
     import torch
 
@@ -81,7 +81,7 @@ def _describe(task: Task, answer: Answer) -> None:
         answer.content["device"]["ceilings"] = timing.ceilings()
 
 
-def _verify(task: Task, answer: Answer) -> None:
+def _verify(task: Task, answer: TaskAnswer) -> None:
     from tlcheck.worker.gpu import draws, verification
 
     subject, compiled = _compile(task, answer)
@@ -99,7 +99,7 @@ def _declared(task: Task, case: Case) -> Task:
     return task if case.float_atomics is None else replace(task, float_atomics=case.float_atomics)
 
 
-def _launch(task: Task, answer: Answer) -> None:
+def _launch(task: Task, answer: TaskAnswer) -> None:
     """Once, on tensors without guards: compute-sanitizer sees the true ends of each."""
     import torch
 
@@ -115,7 +115,7 @@ def _launch(task: Task, answer: Answer) -> None:
     torch.cuda.synchronize()
 
 
-def _time(task: Task, answer: Answer) -> None:
+def _time(task: Task, answer: TaskAnswer) -> None:
     from tlcheck.worker.gpu import timing
 
     subject, compiled = _compile(task, answer)
@@ -123,7 +123,7 @@ def _time(task: Task, answer: Answer) -> None:
     answer.content["timing"] = timing.measure(subject, compiled, task)
 
 
-def _compile(task: Task, answer: Answer) -> Any:
+def _compile(task: Task, answer: TaskAnswer) -> Any:
     """The case and its kernel; the GPU is this process's own from here on."""
     release.import_tilelang()
     from tlcheck.worker.gpu import kernel
@@ -145,7 +145,7 @@ def _take(lock: str) -> None:
         files.take(Path(lock))
 
 
-_KINDS: dict[str, Callable[[Task, Answer], None]] = {
+_KINDS: dict[str, Callable[[Task, TaskAnswer], None]] = {
     "device": _describe,
     "verify": _verify,
     "launch": _launch,

@@ -10,7 +10,7 @@ from tlcheck.case import Case
 
 
 @dataclass(frozen=True)
-class Subject:
+class LoadedCase:
     """A case with its build arguments."""
 
     case: Case
@@ -19,7 +19,7 @@ class Subject:
 
 
 @dataclass(frozen=True)
-class Compiled:
+class CompiledKernel:
     """names: the parameters in order. launch: called with one value for each. source: the CUDA source."""
 
     names: tuple[str, ...]

@@ -24,7 +24,7 @@ from tlcheck.worker.gpu import comparison, traces
 from tlcheck.worker.gpu.comparison import Tolerance
 from tlcheck.worker.gpu.draws import EXACT, Draw
 from tlcheck.worker.gpu.memory import Arena
-from tlcheck.worker.gpu.subject import Compiled, Subject
+from tlcheck.worker.gpu.subject import CompiledKernel, LoadedCase
 from tlcheck.worker.gpu.task import Task
 
 Finding = dict[str, Any]
@@ -34,8 +34,8 @@ Finding = dict[str, Any]
 class Trial:
     """One kernel on one set of inputs."""
 
-    subject: Subject
-    compiled: Compiled
+    subject: LoadedCase
+    compiled: CompiledKernel
     task: Task
     draw: Draw
     enter: Callable[[str], None]
@@ -199,7 +199,7 @@ class Trial:
 
 
 def verify(
-    subject: Subject, compiled: Compiled, task: Task, draws: Iterator[Draw], enter: Callable[[str], None]
+    subject: LoadedCase, compiled: CompiledKernel, task: Task, draws: Iterator[Draw], enter: Callable[[str], None]
 ) -> Iterator[dict[str, Any]]:
     """The result of each set of inputs."""
     enter("inputs")
