@@ -22,6 +22,8 @@ _CONDITIONS = frozenset("lt le gt ge eq ne min max select".split())
 def grid(function: Function, sizes: Mapping[str, int]) -> tuple[int, int, int]:
     """How many blocks there are in each dimension."""
     found = [1, 1, 1]
+    if sum(stmt.tag == "blockIdx.x" for stmt in _launches(function.body)) > 1:
+        raise NotModelled("several kernels in one function")
     for stmt in _launches(function.body):
         if stmt.tag.startswith("blockIdx."):
             found["xyz".index(stmt.tag[-1])] = int(evaluated(stmt.extent, sizes))

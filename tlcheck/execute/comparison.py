@@ -14,6 +14,7 @@ import numpy as np
 
 from tlcheck.execute.memory import Pages
 from tlcheck.execute.values import Array, is_poison, reason_of
+from tlcheck.execute.writers import Writer
 
 RELATIVE = 1e-9
 FAR = 1e-6
@@ -22,16 +23,19 @@ Mask = Array
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The first element that differs: its place in the output, in elements, and what it is; `poison: why` for poison.
+    """The first of `count` elements that differ.
 
-    expected, got: `nothing` where the element was not written.
+    element: its place in the output's memory, in elements; index: in its shape, the place where a layout spreads it.
+    expected, got: as Python writes numbers; `poison: why` for poison. writer: the last write as lowered, if any.
     """
 
     element: int
+    index: tuple[int, ...]
     seed: int
     expected: str
     got: str
     count: int
+    writer: Writer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,4 +123,4 @@ def first(compared: Compared, differs: Mask, seed: int, reasons: list[str]) -> D
     poisoned = [p for p in places if compared.got.dtype.kind == "f" and is_poison(compared.got[p : p + 1])[0]]
     place = int(poisoned[0] if poisoned else places[0])
     expected, got = compared.expected[place].item(), compared.got[place].item()
-    return Difference(int(compared.elements[place]), seed, said(expected, []), said(got, reasons), len(places))
+    return Difference(int(compared.elements[place]), (), seed, said(expected, []), said(got, reasons), len(places))

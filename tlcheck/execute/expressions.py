@@ -18,7 +18,7 @@ from tlcheck.execute.codes import Code, remembered
 from tlcheck.execute.frame import Frame
 from tlcheck.execute.functions import FUNCTIONS
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.execute.values import Kind, Value, converted, kind_of, maximum, minimum, rounding, wrapped
+from tlcheck.execute.values import Kind, Value, converted, kind_of, lanes_of, maximum, minimum, rounding, wrapped
 from tlcheck.snapshot.ir import BINARY, Expr
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ def compiled(e: Expr, machine: Machine) -> Code:
         return _LAZY[e.op](e, machine)
     if e.op == "call":
         return _call(e, machine)
+    if e.op in _BINDING:
+        return _BINDING[e.op](e, machine)
     if e.op == "unknown":
         raise NotModelled(str(e.value))
     return _elementwise(e, _operation(e, machine), machine)
@@ -184,6 +186,61 @@ def _shortcut(e: Expr, machine: Machine, join: Callable[..., Any], until: bool) 
     return Code(run, a.needs | b.needs, a.steady and b.steady, a.uniform and b.uniform)
 
 
+def _let(e: Expr, machine: Machine) -> Code:
+    """(variable, value, body): the body with the variable bound."""
+    variable, value = e.args[0], remembered(machine.code(e.args[1]))
+    uid = variable.uid
+    machine.variables[uid] = Code(lambda frame: frame.variables[uid])
+    body = machine.code(e.args[2])
+
+    def run(frame: Frame) -> Value:
+        found = value.run(frame)
+        frame.variables[uid] = found.copy() if isinstance(found, np.ndarray) else found
+        return body.run(frame)
+
+    return Code(run)
+
+
+def _shuffle(e: Expr, machine: Machine) -> Code:
+    """(vectors, then indices): lanes taken from all vectors, one after the other."""
+    count = int(e.value or 0)
+    vectors, picks = [machine.code(a) for a in e.args[:count]], e.args[count:]
+    if any(p.op != "int" for p in picks):
+        raise NotModelled("shuffle with varying indices")
+    sizes, order = [lanes_of(a.dtype) for a in e.args[:count]], [int(p.value or 0) for p in picks]
+
+    def run(frame: Frame) -> Value:
+        parts = [np.atleast_3d(_as_vector(v.run(frame), n)) for v, n in zip(vectors, sizes, strict=True)]
+        shape = np.broadcast_shapes(*[p.shape[1:] for p in parts])
+        lanes = np.concatenate([np.broadcast_to(p, (p.shape[0], *shape)) for p in parts])
+        return np.asarray(lanes[order[0]] if len(order) == 1 else lanes[order])
+
+    return Code(run)
+
+
+def _as_vector(value: Value, lanes: int) -> Value:
+    """A value with the axis of vector lanes first."""
+    array = np.asarray(value)
+    return array.reshape((1,) * (3 - array.ndim) + array.shape) if lanes == 1 else array
+
+
+def _predicated(e: Expr, machine: Machine) -> Code:
+    """(load, condition): the elements for which the condition holds; the others are zero."""
+    load, condition = e.args[0], machine.code(e.args[1])
+    if load.op != "load" or load.buffer is None:
+        raise NotModelled("predicate on what is no load")
+    place = machine.place(load.buffer, load.args)
+
+    def run(frame: Frame) -> Value:
+        holds = condition.run(frame)
+        with place.only_where(frame, holds):
+            found = place.load(frame)
+        return np.where(holds, found, found.dtype.type(0))
+
+    return Code(run)
+
+
+_BINDING: dict[str, Callable[[Expr, Any], Code]] = {"let": _let, "shuffle": _shuffle, "predicated": _predicated}
 _LAZY: dict[str, Callable[[Expr, Any], Code]] = {"select": _select, "and": _and, "or": _or}
 
 

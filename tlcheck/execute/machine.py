@@ -20,10 +20,11 @@ from tlcheck.execute.layouts import annotate
 from tlcheck.execute.memory import Cells, Contents, Pages
 from tlcheck.execute.order import Origin, Watch
 from tlcheck.execute.places import Arrange, Place
-from tlcheck.execute.pointers import Pointers
+from tlcheck.execute.pointers import PLACED, Pointers
 from tlcheck.execute.reasons import BudgetSpent, Illegal, WrittenUnclear
 from tlcheck.execute.statements import compiled_statement
 from tlcheck.execute.values import Array, Kind, Value
+from tlcheck.execute.writers import Seeker
 from tlcheck.snapshot.ir import Buffer, Expr, Function, Stmt
 
 
@@ -88,6 +89,7 @@ class Machine:
         self.at: Stmt | None = None
         self.loops: dict[int, str] = {}
         self.watch: Watch | None = None
+        self.seeker: Seeker | None = None
         self.iterating = False
         self.spent = 0
         self.shared_state: dict[str, object] = {}
@@ -138,14 +140,16 @@ class Machine:
 
     def allocate(self, buffer: Buffer, frame: Frame | None = None) -> None:
         """Make room for a buffer when it is declared; again: make it poison again, in the frame's active lanes."""
-        root = buffer.data.uid
+        root = self.pointers.root(buffer.data.uid)
         known = self.memory.get(root)
+        if known is not None and root == PLACED:
+            return
         if isinstance(known, Cells) and (known.data.shape[2] in (1, self.lanes)):
             known.forget(mask=None if frame is None else frame.active)
             if self.watch is not None and frame is not None and frame.active is None:
                 self.watch.forget(root)
             return
-        size = self.pointers.size(buffer, self)
+        size = self.pointers.room(buffer, self)
         registers = buffer.scope.startswith("local")  # as written, fragments and reducers are tiles of the block
         own = registers and not (self.options.written and buffer.scope in ("local.fragment", "local.reducer"))
         kinds = self.pointers.kinds(buffer)
@@ -200,6 +204,11 @@ class Machine:
         """The statement that runs, and the iteration of the loops around it."""
         found = [(name, frame.variables.get(uid)) for uid, name in self.loops.items()]
         return Origin(self.at, tuple([(name, value) for name, value in found if isinstance(value, int)]))
+
+    def seek(self, name: str, seed: int, element: int) -> Seeker:
+        """Look out, from now on, for writes of one element of a tensor."""
+        self.seeker = Seeker(self, name, seed, element)
+        return self.seeker
 
     def watched(self) -> Watch:
         """Watch the order of accesses in the worlds of the first seed."""

@@ -288,6 +288,13 @@ class Pages:
         flat[: self.flat.size], written[: self.written.size] = self.flat, self.written
         self.flat, self.written = flat, written
 
+    def position_of(self, seed: int, element: int) -> int:
+        """Where an element of memory is."""
+        number = (element >> PAGE_BITS) + self.distinct.index(seed) * self._tables
+        if self.table[number] < 0:
+            self._fetch(np.array([number]))
+        return (int(self.table[number]) << PAGE_BITS) + (element & (PAGE - 1))
+
     def initial(self, seed: int, elements: Array) -> Array:
         """What elements are before the kernel runs."""
         found = np.full(len(elements), nothing(self.kind, seed), self.kind.array)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -98,6 +99,14 @@ class Place:
             total = total + (at.astype(np.int64) if isinstance(at, np.ndarray) else at) * stride.run(frame)
         return total * (self.kind.bits // 8) + int(self._start.run(frame))
 
+    @contextmanager
+    def only_where(self, frame: Frame, condition: Value) -> Iterator[None]:
+        """While only these lanes, or lanes of a vector, are accessed."""
+        saved = frame.active
+        frame.active = frame.among(np.atleast_2d(np.asarray(condition, np.bool_)))
+        yield
+        frame.active = saved
+
     def load(self, frame: Frame) -> Array:
         """The elements; where the access is dropped, the buffer's safe value."""
         position, mask = self.position(frame)
@@ -116,6 +125,8 @@ class Place:
         if watch is not None and self.shared:
             watch.write(self, position, _everywhere(mask, frame), self.machine.origin(frame), value)
         self.memory.put(position, value, mask, self.kind)
+        if self.machine.seeker is not None:
+            self.machine.seeker.look(self, frame, position, mask)
 
     def _keep(self, key: tuple[Value, ...], located: Located) -> None:
         size = located.position.nbytes if isinstance(located.position, np.ndarray) else 64

@@ -27,6 +27,8 @@ class Pointers:
         self._declared: dict[int, Buffer] = {}
         self._allocated: dict[int, Buffer] = {}
         self._kinds: dict[int, dict[Kind, None]] = {}
+        self._base |= {pointer.uid: (PLACED, _number(place)) for pointer, place in function.places}
+        self._end = {pointer.uid: place for pointer, place in function.places}
         for stmt in statements(function.body):
             if isinstance(stmt, Bind) and stmt.var.dtype == "handle":
                 self._alias(stmt.var, stmt.value)
@@ -56,7 +58,13 @@ class Pointers:
 
     def kinds(self, buffer: Buffer) -> tuple[Kind, ...]:
         """What an allocation is seen as."""
-        return tuple(self._kinds.get(buffer.data.uid, {})) or (kind_of(buffer.dtype),)
+        return tuple(self._kinds.get(self.root(buffer.data.uid), {})) or (kind_of(buffer.dtype),)
+
+    def room(self, buffer: Buffer, machine: Machine) -> int:
+        """The bytes of the allocation that a buffer lies in."""
+        if self.root(buffer.data.uid) != PLACED:
+            return self.size(buffer, machine)
+        return max(place + self.size(self._allocated[uid], machine) for uid, place in self._end.items())
 
     def size(self, buffer: Buffer, machine: Machine) -> int:
         """The bytes of an allocation; its shape has to be constant."""
@@ -189,7 +197,12 @@ def _free(function: Function, buffers: tuple[Buffer, ...]) -> Iterator[tuple[int
     yield from ((uid, name) for uid, name in found.items() if uid not in bound)
 
 
+PLACED = -1  # the allocation of buffers that the snapshot says overlap
 _ZERO = Expr("int", "int32", (), 0)
+
+
+def _number(value: int) -> Expr:
+    return Expr("int", "int32", (), value)
 
 
 def constant(value: int) -> Code:

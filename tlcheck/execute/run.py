@@ -208,15 +208,20 @@ class _Judge:
         rounding, ties = comparison.explained(compared, moved)
         if (differs & ~rounding & ~ties).any():
             found = comparison.first(compared, differs & ~rounding & ~ties, seed, lowered.reasons)
-            return self._refuted(name, found)
+            return self._refuted(name, found, draw)
         if (differs & ties).any():
             return Outcome(name, "undecided", "tie: rounding decides what is chosen")
         return Outcome(name, "agreed")
 
-    def _refuted(self, name: str, difference: Difference) -> Outcome:
+    def _refuted(self, name: str, difference: Difference, draw: inputs.Draw) -> Outcome:
         if self._roles.returning and not difference.got.startswith("poison"):
             return Outcome(name, "undecided", "it depends on the order of atomics")
-        return Outcome(name, "refuted", "", difference)
+        machine = self._machine(self._lowered, False, draw)
+        seeker = machine.seek(name, difference.seed, difference.element)
+        machine.run()
+        shape = next(inputs.extent(b, self._sizes) for b in self._written.buffers if b.data.value == name)
+        found = replace(difference, writer=seeker.last, index=_index(difference.element, shape))
+        return Outcome(name, "refuted", "", found)
 
 
 def _left(machine: Machine, name: str, seed: int) -> Written:
@@ -225,6 +230,15 @@ def _left(machine: Machine, name: str, seed: int) -> Written:
         return comparison.outcome(machine.pages(name), seed)
     except KeyError:
         return Written(np.empty(0, np.intp), np.empty(0))
+
+
+def _index(element: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The index of an element of a row-major tensor."""
+    found: list[int] = []
+    for extent in reversed(shape):
+        found.insert(0, element % extent)
+        element //= extent
+    return tuple(found)
 
 
 def _same_values(compared: comparison.Compared) -> bool:

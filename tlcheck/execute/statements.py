@@ -12,16 +12,20 @@ from tlcheck.execute.branches import divided, waits
 from tlcheck.execute.codes import Code, Step, remembered
 from tlcheck.execute.frame import Frame
 from tlcheck.execute.parallel import parallel
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.places import Place
+from tlcheck.execute.reasons import Illegal, NotModelled
 from tlcheck.execute.values import Value
 from tlcheck.snapshot.ir import (
     Alloc,
+    Assert,
     Attr,
     Bind,
     Block,
     Evaluate,
+    Expr,
     For,
     If,
+    Launch,
     Seq,
     Stmt,
     Store,
@@ -270,7 +274,33 @@ def _block(stmt: Block, machine: Machine) -> Step:
     for key, _ in stmt.annotations:
         if key in registry.ANNOTATIONS:
             registry.ANNOTATIONS[key](stmt, machine)
+    for pointer, value in stmt.safe_values:
+        machine.safe_values[machine.pointers.root(pointer.uid)] = _constant(value)
     return machine.step(stmt.body)
+
+
+def _constant(e: Expr) -> int | float:
+    while e.op == "cast":
+        e = e.args[0]
+    if not isinstance(e.value, (int, float)):
+        raise NotModelled("safe value that is no constant")
+    return e.value
+
+
+def _assert(stmt: Assert, machine: Machine) -> Step:
+    condition, message, line = machine.code(stmt.condition), stmt.message, stmt.line
+
+    def run(frame: Frame) -> None:
+        fails = frame.mask() & np.logical_not(condition.run(frame))
+        if fails.any():
+            world, lane = (int(i) for i in np.argwhere(fails)[0])
+            raise Illegal(f"assertion fails: {message}", line, world, lane)
+
+    return Step(run)
+
+
+def _launch(stmt: Launch, machine: Machine) -> Step:
+    raise NotModelled("several kernels in one function")
 
 
 def _store(stmt: Store, machine: Machine) -> Step:
@@ -279,10 +309,23 @@ def _store(stmt: Store, machine: Machine) -> Step:
         if step is not None:
             return step
     place, value = machine.place(stmt.buffer, stmt.indices), remembered(machine.code(stmt.value))
+    if stmt.predicate is not None:
+        return _predicated(stmt, place, value, machine.code(stmt.predicate), machine)
 
     def run(frame: Frame) -> None:
         machine.at = stmt
         place.store(frame, value.run(frame))
+
+    return Step(run)
+
+
+def _predicated(stmt: Store, place: Place, value: Code, predicate: Code, machine: Machine) -> Step:
+    """A store of the lanes of a vector for which a condition holds."""
+
+    def run(frame: Frame) -> None:
+        machine.at = stmt
+        with place.only_where(frame, predicate.run(frame)):
+            place.store(frame, value.run(frame))
 
     return Step(run)
 
@@ -313,4 +356,6 @@ _STATEMENTS: dict[type[Stmt], Callable[[Any, Any], Step]] = {
     Block: _block,
     Store: _store,
     Evaluate: _evaluate,
+    Assert: _assert,
+    Launch: _launch,
 }

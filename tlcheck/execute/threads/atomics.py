@@ -28,6 +28,7 @@ _COMBINE: dict[str, Any] = {"add": np.add, "max": np.maximum, "min": np.minimum,
 def update(place: Place, frame: Frame, value: Value, combine: np.ufunc) -> None:
     """Combine values into memory, once for each active lane."""
     position, mask = place.position(frame)
+    _seen(place, frame, position, mask)
     where, values = _by_lane(frame, mask, place.memory.flat_position(position), value)
     settle = rounding(place.kind, place.machine.options.exact)
     if settle is None:
@@ -39,12 +40,18 @@ def update(place: Place, frame: Frame, value: Value, combine: np.ufunc) -> None:
 def replaced(place: Place, frame: Frame, value: Value, combine: Callable[[Any, Any], Any]) -> Array:
     """Combine values into memory; what was there before, in each lane: ((vector lanes,) worlds, lanes)."""
     position, mask = place.position(frame)
+    _seen(place, frame, position, mask)
     where, values = _by_lane(frame, mask, place.memory.flat_position(position), value)
     before = _in_order(place, where, values, combine)
     chosen = np.broadcast_to(np.True_ if mask is None else mask, (frame.worlds, frame.lanes))
     found = np.zeros((where.shape[1], frame.worlds, frame.lanes), place.kind.array)
     found[:, chosen] = before.T
     return found if where.shape[1] > 1 else found[0]
+
+
+def _seen(place: Place, frame: Frame, position: Any, mask: Any) -> None:
+    if place.machine.seeker is not None:
+        place.machine.seeker.look(place, frame, position, mask)
 
 
 def _by_lane(frame: Frame, mask: Any, position: Array, value: Value) -> tuple[Array, Array]:
