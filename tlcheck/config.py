@@ -32,6 +32,9 @@ class Config:
     acceptance: Path | None = None  # the file of accepted findings; None if there is none
     golden: str = "golden"  # the folder of approved goldens, from the project's
     golden_checkpoints: tuple[str, ...] = ("lower-tile-op",)  # those whose TIR goldens hold
+    execute: bool | None = None  # whether kernels are executed on the CPU; None: as the command does by itself
+    blocks: int = 4  # that are executed at most
+    seeds: int = 2  # sets of inputs
 
 
 def read_config(start: Path) -> Config:
@@ -67,6 +70,9 @@ def _config(file: Path, table: Any) -> Config:
         acceptance=_acceptance(file, table),
         golden=_string(file, table, "golden", Config.golden),
         golden_checkpoints=_checkpoints(file, table),
+        execute=_flag(file, table, "execute"),
+        blocks=_count(file, table, "blocks", Config.blocks),
+        seeds=_count(file, table, "seeds", Config.seeds),
     )
 
 
@@ -93,6 +99,20 @@ def _acceptance(file: Path, table: dict[str, Any]) -> Path | None:
         return file.parent / _string(file, table, "acceptance", "")
     usual = file.with_name(ACCEPTANCE)
     return usual if usual.is_file() else None
+
+
+def _flag(file: Path, table: dict[str, Any], key: str) -> bool | None:
+    value = table.get(key)
+    if value is not None and not isinstance(value, bool):
+        raise UsageError(f"{file}: {key} in [tool.tlcheck] must be true or false, not {value!r}")
+    return value
+
+
+def _count(file: Path, table: dict[str, Any], key: str, default: int) -> int:
+    value = table.get(key, default)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise UsageError(f"{file}: {key} in [tool.tlcheck] must be a positive number, not {value!r}")
+    return value
 
 
 def _string(file: Path, table: dict[str, Any], key: str, default: str) -> str:

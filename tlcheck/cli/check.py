@@ -1,4 +1,4 @@
-"""`tlcheck check`: lower kernels, or read snapshots, and prove or refute every atomic."""
+"""`tlcheck check`: lower kernels, or read snapshots, prove every atomic, and execute the kernel at both levels."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from tlcheck.cli.execution import add_execution_arguments, request_of
 from tlcheck.cli.lowered import judge, session
 from tlcheck.cli.options import CASE_HELP, add_lowering_arguments, selections, settings_of, without_device
 from tlcheck.cli.scripts import add_live_arguments, add_script_arguments, live_settings
@@ -33,8 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", default="text", metavar="LIST", help=f"{', '.join(FORMATS)} (default: text)")
     parser.add_argument("-o", "--output", type=Path, metavar="PATH", help="a file, or a folder for several formats")
     parser.add_argument("--save", type=Path, metavar="DIR", help="keep the snapshots that are made")
-    parser.add_argument("--strict", action="store_true", help="an undecided atomic is an error too")
+    parser.add_argument("--strict", action="store_true", help="what is undecided is an error too")
     parser.add_argument("--no-expect", action="store_true", help="judge what a case expects like anything else")
+    add_execution_arguments(parser)
     add_script_arguments(parser)
     add_live_arguments(parser, record=False)
 
@@ -49,7 +51,8 @@ def run(args: argparse.Namespace) -> int:
         settings = live_settings(args, settings_of(args, config), chosen)
     except NoDeviceError as missing:
         return without_device(missing)
-    with judge(settings, Policy(accepted, excusing=not args.no_expect)) as judged:
+    policy = Policy(accepted, not args.no_expect, request_of(args, config))
+    with judge(settings, policy) as judged:
         results, remarks = _results(chosen, settings, judged, args.save)
     code = exit_code(results, strict=args.strict)
     notes = [*accepted.unused(results), *remarks]

@@ -230,7 +230,7 @@ class Machine:
             return frame.mask() & ~offending
         shape = np.broadcast_to(offending, np.broadcast_shapes(offending.shape, (frame.worlds, 1)))
         found = np.argwhere(shape)[0]
-        raise Illegal(f"access of {place.name} out of bounds", self.line, int(found[-2]), int(found[-1]))
+        raise Illegal(f"access of {place.name} out of bounds", self.line, int(found[-2]), int(found[-1]), place.name)
 
     def thread_index(self, axis: int) -> Value:
         """threadIdx of all lanes, (1, threads), x fastest; a scalar where there is only one."""

@@ -137,11 +137,17 @@ class Watch:
         self.clocks[:, np.arange(warps), np.arange(warps)] = 1
         self.races: dict[tuple[object, ...], Race] = {}
         self._shadows: dict[int, _Shadow] = {}
+        self._names: set[str] = set()
         self._events: list[_Event] = [_Event("write", "generic", Origin())]
         self._known: dict[tuple[object, ...], int] = {}
         self._agents: dict[object, int] = {}
         self._passed: dict[object, tuple[Array, Array]] = {}
         self._released: dict[object, tuple[Array, Array]] = {}
+
+    @property
+    def buffers(self) -> tuple[str, ...]:
+        """The buffers that were accessed, by name."""
+        return tuple(sorted(self._names))
 
     # ---- accesses
 
@@ -278,6 +284,7 @@ class Watch:
         return np.asarray(self.clocks[touched.world, warp, warp])
 
     def _shadow(self, place: Place, cells: Cells) -> _Shadow:
+        self._names.add(place.name)
         if place.root not in self._shadows:
             self._shadows[place.root] = _Shadow(cells.flat.size, self.warps)
         return self._shadows[place.root]

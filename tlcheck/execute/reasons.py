@@ -23,12 +23,14 @@ class WrittenUnclear(Stopped):
 
 @dataclass
 class Illegal(Stopped):
-    """An access that the machine forbids: what, where (a source line, 0 if unknown), in which world and lane."""
+    """An access that the machine forbids: what, where (a source line, 0 if unknown), in which world and lane, of
+    which buffer."""
 
     what: str
     line: int
     world: int
     lane: int
+    buffer: str = "?"
 
     def __str__(self) -> str:
         return self.what

@@ -14,6 +14,7 @@ from tlcheck.execute.budget import Budget, statements_needed, worlds_that_fit
 from tlcheck.execute.comparison import Difference, Outcome, Written
 from tlcheck.execute.launches import threads_of
 from tlcheck.execute.machine import Machine, Options, Tensor, World
+from tlcheck.execute.order import Race
 from tlcheck.execute.reasons import Illegal, Stopped
 from tlcheck.execute.roles import roles
 from tlcheck.execute.values import Array, kind_of
@@ -41,7 +42,8 @@ class Request:
 class Execution:
     """What was executed, and the verdict on each output. of: blocks of the grid. sizes: chosen for symbolic ones.
 
-    statements: executed as written and as lowered. illegal: an access that stopped the lowered side, in words.
+    statements: executed as written and as lowered. illegal: an access that stopped the lowered side. shared: buffers in
+    shared memory whose accesses were watched. races: pairs of accesses to these that nothing orders.
     """
 
     outputs: tuple[Outcome, ...]
@@ -51,6 +53,8 @@ class Execution:
     sizes: tuple[tuple[str, int], ...] = ()
     statements: tuple[int, int] = (0, 0)
     illegal: Illegal | None = None
+    shared: tuple[str, ...] = ()
+    races: tuple[Race, ...] = ()
 
 
 def execute(snapshot: Snapshot, request: Request | None = None) -> Execution:
@@ -94,12 +98,14 @@ class _Judge:
         written, draw = self._as_written()
         try:
             lowered = self._machine(self._lowered, False, draw)
+            watch = lowered.watched()
             lowered.run()
         except Illegal as illegal:
             stopped = [Outcome(n, "undecided", f"as lowered: {illegal}") for n in self._roles.outputs]
             return replace(self._report(tuple(stopped), written.spent, 0), illegal=illegal)
         outputs = tuple([self._output(name, written, lowered, draw) for name in self._roles.outputs])
-        return self._report(outputs, written.spent, lowered.spent)
+        report = self._report(outputs, written.spent, lowered.spent)
+        return replace(report, shared=watch.buffers, races=tuple(watch.races.values()))
 
     def _report(self, outputs: tuple[Outcome, ...], written: int, lowered: int) -> Execution:
         return Execution(
@@ -116,6 +122,9 @@ class _Judge:
             return self._request.blocks
         if prod(self._extents) <= 0:
             raise Stopped("a grid without blocks")
+        if self._request.blocks >= prod(self._extents):
+            x, y, z = (range(extent) for extent in self._extents)
+            return [(i, j, k) for k in z for j in y for i in x]
         return blocks.chosen((self._written, self._lowered), self._sizes, self._request.blocks)
 
     def _fitting(self) -> list[World]:

@@ -53,7 +53,7 @@ class SourceLine:
     @property
     def words(self) -> str:
         """`FILE:LINE`, and that it is only where the kernel begins."""
-        return f"{self.file}:{self.line}" + ("" if self.exact else " (the kernel; the atomic's line is not known)")
+        return f"{self.file}:{self.line}" + ("" if self.exact else " (the kernel; the line is not known)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from pathlib import Path
 from threading import Lock
 
 from tlcheck.cache.store import Cache
+from tlcheck.execute.run import Request
 from tlcheck.lower.client import processors
 from tlcheck.lower.runs import Lowered
 from tlcheck.verdicts.acceptance import Acceptances
@@ -40,11 +42,13 @@ _START = "import sys; sys.path[:] = sys.argv[2:]; from tlcheck.verdicts.judging 
 class Policy:
     """How findings count. acceptances: the project's; None where neither they nor comments in the source take part.
 
-    excusing: whether what a case expects of a release is excused there. It is always advised on.
+    excusing: whether what a case expects of a release is excused there. It is always advised on. execute: how kernels
+    are executed on the CPU; None for proofs only.
     """
 
     acceptances: Acceptances | None = None
     excusing: bool = True
+    execute: Request | None = None
 
     def apply(self, result: Result) -> Result:
         """With excuses, and with the expectations that do not hold. Raises UsageError for one that cannot be read."""
@@ -109,17 +113,17 @@ class Judge:
     def _verdicts(self, snapshot: Path) -> Verdicts:
         """Take what is kept, or have a process judge it. Runs in a thread."""
         digest = hashlib.sha256(snapshot.read_bytes()).hexdigest() if self.cache.folder is not None else ""
-        found = known(self.cache, digest) if digest else None
+        found = known(self.cache, digest, self.policy.execute) if digest else None
         if found is None:
             found = self._asked(snapshot)
             if digest:
-                keep(self.cache, digest, found)
+                keep(self.cache, digest, self.policy.execute, found)
         return found
 
     def _asked(self, snapshot: Path) -> Verdicts:
         process = self._process()
         try:
-            found = loads(process.verdicts(snapshot))
+            found = loads(process.verdicts(snapshot, self.policy.execute))
         except (EOFError, OSError):
             return Verdicts(failure=_death(process.end()))
         with self._lock:
@@ -145,12 +149,13 @@ class _Process:
         with asked:
             command = [sys.executable, "-I", "-c", _START, str(asked.fileno()), *sys.path]
             self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, pass_fds=[asked.fileno()], start_new_session=True
+                command, stdin=subprocess.DEVNULL, pass_fds=[asked.fileno()], start_new_session=True, env=_environment()
             )
 
-    def verdicts(self, snapshot: Path) -> bytes:
+    def verdicts(self, snapshot: Path, request: Request | None) -> bytes:
         """What `dumps` makes of its verdicts. Raises EOFError or OSError where the process is dead."""
         self._asking.send_bytes(os.fsencode(snapshot.absolute()))
+        self._asking.send_bytes(pickle.dumps(request))
         return self._asking.recv_bytes()
 
     def end(self) -> int:
@@ -162,6 +167,11 @@ class _Process:
         """End it; who waits for its answer gets EOFError."""
         self._process.kill()
         self._process.wait()
+
+
+def _environment() -> dict[str, str]:
+    """One thread for products of matrices: there is a process for each processor, and sums have one order."""
+    return {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
 def _death(code: int) -> Failure:

@@ -13,11 +13,12 @@ import msgspec
 
 from tlcheck.cache.code import code_of
 from tlcheck.cache.store import Cache, key_of
+from tlcheck.execute.run import Request
 from tlcheck.verdicts.claim import Claim
 from tlcheck.worker.protocol import Failure
 
 _CODE = ("witness.py", "algebra", "program", "prove", "verdicts", "snapshot", "cache", "toolchain/releases.py")
-_PACKAGES = ("apache-tvm", "numpy")
+_PACKAGES = ("apache-tvm", "ml_dtypes", "numpy")
 _KEPT = ("check",)  # kinds of failures that say something of the snapshot; any other may not come again
 
 
@@ -40,20 +41,21 @@ def loads(content: bytes) -> Verdicts:
     return msgspec.convert(json.loads(content), Verdicts)
 
 
-def known(cache: Cache, digest: str) -> Verdicts | None:
-    """The verdicts of a snapshot with this hash, if this code has judged it before."""
-    content = cache.get("verdicts", _key(digest))
+def known(cache: Cache, digest: str, request: Request | None) -> Verdicts | None:
+    """The verdicts of a snapshot with this hash, if this code has judged and executed it so before."""
+    content = cache.get("verdicts", _key(digest, request))
     return loads(content) if content is not None else None
 
 
-def keep(cache: Cache, digest: str, verdicts: Verdicts) -> None:
+def keep(cache: Cache, digest: str, request: Request | None, verdicts: Verdicts) -> None:
     """Keep verdicts; those of a fault of tlcheck's own are not kept."""
     if verdicts.failure is None or verdicts.failure.kind in _KEPT:
-        cache.put("verdicts", _key(digest), dumps(verdicts))
+        cache.put("verdicts", _key(digest, request), dumps(verdicts))
 
 
-def _key(digest: str) -> str:
-    return key_of(code_of(*_CODE), _versions(), platform.python_version(), digest)
+def _key(digest: str, request: Request | None) -> str:
+    code = code_of(*_CODE) if request is None else code_of(*_CODE, "execute")
+    return key_of(code, _versions(), platform.python_version(), digest, repr(request))
 
 
 @cache

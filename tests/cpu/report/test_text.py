@@ -126,7 +126,7 @@ def test_the_summary_counts_everything() -> None:
 def test_a_line_that_is_only_the_kernels_says_so() -> None:
     atomic = make_atomic("undecided")
     inexact = replace(atomic, source=replace(atomic.source, exact=False))
-    assert "k.py:7 (the kernel; the atomic's line is not known)" in inexact.source.words
+    assert "k.py:7 (the kernel; the line is not known)" in inexact.source.words
 
 
 @pytest.mark.parametrize(

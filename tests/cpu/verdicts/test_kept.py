@@ -74,8 +74,8 @@ def test_texts_that_are_no_unicode_are_kept() -> None:
 
 @pytest.mark.parametrize(("kind", "is_kept"), [("check", True), ("internal", False), ("killed", False)])
 def test_only_failures_of_the_snapshots_own_are_kept(kind: str, is_kept: bool, tmp_path: Path) -> None:
-    keep(Cache(tmp_path), "any", Verdicts(failure=Failure(kind, "check", "why")))
-    assert (known(Cache(tmp_path), "any") is not None) == is_kept
+    keep(Cache(tmp_path), "any", None, Verdicts(failure=Failure(kind, "check", "why")))
+    assert (known(Cache(tmp_path), "any", None) is not None) == is_kept
 
 
 def test_versions_of_packages_are_looked_up_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,7 +91,7 @@ def test_versions_of_packages_are_looked_up_once(tmp_path: Path, monkeypatch: py
     kept._versions.cache_clear()
     try:
         for digest in ("one", "other"):
-            known(Cache(tmp_path), digest)
+            known(Cache(tmp_path), digest, None)
         assert asked == ["apache-tvm", "numpy"]
     finally:
         kept._versions.cache_clear()

@@ -1,0 +1,125 @@
+"""Claims of executions: each rule refutes a kernel that lost what it is about, and accepts the kernel as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from tests.cpu.execute.test_hardware import FORMS
+from tests.cpu.execute.test_order import without
+from tlcheck.execute.run import Request
+from tlcheck.snapshot.ir import Evaluate, Expr, For, Function, Snapshot, Stmt
+from tlcheck.snapshot.walk import rebuild, statements
+from tlcheck.verdicts.claim import Claim
+from tlcheck.verdicts.executed import executed
+from tlcheck.verdicts.judging import verdicts_of
+
+Change = Callable[[Function], Function]
+
+
+def changed(name: str, change: Change | None = None) -> Snapshot:
+    """A form, with its lowered side changed."""
+    snapshot = FORMS[name]
+    if change is None:
+        return snapshot
+    lowered = change(snapshot.checkpoints["device-tir"])
+    return replace(snapshot, checkpoints={**snapshot.checkpoints, "device-tir": lowered})
+
+
+def claims(name: str, change: Change | None = None) -> tuple[Claim, ...]:
+    return executed(changed(name, change), Request())
+
+
+def dropping(call: str, number: int = 0) -> Change:
+    return lambda function: without(function, call, number)
+
+
+def _shorter(function: Function) -> Function:
+    """The first loop that holds a wgmma makes a turn less."""
+    loops = [s for s in statements(function.body) if isinstance(s, For) and _calls(s.body, "ptx_wgmma_ss")]
+
+    def shorten(old: Stmt, new: Stmt) -> Stmt:
+        if old is not loops[-1]:
+            return new
+        assert isinstance(new, For)
+        return replace(new, extent=Expr("int", "int32", (), int(new.extent.value or 0) - 1))
+
+    return replace(function, body=rebuild(function.body, shorten))
+
+
+def _calls(stmt: Stmt, name: str) -> bool:
+    return any(isinstance(s, Evaluate) and s.value.value == name for s in statements(stmt))
+
+
+def _beyond(function: Function) -> Function:
+    """The first wait for a copy is for another parity: it passes at once."""
+    found = [s for s in statements(function.body) if _waits(s)]
+
+    def flip(old: Stmt, new: Stmt) -> Stmt:
+        if old is not found[-1]:
+            return new
+        assert isinstance(new, Evaluate)
+        call = new.value
+        return replace(new, value=replace(call, args=(call.args[0], Expr("int", "int32", (), 1))))
+
+    return replace(function, body=rebuild(function.body, flip))
+
+
+def _waits(stmt: Stmt) -> bool:
+    return isinstance(stmt, Evaluate) and stmt.value.value == "mbarrier_wait_parity"
+
+
+BAD = {
+    "TLO001": ("gemm_nt", _shorter),
+    "TLO002": ("gemm_nt", dropping("warpgroup_wait")),
+    "TLR001": ("gemm_stmatrix", dropping("tvm_storage_sync", 1)),
+    "TLR002": ("gemm_stmatrix", dropping("fence_proxy_async")),
+    "TLL001": ("gemm_three_stages", dropping("mbarrier_wait_parity")),
+    "TLL002": ("tma_2d", dropping("ptx_arrive_barrier")),
+}
+
+
+@pytest.mark.parametrize("rule", BAD)
+def test_a_rule_refutes_its_bad_example(rule: str) -> None:
+    name, change = BAD[rule]
+    found = claims(name, change)
+    findings = [claim.finding for claim in found if claim.finding is not None]
+    assert rule in {finding.rule for finding in findings}
+    for finding in findings:
+        assert finding.words
+        assert finding.what
+
+
+@pytest.mark.parametrize("name", sorted({name for name, _ in BAD.values()}))
+def test_the_kernel_as_it_was_is_agreed(name: str) -> None:
+    found = claims(name)
+    assert {claim.verdict for claim in found} == {"agreed"}
+    assert {claim.kind for claim in found} == {"output", "order"}
+    for claim in found:
+        assert claim.executed is not None
+        assert claim.executed.seeds == (0, 1)
+
+
+def test_a_wait_that_passes_at_once_is_seen() -> None:
+    """The accumulation reads what is still under way: the output is poison, and nothing orders copy and read."""
+    found = claims("gemm_nt", _beyond)
+    assert {"TLR001", "TLO002"} & {claim.finding.rule for claim in found if claim.finding is not None}
+
+
+def test_the_witness_names_the_element_and_the_inputs() -> None:
+    (output,) = [c for c in claims("gemm_nt", _shorter) if c.kind == "output"]
+    assert output.finding is not None
+    assert output.finding.words.startswith("C[0, ")
+    assert "inputs of seed" in output.finding.words
+
+
+def test_a_snapshot_without_source_has_no_such_claims() -> None:
+    snapshot = FORMS["tma_1d"]
+    old = replace(snapshot, checkpoints={"device-tir": snapshot.checkpoints["device-tir"]})
+    assert executed(old, Request()) == ()
+
+
+def test_without_execution_there_are_proofs_only() -> None:
+    assert verdicts_of(FORMS["tma_1d"]).claims == ()

@@ -1,0 +1,66 @@
+"""How kernels are executed on the CPU, from the command line and else from the project."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+
+from tlcheck.cli.options import count
+from tlcheck.config import Config
+from tlcheck.errors import UsageError
+from tlcheck.execute.run import Request
+
+_ALL = 1 << 60
+
+
+def add_quick_argument(parser: argparse._ActionsContainer) -> None:
+    """For commands that execute with the defaults."""
+    parser.add_argument("--quick", action="store_true", help="proofs only: execute nothing")
+
+
+def add_execution_arguments(parser: argparse._ActionsContainer) -> None:
+    """Which blocks and inputs are executed. None where the user says nothing: see `request_of`."""
+    add_quick_argument(parser)
+    parser.add_argument("--blocks", type=_blocks, metavar="N", help="blocks that are executed at most, or `all`")
+    parser.add_argument("--seeds", type=count, metavar="N", help="sets of inputs that are executed (default: 2)")
+    parser.add_argument("--seed", type=int, metavar="S", help="only the inputs of this seed, as a witness names it")
+    parser.add_argument("--block", type=_block, metavar="X,Y,Z", help="only this block, as a witness names it")
+
+
+def request_of(args: argparse.Namespace, config: Config, default: bool = True) -> Request | None:
+    """How to execute, None for proofs only. default: whether to execute where the project says nothing.
+
+    Raises UsageError for options that exclude each other.
+    """
+    given = [f"--{name}" for name in ("blocks", "seeds", "seed", "block") if getattr(args, name, None) is not None]
+    if args.quick and given:
+        raise UsageError(f"{given[0]} has no meaning with --quick, which executes nothing")
+    for one, many in (("seed", "seeds"), ("block", "blocks")):
+        if f"--{one}" in given and f"--{many}" in given:
+            raise UsageError(f"--{one} and --{many} exclude each other")
+    wanted = default if config.execute is None else config.execute
+    if args.quick or not (wanted or given):
+        return None
+    return _asked(args, Request(blocks=config.blocks, seeds=tuple(range(config.seeds))))
+
+
+def _asked(args: argparse.Namespace, request: Request) -> Request:
+    blocks, seeds, seed, block = (getattr(args, name, None) for name in ("blocks", "seeds", "seed", "block"))
+    if blocks is not None:
+        request = replace(request, blocks=blocks)
+    if block is not None:
+        request = replace(request, blocks=(block,))
+    if seeds is not None:
+        request = replace(request, seeds=tuple(range(seeds)))
+    return request if seed is None else replace(request, seeds=(seed,))
+
+
+def _blocks(text: str) -> int:
+    return _ALL if text == "all" else count(text)
+
+
+def _block(text: str) -> tuple[int, int, int]:
+    parts = [int(part) for part in text.split(",")]
+    if not 1 <= len(parts) <= 3 or min(parts) < 0:
+        raise argparse.ArgumentTypeError(f"{text} is no block: give X, X,Y or X,Y,Z")
+    return (*parts, 0, 0)[0], (*parts, 0, 0)[1], (*parts, 0, 0)[2]

@@ -1,0 +1,13 @@
+"""TLO002: an output depends on memory that is not there yet
+
+While a kernel is executed as lowered, memory that nothing has written is poison, and so is the target of an
+asynchronous copy from its start until somebody waits for it, and an accumulator of wgmma until its group is waited for.
+Poison passes through arithmetic, and has reached an output. On a GPU the kernel may still give the right numbers, most
+of the time.
+
+The witness names the element of the output; what it is says which memory was read too early.
+
+What to do: try another release of TileLang; with fewer stages (`num_stages`) there is less to wait for.
+"""
+
+PROBLEM = "poison"

@@ -1,0 +1,12 @@
+"""TLR002: no fence between a thread's write and the async proxy
+
+Bulk copies and wgmma read shared memory through the async proxy. What threads have written before is seen there only
+after fence.proxy.async (PTX, "Proxies"), executed by the writer or by who starts the operation, on the way from the
+write to it. A barrier alone is not enough.
+
+The witness names the write and the read.
+
+What to do: try another release of TileLang; put `T.fence_proxy_async()` after the barrier.
+"""
+
+PROBLEM = "fence"
