@@ -92,6 +92,6 @@ def test_versions_of_packages_are_looked_up_once(tmp_path: Path, monkeypatch: py
     try:
         for digest in ("one", "other"):
             known(Cache(tmp_path), digest, None)
-        assert asked == ["apache-tvm", "numpy"]
+        assert asked == ["apache-tvm", "ml_dtypes", "numpy"]
     finally:
         kept._versions.cache_clear()
