@@ -103,6 +103,15 @@ def shared_vector(releases: str) -> Expect:
     )
 
 
+NO_HALVES = Expect(
+    releases="<0.1.7", rule="TLA013", buffer="B", reason="the device library has no scalar atomics of 16-bit values"
+)
+NO_PAIRS = Expect(
+    releases=">=0.1.7.post3,<=0.1.8",
+    rule="TLA013",
+    buffer="s",
+    reason="pairs of 16-bit values are passed by value, the device library takes their address",
+)
 HALF = {"dtype": "float16"}
 VECTOR = given(ints(512), zeros(512))
 
@@ -112,7 +121,7 @@ shared_tile = Case(
     reference=total,
     expect=[shared_vector(">=0.1.6.post2,<=0.1.7"), shared_vector(">=0.1.7.post3,<=0.1.14")],
 )
-shared_tile_fp16 = Case(shared, HALF, inputs=VECTOR, reference=total)
+shared_tile_fp16 = Case(shared, HALF, inputs=VECTOR, reference=total, expect=[NO_PAIRS])
 shared_parallel = Case(
     shared,
     {"form": "parallel"},
@@ -243,7 +252,7 @@ FEW = given(ints(512), zeros(64))
 maximum = Case(extreme, {"op": "atomic_max"}, inputs=FEW, reference=extremes)
 minimum = Case(extreme, {"op": "atomic_min"}, inputs=FEW, reference=extremes)
 maximum_int32 = Case(extreme, {"op": "atomic_max", "dtype": "int32"}, inputs=FEW, reference=extremes)
-maximum_fp16 = Case(extreme, {"op": "atomic_max", **HALF}, inputs=FEW, reference=extremes)
+maximum_fp16 = Case(extreme, {"op": "atomic_max", **HALF}, inputs=FEW, reference=extremes, expect=[NO_HALVES])
 maximum_tile = Case(extreme_tile, {"op": "atomic_max"}, inputs=VECTOR, reference=extremes, expect=NO_TILES)
 minimum_tile = Case(extreme_tile, {"op": "atomic_min"}, inputs=VECTOR, reference=extremes, expect=NO_TILES)
 previous_value = Case(
@@ -270,10 +279,16 @@ explicit_x4_fp16 = Case(
     reference=total,
     expect=[
         Expect(
-            releases="<0.1.12",
-            rule="TLA004",
+            releases="<0.1.7.post3",
+            rule="TLA013",
             buffer="B",
-            reason="the device library has 4 lanes for float32 only: it adds 16 bytes as such, or does not compile",
-        )
+            reason="the device library has 4 lanes for float32 only, and does not compile",
+        ),
+        Expect(
+            releases=">=0.1.7.post3,<0.1.12",
+            rule="TLA014",
+            buffer="B",
+            reason="the device library has 4 lanes for float32 only, and adds 16 bytes as such",
+        ),
     ],
 )

@@ -39,7 +39,10 @@ class LibraryCall:
     shared: bool = False
 
     def __str__(self) -> str:
-        return f"{self.operation} of {self.value} to {self.destination} {self.form} with {ORDERS[self.order]}"
+        passed = f"{self.width} {self.value} by {'pointer' if self.pointer else 'value'}"
+        where = "shared" if self.shared else "global"
+        how = ORDERS[self.order] + ", returned" * self.returns
+        return f"{self.operation} of {passed} to {self.destination}, {where}, {how}"
 
     @property
     def form(self) -> str:

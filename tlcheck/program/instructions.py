@@ -1,84 +1,79 @@
-"""What the device library of a release makes of a vector atomic on an arch: facts read off its `atomic.h`."""
+"""What the device makes of an atomic: the call of TileLang's device library that it is, and what that call does."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from tlcheck.program.atomics import Pointer, Site
+from tlcheck.program.device_library import WRONG, Behaviour, LibraryCall, device_library
+from tlcheck.program.tma import is_boxed
 from tlcheck.snapshot.dtypes import dtype_of
 
-PAIRS = frozenset(("float16", "bfloat16"))
-RELAXED = 0
-GLOBAL_ONLY = "exists for global memory only, the destination is shared memory"
-ORDERED = (0, 1, 7)  # first release that adds one 16-bit value with a memory order by an instruction of its own
-SCALAR_FLOATS = (0, 1, 7)  # first release with float32 vectors before sm_90, as scalar atomics
-QUADS = (0, 1, 12)  # first release with 4 lanes of 16 bits, and that converts float32 values to 16 bits
-QUADS_RETURNED = (0, 1, 13)  # first release whose 4 lanes of 16 bits give back the previous values
+_GLOBAL = ("", "global")  # a flat address does not say
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """arch: compute capability, 90 for sm_90. release: TileLang's, without post-releases."""
+    """arch: compute capability, 90 for sm_90. release: TileLang's version, empty where it is not known."""
 
     arch: int
-    release: tuple[int, ...]
+    release: str
 
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """destination, source: the alignment that their addresses need, in elements. missing: why the device has none."""
+    """What an atomic comes to.
+
+    destination, source: the alignment that their addresses need, in elements. call: of the device library; None for a
+    tile operator, which is none yet. behaviour: what the call does; None where that is not known. missing: why there is
+    no such call at all.
+    """
 
     destination: int = 1
     source: int = 1
+    call: LibraryCall | None = None
+    behaviour: Behaviour | None = None
     missing: str = ""
 
 
 def instruction(site: Site, scope: str, device: Device) -> Instruction:
     """How the device does the atomic of a site whose destination lies in `scope`."""
-    dtype, shared = site.target.dtype, scope.startswith("shared")
-    if dtype in PAIRS and shared and site.operation == "add" and _ordered(site, device):
-        return Instruction(missing=f"with a memory order {GLOBAL_ONLY}")
-    if site.width == 1 or site.tma:
+    if site.tile:
         return Instruction()
-    if site.operation != "add" or dtype not in (*PAIRS, "float32"):
-        return Instruction(missing="does not exist")
-    if not isinstance(site.value, Pointer) and dtype_of(site.value.dtype).lanes == 1:
+    if _is_short(site):
         return Instruction(missing=f"is given one value for {site.width} lanes")
-    unread = _misread(site, device)
-    if unread:
-        return Instruction(missing=unread)
-    return _floats(site, shared, device) if dtype == "float32" else _pairs(site, shared, device)
+    call = library_call(site, scope)
+    if call.operation == "box" and call.destination != call.value:
+        detail = f"the descriptor's elements are {call.destination}, those in shared memory {call.value}"
+        return Instruction(call=call, behaviour=Behaviour(WRONG, detail))
+    known = scope in _GLOBAL or call.shared
+    behaviour = device_library().behaviour(device.release, device.arch, call) if known else None
+    if behaviour is None or site.width == 1 or site.tma:
+        return Instruction(call=call, behaviour=behaviour)
+    destination, source = (
+        _elements(n, t) for n, t in zip(behaviour.aligned, (call.destination, call.value), strict=True)
+    )
+    return Instruction(destination, source, call, behaviour)
 
 
-def _ordered(site: Site, device: Device) -> bool:
-    """Whether it is done by an instruction with a memory order."""
-    return (site.order or RELAXED) != RELAXED and (site.width > 1 or device.release >= ORDERED)
+def library_call(site: Site, scope: str) -> LibraryCall:
+    """The call that the code generator prints for a site."""
+    value = site.value.dtype if isinstance(site.value, Pointer) else dtype_of(site.value.dtype).name
+    shared = scope.startswith("shared")
+    if site.tma:
+        return LibraryCall("box" if is_boxed(site.call) else "bulk", site.target.dtype, value, pointer=True)
+    pointer = isinstance(site.value, Pointer)
+    return LibraryCall(
+        site.operation, site.target.dtype, value, site.width, pointer, site.order or 0, site.returns, shared
+    )
 
 
-def _misread(site: Site, device: Device) -> str:
-    """The library reads the values behind a pointer as if they had the destination's type."""
-    have, want = site.value.dtype, site.target.dtype
-    if not isinstance(site.value, Pointer) or have == want:
-        return ""
-    if have == "float32" and want in PAIRS and device.release >= QUADS:
-        return ""
-    return f"reads values of {have} as {want}"
+def _is_short(site: Site) -> bool:
+    """Whether a vector atomic is given one value."""
+    single = not isinstance(site.value, Pointer) and dtype_of(site.value.dtype).lanes == 1
+    return site.width > 1 and not site.tma and single
 
 
-def _floats(site: Site, shared: bool, device: Device) -> Instruction:
-    if device.arch >= 90:
-        return Instruction(site.width, site.width, GLOBAL_ONLY if shared else "")
-    if device.release < SCALAR_FLOATS:
-        return Instruction(missing=f"exists from sm_90 on, the target is sm_{device.arch}")
-    return Instruction(1, site.width)
-
-
-def _pairs(site: Site, shared: bool, device: Device) -> Instruction:
-    source = 1 if isinstance(site.value, Pointer) and site.value.dtype == "float32" else 2
-    if site.width == 2:
-        return Instruction(2, source)
-    if device.release < (QUADS_RETURNED if site.returns else QUADS):
-        return Instruction(missing="is not in this release's device library, which has it for float32 only")
-    if device.arch < 90 or site.returns:
-        return Instruction(2, source)
-    return Instruction(4, source, GLOBAL_ONLY if shared else "")
+def _elements(size: int, dtype: str) -> int:
+    """How many elements an access of so many bytes has."""
+    return max(1, 8 * size // dtype_of(dtype).bits)

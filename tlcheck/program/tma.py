@@ -17,6 +17,7 @@ from tlcheck.snapshot.ir import Buffer, Expr
 LANE = -100  # uid of the variable that counts the elements of one instruction
 NAME = "tma_store"
 LOADS = frozenset(("tma_load", "tma_load_im2col"))
+_TENSOR_TYPES = dict(enumerate("uint8 uint16 uint32 int32 uint64 int64 float16 float32 float64 bfloat16".split()))
 _SWIZZLED_ROWS = {0: 0, 1: 1, 2: 3, 3: 7}  # swizzle mode -> mask of the 128-byte rows that permute 16-byte chunks
 
 
@@ -35,6 +36,12 @@ class Bulk:
 def is_reduction(call: Expr) -> bool:
     """Whether a call is a `tma_store` that adds."""
     return call.op == "call" and call.value == NAME and len(call.args) >= 4 and call.args[-2].value == 1
+
+
+def is_boxed(call: Expr) -> bool:
+    """Whether a bulk reduction adds the box of a descriptor, not a run of bytes."""
+    first = call.args[0]
+    return first.op == "var" or (first.op == "call" and first.value == "create_tma_descriptor")
 
 
 def is_copy(call: Expr) -> bool:
@@ -100,7 +107,9 @@ def _boxed(program: Program, call: Expr, descriptor: Expr, root: str) -> Bulk | 
         offset = _add(offset, _mul(position, steps[d]))
         guards += [Guard(Expr("lt", "bool", (position, shape[d]))), Guard(Expr("ge", "bool", (position, _int(0))))]
     load = Expr("load", source[1].dtype, (_add(source[2], swizzle),), buffer=source[1])
-    return Bulk(root, source[1].dtype, prod(sizes), offset, load, tuple(guards))
+    kind = descriptor.args[0].value  # CUtensorMapDataType of the CUDA driver API
+    dtype = _TENSOR_TYPES.get(kind, "unknown") if isinstance(kind, int) else "unknown"
+    return Bulk(root, dtype, prod(sizes), offset, load, tuple(guards))
 
 
 def _swizzled(lane: Expr, width: int, mode: object) -> Expr | None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from tlcheck.program.atomics import FoundAtomics, Site, atomics
@@ -21,6 +19,7 @@ from tlcheck.snapshot.ir import Expr, Snapshot, Stmt, Store, Unknown
 
 _WRITTEN = ("source", "intent")
 LOWERED = ("lower-tile-op", "type-cast", "vectorize-loop", "device-tir")
+PRINTED = frozenset(("vectorize-loop", "device-tir"))  # what the code generator prints: nothing becomes a vector later
 UNGUARDED = frozenset(("lower-tile-op", "type-cast"))  # tails are not cut yet in newer releases
 NO_BOUNDS = "tl.disable_safe_memory_legalize"
 _NOT_FOLLOWED = frozenset(("unknown", "let", "shuffle", "predicated"))  # no proof looks into these
@@ -51,6 +50,12 @@ class PreparedSnapshot:
     def instruction(self, site: Site) -> Instruction:
         """What the device makes of a site."""
         return instruction(site, _scope_of(site, self.memory), device_of(self.snapshot))
+
+    def calls(self, sites: Iterable[Site], checkpoint: str) -> Iterator[tuple[int, Instruction]]:
+        """Place among the sites, and instruction, of those that stay what they are: a scalar may become a lane."""
+        for number, site in enumerate(sites):
+            if site.width > 1 or site.tma or checkpoint in PRINTED:
+                yield number, self.instruction(site)
 
     def opaque(self, checkpoint: str) -> bool:
         """Whether a checkpoint has anything that was not understood: then nothing is known to be absent."""
@@ -102,10 +107,9 @@ def _what(site: Site) -> tuple[str, str]:
 
 
 def device_of(snapshot: Snapshot) -> Device:
-    """What a snapshot was lowered for, and by which release; an unknown one counts as new."""
+    """What a snapshot was lowered for, and by which release."""
     digits = "".join(c for c in snapshot.target if c.isdigit())
-    numbers = re.match(r"(\d+)\.(\d+)\.(\d+)", snapshot.toolchain.get("tilelang", ""))
-    return Device(int(digits or 0), tuple(int(n) for n in numbers.groups()) if numbers else (sys.maxsize,))
+    return Device(int(digits or 0), snapshot.toolchain.get("tilelang", ""))
 
 
 def _aligned(found: FoundAtomics, memory: Memory, device: Device) -> FoundAtomics:

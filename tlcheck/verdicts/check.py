@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tlcheck.lower.runs import release_of
 from tlcheck.program.atomics import Site, atomic_name
 from tlcheck.prove.evidence import Evidence
-from tlcheck.prove.subject import LOWERED, PreparedSnapshot, evidences, subject
+from tlcheck.prove.subject import LOWERED, PreparedSnapshot, device_of, evidences, subject
 from tlcheck.snapshot.ir import Expr, Snapshot, Stmt
 from tlcheck.snapshot.text import render, render_layout
 from tlcheck.verdicts.claim import (
@@ -122,7 +122,20 @@ def _verdict(of: PreparedSnapshot, own: Sequence[Evidence], finding: Finding | N
         return UNDECIDED, _reason(undecided)
     if LAST not in of.programs:
         return UNDECIDED, f"the snapshot ends at {own[-1].checkpoint}: later passes are not seen"
+    if reason := _unmeasured(of, own):
+        return UNDECIDED, reason
     return PROVED, ""
+
+
+def _unmeasured(of: PreparedSnapshot, own: Sequence[Evidence]) -> str:
+    """A call of the device library of which it is not known what it does; empty if there is none."""
+    device = device_of(of.snapshot)
+    for evidence in own:
+        for _, made in of.calls(evidence.match.sites, evidence.checkpoint):
+            if made.call is not None and made.behaviour is None:
+                where = f"TileLang {device.release or 'of an unknown release'} on sm_{device.arch}"
+                return f"what the device library does was not measured: {made.call}, {where}"
+    return ""
 
 
 def _reason(evidence: Evidence | None) -> str:

@@ -280,9 +280,12 @@ def _extended(kind: str, bits: int) -> int:
 
 
 def _cast(to: str, source: str, bits: int, opcode: tuple[str, ...]) -> int:
-    if any(p in opcode for p in ("rz", "rm", "rp", "sat", "rna")) or {"rni", "rmi", "rpi"} & set(opcode):
+    """A conversion, rounded to nearest even. Other roundings only of numbers that need none."""
+    number = _number(source, bits)
+    exact = _number(to, encode(_dtype(to), number)) == number
+    if not exact and ({"rz", "rm", "rp", "rna", "sat", "rni", "rmi", "rpi"} & set(opcode)):
         raise UnreadPtxError(f"`{'.'.join(opcode)}`")
-    return encode(_dtype(to), _number(source, bits))
+    return encode(_dtype(to), number)
 
 
 def _sum(kind: str, a: int, b: int) -> int:
@@ -317,6 +320,8 @@ def _result(step: Instruction, kind: str, values: list[int]) -> int:
     name = step.opcode[0]
     if name == "selp":
         return values[0] if values[2] else values[1]
+    if name == "set" and step.opcode[1] in _COMPARISONS and step.opcode[2] == kind == "f32":
+        return encode("float32", float(_COMPARISONS[step.opcode[1]](*(_number(kind, v) for v in values))))
     if name in ("and", "or", "xor", "not"):
         a, b = values[0], values[-1]
         return {"and": a & b, "or": a | b, "xor": a ^ b, "not": ~a}[name] & _MASK

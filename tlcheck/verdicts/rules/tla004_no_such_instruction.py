@@ -26,17 +26,20 @@ vectorized.
 
 from __future__ import annotations
 
+from tlcheck.program.device_library import STOPS
 from tlcheck.prove.evidence import Evidence
 from tlcheck.prove.subject import PreparedSnapshot
+from tlcheck.verdicts.rules.library import broken_call
 from tlcheck.verdicts.rules.rule import Broken
 
 BASIC = 15
 
 
 def check(subject: PreparedSnapshot, evidence: Evidence) -> Broken | None:
-    """Refuted by the instruction itself: its width, type, memory or arch."""
-    for site in evidence.match.sites:
-        missing = subject.instruction(site).missing
-        if missing:
-            return Broken(f"{site.instruction} on {site.target.dtype} {missing}", evidence.first)
-    return None
+    """Refuted by the call itself, which stops, or has one value for several lanes."""
+    sites = evidence.match.sites
+    for number, made in subject.calls(sites, evidence.checkpoint):
+        if made.missing:
+            site = sites[number]
+            return Broken(f"{site.instruction} on {site.target.dtype} {made.missing}", evidence.first, site=number)
+    return broken_call(subject, evidence, STOPS)

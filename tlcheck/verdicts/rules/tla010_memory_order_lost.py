@@ -21,16 +21,17 @@ What to do: use a release that has it right; where a loop is not vectorized, the
 
 from __future__ import annotations
 
+from tlcheck.program.device_library import LOST, ORDERS
 from tlcheck.prove.evidence import Evidence
 from tlcheck.prove.subject import PreparedSnapshot
+from tlcheck.verdicts.rules.library import broken_call
 from tlcheck.verdicts.rules.rule import Broken
 
 BASIC = 80
-ORDERS = ("relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst")
 
 
 def check(subject: PreparedSnapshot, evidence: Evidence) -> Broken | None:
-    """Refuted by an instruction that names a weaker order than the kernel, or none."""
+    """Refuted by a call that names another order than the kernel or none, or that loses it on the device."""
     wanted = {w.order or 0 for w in evidence.match.written}
     if wanted == {0} or len(wanted) != 1:
         return None
@@ -40,7 +41,7 @@ def check(subject: PreparedSnapshot, evidence: Evidence) -> Broken | None:
             return Broken(
                 f"the kernel asks for {_name(order)}, {site.instruction} is {_name(site.order or 0)}", evidence.first
             )
-    return None
+    return broken_call(subject, evidence, LOST)
 
 
 def _name(order: int) -> str:

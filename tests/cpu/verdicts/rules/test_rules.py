@@ -73,10 +73,28 @@ def test_vectors_of_float32_need_sm_90_or_a_library_that_falls_back() -> None:
     old, new = example("TLA001-bad"), example("TLA002-good")  # 0.1.7 and 0.1.15
     first = {**old.snapshot().toolchain, "tilelang": "0.1.6.post2"}
     finding = only(check(replace(old.snapshot(), target="sm_80", toolchain=first)))
-    assert finding.rule == "TLA004"
-    assert "exists from sm_90 on, the target is sm_80" in finding.what
+    assert "TLA013" in (finding.rule, *finding.others)
     assert check(replace(new.snapshot(), target="sm_80")).count("proved") == 1
-    assert check(replace(new.snapshot(), target="sm_120")).count("proved") == 1
+
+
+def test_a_release_or_an_arch_that_was_not_measured_is_undecided() -> None:
+    snapshot = example("TLA002-good").snapshot()
+    unknown = {**snapshot.toolchain, "tilelang": "0.1.99"}
+    for changed in (replace(snapshot, target="sm_70"), replace(snapshot, toolchain=unknown)):
+        (atomic,) = check(changed).claims
+        assert atomic.verdict == "undecided"
+        assert "was not measured: add of 4 float32 by pointer to float32, global, relaxed" in atomic.reason
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("TLA013-bad", "does not compile: no instance of overloaded function"),
+        ("TLA014-bad", "wrong value: add of 3, -5 to element 0, which holds -5, leaves -5, not -2"),
+    ],
+)
+def test_a_finding_about_the_device_library_says_what_was_measured(name: str, what: str) -> None:
+    assert what in only(example(name).report()).what
 
 
 def at(snapshot: Snapshot, checkpoint: str, change: Callable[[Stmt], Stmt]) -> Snapshot:

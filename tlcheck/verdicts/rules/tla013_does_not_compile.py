@@ -1,0 +1,36 @@
+"""TLA013: The device library does not compile
+
+The lowered code calls TileLang's device library with types, or with a memory order, that the library's headers do not
+take: nvcc refuses the kernel, or ptxas refuses the instruction that the header asks for. What each release's library
+takes was measured with nvcc, see docs/device-library.md.
+
+Bad in 0.1.8 (sm_90): pairs of 16-bit values are passed by value, and the library of that release takes pointers only.
+
+```python
+@T.prim_func
+def main(A: T.Tensor((256,), "float16"), B: T.Tensor((256,), "float16")):
+    with T.Kernel(1, threads=128):
+        for i in T.Parallel(256):
+            T.atomic_add(B[i], A[i])
+```
+
+Good in 0.1.15 (sm_90): the same kernel; the library takes values too.
+
+What to do: use a release that has it right; before that, write the loop over threads by hand, so that it is not
+vectorized, or give the value the destination's type with T.cast.
+"""
+
+from __future__ import annotations
+
+from tlcheck.program.device_library import REFUSED
+from tlcheck.prove.evidence import Evidence
+from tlcheck.prove.subject import PreparedSnapshot
+from tlcheck.verdicts.rules.library import broken_call
+from tlcheck.verdicts.rules.rule import Broken
+
+BASIC = 90
+
+
+def check(subject: PreparedSnapshot, evidence: Evidence) -> Broken | None:
+    """Refuted by a call that nvcc or ptxas refuses."""
+    return broken_call(subject, evidence, REFUSED)
