@@ -193,7 +193,7 @@ def test_a_conflict_in_the_approvals_is_said(capsys: pytest.CaptureFixture[str])
 def test_diff_of_snapshots(capsys: pytest.CaptureFixture[str]) -> None:
     code, out = check(capsys, "diff", saved("loop_pipelined", "0.1.8"), saved("loop_pipelined"))
     assert code == 1
-    assert "differs too: intent" in out
+    assert "differs too: source, intent" in out
     code, _ = check(capsys, "diff", saved("loop_pipelined"), saved("loop_pipelined"))
     assert code == 0
     out = check(capsys, "diff", saved("loop_pipelined", "0.1.8"), saved("loop_pipelined"), "--at", "cuda")[1]
