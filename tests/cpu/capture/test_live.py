@@ -102,6 +102,11 @@ class Captured:
     toolchain: str
     site: str
 
+    @property
+    def title(self) -> str:
+        """What reports call the toolchain: it was given by the path of its interpreter."""
+        return f"{PINNED} ({self.toolchain})"
+
 
 @pytest.fixture(scope="module")
 def captured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Captured]:
@@ -126,7 +131,7 @@ def captured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Captured]:
 @pytest.mark.toolchain
 def test_the_first_call_of_each_kernel_is_recorded(captured: Captured) -> None:
     """Of a tuned kernel what the tuner chooses; of a script that ends early what it has called until then."""
-    lines = [line.partition(" sm_90 0.1.15  ")[::2] for line in captured.lines]
+    lines = [line.partition(f" sm_90 {captured.title}  ")[::2] for line in captured.lines]
     assert {case: what.rpartition(", ")[2] for case, what in lines if "snapshot" in what} == {
         "kernels.py::add[n=128]": "a call recorded (1.0 kB)",
         "kernels.py::accumulate[n=64]": "a call recorded (768 bytes)",
@@ -142,7 +147,7 @@ def test_the_first_call_of_each_kernel_is_recorded(captured: Captured) -> None:
 @pytest.mark.toolchain
 def test_a_script_that_fails_has_failed(captured: Captured) -> None:
     assert captured.code == 3
-    lines = [line.partition(" sm_90 0.1.15  ")[::2] for line in captured.lines]
+    lines = [line.partition(f" sm_90 {captured.title}  ")[::2] for line in captured.lines]
     end = captured.project / f"tuned.py:{len(SCRIPTS['tuned.py'].splitlines())}"
     *ends, (test, said) = [(case, what) for case, what in lines if "snapshot" not in what]
     assert ends == [
@@ -163,11 +168,11 @@ def test_recorded_calls_are_repeated(
     script.write_text(script.read_text().replace("A[i] * T.cast", "1.0 + A[i] * T.cast"))
     assert main(["run", str(captured.project / "kept/kernels_cases.py"), "--toolchain", captured.toolchain]) == 1
     out = capsys.readouterr().out
-    assert "kernels_cases.py::add_case sm_90 0.1.15  passed" in out
-    assert "kernels_cases.py::accumulate_case sm_90 0.1.15  failed" in out
+    assert f"kernels_cases.py::add_case sm_90 {captured.title}  passed" in out
+    assert f"kernels_cases.py::accumulate_case sm_90 {captured.title}  failed" in out
     assert "wrong: S: 64 of 64 elements are wrong (recorded inputs of seed 0)" in out
     assert "S[0] is 2.0, expected 1.0" in out
-    assert "kernels_cases.py::twice_case sm_90 0.1.15  passed" in out
+    assert f"kernels_cases.py::twice_case sm_90 {captured.title}  passed" in out
 
 
 @pytest.mark.parametrize(
