@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tlcheck.execute.launches import kernels
 from tlcheck.execute.plain import evaluated
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.values import Array
@@ -19,12 +20,10 @@ _MOST_LOOKED_AT = 1 << 14
 _CONDITIONS = frozenset("lt le gt ge eq ne min max select".split())
 
 
-def grid(function: Function, sizes: Mapping[str, int]) -> tuple[int, int, int]:
-    """How many blocks there are in each dimension."""
+def grid(function: Function, sizes: Mapping[str, int | float]) -> tuple[int, int, int]:
+    """How many blocks there are in each dimension, of the last kernel."""
     found = [1, 1, 1]
-    if sum(stmt.tag == "blockIdx.x" for stmt in _launches(function.body)) > 1:
-        raise NotModelled("several kernels in one function")
-    for stmt in _launches(function.body):
+    for stmt in _launches(kernels(function)[-1].body):
         if stmt.tag.startswith("blockIdx."):
             found["xyz".index(stmt.tag[-1])] = int(evaluated(stmt.extent, sizes))
     return found[0], found[1], found[2]
@@ -49,7 +48,7 @@ def chosen(functions: tuple[Function, ...], sizes: Mapping[str, int], most: int)
     coordinates = _coordinates(numbers, extents)
     signature = np.zeros((len(numbers), 0), np.int64)
     for function in functions:
-        columns = list(_columns(function.body, sizes, coordinates))
+        columns = list(_columns(kernels(function)[-1].body, sizes, coordinates))
         if columns:
             signature = np.column_stack([signature, *columns])
     picked = _one_of_each(signature, most)

@@ -21,7 +21,7 @@ class Budget:
     bytes: int = 1 << 31
 
 
-def statements_needed(function: Function, sizes: Mapping[str, int]) -> int:
+def statements_needed(function: Function, sizes: Mapping[str, int | float]) -> int:
     """At least how many statements a block executes: loops whose bounds are not known count once."""
     return _count(function.body, dict(sizes))
 

@@ -1,23 +1,71 @@
-"""How many threads a block has."""
+"""The kernels of a function, and how many threads a block has.
+
+Of several kernels each starts when all blocks of the one before it have ended.
+"""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.snapshot.ir import Block, Expr, Function, Thread
+from tlcheck.snapshot.ir import Assert, Attr, Bind, Block, Evaluate, Expr, Function, Launch, Seq, Stmt, Thread
 from tlcheck.snapshot.walk import statements
 
 
+def kernels(function: Function) -> tuple[Function, ...]:
+    """One function for each kernel, in order. Raises NotModelled where something else stands between them."""
+    if sum(1 for _ in _launches(function.body)) < 2:
+        return (function,)
+    return tuple(replace(function, body=body) for body in _separated(function.body))
+
+
+def _launches(stmt: Stmt) -> Iterator[Stmt]:
+    """The outermost launch statements."""
+    if isinstance(stmt, (Launch, Thread)):
+        yield stmt
+    elif isinstance(stmt, (Block, Attr)):
+        yield from _launches(stmt.body)
+    elif isinstance(stmt, Seq):
+        for part in stmt.body:
+            yield from _launches(part)
+
+
+def _separated(stmt: Stmt) -> list[Stmt]:
+    """Each kernel of a statement, with what is around it."""
+    if isinstance(stmt, Launch):
+        return [stmt.body]
+    if isinstance(stmt, Thread):
+        return [stmt]
+    if isinstance(stmt, (Block, Attr)):
+        return [replace(stmt, body=body) for body in _separated(stmt.body)]
+    if isinstance(stmt, Seq):
+        return list(_in_sequence(stmt.body))
+    raise NotModelled("several kernels of which some depend on a condition")
+
+
+def _in_sequence(parts: Sequence[Stmt]) -> Iterator[Stmt]:
+    before: list[Stmt] = []
+    for part in parts:
+        if any(isinstance(s, (Launch, Thread)) for s in statements(part)):
+            for body in _separated(part):
+                yield Seq((*before, body))
+        elif isinstance(part, (Bind, Assert, Evaluate)):
+            before.append(part)
+        else:
+            raise NotModelled(f"{type(part).__name__} between kernels")
+
+
 def threads_of(function: Function) -> tuple[int, int, int]:
-    """Threads of a block, x first: of its thread statements, else of the annotation of its outermost block.
+    """Threads of a block of the last kernel, x first: of its thread statements, else of the annotation of its block.
 
     The annotation is left as it was when a pass adds threads, so the statements win.
     """
     found = [1, 1, 1]
     declared: tuple[int, ...] = ()
     launched = False
-    for stmt in statements(function.body):
+    for stmt in statements(kernels(function)[-1].body):
         if isinstance(stmt, Thread) and stmt.tag.startswith("threadIdx."):
             found["xyz".index(stmt.tag[-1])] = _constant(stmt.extent)
             launched = True

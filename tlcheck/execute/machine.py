@@ -13,9 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tlcheck.execute.batches import all_blocks
+from tlcheck.execute.budget import Budget
 from tlcheck.execute.codes import Code, Step
 from tlcheck.execute.expressions import compiled
 from tlcheck.execute.frame import Frame, Mask
+from tlcheck.execute.launches import kernels, threads_of
 from tlcheck.execute.layouts import annotate
 from tlcheck.execute.memory import Cells, Contents, Pages
 from tlcheck.execute.order import Origin, Watch
@@ -64,7 +67,10 @@ class Options:
 
 
 class Machine:
-    """Compiles a kernel's statements for the given worlds and runs them."""
+    """Compiles a kernel's statements for the given worlds and runs them.
+
+    Of a function with several kernels the last one runs in these worlds, after the others have run in all their blocks.
+    """
 
     def __init__(
         self,
@@ -74,9 +80,15 @@ class Machine:
         tensors: Mapping[str, Tensor],
         scalars: Mapping[str, int | float],
         options: Options,
+        left: Mapping[str, Pages] | None = None,
     ) -> None:
-        """tensors, scalars: by the name of the parameter (sizes in shapes count as parameters)."""
+        """tensors, scalars: by the name of the parameter (sizes in shapes count as parameters).
+
+        left: tensors as an earlier kernel left them.
+        """
+        *self._earlier, function = kernels(function)
         self.function, self.options = function, options
+        self._left = dict(left or {})
         self.worlds = tuple(worlds)
         self.extents = threads
         self.threads = self.lanes = threads[0] * threads[1] * threads[2]
@@ -104,10 +116,24 @@ class Machine:
 
     def run(self) -> None:
         """Run the kernel once in all worlds."""
+        self._run_earlier()
         with np.errstate(all="ignore"):
             step = self.step(self.function.body)
             frame = Frame(dict(self.parameters), len(self.worlds), self.threads)
             step.run(frame)
+
+    def _run_earlier(self) -> None:
+        budget, seeds = Budget(self.options.statements, self.options.bytes), tuple(dict.fromkeys(self.seeds))
+        for kernel in self._earlier:
+            for batch in all_blocks(kernel, seeds, self.scalars, self.options.written, budget):
+                worlds, threads = [World(*w) for w in batch], threads_of(kernel)
+                before = Machine(kernel, threads, worlds, self.tensors, self.scalars, self.options, self._left)
+                before.run()
+                self.spend(before.spent)
+                self._left = before.after()
+        for uid, name in self.pointers.free:
+            if name in self._left:
+                self.memory[uid] = self._left.pop(name).continued(self.seeds)
 
     def code(self, e: Expr) -> Code:
         """A compiled expression."""
@@ -245,16 +271,23 @@ class Machine:
         return found[0] if len(set(found)) == 1 else np.array(found, np.int32).reshape(-1, 1)
 
     def pages(self, name: str) -> Pages:
-        """The global tensor of a parameter."""
+        """The global tensor of a parameter. Raises KeyError where the kernel has none of that name."""
         for uid, found in self.memory.items():
             if isinstance(found, Pages) and (uid, name) in self.pointers.free:
                 return found
-        raise KeyError(name)
+        return self._left[name]
+
+    def after(self) -> dict[str, Pages]:
+        """All global tensors, by name, as they are now."""
+        own = {name: self.memory[uid] for uid, name in self.pointers.free if uid in self.memory}
+        return self._left | {name: pages for name, pages in own.items() if isinstance(pages, Pages)}
 
     def _tensors(self) -> None:
         for uid, name in self.pointers.free:
             tensor = self.tensors.get(name)
-            if tensor is not None:
+            if name in self._left:
+                self.memory[uid] = self._left[name].continued(self.seeds)
+            elif tensor is not None:
                 limit = self.options.bytes
                 pages = Pages(tensor.kind, tensor.size, self.seeds, tensor.contents, limit)
                 pages.jitter = self.shaken if self.options.jitter and tensor.kind.is_float else None

@@ -8,6 +8,7 @@ array of indices into the flat data. `locate` makes positions from element indic
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 
 import numpy as np
 
@@ -224,6 +225,12 @@ class Pages:
         self.flat: Array = np.empty(0, kind.array)
         self.written = np.empty(0, np.bool_)
         self._used = 0
+
+    def continued(self, seeds: tuple[int, ...]) -> Pages:
+        """The tensor as it is now, for other worlds of the same seeds; this one must not be used any more."""
+        other = copy(self)
+        other._seed_of = np.array([self.distinct.index(s) for s in seeds], np.intp).reshape(-1, 1)
+        return other
 
     def room(self, kind: Kind, start: int) -> int:
         """How many elements there are from a byte on."""

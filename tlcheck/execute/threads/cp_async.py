@@ -30,7 +30,7 @@ _SIZES = (4, 8, 16)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Copy:
+class Copy:
     """Values on their way to a place, in the lanes of `mask`."""
 
     place: Place
@@ -51,26 +51,41 @@ class _Group:
     """Copies that were committed together by the threads of `members`; `landed`: those that have waited for it."""
 
     members: Mask
-    copies: list[_Copy]
+    copies: list[Copy]
     landed: Mask
 
 
 @dataclass(slots=True, eq=False)
-class _Queue:
-    """The copies of all threads of all worlds."""
+class Queue:
+    """The copies of all threads of all worlds; `handed`: threads some of whose copies an mbarrier waits for."""
 
-    open: list[_Copy] = field(default_factory=list)
+    open: list[Copy] = field(default_factory=list)
     groups: list[_Group] = field(default_factory=list)
+    handed: Mask | None = None
+
+    def hand_over(self, lanes: Mask) -> list[Copy]:
+        """All copies of these lanes that are under way: who takes them lands them."""
+        taken = [Copy(c.place, c.position, c.values, c.mask & lanes) for c in self.open]
+        for group in self.groups:
+            waiting = group.members & ~group.landed & lanes
+            taken += [Copy(c.place, c.position, c.values, c.mask & waiting) for c in group.copies]
+            group.landed |= waiting
+        left = [Copy(c.place, c.position, c.values, c.mask & ~lanes) for c in self.open]
+        self.open = [c for c in left if c.mask.any()]
+        self.handed = lanes.copy() if self.handed is None else self.handed | lanes
+        return [c for c in taken if c.mask.any()]
 
     def commit(self, lanes: Mask) -> None:
         """Make a group of the open copies of these lanes."""
-        mine = [_Copy(c.place, c.position, c.values, c.mask & lanes) for c in self.open]
-        left = [_Copy(c.place, c.position, c.values, c.mask & ~lanes) for c in self.open]
+        mine = [Copy(c.place, c.position, c.values, c.mask & lanes) for c in self.open]
+        left = [Copy(c.place, c.position, c.values, c.mask & ~lanes) for c in self.open]
         self.open = [c for c in left if c.mask.any()]
         self.groups.append(_Group(lanes.copy(), mine, np.zeros_like(lanes)))
 
     def wait(self, newest: int, lanes: Mask) -> None:
         """Land the groups of these lanes, all but their newest ones."""
+        if self.handed is not None and (self.handed & lanes).any():
+            raise NotModelled("groups of copies that an mbarrier waits for")
         newer = np.zeros(lanes.shape, np.int32)
         due: list[tuple[_Group, Mask]] = []
         for group in reversed(self.groups):
@@ -84,9 +99,9 @@ class _Queue:
         self.groups = [g for g in self.groups if (g.members & ~g.landed).any()]
 
 
-def _queue(machine: Machine) -> _Queue:
-    found = machine.shared_state.setdefault("cp.async", _Queue())
-    assert isinstance(found, _Queue)
+def queue_of(machine: Machine) -> Queue:
+    found = machine.shared_state.setdefault("cp.async", Queue())
+    assert isinstance(found, Queue)
     return found
 
 
@@ -99,7 +114,7 @@ def cp_async(e: Expr, machine: Machine) -> Run:
     """
     target, source, predicate = _operands(e, machine)
     condition = None if predicate is None else machine.code(predicate)
-    queue, late = _queue(machine), machine.options.late
+    queue, late = queue_of(machine), machine.options.late
     reason = machine.reason(f"element of {target.name} read while its copy is under way")
 
     def run(frame: Frame) -> Value:
@@ -124,7 +139,7 @@ def _guarded(source: Place, holds: Value, frame: Frame) -> Value:
 
 
 def _issue(
-    target: Place, position: Position, values: Array, lanes: Mask, queue: _Queue, late: bool, reason: int
+    target: Place, position: Position, values: Array, lanes: Mask, queue: Queue, late: bool, reason: int
 ) -> None:
     memory = target.memory
     where = memory.flat_position(position)
@@ -133,7 +148,7 @@ def _issue(
         return
     poison = [nothing(target.kind, seed, reason) for seed in target.machine.seeds]
     memory.put(where, np.array(poison, target.kind.array).reshape(-1, 1), lanes, target.kind)
-    queue.open.append(_Copy(target, where, values, lanes))
+    queue.open.append(Copy(target, where, values, lanes))
 
 
 def _operands(e: Expr, machine: Machine) -> tuple[Place, Place, Expr | None]:
@@ -180,7 +195,7 @@ def _check_size(size: int) -> None:
 @call("ptx_commit_group")
 def commit_group(e: Expr, machine: Machine) -> Run:
     """cp.async.commit_group: the thread's copies since the last commit are a group, be it an empty one."""
-    queue = _queue(machine)
+    queue = queue_of(machine)
 
     def run(frame: Frame) -> Value:
         queue.commit(frame.mask())
@@ -192,7 +207,7 @@ def commit_group(e: Expr, machine: Machine) -> Run:
 @call("ptx_wait_group")
 def wait_group(e: Expr, machine: Machine) -> Run:
     """cp.async.wait_group n: go on when at most n of the thread's newest groups are under way."""
-    queue, newest = _queue(machine), machine.code(e.args[0])
+    queue, newest = queue_of(machine), machine.code(e.args[0])
 
     def run(frame: Frame) -> Value:
         queue.wait(machine.uniform(newest.run(frame), "the number of groups to wait for"), frame.mask())
@@ -204,7 +219,7 @@ def wait_group(e: Expr, machine: Machine) -> Run:
 @call("ptx_wait_all", "cp_async_wait_all")
 def wait_all(e: Expr, machine: Machine) -> Run:
     """cp.async.wait_all: commit, and wait for all groups."""
-    queue = _queue(machine)
+    queue = queue_of(machine)
 
     def run(frame: Frame) -> Value:
         queue.commit(frame.mask())
@@ -217,7 +232,7 @@ def wait_all(e: Expr, machine: Machine) -> Run:
 @attribute("async_commit_queue_scope")
 def commit_scope(stmt: Attr, machine: Machine) -> Step:
     """Pipelines up to 0.1.8: commit a group after the body."""
-    body, queue = machine.step(stmt.body), _queue(machine)
+    body, queue = machine.step(stmt.body), queue_of(machine)
 
     def run(frame: Frame) -> None:
         body.run(frame)
@@ -232,7 +247,7 @@ def wait_scope(stmt: Attr, machine: Machine) -> Step:
     inner = stmt.body
     if not isinstance(inner, Attr) or inner.key != "async_wait_inflight_count" or inner.value is None:
         raise NotModelled("async_wait_queue_scope without a count")
-    newest, body, queue = machine.code(inner.value), machine.step(inner.body), _queue(machine)
+    newest, body, queue = machine.code(inner.value), machine.step(inner.body), queue_of(machine)
 
     def run(frame: Frame) -> None:
         queue.wait(machine.uniform(newest.run(frame), "the number of groups to wait for"), frame.mask())

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tlcheck.execute.registry import call
-from tlcheck.snapshot.ir import Expr
+from tlcheck.execute.codes import Step
+from tlcheck.execute.registry import attribute, call, extern
+from tlcheck.snapshot.ir import Attr, Expr
 
 if TYPE_CHECKING:
     from tlcheck.execute.codes import Run
     from tlcheck.execute.machine import Machine
 
 
+@extern("tl::prefetch_tma_descriptor")
 @call(
     "prefetch_tma_descriptor",
     "ptx_fence_barrier_init",
@@ -24,3 +26,15 @@ if TYPE_CHECKING:
 def hint(e: Expr, machine: Machine) -> Run:
     """Nothing, as far as values go."""
     return lambda frame: 0
+
+
+@attribute(
+    "kWarpSpecializationScope",
+    "reduce_scope",
+    "tl.pipeline_mvb_num_stages",
+    "tl.pipeline_mvb_parity_expr",
+    "tl.pipeline_mvb_stage_expr",
+)
+def notes_of_passes(stmt: Attr, machine: Machine) -> Step:
+    """What one pass tells a later one; the code within says all that happens."""
+    return machine.step(stmt.body)

@@ -178,7 +178,7 @@ def arrive(e: Expr, machine: Machine) -> Run:
     def run(frame: Frame) -> Value:
         which.used(frame)
         for world, number, lanes in which(frame):
-            _release(machine, which.barriers, world, number, lanes)
+            release(machine, which.barriers, world, number, lanes)
             which.barriers.arrive(world, number, int(lanes.sum()))
         return 0
 
@@ -200,7 +200,7 @@ def expect(e: Expr, machine: Machine) -> Run:
             threads = int(lanes.sum())
             which.barriers.bytes[world, number] += announced * threads
             if arrives:
-                _release(machine, which.barriers, world, number, lanes)
+                release(machine, which.barriers, world, number, lanes)
                 which.barriers.arrive(world, number, threads)
         return 0
 
@@ -232,7 +232,7 @@ def wait(e: Expr, machine: Machine) -> Run:
     return run
 
 
-def _release(machine: Machine, barriers: Barriers, world: int, number: int, lanes: Mask) -> None:
+def release(machine: Machine, barriers: Barriers, world: int, number: int, lanes: Mask) -> None:
     """Tell the watch that these threads arrive."""
     if machine.watch is not None:
         machine.watch.release((barriers.name, number), _only(world, lanes, len(machine.worlds)))

@@ -1,0 +1,91 @@
+"""Several kernels in one function: the later one reads what all blocks of the earlier one wrote."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.cpu.execute.test_elementwise import BX, ROWS, THREADS, TX, A, B
+from tlcheck.execute import registry
+from tlcheck.execute.launches import kernels, threads_of
+from tlcheck.execute.machine import Machine, Options, Tensor, World
+from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.values import Array, kind_of
+from tlcheck.snapshot.ir import Alloc, Block, Buffer, Expr, Function, Launch, Seq, Stmt, Store, Thread
+
+registry.load()
+
+
+def _int(value: int) -> Expr:
+    return Expr("int", "int32", (), value)
+
+
+C = Buffer("C", "float32", (_int(ROWS), _int(THREADS)), "global", Expr("var", "handle", (), "C", 9))
+
+
+def _load(buffer: Buffer, *indices: Expr) -> Expr:
+    return Expr("load", "float32", indices, None, 0, buffer)
+
+
+def _kernel(body: Stmt, threads: int = THREADS) -> Stmt:
+    return Thread(BX, "blockIdx.x", _int(ROWS), Thread(TX, "threadIdx.x", _int(threads), body))
+
+
+FIRST = _kernel(Store(B, (BX, TX), Expr("add", "float32", (_load(A, BX, TX), _load(A, BX, TX)))))
+MIRRORED = Expr("sub", "int32", (_int(ROWS - 1), BX))
+SECOND = _kernel(Store(C, (BX, TX), _load(B, MIRRORED, TX)), THREADS // 2)
+
+
+def _function(body: Stmt) -> Function:
+    return Function("main", (A.data, B.data, C.data), (A, B, C), (), body)
+
+
+def _launch(body: Stmt) -> Launch:
+    return Launch("main_kernel", (A.data, B.data, C.data), (), body)
+
+
+def _inputs(seed: int) -> Array:
+    return np.random.default_rng(seed).standard_normal(ROWS * THREADS)
+
+
+def _run(function: Function, block: int, written: bool) -> Machine:
+    size, kind = ROWS * THREADS, kind_of("float32")
+    tensors = {name: Tensor(kind, size, lambda seed, start, count: None) for name in "BC"}
+    tensors["A"] = Tensor(kind, size, lambda seed, start, count: _inputs(seed)[start : start + count])
+    worlds = [World(seed, (block, 0, 0)) for seed in (0, 1)]
+    machine = Machine(function, threads_of(function), worlds, tensors, {}, Options(written))
+    machine.run()
+    return machine
+
+
+@pytest.mark.parametrize(
+    ("body", "written"),
+    [(Seq((_launch(FIRST), _launch(SECOND))), False), (Block("root", Seq((FIRST, SECOND))), True)],
+    ids=["as lowered", "as written"],
+)
+def test_the_second_reads_what_any_block_of_the_first_wrote(body: Stmt, written: bool) -> None:
+    """Block 1 alone of the second kernel reads row 2 of what the first one wrote; all of that is there."""
+    machine = _run(_function(body), 1, written)
+    for seed in (0, 1):
+        doubled = 2 * _inputs(seed).reshape(ROWS, THREADS)
+        indices, values = machine.pages("B").outcome(seed)
+        assert indices.tolist() == list(range(ROWS * THREADS))
+        np.testing.assert_array_equal(values, doubled.reshape(-1))
+        indices, values = machine.pages("C").outcome(seed)
+        assert indices.tolist() == list(range(THREADS, THREADS + THREADS // 2))
+        np.testing.assert_array_equal(values, doubled[2, : THREADS // 2])
+
+
+def test_threads_are_those_of_the_last_kernel() -> None:
+    assert threads_of(_function(Seq((_launch(FIRST), _launch(SECOND))))) == (THREADS // 2, 1, 1)
+
+
+def test_a_single_kernel_is_the_function_itself() -> None:
+    function = _function(Block("root", FIRST))
+    assert kernels(function) == (function,)
+
+
+def test_memory_between_kernels_is_not_modelled() -> None:
+    between = Alloc(Buffer("W", "float32", (_int(4),), "global", Expr("var", "handle", (), "W", 11)))
+    with pytest.raises(NotModelled, match="Alloc between kernels"):
+        kernels(_function(Seq((FIRST, between, SECOND))))

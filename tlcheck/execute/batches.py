@@ -1,0 +1,29 @@
+"""All blocks of a kernel, in batches that fit into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from math import prod
+
+from tlcheck.execute.blocks import Block, grid
+from tlcheck.execute.budget import Budget, statements_needed, worlds_that_fit
+from tlcheck.execute.launches import threads_of
+from tlcheck.execute.reasons import BudgetSpent
+from tlcheck.snapshot.ir import Function
+
+_THREADS = 1 << 18  # of all worlds of a batch
+
+
+def all_blocks(
+    kernel: Function, seeds: Sequence[int], sizes: Mapping[str, int | float], written: bool, budget: Budget
+) -> list[list[tuple[int, Block]]]:
+    """Every (seed, block) of a kernel, in batches with all seeds of some blocks. Raises BudgetSpent for too many."""
+    extents, threads = grid(kernel, sizes), prod(threads_of(kernel))
+    fit = worlds_that_fit(kernel, threads, written, budget, _THREADS // threads)
+    together = max(1, fit // len(seeds))
+    if fit == 0 or -(-prod(extents) // together) * statements_needed(kernel, sizes) > budget.statements:
+        raise BudgetSpent("too many blocks of a kernel before the last one")
+    blocks = [(x, y, z) for z, y, x in product(*[range(n) for n in reversed(extents)])]
+    parts = [blocks[start : start + together] for start in range(0, len(blocks), together)]
+    return [[(seed, block) for seed in seeds for block in part] for part in parts]

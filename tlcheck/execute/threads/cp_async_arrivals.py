@@ -1,0 +1,60 @@
+"""cp.async.mbarrier.arrive: an mbarrier that waits for a thread's copies (PTX 9.7.13.15, cp.async.mbarrier.arrive).
+
+The thread arrives at the barrier when all copies that it has begun so far have come. Without .noinc the barrier expects
+one arrival more in this phase, so that its count is that of the other arrivals.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tlcheck.execute.agents import Flight, agents_of
+from tlcheck.execute.frame import Frame, Mask
+from tlcheck.execute.registry import call
+from tlcheck.execute.threads.cp_async import Copy, queue_of
+from tlcheck.execute.threads.mbarrier import Barriers, barrier, release
+from tlcheck.execute.values import Value
+from tlcheck.snapshot.ir import Expr
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tlcheck.execute.codes import Run
+    from tlcheck.execute.machine import Machine
+
+
+@call("ptx_cp_async_barrier", "ptx_cp_async_barrier_noinc")
+def arrive(e: Expr, machine: Machine) -> Run:
+    """(barrier): the active threads arrive when their copies have come."""
+    which, queue, agents = barrier(e.args[0], machine), queue_of(machine), agents_of(machine)
+    expected = e.value == "ptx_cp_async_barrier"
+
+    def run(frame: Frame) -> Value:
+        which.used(frame)
+        for world, number, lanes in which(frame):
+            mask = np.zeros((frame.worlds, frame.lanes), np.bool_)
+            mask[world] = lanes
+            if expected:
+                which.barriers.pending[world, number] += int(lanes.sum())
+            land = _landing(queue.hand_over(mask), machine, which.barriers, world, number, lanes)
+            if machine.options.late:
+                agents.flights.append(Flight(land, which.barriers))
+            else:
+                land()
+        return 0
+
+    return run
+
+
+def _landing(
+    copies: list[Copy], machine: Machine, barriers: Barriers, world: int, number: int, lanes: Mask
+) -> Callable[[], None]:
+    def land() -> None:
+        for copy in copies:
+            copy.land(copy.mask)
+        release(machine, barriers, world, number, lanes)
+        barriers.arrive(world, number, int(lanes.sum()))
+
+    return land
