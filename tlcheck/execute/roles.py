@@ -69,7 +69,8 @@ def _accesses(root: Expr) -> Iterator[tuple[int, int]]:
 
 def _is_atomic(e: Expr) -> bool:
     name = e.args[0].value if e.value in ("call_extern", "call_pure_extern") and e.args else e.value
-    return e.op == "call" and str(name).lower().startswith("atomic")
+    lower = str(name).lower()
+    return e.op == "call" and lower.startswith("atomic") and not lower.startswith(("atomic_load", "atomicload"))
 
 
 def _combined(e: Expr) -> Iterator[tuple[int, int]]:

@@ -25,7 +25,6 @@ from tlcheck.snapshot.ir import (
     Expr,
     For,
     If,
-    Launch,
     Seq,
     Stmt,
     Store,
@@ -299,10 +298,6 @@ def _assert(stmt: Assert, machine: Machine) -> Step:
     return Step(run)
 
 
-def _launch(stmt: Launch, machine: Machine) -> Step:
-    raise NotModelled("several kernels in one function")
-
-
 def _store(stmt: Store, machine: Machine) -> Step:
     for handler in registry.STORES:
         step = handler(stmt, machine)
@@ -357,5 +352,4 @@ _STATEMENTS: dict[type[Stmt], Callable[[Any, Any], Step]] = {
     Store: _store,
     Evaluate: _evaluate,
     Assert: _assert,
-    Launch: _launch,
 }
