@@ -11,9 +11,10 @@ from pathlib import Path
 
 from rich.console import Console
 
+from tlcheck.cli.execution import add_quick_argument, request_of
 from tlcheck.cli.lowered import judge, lowered, session
 from tlcheck.cli.options import add_lowering_arguments, settings_of
-from tlcheck.config import read_config
+from tlcheck.config import Config, read_config
 from tlcheck.errors import UsageError
 from tlcheck.gate import bisect
 from tlcheck.gate.bisect import BisectRow
@@ -26,7 +27,6 @@ from tlcheck.verdicts.results import Result, read_snapshot
 
 _CASE_HELP = "FILE[::NAME] or a folder of kernel files"
 CLEAN, FOUND, NOT_CHECKED = 0, 1, 3
-_POLICY = Policy(excusing=False)  # neither an expectation nor an acceptance makes a release right
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--from", dest="first", metavar="TOOLCHAIN", help="the first of the releases to look at")
     parser.add_argument("--to", dest="last", metavar="TOOLCHAIN", help="the last of them")
     parser.add_argument("--passes", action="store_true", help="look at the passes of the one --toolchain instead")
+    add_quick_argument(parser)
     add_lowering_arguments(parser)
     parser.add_argument("--format", choices=("text", "json"), default="text", help="of the report (default: text)")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the report there")
@@ -48,15 +49,20 @@ def run(args: argparse.Namespace) -> int:
     passes: list[Passes] = []
     results: list[Result] = []
     if args.passes:
-        passes, results = _passes(chosen, settings)
+        passes, results = _passes(chosen, settings, _policy(args, config))
     else:
         toolchains = bisect.range_of(args.first, args.last, config.requirements)
-        results = _releases(chosen, toolchains, settings)
+        results = _releases(chosen, toolchains, settings, _policy(args, config))
         rows = bisect.rows(results, toolchains)
     states = [point.state for row in [*rows, *(found.row for found in passes)] for point in row.points]
     code = FOUND if bisect.WRONG in states else NOT_CHECKED if any(r.failure for r in results) else CLEAN
     _write(args, rows, passes, code)
     return code
+
+
+def _policy(args: argparse.Namespace, config: Config) -> Policy:
+    """Neither an expectation nor an acceptance makes a release right."""
+    return Policy(excusing=False, execute=request_of(args, config))
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -78,17 +84,19 @@ def _selections(cases: Sequence[str]) -> list[Selection]:
     return chosen
 
 
-def _releases(chosen: Sequence[Selection], toolchains: Sequence[str], settings: Settings) -> list[Result]:
+def _releases(
+    chosen: Sequence[Selection], toolchains: Sequence[str], settings: Settings, policy: Policy
+) -> list[Result]:
     """Every case with every toolchain."""
     wanted = [replace(selection, toolchain=toolchain) for toolchain in toolchains for selection in chosen]
-    with judge(settings, _POLICY) as judged, session(settings) as made:
+    with judge(settings, policy) as judged, session(settings) as made:
         return [result for _, result in judged.each(made.lower(wanted))]
 
 
-def _passes(chosen: Sequence[Selection], settings: Settings) -> tuple[list[Passes], list[Result]]:
+def _passes(chosen: Sequence[Selection], settings: Settings, policy: Policy) -> tuple[list[Passes], list[Result]]:
     """Every case after each pass, and those that cannot be lowered. Raises UsageError if there are only these."""
     passes, failed = [], []
-    with judge(settings, _POLICY) as judged:
+    with judge(settings, policy) as judged:
         for done in lowered(chosen, settings):
             if done.snapshot is None:
                 failed.append(judged(done))

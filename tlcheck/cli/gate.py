@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from tlcheck.cli.execution import add_quick_argument, request_of
 from tlcheck.cli.options import (
     add_device_arguments,
     add_lowering_arguments,
@@ -21,6 +22,7 @@ from tlcheck.cli.progress import bar
 from tlcheck.cli.scripts import add_script_arguments
 from tlcheck.config import Config, read_config
 from tlcheck.errors import UsageError
+from tlcheck.execute.run import Request
 from tlcheck.gate.compiler import find_compiler
 from tlcheck.gate.device import Wanted
 from tlcheck.gate.gate import NO_REFERENCE, Gate, GatePlan, gate
@@ -51,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", default="text", metavar="LIST", help=f"{', '.join(PAGE_FORMATS)} (default: text)")
     parser.add_argument("-o", "--output", type=Path, metavar="PATH", help="a file, or a folder for several formats")
     add_lowering_arguments(parser, toolchain=False)
+    add_quick_argument(parser)
     add_device_arguments(parser.add_argument_group("with --run"))
     add_script_arguments(parser)
 
@@ -79,7 +82,13 @@ def _plan(args: argparse.Namespace, config: Config) -> GatePlan:
         failing=_failing(args.fail),
         compiler=find_compiler() if args.compile else None,
         device=_device(args, settings),
+        execute=_execution(args, config),
     )
+
+
+def _execution(args: argparse.Namespace, config: Config) -> Request | None:
+    """How to execute; --seeds is of the runs on a GPU here."""
+    return request_of(argparse.Namespace(quick=args.quick), config)
 
 
 def _require_cases(chosen: Sequence[Selection]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tlcheck.cache.store import Cache, open_cache
 from tlcheck.errors import UsageError
+from tlcheck.execute.run import Request
 from tlcheck.gate.compare import outcomes
 from tlcheck.gate.compiler import Compiler, content_of, headers_of
 from tlcheck.gate.device import DeviceRun, Wanted, run_both
@@ -33,7 +34,7 @@ NO_REFERENCE = (
 class GatePlan:
     """What to compare and how to judge. before, after: toolchains as the user names them. failing: classes.
 
-    device: how to run it on a GPU too, None for not at all.
+    device: how to run it on a GPU too, None for not at all. execute: how to execute it on the CPU, likewise.
     """
 
     before: str
@@ -44,6 +45,7 @@ class GatePlan:
     failing: tuple[str, ...] = DEFAULT_FAILING
     compiler: Compiler | None = None
     device: Wanted | None = None
+    execute: Request | None = None
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,7 @@ def gate(plan: GatePlan, folder: Path, watcher: Watcher) -> Gate:
     session = Session(replace(settings, cache=settings.cache and not one), folder, watcher)
     kept = open_cache(settings.cache)  # verdicts and facts of equal snapshots are the same in any case
     benches = [_bench(kept, plan.compiler, toolchain) for toolchain in toolchains]
-    pairs = sides(session, plan.selections, plan.before, plan.after, (benches[0], benches[1]))
+    pairs = sides(session, plan.selections, (plan.before, plan.after), (benches[0], benches[1]), plan.execute)
     if not pairs:
         nothing = f"no case to compare in {plural(len(plan.selections), 'file')}"
         raise UsageError("; ".join([nothing, *remarks(session.ends)]))

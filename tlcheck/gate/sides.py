@@ -12,6 +12,7 @@ import msgspec
 
 from tlcheck.cache.code import code_of
 from tlcheck.cache.store import Cache, key_of
+from tlcheck.execute.run import Request
 from tlcheck.facts import Facts, facts_of
 from tlcheck.gate.compiler import CompiledCuda, Compiler
 from tlcheck.gate.outcome import LoweredPair, LoweredSide
@@ -98,26 +99,32 @@ def _seconds(lowered: Lowered) -> float:
     return round(lowered.seconds.get("build", 0.0) + lowered.seconds.get("lower", 0.0), 3)
 
 
-def _judged(lowered: Iterator[Lowered], cache: Cache, jobs: int) -> Iterator[tuple[Lowered, Result]]:
+def _judged(
+    lowered: Iterator[Lowered], cache: Cache, jobs: int, execute: Request | None
+) -> Iterator[tuple[Lowered, Result]]:
     """By what cases expect; what the project accepts of a gate are differences."""
-    with Judge(Policy(), cache, jobs) as judge:
+    with Judge(Policy(execute=execute), cache, jobs) as judge:
         yield from judge.each(lowered)
 
 
 def sides(
-    session: Session, selections: Sequence[Selection], before: str, after: str, benches: tuple[Bench, Bench]
+    session: Session,
+    selections: Sequence[Selection],
+    toolchains: tuple[str, str],
+    benches: tuple[Bench, Bench],
+    execute: Request | None = None,
 ) -> list[LoweredPair]:
     """One comparison for each case and target, without its outcomes, in the order of the files and their cases.
 
     Raises UsageError where something selected is not there, or is a script that compiles nothing.
     """
-    both = [replace(s, toolchain=name) for name in (before, after) for s in selections]
+    both = [replace(s, toolchain=name) for name in toolchains for s in selections]
     found = (FoundSides(), FoundSides())
     compiling: list[tuple[int, Key, Future[CompiledCuda | None]]] = []
     jobs = session.settings.jobs or processors()
     pool = ThreadPoolExecutor(jobs)
     try:
-        for lowered, result in _judged(session.lower(both), benches[0].cache, jobs):
+        for lowered, result in _judged(session.lower(both), benches[0].cache, jobs, execute):
             run = lowered.run
             second = int(run.position[0] >= len(selections))
             key = (run.file, run.name, run.target)

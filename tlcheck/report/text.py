@@ -42,8 +42,7 @@ def _result(result: Result) -> Iterator[RenderableType]:
     for claim in result.claims:
         if claim.verdict == "undecided":
             yield _indented("undecided", f"{claim.buffer}, {claim.source.words}: {claim.reason}", "yellow")
-        elif claim.executed is not None and claim.is_clean:
-            yield _indented(claim.verdict, f"{claim.kind} {claim.buffer}: {claim.executed.words}", "green")
+    yield from _agreed(result)
     for claim in result.claims:
         if claim.finding is not None:
             yield _box(result, claim, claim.finding)
@@ -51,6 +50,19 @@ def _result(result: Result) -> Iterator[RenderableType]:
         yield from _failure(result)
     for broken in result.broken:
         yield _indented("unexpectedly fine", broken, "bold red")
+
+
+def _agreed(result: Result) -> Iterator[Text]:
+    """`agreed: C; order of As, Bs (3 of 64 blocks, 2 inputs)`: what was executed and is as written, in one line."""
+    clean = [claim for claim in result.claims if claim.executed is not None and claim.is_clean]
+    named = {"output": "", "order": "order of ", "legality": "accesses of "}
+    parts = [
+        f"{before}{', '.join(claim.buffer for claim in clean if claim.kind == kind)}"
+        for kind, before in named.items()
+        if any(claim.kind == kind for claim in clean)
+    ]
+    if parts and clean[0].executed is not None:
+        yield _indented("agreed", f"{'; '.join(parts)} ({clean[0].executed.short})", "green")
 
 
 def _head(result: Result) -> Text:

@@ -88,6 +88,12 @@ class Executed:
     dtypes: tuple[str, ...]
 
     @property
+    def short(self) -> str:
+        """`3 of 64 blocks, 2 inputs`."""
+        count = len(self.seeds) or len(self.inputs)
+        return f"{len(self.blocks)} of {self.of} blocks, {count} input{'' if count == 1 else 's'}"
+
+    @property
     def words(self) -> str:
         """`3 of 64 blocks, inputs random (seeds 0, 1), as float64`."""
         seeds = f" (seeds {', '.join(map(str, self.seeds))})" if self.seeds else ""

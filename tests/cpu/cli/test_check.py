@@ -64,7 +64,7 @@ def refuse(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def check(capsys: pytest.CaptureFixture[str], *argv: str | Path) -> tuple[int, str]:
     """Exit code and stdout; nothing is on stderr."""
-    code = main(["check", *map(str, argv)])
+    code = main(["check", "--quick", *map(str, argv)])
     out, err = capsys.readouterr()
     assert err == ""
     return code, out

@@ -49,7 +49,7 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> dict[str, StandInWorker]:
 
 
 def run(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, Any]:
-    code = main(["gate", "--to", "new", "--format", "json", *argv])
+    code = main(["gate", "--quick", "--to", "new", "--format", "json", *argv])
     report = json.loads(capsys.readouterr().out)
     jsonschema.validate(report, SCHEMA)
     return code, report
