@@ -177,8 +177,9 @@ class Review:
         pending, key = change.pending, str(change.pending.key)
         names = [str(other.pending.key) for other in self._group(change)]
         names.sort(key=lambda name: name != key)
-        for finding in pending.findings:
-            yield Text(f"refuted: {finding}{f' (known: {finding.excuse})' if finding.excuse else ''}", style="red")
+        for claim in pending.claims:
+            known = f" (known: {claim.excuse.reason})" if claim.excuse is not None else ""
+            yield Text(f"refuted: {claim.words}{known}", style="red")
         yield from (Text(note, style="yellow") for note in pending.notes)
         rejected = self.approved.approvals.rejected.get(key)
         if rejected is not None and rejected.hash == pending.digest:

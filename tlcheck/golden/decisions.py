@@ -25,8 +25,8 @@ class Decisions:
         _, refuted = pending.reasons(self.accepted, self.root)
         if not refuted:
             return ""
-        rules = ", ".join(dict.fromkeys(finding.rule for finding in refuted))
-        findings = "".join(f"\n    {finding}" for finding in refuted)
+        rules = ", ".join(dict.fromkeys(claim.rules[0] for claim in refuted))
+        findings = "".join(f"\n    {claim.words}" for claim in refuted)
         return (
             f"{pending.key}: not accepted, it is refuted:{findings}\n"
             f"    to accept it all the same, accept {rules} by name with a reason: [[accept]] with id and case = "

@@ -11,7 +11,7 @@ from tlcheck.config import Config
 from tlcheck.facts import facts_of, to_json
 from tlcheck.golden.golden import FACTS, TEXT_SUFFIX, Golden, Key, key_of
 from tlcheck.golden.normal import normal_text
-from tlcheck.golden.pending import Pending, Refuted
+from tlcheck.golden.pending import Pending
 from tlcheck.lower.runs import Lowered, of_saved
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.verdicts.judge import Judge, Policy
@@ -51,13 +51,9 @@ class Recorded:
         """What a person has to decide on. Judges the kernel: what is refuted in it must be known."""
         result = judge(self.lowered)
         notes = [f"not checked: {result.failure.message}"] if result.failure else []
-        notes += [f"undecided: {a.buffer}: {a.reason}" for a in result.claims if a.verdict == "undecided"]
-        return Pending(self.key, self.golden, self.lowered.run.versions, _refuted(result), tuple(notes))
-
-
-def _refuted(result: Result) -> tuple[Refuted, ...]:
-    found = [(a, a.finding) for a in result.claims if a.finding is not None]
-    return tuple(Refuted(f.rule, a.buffer, f.what, a.excuse.reason if a.excuse else "") for a, f in found)
+        notes += [claim.words for claim in result.claims if claim.verdict == "undecided"]
+        refuted = tuple(claim for claim in result.claims if claim.finding is not None)
+        return Pending(self.key, self.golden, self.lowered.run.versions, refuted, tuple(notes))
 
 
 def recorded(lowered: Lowered, project: Project) -> Recorded:

@@ -194,7 +194,7 @@ class GoldenStore:
     def _pending(self, key: Key, path: Path) -> Pending:
         meta = self._meta(key)
         if not meta.hash:
-            return Pending(key, None, meta.versions, meta.findings, meta.notes)
+            return Pending(key, None, meta.versions, meta.claims, meta.notes)
         try:
             texts = {name: self._path(key, name + PENDING_SUFFIX).read_bytes() for name in meta.parts}
         except OSError as error:
@@ -202,7 +202,7 @@ class GoldenStore:
         golden = Golden({name: data.decode("utf-8", "surrogateescape") for name, data in texts.items()})
         if golden.digest != meta.hash:
             raise UsageError(f"{path}: the content that waits was changed: run `tlcheck golden update` again")
-        return Pending(key, golden, meta.versions, meta.findings, meta.notes)
+        return Pending(key, golden, meta.versions, meta.claims, meta.notes)
 
     def _path(self, key: Key, part: str) -> Path:
         return self.folder / f"{key.stem}.{part}"

@@ -76,5 +76,5 @@ class Update:
 
 
 def _warning(pending: Pending) -> str:
-    refuted = [finding for finding in pending.findings if not finding.excuse]
-    return f"  ({', '.join(str(finding) for finding in refuted)})" if refuted else ""
+    refuted = [claim.words for claim in pending.claims if claim.excuse is None or not claim.excuse.reason]
+    return f"  ({', '.join(refuted)})" if refuted else ""

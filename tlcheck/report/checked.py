@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from tlcheck.report.notices import ERROR, NOTE, WARNING, Document, Notice, Subject
 from tlcheck.verdicts.claim import Claim, Finding
 from tlcheck.verdicts.results import Result
-from tlcheck.verdicts.rules.rule import rules
+from tlcheck.verdicts.rules.pages import pages
 from tlcheck.verdicts.words import summary_in_words
 
 NOT_CHECKED, UNDECIDED, UNEXPECTED = "not-checked", "undecided", "unexpectedly-fine"
@@ -25,7 +25,7 @@ def document_of(results: Sequence[Result], notes: Sequence[str], exit_code: int)
 
 
 def _kinds() -> Mapping[str, str]:
-    return {**{rule.id: rule.title for rule in rules()}, **_OTHERS}
+    return {**{page.id: page.title for page in pages()}, **_OTHERS}
 
 
 def _subject(result: Result) -> Subject:

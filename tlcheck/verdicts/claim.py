@@ -167,6 +167,13 @@ class Claim:
         return self.verdict in (PROVED, AGREED)
 
     @property
+    def words(self) -> str:
+        """`TLA001 at dQ: 2048 of 4096 lanes ...`; `undecided: dQ: ...`."""
+        if self.finding is not None:
+            return f"{self.finding.rule} at {self.buffer}: {self.finding.what}"
+        return f"{self.verdict}: {self.buffer}" + (f": {self.reason}" if self.reason else "")
+
+    @property
     def rules(self) -> tuple[str, ...]:
         """The rules of its finding and of those that it explains."""
         return tuple(claim.finding.rule for claim in (self, *self.also) if claim.finding is not None)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import pickle
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -24,13 +25,10 @@ from tlcheck.worker.protocol import Failure
 
 def serve(descriptor: int) -> None:
     """Judge the snapshots whose files come in, one after the other, until the other side is closed."""
-    with Connection(descriptor) as asked:
+    with Connection(descriptor) as asked, suppress(EOFError, BrokenPipeError):
         while True:
-            try:
-                file = Path(os.fsdecode(asked.recv_bytes()))
-                request = pickle.loads(asked.recv_bytes())
-            except EOFError:
-                return
+            file = Path(os.fsdecode(asked.recv_bytes()))
+            request = pickle.loads(asked.recv_bytes())
             asked.send_bytes(dumps(_verdicts_in(file, request)))
 
 
