@@ -136,9 +136,18 @@ class Pointers:
         if pointer.op == "call" and pointer.value == "tvm_access_ptr":
             buffer, indices = self._target(pointer.args[1], machine)
             return buffer, [*indices[:-1], joined(lambda *p: sum(p), indices[-1], machine.code(pointer.args[2]))]
+        if pointer.op == "call" and pointer.value == "handle_add_byte_offset":
+            return self._further(pointer, machine)
         if pointer.op == "var":
             return self._whole(pointer, machine), [constant(0)] * self._rank(pointer)
         raise NotModelled(f"pointer {pointer.value or pointer.op}")
+
+    def _further(self, pointer: Expr, machine: Machine) -> tuple[Buffer, list[Code]]:
+        """The target of a pointer that is moved on by bytes."""
+        buffer, indices = self._target(pointer.args[0], machine)
+        width = kind_of(buffer.dtype).bits // 8
+        moved = joined(lambda index, octets: index + octets // width, indices[-1], machine.code(pointer.args[1]))
+        return buffer, [*indices[:-1], moved]
 
     def _rank(self, pointer: Expr) -> int:
         return len(self._declared[pointer.uid].shape) if pointer.uid in self._declared else 1

@@ -28,10 +28,11 @@ def from_lanes(value: Value, source: Array, frame: Frame, machine: Machine, kind
     """The value of other threads. source: the thread of each lane, (1 or worlds, threads)."""
     shape = (frame.worlds, frame.lanes)
     whole = np.broadcast_to(np.asarray(value), (*np.shape(value)[:-2], *shape))
-    index = np.broadcast_to(source, shape)
+    source = np.broadcast_to(source, shape)
+    index = np.minimum(source, frame.lanes - 1)
     found: Array = np.take_along_axis(whole, np.broadcast_to(index, whole.shape), axis=-1)
-    if frame.active is not None:
-        taking_part = np.take_along_axis(frame.mask(), index, axis=-1)
+    if frame.active is not None or source.max() >= frame.lanes:
+        taking_part = np.take_along_axis(frame.mask(), index, axis=-1) & (source < frame.lanes)
         if not taking_part.all():
             unknown = np.array([nothing(kind, s) for s in machine.seeds], kind.array).reshape(-1, 1)
             found = np.where(taking_part, found, unknown)
@@ -89,20 +90,26 @@ def _shuffle(source: Source) -> Callable[[Expr, Machine], Run]:
 
 def _threads(machine: Machine) -> tuple[Array, Array]:
     """Numbers of threads in the block and in the warp, (1, threads)."""
-    if machine.threads % WARP or machine.iterating:
-        raise NotModelled("warp instruction outside of whole warps")
+    if machine.iterating:
+        raise NotModelled("warp instruction in T.Parallel")
     thread = np.arange(machine.threads).reshape(1, -1)
     return thread, thread % WARP
 
 
+def _whole_warps(machine: Machine) -> None:
+    if machine.threads % WARP or machine.iterating:
+        raise NotModelled("match among the threads of a partial warp")
+
+
 for _name, (_source, _others) in _SHUFFLES.items():
-    call(_name, *_others)(_shuffle(_source))
+    call(_name, f"__{_name}", *_others)(_shuffle(_source))
     extern(f"__{_name}", f"tl::{_name}")(_shuffle(_source))
 
 
 def of_warp(condition: Value, frame: Frame) -> Array:
-    """What the active lanes of each warp say, (worlds, warps, 32)."""
-    holds = frame.mask() & np.not_equal(condition, 0)
+    """What the active lanes of each warp say, (worlds, warps, 32); lanes that a last partial warp lacks say no."""
+    holds = np.zeros((frame.worlds, -(-frame.lanes // WARP) * WARP), np.bool_)
+    holds[:, : frame.lanes] = frame.mask() & np.not_equal(condition, 0)
     return holds.reshape(frame.worlds, -1, WARP)
 
 
@@ -123,7 +130,7 @@ _VOTES: dict[str, tuple[Any, tuple[str, ...], tuple[str, ...]]] = {
     "ballot_sync": (_ballot, ("ballot",), ("__ballot_sync",)),
     "any_sync": (_any, (), ("__any_sync",)),
     "all_sync": (_all, (), ("__all_sync",)),
-    "activemask": (_ballot, ("tvm_warp_activemask",), ("__activemask",)),
+    "activemask": (_ballot, ("tvm_warp_activemask", "__activemask"), ("__activemask",)),
 }
 
 
@@ -139,7 +146,7 @@ def _vote(combine: Callable[[Array, Array], Array]) -> Callable[[Expr, Machine],
             says = 1 if condition is None else condition.run(frame)
             votes, active = of_warp(says, frame), of_warp(1, frame)
             found = np.broadcast_to(combine(votes, active), votes.shape)
-            return found.reshape(frame.worlds, -1).astype(kind.array)
+            return found.reshape(frame.worlds, -1)[:, : frame.lanes].astype(kind.array)
 
         return run
 
@@ -156,7 +163,7 @@ for _name, (_combine, _others, _externs) in _VOTES.items():
 def match_any(e: Expr, machine: Machine) -> Run:
     """(mask, value): the active lanes of the warp that have the same value, as bits."""
     value, kind = machine.code(e.args[1]), kind_of(e.dtype)
-    _threads(machine)
+    _whole_warps(machine)
 
     def run(frame: Frame) -> Value:
         active = of_warp(1, frame)
@@ -171,7 +178,7 @@ def match_any(e: Expr, machine: Machine) -> Run:
 def match_all(e: Expr, machine: Machine) -> Run:
     """(mask, value): all active lanes if they have the same value, no lane otherwise, as bits."""
     value, kind = machine.code(e.args[1]), kind_of(e.dtype)
-    _threads(machine)
+    _whole_warps(machine)
 
     def run(frame: Frame) -> Value:
         active = of_warp(1, frame)

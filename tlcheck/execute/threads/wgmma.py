@@ -219,9 +219,9 @@ def commit(e: Expr, machine: Machine) -> Run:
     return run
 
 
-@call("warpgroup_wait")
+@call("warpgroup_wait", "wait_wgmma")
 def wait(e: Expr, machine: Machine) -> Run:
-    """wgmma.wait_group n: at most n of the warpgroup's groups are under way."""
+    """wgmma.wait_group n: at most n of the warpgroup's groups are under way. As written there are none."""
     queue, newest = _Queue.of(machine), machine.code(e.args[0])
 
     def run(frame: Frame) -> Value:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     "pdl_sync",
     "pdl_trigger",
     "set_max_nreg",
-    "wait_wgmma",
 )
 def hint(e: Expr, machine: Machine) -> Run:
     """Nothing happens."""
