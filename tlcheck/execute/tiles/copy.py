@@ -39,8 +39,6 @@ def copy(e: Expr, machine: Machine) -> Run:
     def run(frame: Frame) -> int:
         inner = source.frame(frame, target)
         values = source.read(inner)
-        if source.root == target.root:
-            values = values.copy()
         target.write(inner, converted(values, source.kind, target.kind, exact))
         return 0
 

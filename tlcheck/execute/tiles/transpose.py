@@ -24,7 +24,7 @@ def transpose(e: Expr, machine: Machine) -> Run:
     def run(frame: Frame) -> int:
         inner = source.frame(frame, target)
         found = source.array(inner).swapaxes(-4, -3)
-        found = found.reshape(-1, *found.shape[-2:]).copy()
+        found = found.reshape(-1, *found.shape[-2:])
         target.write(inner, converted(found, source.kind, target.kind, exact))
         return 0
 

@@ -96,6 +96,20 @@ def test_the_side_nearer_to_registers_says_how_far() -> None:
     assert np.array_equal(found, expected)
 
 
+@pytest.mark.parametrize("scope", ["local.fragment", "local"])
+def test_registers_say_how_far_against_shared_memory(scope: str) -> None:
+    kernel, a = Kernel(), random("float32", 9)
+    source, target = kernel.tensor("A", "float32", a), kernel.tensor("B", "float32", [9])
+    shared, own = kernel.tile("s", "float32", (9,)), kernel.tile("f", "float32", (4,), scope)
+    found = kernel.run(
+        call("copy", region(source), region(shared)),
+        call("copy", region(shared), region(own)),
+        call("copy", region(own), region(shared, (2,), (6,))),
+        call("copy", region(shared), region(target)),
+    )["B"]
+    assert np.array_equal(found, [*a[:2], *a[:4], *a[6:]])
+
+
 @pytest.mark.parametrize(
     ("source_dtype", "target_dtype"),
     [("float32", "float16"), ("float32", "bfloat16"), ("float32", "int32"), ("int32", "float32"), ("int32", "int8")],

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.cpu.execute.tiles.building import Kernel, call, load, poisoned, random, region, whole_pointer
-from tlcheck.snapshot.ir import Expr
+from tlcheck.snapshot.ir import Expr, If
 
 
 @pytest.mark.parametrize(
@@ -46,6 +46,18 @@ def test_a_value_of_each_thread_fills_its_own_registers() -> None:
         call("copy", region(own), region(target, (kernel.tx, 0), (1, 3))),
     )["B"]
     assert np.array_equal(found, np.repeat(np.arange(4), 3).reshape(4, 3))
+
+
+def test_only_threads_in_which_a_condition_holds_fill_their_registers() -> None:
+    kernel = Kernel(threads=4)
+    target, own = kernel.tensor("B", "int32", [4]), kernel.tile("own", "int32", (1,), "local")
+    condition = Expr("lt", "bool", (kernel.tx, Expr("int", "int32", (), 2)))
+    found = kernel.run(
+        call("fill", region(own), Expr("int", "int32", (), 7)),
+        If(condition, call("fill", region(own), Expr("int", "int32", (), 9))),
+        call("copy", region(own), region(target, (kernel.tx,), (1,))),
+    )["B"]
+    assert found.tolist() == [9, 9, 7, 7]
 
 
 def test_a_value_of_each_block() -> None:
