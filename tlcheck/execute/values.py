@@ -115,7 +115,8 @@ def rounded(value: Value, kind: Kind) -> Value:
     array = np.asarray(value, dtype=np.float64)
     near = array.astype(kind.memory).astype(np.float64)
     unordered = np.isnan(array)
-    return np.where(unordered, array, near) if unordered.any() else near
+    found = np.where(unordered, array, near) if unordered.any() else near
+    return found if isinstance(value, np.ndarray) else float(found)
 
 
 def rounding(kind: Kind, exact: bool) -> Callable[[Any], Any] | None:
