@@ -19,6 +19,7 @@ _MASK = (1 << 64) - 1
 _TYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64"}
 _PACKED = {"f16x2": "f16", "bf16x2": "bf16"}
 _TYPE = re.compile(r"^(?:[usb](?:8|16|32|64)|f16|bf16|f32|f64|f16x2|bf16x2|pred)$")
+_SHARED_ARRAY = re.compile(r"s\d+")
 _SPACES = ("global", "shared", "shared::cta", "param", "local")
 _SEMANTICS = ("relaxed", "acquire", "release", "acq_rel", "volatile", "weak")
 
@@ -99,16 +100,20 @@ class Machine:
 
     def value(self, operand: str) -> int:
         """The 64 bits of a register, number or symbol."""
-        if operand.startswith(("%", "__")):
-            return self.registers.get(operand, 0xA5A5_A5A5_A5A5_A5A5)
+        if operand in self.registers:  # not all names begin with %: inline assembly declares its own
+            return self.registers[operand]
+        if operand.startswith("%"):
+            return 0xA5A5_A5A5_A5A5_A5A5  # nothing was put there
         if operand.startswith("{"):
             raise UnreadPtxError(f"a vector operand {operand}")
         if operand[:2] in ("0f", "0d"):
             return int(operand[2:], 16)
+        if _SHARED_ARRAY.fullmatch(operand):
+            return 0  # the one array in shared memory begins there
         try:
-            return int(operand, 0) & _MASK
+            return int(operand.rstrip("U"), 0) & _MASK
         except ValueError:
-            return 0  # a symbol: the one array in shared memory begins at 0
+            raise UnreadPtxError(f"the name {operand}") from None
 
     def _address(self, step: Instruction, operand: str) -> int:
         """The generic address of `[base+offset]`."""

@@ -117,6 +117,26 @@ def test_an_instruction_for_global_memory_stops_at_an_address_in_shared_memory()
     )
 
 
+OWN_REGISTER = """\
+    ld.global.nc.u16 %rs5, [%rd4];
+    ld.global.u16 %rs10, [%rd3];
+$L__BB0_1:
+    {.reg .b16 c;
+      mov.b16 c, 0x3f80U;
+      fma.rn.bf16 %rs7,%rs5,c,%rs10;}
+    atom.global.cas.b16 %rs4, [%rd3], %rs10, %rs7;
+    setp.ne.s16 %p1, %rs10, %rs4;
+    mov.u16 %rs10, %rs4;
+    @%p1 bra $L__BB0_1;
+"""
+
+
+def test_inline_assembly_has_registers_of_its_own() -> None:
+    assert judged(LibraryCall("add", "bfloat16", "bfloat16"), OWN_REGISTER).verdict == OK
+    with pytest.raises(UnreadPtxError, match="the name c"):
+        judged(LibraryCall("add", "bfloat16", "bfloat16"), OWN_REGISTER.replace("mov.b16 c,", "mov.b16 %rs1,"))
+
+
 def test_what_comes_back_has_to_be_the_previous_value() -> None:
     returned = "ld.param.u64 %rd6, [p0_param_2];" + ADD.replace("{how}", "global.") + "st.global.f32 [%rd6], "
     call = LibraryCall("add", "float32", "float32", returns=True)
