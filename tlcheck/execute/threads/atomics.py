@@ -50,6 +50,11 @@ def replaced(place: Place, frame: Frame, value: Value, combine: Callable[[Any, A
 
 
 def _seen(place: Place, frame: Frame, position: Any, mask: Any) -> None:
+    """Tell who watches."""
+    machine = place.machine
+    if machine.watch is not None and place.shared:
+        lanes = np.broadcast_to(np.True_ if mask is None else mask, (frame.worlds, frame.lanes))
+        machine.watch.atomic(place, position, lanes, machine.origin(frame))
     if place.machine.seeker is not None:
         place.machine.seeker.look(place, frame, position, mask)
 

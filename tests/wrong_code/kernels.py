@@ -1,0 +1,153 @@
+"""Kernels that some TileLang releases lower to wrong code, each as small as its form allows; none of them is an atomic's fault.
+
+What goes wrong, and in which releases: `expected.toml` beside this file, docs/findings.md.
+"""
+
+import tilelang
+import tilelang.language as T
+
+from tlcheck.case import Case
+
+
+@tilelang.jit
+def gemm(m=256, n=256, k=256, block=128, step=32, stages=3):
+    """A pipelined product: 0.1.9 waits for one group of copies too few."""
+
+    @T.prim_func
+    def main(A: T.Tensor((m, k), "float16"), B: T.Tensor((k, n), "float16"), C: T.Tensor((m, n), "float32")):
+        with T.Kernel(n // block, m // block, threads=128) as (bx, by):
+            a = T.alloc_shared((block, step), "float16")
+            b = T.alloc_shared((step, block), "float16")
+            c = T.alloc_fragment((block, block), "float32")
+            T.clear(c)
+            for i in T.Pipelined(k // step, num_stages=stages):
+                T.copy(A[by * block, i * step], a)
+                T.copy(B[i * step, bx * block], b)
+                T.gemm(a, b, c)
+            T.copy(c, C[by * block, bx * block])
+
+    return main
+
+
+@tilelang.jit
+def truncated():
+    """A loop over a part of a fragment makes other loops run in that part's threads only (tilelang issue 2957)."""
+
+    @T.prim_func
+    def main(A: T.Tensor((256,), "float32"), C: T.Tensor((256,), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            f = T.alloc_fragment((256,), "float32")
+            for i in T.Parallel(256):
+                f[i] = A[i]
+            for i in T.Parallel(100):
+                f[i] = f[i] + 5
+            for i in T.Parallel(256):
+                C[i] = f[i] + 1
+
+    return main
+
+
+@tilelang.jit
+def guard():
+    """A store of 4 elements by 128 threads loses its guard (tilelang pull request 1744)."""
+
+    @T.prim_func
+    def main(A: T.Tensor((8,), "float32"), B: T.Tensor((4, 64), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            s = T.alloc_shared((4, 64), "float32")
+            f = T.alloc_fragment((8,), "float32")
+            T.copy(A, f)
+            for k in T.serial(64):
+                for i in T.Parallel(4):
+                    s[i, k] = f[i]
+            T.copy(s, B)
+
+    return main
+
+
+@tilelang.jit
+def accumulation():
+    """Eight additions to one element become one vector, whose last lane wins (tilelang issue 2935)."""
+
+    @T.prim_func
+    def main(A: T.Tensor((64, 8), "float16"), O: T.Tensor((64,), "float16")):
+        with T.Kernel(1, threads=64) as _:
+            tx = T.get_thread_binding()
+            O[tx] = T.float16(0)
+            for k in T.vectorized(8):
+                O[tx] = O[tx] + A[tx, k]
+
+    return main
+
+
+@tilelang.jit
+def exchange():
+    """Threads add to elements that others have set, and read them: a barrier belongs between (tilelang issue 1257)."""
+
+    @T.prim_func
+    def main(A: T.Tensor((64,), "int32")):
+        with T.Kernel(1, threads=64) as _:
+            s = T.alloc_shared((64,), "int32")
+            tx = T.get_thread_binding()
+            s[tx ^ 1] = 0
+            T.atomic_add(s[tx], 1)
+            A[tx] = s[tx ^ 1]
+
+    return main
+
+
+@tilelang.jit
+def histogram():
+    """Counts in shared memory are added to global memory: a barrier belongs between counting and adding."""
+
+    @T.prim_func
+    def main(A: T.Tensor((512,), "int32"), B: T.Tensor((128,), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            s = T.alloc_shared((128,), "float32")
+            T.clear(s)
+            for i in T.Parallel(512):
+                T.atomic_add(s[A[i]], 1.0)
+            T.atomic_add(B, s)
+
+    return main
+
+
+@tilelang.jit
+def twice():
+    """A shared buffer is loaded and read twice before a warp-specialized pipeline."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((128, 64), "float16"),
+        B: T.Tensor((256, 64), "float16"),
+        R: T.Tensor((2, 64, 64), "float16"),
+        C: T.Tensor((64, 64), "float32"),
+    ):
+        with T.Kernel(1, threads=128) as _:
+            s = T.alloc_shared((64, 64), "float16")
+            first = T.alloc_fragment((64, 64), "float16")
+            second = T.alloc_fragment((64, 64), "float16")
+            b = T.alloc_shared((64, 64), "float16")
+            c = T.alloc_fragment((64, 64), "float32")
+            T.copy(A[0, 0], s)
+            T.copy(s, first)
+            T.copy(A[64, 0], s)
+            T.copy(s, second)
+            T.clear(c)
+            for k in T.Pipelined(4, num_stages=2):
+                T.copy(B[k * 64, 0], b)
+                T.gemm(s, b, c, transpose_B=True)
+            T.copy(first, R[0, 0, 0])
+            T.copy(second, R[1, 0, 0])
+            T.copy(c, C)
+
+    return main
+
+
+wait = Case(gemm, {}, targets=("sm_80",))
+loop = Case(truncated)
+store = Case(guard)
+sums = Case(accumulation)
+pairs = Case(exchange)
+counts = Case(histogram)
+reused = Case(twice, {}, targets=("sm_90",))
