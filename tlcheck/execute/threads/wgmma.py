@@ -150,7 +150,7 @@ class _Sum:
 
 
 @dataclass(eq=False)
-class _Product:
+class Product:
     """One instruction under way in the lanes of `mask`."""
 
     total: _Sum
@@ -170,15 +170,15 @@ class _Product:
 
 
 @dataclass(eq=False)
-class _Queue:
+class Queue:
     """Instructions that are not in a group yet, groups under way, and sums under way by where they are."""
 
-    open: list[_Product] = field(default_factory=list)
-    groups: list[tuple[Mask, list[_Product]]] = field(default_factory=list)
+    open: list[Product] = field(default_factory=list)
+    groups: list[tuple[Mask, list[Product]]] = field(default_factory=list)
     sums: list[_Sum] = field(default_factory=list)
 
     @classmethod
-    def of(cls, machine: Machine) -> _Queue:
+    def of(cls, machine: Machine) -> Queue:
         found = machine.shared_state.setdefault("wgmma", cls())
         assert isinstance(found, cls)
         return found
@@ -207,7 +207,7 @@ class _Queue:
 @call("warpgroup_commit_batch")
 def commit(e: Expr, machine: Machine) -> Run:
     """wgmma.commit_group: the warpgroup's instructions since the last one are a group."""
-    queue = _Queue.of(machine)
+    queue = Queue.of(machine)
 
     def run(frame: Frame) -> Value:
         lanes = np.array(frame.mask())
@@ -222,7 +222,7 @@ def commit(e: Expr, machine: Machine) -> Run:
 @call("warpgroup_wait", "wait_wgmma")
 def wait(e: Expr, machine: Machine) -> Run:
     """wgmma.wait_group n: at most n of the warpgroup's groups are under way. As written there are none."""
-    queue, newest = _Queue.of(machine), machine.code(e.args[0])
+    queue, newest = Queue.of(machine), machine.code(e.args[0])
 
     def run(frame: Frame) -> Value:
         queue.wait(machine.uniform(newest.run(frame), "the number of groups to wait for"), frame.mask())
@@ -356,8 +356,8 @@ def _issue(e: Expr, at: int, form: _Form, left: Operand, right: Operand, machine
     if any(a.op != "int" or a.value not in (1, True) for a in e.args[at + 3 : at + 5]):
         raise NotModelled("wgmma that negates an operand")
     place = machine.pointer(e.args[at], form.n // 2, e.args[at + 1])
-    index, queue = _accumulator(form.n), _Queue.of(machine)
-    finish = _finish(form.sum, machine)
+    index, queue = _accumulator(form.n), Queue.of(machine)
+    finish = finishing(form.sum, machine)
     reason = machine.reason(f"element of {place.name} read before its wgmma was waited for")
 
     def run(frame: Frame) -> Value:
@@ -375,7 +375,7 @@ def _issue(e: Expr, at: int, form: _Form, left: Operand, right: Operand, machine
         )
         total = queue.sum_at(place, position, frame, lanes, hidden)
         total.left += 1
-        started = _Product(total, lanes, product, finish, keeps)
+        started = Product(total, lanes, product, finish, keeps)
         if machine.options.late:
             queue.open.append(started)
         else:
@@ -385,7 +385,7 @@ def _issue(e: Expr, at: int, form: _Form, left: Operand, right: Operand, machine
     return run
 
 
-def _finish(kind: Kind, machine: Machine) -> Callable[[Array], Array]:
+def finishing(kind: Kind, machine: Machine) -> Callable[[Array], Array]:
     """The accumulator's dtype: integers wrap, floats are rounded unless they are exact."""
     if not kind.is_float:
         return lambda values: values.astype(kind.array)
