@@ -9,8 +9,6 @@ from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
-from rich.console import Console
-
 from tlcheck.cli.execution import add_quick_argument, request_of
 from tlcheck.cli.lowered import judge, lowered, session
 from tlcheck.cli.options import add_lowering_arguments, settings_of
@@ -22,6 +20,7 @@ from tlcheck.gate.bisect_passes import Passes, judge_passes
 from tlcheck.lower.selection import Selection, select
 from tlcheck.lower.session import Settings
 from tlcheck.report import bisect_report
+from tlcheck.report.console import console
 from tlcheck.verdicts.judge import Policy
 from tlcheck.verdicts.results import Result, read_snapshot
 
@@ -114,6 +113,6 @@ def _write(args: argparse.Namespace, rows: Sequence[BisectRow], passes: Sequence
             if args.format == "json":
                 file.write(bisect_report.as_json(rows, passes, code))
             else:
-                bisect_report.write(Console(file=file), rows, passes)
+                bisect_report.write(console(file), rows, passes)
     except OSError as error:
         raise UsageError(f"{error.filename}: {error.strerror}") from error

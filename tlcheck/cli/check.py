@@ -7,8 +7,6 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from rich.console import Console
-
 from tlcheck.cli.execution import add_execution_arguments, request_of
 from tlcheck.cli.lowered import judge, session
 from tlcheck.cli.options import CASE_HELP, add_lowering_arguments, selections, settings_of, without_device
@@ -20,6 +18,7 @@ from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Settings
 from tlcheck.report import json, shared, text
 from tlcheck.report.checked import document_of
+from tlcheck.report.console import console
 from tlcheck.report.outputs import FORMATS, Writer, outputs
 from tlcheck.run.suite import NoDeviceError
 from tlcheck.verdicts.acceptance import Acceptances, read_acceptances
@@ -118,7 +117,7 @@ def _save(made: Sequence[Lowered], folder: Path) -> None:
 
 def _writers(results: list[Result], notes: list[str], code: int) -> Mapping[str, Writer]:
     return {
-        "text": lambda file: text.write(Console(file=file), results, notes),
+        "text": lambda file: text.write(console(file), results, notes),
         "json": lambda file: shared.put(file, json.render(results, notes, code)),
         **shared.writers(document_of(results, notes, code)),
     }

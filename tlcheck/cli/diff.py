@@ -6,8 +6,6 @@ import argparse
 from collections.abc import Mapping
 from pathlib import Path
 
-from rich.console import Console
-
 from tlcheck.cli.lowered import lowered
 from tlcheck.cli.options import CASE_HELP, add_lowering_arguments, selections, settings_of
 from tlcheck.config import Config, read_config
@@ -15,6 +13,7 @@ from tlcheck.errors import UsageError
 from tlcheck.golden.compare import GoldenComparison, compare, focused, grouped
 from tlcheck.golden.golden import Golden
 from tlcheck.golden.sources import of_path, of_snapshot
+from tlcheck.report.console import console
 from tlcheck.report.golden import write_groups_and_notes
 from tlcheck.verdicts.results import read_snapshot
 
@@ -44,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     groups = grouped(found)
     changed = sum(len(group.names) for group in groups if not group.comparison.is_same)
     summary = f"{len(pairs)} compared, {changed} changed"
-    write_groups_and_notes(Console(), groups, [*notes, *failures], summary, args.format)
+    write_groups_and_notes(console(), groups, [*notes, *failures], summary, args.format)
     if changed or notes:
         return CHANGED
     return NOT_COMPARED if failures else 0

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
-from rich.console import Console
 from rich.text import Text
 
 from tlcheck.config import read_config
+from tlcheck.report.console import console
 from tlcheck.toolchain.health import Item, examine
 
 SCHEMA = 1
@@ -36,12 +36,12 @@ def _show_json(items: Iterable[Item]) -> list[Item]:
 
 def _show_text(items: Iterable[Item]) -> list[Item]:
     """Each item as soon as it is known: one line, and one more that says what to do."""
-    console = Console(highlight=False, soft_wrap=True)
+    page = console()
     shown = []
     for item in items:
         line = Text.assemble((f"{item.state:<8}", _STYLES[item.state]), f" {item.name:<13} {item.detail}")
-        console.print(line.append(f"\n{'':>23}-> {item.advice}" if item.advice else ""))
+        page.print(line.append(f"\n{'':>23}-> {item.advice}" if item.advice else ""), highlight=False, soft_wrap=True)
         shown.append(item)
     problems = sum(item.state == "problem" for item in shown)
-    console.print(f"{problems} problems" if problems != 1 else "1 problem")
+    page.print(f"{problems} problems" if problems != 1 else "1 problem", highlight=False)
     return shown

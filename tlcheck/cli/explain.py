@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import difflib
 
-from rich.console import Console
 from rich.markdown import Markdown
 from rich.text import Text
 
 from tlcheck.errors import UsageError
+from tlcheck.report.console import console
 from tlcheck.verdicts.rules.pages import RulePage, pages
 
 
@@ -29,7 +29,7 @@ def _list(every: list[RulePage]) -> None:
     width = max(len(page.name) for page in every)
     for page in every:
         line = Text.assemble((page.id, "bold"), f"  {page.name:<{width}}  {page.title}")
-        Console().print(line, highlight=False, soft_wrap=True)
+        console().print(line, highlight=False, soft_wrap=True)
 
 
 def _find(every: list[RulePage], rule: str) -> RulePage:
@@ -46,8 +46,8 @@ def _find(every: list[RulePage], rule: str) -> RulePage:
 
 def _show(page: RulePage) -> None:
     """As Markdown on a terminal; its source elsewhere, where it may go into a file."""
-    console = Console()
-    if console.is_terminal:
-        console.print(Markdown(page.markdown))
+    screen = console()
+    if screen.is_terminal:
+        screen.print(Markdown(page.markdown))
     else:
         print(page.markdown, end="")

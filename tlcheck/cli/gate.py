@@ -7,8 +7,6 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rich.console import Console
-
 from tlcheck.cli.execution import add_quick_argument, request_of
 from tlcheck.cli.options import (
     add_device_arguments,
@@ -33,6 +31,7 @@ from tlcheck.lower.session import Settings
 from tlcheck.page.gate import gate_page
 from tlcheck.page.html import render
 from tlcheck.report import gate_json, gate_text, shared
+from tlcheck.report.console import console
 from tlcheck.report.gated import document_of
 from tlcheck.report.outputs import PAGE_FORMATS, Writer, outputs
 from tlcheck.verdicts.acceptance import Acceptances, read_acceptances
@@ -122,7 +121,7 @@ def _gate(plan: GatePlan, folder: Path) -> Gate:
 
 def _writers(found: Gate) -> Mapping[str, Writer]:
     return {
-        "text": lambda file: gate_text.write(Console(file=file), found),
+        "text": lambda file: gate_text.write(console(file), found),
         "json": lambda file: shared.put(file, gate_json.render(found)),
         "html": lambda file: shared.put(file, _page(found)),
         **shared.writers(document_of(found)),

@@ -8,8 +8,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from rich.console import Console
-
 from tlcheck.cli.golden_review import review
 from tlcheck.cli.lowered import judge, lowered
 from tlcheck.cli.options import CASE_HELP, add_lowering_arguments, selections, settings_of
@@ -25,6 +23,7 @@ from tlcheck.golden.store import GoldenStore
 from tlcheck.golden.update import Update
 from tlcheck.lower.selection import parse, parse_archs
 from tlcheck.report import golden
+from tlcheck.report.console import console
 from tlcheck.verdicts.acceptance import Acceptances, read_acceptances
 from tlcheck.verdicts.judge import Judge, Policy
 
@@ -71,7 +70,7 @@ def _check(args: argparse.Namespace) -> int:
     approved = GoldenStore(project.folder).read()
     found = [states.state_of(recorded, approved) for recorded in recorded_runs(args, project)]
     found += states.orphans(approved, [state.key for state in found], scope_of(args, project))
-    golden.write(Console(), found, args.format)
+    golden.write(console(), found, args.format)
     return states.exit_code(found)
 
 
@@ -184,4 +183,4 @@ def _diff(args: argparse.Namespace) -> int:
     folder = this_project().folder
     base = contents_at(folder, args.base)
     head = contents_at(folder, args.head) if args.head else GoldenStore(folder).read()
-    return golden.write_revisions(Console(), base, head, args.base, args.format)
+    return golden.write_revisions(console(), base, head, args.base, args.format)

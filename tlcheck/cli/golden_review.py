@@ -25,6 +25,7 @@ from tlcheck.golden.decisions import Decisions
 from tlcheck.golden.golden import Golden
 from tlcheck.golden.pending import Pending
 from tlcheck.golden.store import Contents, GoldenStore
+from tlcheck.report.console import console
 from tlcheck.report.diff import group_parts, plain_parts
 from tlcheck.verdicts.words import plural
 
@@ -85,7 +86,7 @@ class Review:
     decisions: Decisions
     approved: Contents
     left: list[WaitingChange]
-    console: Console = field(default_factory=Console)
+    console: Console = field(default_factory=console)
     position: int = 0
     page: int = 0
     message: str = ""

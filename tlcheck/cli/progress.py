@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from tlcheck.lower.runs import Run
+from tlcheck.report.console import console
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Bar:
 @contextmanager
 def bar() -> Iterator[Bar]:
     """A bar on stderr, gone at the end, so that stdout holds results only."""
-    console = Console(stderr=True)
+    screen = console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
         yield Bar(progress, progress.add_task("", total=None))

@@ -25,14 +25,13 @@ from tlcheck.config import read_config
 from tlcheck.errors import UsageError
 from tlcheck.lower.selection import select
 from tlcheck.report import device_json, device_text, times_report
+from tlcheck.report.console import console
 from tlcheck.run import environment, results
 from tlcheck.run.examination import RunRequest, compare_times, examine
 from tlcheck.run.sanitizer import TOOLS
 from tlcheck.run.suite import NoDeviceError
 from tlcheck.verdicts.acceptance import Acceptances, read_acceptances
 from tlcheck.verdicts.words import plural
-
-_WIDTH = 140  # columns of tables that go into a file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -149,5 +148,4 @@ def _write(args: argparse.Namespace, report: str, show: Callable[[Console], None
     if args.format == "json":
         sys.stdout.write(report)
     else:
-        console = Console()
-        show(console if console.is_terminal else Console(width=_WIDTH))
+        show(console())

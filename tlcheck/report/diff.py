@@ -13,6 +13,7 @@ from tlcheck.golden.compare import GoldenComparison, GoldenGroup
 from tlcheck.golden.golden import Golden
 from tlcheck.golden.normal import parse
 from tlcheck.golden.textdiff import ADDED, CHANGED, MOVED, NESTED, REMOVED, RENAMED, SAME, Row, Span, TextDiff, TextLine
+from tlcheck.report.console import ENDLESS
 from tlcheck.verdicts.words import plural
 
 SIDE_BY_SIDE = 160  # columns from which on both texts fit beside each other
@@ -65,7 +66,7 @@ def text_parts(checkpoint: str, text: TextDiff, width: int, limit: int | None = 
     """The rows that differ, with some around them."""
     yield Text(f"    at {checkpoint}:", style="dim")
     table = Table.grid(padding=(0, 1, 0, 0))
-    wide = width >= SIDE_BY_SIDE
+    wide = SIDE_BY_SIDE <= width < ENDLESS
     table.add_column(justify="right", no_wrap=True, style="dim")
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold", ratio=1)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rich.box import ROUNDED, Box
 from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from tlcheck.report.console import ENDLESS, OPEN_BOX
 from tlcheck.verdicts.claim import Claim, Excerpt, Finding
 from tlcheck.verdicts.results import Result
 from tlcheck.verdicts.words import also_in_words, counts_in_words, summary_in_words
@@ -27,15 +29,16 @@ _WORST_FIRST = ("refuted", "undecided", "expected", "accepted", "agreed", "prove
 
 def write(console: Console, results: list[Result], notes: list[str]) -> None:
     """Print the whole report. Texts of kernels are no markup."""
+    edges = ROUNDED if console.width < ENDLESS else OPEN_BOX
     for result in results:
-        for part in _result(result):
+        for part in _result(result, edges):
             console.print(part, highlight=False, soft_wrap=isinstance(part, Text))
     for note in notes:
         console.print(Text(f"note: {note}", style="yellow"), highlight=False, soft_wrap=True)
     console.print(Text(summary_in_words(results), style="bold"), highlight=False, soft_wrap=True)
 
 
-def _result(result: Result) -> Iterator[RenderableType]:
+def _result(result: Result, edges: Box) -> Iterator[RenderableType]:
     yield _head(result)
     for note in result.notes:
         yield _indented("note", note, "yellow")
@@ -45,7 +48,7 @@ def _result(result: Result) -> Iterator[RenderableType]:
     yield from _agreed(result)
     for claim in result.claims:
         if claim.finding is not None:
-            yield _box(result, claim, claim.finding)
+            yield _box(result, claim, claim.finding, edges)
     if result.failure is not None:
         yield from _failure(result)
     for broken in result.broken:
@@ -91,7 +94,7 @@ def _failure(result: Result) -> Iterator[Text]:
         yield _indented(result.excuse.kind, result.excuse.reason, "cyan")
 
 
-def _box(result: Result, claim: Claim, finding: Finding) -> Panel:
+def _box(result: Result, claim: Claim, finding: Finding, edges: Box) -> Panel:
     style = "cyan" if claim.excuse else "red"
     rows = Table.grid(padding=(0, 2, 0, 0))
     rows.add_column(style="dim", no_wrap=True)
@@ -101,7 +104,14 @@ def _box(result: Result, claim: Claim, finding: Finding) -> Panel:
     what = Text(finding.what[0].upper() + finding.what[1:] + ".", style="bold")
     excuse = f" ({claim.excuse.kind})" if claim.excuse else ""
     title = Text(f"{finding.rule} {finding.name}{excuse}", style=f"bold {style}")
-    return Panel(Group(what, Text(), rows), title=title, title_align="left", border_style=style)
+    return Panel(
+        Group(what, Text(), rows),
+        edges,
+        title=title,
+        title_align="left",
+        border_style=style,
+        expand=edges is not OPEN_BOX,
+    )
 
 
 def _rows(result: Result, claim: Claim, finding: Finding) -> Iterator[tuple[str, RenderableType]]:
