@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Expr
+from tlcheck.snapshot.walk import postorder
 
 Monomial = tuple[int, ...]  # sorted atom numbers; () is the constant term
 Poly = dict[Monomial, int]  # with integer coefficients
@@ -22,6 +23,9 @@ Interval = tuple[int | None, int | None]  # inclusive; None is unbounded
 UNBOUNDED: Interval = (None, None)
 MAX_TERMS = 64
 OPAQUE = 61
+DEEP = 100  # expressions nested deeper are not normalized by recursion
+ADDRESSES = frozenset(("address_of", "access_ptr", "tvm_access_ptr"))
+MADE = -1_000_000  # uids below are of variables made here
 BITWISE = frozenset(("bitwise_xor", "bitwise_and", "bitwise_or", "shift_left", "shift_right"))
 
 
@@ -120,8 +124,8 @@ class Algebra:
 
     ranges: inclusive range of each variable. names: variable -> the uid that stands for it (blocks and threads are
     matched by tag). bindings, values: variables that stand for an expression or a polynomial. read: what a load
-    reads, the same for all aliases and layouts. opaque: number of distinct values that the content of memory takes
-    when it is evaluated.
+    reads or an address points to, the same for all aliases and layouts. opaque: number of distinct values that the
+    content of memory takes when it is evaluated.
     """
 
     def __init__(self, read: Callable[[Expr], Content]) -> None:
@@ -135,6 +139,13 @@ class Algebra:
         self.read = read
         self._numbers: dict[object, int] = {}
         self._memo: dict[int, tuple[Expr, Poly]] = {}
+        self._made = 0
+        self._depth = 0
+
+    def fresh(self) -> int:
+        """The uid of a new variable: of none of the kernel's, and of none made before."""
+        self._made += 1
+        return MADE - self._made
 
     def forget(self) -> None:
         """Drop memoized expressions: bindings, names or ranges have changed."""
@@ -144,9 +155,25 @@ class Algebra:
         """The normal form of an integer (or boolean) expression."""
         known = self._memo.get(id(expr))
         if known is None:
-            known = (expr, self._normalize(expr))  # the expression is kept: its id must not be reused
+            if self._depth == DEEP:  # a sum of thousands of terms: its parts first
+                return self._in_turn(expr)
+            self._depth += 1
+            try:
+                known = (expr, self._normalize(expr))  # the expression is kept: its id must not be reused
+            finally:
+                self._depth -= 1
             self._memo[id(expr)] = known
         return known[1]
+
+    def _in_turn(self, expr: Expr) -> Poly:
+        """The normal form of an expression, made of those of its parts from the innermost on."""
+        self._depth = 0
+        try:
+            for part in postorder([expr]):
+                found = self.poly(part)
+        finally:
+            self._depth = DEEP
+        return found
 
     def instantiate(self, expr: Expr, values: Mapping[int, Poly]) -> Poly:
         """The normal form of an expression with polynomials for some of its variables."""
@@ -178,10 +205,22 @@ class Algebra:
             return self.poly(e.args[0])
         if op in ("min", "max"):
             return self._extremum(op, self.poly(e.args[0]), self.poly(e.args[1]))
-        if op == "call" and e.value in BITWISE and dtype_of(e.dtype).is_integral:
+        return self._call(e) if op == "call" else self._unseen(op, e)
+
+    def _call(self, e: Expr) -> Poly:
+        if e.value in ADDRESSES:
+            content = self.read(e)
+            return self._opaque("address", content.root, [content.element], UNBOUNDED)
+        if e.value in BITWISE and dtype_of(e.dtype).is_integral:
             return self._bitwise(str(e.value), [self.poly(a) for a in e.args])
-        detail = e.value if isinstance(e.value, str) else repr(e.value)
-        return self._opaque(op, f"{detail}:{e.dtype}", [self.poly(a) for a in e.args], _dtype_range(e.dtype))
+        return self._unseen("call", e)
+
+    def _unseen(self, op: str, e: Expr) -> Poly:
+        """An operator that is an atom of its own: of its name, its type and its operands."""
+        detail, args = e.value if isinstance(e.value, str) else repr(e.value), e.args
+        if detail == "call_extern" and args and args[0].op == "str":
+            detail, args = str(args[0].value), args[1:]
+        return self._opaque(op, f"{detail}:{e.dtype}", [self.poly(a) for a in args], _dtype_range(e.dtype))
 
     def _variable(self, e: Expr) -> Poly:
         bound = self.bindings.get(e.uid)

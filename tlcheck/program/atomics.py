@@ -100,20 +100,35 @@ def is_atomic(name: str) -> bool:
 
 def _atomic_calls(expr: Expr, scope: Scope, plain: set[int]) -> Iterator[tuple[Expr, Scope]]:
     """Atomic calls in expr; the branches of an if_then_else are guarded. `plain`: expressions known to hold none."""
-    if id(expr) in plain:
-        return
-    found = False
-    if atomic_name(expr):
-        found = True
-        yield expr, scope
-    guarded = expr.op == "call" and expr.value == "if_then_else" and len(expr.args) == 3
-    for position, arg in enumerate(expr.args):
-        inside = scope.under(expr.args[0], holds=position == 1) if guarded and position else scope
-        for item in _atomic_calls(arg, inside, plain):
-            found = True
-            yield item
-    if not found:
-        plain.add(id(expr))
+    _note_plain(expr, plain)
+    stack = [(expr, scope)]
+    while stack:
+        e, around = stack.pop()
+        if id(e) in plain:
+            continue
+        if atomic_name(e):
+            yield e, around
+        guarded = _is_conditional(e)
+        for position in range(len(e.args) - 1, -1, -1):
+            inside = around.under(e.args[0], holds=position == 1) if guarded and position else around
+            stack.append((e.args[position], inside))
+
+
+def _note_plain(expr: Expr, plain: set[int]) -> None:
+    """Add to `plain` what holds no atomics in expr."""
+    holding: set[int] = set()
+    stack = [(expr, False)]
+    while stack:
+        e, ready = stack.pop()
+        if id(e) in plain or id(e) in holding:
+            continue
+        if not ready:
+            stack.append((e, True))
+            stack += [(arg, False) for arg in e.args]
+        elif atomic_name(e) or any(id(arg) in holding for arg in e.args):
+            holding.add(id(e))
+        else:
+            plain.add(id(e))
 
 
 def _site(program: Program, call: Expr, scope: Scope, placed: Placed, descriptors: Mapping[str, Expr]) -> Site | None:

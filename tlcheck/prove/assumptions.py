@@ -107,7 +107,7 @@ def _factors(conditions: Iterable[Expr]) -> dict[int, int]:
 
 def _multiple(algebra: Algebra, uid: int, factor: int) -> Poly:
     low, high = algebra.ranges.get(uid, (None, None))
-    quotient = -uid * 1_000 - factor  # of no variable of the kernel
+    quotient = algebra.fresh()
     algebra.ranges[quotient] = (None if low is None else -(-low // factor), None if high is None else high // factor)
     ((monomial, _),) = algebra.variable(quotient).items()
     return {monomial: factor}

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from math import prod
 
 from tlcheck.algebra.algebra import Algebra, Content, Poly, add, as_constant, constant
-from tlcheck.program.atomics import Pointer, Site
+from tlcheck.program.atomics import Pointer, Site, pointer
 from tlcheck.program.layouts import flatten, physical, physical_shape, row_major, stages
 from tlcheck.program.tma import LANE
-from tlcheck.program.walk import Program
-from tlcheck.prove.footprints import TAGS, Footprint, Leaf, Memory
+from tlcheck.program.walk import Program, subexpressions
+from tlcheck.prove.assumptions import symbols
+from tlcheck.prove.footprints import BLOCKS, TAGS, Footprint, Leaf, Memory
 from tlcheck.prove.surroundings import Surroundings
 from tlcheck.prove.values import Load, Reader, UnreadableError, at_lane
 from tlcheck.snapshot.ir import Buffer, Expr
@@ -42,6 +43,9 @@ class Builder:
         self.outer = outer
         self.aliases = aliases
         self.fixed = dict(algebra.values)
+        sizes = {s.uid for s in symbols(program)}
+        sizes = {aliases.get(uid, uid) for uid in sizes}
+        self.known = outer | BLOCKS | sizes | algebra.variables(*self.fixed.values())
 
     def build(self, site: Site, unguarded: bool = False) -> Footprint:
         """The footprint of a site. Raises UnreadableError."""
@@ -53,7 +57,7 @@ class Builder:
         value = self.reader.read(frame.value(), frame.around.lane, site.placed, site.scope, unguarded)
         leaves = tuple(frame.leaf(load) for load in value.leaves)
         needed = tuple(self.algebra.poly(c) for c in value.conditions)
-        return Footprint(
+        footprint = Footprint(
             site,
             tuple(frame.around.space),
             frame.around.loops,
@@ -65,7 +69,10 @@ class Builder:
             value.form,
             leaves,
             tuple(frame.indices),
+            reads=tuple(frame.reads),
         )
+        frame.require_known(footprint)
+        return footprint
 
 
 class _Frame:
@@ -77,6 +84,8 @@ class _Frame:
         self.site = site
         self.around = Surroundings(builder.algebra, site, builder.outer)
         self.indices: list[Poly] = []
+        self.reads: list[Poly] = []
+        self._keeps_reads = builder.logical and not _reads_at_times(site)
 
     def enter(self) -> None:
         self.algebra.read = self._content
@@ -157,10 +166,20 @@ class _Frame:
         return Expr("load", value.dtype, tuple(indices), buffer=value.buffer)
 
     def _content(self, e: Expr) -> Content:
-        """What a load in an index or a condition reads."""
-        assert e.buffer is not None
-        leaf = self.leaf(Load(self.b.program.roots.of(e.buffer.data), e.buffer, e.args))
+        """What a load in an index or a condition reads, or where an address points."""
+        found = pointer(self.b.program, e)
+        if found is None:
+            raise UnreadableError(f"an address is not understood ({e.value})")
+        leaf = self.leaf(Load(found.root, found.buffer, found.indices))
         return Content(leaf.root, leaf.element, leaf.thread, leaf.table)
+
+    def require_known(self, footprint: Footprint) -> None:
+        """Raises UnreadableError where anything depends on a variable that is neither enumerated nor kept symbolic."""
+        polys = (footprint.target, *footprint.conditions, *footprint.flags, *footprint.needed)
+        elements = (p for leaf in footprint.leaves for p in (leaf.element, leaf.thread))
+        known = {d.uid for d in footprint.space} | footprint.outer.keys() | self.b.known
+        if not self.algebra.variables(*polys, *elements) <= known:
+            raise UnreadableError("it depends on a variable that is not understood")
 
     def leaf(self, load: Load) -> Leaf:
         """The element that a load reads, in the terms in which the kernel's own elements are named."""
@@ -178,9 +197,11 @@ class _Frame:
             table = memory.table(load.root)
             if table is None:
                 raise UnreadableError(f"the fragment {load.root} cannot be inverted")
-            thread = add(self.algebra.variable(TAGS["threadIdx.x"]), constant(layout.thread_start), -1)
+            thread = add(self.algebra.variable(TAGS["threadIdx.x"]), constant(memory.thread_start(load.root)), -1)
             return Leaf(load.root, scope, offset, thread, table)
-        offset, _ = self._locate(load.root, load.buffer, indices, widen=False)
+        offset, inside = self._locate(load.root, load.buffer, indices, widen=False)
+        if self._keeps_reads and self.around.lane is None:
+            self.reads += inside
         return Leaf(load.root, scope, self._in_one_version(load, offset))
 
     def _in_one_version(self, load: Load, offset: Poly) -> Poly:
@@ -206,6 +227,21 @@ class _Frame:
             return None
         elements = prod(n for n in known if n is not None)
         return elements if layout is None else elements // stages(layout, len(declared.shape), self.algebra)
+
+
+def _reads_at_times(site: Site) -> bool:
+    """Whether anything that an atomic reads may be read for some lanes only: then being read out of bounds is not
+    running at all.
+    """
+    axes = [e for a in site.scope.axes for e in (a.start, a.extent)]
+    bound = [e for _, e in site.scope.bindings]
+    guards = [g.condition for g in site.scope.guards]
+    inside = [e for root in (site.call, *axes, *bound, *guards) for e in subexpressions(root)]
+    return any(_is_choice(e) and any(x.op == "load" for x in subexpressions(e)) for e in inside)
+
+
+def _is_choice(e: Expr) -> bool:
+    return e.op in ("select", "or", "and") or (e.op == "call" and e.value == "if_then_else")
 
 
 def _size(algebra: Algebra, buffer: Buffer) -> int | None:

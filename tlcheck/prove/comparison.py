@@ -22,11 +22,10 @@ import numpy.typing as npt
 from tlcheck.algebra.algebra import Algebra, Poly, add, constant, key
 from tlcheck.algebra.evaluate import Dimension, Evaluator, Words, chunks, mix, size
 from tlcheck.prove.fingerprints import Factors, Part, Sum, UndecidedError, fingerprints, shape_of, weigh
-from tlcheck.prove.footprints import TAGS, THREADS, Footprint, Leaf, Memory
+from tlcheck.prove.footprints import BLOCKS, THREADS, Footprint, Leaf, Memory
 from tlcheck.prove.gates import MAX_OUTER, Gates, known_space, runs
 
 BUDGET = 250_000_000  # lanes that one comparison may enumerate
-BLOCKS = frozenset(uid for tag, uid in TAGS.items() if tag.startswith("block"))
 
 
 def same(algebra: Algebra, intended: Sequence[Footprint], actual: Sequence[Footprint], bounded: bool) -> bool:
@@ -200,7 +199,7 @@ def identical(algebra: Algebra, intended: Footprint, actual: Footprint, bounded:
     meant, inside = _keys(intended.conditions), _keys(intended.inside)
     have = _keys(actual.conditions)
     required = meant | (set() if bounded else _keys(p for p in intended.inside if not _reads(algebra, p)))
-    return required <= have <= meant | inside
+    return required <= have <= meant | inside | _keys(intended.reads)
 
 
 def _what(f: Footprint) -> Key:

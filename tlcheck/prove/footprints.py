@@ -12,6 +12,7 @@ from tlcheck.program.layouts import fragment_table
 from tlcheck.snapshot.ir import Buffer, Layout
 
 TAGS = {f"{kind}Idx.{dim}": -1 - 3 * k - i for k, kind in enumerate(("block", "thread")) for i, dim in enumerate("xyz")}
+BLOCKS = frozenset(uid for tag, uid in TAGS.items() if tag.startswith("block"))
 THREADS = frozenset(uid for tag, uid in TAGS.items() if tag.startswith("thread"))
 
 
@@ -39,6 +40,7 @@ class Footprint:
     conditions: polynomials that are >= 0 where it runs. flags: polynomials that are not 0 where it runs.
     anchored: compared up to a constant offset, see `anchoring`.
     needed: flags that have to hold wherever it runs, for the value to be the one that is read here.
+    reads: polynomials that are >= 0 where all that it reads is in bounds: the author answers for that, as for `inside`.
     """
 
     site: Site
@@ -53,14 +55,21 @@ class Footprint:
     leaves: tuple[Leaf, ...]
     indices: tuple[Poly, ...]
     anchored: bool = False
+    reads: tuple[Poly, ...] = ()
 
 
 class Memory:
-    """The layouts of a kernel's buffers: roots as the kernel declares them, and where their elements lie."""
+    """The layouts of a kernel's buffers: roots as the kernel declares them, and where their elements lie.
 
-    def __init__(self, declared: Mapping[str, Buffer], layouts: Mapping[str, Layout]) -> None:
+    starts: root -> the first thread that touches it as written, where that is not thread 0.
+    """
+
+    def __init__(
+        self, declared: Mapping[str, Buffer], layouts: Mapping[str, Layout], starts: Mapping[str, int]
+    ) -> None:
         self.declared = declared
         self.layouts = layouts
+        self._starts = starts
         self._tables: dict[int, FragmentTable | None] = {}
 
     def table(self, root: str) -> FragmentTable | None:
@@ -71,3 +80,7 @@ class Memory:
         if id(layout) not in self._tables:
             self._tables[id(layout)] = fragment_table(layout)
         return self._tables[id(layout)]
+
+    def thread_start(self, root: str) -> int:
+        """The thread that the fragment of a root counts from: up to 0.1.11 only the branch that uses it says so."""
+        return self.layouts[root].thread_start or self._starts.get(root, 0)

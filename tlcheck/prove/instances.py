@@ -7,9 +7,10 @@ from itertools import islice
 
 import numpy as np
 
-from tlcheck.algebra.algebra import BITWISE, Algebra, Atom, Poly, as_constant, unread
-from tlcheck.algebra.evaluate import Evaluator, chunks
+from tlcheck.algebra.algebra import BITWISE, Algebra, Atom, Poly, add, as_constant, constant, unread
+from tlcheck.algebra.evaluate import Evaluator, Mask, chunks
 from tlcheck.program.atomics import is_atomic
+from tlcheck.program.layouts import flatten, row_major
 from tlcheck.prove.assumptions import assume, hold, inputs, promises_more, symbols
 from tlcheck.prove.builder import Builder
 from tlcheck.prove.comparison import floating
@@ -18,6 +19,7 @@ from tlcheck.prove.fingerprints import UndecidedError
 from tlcheck.prove.footprints import TAGS, Footprint
 from tlcheck.prove.plans import Comparison, Plan, forms_of, loops_of, require_one_form, shared_loops
 from tlcheck.prove.values import UnreadableError
+from tlcheck.snapshot.ir import Buffer
 from tlcheck.witness import Addition
 
 SIZES = (1000, 37, 130, 256, 17, 4096, 96)  # tried for sizes that are known only when the kernel runs
@@ -40,7 +42,7 @@ def refute(c: Comparison) -> Difference | None:
         choices = _instances(algebra, intended, actual, _launch(algebra, c))
         points = (p for p in choices if hold(algebra, c.intent.program, p))
         for point in islice(points, MAX_INSTANCES):
-            if not _feasible(algebra, (*intended, *actual), point):
+            if not _feasible(algebra, (*intended, *actual), point) or not _reads_in_bounds(algebra, intended, point):
                 continue
             found = _differs(algebra, c, intended, actual, point)
             if found:
@@ -66,11 +68,7 @@ def _differs(
     point: Mapping[int, int],
 ) -> Difference | None:
     names = _names(c)
-    buffer = c.memory.declared.get(c.match.written[0].target.root)
-    capacity: int | None = 1
-    for extent in buffer.shape if buffer is not None else ():
-        known = as_constant(algebra.poly(extent))
-        capacity = None if known is None or capacity is None else capacity * known
+    capacity = _capacity(algebra, c.memory.declared.get(c.match.written[0].target.root))
     bounded = c.bounded and c.cut
     found = difference(algebra, intended, actual, point, names, capacity, bounded)
     if found and _reads_indices(algebra, (*intended, *actual)) and not _in_bounds(algebra, intended, point):
@@ -81,12 +79,39 @@ def _differs(
     return found
 
 
+def _capacity(algebra: Algebra, buffer: Buffer | None) -> int | None:
+    """Elements from the first of a destination to its last, if they are known and it starts with its memory."""
+    if buffer is None:
+        return None
+    if buffer.elem_offset is not None and as_constant(algebra.poly(buffer.elem_offset)) != 0:
+        return None
+    shape = [algebra.poly(e) for e in buffer.shape]
+    strides = [algebra.poly(s) for s in buffer.strides] or row_major(shape, algebra)
+    last = flatten([add(extent, constant(1), -1) for extent in shape], strides, algebra)
+    return as_constant(add(last, constant(1)))
+
+
 def _in_bounds(algebra: Algebra, intended: Sequence[Footprint], point: Mapping[int, int]) -> bool:
     """Whether every intended lane is in bounds in one instance."""
     for footprint in intended:
         for env in chunks(footprint.space):
             evaluate = Evaluator(algebra, {**env, **point})
             if not all(np.all(np.greater_equal(evaluate(p), 0)) for p in footprint.inside):
+                return False
+    return True
+
+
+def _reads_in_bounds(algebra: Algebra, intended: Sequence[Footprint], point: Mapping[int, int]) -> bool:
+    """Whether every intended lane that runs reads in bounds in one instance: the kernel's author answers for it."""
+    for footprint in intended:
+        for env in chunks(footprint.space) if footprint.reads else ():
+            evaluate = Evaluator(algebra, {**env, **point})
+            runs: Mask = np.ones((), dtype=np.bool_)
+            for poly in (*footprint.conditions, *footprint.inside):
+                runs = np.logical_and(runs, np.greater_equal(evaluate(poly), 0))
+            for flag in footprint.flags:
+                runs = np.logical_and(runs, np.not_equal(evaluate(flag), 0))
+            if any(np.any(np.logical_and(runs, np.less(evaluate(p), 0))) for p in footprint.reads):
                 return False
     return True
 
@@ -160,7 +185,7 @@ _KNOWN = frozenset(
 def _polynomials(f: Footprint) -> list[Poly]:
     loops = [p for bounds in f.outer.values() for p in bounds]
     leaves = [p for leaf in f.leaves for p in (leaf.element, leaf.thread)]
-    return [f.target, *f.conditions, *f.inside, *f.flags, *f.needed, *leaves, *loops]
+    return [f.target, *f.conditions, *f.inside, *f.reads, *f.flags, *f.needed, *leaves, *loops]
 
 
 def _launch(algebra: Algebra, c: Comparison) -> dict[int, Poly]:
@@ -179,7 +204,8 @@ def _instances(
     free |= {uid for uid in algebra.ranges if uid in TAGS.values()} - inner
     free |= {uid for f in (*intended, *actual) for uid in f.outer}
     free |= algebra.variables(*launch.values())
-    sizes = [u for u in free if algebra.ranges.get(u, (None, None))[1] is None]
+    loops = {uid: ends for f in (*intended, *actual) for uid, ends in f.outer.items() if _open(algebra, uid)}
+    sizes = [u for u in free if _open(algebra, u)]
     for choice in SIZES if sizes else SIZES[:1]:
         for where in (0, 2, 1) if len(sizes) < len(free) or launch else (0,):
             point: dict[int, int] = {}
@@ -189,7 +215,16 @@ def _instances(
                     point[uid] = (low, (low + high) // 2, high)[where]
                 else:
                     point[uid] = choice if uid > 0 else 0
+            for uid, (start, extent) in loops.items():
+                first, count = evaluate_at(algebra, start, point), evaluate_at(algebra, extent, point)
+                if first is not None and count is not None:
+                    point[uid] = first + (0, count // 2, max(count - 1, 0))[where]
             for uid, extent in launch.items():
                 last = max((evaluate_at(algebra, extent, point) or 1) - 1, 0)
                 point[uid] = (0, last // 2, last)[where]
             yield point
+
+
+def _open(algebra: Algebra, uid: int) -> bool:
+    """Whether a variable has no known upper end."""
+    return algebra.ranges.get(uid, (None, None))[1] is None

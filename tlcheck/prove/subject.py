@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from tlcheck.errors import fault
 from tlcheck.program.atomics import FoundAtomics, Site, atomics
 from tlcheck.program.instructions import Device, Instruction, instruction
 from tlcheck.program.layouts import Clash, clash, layouts
 from tlcheck.program.matching import match
+from tlcheck.program.threads import first_threads
 from tlcheck.program.tma import descriptors, is_copy
 from tlcheck.program.walk import Program, expressions, subexpressions, walk
 from tlcheck.prove.evidence import Evidence, evidence
@@ -87,7 +89,8 @@ def subject(snapshot: Snapshot) -> PreparedSnapshot:
     reference = _reference(found)
     declared = programs[reference].buffers if reference in programs else {}
     known = [programs[name] for name in ("tile-ops", reference, "lower-tile-op") if name in programs]
-    memory = Memory(declared, layouts(*known))
+    starts = first_threads(programs[reference]) if reference in programs else {}
+    memory = Memory(declared, layouts(*known), starts)
     device = device_of(snapshot)
     found = {name: _aligned(f, memory, device) for name, f in found.items()}
     return PreparedSnapshot(snapshot, programs, found, memory, reference)
@@ -144,8 +147,16 @@ def evidences(of: PreparedSnapshot) -> Iterator[Evidence]:
             continue
         stage = Stage(name, program, Reader(program, known))
         for found in match(intent, of.written, program, of.found[name].sites):
-            compared = evidence(Comparison(first, stage, of.memory, found, name in UNGUARDED, cut))
+            compared = _evidence(Comparison(first, stage, of.memory, found, name in UNGUARDED, cut))
             yield compared if found.sites else _elsewhere(intent, program, compared)
+
+
+def _evidence(comparison: Comparison) -> Evidence:
+    """The evidence of one match; where looking for it fails, that match is undecided and the others go on."""
+    try:
+        return evidence(comparison)
+    except Exception as error:
+        return Evidence(comparison.stage.checkpoint, comparison.match, "undecided", reason=fault(error))
 
 
 def _elsewhere(intent: Program, program: Program, compared: Evidence) -> Evidence:

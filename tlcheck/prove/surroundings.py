@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Set
 
 from tlcheck.algebra.algebra import Algebra, Poly, add, as_constant, constant
 from tlcheck.algebra.evaluate import Dimension
 from tlcheck.program.atomics import Site
+from tlcheck.program.threads import OPPOSITE, ORDER, narrowed
 from tlcheck.program.tma import LANE
-from tlcheck.program.walk import Axis
+from tlcheck.program.walk import Axis, subexpressions
 from tlcheck.prove.footprints import TAGS, THREADS
 from tlcheck.prove.values import UnreadableError
 from tlcheck.snapshot.dtypes import dtype_of
@@ -44,7 +45,7 @@ class Surroundings:
             if axis.tag in TAGS:
                 algebra.names[axis.var.uid] = TAGS[axis.tag]
         algebra.forget()
-        once = self.site.tile or any(a.kind == "parallel" for a in self.site.scope.axes)
+        once = self._runs_once()
         for axis in self.site.scope.axes:
             self._axis(axis, once)
         if self.site.tile:
@@ -54,6 +55,19 @@ class Surroundings:
         for guard in self.site.scope.guards:
             if not (once and self._on_threads(guard.condition)):
                 self._guard(guard.condition, guard.holds)
+
+    def _runs_once(self) -> bool:
+        """Whether the block runs it as one: a tile operator or T.Parallel. A tile of one element to which each thread
+        adds a value of its own is run by every thread. Raises UnreadableError.
+        """
+        site = self.site
+        parallel = any(a.kind == "parallel" for a in site.scope.axes)
+        threads = {a.var.uid for a in site.scope.axes if a.kind == "thread"}
+        if not (site.tile or parallel) or not _uses(site.call, threads, self.algebra.bindings):
+            return site.tile or parallel
+        if parallel or any(as_constant(self.algebra.poly(e)) != 1 for e in site.target.extents):
+            raise UnreadableError("the block runs it as one, but what it adds depends on the thread")
+        return False
 
     def _on_threads(self, condition: Expr) -> bool:
         """Whether a condition only picks the threads that run a tile operator: it is still run once a block."""
@@ -99,7 +113,7 @@ class Surroundings:
             self.space.append(Dimension(uid, low, max(high - low + 1, 0)))
             position = add(algebra.variable(uid), constant(first), -1)
         else:  # count from 0, the variable is start + that
-            counter = -10_000 - uid
+            counter = algebra.fresh()
             algebra.ranges[counter] = (0, most - 1)
             self.space.append(Dimension(counter, 0, most))
             position = algebra.variable(counter)
@@ -109,16 +123,9 @@ class Surroundings:
             self.conditions.append(add(add(extent, constant(1), -1), position, -1))
 
     def _narrow(self, uid: int, low: int, high: int) -> tuple[int, int]:
-        """The part of a variable's range that guards of the form `variable < constant` leave: a branch of warps."""
-        for guard in self.site.scope.guards:
-            for op, left, right in _comparisons(guard.condition, guard.holds):
-                if left.op == "var" and right.op == "int" and self.algebra.names.get(left.uid, left.uid) == uid:
-                    value = int(right.value or 0)
-                    if op in ("ge", "gt"):
-                        low = max(low, value + (op == "gt"))
-                    else:
-                        high = min(high, value - (op == "lt"))
-        return low, high
+        """The part of a variable's range that the guards leave."""
+        names = self.algebra.names
+        return narrowed(self.site.scope.guards, lambda e: names.get(e.uid, e.uid) == uid, low, high)
 
     def _region(self) -> None:
         """The elements of a tile, one variable for each dimension longer than 1."""
@@ -151,8 +158,8 @@ class Surroundings:
         elif (op == "and" and holds) or (op == "or" and not holds):
             for part in condition.args:
                 self._guard(part, holds)
-        elif op in _ORDER and dtype_of(condition.args[0].dtype).is_integral:
-            self.keep(self.conditions, self._difference(op if holds else _OPPOSITE[op], condition))
+        elif op in ORDER and dtype_of(condition.args[0].dtype).is_integral:
+            self.keep(self.conditions, self._difference(op if holds else OPPOSITE[op], condition))
         else:
             poly = self.algebra.poly(condition)
             if not holds:
@@ -187,20 +194,7 @@ class Surroundings:
             where.append(poly)
 
 
-def _comparisons(condition: Expr, holds: bool) -> Iterator[tuple[str, Expr, Expr]]:
-    """The order relations that a condition is a conjunction of, each with a constant on the right where it has one."""
-    op = condition.op
-    if op == "not":
-        yield from _comparisons(condition.args[0], not holds)
-    elif (op == "and" and holds) or (op == "or" and not holds):
-        for part in condition.args:
-            yield from _comparisons(part, holds)
-    elif op in _ORDER:
-        left, right = condition.args
-        op = op if holds else _OPPOSITE[op]
-        yield (op, left, right) if left.op != "int" else (_MIRRORED[op], right, left)
-
-
-_ORDER = frozenset(("lt", "le", "gt", "ge"))
-_OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
-_MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+def _uses(expr: Expr, uids: Set[int], bindings: Mapping[int, Expr]) -> bool:
+    """Whether an expression has any of some variables, also by way of what variables in it are bound to."""
+    used = {e.uid for e in subexpressions(expr) if e.op == "var"}
+    return bool(used & uids) or any(_uses(bindings[uid], uids, bindings) for uid in used & bindings.keys())

@@ -10,13 +10,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tlcheck.algebra.algebra import Algebra, Content
-from tlcheck.program.atomics import Pointer
+from tlcheck.algebra.algebra import Algebra, Content, constant
+from tlcheck.program.atomics import Pointer, pointer
 from tlcheck.program.layouts import flatten, row_major
 from tlcheck.program.walk import Placed, Program, Scope
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Buffer, Expr, Store
-from tlcheck.snapshot.walk import substitute
+from tlcheck.snapshot.walk import postorder, substitute
 
 _COMMUTATIVE = frozenset("add mul min max and or eq ne".split())
 _SHAPED = frozenset(
@@ -54,17 +54,26 @@ class Value:
 
 def at_lane(expr: Expr, lane: Expr | None) -> Expr:
     """One lane of a vector expression: a ramp becomes base + stride * lane."""
-    if dtype_of(expr.dtype).lanes == 1 and not any(dtype_of(a.dtype).lanes > 1 for a in expr.args):
+    if _is_scalar(expr):
         return expr
-    if expr.op == "ramp":
-        base, stride = expr.args
+    made: dict[int, Expr] = {}
+    for e in postorder([expr]):
+        made[id(e)] = e if _is_scalar(e) else _one_lane(e, tuple(made[id(a)] for a in e.args), lane)
+    return made[id(expr)]
+
+
+def _is_scalar(e: Expr) -> bool:
+    return dtype_of(e.dtype).lanes == 1 and not any(dtype_of(a.dtype).lanes > 1 for a in e.args)
+
+
+def _one_lane(e: Expr, args: tuple[Expr, ...], lane: Expr | None) -> Expr:
+    if e.op == "ramp":
+        base, stride = args
         assert lane is not None
         return Expr("add", base.dtype, (base, Expr("mul", base.dtype, (stride, lane))))
-    if expr.op == "broadcast":
-        return at_lane(expr.args[0], lane)
-    args = tuple(at_lane(a, lane) for a in expr.args)
-    dtype = dtype_of(expr.dtype).name
-    return Expr(expr.op, dtype, args, expr.value, expr.uid, expr.buffer, expr.annotations)
+    if e.op == "broadcast":
+        return args[0]
+    return Expr(e.op, dtype_of(e.dtype).name, args, e.value, e.uid, e.buffer, e.annotations)
 
 
 class Reader:
@@ -89,7 +98,7 @@ class Reader:
         else:
             expr = at_lane(value, lane)
         reading = _Reading(self, dict(scope.bindings), unguarded)
-        form, leaves = reading.form(expr, placed, 0)
+        form, leaves = reading.form(expr, placed)
         return Value(form, leaves, tuple(reading.conditions))
 
     def staged(self, root: str, load: Expr, placed: Placed) -> tuple[Expr, Placed]:
@@ -122,6 +131,23 @@ class Reader:
 Part = tuple[str, tuple[Load, ...]]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Operator:
+    """An operator whose operands are read at one place. depth: of the registers that led there."""
+
+    name: str
+    args: tuple[Expr, ...]
+    commutes: bool
+    placed: Placed
+    depth: int
+
+    def of(self, parts: list[Part]) -> Part:
+        """The operator's form from those of its operands."""
+        if self.commutes:
+            parts.sort(key=lambda part: (part[0], [leaf.root for leaf in part[1]]))
+        return f"{self.name}({','.join(form for form, _ in parts)})", tuple(leaf for _, own in parts for leaf in own)
+
+
 class _Reading:
     """One value being read."""
 
@@ -131,41 +157,60 @@ class _Reading:
         self.unguarded = unguarded
         self.conditions: list[Expr] = []
 
-    def form(self, e: Expr, placed: Placed, depth: int) -> Part:
-        if depth > MAX_DEPTH:
-            raise UnreadableError("its value is staged through too many registers")
-        if e.op == "cast":
-            return self.form(e.args[0], placed, depth)
-        if e.op == "var" and e.uid in self.bound:
-            return self.form(self.bound[e.uid], placed, depth + 1)
+    def form(self, e: Expr, placed: Placed) -> Part:
+        """The form and the leaves of an expression, operands before operators: some sums have thousands of terms."""
+        done: list[Part] = []
+        tasks: list[_Operator | tuple[Expr, Placed, int]] = [(e, placed, 0)]
+        while tasks:
+            task = tasks.pop()
+            if isinstance(task, _Operator):
+                done.append(task.of([done.pop() for _ in task.args]))
+                continue
+            found = self._read(*task)
+            if isinstance(found, _Operator):
+                tasks += [found, *((arg, found.placed, found.depth) for arg in found.args)]
+            else:
+                done.append(found)
+        return done.pop()
+
+    def _read(self, e: Expr, placed: Placed, depth: int) -> Part | _Operator:
+        """A leaf, or an operator whose operands are still to be read."""
+        e, placed, depth = self._followed(e, placed, depth)
         if e.op in ("float", "int"):
             return repr(float(e.value or 0)), ()
         if e.op == "load" and e.buffer is not None:
-            return self._load(e, placed, depth)
-        if dtype_of(e.dtype).is_integral and not _loads(e, self.bound):
+            return "@", (Load(self.reader.program.roots.of(e.buffer.data), e.buffer, e.args),)
+        if self._is_index(e):
             return "#", (Load("", None, (e,)),)
-        if e.op == "call" and e.value == "if_then_else" and self.unguarded:
-            self.conditions.append(e.args[0])
-            return self.form(e.args[1], placed, depth)
         if e.op not in _SHAPED and e.op not in ("call", "select"):
             what = f"{e.op} {e.value or ''}".strip()
             raise UnreadableError(f"its value has a part that is not understood ({what})")
-        return self._operator(e, placed, depth)
-
-    def _operator(self, e: Expr, placed: Placed, depth: int) -> Part:
         name, args = _function(e) if e.op == "call" else (e.op, e.args)
-        parts = [self.form(arg, placed, depth) for arg in args]
-        if e.op in _COMMUTATIVE:
-            parts.sort(key=lambda part: (part[0], [leaf.root for leaf in part[1]]))
-        return f"{name}({','.join(form for form, _ in parts)})", tuple(leaf for _, own in parts for leaf in own)
+        return _Operator(name, args, e.op in _COMMUTATIVE, placed, depth)
 
-    def _load(self, e: Expr, placed: Placed, depth: int) -> Part:
-        assert e.buffer is not None
-        root = self.reader.program.roots.of(e.buffer.data)
-        if root not in self.reader.known and e.buffer.scope.startswith("local"):
-            stored, at = self.reader.staged(root, e, placed)
-            return self.form(stored, at, depth + 1)
-        return "@", (Load(root, e.buffer, e.args),)
+    def _followed(self, e: Expr, placed: Placed, depth: int) -> tuple[Expr, Placed, int]:
+        """The expression that a variable, a cast, a guard or a register of a pass's own stands for."""
+        while depth <= MAX_DEPTH:
+            if e.op == "cast":
+                e = e.args[0]
+            elif e.op == "var" and e.uid in self.bound:
+                e, depth = self.bound[e.uid], depth + 1
+            elif e.op == "call" and e.value == "if_then_else" and self.unguarded and not self._is_index(e):
+                self.conditions.append(e.args[0])
+                e = e.args[1]
+            elif e.op == "load" and e.buffer is not None and self._is_staged(e.buffer):
+                e, placed = self.reader.staged(self.reader.program.roots.of(e.buffer.data), e, placed)
+                depth += 1
+            else:
+                return e, placed, depth
+        raise UnreadableError("its value is staged through too many registers")
+
+    def _is_index(self, e: Expr) -> bool:
+        return dtype_of(e.dtype).is_integral and not _loads(e, self.bound)
+
+    def _is_staged(self, buffer: Buffer) -> bool:
+        root = self.reader.program.roots.of(buffer.data)
+        return root not in self.reader.known and buffer.scope.startswith("local")
 
 
 def _function(call: Expr) -> tuple[str, tuple[Expr, ...]]:
@@ -207,15 +252,23 @@ def _solve(store: Store, own: list[Expr], load: Expr, root: str, program: Progra
 
 
 def _content(algebra: Algebra, program: Program, e: Expr) -> Content:
-    assert e.buffer is not None
-    indices = [algebra.poly(i) for i in e.args]
-    shape = [algebra.poly(s) for s in e.buffer.shape]
-    return Content(program.roots.of(e.buffer.data), flatten(indices, row_major(shape, algebra), algebra))
+    found = pointer(program, e)
+    if found is None:
+        raise UnreadableError(f"an address is not understood ({e.value})")
+    indices = [algebra.poly(i) for i in found.indices]
+    shape = [algebra.poly(s) for s in found.buffer.shape]
+    return Content(found.root, flatten(indices, row_major(shape, algebra) if shape else [constant(1)], algebra))
 
 
-def _loads(e: Expr, bound: Mapping[int, Expr]) -> bool:
-    if e.op == "load" or (e.op == "call" and e.value not in ("if_then_else",)):
-        return True
-    if e.op == "var" and e.uid in bound:
-        return _loads(bound[e.uid], bound)
-    return any(_loads(a, bound) for a in e.args)
+def _loads(expr: Expr, bound: Mapping[int, Expr]) -> bool:
+    seen: set[int] = set()
+    stack = [expr]
+    while stack:
+        e = stack.pop()
+        if id(e) in seen:
+            continue
+        seen.add(id(e))
+        if e.op == "load" or (e.op == "call" and e.value != "if_then_else"):
+            return True
+        stack += e.args if e.op != "var" or e.uid not in bound else (bound[e.uid],)
+    return False

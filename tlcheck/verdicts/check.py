@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tlcheck.errors import fault
 from tlcheck.lower.runs import release_of
 from tlcheck.program.atomics import Site, atomic_name
 from tlcheck.prove.evidence import Evidence
@@ -91,11 +92,10 @@ def _groups(written: Sequence[Site]) -> list[tuple[Site, ...]]:
 
 def _judge(of: PreparedSnapshot, group: Sequence[Site], found: Sequence[Evidence]) -> Claim:
     own = [e for e in found if any(w in group for w in e.match.written)]
-    broken = [(e, rule, b) for e in own for rule in rules() if rule.check and (b := rule.check(of, e)) is not None]
-    finding = _finding(of, broken)
-    verdict, reason = _verdict(of, own, finding)
-    if verdict == PROVED and broken:  # by instructions: the additions are the same
-        verdict, reason = UNDECIDED, _unshown(*broken[0])
+    try:
+        verdict, reason, finding = _decided(of, own)
+    except Exception as error:
+        verdict, reason, finding = UNDECIDED, fault(error), None
     last = [e for e in own if e.checkpoint == own[-1].checkpoint] if own else []
     first = group[0]
     return Claim(
@@ -111,6 +111,15 @@ def _judge(of: PreparedSnapshot, group: Sequence[Site], found: Sequence[Evidence
         reason=reason,
         finding=finding,
     )
+
+
+def _decided(of: PreparedSnapshot, own: Sequence[Evidence]) -> tuple[Verdict, str, Finding | None]:
+    broken = [(e, rule, b) for e in own for rule in rules() if rule.check and (b := rule.check(of, e)) is not None]
+    finding = _finding(of, broken)
+    verdict, reason = _verdict(of, own, finding)
+    if verdict == PROVED and broken:  # by instructions: the additions are the same
+        verdict, reason = UNDECIDED, _unshown(*broken[0])
+    return verdict, reason, finding
 
 
 def _verdict(of: PreparedSnapshot, own: Sequence[Evidence], finding: Finding | None) -> tuple[Verdict, str]:

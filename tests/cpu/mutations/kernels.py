@@ -41,7 +41,7 @@ class Coverage:
 
 
 def kernels() -> list[Fixture]:
-    return [f for f in read().fixtures if f.release in RELEASES and not f.path.startswith("rules/")]
+    return [f for f in read().fixtures if f.release in RELEASES and not f.path.startswith(("rules/", "edges/"))]
 
 
 def all_mutants(fixture: Fixture, snapshot: Snapshot) -> list[Mutant]:

