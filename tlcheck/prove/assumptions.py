@@ -5,7 +5,7 @@ Newer releases drop guards on the strength of the promises (`T.assume`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import lcm
 
 from tlcheck.algebra.algebra import Algebra, Poly
@@ -45,6 +45,24 @@ def assume(algebra: Algebra, program: Program, multiples: bool) -> None:
         for uid, factor in _factors(conditions).items():
             if uid not in algebra.values:
                 algebra.values[uid] = _multiple(algebra, uid, factor)
+
+
+def nearest(algebra: Algebra, program: Program) -> Callable[[int, int], int]:
+    """A function of a size's uid and a wanted value: the value nearest to it that keeps what is promised of this size
+    alone, a multiple and a range.
+    """
+    factors = _factors(_of_symbols(program))
+
+    def value(uid: int, wanted: int) -> int:
+        low, high = algebra.ranges.get(uid, (None, None))
+        factor = factors.get(uid, 1)
+        least = None if low is None else -(-low // factor) * factor
+        most = None if high is None else high // factor * factor
+        chosen = -(-wanted // factor) * factor
+        chosen = chosen if most is None else min(chosen, most)
+        return chosen if least is None else max(chosen, least)
+
+    return value
 
 
 def hold(algebra: Algebra, program: Program, point: Mapping[int, int]) -> bool:

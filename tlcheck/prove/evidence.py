@@ -61,7 +61,10 @@ def evidence(comparison: Comparison) -> Evidence:
             reasons.append(str(error))
         if shown is not None:
             return Evidence(stage.checkpoint, found, "different", shown, compared=comparison)
-    shown = refuted()
+    try:
+        shown = refuted()
+    except UndecidedError as error:
+        reasons.insert(0, str(error))
     if shown is None:
         reason = next((r for r in reasons if r != REWRITTEN), REWRITTEN)
         return Evidence(stage.checkpoint, found, "undecided", None, reason)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 import numpy as np
@@ -11,7 +11,8 @@ from tlcheck.algebra.algebra import BITWISE, Algebra, Atom, Poly, add, as_consta
 from tlcheck.algebra.evaluate import Evaluator, Mask, chunks
 from tlcheck.program.atomics import is_atomic
 from tlcheck.program.layouts import flatten, row_major
-from tlcheck.prove.assumptions import assume, hold, inputs, promises_more, symbols
+from tlcheck.program.walk import Program
+from tlcheck.prove.assumptions import assume, hold, inputs, nearest, promises_more, symbols
 from tlcheck.prove.builder import Builder
 from tlcheck.prove.comparison import floating
 from tlcheck.prove.difference import Difference, difference, evaluate_at, first_addition
@@ -27,7 +28,9 @@ MAX_INSTANCES = 15
 
 
 def refute(c: Comparison) -> Difference | None:
-    """The first instance in which a lane is wrong; None if none of those tried shows one."""
+    """The first instance in which a lane is wrong; None if none of those tried shows one. Raises UndecidedError where
+    no size that was tried keeps the author's promises.
+    """
     outer, aliases = shared_loops(c)
     for plan in (Plan(c, outer, aliases, {}), Plan(c, frozenset(), {}, {})):
         try:
@@ -39,8 +42,8 @@ def refute(c: Comparison) -> Difference | None:
             continue
         if any(floating(f, c.memory) for f in actual) or not _trustworthy(algebra, c, intended, actual):
             return None
-        choices = _instances(algebra, intended, actual, _launch(algebra, c))
-        points = (p for p in choices if hold(algebra, c.intent.program, p))
+        choices = _instances(algebra, c.intent.program, intended, actual, _launch(algebra, c))
+        points = _kept(algebra, c.intent.program, choices)
         for point in islice(points, MAX_INSTANCES):
             if not _feasible(algebra, (*intended, *actual), point) or not _reads_in_bounds(algebra, intended, point):
                 continue
@@ -135,8 +138,8 @@ def first_of(c: Comparison) -> Addition | None:
         )
     except UnreadableError:
         return None
-    instances = _instances(algebra, [footprint], [], {})
     program = c.intent.program
+    instances = _instances(algebra, program, [footprint], [], {})
     point = next((p for p in instances if hold(algebra, program, p) and _feasible(algebra, [footprint], p)), None)
     return None if point is None else first_addition(algebra, footprint, point, _names(c))
 
@@ -195,10 +198,29 @@ def _launch(algebra: Algebra, c: Comparison) -> dict[int, Poly]:
     return {uid: extent for uid, extent in extents.items() if as_constant(extent) is None}
 
 
+def _kept(algebra: Algebra, program: Program, choices: Iterable[dict[int, int]]) -> Iterator[dict[int, int]]:
+    """The instances that keep what the kernel's author promises. Raises UndecidedError where none does."""
+    none = True
+    for point in choices:
+        if hold(algebra, program, point):
+            none = False
+            yield point
+    if none:
+        raise UndecidedError("none of the sizes tried keeps what the kernel promises of them (T.assume)")
+
+
 def _instances(
-    algebra: Algebra, intended: Sequence[Footprint], actual: Sequence[Footprint], launch: Mapping[int, Poly]
+    algebra: Algebra,
+    program: Program,
+    intended: Sequence[Footprint],
+    actual: Sequence[Footprint],
+    launch: Mapping[int, Poly],
 ) -> Iterator[dict[int, int]]:
-    """Corners of the outer space: blocks and outer loops at their first, last and middle value, sizes at some."""
+    """Corners of the outer space: blocks and outer loops at their first, last and middle value, sizes at some that keep
+    what is promised of each.
+    """
+    promised = nearest(algebra, program)
+    chosen = {s.uid for s in symbols(program)}
     inner = {d.uid for f in (*intended, *actual) for d in f.space}
     free = algebra.variables(*(p for f in (*intended, *actual) for p in _polynomials(f))) - inner
     free |= {uid for uid in algebra.ranges if uid in TAGS.values()} - inner
@@ -215,6 +237,8 @@ def _instances(
                     point[uid] = (low, (low + high) // 2, high)[where]
                 else:
                     point[uid] = choice if uid > 0 else 0
+                if uid in chosen:
+                    point[uid] = promised(uid, point[uid])
             for uid, (start, extent) in loops.items():
                 first, count = evaluate_at(algebra, start, point), evaluate_at(algebra, extent, point)
                 if first is not None and count is not None:

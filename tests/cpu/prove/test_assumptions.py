@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from tests.cpu.mutations.mutants import mutants
 from tests.fixtures.index import Fixture, read
 from tlcheck.algebra.algebra import Algebra, as_constant, unread
 from tlcheck.program.walk import Program, walk
-from tlcheck.prove.assumptions import assume, hold, promises_more, symbols
-from tlcheck.snapshot.ir import Evaluate, Expr, Seq, Stmt
+from tlcheck.prove.assumptions import assume, hold, nearest, promises_more, symbols
+from tlcheck.snapshot.ir import Evaluate, Expr, Seq, Snapshot, Stmt
 from tlcheck.snapshot.walk import rebuild
 from tlcheck.verdicts.check import check
 
@@ -104,3 +105,43 @@ def without_promises(fixture: Fixture) -> set[str]:
 def test_dropped_guards_are_right_because_of_the_promise_alone(fixture: Fixture) -> None:
     assert {a.verdict for a in fixture.report().claims} == {"proved"}
     assert without_promises(fixture) == {"refuted"}
+
+
+@pytest.mark.parametrize(
+    ("promised", "wanted", "expected"),
+    [
+        ((), 37, 37),
+        ((of(64, N),), 37, 64),
+        ((of(64, N), condition("ge", N, number(5000))), 37, 5056),
+        ((of(96, N), condition("lt", N, number(500))), 1000, 480),
+    ],
+    ids=str,
+)
+def test_sizes_are_picked_from_the_promises(promised: tuple[Expr, ...], wanted: int, expected: int) -> None:
+    program, size = promising(*promised)
+    algebra = Algebra(unread)
+    assume(algebra, program, multiples=False)
+    assert nearest(algebra, program)(size, wanted) == expected
+
+
+def promised(snapshot: Snapshot, *conditions: Expr) -> Snapshot:
+    """The same kernel with more promises."""
+    more = tuple(Evaluate(Expr("call", "bool", (c,), "assume")) for c in conditions)
+    functions = {n: replace(f, body=Seq((*more, f.body))) for n, f in snapshot.checkpoints.items()}
+    return replace(snapshot, checkpoints=functions)
+
+
+def test_wrong_code_for_sizes_that_nobody_tries_by_chance_is_refuted() -> None:
+    snapshot = PITCH.snapshot()
+    (mutant,) = (m for m in mutants(snapshot, ("device-tir",)) if m.kind == "shift base by one")
+    uncommon = promised(mutant.snapshot, of(704, N), condition("ge", N, number(9000)))
+    assert {c.verdict for c in check(uncommon).claims} == {"refuted"}
+
+
+def test_where_no_size_keeps_the_promises_that_is_the_reason() -> None:
+    snapshot = PITCH.snapshot()
+    (mutant,) = (m for m in mutants(snapshot, ("device-tir",)) if m.kind == "shift base by one")
+    square = condition("eq", Expr("mul", "int32", (N, N)), number(64 * 64 * 7 * 7))
+    (claim,) = check(promised(mutant.snapshot, square)).claims
+    assert claim.verdict == "undecided"
+    assert "none of the sizes tried keeps what the kernel promises" in claim.reason
