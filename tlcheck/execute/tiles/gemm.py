@@ -11,6 +11,7 @@ runs, also T.wgmma_gemm.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +20,7 @@ from tlcheck.execute.codes import Run
 from tlcheck.execute.frame import Frame
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import call
-from tlcheck.execute.tiles.regions import ZERO, Region, Tile, region_of, whole
+from tlcheck.execute.tiles.regions import ONE, ZERO, Region, Tile, region_of, whole
 from tlcheck.execute.values import Array, Kind, Value, rounded
 from tlcheck.snapshot.ir import Expr
 
@@ -49,11 +50,18 @@ def gemm(e: Expr, machine: Machine) -> Run:
 
 def _matrix(e: Expr, number: int, machine: Machine) -> Region:
     region = region_of(e.args[number], machine)
-    if len(region.sizes) < 2 or any(axis < len(region.sizes) - 2 for axis in region.long):
+    if len(region.sizes) < 2:
+        raise NotModelled("gemm of a tile with one axis")
+    if e.args[number].value == "tvm_access_ptr":
+        return _last_axes(region) if number == 2 else _from_pointer(e, number, region)
+    if any(axis < len(region.sizes) - 2 for axis in region.long):
         raise NotModelled("gemm of a tile with more than two axes")
-    if e.args[number].value != "tvm_access_ptr" or number == 2:
-        return region
-    return _from_pointer(e, number, region)
+    return region
+
+
+def _last_axes(region: Region) -> Region:
+    """The matrix of the last two axes at which a pointer points."""
+    return replace(region, sizes=(*[ONE] * (len(region.sizes) - 2), *region.sizes[-2:]))
 
 
 def _from_pointer(e: Expr, number: int, region: Region) -> Region:
@@ -65,7 +73,7 @@ def _from_pointer(e: Expr, number: int, region: Region) -> Region:
         rows, columns = columns, rows
     first = e.args[_OFFSET_A if number == 0 else _OFFSET_B]
     ahead = len(region.sizes) - 2
-    return Region(region.buffer, (*region.starts[:ahead], ZERO, first), (*region.sizes[:ahead], rows, columns))
+    return Region(region.buffer, (*region.starts[:ahead], ZERO, first), (*[ONE] * ahead, rows, columns))
 
 
 def matrices(tile: Tile, frame: Frame, across: bool = False) -> Array:
