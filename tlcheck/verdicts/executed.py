@@ -7,10 +7,11 @@ from dataclasses import replace
 from math import prod
 
 from tlcheck.execute.comparison import Outcome
-from tlcheck.execute.order import Access, Race
+from tlcheck.execute.order import Access, Origin, Race
 from tlcheck.execute.plain import evaluated
 from tlcheck.execute.reasons import Deadlock, Illegal, NotModelled
 from tlcheck.execute.run import LOWERED, SOURCE, Execution, Request, execute
+from tlcheck.execute.writers import Writer
 from tlcheck.lower.runs import release_of
 from tlcheck.snapshot.ir import Buffer, Snapshot, Stmt
 from tlcheck.snapshot.text import render
@@ -69,7 +70,7 @@ class _Claims:
         poisoned = found.got.startswith("poison")
         index = _index(found.element, buffer, dict(self._execution.sizes))
         inputs = f"inputs of seed {found.seed}; {found.count} elements differ"
-        witness = Element(index, found.got, found.expected, inputs)
+        witness = Element(index, found.got, found.expected, inputs, self._last(found.writer))
         what = f"{name} depends on what was never written, or is still under way" if poisoned else f"{name} is wrong"
         finding = self._finding("poison" if poisoned else "differs", what, name, witness, None)
         return replace(claim, verdict=REFUTED, finding=finding)
@@ -85,16 +86,19 @@ class _Claims:
         return replace(claim, verdict=REFUTED, finding=finding)
 
     def _act(self, access: Access, world: int) -> Act:
-        text = render(self._snapshot.checkpoints[LOWERED])
-        stmt = access.origin.stmt
-        return Act(
-            f"{access.kind} by the async proxy" if access.proxy == "async" else access.kind,
-            self._execution.blocks[world % len(self._execution.blocks)],
-            access.thread if access.thread >= 0 else None,
-            dict(access.origin.loops),
-            text.line_of(stmt) or 0 if stmt is not None else 0,
-            stmt.line if stmt is not None else 0,
-        )
+        what = f"{access.kind} by the async proxy" if access.proxy == "async" else access.kind
+        block = self._execution.blocks[world % len(self._execution.blocks)]
+        return self._made(what, block, access.thread, access.origin)
+
+    def _last(self, writer: Writer | None) -> Act | None:
+        return None if writer is None else self._made("write", writer.block, writer.thread, writer.origin)
+
+    def _made(self, what: str, block: tuple[int, int, int], thread: int, origin: Origin) -> Act:
+        """An access as a witness names it. thread: -1 for a bulk copy."""
+        stmt = origin.stmt
+        line = 0 if stmt is None else render(self._snapshot.checkpoints[LOWERED]).line_of(stmt) or 0
+        maker = thread if thread >= 0 else None
+        return Act(what, block, maker, dict(origin.loops), line, 0 if stmt is None else stmt.line)
 
     def _illegal(self, illegal: Illegal) -> Claim:
         problem = "deadlock" if isinstance(illegal, Deadlock) else "illegal"

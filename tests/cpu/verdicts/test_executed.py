@@ -108,11 +108,12 @@ def test_a_wait_that_passes_at_once_is_seen() -> None:
     assert {"TLR001", "TLO002"} & {claim.finding.rule for claim in found if claim.finding is not None}
 
 
-def test_the_witness_names_the_element_and_the_inputs() -> None:
+def test_the_witness_names_the_element_the_inputs_and_the_last_write() -> None:
     (output,) = [c for c in claims("gemm_nt", _shorter) if c.kind == "output"]
     assert output.finding is not None
     assert output.finding.words.startswith("C[0, ")
     assert "inputs of seed" in output.finding.words
+    assert "; last is the write of block (0, 0, 0), thread " in output.finding.words
 
 
 def test_a_snapshot_without_source_has_no_such_claims() -> None:
