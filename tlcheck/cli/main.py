@@ -34,7 +34,9 @@ COMMANDS = {
 
 USAGE_ERROR = 2
 INTERRUPTED = 130
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # also in the middle of a write, wherever that happens
+# What the machine refuses, wherever that happens: also in the middle of a write.
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NOT_ALLOWED = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 class Command(Protocol):
@@ -56,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _discard_stdout()
         return 0
     except OSError as error:
-        if error.errno not in _NO_ROOM:
+        if error.errno not in (*_NO_ROOM, *_NOT_ALLOWED):
             raise
         print(f"tlcheck: error: {error.filename or 'cannot write'}: {error.strerror}", file=sys.stderr)
         return USAGE_ERROR

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 import sys
 from argparse import ArgumentParser, Namespace
@@ -105,3 +107,16 @@ def test_a_missing_toolchain_end_to_end(cache: object) -> None:
 def test_a_command_that_is_not_there(word: str, hint: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([word]) == 2
     assert capsys.readouterr().err.startswith(f"tlcheck: error: no command '{word}'{hint}")
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.EPERM])
+def test_a_folder_that_cannot_be_written_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: int
+) -> None:
+    assert run_command(monkeypatch, OSError(number, os.strerror(number), "out/report.html")) == 2
+    assert capsys.readouterr().err == f"tlcheck: error: out/report.html: {os.strerror(number)}\n"
+
+
+def test_an_error_that_is_ours_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(OSError, match="bad descriptor"):
+        run_command(monkeypatch, OSError(errno.EBADF, "bad descriptor"))
