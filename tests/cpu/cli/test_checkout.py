@@ -83,9 +83,10 @@ def test_the_gate_says_so_and_what_it_is_called(
     copy: Path, title: str, case: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     command = ["gate", case, "--from", PINNED, "--to", str(copy / "tilelang"), "--format", "text,json"]
-    main([*command, "-o", str(tmp_path / "reports")])
+    assert main([*command, "-o", str(tmp_path / "reports")]) == 1
     told = capsys.readouterr().out
     assert "barrier removed" in told
+    assert "TLR001" in told
     assert f"tilelang {PINNED} -> {PINNED} ({title.replace(' at ', '/tilelang at ')})" in told
     side = json.loads((tmp_path / "reports" / "gate.json").read_text())["to"]
     assert side["name"] == str(copy / "tilelang")
@@ -93,7 +94,9 @@ def test_the_gate_says_so_and_what_it_is_called(
 
 
 def test_so_do_check_and_doctor(copy: Path, title: str, case: str, capsys: pytest.CaptureFixture[str]) -> None:
-    main(["check", case, "--toolchain", str(copy)])
-    assert f"::reverse sm_80 {PINNED} ({title})  1 atomic: " in capsys.readouterr().out
+    assert main(["check", case, "--toolchain", str(copy)]) == 1
+    told = capsys.readouterr().out
+    assert f"::reverse sm_80 {PINNED} ({title})  1 atomic, 1 output, 1 order claim: " in told
+    assert "TLR001 unordered-accesses" in told
     in_use = next(item for item in examine(Config(toolchain=str(copy))) if item.name == "in use")
     assert (in_use.state, in_use.detail.endswith(f", {title} in {installed(PINNED).python}")) == ("ok", True)

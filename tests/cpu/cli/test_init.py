@@ -57,7 +57,10 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.toolchain
 def test_what_it_writes_passes(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["init"]) == 0
-    assert "cases/test_scatter_cases.py::scatter_case sm_90 0.1.15  1 atomic: 1 proved" in capsys.readouterr().out
+    assert (
+        "cases/test_scatter_cases.py::scatter_case sm_90 0.1.15  1 atomic, 1 output: 1 proved, 1 agreed"
+        in capsys.readouterr().out
+    )
     config = read_config(project)
     assert (config.paths, config.toolchain, config.pythonpath) == ((project / "cases",), PINNED, (project,))
     assert (project / "pyproject.toml").read_text().startswith('[project]\nname = "mylib"\nversion = "1"\n')
