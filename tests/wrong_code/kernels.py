@@ -1,4 +1,4 @@
-"""Kernels that some TileLang releases lower to wrong code, each as small as its form allows; none of them is an atomic's fault.
+"""Kernels that some TileLang releases lower to wrong code, each as small as its form allows.
 
 What goes wrong, and in which releases: `expected.toml` beside this file, docs/findings.md.
 """
