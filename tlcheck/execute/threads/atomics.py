@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tlcheck.execute.frame import Frame
+from tlcheck.execute.frame import Frame, Mask
+from tlcheck.execute.memory import Position
 from tlcheck.execute.places import Place
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.reasons import Illegal, NotModelled
 from tlcheck.execute.registry import call, extern
 from tlcheck.execute.values import Array, Kind, Value, converted, kind_of, lanes_of, rounding
 from tlcheck.snapshot.ir import Expr
@@ -27,7 +28,7 @@ _COMBINE: dict[str, Any] = {"add": np.add, "max": np.maximum, "min": np.minimum,
 
 def update(place: Place, frame: Frame, value: Value, combine: np.ufunc) -> None:
     """Combine values into memory, once for each active lane."""
-    position, mask = place.position(frame)
+    position, mask = _position(place, frame)
     _seen(place, frame, position, mask)
     where, values = _by_lane(frame, mask, place.memory.flat_position(position), value)
     settle = rounding(place.kind, place.machine.options.exact)
@@ -39,7 +40,7 @@ def update(place: Place, frame: Frame, value: Value, combine: np.ufunc) -> None:
 
 def replaced(place: Place, frame: Frame, value: Value, combine: Callable[[Any, Any], Any]) -> Array:
     """Combine values into memory; what was there before, in each lane: ((vector lanes,) worlds, lanes)."""
-    position, mask = place.position(frame)
+    position, mask = _position(place, frame)
     _seen(place, frame, position, mask)
     where, values = _by_lane(frame, mask, place.memory.flat_position(position), value)
     before = _in_order(place, where, values, combine)
@@ -57,6 +58,19 @@ def _seen(place: Place, frame: Frame, position: Any, mask: Any) -> None:
         machine.watch.atomic(place, position, lanes, machine.origin(frame))
     if place.machine.seeker is not None:
         place.machine.seeker.look(place, frame, position, mask)
+
+
+def _position(place: Place, frame: Frame) -> tuple[Position, Mask | None]:
+    """Where each lane acts, and which lanes do. Raises Illegal for a vector that begins in bounds and ends outside."""
+    position, mask = place.position(frame)
+    if mask is None or mask.ndim == 2:
+        return position, mask
+    whole = np.asarray(mask.all(axis=0))
+    parts = np.argwhere(mask.any(axis=0) & ~whole)
+    if len(parts):
+        world, lane = (int(n) for n in parts[0])
+        raise Illegal(f"access of {place.name} out of bounds", place.machine.line, world, lane)
+    return position, whole
 
 
 def _by_lane(frame: Frame, mask: Any, position: Array, value: Value) -> tuple[Array, Array]:
