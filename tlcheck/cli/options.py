@@ -69,9 +69,12 @@ def given_device_options(args: argparse.Namespace) -> list[str]:
     return [f"--{name.replace('_', '-')}" for name in names if getattr(args, name)]
 
 
-def without_device(missing: NoDeviceError, *, if_available: bool = False) -> int:
-    """Say that there is no GPU; the exit code. if_available: the user is content without one."""
-    print(f"tlcheck: {'skipped' if if_available else 'not run'}: no GPU: {missing}", file=sys.stderr)
+def without_device(missing: NoDeviceError, *, if_available: bool = False, hint: str = "") -> int:
+    """Say that there is no GPU; the exit code. if_available: the user is content without one. hint: what to do."""
+    print(
+        f"tlcheck: {'skipped' if if_available else 'not run'}: no GPU: {missing}{'' if if_available else hint}",
+        file=sys.stderr,
+    )
     return 0 if if_available else NOT_CHECKED
 
 

@@ -24,20 +24,26 @@ from tlcheck.cli.options import (
 from tlcheck.config import read_config
 from tlcheck.errors import UsageError
 from tlcheck.lower.selection import select
-from tlcheck.report import device_json, device_text, times_report
+from tlcheck.report import blame, device_json, device_text, times_report
 from tlcheck.report.console import console
 from tlcheck.run import environment, results
+from tlcheck.run.blame import blamed, exit_code
 from tlcheck.run.examination import RunRequest, compare_times, examine
 from tlcheck.run.sanitizer import TOOLS
 from tlcheck.run.suite import NoDeviceError
 from tlcheck.verdicts.acceptance import Acceptances, read_acceptances
 from tlcheck.verdicts.words import plural
 
+_HINT = "; --device cpu executes the case without one"
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("cases", nargs="*", metavar="CASE", help=CASE_HELP)
     add_lowering_arguments(parser, archs="auto, the arch of the device")
     add_device_arguments(parser)
+    parser.add_argument(
+        "--device", choices=("gpu", "cpu"), default="gpu", help="cpu: execute as written and as lowered, without a GPU"
+    )
     parser.add_argument("--sanitize", metavar="LIST", default="", help="tools of compute-sanitizer, such as memcheck")
     parser.add_argument("--bench", action="store_true", help="time the kernels and their torch baselines")
     parser.add_argument(
@@ -52,10 +58,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     request = _request(args)
+    if args.device == "cpu":
+        return _blame(args, request)
     try:
         return _compare(args, request) if args.old else _run(args, request)
     except NoDeviceError as missing:
-        return without_device(missing, if_available=args.if_available)
+        return without_device(missing, if_available=args.if_available, hint=_HINT)
 
 
 def _run(args: argparse.Namespace, request: RunRequest) -> int:
@@ -66,6 +74,14 @@ def _run(args: argparse.Namespace, request: RunRequest) -> int:
     notes = [f"{plural(passed_over, 'file')} without a case for this device passed over"] if passed_over else []
     report = device_json.render(examinations, _commit(request), notes, code)
     _write(args, report, lambda console: device_text.write(console, examinations, notes))
+    return code
+
+
+def _blame(args: argparse.Namespace, request: RunRequest) -> int:
+    with working() as (folder, watcher):
+        found = list(blamed(request, folder, watcher))
+    code = exit_code(found)
+    _write(args, blame.render(found, _commit(request), code), lambda console: blame.write(console, found))
     return code
 
 
@@ -89,18 +105,20 @@ def _request(args: argparse.Namespace) -> RunRequest:
     """Everything that can be wrong on the command line is found here. Raises UsageError."""
     if bool(args.old) != bool(args.new):
         raise UsageError("--from and --to belong together")
+    _require_gpu(args)
     _writable(args.output)
     tools = _tools(args.sanitize)
     if args.arch == "auto":
         args.arch = None
     config = read_config(Path.cwd())
     settings = settings_of(args, config)
-    if args.arch is None:
+    if args.arch is None and args.device == "gpu":
         settings = replace(settings, arch=())  # the device's, whatever else the project checks for
     options = replace(
         device_options(args, settings),
         sanitize=tools,
         bench=args.bench,
+        seeds=args.seeds or (1 if args.device == "cpu" else 3),
         record=_folder(args.record, "--record", make=True),
         replay=_folder(args.replay, "--replay", make=False),
     )
@@ -109,6 +127,15 @@ def _request(args: argparse.Namespace) -> RunRequest:
     if not chosen:
         raise UsageError("nothing to run: name a case, or set `paths` in [tool.tlcheck]")
     return RunRequest(chosen, settings, options, accepted)
+
+
+def _require_gpu(args: argparse.Namespace) -> None:
+    """Raises UsageError for options that need a GPU where none is used."""
+    names = ("sanitize", "bench", "old", "record", "replay", "repeats", "limit", "if_available")
+    given = [name for name in names if getattr(args, name)]
+    if args.device == "cpu" and given:
+        option = "from" if given[0] == "old" else given[0].replace("_", "-")
+        raise UsageError(f"--{option} needs a GPU, and has no meaning with --device cpu")
 
 
 def _writable(output: Path | None) -> None:

@@ -32,12 +32,27 @@ class Draw:
     below: int = 8
 
 
-def sizes(function: Function) -> dict[str, int] | None:
-    """A value for each symbolic size and integer parameter, such that the author's promises hold; None if none does."""
+def known(function: Function, given: Mapping[str, Array]) -> dict[str, int]:
+    """The sizes and integer parameters that tensors and numbers of the case's own say."""
     names = _symbols(function)
-    promises = [p for p in _promises(function) if _is_of(p, names)]
+    found = {name: int(given[name]) for name in names if name in given}
+    for buffer in function.buffers:
+        array = given.get(str(buffer.data.value))
+        if array is not None and array.ndim == len(buffer.shape):
+            pairs = zip(buffer.shape, array.shape, strict=True)
+            found.update({str(e.value): size for e, size in pairs if e.op == "var" and str(e.value) in names})
+    return found
+
+
+def sizes(function: Function, given: Mapping[str, int]) -> dict[str, int] | None:
+    """A value for each symbolic size and integer parameter, such that the author's promises hold; None if none does.
+
+    given: those that are known already.
+    """
+    names = [name for name in _symbols(function) if name not in given]
+    promises = [p for p in _promises(function) if _is_of(p, [*names, *given])]
     for number, chosen in enumerate(_candidates(len(names))):
-        values = dict(zip(names, chosen, strict=True))
+        values = {**given, **dict(zip(names, chosen, strict=True))}
         if all(evaluated(p, values) for p in promises):
             return values
         if number >= _MOST_TRIED:

@@ -28,7 +28,8 @@ _DRAWS = (inputs.Draw(8), inputs.Draw(4), inputs.Draw(2), inputs.Draw(1))
 class Request:
     """What to execute. blocks: at most this many, or these; checkpoint: the lowered side.
 
-    given: tensors of the case's own, by parameter; the others are random.
+    given: tensors and numbers of the case's own, by parameter; the others are random. poisoned: of these, what
+    begins as poison, and gives its shape alone.
     """
 
     blocks: int | tuple[blocks.Block, ...] = 4
@@ -36,6 +37,7 @@ class Request:
     budget: Budget = field(default_factory=Budget)
     checkpoint: str = LOWERED
     given: Mapping[str, Array] | None = None
+    poisoned: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,8 @@ class Execution:
     """What was executed, and the verdict on each output. of: blocks of the grid. sizes: chosen for symbolic ones.
 
     statements: executed as written and as lowered. illegal: an access that stopped the lowered side. shared: buffers in
-    shared memory whose accesses were watched. races: pairs of accesses to these that nothing orders.
+    shared memory whose accesses were watched. races: pairs of accesses to these that nothing orders. left: what
+    the kernel as written left of each output, for the first seed.
     """
 
     outputs: tuple[Outcome, ...]
@@ -55,6 +58,7 @@ class Execution:
     illegal: Illegal | None = None
     shared: tuple[str, ...] = ()
     races: tuple[Race, ...] = ()
+    left: Mapping[str, Written] = field(default_factory=dict, compare=False)
 
 
 def execute(snapshot: Snapshot, request: Request | None = None) -> Execution:
@@ -84,7 +88,7 @@ class _Judge:
                 raise Stopped(f"the snapshot has no checkpoint {name}")
         self._written = snapshot.checkpoints[SOURCE]
         self._lowered = snapshot.checkpoints[request.checkpoint]
-        sizes = inputs.sizes(self._written)
+        sizes = inputs.sizes(self._written, inputs.known(self._written, request.given or {}))
         if sizes is None:
             raise Stopped("no sizes found that keep what the kernel assumes")
         self._sizes = sizes
@@ -102,10 +106,16 @@ class _Judge:
             lowered.run()
         except Illegal as illegal:
             stopped = [Outcome(n, "undecided", f"as lowered: {illegal}") for n in self._roles.outputs]
-            return replace(self._report(tuple(stopped), written.spent, 0), illegal=illegal)
+            report = self._report(tuple(stopped), written.spent, 0)
+            return replace(report, illegal=illegal, left=self._left_by(written))
         outputs = tuple([self._output(name, written, lowered, draw) for name in self._roles.outputs])
         report = self._report(outputs, written.spent, lowered.spent)
-        return replace(report, shared=watch.buffers, races=tuple(watch.races.values()))
+        left = self._left_by(written)
+        return replace(report, shared=watch.buffers, races=tuple(watch.races.values()), left=left)
+
+    def _left_by(self, written: Machine) -> dict[str, Written]:
+        seed = self._worlds[0].seed
+        return {name: comparison.outcome(written.pages(name), seed) for name in self._roles.outputs}
 
     def _report(self, outputs: tuple[Outcome, ...], written: int, lowered: int) -> Execution:
         return Execution(
@@ -163,6 +173,7 @@ class _Judge:
         )
         tensors = {str(b.data.value): self._tensor(b, draw) for b in self._written.buffers}
         values = inputs.scalars(self._snapshot, self._written, self._sizes, self._worlds[0].seed)
+        values |= {name: array.item() for name, array in (self._request.given or {}).items() if name in values}
         return Machine(function, threads_of(function), self._worlds, tensors, values, options)
 
     def _tensor(self, buffer: Buffer, draw: inputs.Draw) -> Tensor:
@@ -172,8 +183,9 @@ class _Judge:
         if given is not None:
             if given.size != size:
                 raise Stopped(f"{name} is given with {given.size} elements, the kernel has {size}")
-            return Tensor(kind, size, inputs.given(given, kind))
-        if name in self._roles.written:
+            if name not in self._request.poisoned:
+                return Tensor(kind, size, inputs.given(given, kind))
+        if name in self._roles.written or name in self._request.poisoned:
             return Tensor(kind, size, lambda seed, start, count: None)
         return Tensor(kind, size, inputs.contents(self._snapshot, name, kind, draw))
 

@@ -28,7 +28,11 @@ def executed(snapshot: Snapshot, request: Request) -> tuple[Claim, ...]:
     """Execute a kernel: a claim for each output, each shared buffer that was watched, and an illegal access."""
     if SOURCE not in snapshot.checkpoints:
         return ()
-    execution = execute(snapshot, request)
+    return claims_of(snapshot, execute(snapshot, request), request)
+
+
+def claims_of(snapshot: Snapshot, execution: Execution, request: Request) -> tuple[Claim, ...]:
+    """The claims that an execution decides."""
     return tuple(_Claims(snapshot, execution, request).all())
 
 

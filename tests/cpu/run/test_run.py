@@ -21,6 +21,7 @@ from tlcheck.snapshot import codec
 LOGS = Path(__file__).parent / "logs"
 RIGHT = FOLDER / "era" / "annotated_gemm-0.1.15.snapshot.json"
 WRONG = FOLDER / "era" / "invariant_rows-0.1.14.snapshot.json"
+HINT = "; --device cpu executes the case without one"
 ELEMENT = {"index": [3], "got": 1.0, "expected": 2.0}
 
 
@@ -302,7 +303,7 @@ def test_without_a_gpu(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
         plan = {"device": {"answer": {"phase": "done", "device": device}}}
         python = str(make_interpreter(tmp_path / "toolchain", plan))
         assert main(["run", str(RIGHT), "--toolchain", python]) == 3
-        assert capsys.readouterr().err == f"tlcheck: not run: no GPU: {why}\n"
+        assert capsys.readouterr().err == f"tlcheck: not run: no GPU: {why}{HINT}\n"
         assert main(["run", str(RIGHT), "--toolchain", python, "--if-available"]) == 0
         assert capsys.readouterr().err == f"tlcheck: skipped: no GPU: {why}\n"
 

@@ -49,9 +49,9 @@ def draws(subject: LoadedCase, names: Sequence[str], task: Task) -> Iterator[Dra
             yield _draw(subject, label, variant, seed, task.device)
 
 
-def variants(case: Case, exact: bool) -> Iterator[tuple[str, Variant]]:
-    """The ways to make inputs, by name. Raises RequestError where the case has none."""
-    if case.inputs is None or (case.reference is None and not case.recorded):
+def variants(case: Case, exact: bool, referred: bool = True) -> Iterator[tuple[str, Variant]]:
+    """The ways to make inputs, by name. Raises RequestError where the case has none, or no reference if `referred`."""
+    if case.inputs is None or (referred and case.reference is None and not case.recorded):
         raise RequestError("the case has no inputs and reference")
     yield "", Variant(case.inputs)
     yield from case.variants.items()
@@ -66,15 +66,19 @@ def make(subject: LoadedCase, variant: Variant, seed: int, device: str) -> tuple
 
 
 def _draw(subject: LoadedCase, label: str, variant: Variant, seed: int, device: str) -> Draw:
-    values = make(subject, variant, seed, device)
+    return refer(subject, label, variant, seed, make(subject, variant, seed, device))
+
+
+def refer(subject: LoadedCase, label: str, variant: Variant, seed: int, values: tuple[Any, ...]) -> Draw:
+    """A set of inputs with what the reference makes of it."""
     reference = variant.reference or subject.case.reference
     assert reference is not None
 
-    def refer() -> Mapping[str, Any]:
+    def referred() -> Mapping[str, Any]:
         return dict(reference(subject.args, *(v.clone() if torch.is_tensor(v) else v for v in values)))
 
-    expected = refer()
-    errors = comparison.reference_error(refer, expected)
+    expected = referred()
+    errors = comparison.reference_error(referred, expected)
     named = {name: ("reference in float32", error) for name, error in errors.items()}
     return Draw(label, seed, values, expected, named)
 

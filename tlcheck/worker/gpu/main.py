@@ -20,6 +20,7 @@ from tlcheck import files
 from tlcheck.case import Case
 from tlcheck.worker import failures, limits, release
 from tlcheck.worker.gpu import task as tasks
+from tlcheck.worker.gpu.subject import LoadedCase
 from tlcheck.worker.gpu.task import Task
 
 
@@ -99,6 +100,35 @@ def _declared(task: Task, case: Case) -> Task:
     return task if case.float_atomics is None else replace(task, float_atomics=case.float_atomics)
 
 
+def _inputs(task: Task, answer: TaskAnswer) -> None:
+    """The case's inputs for an execution on the CPU, and what the case says that decides about it."""
+    subject = _load(task)
+    from tlcheck.worker.gpu import execution
+
+    answer.enter("inputs")
+    case = subject.case
+    answer.content["where"] = execution.where(case.inputs)
+    answer.content["updates"] = None if case.updates is None else list(case.updates)
+    answer.content["reference"] = case.reference is not None
+    answer.content["sets"] = execution.write_inputs(subject, task)
+
+
+def _refer(task: Task, answer: TaskAnswer) -> None:
+    subject = _load(task)
+    from tlcheck.worker.gpu import execution
+
+    answer.enter("compare")
+    for trial in execution.compare(subject, _declared(task, subject.case), lambda phase: None):
+        answer.content["trials"].append(trial)
+
+
+def _load(task: Task) -> LoadedCase:
+    release.import_tilelang()
+    from tlcheck.worker.gpu import kernel
+
+    return kernel.load(task)
+
+
 def _launch(task: Task, answer: TaskAnswer) -> None:
     """Once, on tensors without guards: compute-sanitizer sees the true ends of each."""
     import torch
@@ -149,5 +179,7 @@ _KINDS: dict[str, Callable[[Task, TaskAnswer], None]] = {
     "device": _describe,
     "verify": _verify,
     "launch": _launch,
+    "inputs": _inputs,
+    "refer": _refer,
     "time": _time,
 }

@@ -30,7 +30,8 @@ class Rounds:
 class Task:
     """One case on one device.
 
-    kind: `device` (describe the device), `verify`, `launch` (once, without comparing: for compute-sanitizer) or `time`.
+    kind: `device` (describe the device), `verify`, `launch` (once, without comparing: for compute-sanitizer), `time`,
+        and for an execution on the CPU `inputs` and `refer` (compare what it left with the reference).
     file, name, args, pythonpath: as in `tlcheck.worker.protocol.Job`. device: as torch names it.
     output: where the answer goes. lock: who holds this file's lock has the GPU.
     limit: wall seconds for what happens on the GPU.
@@ -39,6 +40,8 @@ class Task:
     float_atomics: whether the order of floating-point additions may differ.
     watched: parameter -> offsets of elements to be reported as they came out.
     record, replay: folders of traces; empty for none.
+    folder: of an execution's files. names: of the parameters. executed: folders of the sets of inputs that were
+        executed, and whether all blocks were.
     """
 
     kind: str
@@ -60,6 +63,9 @@ class Task:
     record: str = ""
     replay: str = ""
     rounds: Rounds | None = None
+    folder: str = ""
+    names: tuple[str, ...] = ()
+    executed: Mapping[str, bool] = field(default_factory=dict)
 
 
 def write(task: Task, file: Path) -> None:
@@ -69,7 +75,7 @@ def write(task: Task, file: Path) -> None:
 def read(file: Path) -> Task:
     fields = json.loads(file.read_text())
     rounds = fields.pop("rounds")
-    for name in ("pythonpath", "seeds", "poisoned", "updated"):
+    for name in ("pythonpath", "seeds", "poisoned", "updated", "names"):
         fields[name] = tuple(fields[name])
     return Task(**fields, rounds=Rounds(**rounds) if rounds else None)
 

@@ -1,0 +1,72 @@
+"""Cases for `tlcheck run --device cpu`: right, wrongly written, without a reference, inputs that do not fit."""
+
+import tilelang
+import tilelang.language as T
+import torch
+
+from tlcheck.case import Case
+
+
+@tilelang.jit
+def scaled(factor=2):
+    """Multiply 256 numbers."""
+
+    @T.prim_func
+    def main(A: T.Tensor((256,), "float32"), C: T.Tensor((256,), "float32")):
+        with T.Kernel(2, threads=128) as block:
+            for i in T.Parallel(128):
+                C[block * 128 + i] = A[block * 128 + i] * factor
+
+    return main
+
+
+@tilelang.jit
+def truncated():
+    """0.1.7 runs the last loop in the threads of the second alone (tilelang issue 2957)."""
+
+    @T.prim_func
+    def main(A: T.Tensor((256,), "float32"), C: T.Tensor((256,), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            f = T.alloc_fragment((256,), "float32")
+            for i in T.Parallel(256):
+                f[i] = A[i]
+            for i in T.Parallel(100):
+                f[i] = f[i] + 5
+            for i in T.Parallel(256):
+                C[i] = f[i] + 1
+
+    return main
+
+
+def inputs(args, generator, device):
+    return torch.rand(256, generator=generator, device=device), torch.zeros(256, device=device)
+
+
+def too_few(args, generator, device):
+    return (torch.zeros(256),)
+
+
+def too_short(args, generator, device):
+    return torch.zeros(255), torch.zeros(256)
+
+
+def raising(args, generator, device):
+    raise ValueError("no numbers today")
+
+
+def doubled(args, a, c):
+    return {"C": a.double() * 2}
+
+
+def stepped(args, a, c):
+    return {"C": a.double() + 1 + 5 * (torch.arange(256) < 100)}
+
+
+SM80 = ("sm_80",)
+right = Case(scaled, {}, SM80, inputs, doubled)
+author = Case(scaled, {"factor": 3}, SM80, inputs, doubled)
+alone = Case(scaled, {}, SM80, inputs)
+compiler = Case(truncated, {}, SM80, inputs, stepped)
+count = Case(scaled, {}, SM80, too_few, doubled)
+shape = Case(scaled, {}, SM80, too_short, doubled)
+raised = Case(scaled, {}, SM80, raising, doubled)

@@ -1,0 +1,81 @@
+"""`tlcheck run --device cpu`: whom a wrong result is blamed on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tlcheck.cli.main import main
+
+CASES = Path(__file__).parent / "blamed_cases.py"
+ATOMICS = Path(__file__).parents[3] / "cases" / "atomics.py"
+
+
+def run(tmp_path: Path, case: str, toolchain: str = "0.1.15", file: Path = CASES) -> tuple[int, dict[str, Any]]:
+    output = tmp_path / "report.json"
+    code = main(["run", f"{file}::{case}", "--device", "cpu", "--toolchain", toolchain, "-o", str(output)])
+    (found,) = json.loads(output.read_text())["runs"]
+    return code, found
+
+
+@pytest.mark.toolchain
+@pytest.mark.usefixtures("kept_results")
+class TestBlame:
+    def test_a_right_kernel_agrees_on_both_sides(self, tmp_path: Path) -> None:
+        code, found = run(tmp_path, "right")
+        assert (code, found["written"]["answer"], found["lowered"]["answer"]) == (0, "agrees", "agrees")
+        assert found["blocks"] == {"executed": 2, "of": 2}
+
+    def test_an_output_that_is_added_to_begins_as_the_case_says(self, tmp_path: Path) -> None:
+        output = tmp_path / "report.json"
+        case = f"{ATOMICS}::tile_x4"
+        code = main(["run", case, "--device", "cpu", "--arch", "sm_80", "--toolchain", "0.1.15", "-o", str(output)])
+        (found,) = json.loads(output.read_text())["runs"]
+        assert (code, found["written"]["answer"], found["lowered"]["answer"]) == (0, "agrees", "agrees")
+
+    def test_a_kernel_that_is_written_wrongly_is_its_authors(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        code, found = run(tmp_path, "author")
+        assert (code, found["written"]["answer"], found["lowered"]["answer"]) == (1, "differs", "agrees")
+        element = found["written"]["findings"][0]["elements"][0]
+        assert element["got"] == pytest.approx(1.5 * element["expected"], rel=1e-6)
+        assert "-> the kernel's author: C[0] is" in capsys.readouterr().out
+
+    def test_a_kernel_that_is_lowered_wrongly_is_tilelangs(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        code, found = run(tmp_path, "compiler", "0.1.7")
+        assert (code, found["written"]["answer"], found["lowered"]["answer"]) == (1, "agrees", "differs")
+        assert [refuted["buffer"] for refuted in found["lowered"]["refuted"]] == ["C"]
+        assert "-> TileLang 0.1.7" in capsys.readouterr().out
+
+    def test_without_a_reference_only_tilelang_is_judged(self, tmp_path: Path) -> None:
+        code, found = run(tmp_path, "alone")
+        assert (code, found["written"]["answer"], found["lowered"]["answer"]) == (0, "no reference", "agrees")
+
+    @pytest.mark.parametrize(
+        ("case", "function", "message"),
+        [
+            ("count", "too_few", "inputs gives 1 values, the kernel takes 2: A, C"),
+            ("shape", "too_short", "inputs gives A of shape [255], the kernel takes [256]"),
+            ("raised", "raising", "inputs raised ValueError: no numbers today"),
+        ],
+    )
+    def test_inputs_that_do_not_fit_are_bad_usage(
+        self, case: str, function: str, message: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["run", f"{CASES}::{case}", "--device", "cpu", "--toolchain", "0.1.15"]) == 2
+        line = 1 + CASES.read_text().splitlines().index(f"def {function}(args, generator, device):")
+        said = capsys.readouterr().err
+        assert message in said
+        assert f"{CASES.name}:{line}: " in said
+
+
+@pytest.mark.parametrize("option", [["--bench"], ["--sanitize", "memcheck"]])
+def test_what_needs_a_gpu_is_refused(option: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", f"{CASES}::right", "--device", "cpu", *option]) == 2
+    assert f"{option[0]} needs a GPU" in capsys.readouterr().err

@@ -1,0 +1,206 @@
+"""Whom to blame for a wrong result, without a GPU: `tlcheck run --device cpu`.
+
+Each case is executed on its own inputs as written and as lowered. As written it is compared with the reference: what
+differs there is its author's. As lowered it is compared with what is written: what differs there is TileLang's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from tlcheck.errors import UsageError
+from tlcheck.execute.inputs import extent
+from tlcheck.execute.run import SOURCE, Execution, Request, execute
+from tlcheck.execute.values import Array
+from tlcheck.lower.runs import Lowered, Run
+from tlcheck.lower.selection import Selection
+from tlcheck.lower.session import Session, Watcher
+from tlcheck.program.roles import roles
+from tlcheck.run import results
+from tlcheck.run.examination import RunRequest
+from tlcheck.run.processes import EndedProcess, Pool
+from tlcheck.run.results import DeviceFinding
+from tlcheck.snapshot import codec
+from tlcheck.snapshot.ir import Snapshot
+from tlcheck.toolchain.resolve import resolve
+from tlcheck.verdicts.claim import REFUTED, UNDECIDED, Claim
+from tlcheck.verdicts.executed import claims_of
+from tlcheck.worker.gpu.task import Task
+
+ALL = 1 << 60  # blocks
+Answer = Literal["agrees", "differs", "undecided", "no reference", "not run"]
+
+
+@dataclass(frozen=True)
+class Blame:
+    """What one case's execution says. written: against the reference; lowered: against what is written.
+
+    reasons: why either is undecided or not run. findings: the author's. refuted: TileLang's claims. blocks: executed,
+    and of the grid.
+    """
+
+    run: Run
+    written: Answer
+    lowered: Answer
+    reasons: tuple[str, str] = ("", "")
+    findings: tuple[DeviceFinding, ...] = ()
+    refuted: tuple[Claim, ...] = ()
+    blocks: tuple[int, int] = (0, 0)
+
+
+def exit_code(blames: Sequence[Blame]) -> int:
+    """1 if something differs, 3 if something was not run or is not decided, else 0."""
+    answers = [answer for blame in blames for answer in (blame.written, blame.lowered)]
+    if "differs" in answers:
+        return 1
+    return 3 if {"undecided", "not run"} & set(answers) else 0
+
+
+def blamed(request: RunRequest, folder: Path, watcher: Watcher) -> Iterator[Blame]:
+    """Execute every case that is selected. Raises UsageError, also for inputs that do not fit the kernel."""
+    groups: dict[str, list[Selection]] = {}
+    for selection in request.selections:
+        if selection.is_snapshot:
+            raise UsageError(f"{selection.path}: --device cpu needs the case's file, for its inputs and reference")
+        groups.setdefault(selection.toolchain or request.settings.toolchain, []).append(selection)
+    for number, (toolchain, selections) in enumerate(groups.items()):
+        own = folder / str(number)
+        own.mkdir()
+        pool = Pool(resolve(toolchain, request.settings.requirements), 1, own)
+        session = Session(replace(request.settings, toolchain=toolchain), own, watcher)
+        for lowered in sorted(session.lower(selections), key=lambda done: done.run.position):
+            yield _blamed(lowered, pool, request)
+
+
+def _blamed(lowered: Lowered, pool: Pool, request: RunRequest) -> Blame:
+    if lowered.snapshot is None:
+        failure = lowered.failure
+        reason = f"{failure.phase}: {failure.message}" if failure else "not lowered"
+        return Blame(lowered.run, "not run", "not run", (reason, reason))
+    snapshot = codec.loads(lowered.snapshot.read_text(encoding="utf-8"))
+    return _OneCase(lowered.run, snapshot, pool, request).blame()
+
+
+class _OneCase:
+    """One case on its way: inputs, executions, comparison."""
+
+    def __init__(self, run: Run, snapshot: Snapshot, pool: Pool, request: RunRequest) -> None:
+        self._run, self._snapshot, self._pool, self._request = run, snapshot, pool, request
+        self._function = snapshot.checkpoints[SOURCE]
+        buffers = {b.data.uid: b for b in reversed(self._function.buffers)}
+        self._parameters = [(str(p.value), buffers.get(p.uid)) for p in self._function.params]
+        self._names = tuple([p if b is None else b.name for p, b in self._parameters])
+        number = "-".join(map(str, run.position))
+        self._folder = pool.folder / f"executed-{number}"
+        self._folder.mkdir()
+
+    def blame(self) -> Blame:
+        """Execute and compare. Raises UsageError where the case's inputs do not fit."""
+        done = self._process("inputs")
+        if done.failure is not None:
+            if done.failure.kind == "usage":
+                raise UsageError(f"{self._run.case}: {done.failure.message}")
+            reason = f"{done.failure.phase}: {done.failure.message}"
+            return Blame(self._run, "not run", "not run", (reason, reason))
+        executions = {made["folder"]: self._executed(made, done.content) for made in done.content["sets"]}
+        claims = [claim for _, found in executions.values() for claim in found]
+        lowered, reason = _judged(claims)
+        first, _ = next(iter(executions.values()))
+        blame = Blame(
+            self._run,
+            "no reference",
+            lowered,
+            ("", reason),
+            refuted=tuple({(c.kind, c.key): c for c in claims if c.verdict == REFUTED}.values()),
+            blocks=(len(first.blocks), first.of),
+        )
+        return self._compared(blame, executions) if done.content["reference"] else blame
+
+    def _process(self, kind: str, executed: Mapping[str, bool] | None = None) -> EndedProcess:
+        found, options = roles(self._snapshot), self._request.options
+        task = Task(
+            kind,
+            str(self._folder / f"{kind}.json"),
+            self._run.file,
+            self._run.name,
+            dict(self._request.settings.args),
+            options.pythonpath,
+            device="cpu",
+            seeds=tuple(range(options.seeds)),
+            repeats=1,
+            exact=options.exact,
+            poisoned=found.written,
+            updated=found.updated,
+            float_atomics=found.float_atomics,
+            folder=str(self._folder),
+            names=self._names,
+            executed=executed or {},
+        )
+        (done,) = self._pool.run([task])
+        return done
+
+    def _executed(self, made: Mapping[str, Any], said: Mapping[str, Any]) -> tuple[Execution, tuple[Claim, ...]]:
+        """The kernel on one set of inputs; what it leaves as written is put beside them."""
+        if made["count"] != len(self._parameters):
+            takes = f"the kernel takes {len(self._parameters)}: {', '.join(self._names)}"
+            raise UsageError(f"{self._run.case}: {said['where']}: inputs gives {made['count']} values, {takes}")
+        folder = Path(made["folder"])
+        arrays = {
+            name: np.load(folder / f"{place}.npy", mmap_mode="r") for place, (name, _) in enumerate(self._parameters)
+        }
+        given = {str(p if b is None else b.data.value): arrays[p] for p, b in self._parameters}
+        written = set(roles(self._snapshot).written) - set(said["updates"] or ())
+        request = Request(
+            ALL,
+            (0,),
+            given=given,
+            poisoned=frozenset(str(b.data.value) for _, b in self._parameters if b is not None and b.name in written),
+        )
+        execution = execute(self._snapshot, request)
+        self._require_shapes(given, dict(execution.sizes), said["where"])
+        for place, (_, buffer) in enumerate(self._parameters):
+            left = execution.left.get(str(buffer.data.value)) if buffer is not None else None
+            if left is not None:
+                np.save(folder / f"{place}.elements.npy", left.elements)
+                np.save(folder / f"{place}.values.npy", left.values)
+        return execution, claims_of(self._snapshot, execution, request)
+
+    def _require_shapes(self, given: Mapping[str, Array], sizes: Mapping[str, int], where: str) -> None:
+        for _, buffer in self._parameters:
+            if buffer is None or (not sizes and any(e.op != "int" for e in buffer.shape)):
+                continue
+            shape, wanted = given[str(buffer.data.value)].shape, extent(buffer, sizes)
+            if shape != wanted:
+                takes = f"the kernel takes {list(wanted)}"
+                raise UsageError(
+                    f"{self._run.case}: {where}: inputs gives {buffer.name} of shape {list(shape)}, {takes}"
+                )
+
+    def _compared(self, blame: Blame, executions: Mapping[str, tuple[Execution, Any]]) -> Blame:
+        """With what the reference says of the kernel as written."""
+        ran = {folder: len(e.blocks) == e.of for folder, (e, _) in executions.items() if e.left}
+        if not ran:
+            return replace(blame, written="undecided", reasons=(blame.reasons[1], blame.reasons[1]))
+        done = self._process("refer", ran)
+        trials = done.content.get("trials", ())
+        findings = tuple(found for found in results.findings_of(trials) if found.kind != "inexact-inputs")
+        if findings:
+            return replace(blame, written="differs", findings=findings)
+        if done.failure is not None:
+            return replace(blame, written="undecided", reasons=(done.failure.message, blame.reasons[1]))
+        return replace(blame, written="agrees")
+
+
+def _judged(claims: Sequence[Claim]) -> tuple[Answer, str]:
+    """What the claims of all executions come to, and why it is undecided."""
+    if any(claim.verdict == REFUTED for claim in claims):
+        return "differs", ""
+    undecided = [claim.reason for claim in claims if claim.verdict == UNDECIDED]
+    if undecided or not claims:
+        return "undecided", undecided[0] if undecided else "the kernel writes no output"
+    return "agrees", ""
