@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 WARP = 32
 BARRIERS = 128  # mbarriers of a block that have a clock of their own
+SEVERAL = -2  # SEVERAL - w as an access's thread: several threads of warp w
 _PENDING = np.iinfo(np.int32).max  # the time of what is under way: over for nobody
 
 
@@ -43,7 +44,10 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Access:
-    """One thread's access. kind: read, write or atomic; proxy: generic or async. thread: -1 for a bulk copy."""
+    """One thread's access. kind: read, write or atomic; proxy: generic or async.
+
+    thread: -1 for a bulk copy, SEVERAL - w where several threads of warp w made it.
+    """
 
     kind: str
     proxy: str
@@ -53,7 +57,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Race:
-    """Two accesses of one cell that nothing orders. missing: what would have to stand between them."""
+    """Two accesses of one element of a buffer that nothing orders. missing: what would have to stand between them."""
 
     root: int
     buffer: str
@@ -340,7 +344,9 @@ class Watch:
         if wrong.any():
             at = int(np.flatnonzero(wrong)[0])
             cell = touched.cell[at]
-            self._found(place, touched, at, int(shadow.write_event[cell]), int(shadow.write_thread[cell]), event)
+            missing = "a wait for the copy" if time[at] == _PENDING else ""
+            thread = int(shadow.write_thread[cell])
+            self._found(place, touched, at, int(shadow.write_event[cell]), thread, event, missing)
 
     def _unfenced(self, place: Place, shadow: _Shadow, touched: _Touched, event: int) -> None:
         """Does a fence stand between the threads' last write of each cell and the async proxy?"""
@@ -370,7 +376,7 @@ class Watch:
                 at = int(np.flatnonzero(wrong)[0])
                 cell = touched.cell[at]
                 thread = int(latest.thread[warp][cell])
-                thread = thread if thread >= 0 else warp * WARP
+                thread = thread if thread >= 0 else SEVERAL - warp
                 self._found(place, touched, at, int(latest.event[warp][cell]), thread, event)
 
     def _found(
@@ -385,7 +391,7 @@ class Watch:
         self.races[key] = Race(
             place.root,
             place.name,
-            int(touched.cell[at]) // cells.stride * cells.grain,
+            (int(touched.cell[at]) // cells.stride * cells.grain - place.begin) // (place.kind.bits // 8),
             int(touched.world[at]),
             Access(first.kind, first.proxy, thread, first.origin),
             Access(second.kind, second.proxy, mine, second.origin),
@@ -397,7 +403,7 @@ def _between(first: _Event, thread: int, other: int) -> str:
     """What would have to stand between two accesses."""
     if first.proxy == "async":
         return "a wait for the copy"
-    if thread >= 0 and thread // WARP == other // WARP:
+    if (thread // WARP if thread >= 0 else SEVERAL - thread) == other // WARP:
         return "__syncwarp or a barrier"
     return "a barrier"
 

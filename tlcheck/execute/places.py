@@ -63,6 +63,11 @@ class Place:
         return self.machine.memory[self.root]
 
     @property
+    def begin(self) -> int:
+        """How many bytes into its allocation the buffer begins; 0 where that varies."""
+        return int(self._start.run(Frame({}, 1, 1))) if self._start.uniform and not self._start.needs else 0
+
+    @property
     def shared(self) -> bool:
         """Whether the threads of a block share the allocation."""
         return isinstance(self.memory, Cells) and self.memory.shared

@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import prod
 
 from tlcheck.execute.comparison import Outcome
-from tlcheck.execute.order import Access, Origin, Race
+from tlcheck.execute.order import SEVERAL, Access, Origin, Race
 from tlcheck.execute.plain import evaluated
 from tlcheck.execute.reasons import Deadlock, Illegal, NotModelled
 from tlcheck.execute.run import LOWERED, SOURCE, Execution, Request, execute
@@ -91,6 +91,8 @@ class _Claims:
 
     def _act(self, access: Access, world: int) -> Act:
         what = f"{access.kind} by the async proxy" if access.proxy == "async" else access.kind
+        if access.thread <= SEVERAL:
+            what = f"{what} by several threads of warp {SEVERAL - access.thread}"
         block = self._execution.blocks[world % len(self._execution.blocks)]
         return self._made(what, block, access.thread, access.origin)
 
