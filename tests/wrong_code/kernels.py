@@ -3,10 +3,23 @@
 What goes wrong, and in which releases: `expected.toml` beside this file, docs/findings.md.
 """
 
+import numpy as np
 import tilelang
 import tilelang.language as T
+import torch
 
 from tlcheck.case import Case
+
+
+def integers(*shapes):
+    """The ``inputs`` of a case: for each (dtype, *shape) integers of [0, 4]."""
+
+    def inputs(args, generator, device):
+        random = np.random.default_rng(generator.initial_seed())
+        made = [torch.from_numpy(random.integers(0, 5, shape).astype(np.float32)) for _, *shape in shapes]
+        return tuple(values.to(getattr(torch, shape[0])).to(device) for values, shape in zip(made, shapes, strict=True))
+
+    return inputs
 
 
 @tilelang.jit
@@ -144,10 +157,16 @@ def twice():
     return main
 
 
-wait = Case(gemm, {}, targets=("sm_80",))
-loop = Case(truncated)
-store = Case(guard)
-sums = Case(accumulation)
-pairs = Case(exchange)
-counts = Case(histogram)
-reused = Case(twice, {}, targets=("sm_90",))
+HALF, FLOAT, INT = "float16", "float32", "int32"
+wait = Case(gemm, {}, ("sm_80",), integers((HALF, 256, 256), (HALF, 256, 256), (FLOAT, 256, 256)))
+loop = Case(truncated, inputs=integers((FLOAT, 256), (FLOAT, 256)))
+store = Case(guard, inputs=integers((FLOAT, 8), (FLOAT, 4, 64)))
+sums = Case(accumulation, inputs=integers((HALF, 64, 8), (HALF, 64)))
+pairs = Case(exchange, inputs=integers((INT, 64)))
+counts = Case(histogram, inputs=integers((INT, 512), (FLOAT, 128)))
+reused = Case(
+    twice,
+    {},
+    ("sm_90",),
+    integers((HALF, 128, 64), (HALF, 256, 64), (HALF, 2, 64, 64), (FLOAT, 64, 64)),
+)
