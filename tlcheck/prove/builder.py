@@ -54,7 +54,9 @@ class Builder:
         frame = _Frame(self, site)
         frame.enter()
         target, inside = frame.address(site)
-        value = self.reader.read(frame.value(), frame.around.lane, site.placed, site.scope, unguarded)
+        value = self.reader.read(
+            frame.value(), frame.around.lane, site.placed, site.scope, site.target.dtype, unguarded
+        )
         leaves = tuple(frame.leaf(load) for load in value.leaves)
         needed = tuple(self.algebra.poly(c) for c in value.conditions)
         footprint = Footprint(
@@ -70,6 +72,7 @@ class Builder:
             leaves,
             tuple(frame.indices),
             reads=tuple(frame.reads),
+            launch=frame.around.launch,
         )
         frame.require_known(footprint)
         return footprint

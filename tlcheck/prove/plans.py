@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tlcheck.algebra.algebra import OPAQUE, Algebra, Poly, constant, unread
+from tlcheck.algebra.algebra import OPAQUE, Algebra, Poly, constant, key, unread
 from tlcheck.algebra.evaluate import Dimension, Evaluator, chunks, size
 from tlcheck.program.atomics import Site
 from tlcheck.program.matching import Match
@@ -19,6 +19,7 @@ from tlcheck.prove.comparison import BUDGET, anchored, assignments, identical, s
 from tlcheck.prove.fingerprints import UndecidedError
 from tlcheck.prove.footprints import TAGS, THREADS, Footprint, Memory
 from tlcheck.prove.values import Reader
+from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Expr
 
 MAX_POINTS = 4096
@@ -83,6 +84,8 @@ class Plan:
         if forms_of(intended) != forms_of(actual):
             algebra, intended, actual = self.build(unguarded=True)
         require_one_form(intended, actual)
+        require_one_type(intended, actual)
+        require_one_launch(algebra, intended, actual)
         bounded = self.comparison.bounded and self.comparison.cut
         return _same(algebra, intended, actual, bounded) and all(aligned(algebra, f) for f in actual)
 
@@ -100,6 +103,32 @@ def _same(algebra: Algebra, intended: Sequence[Footprint], actual: Sequence[Foot
 
 def forms_of(footprints: Sequence[Footprint]) -> set[tuple[object, ...]]:
     return {(f.form, tuple(leaf.root for leaf in f.leaves)) for f in footprints}
+
+
+def require_one_type(intended: Sequence[Footprint], actual: Sequence[Footprint]) -> None:
+    """Raises UndecidedError where the destination is added to as elements of another type."""
+    types = {dtype_of(f.site.target.dtype).name for f in intended}
+    if types != {dtype_of(f.site.target.dtype).name for f in actual}:
+        raise UndecidedError("its destination is added to as another type than in the kernel")
+
+
+def require_one_launch(algebra: Algebra, intended: Sequence[Footprint], actual: Sequence[Footprint]) -> None:
+    """Raises UndecidedError where it is not known to run in as many blocks as in the kernel."""
+    for uid in {u for f in (*intended, *actual) for u in f.launch}:
+        counts = {key(p): p for p in (f.launch.get(uid, constant(1)) for f in (*intended, *actual))}
+        first, *others = counts.values()
+        if others and not (_has_variables(algebra, others) and all(_proved_equal(algebra, first, p) for p in others)):
+            raise UndecidedError("it is launched with other blocks than in the kernel")
+
+
+def _has_variables(algebra: Algebra, polys: Sequence[Poly]) -> bool:
+    return bool(algebra.variables(*polys))
+
+
+def _proved_equal(algebra: Algebra, a: Poly, b: Poly) -> bool:
+    from tlcheck.prove import proofs  # which imports TVM: with the first question
+
+    return proofs.equal(algebra, a, b)
 
 
 def require_one_form(intended: Sequence[Footprint], actual: Sequence[Footprint]) -> None:
@@ -130,6 +159,8 @@ class Unchanged(Plan):
 
     def holds(self) -> bool:
         algebra, intended, actual = self.build()
+        require_one_type(intended, actual)
+        require_one_launch(algebra, intended, actual)
         bounded = self.comparison.bounded or not self.comparison.cut
         if not identical(algebra, intended[0], actual[0], bounded):
             raise UndecidedError(REWRITTEN)

@@ -34,6 +34,7 @@ class Surroundings:
         self.lane: Expr | None = None
         self.tile: list[Expr] = []
         self.facts: list[Poly] = []
+        self.launch: dict[int, Poly] = {}
 
     def enter(self, aliases: Mapping[int, int], fixed: Mapping[int, Poly]) -> None:
         """Make the site's variables those of the algebra. aliases, fixed: see `Builder`. Raises UnreadableError."""
@@ -90,6 +91,8 @@ class Surroundings:
             return
         low = algebra.bounds(start)[0]
         last = algebra.bounds(add(add(start, extent), constant(1), -1))[1]
+        if axis.kind == "block":
+            self.launch[uid] = extent
         if axis.kind == "block" or uid in self.outer:
             if axis.kind == "thread" and low is not None and last is not None:
                 low, last = self._narrow(uid, low, last)

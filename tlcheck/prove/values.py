@@ -1,6 +1,7 @@
 """What an atomic adds: the form of its value and the element that each load in it reads.
 
-Casts do not count as form, and neither does the order of the operands of + and *: passes move them. A value staged in
+Casts that keep every value do not count as form, and neither does the order of the operands of + and *: passes move
+them. Casts that lose something do, the one to the destination's type among them, written or not. A value staged in
 registers by a pass (`C_local_cast`) is followed back to what was stored there.
 """
 
@@ -10,11 +11,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tlcheck.algebra.algebra import Algebra, Content, constant
+from tlcheck.algebra.algebra import Algebra, Content, add, as_constant, constant
 from tlcheck.program.atomics import Pointer, pointer
 from tlcheck.program.layouts import flatten, row_major
-from tlcheck.program.walk import Placed, Program, Scope
-from tlcheck.snapshot.dtypes import dtype_of
+from tlcheck.program.walk import Axis, Placed, Program, Scope
+from tlcheck.snapshot.dtypes import dtype_of, keeps
 from tlcheck.snapshot.ir import Buffer, Expr, Store
 from tlcheck.snapshot.walk import postorder, substitute
 
@@ -23,6 +24,7 @@ _SHAPED = frozenset(
     "add sub mul div min max not and or eq ne lt le gt ge mod floordiv floormod truncdiv truncmod".split()
 )
 MAX_DEPTH = 8
+_CAST = "cast:"
 _MATH = re.compile(
     r"^(?:__|h)?(exp2|exp10|exp|log2|log10|log1p|log|rsqrt|sqrt|tanh|sinh|cosh|sin|cos|tan|erf|fabs|pow)f?$"
 )
@@ -85,10 +87,16 @@ class Reader:
         self._stores: dict[str, list[Placed]] | None = None
 
     def read(
-        self, value: Expr | Pointer, lane: Expr | None, placed: Placed, scope: Scope, unguarded: bool = False
+        self,
+        value: Expr | Pointer,
+        lane: Expr | None,
+        placed: Placed,
+        scope: Scope,
+        dtype: str,
+        unguarded: bool = False,
     ) -> Value:
-        """The value of one lane. `unguarded`: `if_then_else(c, x, 0)` is read as x under the condition c. Raises
-        UnreadableError.
+        """The value of one lane, cast to a type. `unguarded`: `if_then_else(c, x, 0)` is read as x under the condition c.
+        Raises UnreadableError.
         """
         if isinstance(value, Pointer):
             assert lane is not None
@@ -98,25 +106,29 @@ class Reader:
         else:
             expr = at_lane(value, lane)
         reading = _Reading(self, dict(scope.bindings), unguarded)
-        form, leaves = reading.form(expr, placed)
+        form, leaves = reading.form(Expr("cast", dtype_of(dtype).name, (expr,)), placed)
         return Value(form, leaves, tuple(reading.conditions))
 
-    def staged(self, root: str, load: Expr, placed: Placed) -> tuple[Expr, Placed]:
-        """What was last stored, before `placed`, where `load` reads: registers that a pass invented have one store in
-        reach.
+    def staged(self, root: str, load: Expr, placed: Placed) -> tuple[Expr, Placed, tuple[Expr, ...]]:
+        """What was last stored, before `placed`, where `load` reads, and the conditions under which that is so:
+        registers that a pass invented have one store in reach.
         """
-        candidates = [s for s in self._stores_to(root) if s.order < placed.order]
-        if not candidates:
-            raise UnreadableError(f"its value comes from {root}, which nothing stores to before")
-        store = candidates[-1]
+        for store in reversed([s for s in self._stores_to(root) if s.order < placed.order]):
+            found = self._stored(store, root, load, placed)
+            if found is not None:
+                return found[0], store, found[1]
+        raise UnreadableError(f"its value comes from {root}, which nothing stores to before")
+
+    def _stored(self, store: Placed, root: str, load: Expr, placed: Placed) -> tuple[Expr, tuple[Expr, ...]] | None:
+        """What a store puts where `load` reads, and under which conditions; None if it is to another element."""
         stmt = store.stmt
         assert isinstance(stmt, Store)
         shared = {id(a.var) for a in placed.scope.axes}
-        own = [a.var for a in store.scope.axes if id(a.var) not in shared]
+        own = [a for a in store.scope.axes if id(a.var) not in shared]
         guards = {id(g.condition) for g in placed.scope.guards}
         if stmt.predicate is not None or any(id(g.condition) not in guards for g in store.scope.guards):
             raise UnreadableError(f"its value comes from {root}, which is stored to under another condition")
-        return _solve(stmt, own, load, root, self.program), store
+        return _solve(stmt, own, load, root, self.program)
 
     def _stores_to(self, root: str) -> list[Placed]:
         if self._stores is None:
@@ -143,6 +155,8 @@ class _Operator:
 
     def of(self, parts: list[Part]) -> Part:
         """The operator's form from those of its operands."""
+        if self.name.startswith(_CAST) and _is_idle(self.name, *parts[0]):
+            return parts[0]
         if self.commutes:
             parts.sort(key=lambda part: (part[0], [leaf.root for leaf in part[1]]))
         return f"{self.name}({','.join(form for form, _ in parts)})", tuple(leaf for _, own in parts for leaf in own)
@@ -180,18 +194,20 @@ class _Reading:
             return repr(float(e.value or 0)), ()
         if e.op == "load" and e.buffer is not None:
             return "@", (Load(self.reader.program.roots.of(e.buffer.data), e.buffer, e.args),)
-        if self._is_index(e):
+        if e.op != "cast" and self._is_index(e):
             return "#", (Load("", None, (e,)),)
-        if e.op not in _SHAPED and e.op not in ("call", "select"):
+        if e.op not in _SHAPED and e.op not in ("call", "select", "cast"):
             what = f"{e.op} {e.value or ''}".strip()
             raise UnreadableError(f"its value has a part that is not understood ({what})")
+        if e.op == "cast":
+            return _Operator(f"{_CAST}{dtype_of(e.dtype).name}", e.args, False, placed, depth)
         name, args = _function(e) if e.op == "call" else (e.op, e.args)
         return _Operator(name, args, e.op in _COMMUTATIVE, placed, depth)
 
     def _followed(self, e: Expr, placed: Placed, depth: int) -> tuple[Expr, Placed, int]:
         """The expression that a variable, a cast, a guard or a register of a pass's own stands for."""
         while depth <= MAX_DEPTH:
-            if e.op == "cast":
+            if e.op == "cast" and keeps(e.args[0].dtype, e.dtype):
                 e = e.args[0]
             elif e.op == "var" and e.uid in self.bound:
                 e, depth = self.bound[e.uid], depth + 1
@@ -199,7 +215,9 @@ class _Reading:
                 self.conditions.append(e.args[0])
                 e = e.args[1]
             elif e.op == "load" and e.buffer is not None and self._is_staged(e.buffer):
-                e, placed = self.reader.staged(self.reader.program.roots.of(e.buffer.data), e, placed)
+                root = self.reader.program.roots.of(e.buffer.data)
+                e, placed, conditions = self.reader.staged(root, e, placed)
+                self.conditions += conditions
                 depth += 1
             else:
                 return e, placed, depth
@@ -213,6 +231,14 @@ class _Reading:
         return root not in self.reader.known and buffer.scope.startswith("local")
 
 
+def _is_idle(cast: str, form: str, leaves: tuple[Load, ...]) -> bool:
+    """Whether a cast changes nothing: of a number in the code, of an element of a type that it keeps, or once more."""
+    dtype = cast.removeprefix(_CAST)
+    if not leaves or form.startswith(f"{cast}("):
+        return True
+    return form == "@" and leaves[0].buffer is not None and keeps(leaves[0].buffer.dtype, dtype)
+
+
 def _function(call: Expr) -> tuple[str, tuple[Expr, ...]]:
     """Name and arguments of a call; the device's name of a mathematical function (`__expf`) is the function's."""
     name, args = str(call.value), call.args
@@ -223,22 +249,29 @@ def _function(call: Expr) -> tuple[str, tuple[Expr, ...]]:
     return f"call:{name}", args
 
 
-def _solve(store: Store, own: list[Expr], load: Expr, root: str, program: Program) -> Expr:
+def _solve(
+    store: Store, own: list[Axis], load: Expr, root: str, program: Program
+) -> tuple[Expr, tuple[Expr, ...]] | None:
     """The stored value for the index that `load` reads; the store's own loop variable (or lane) takes the value that
-    hits it.
+    hits it, which has to be one that it takes at all. None where another element is stored to.
     """
     if len(store.indices) != 1 or len(load.args) != 1:
         raise UnreadableError(f"its value comes from {root}, which has several dimensions")
     width = dtype_of(store.indices[0].dtype).lanes
     lane = Expr("var", "int32", value="lane", uid=-1000)
-    free = [*own, lane] if width > 1 else own
+    ranges = {a.var.uid: (a.start, a.extent) for a in own}
+    ranges[lane.uid] = (Expr("int", "int32", value=0), Expr("int", "int32", value=width))
+    free = [*(a.var for a in own), lane]
     index = at_lane(store.indices[0], lane)
     value = at_lane(store.value, lane)
     algebra = Algebra(lambda e: _content(algebra, program, e))
     poly = algebra.poly(index)
     hit = [v for v in free if algebra.variables(poly) & {v.uid}]
     if not hit:
-        return value
+        apart = add(poly, algebra.poly(load.args[0]), -1)
+        if not apart:
+            return value, ()
+        return None if as_constant(apart) else (value, (Expr("eq", "bool", (index, load.args[0])),))
     if len(hit) > 1:
         raise UnreadableError(f"its value comes from {root}, whose stores are not understood")
     var = hit[0]
@@ -248,7 +281,10 @@ def _solve(store: Store, own: list[Expr], load: Expr, root: str, program: Progra
     zero = Expr("int", var.dtype, value=0)
     rest = substitute([index], {var.uid: zero})[0]
     solution = Expr("sub", index.dtype, (load.args[0], rest))
-    return substitute([value], {var.uid: solution})[0]
+    start, extent = ranges[var.uid]
+    last = Expr("add", index.dtype, (start, extent))
+    taken = (Expr("ge", "bool", (solution, start)), Expr("lt", "bool", (solution, last)))
+    return substitute([value], {var.uid: solution})[0], taken
 
 
 def _content(algebra: Algebra, program: Program, e: Expr) -> Content:

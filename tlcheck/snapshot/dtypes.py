@@ -45,3 +45,29 @@ def dtype_of(text: str) -> DType:
         return DType(family, family, _FIXED[family], int(lanes or 1))
     name = f"{family}{digits}{form or ''}"
     return DType(name, _KINDS.get(family, ""), int(digits or 0), int(lanes or 1))
+
+
+def keeps(source: str, target: str) -> bool:
+    """Whether every value of one type of scalars is one of another, so that a cast changes nothing."""
+    a, b = dtype_of(source), dtype_of(target)
+    if a.name == b.name:
+        return True
+    if a.name in _PRECISIONS and b.name in _PRECISIONS:
+        return all(x <= y for x, y in zip(_PRECISIONS[a.name], _PRECISIONS[b.name], strict=True))
+    if a.is_integral and b.name in _PRECISIONS:
+        return 0 < a.bits - (a.kind == "int") <= _PRECISIONS[b.name][0] and b.name != "float16"
+    if a.is_integral and b.is_integral and a.bits and b.bits:
+        return _whole_numbers(a)[0] >= _whole_numbers(b)[0] and _whole_numbers(a)[1] <= _whole_numbers(b)[1]
+    return False
+
+
+def _whole_numbers(dtype: DType) -> tuple[int, int]:
+    """The least and the greatest value of an integral type."""
+    if dtype.kind == "bool":
+        return 0, 1
+    if dtype.kind == "uint":
+        return 0, 2**dtype.bits - 1
+    return -(2 ** (dtype.bits - 1)), 2 ** (dtype.bits - 1) - 1
+
+
+_PRECISIONS = {"float16": (11, 5), "bfloat16": (8, 8), "float32": (24, 8), "float64": (53, 11)}  # significand, exponent
