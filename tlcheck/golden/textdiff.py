@@ -159,14 +159,20 @@ class _Comparison:
         return [*found, *(self._only_right(j) for j in range(done, len(self._b)))]
 
     def renamed(self) -> dict[str, str]:
-        """Old name -> new name, by the first declaration of each that is else the same on both sides."""
+        """Old name -> new name, by the first declaration of each that is else the same on both sides.
+
+        A name that the right has too, in a declaration that is not the same, is no renamed one: of two buffers that
+        were alike, one has changed, and the other's declaration only looks like the first one's from before.
+        """
         found: dict[str, str] = {}
+        changed = {name for names in self._b.declared for name in names}
         for place, other in enumerate(self._pairs):
             if other >= 0 and self._a.keys[place] == self._b.keys[other]:
                 names = {declared: name for name, declared in self._b.declared[other].items()}
+                changed.difference_update(names.values())
                 for name, declared in self._a.declared[place].items():
                     found.setdefault(name, names[self._meaning[declared]])
-        return {old: new for old, new in found.items() if old != new}
+        return {old: new for old, new in found.items() if old != new and old not in changed}
 
     def _left(self, place: int) -> TextLine:
         return TextLine(place + 1, self._a.lines[place])

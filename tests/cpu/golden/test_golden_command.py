@@ -162,7 +162,7 @@ def test_configured_checkpoints(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_two_revisions_are_compared_without_a_toolchain(capsys: pytest.CaptureFixture[str]) -> None:
     git("init", "-q")
-    approve("loop_pipelined", "cast_bf16", release="0.1.8")
+    approve("loop_pipelined", "tile_small", release="0.1.8")
     git("add", "golden")
     git("commit", "-qm", "old")
     assert check(capsys, "golden", "diff", "--base", "HEAD") == (0, "2 goldens, 0 changed since HEAD\n")
@@ -211,7 +211,7 @@ def test_diff_of_dumps_and_of_goldens(capsys: pytest.CaptureFixture[str]) -> Non
     assert check(capsys, "diff", "0.1.15", "0.1.15")[0] == 0
     for folder, release in (("a", "0.1.8"), ("b", "0.1.15")):
         Path("pyproject.toml").write_text(f'[tool.tlcheck]\ngolden = "{folder}"\n')
-        approve("loop_pipelined", "cast_bf16", release=release)
+        approve("loop_pipelined", "tile_small", release=release)
     code, out = check(capsys, "diff", "a", "b")
     assert code == 1
     assert "2 compared" in out

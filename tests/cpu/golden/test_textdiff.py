@@ -87,6 +87,23 @@ def test_other_names_are_no_change(names: list[tuple[str, str]]) -> None:
     assert rows(found, RENAMED)
 
 
+def test_the_other_of_two_buffers_that_were_alike_is_not_renamed() -> None:
+    """Of `a` and `w` the first grows: now `w` alone is declared as `a` was."""
+    before = """\
+def main(A: T.Buffer([1024], "float32")):
+    bx = T.launch_thread("blockIdx.x", 1)
+    a = T.alloc_buffer([64], "float32", scope="shared.dyn")
+    w = T.alloc_buffer([64], "float32", scope="shared.dyn")
+    c = T.alloc_buffer([64], "float32", scope="local.fragment")
+    T.gemm(a[64], w[64], c[64])
+"""
+    grown = [
+        ("a = T.alloc_buffer([64]", "a = T.alloc_buffer([128]"),
+        ("c = T.alloc_buffer([64]", "c = T.alloc_buffer([128]"),
+    ]
+    assert diff(changed(before, *grown, ("a[64]", "a[128]"), ("c[64]", "c[128]")), before).renamed == {}
+
+
 def test_names_that_change_places_are_a_change() -> None:
     """The same names are used; which of them means what is not the same."""
     found = diff(changed(KERNEL, ("B[i] = s[i * 8 + k]", "B[k] = s[k * 8 + i]")))
