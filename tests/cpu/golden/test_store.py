@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import stat
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ KEY = Key("cases/atomics.py", "annotated_gemm", "sm_90")
 OTHER = Key("cases/atomics.py", "loop_pipelined", "sm_90")
 NOW = golden("annotated_gemm")
 OLD = golden("annotated_gemm", "0.1.7")
+NOBODY = 65534  # a user who owns nothing
 
 
 def pending(key: Key = KEY, content: Golden | None = NOW) -> Pending:
@@ -213,16 +215,30 @@ def test_a_full_disk_changes_nothing(tmp_path: Path) -> None:
     assert {path: path.read_bytes() for path in store.folder.rglob("*") if path.is_file()} == before
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
-    store = approved(tmp_path / "golden")
-    folder = tir(store).parent
-    folder.chmod(stat.S_IRUSR | stat.S_IXUSR)
+@contextmanager
+def _unprivileged() -> Iterator[None]:
+    """Nothing is refused to root, so that root is another user meanwhile."""
+    user = os.geteuid()
+    os.seteuid(user or NOBODY)
     try:
-        with pytest.raises(UsageError, match="Permission denied; nothing was changed"):
+        yield
+    finally:
+        os.seteuid(user)
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # the folders around it may be closed to another user
+    tmp_path.chmod(0o755)
+    store = approved(Path("golden"))
+    folder = tir(store).parent
+    before = {path: path.read_bytes() for path in store.folder.rglob("*") if path.is_file()}
+    folder.chmod(0o555)
+    try:
+        with _unprivileged(), pytest.raises(UsageError, match="Permission denied; nothing was changed"):
             store.record(pending(OTHER))
     finally:
-        folder.chmod(stat.S_IRWXU)
+        folder.chmod(0o755)
+    assert {path: path.read_bytes() for path in store.folder.rglob("*") if path.is_file()} == before
 
 
 def test_a_file_where_a_folder_should_be(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def test_everything_can_be_reached_by_keys(browser: Opened, file: Path, page: Pa
     browser.until(lambda: browser.text("[role=tab][aria-selected=true]") == "source")
     browser.js("document.querySelector('[role=tab][aria-selected=true]').focus()")
     browser.keys(RIGHT)
-    browser.until(lambda: browser.text("[role=tab][aria-selected=true]") == "tile-ops")
+    browser.until(lambda: browser.text("[role=tab][aria-selected=true]") == "intent")
     browser.keys(LEFT, LEFT)
     browser.until(lambda: browser.text("[role=tab][aria-selected=true]") == "layouts")
     browser.keys(TAB, ENTER)
