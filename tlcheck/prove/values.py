@@ -95,8 +95,8 @@ class Reader:
         dtype: str,
         unguarded: bool = False,
     ) -> Value:
-        """The value of one lane, cast to a type. `unguarded`: `if_then_else(c, x, 0)` is read as x under the condition c.
-        Raises UnreadableError.
+        """The value of one lane, cast to a type. `unguarded`: `if_then_else(c, x, 0)` is read as x under the condition
+        c. Raises UnreadableError.
         """
         if isinstance(value, Pointer):
             assert lane is not None
