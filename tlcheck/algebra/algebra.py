@@ -13,7 +13,7 @@ from math import gcd
 import numpy as np
 import numpy.typing as npt
 
-from tlcheck.snapshot.dtypes import dtype_of
+from tlcheck.snapshot.dtypes import dtype_of, keeps, whole_numbers
 from tlcheck.snapshot.ir import Expr
 from tlcheck.snapshot.walk import postorder
 
@@ -191,7 +191,7 @@ class Algebra:
         if op == "var":
             return self._variable(e)
         if op == "cast" and dtype_of(e.dtype).is_integral and dtype_of(e.args[0].dtype).is_integral:
-            return self.poly(e.args[0])
+            return self._cast(e)
         if op in ("add", "sub", "mul", "floordiv", "floormod", "truncdiv", "truncmod"):
             return self._arithmetic(op, self.poly(e.args[0]), self.poly(e.args[1]))
         if op == "load" and e.buffer is not None:
@@ -221,6 +221,18 @@ class Algebra:
         if detail == "call_extern" and args and args[0].op == "str":
             detail, args = str(args[0].value), args[1:]
         return self._opaque(op, f"{detail}:{e.dtype}", [self.poly(a) for a in args], _dtype_range(e.dtype))
+
+    def _cast(self, e: Expr) -> Poly:
+        """A cast between integers: none where all values stay, an atom of its own where some may not."""
+        value, bits = self.poly(e.args[0]), dtype_of(e.dtype).bits
+        if keeps(e.args[0].dtype, e.dtype) or bits == 64:
+            return value
+        (low, high), (least, most) = self.bounds(value), whole_numbers(e.dtype)
+        if low is None or high is None:
+            low, high = (least, most) if bits == 32 else (least, most + 1)  # sizes are taken to fit types of indices
+        if least <= low <= high <= most:
+            return value
+        return self._opaque("wrap", bits, [value], (least, most))
 
     def _variable(self, e: Expr) -> Poly:
         bound = self.bindings.get(e.uid)

@@ -116,6 +116,9 @@ class Evaluator:
         operator = _OPERATORS.get(atom.kind)
         if operator is not None and len(args) == 2:
             return operator(args[0], args[1])
+        if atom.kind == "wrap":
+            least = atom.range[0] or 0
+            return _floormod(args[0] - least, 1 << int(atom.detail)) + least
         if atom.kind == "not":
             return _integer(np.equal(args[0], 0))
         if atom.kind == "select" or (atom.kind == "call" and str(atom.detail).startswith("if_then_else:")):

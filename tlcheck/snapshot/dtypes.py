@@ -57,12 +57,14 @@ def keeps(source: str, target: str) -> bool:
     if a.is_integral and b.name in _PRECISIONS:
         return 0 < a.bits - (a.kind == "int") <= _PRECISIONS[b.name][0] and b.name != "float16"
     if a.is_integral and b.is_integral and a.bits and b.bits:
-        return _whole_numbers(a)[0] >= _whole_numbers(b)[0] and _whole_numbers(a)[1] <= _whole_numbers(b)[1]
+        (low, high), (least, most) = whole_numbers(a.name), whole_numbers(b.name)
+        return least <= low <= high <= most
     return False
 
 
-def _whole_numbers(dtype: DType) -> tuple[int, int]:
+def whole_numbers(text: str) -> tuple[int, int]:
     """The least and the greatest value of an integral type."""
+    dtype = dtype_of(text)
     if dtype.kind == "bool":
         return 0, 1
     if dtype.kind == "uint":

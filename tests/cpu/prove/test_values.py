@@ -133,3 +133,11 @@ def test_a_destination_of_another_type_is_not_the_same() -> None:
         return replace(stmt, value=replace(stmt.value, args=(replace(pointer, args=(typed,)), *rest)))
 
     assert verdict(change) == "undecided"
+
+
+@pytest.mark.parametrize(("dtype", "expected"), [("int64", "proved"), ("int32", "proved"), ("int8", "refuted")])
+def test_an_index_is_not_the_same_in_a_type_that_cannot_hold_it(dtype: str, expected: str) -> None:
+    def make(value: Expr) -> tuple[list[Stmt], Expr]:
+        return [], replace(value, args=(cast("int32", cast(dtype, value.args[0])),))
+
+    assert verdict(of_value(make)) == expected
