@@ -117,7 +117,7 @@ class Place:
         position, mask = self.position(frame)
         watch = self.machine.watch
         if watch is not None and self.shared:
-            watch.read(self, position, _everywhere(mask, frame), self.machine.origin(frame))
+            watch.read(self, position, everywhere(mask, frame), self.machine.origin(frame))
         found, outside = self.memory.take(position, self.kind), self.located(frame).outside
         if outside is None:
             return found
@@ -128,7 +128,7 @@ class Place:
         position, mask = self.position(frame)
         watch = self.machine.watch
         if watch is not None and self.shared:
-            watch.write(self, position, _everywhere(mask, frame), self.machine.origin(frame), value)
+            watch.write(self, position, everywhere(mask, frame), self.machine.origin(frame), value)
         self.memory.put(position, value, mask, self.kind)
         if self.machine.seeker is not None:
             self.machine.seeker.look(self, frame, position, mask)
@@ -164,7 +164,7 @@ class Place:
         return Located(self.memory.locate(total, self.kind, start), outside)
 
 
-def _everywhere(mask: Mask | None, frame: Frame) -> Mask:
+def everywhere(mask: Mask | None, frame: Frame) -> Mask:
     """A mask of all worlds and lanes."""
     return np.broadcast_to(np.True_ if mask is None else mask, (frame.worlds, frame.lanes))
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from tlcheck.execute.frame import Frame, Mask
 from tlcheck.execute.memory import Position
-from tlcheck.execute.places import Place
+from tlcheck.execute.places import Place, everywhere
 from tlcheck.execute.reasons import Illegal, NotModelled
 from tlcheck.execute.registry import call, extern
 from tlcheck.execute.values import Array, Kind, Value, converted, kind_of, lanes_of, rounding
@@ -44,7 +44,7 @@ def replaced(place: Place, frame: Frame, value: Value, combine: Callable[[Any, A
     _seen(place, frame, position, mask)
     where, values = _by_lane(frame, mask, place.memory.flat_position(position), value)
     before = _in_order(place, where, values, combine)
-    chosen = np.broadcast_to(np.True_ if mask is None else mask, (frame.worlds, frame.lanes))
+    chosen = everywhere(mask, frame)
     found = np.zeros((where.shape[1], frame.worlds, frame.lanes), place.kind.array)
     found[:, chosen] = before.T
     return found if where.shape[1] > 1 else found[0]
@@ -54,7 +54,7 @@ def _seen(place: Place, frame: Frame, position: Any, mask: Any) -> None:
     """Tell who watches."""
     machine = place.machine
     if machine.watch is not None and place.shared:
-        lanes = np.broadcast_to(np.True_ if mask is None else mask, (frame.worlds, frame.lanes))
+        lanes = everywhere(mask, frame)
         machine.watch.atomic(place, position, lanes, machine.origin(frame))
     if place.machine.seeker is not None:
         place.machine.seeker.look(place, frame, position, mask)

@@ -15,7 +15,7 @@ import numpy as np
 from tlcheck.execute.codes import Step
 from tlcheck.execute.frame import Frame, Mask
 from tlcheck.execute.memory import Position
-from tlcheck.execute.places import Place
+from tlcheck.execute.places import Place, everywhere
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import attribute, call
 from tlcheck.execute.values import Array, Kind, Value, nothing
@@ -120,7 +120,7 @@ def cp_async(e: Expr, machine: Machine) -> Run:
     def run(frame: Frame) -> Value:
         values = source.load(frame) if condition is None else _guarded(source, condition.run(frame), frame)
         position, mask = target.position(frame)
-        lanes = np.broadcast_to(np.True_ if mask is None else mask, (frame.worlds, frame.lanes))
+        lanes = everywhere(mask, frame)
         if machine.watch is not None and target.shared:
             machine.watch.under_way(target, position, lanes, machine.origin(frame))
         _issue(target, position, np.array(values), lanes, queue, late, reason)

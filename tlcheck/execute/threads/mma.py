@@ -66,7 +66,7 @@ def mma(e: Expr, machine: Machine) -> Run:
             raise NotModelled(f"ptx_mma on {kind.name} in registers of {place.kind.name}")
     left, right = gather(a_at, (m, k), machine), gather(b_at, (k, n), machine)
     back = scatter(c_at, (m, n), machine)
-    finish = _finish(c_kind, machine)
+    finish = finished(c_kind, machine)
 
     def run(frame: Frame) -> Value:
         product = multiplied(left(a.load(frame)), right(b.load(frame)))
@@ -82,8 +82,8 @@ def multiplied(a: Array, b: Array) -> Array:
     return product if a.dtype.kind == "f" else product.astype(np.int64)
 
 
-def _finish(kind: Kind, machine: Machine) -> Callable[[Array], Array]:
-    """The dtype of the accumulator: integers wrap, floats are rounded unless they are exact."""
+def finished(kind: Kind, machine: Machine) -> Callable[[Array], Array]:
+    """What makes sums the accumulator's dtype: integers wrap, floats are rounded unless they are exact."""
     if not kind.is_float:
         return lambda values: values.astype(kind.array)
     return rounding(kind, machine.options.exact) or (lambda values: values)

@@ -27,8 +27,8 @@ from tlcheck.execute.places import Place
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import call
 from tlcheck.execute.threads.descriptors import swizzled
-from tlcheck.execute.threads.mma import multiplied
-from tlcheck.execute.threads.wgmma import Product, Queue, finishing
+from tlcheck.execute.threads.mma import finished, multiplied
+from tlcheck.execute.threads.wgmma import Product, Queue
 from tlcheck.execute.values import Array, Kind, Value, nothing
 from tlcheck.snapshot.ir import Expr
 
@@ -222,7 +222,7 @@ def _from_registers(e: Expr, form: _Form, machine: Machine) -> Operand:
 def _issue(
     place: Place, form: _Form, left: Operand, right: Operand, sums: tuple[Array, Array], machine: Machine
 ) -> Run:
-    queue, finish = Queue.of(machine), finishing(place.kind, machine)
+    queue, finish = Queue.of(machine), finished(place.kind, machine)
     reason = machine.reason(f"element of {place.name} read before its wgmma was waited for")
     own = form.place_of(np.arange(machine.threads))[1]
 

@@ -21,8 +21,8 @@ from tlcheck.execute.places import Place
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import call
 from tlcheck.execute.threads.descriptors import swizzled
-from tlcheck.execute.threads.mma import multiplied, shape_of
-from tlcheck.execute.values import Array, Kind, Value, kind_of, nothing, rounded
+from tlcheck.execute.threads.mma import finished, multiplied, shape_of
+from tlcheck.execute.values import Array, Kind, Value, kind_of, nothing
 from tlcheck.snapshot.ir import Expr
 
 if TYPE_CHECKING:
@@ -357,7 +357,7 @@ def _issue(e: Expr, at: int, form: _Form, left: Operand, right: Operand, machine
         raise NotModelled("wgmma that negates an operand")
     place = machine.pointer(e.args[at], form.n // 2, e.args[at + 1])
     index, queue = _accumulator(form.n), Queue.of(machine)
-    finish = finishing(form.sum, machine)
+    finish = finished(form.sum, machine)
     reason = machine.reason(f"element of {place.name} read before its wgmma was waited for")
 
     def run(frame: Frame) -> Value:
@@ -383,15 +383,6 @@ def _issue(e: Expr, at: int, form: _Form, left: Operand, right: Operand, machine
         return 0
 
     return run
-
-
-def finishing(kind: Kind, machine: Machine) -> Callable[[Array], Array]:
-    """The accumulator's dtype: integers wrap, floats are rounded unless they are exact."""
-    if not kind.is_float:
-        return lambda values: values.astype(kind.array)
-    if machine.options.exact:
-        return lambda values: values
-    return lambda values: np.asarray(rounded(values, kind))
 
 
 def _accumulator(n: int) -> tuple[Array, Array]:
