@@ -39,7 +39,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class OutputOutcome:
     """The verdict on one output; reason: why it is undecided."""
 
     name: str

@@ -11,7 +11,7 @@ import numpy as np
 
 from tlcheck.execute import blocks, comparison, inputs, registry
 from tlcheck.execute.budget import Budget, statements_needed, worlds_that_fit
-from tlcheck.execute.comparison import Difference, Outcome, Written
+from tlcheck.execute.comparison import Difference, OutputOutcome, Written
 from tlcheck.execute.launches import threads_of
 from tlcheck.execute.machine import Machine, Options, Tensor, World
 from tlcheck.execute.order import Race
@@ -49,7 +49,7 @@ class Execution:
     the kernel as written left of each output, for the first seed.
     """
 
-    outputs: tuple[Outcome, ...]
+    outputs: tuple[OutputOutcome, ...]
     blocks: tuple[blocks.Block, ...] = ()
     of: int = 0
     seeds: tuple[int, ...] = ()
@@ -75,7 +75,7 @@ def execute(snapshot: Snapshot, request: Request | None = None) -> Execution:
 def _undecided(snapshot: Snapshot, reason: str) -> Execution:
     function = snapshot.checkpoints.get(SOURCE)
     names = [] if function is None else roles(function).outputs
-    return Execution(tuple([Outcome(name, "undecided", reason) for name in names]))
+    return Execution(tuple([OutputOutcome(name, "undecided", reason) for name in names]))
 
 
 class _Judge:
@@ -105,7 +105,7 @@ class _Judge:
             watch = lowered.watched()
             lowered.run()
         except Illegal as illegal:
-            stopped = [Outcome(n, "undecided", f"as lowered: {illegal}") for n in self._roles.outputs]
+            stopped = [OutputOutcome(n, "undecided", f"as lowered: {illegal}") for n in self._roles.outputs]
             report = self._report(tuple(stopped), written.spent, 0)
             return replace(report, illegal=illegal, left=self._left_by(written))
         outputs = tuple([self._output(name, written, lowered, draw) for name in self._roles.outputs])
@@ -117,7 +117,7 @@ class _Judge:
         seed = self._worlds[0].seed
         return {name: comparison.outcome(written.pages(name), seed) for name in self._roles.outputs}
 
-    def _report(self, outputs: tuple[Outcome, ...], written: int, lowered: int) -> Execution:
+    def _report(self, outputs: tuple[OutputOutcome, ...], written: int, lowered: int) -> Execution:
         return Execution(
             outputs,
             tuple(dict.fromkeys(w.block for w in self._worlds)),
@@ -189,7 +189,7 @@ class _Judge:
             return Tensor(kind, size, lambda seed, start, count: None)
         return Tensor(kind, size, inputs.contents(self._snapshot, name, kind, draw))
 
-    def _output(self, name: str, written: Machine, lowered: Machine, draw: inputs.Draw) -> Outcome:
+    def _output(self, name: str, written: Machine, lowered: Machine, draw: inputs.Draw) -> OutputOutcome:
         """The verdict on one output, over all seeds."""
         unknown = compared_elements = 0
         for seed in dict.fromkeys(w.seed for w in self._worlds):
@@ -204,17 +204,17 @@ class _Judge:
                 if found.verdict != "agreed":
                     return found
         if not compared_elements:
-            return Outcome(name, "undecided", "the blocks that ran write none of it")
+            return OutputOutcome(name, "undecided", "the blocks that ran write none of it")
         if unknown == compared_elements:
-            return Outcome(name, "undecided", "as written, all of it depends on memory that nothing wrote")
-        return Outcome(name, "agreed")
+            return OutputOutcome(name, "undecided", "as written, all of it depends on memory that nothing wrote")
+        return OutputOutcome(name, "agreed")
 
     def _judged(
         self, name: str, compared: comparison.Compared, seed: int, lowered: Machine, draw: inputs.Draw
-    ) -> Outcome:
+    ) -> OutputOutcome:
         """The verdict where elements differ by more than the first bound."""
         if self._roles.returning and _same_values(compared):
-            return Outcome(name, "agreed")
+            return OutputOutcome(name, "agreed")
         differs = compared.differs
         moved = []
         for jitter in (1, 2):
@@ -231,18 +231,18 @@ class _Judge:
             found = comparison.first(compared, differs & ~rounding & ~ties, seed, lowered.reasons)
             return self._refuted(name, found, draw)
         if (differs & ties).any():
-            return Outcome(name, "undecided", "tie: rounding decides what is chosen")
-        return Outcome(name, "agreed")
+            return OutputOutcome(name, "undecided", "tie: rounding decides what is chosen")
+        return OutputOutcome(name, "agreed")
 
-    def _refuted(self, name: str, difference: Difference, draw: inputs.Draw) -> Outcome:
+    def _refuted(self, name: str, difference: Difference, draw: inputs.Draw) -> OutputOutcome:
         if self._roles.returning and not difference.got.startswith("poison"):
-            return Outcome(name, "undecided", "it depends on the order of atomics")
+            return OutputOutcome(name, "undecided", "it depends on the order of atomics")
         machine = self._machine(self._lowered, False, draw)
         seeker = machine.seek(name, difference.seed, difference.element)
         machine.run()
         shape = next(inputs.extent(b, self._sizes) for b in self._written.buffers if b.data.value == name)
         found = replace(difference, writer=seeker.last, index=_index(difference.element, shape))
-        return Outcome(name, "refuted", "", found)
+        return OutputOutcome(name, "refuted", "", found)
 
 
 def _left(machine: Machine, name: str, seed: int) -> Written:

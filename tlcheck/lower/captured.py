@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.filesize import decimal
 
 from tlcheck.errors import UsageError
-from tlcheck.lower.runs import Lowered, Origin, Position, RecordedCall, unique_name
+from tlcheck.lower.runs import CapturedOrigin, Lowered, Position, RecordedCall, unique_name
 
 _HEAD = '''"""Kernels that {script} compiles, captured by `tlcheck capture`: yours to edit.
 
@@ -166,9 +166,9 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _module(origin: Origin, script: str) -> str:
+def _module(origin: CapturedOrigin, script: str) -> str:
     return origin.module or re.sub(r"\W", "_", Path(script).stem)
 
 
-def _call(origin: Origin) -> str:
+def _call(origin: CapturedOrigin) -> str:
     return f"{origin.module}.{origin.function}({sorted(origin.args.items())})"

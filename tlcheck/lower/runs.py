@@ -82,7 +82,7 @@ def tilelang_in_words(name: str, versions: Mapping[str, str]) -> str:
 
 
 @dataclass(frozen=True)
-class Origin:
+class CapturedOrigin:
     """How to make a captured kernel again: a function of a module, and its arguments as Python source.
 
     module: empty for the script itself.
@@ -122,7 +122,7 @@ class Lowered:
     unsaved: Mapping[str, str] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
     digest: str = ""
-    origin: Origin | None = None
+    origin: CapturedOrigin | None = None
     recorded: RecordedCall | None = None
     saved: bool = False
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tlcheck.errors import UsageError
-from tlcheck.lower.runs import Lowered, Origin, RecordedCall, Run, near
+from tlcheck.lower.runs import CapturedOrigin, Lowered, RecordedCall, Run, near
 from tlcheck.lower.selection import Selection
 from tlcheck.worker.capture.pytests import is_test
 from tlcheck.worker.protocol import Answer, Failure, Job
@@ -52,7 +52,7 @@ class CapturedKernel:
 
     name: str
     args: Mapping[str, str]
-    origin: Origin | None = None
+    origin: CapturedOrigin | None = None
     snapshot: Path | None = None
     failure: Failure | None = None
     unsaved: Mapping[str, str] = field(default_factory=dict)
@@ -213,7 +213,7 @@ def _kernels(found: Any, job: Job, folder: Path) -> Iterator[CapturedKernel]:
         yield CapturedKernel(
             fields["name"],
             fields["args"],
-            Origin(**fields["origin"]) if fields["origin"] else None,
+            CapturedOrigin(**fields["origin"]) if fields["origin"] else None,
             _unpacked(archive, fields["snapshot"], folder) if "snapshot" in fields else None,
             Failure(**failure) if failure else None,
             fields.get("unsaved", {}),

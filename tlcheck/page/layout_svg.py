@@ -18,7 +18,7 @@ FRAMES = {"lane": INK, "written": RED, "intended": RED}
 
 
 @dataclass(frozen=True)
-class Box:
+class Rectangle:
     x: float
     y: float
     width: float
@@ -54,9 +54,9 @@ class Drawing:
 
     width: int
     height: int
-    cells: tuple[Box, ...]
+    cells: tuple[Rectangle, ...]
     lines: tuple[Line, ...]
-    frames: tuple[Box, ...]
+    frames: tuple[Rectangle, ...]
     texts: tuple[Words, ...]
 
 
@@ -103,11 +103,11 @@ class _Place:
     def y(self, row: int) -> int:
         return self.top + row * _HEIGHT
 
-    def box(self, row: int, column: int, fill: str) -> Box:
-        return Box(self.x(column), self.y(row), self.cell, _HEIGHT, fill)
+    def box(self, row: int, column: int, fill: str) -> Rectangle:
+        return Rectangle(self.x(column), self.y(row), self.cell, _HEIGHT, fill)
 
 
-def _cells(picture: Picture, place: _Place) -> Iterator[Box]:
+def _cells(picture: Picture, place: _Place) -> Iterator[Rectangle]:
     wrong = {(m.row, m.column) for m in picture.marks if m.kind == "written"}
     for row, colours in enumerate(picture.colours.tolist()):
         for column, colour in enumerate(colours):

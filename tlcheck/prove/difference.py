@@ -25,7 +25,7 @@ class WrongCount:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class FootprintDifference:
     """What is wrong in one instance, by kind; None for what is right. Lanes are counted, instructions for
     `misaligned`.
     """
@@ -49,7 +49,7 @@ def difference(
     names: Mapping[int, str],
     capacity: int | None,
     bounded: bool,
-) -> Difference | None:
+) -> FootprintDifference | None:
     """What is wrong in one instance. `fixed`: values of all variables that are not enumerated. capacity: elements of
     the destination,
     if known. None where the instance is too large or a lane's value depends on a condition of the lowering."""
@@ -60,7 +60,7 @@ def difference(
     if want is None or have is None:
         return None
     if _is_right(want, have, capacity):
-        return Difference()
+        return FootprintDifference()
     return _Diagnosis(want, have, fixed, names, capacity).result()
 
 
@@ -109,7 +109,7 @@ class _Diagnosis:
         found = self.order[np.minimum(left, len(keys) - 1)]
         return np.where(right - left == 1, found, -1)
 
-    def result(self) -> Difference:
+    def result(self) -> FootprintDifference:
         have = self.have
         meant = np.where(self.row >= 0, self.want.target[self.row], -1) if len(self.want.target) else self.row
         extra, missing = self._unmatched()
@@ -121,7 +121,7 @@ class _Diagnosis:
             lanes, missing = np.zeros_like(lanes), np.zeros_like(missing)
         source = extra & ~lanes & ~outside & (self.row >= 0) & (meant != have.target) & self._known(have.target)
         repeated = extra & ~lanes & ~outside & ~source
-        return Difference(
+        return FootprintDifference(
             self._count(lanes, vector, meant),
             self._misaligned(),
             self._count(source, None, meant) if not lanes.any() else None,

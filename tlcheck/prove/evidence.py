@@ -9,7 +9,7 @@ from functools import cache
 
 from tlcheck.program.matching import Match
 from tlcheck.program.walk import Program
-from tlcheck.prove.difference import Difference
+from tlcheck.prove.difference import FootprintDifference
 from tlcheck.prove.fingerprints import UndecidedError
 from tlcheck.prove.instances import first_of, refute
 from tlcheck.prove.plans import REWRITTEN, Comparison, plans
@@ -28,7 +28,7 @@ class Evidence:
     checkpoint: str
     match: Match
     status: str
-    difference: Difference | None = None
+    difference: FootprintDifference | None = None
     reason: str = ""
     calls: tuple[str, ...] = ()
     stored: bool = False
@@ -49,7 +49,7 @@ def evidence(comparison: Comparison) -> Evidence:
         reason = "it has no counterpart here"
         return Evidence(stage.checkpoint, found, "undecided", None, reason, scopes=scopes, compared=comparison)
     reasons: list[str] = []
-    shown: Difference | None = None
+    shown: FootprintDifference | None = None
     refuted = cache(lambda: refute(comparison))  # it depends on no plan
     for plan in plans(comparison):
         try:

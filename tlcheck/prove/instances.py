@@ -15,7 +15,7 @@ from tlcheck.program.walk import Program
 from tlcheck.prove.assumptions import assume, hold, inputs, nearest, promises_more, symbols
 from tlcheck.prove.builder import Builder
 from tlcheck.prove.comparison import floating
-from tlcheck.prove.difference import Difference, difference, evaluate_at, first_addition
+from tlcheck.prove.difference import FootprintDifference, difference, evaluate_at, first_addition
 from tlcheck.prove.fingerprints import UndecidedError
 from tlcheck.prove.footprints import TAGS, Footprint
 from tlcheck.prove.plans import Comparison, Plan, forms_of, loops_of, require_one_form, shared_loops
@@ -27,7 +27,7 @@ SIZES = (1000, 37, 130, 256, 17, 4096, 96)  # tried for sizes that are known onl
 MAX_INSTANCES = 15
 
 
-def refute(c: Comparison) -> Difference | None:
+def refute(c: Comparison) -> FootprintDifference | None:
     """The first instance in which a lane is wrong; None if none of those tried shows one. Raises UndecidedError where
     no size that was tried keeps the author's promises.
     """
@@ -69,7 +69,7 @@ def _differs(
     intended: Sequence[Footprint],
     actual: Sequence[Footprint],
     point: Mapping[int, int],
-) -> Difference | None:
+) -> FootprintDifference | None:
     names = _names(c)
     capacity = _capacity(algebra, c.memory.declared.get(c.match.written[0].target.root))
     bounded = c.bounded and c.cut

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
 
-from tlcheck.execute.comparison import Outcome
+from tlcheck.execute.comparison import OutputOutcome
 from tlcheck.execute.order import SEVERAL, Access, Origin, Race
 from tlcheck.execute.plain import evaluated
 from tlcheck.execute.reasons import Deadlock, Illegal, NotModelled
@@ -59,7 +59,7 @@ class _Claims:
         for outcome in self._execution.outputs:
             yield self._output(outcome)
 
-    def _output(self, outcome: Outcome) -> Claim:
+    def _output(self, outcome: OutputOutcome) -> Claim:
         buffer = self._written.get(outcome.name)
         name = buffer.name if buffer is not None else outcome.name
         claim = Claim(

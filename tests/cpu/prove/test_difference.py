@@ -11,10 +11,10 @@ from hypothesis.strategies import randoms
 
 from tests.cpu.prove.pairs import BLOCKS, FAULTS, Pair, counted
 from tests.cpu.prove.tiles import BLOCK
-from tlcheck.prove.difference import Difference, difference
+from tlcheck.prove.difference import FootprintDifference, difference
 
 
-def _found(pair: Pair, block: int) -> Difference:
+def _found(pair: Pair, block: int) -> FootprintDifference:
     found = difference(pair.algebra, pair.intended, pair.actual, {BLOCK: block}, {BLOCK: "blockIdx.x"}, None, False)
     assert found is not None
     return found

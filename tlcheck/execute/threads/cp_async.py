@@ -56,7 +56,7 @@ class _Group:
 
 
 @dataclass(slots=True, eq=False)
-class Queue:
+class CopyQueue:
     """The copies of all threads of all worlds; `handed`: threads some of whose copies an mbarrier waits for."""
 
     open: list[Copy] = field(default_factory=list)
@@ -99,9 +99,9 @@ class Queue:
         self.groups = [g for g in self.groups if (g.members & ~g.landed).any()]
 
 
-def queue_of(machine: Machine) -> Queue:
-    found = machine.shared_state.setdefault("cp.async", Queue())
-    assert isinstance(found, Queue)
+def queue_of(machine: Machine) -> CopyQueue:
+    found = machine.shared_state.setdefault("cp.async", CopyQueue())
+    assert isinstance(found, CopyQueue)
     return found
 
 
@@ -139,7 +139,7 @@ def _guarded(source: Place, holds: Value, frame: Frame) -> Value:
 
 
 def _issue(
-    target: Place, position: Position, values: Array, lanes: Mask, queue: Queue, late: bool, reason: int
+    target: Place, position: Position, values: Array, lanes: Mask, queue: CopyQueue, late: bool, reason: int
 ) -> None:
     memory = target.memory
     where = memory.flat_position(position)

@@ -28,7 +28,7 @@ from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import call
 from tlcheck.execute.threads.descriptors import swizzled
 from tlcheck.execute.threads.mma import finished, multiplied
-from tlcheck.execute.threads.wgmma import Product, Queue
+from tlcheck.execute.threads.wgmma import Product, ProductQueue
 from tlcheck.execute.values import Array, Kind, Value, nothing
 from tlcheck.snapshot.ir import Expr
 
@@ -41,7 +41,7 @@ _ATOMS = (256, 192, 128, 96, 64, 32, 16, 8)  # columns of an instruction of wgmm
 
 
 @dataclass(frozen=True, slots=True)
-class _Form:
+class _Template:
     """The template's arguments; wait: None for mma."""
 
     m: int
@@ -95,7 +95,7 @@ class _Form:
         return np.broadcast_arrays(row, column)  # type: ignore[return-value]
 
 
-def _form(text: str) -> _Form:
+def _form(text: str) -> _Template:
     """The form that a name with template arguments says. Raises NotModelled."""
     words = template_arguments(text)
     if library_name(text) not in ("tl::gemm_ss", "tl::gemm_rs") or not 12 <= len(words) <= 14:
@@ -105,7 +105,7 @@ def _form(text: str) -> _Form:
     wait = (int(words[13]) if len(words) > 13 else 0) if wgmma else None
     if any(offsets) or m % (16 * warps_m) or n % (8 * warps_n) or k % 16 or (wgmma and warps_m % 4):
         raise NotModelled(text)
-    return _Form(m, n, k, warps_m, warps_n, bool(across_a), bool(across_b), bool(clears), lda, ldb, wait)
+    return _Template(m, n, k, warps_m, warps_n, bool(across_a), bool(across_b), bool(clears), lda, ldb, wait)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,7 +163,7 @@ def product(e: Expr, machine: Machine) -> Run:
 Operand = Callable[[Frame], Callable[[], Array]]
 
 
-def _from_shared(e: Expr, number: int, form: _Form, machine: Machine) -> Operand:
+def _from_shared(e: Expr, number: int, form: _Template, machine: Machine) -> Operand:
     """A or the transpose of B; reading it later gives (worlds, 1, rows, K)."""
     wgmma = form.wait is not None
     if number == 0:
@@ -180,7 +180,7 @@ def _from_shared(e: Expr, number: int, form: _Form, machine: Machine) -> Operand
     return begin
 
 
-def _watch(place: Place, cells: Array, number: int, form: _Form, frame: Frame, machine: Machine) -> None:
+def _watch(place: Place, cells: Array, number: int, form: _Template, frame: Frame, machine: Machine) -> None:
     """Tell the watch which rows each warp reads; its first thread stands for it."""
     assert machine.watch is not None
     first = np.arange(0, form.threads, 32)
@@ -196,7 +196,7 @@ def _watch(place: Place, cells: Array, number: int, form: _Form, frame: Frame, m
             machine.watch.read(place, where, readers, origin, proxy)
 
 
-def _from_registers(e: Expr, form: _Form, machine: Machine) -> Operand:
+def _from_registers(e: Expr, form: _Template, machine: Machine) -> Operand:
     """A; reading it later gives (worlds, warps along N, rows, K), since each of these warps has its own."""
     row, column = form.factors(machine.threads)
     registers = machine.pointer(e, len(row))
@@ -220,9 +220,9 @@ def _from_registers(e: Expr, form: _Form, machine: Machine) -> Operand:
 
 
 def _issue(
-    place: Place, form: _Form, left: Operand, right: Operand, sums: tuple[Array, Array], machine: Machine
+    place: Place, form: _Template, left: Operand, right: Operand, sums: tuple[Array, Array], machine: Machine
 ) -> Run:
-    queue, finish = Queue.of(machine), finished(place.kind, machine)
+    queue, finish = ProductQueue.of(machine), finished(place.kind, machine)
     reason = machine.reason(f"element of {place.name} read before its wgmma was waited for")
     own = form.place_of(np.arange(machine.threads))[1]
 

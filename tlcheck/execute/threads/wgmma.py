@@ -170,7 +170,7 @@ class Product:
 
 
 @dataclass(eq=False)
-class Queue:
+class ProductQueue:
     """Instructions that are not in a group yet, groups under way, and sums under way by where they are."""
 
     open: list[Product] = field(default_factory=list)
@@ -178,7 +178,7 @@ class Queue:
     sums: list[_Sum] = field(default_factory=list)
 
     @classmethod
-    def of(cls, machine: Machine) -> Queue:
+    def of(cls, machine: Machine) -> ProductQueue:
         found = machine.shared_state.setdefault("wgmma", cls())
         assert isinstance(found, cls)
         return found
@@ -207,7 +207,7 @@ class Queue:
 @call("warpgroup_commit_batch")
 def commit(e: Expr, machine: Machine) -> Run:
     """wgmma.commit_group: the warpgroup's instructions since the last one are a group."""
-    queue = Queue.of(machine)
+    queue = ProductQueue.of(machine)
 
     def run(frame: Frame) -> Value:
         lanes = np.array(frame.mask())
@@ -222,7 +222,7 @@ def commit(e: Expr, machine: Machine) -> Run:
 @call("warpgroup_wait", "wait_wgmma")
 def wait(e: Expr, machine: Machine) -> Run:
     """wgmma.wait_group n: at most n of the warpgroup's groups are under way. As written there are none."""
-    queue, newest = Queue.of(machine), machine.code(e.args[0])
+    queue, newest = ProductQueue.of(machine), machine.code(e.args[0])
 
     def run(frame: Frame) -> Value:
         queue.wait(machine.uniform(newest.run(frame), "the number of groups to wait for"), frame.mask())
@@ -356,7 +356,7 @@ def _issue(e: Expr, at: int, form: _Form, left: Operand, right: Operand, machine
     if any(a.op != "int" or a.value not in (1, True) for a in e.args[at + 3 : at + 5]):
         raise NotModelled("wgmma that negates an operand")
     place = machine.pointer(e.args[at], form.n // 2, e.args[at + 1])
-    index, queue = _accumulator(form.n), Queue.of(machine)
+    index, queue = _accumulator(form.n), ProductQueue.of(machine)
     finish = finished(form.sum, machine)
     reason = machine.reason(f"element of {place.name} read before its wgmma was waited for")
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from tlcheck.program.device_library import BULK, LOST, OK, ORDERS, STOPS, WRONG, Behaviour, LibraryCall
 from tlcheck.toolchain.probes.calls import numbers
 from tlcheck.toolchain.probes.formats import Number, bits_of, decode, encode
-from tlcheck.toolchain.probes.machine import GLOBAL, SHARED, Access, Machine, StoppedError
-from tlcheck.toolchain.probes.ptx import Entry, Instruction
+from tlcheck.toolchain.probes.machine import GLOBAL, SHARED, PtxMachine, StoppedError, TracedAccess
+from tlcheck.toolchain.probes.ptx import PtxEntry, PtxInstruction
 
 DESTINATION, VALUES, RETURNED = GLOBAL, GLOBAL + 0x1000, GLOBAL + 0x2000
 ELEMENTS = 8  # of the destination, so that elements beside the wanted ones are seen
@@ -25,17 +25,17 @@ _FLOATING = {"f16", "bf16", "f32", "f64", "f16x2", "bf16x2"}
 
 
 @dataclass(frozen=True)
-class Run:
+class ProbeRun:
     """One execution: what was in the destination, what was given, what is there now, what came back, and the trace."""
 
     before: tuple[Number, ...]
     given: tuple[Number, ...]
     after: tuple[Number, ...]
     returned: tuple[Number, ...]
-    trace: tuple[Access, ...]
+    trace: tuple[TracedAccess, ...]
 
 
-def judge(call: LibraryCall, entry: Entry) -> Behaviour:
+def judge(call: LibraryCall, entry: PtxEntry) -> Behaviour:
     """What a call does. Raises UnreadPtxError where its PTX is not understood."""
     instructions = tuple(dict.fromkeys(i.name for i in entry.instructions if _tells(call, i)))
     if call.operation in BULK:
@@ -54,7 +54,7 @@ def judge(call: LibraryCall, entry: Entry) -> Behaviour:
     return Behaviour(OK, "", instructions, aligned)
 
 
-def _tells(call: LibraryCall, instruction: Instruction) -> bool:
+def _tells(call: LibraryCall, instruction: PtxInstruction) -> bool:
     """Whether an instruction says what a call does: atomics, fences, casts of floats, ordered loads and stores."""
     name, parts = instruction.opcode[0], set(instruction.opcode)
     if name == "cvt":
@@ -73,16 +73,16 @@ def _bulk(call: LibraryCall, instructions: tuple[str, ...]) -> Behaviour:
     return Behaviour(OK, "", instructions)
 
 
-def run(call: LibraryCall, entry: Entry, before: Sequence[Number], given: Sequence[Number]) -> Run:
+def run(call: LibraryCall, entry: PtxEntry, before: Sequence[Number], given: Sequence[Number]) -> ProbeRun:
     """Execute with a destination and values."""
     names = [f"{entry.name}_param_{i}" for i in range(3)]
-    machine = Machine(entry, dict(zip(names, (DESTINATION, VALUES, RETURNED), strict=True)))
+    machine = PtxMachine(entry, dict(zip(names, (DESTINATION, VALUES, RETURNED), strict=True)))
     place = SHARED if call.shared else DESTINATION
     _put(machine, call.destination, place, before)
     _put(machine, call.value, VALUES, given)
     machine.run()
     after = _get(machine, call.destination, place, ELEMENTS)
-    return Run(
+    return ProbeRun(
         tuple(before), tuple(given), after, _get(machine, call.destination, RETURNED, call.width), tuple(machine.trace)
     )
 
@@ -120,7 +120,7 @@ _RESULT: dict[str, Callable[..., Number]] = {
 }
 
 
-def _wrong(call: LibraryCall, done: Run) -> str:
+def _wrong(call: LibraryCall, done: ProbeRun) -> str:
     """What is wrong with the numbers, in words; empty if nothing."""
     for i, before in enumerate(done.before):
         want = expected(call, before, done.given[i]) if i < call.width else before
@@ -136,7 +136,7 @@ def _shown(numbers: Sequence[Number]) -> str:
     return ", ".join(f"{n:g}" if isinstance(n, float) else str(n) for n in numbers)
 
 
-def _lost(call: LibraryCall, trace: Sequence[Access]) -> str:
+def _lost(call: LibraryCall, trace: Sequence[TracedAccess]) -> str:
     """Which part of the memory order neither the instructions nor fences give; empty if none is missing."""
     if not call.order or call.operation in ("load", "store"):
         return _plain_order(call, trace) if call.order else ""
@@ -153,7 +153,7 @@ def _lost(call: LibraryCall, trace: Sequence[Access]) -> str:
     return ""
 
 
-def _plain_order(call: LibraryCall, trace: Sequence[Access]) -> str:
+def _plain_order(call: LibraryCall, trace: Sequence[TracedAccess]) -> str:
     """The same for an atomic load or store."""
     place = SHARED if call.shared else DESTINATION
     kind, wanted = ("load", "acquire") if call.operation == "load" else ("store", "release")
@@ -168,24 +168,24 @@ def _plain_order(call: LibraryCall, trace: Sequence[Access]) -> str:
     return ""
 
 
-def _gives(access: Access, wanted: str, shared: bool) -> bool:
+def _gives(access: TracedAccess, wanted: str, shared: bool) -> bool:
     """Whether an instruction has the order, for all threads that see the destination."""
     parts = set(access.name.split("."))
     return bool(parts & _GATHERED[wanted]) and (shared or "cta" not in parts)
 
 
-def _fences(access: Access) -> bool:
+def _fences(access: TracedAccess) -> bool:
     """Whether it is a fence for the whole device; one for a block (`cta`) is too weak."""
     parts = access.name.split(".")
     return access.kind == "fence" and bool({"gpu", "gl", "sys"} & set(parts)) and "proxy" not in parts
 
 
-def _is_sequential(access: Access) -> bool:
+def _is_sequential(access: TracedAccess) -> bool:
     parts = access.name.split(".")
     return _fences(access) and (parts[0] == "membar" or "sc" in parts)
 
 
-def _aligned(call: LibraryCall, runs: Sequence[Run]) -> tuple[int, int]:
+def _aligned(call: LibraryCall, runs: Sequence[ProbeRun]) -> tuple[int, int]:
     """The largest access to destination and values, in bytes."""
     place = SHARED if call.shared else DESTINATION
     sizes = [1, 1]
@@ -198,12 +198,12 @@ def _aligned(call: LibraryCall, runs: Sequence[Run]) -> tuple[int, int]:
     return (max(sizes[0], own), max(sizes[1], bits_of(call.value) // 8) if call.operation != "load" else 1)
 
 
-def _put(machine: Machine, dtype: str, place: int, found: Sequence[Number]) -> None:
+def _put(machine: PtxMachine, dtype: str, place: int, found: Sequence[Number]) -> None:
     size = bits_of(dtype) // 8
     for i, number in enumerate(found):
         machine.write(place + i * size, size, encode(dtype, number))
 
 
-def _get(machine: Machine, dtype: str, place: int, count: int) -> tuple[Number, ...]:
+def _get(machine: PtxMachine, dtype: str, place: int, count: int) -> tuple[Number, ...]:
     size = bits_of(dtype) // 8
     return tuple(decode(dtype, machine.read(place + i * size, size)) for i in range(count))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tlcheck.toolchain.probes.formats import decode, encode
-from tlcheck.toolchain.probes.ptx import Entry, Instruction
+from tlcheck.toolchain.probes.ptx import PtxEntry, PtxInstruction
 
 GLOBAL, SHARED = 0x7F00_0000_0000, 0x7E00_0000_0000  # where generic addresses of each memory begin
 MEMORY = 1 << 20  # bytes of each
@@ -33,7 +33,7 @@ class StoppedError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class TracedAccess:
     """One access to memory, or a fence. kind: load, store, atomic, fence. address: generic. size: bytes at once."""
 
     kind: str
@@ -43,14 +43,14 @@ class Access:
 
 
 @dataclass(slots=True)
-class Machine:
+class PtxMachine:
     """One thread. parameters: name -> 64 bits. memory: generic byte address -> byte; zero where nothing was stored."""
 
-    entry: Entry
+    entry: PtxEntry
     parameters: dict[str, int]
     memory: dict[int, int] = field(default_factory=dict)
     registers: dict[str, int] = field(default_factory=dict)
-    trace: list[Access] = field(default_factory=list)
+    trace: list[TracedAccess] = field(default_factory=list)
 
     def run(self) -> None:
         """Execute to the end. Raises StoppedError, UnreadPtxError, and TimeoutError where it does not end."""
@@ -79,14 +79,14 @@ class Machine:
         for i in range(size):
             self.memory[address + i] = (bits >> (8 * i)) & 0xFF
 
-    def _execute(self, step: Instruction) -> None:
+    def _execute(self, step: PtxInstruction) -> None:
         name = step.opcode[0]
         if name == "trap":
             raise StoppedError("nvcc makes a trap of it: there is no such instruction for this memory")
         if name in _MEMORY:
             _MEMORY[name](self, step)
         elif name in ("fence", "membar"):
-            self.trace.append(Access("fence", step.name))
+            self.trace.append(TracedAccess("fence", step.name))
         elif name in ("mov", "cvta"):
             self._move(step)
         elif name == "cvt":
@@ -115,7 +115,7 @@ class Machine:
         except ValueError:
             raise UnreadPtxError(f"the name {operand}") from None
 
-    def _address(self, step: Instruction, operand: str) -> int:
+    def _address(self, step: PtxInstruction, operand: str) -> int:
         """The generic address of `[base+offset]`."""
         base, _, offset = operand.strip("[]").partition("+")
         space = next((p for p in step.opcode if p in _SPACES), "")
@@ -130,7 +130,7 @@ class Machine:
 
     # Memory
 
-    def _load(self, step: Instruction) -> None:
+    def _load(self, step: PtxInstruction) -> None:
         if "param" in step.opcode:
             self.registers[step.operands[0]] = self.parameters[step.operands[1].strip("[]")]
             return
@@ -140,14 +140,14 @@ class Machine:
         for i, target in enumerate(targets):
             self.registers[target] = _extended(kind, self.read(address + i * size, size))
 
-    def _store(self, step: Instruction) -> None:
+    def _store(self, step: PtxInstruction) -> None:
         kind, sources = _type(step), _elements(step.operands[1])
         size = _bytes(kind)
         address = self._checked("store", step, step.operands[0], size * len(sources))
         for i, source in enumerate(sources):
             self.write(address + i * size, size, self.value(source))
 
-    def _atomic(self, step: Instruction) -> None:
+    def _atomic(self, step: PtxInstruction) -> None:
         """atom d, [a], b (, c) and red [a], b: each element of a vector in turn."""
         returns = step.opcode[0] == "atom"
         rest = step.operands[1:] if returns else step.operands
@@ -165,16 +165,16 @@ class Machine:
             if returns:
                 self.registers[targets[i]] = _extended(kind, old)
 
-    def _checked(self, kind: str, step: Instruction, operand: str, size: int) -> int:
+    def _checked(self, kind: str, step: PtxInstruction, operand: str, size: int) -> int:
         address = self._address(step, operand)
         if address % size:
             raise StoppedError(f"`{step.name}` needs an address that is a multiple of {size} bytes")
-        self.trace.append(Access(kind, step.name, address, size))
+        self.trace.append(TracedAccess(kind, step.name, address, size))
         return address
 
     # Registers
 
-    def _move(self, step: Instruction) -> None:
+    def _move(self, step: PtxInstruction) -> None:
         target, source = step.operands
         kind = _type(step)
         if step.opcode[:2] == ("cvta", "shared"):
@@ -194,7 +194,7 @@ class Machine:
         else:
             self.registers[target] = self.value(source)
 
-    def _convert(self, step: Instruction) -> None:
+    def _convert(self, step: PtxInstruction) -> None:
         kinds = [p for p in step.opcode if _TYPE.match(p)]
         to, source = kinds
         if to in _PACKED:  # cvt d, a, b: a is the upper half
@@ -205,7 +205,7 @@ class Machine:
             bits = _cast(to, source, self.value(step.operands[1]), step.opcode)
             self.registers[step.operands[0]] = _extended(to, bits)
 
-    def _compare(self, step: Instruction) -> None:
+    def _compare(self, step: PtxInstruction) -> None:
         kind = _type(step)
         a, b = (_number(kind, self.value(o)) for o in step.operands[1:])
         name = step.opcode[1]
@@ -213,17 +213,17 @@ class Machine:
             raise UnreadPtxError(f"`{step.name}`")
         self.registers[step.operands[0]] = int(_COMPARISONS[name](a, b))
 
-    def _compute(self, step: Instruction) -> None:
+    def _compute(self, step: PtxInstruction) -> None:
         kind = _type(step)
         values = [self.value(o) for o in step.operands[1:]]
         self.registers[step.operands[0]] = _extended(kind, _result(step, kind, values))
 
 
-_MEMORY: dict[str, Callable[[Machine, Instruction], None]] = {
-    "ld": Machine._load,
-    "st": Machine._store,
-    "atom": Machine._atomic,
-    "red": Machine._atomic,
+_MEMORY: dict[str, Callable[[PtxMachine, PtxInstruction], None]] = {
+    "ld": PtxMachine._load,
+    "st": PtxMachine._store,
+    "atom": PtxMachine._atomic,
+    "red": PtxMachine._atomic,
 }
 _COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     "eq": lambda a, b: a == b,
@@ -250,7 +250,7 @@ def _elements(operand: str) -> list[str]:
     return [o.strip() for o in operand.strip("{}").split(",")]
 
 
-def _type(step: Instruction) -> str:
+def _type(step: PtxInstruction) -> str:
     """The type of an instruction: the last one that its opcode names."""
     kinds = [p for p in step.opcode[1:] if _TYPE.match(p)]
     if not kinds:
@@ -301,7 +301,7 @@ def _sum(kind: str, a: int, b: int) -> int:
     return encode(_dtype(kind), _number(kind, a) + _number(kind, b))
 
 
-def _combine(step: Instruction, kind: str, old: int, operands: list[int]) -> int:
+def _combine(step: PtxInstruction, kind: str, old: int, operands: list[int]) -> int:
     """What an atomic leaves in memory."""
     parts = step.opcode
     if "cas" in parts:
@@ -320,7 +320,7 @@ def _combine(step: Instruction, kind: str, old: int, operands: list[int]) -> int
     raise UnreadPtxError(f"`{step.name}`")
 
 
-def _result(step: Instruction, kind: str, values: list[int]) -> int:
+def _result(step: PtxInstruction, kind: str, values: list[int]) -> int:
     """What an instruction on registers computes."""
     name = step.opcode[0]
     if name == "selp":

@@ -12,7 +12,7 @@ _COMMENT = re.compile(r"//[^\n]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Instruction:
+class PtxInstruction:
     """One instruction. opcode: its parts, `("atom", "global", "add", "f32")`. predicate: register, empty if always.
 
     operands: a register, number, symbol, `[address]` or a vector `{a, b}`. line: from 1 in the text.
@@ -31,20 +31,20 @@ class Instruction:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PtxEntry:
     """A kernel of a PTX text. labels: label -> number of the instruction that it stands before."""
 
     name: str
-    instructions: tuple[Instruction, ...]
+    instructions: tuple[PtxInstruction, ...]
     labels: dict[str, int]
     first_line: int
     last_line: int
 
 
-def entries(text: str) -> dict[str, Entry]:
+def entries(text: str) -> dict[str, PtxEntry]:
     """The kernels of a PTX text by name."""
     plain = _COMMENT.sub("", text)
-    found: dict[str, Entry] = {}
+    found: dict[str, PtxEntry] = {}
     for match in _ENTRY.finditer(plain):
         start = plain.index("{", plain.index(")", match.end()))
         end = _closing(plain, start)
@@ -61,8 +61,8 @@ def _closing(text: str, start: int) -> int:
     raise ValueError("a PTX entry without an end")
 
 
-def _entry(name: str, text: str, start: int, end: int) -> Entry:
-    instructions: list[Instruction] = []
+def _entry(name: str, text: str, start: int, end: int) -> PtxEntry:
+    instructions: list[PtxInstruction] = []
     labels: dict[str, int] = {}
     line = text.count("\n", 0, start) + 1
     first = line
@@ -77,16 +77,16 @@ def _entry(name: str, text: str, start: int, end: int) -> Entry:
             stripped = rest
         if stripped and not stripped.startswith("."):
             instructions.append(_instruction(stripped.strip(), begins))
-    return Entry(name, tuple(instructions), labels, first, line)
+    return PtxEntry(name, tuple(instructions), labels, first, line)
 
 
-def _instruction(text: str, line: int) -> Instruction:
+def _instruction(text: str, line: int) -> PtxInstruction:
     predicate, negated = "", False
     if match := _PREDICATE.match(text):
         predicate, negated = match[2], bool(match[1])
         text = text[match.end() :]
     opcode, *rest = text.split(None, 1)
-    return Instruction(tuple(opcode.split(".")), _operands(rest[0] if rest else ""), predicate, negated, line)
+    return PtxInstruction(tuple(opcode.split(".")), _operands(rest[0] if rest else ""), predicate, negated, line)
 
 
 def _operands(text: str) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ _Var = (getattr(tvm, "tirx", None) or tvm.tir).Var
 
 
 @dataclass(frozen=True)
-class _Tensor:
+class _TensorShape:
     """In a tensor's place: a call must not keep the device's memory."""
 
     dtype: Any
@@ -161,7 +161,7 @@ def _bound(jit: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[s
 
 
 def _without_content(value: Any) -> Any:
-    return _Tensor(value.dtype, tuple(value.shape)) if _is_tensor(value) else value
+    return _TensorShape(value.dtype, tuple(value.shape)) if _is_tensor(value) else value
 
 
 def _is_tensor(value: Any) -> bool:

@@ -20,7 +20,7 @@ _CALL = "_tlcheck_call"  # attribute of a kernel: the `Call` that it comes from
 _LAUNCH = "_tlcheck_launch"
 
 
-class Watch:
+class LiveWatch:
     """What is watched in one process. keeper: None where calls are not kept."""
 
     def __init__(self, recording: Recording, keeper: Keeper | None) -> None:

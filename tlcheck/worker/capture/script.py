@@ -76,11 +76,11 @@ def _replace(recording: Recording, job: Job) -> contextlib.AbstractContextManage
 
 def _watch(recording: Recording, job: Job) -> contextlib.AbstractContextManager[Any]:
     """Everything happens for real."""
-    from tlcheck.worker.capture.live import Watch
+    from tlcheck.worker.capture.live import LiveWatch
     from tlcheck.worker.capture.observation import Keeper
 
     stem = str(Path(job.output).with_suffix(""))
-    Watch(recording, Keeper(stem, job.record_limit) if job.record_limit else None).install()
+    LiveWatch(recording, Keeper(stem, job.record_limit) if job.record_limit else None).install()
     return contextlib.nullcontext()
 
 

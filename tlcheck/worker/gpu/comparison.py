@@ -70,7 +70,7 @@ def _difference(out: Any, ref: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedTensor:
     """One output against its reference. wrong: mask of the elements beyond their bound. error: of the whole.
 
     worst: flat offset of the worst element; None for no elements.
@@ -81,12 +81,12 @@ class Compared:
     worst: int | None
 
 
-def compare(out: Any, ref: Any, allowed: Tolerance, exact: bool) -> Compared:
+def compare(out: Any, ref: Any, allowed: Tolerance, exact: bool) -> ComparedTensor:
     """Integers, and with `exact` everything, have to be equal (to the reference rounded once to the output's dtype)."""
     if exact or not out.is_floating_point():
         wrong = (out != ref.to(out.dtype)) | torch.isnan(out)
         error = relative(out.double(), ref.double())
-        return Compared(wrong, error, _first(wrong))
+        return ComparedTensor(wrong, error, _first(wrong))
     out, ref = out.double(), ref.double()
     distance = _difference(out, ref).abs()
     finite = ref[torch.isfinite(ref)]
@@ -94,7 +94,7 @@ def compare(out: Any, ref: Any, allowed: Tolerance, exact: bool) -> Compared:
     excess = distance / (WORST * allowed.bound * (ref.abs() + typical) + math.ulp(0.0))
     excess = torch.where(torch.isnan(distance), torch.inf, torch.where(distance == 0, 0.0, excess))
     worst = int(excess.argmax()) if excess.numel() else None
-    return Compared(~(excess <= 1), relative(out, ref), worst)
+    return ComparedTensor(~(excess <= 1), relative(out, ref), worst)
 
 
 def _first(mask: Any) -> int | None:

@@ -18,7 +18,7 @@ EXACT = "exact"
 
 
 @dataclass(frozen=True)
-class Draw:
+class DrawnInputs:
     """label: which inputs, empty for the usual ones. expected: parameter or outcome -> reference.
 
     errors: relative error of each reference, and what it is. recorded: whether it is what a kernel once left.
@@ -32,7 +32,7 @@ class Draw:
     recorded: bool = False
 
 
-def draws(subject: LoadedCase, names: Sequence[str], task: Task) -> Iterator[Draw]:
+def draws(subject: LoadedCase, names: Sequence[str], task: Task) -> Iterator[DrawnInputs]:
     """Recorded inputs where the task replays, else the case's recorded call, and fresh inputs for every seed.
 
     names: of the kernel's parameters. Raises RequestError without any inputs.
@@ -65,11 +65,11 @@ def make(subject: LoadedCase, variant: Variant, seed: int, device: str) -> tuple
     return tuple(variant.inputs(subject.args, generator, device))
 
 
-def _draw(subject: LoadedCase, label: str, variant: Variant, seed: int, device: str) -> Draw:
+def _draw(subject: LoadedCase, label: str, variant: Variant, seed: int, device: str) -> DrawnInputs:
     return refer(subject, label, variant, seed, make(subject, variant, seed, device))
 
 
-def refer(subject: LoadedCase, label: str, variant: Variant, seed: int, values: tuple[Any, ...]) -> Draw:
+def refer(subject: LoadedCase, label: str, variant: Variant, seed: int, values: tuple[Any, ...]) -> DrawnInputs:
     """A set of inputs with what the reference makes of it."""
     reference = variant.reference or subject.case.reference
     assert reference is not None
@@ -80,14 +80,14 @@ def refer(subject: LoadedCase, label: str, variant: Variant, seed: int, values: 
     expected = referred()
     errors = comparison.reference_error(referred, expected)
     named = {name: ("reference in float32", error) for name, error in errors.items()}
-    return Draw(label, seed, values, expected, named)
+    return DrawnInputs(label, seed, values, expected, named)
 
 
-def _replayed(trace: traces.Trace) -> Draw:
-    return Draw(trace.label, trace.seed, trace.inputs, trace.outputs, {}, recorded=True)
+def _replayed(trace: traces.Trace) -> DrawnInputs:
+    return DrawnInputs(trace.label, trace.seed, trace.inputs, trace.outputs, {}, recorded=True)
 
 
-def _repeated(file: str, names: Sequence[str], task: Task) -> Draw:
+def _repeated(file: str, names: Sequence[str], task: Task) -> DrawnInputs:
     """A case's recorded call. A tensor that the kernel writes, and had left as it was, is compared with that.
 
     Raises RequestError where there would be nothing to compare.

@@ -22,7 +22,7 @@ import torch
 from tlcheck.worker.failures import RequestError
 from tlcheck.worker.gpu import comparison, traces
 from tlcheck.worker.gpu.comparison import Tolerance
-from tlcheck.worker.gpu.draws import EXACT, Draw
+from tlcheck.worker.gpu.draws import EXACT, DrawnInputs
 from tlcheck.worker.gpu.memory import Arena
 from tlcheck.worker.gpu.subject import CompiledKernel, LoadedCase
 from tlcheck.worker.gpu.task import Task
@@ -37,7 +37,7 @@ class Trial:
     subject: LoadedCase
     compiled: CompiledKernel
     task: Task
-    draw: Draw
+    draw: DrawnInputs
     enter: Callable[[str], None]
     findings: list[Finding] = field(default_factory=list)
     outputs: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -128,7 +128,7 @@ class Trial:
             report["worst"] = comparison.element(compared.worst, out, ref)
         self._judge(name, out, compared, allowed)
 
-    def _judge(self, name: str, out: Any, compared: comparison.Compared, allowed: Tolerance) -> None:
+    def _judge(self, name: str, out: Any, compared: comparison.ComparedTensor, allowed: Tolerance) -> None:
         """The first that applies: elements that were never written explain NaN, and these what is wrong."""
         ref, total = self.draw.expected[name], out.numel()
         wrong = int(compared.wrong.sum())
@@ -199,7 +199,11 @@ class Trial:
 
 
 def verify(
-    subject: LoadedCase, compiled: CompiledKernel, task: Task, draws: Iterator[Draw], enter: Callable[[str], None]
+    subject: LoadedCase,
+    compiled: CompiledKernel,
+    task: Task,
+    draws: Iterator[DrawnInputs],
+    enter: Callable[[str], None],
 ) -> Iterator[dict[str, Any]]:
     """The result of each set of inputs."""
     enter("inputs")
