@@ -16,8 +16,8 @@ from tlcheck.execute.launches import threads_of
 from tlcheck.execute.machine import Machine, Options, Tensor, World
 from tlcheck.execute.order import Race
 from tlcheck.execute.reasons import Illegal, Stopped
-from tlcheck.execute.roles import roles
 from tlcheck.execute.values import Array, kind_of
+from tlcheck.program.roles import roles
 from tlcheck.snapshot.ir import Buffer, Function, Snapshot
 
 SOURCE, LOWERED = "source", "device-tir"
@@ -74,7 +74,7 @@ def execute(snapshot: Snapshot, request: Request | None = None) -> Execution:
 
 def _undecided(snapshot: Snapshot, reason: str) -> Execution:
     function = snapshot.checkpoints.get(SOURCE)
-    names = [] if function is None else roles(function).outputs
+    names = () if function is None else _names(roles(function).outputs)
     return Execution(tuple([OutputOutcome(name, "undecided", reason) for name in names]))
 
 
@@ -93,6 +93,8 @@ class _Judge:
             raise Stopped("no sizes found that keep what the kernel assumes")
         self._sizes = sizes
         self._roles = roles(self._written)
+        self._outputs = _names(self._roles.outputs)
+        self._unread = _names(self._roles.written)
         self._extents = blocks.grid(self._written, sizes)
         self._blocks = self._chosen()
         self._worlds = self._fitting()
@@ -105,17 +107,17 @@ class _Judge:
             watch = lowered.watched()
             lowered.run()
         except Illegal as illegal:
-            stopped = [OutputOutcome(n, "undecided", f"as lowered: {illegal}") for n in self._roles.outputs]
+            stopped = [OutputOutcome(n, "undecided", f"as lowered: {illegal}") for n in self._outputs]
             report = self._report(tuple(stopped), written.spent, 0)
             return replace(report, illegal=illegal, left=self._left_by(written))
-        outputs = tuple([self._output(name, written, lowered, draw) for name in self._roles.outputs])
+        outputs = tuple([self._output(name, written, lowered, draw) for name in self._outputs])
         report = self._report(outputs, written.spent, lowered.spent)
         left = self._left_by(written)
         return replace(report, shared=watch.buffers, races=tuple(watch.races.values()), left=left)
 
     def _left_by(self, written: Machine) -> dict[str, Written]:
         seed = self._worlds[0].seed
-        return {name: comparison.outcome(written.pages(name), seed) for name in self._roles.outputs}
+        return {name: comparison.outcome(written.pages(name), seed) for name in self._outputs}
 
     def _report(self, outputs: tuple[OutputOutcome, ...], written: int, lowered: int) -> Execution:
         return Execution(
@@ -185,7 +187,7 @@ class _Judge:
                 raise Stopped(f"{name} is given with {given.size} elements, the kernel has {size}")
             if name not in self._request.poisoned:
                 return Tensor(kind, size, inputs.given(given, kind))
-        if name in self._roles.written or name in self._request.poisoned:
+        if name in self._unread or name in self._request.poisoned:
             return Tensor(kind, size, lambda seed, start, count: None)
         return Tensor(kind, size, inputs.contents(self._snapshot, name, kind, draw))
 
@@ -243,6 +245,11 @@ class _Judge:
         shape = next(inputs.extent(b, self._sizes) for b in self._written.buffers if b.data.value == name)
         found = replace(difference, writer=seeker.last, index=_index(difference.element, shape))
         return OutputOutcome(name, "refuted", "", found)
+
+
+def _names(buffers: Sequence[Buffer]) -> tuple[str, ...]:
+    """The names of the pointers of parameters: an execution knows them by these."""
+    return tuple([str(b.data.value) for b in buffers])
 
 
 def _left(machine: Machine, name: str, seed: int) -> Written:

@@ -12,7 +12,6 @@ from tlcheck.snapshot.ir import Buffer, Expr
 
 _ELEMENT = re.compile(r"^atomic_?(add|max|min|or|and|xor)(x2|x4)?_?(ret)?(_elem_op)?$")
 _TILE = {"atomicadd": "add", "atomicmax": "max", "atomicmin": "min"}
-READ, WRITE = 1, 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)

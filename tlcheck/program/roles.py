@@ -1,75 +1,122 @@
-"""What a kernel does with each of its parameters, read from its snapshot: which outputs may be poisoned."""
+"""Tells what a kernel does with its parameters: which it writes, and which of these it reads or adds to."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tlcheck.program.atomics import READ, WRITE, atomics, pointer
-from tlcheck.program.walk import Program, expressions, walk
-from tlcheck.snapshot.ir import Expr, Snapshot, Store
+from tlcheck.snapshot.ir import Buffer, Expr, Function, Snapshot, Store
+from tlcheck.snapshot.walk import expressions, postorder, statements
 
+_READ, _WRITE = 1, 2
 _MODES = {"region": 1, "access_ptr": 2, "tvm_access_ptr": 4}  # call -> place of the argument that says how
+_RETURNING = ("_ret_elem_op", "Ret")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Roles:
-    """written: parameters that are written and never read. updated: written and read, or added to by atomics.
+    """What happens to parameters, in order.
 
+    outputs: those that are written. updated: those of them that are read too, or that atomics add to.
+    returning: whether an atomic returns what was there before, so that results may depend on the order of threads.
     float_atomics: whether floating-point numbers are added by atomics, in an order that may differ.
     """
 
-    written: tuple[str, ...] = ()
-    updated: tuple[str, ...] = ()
+    outputs: tuple[Buffer, ...] = ()
+    updated: tuple[Buffer, ...] = ()
+    returning: bool = False
     float_atomics: bool = False
 
-
-def roles(snapshot: Snapshot) -> Roles:
-    """As the kernel is written: at the checkpoint `intent`; nothing where that was not reached."""
-    function = snapshot.checkpoints.get("intent")
-    if function is None:
-        return Roles()
-    placed = walk(function)
-    names = {placed.roots.of(buffer.data): buffer.name for buffer in function.buffers}
-    sites = atomics(placed).sites
-    targets = {site.target.root for site in sites}
-    accesses = list(_accesses(placed))
-    reads = {root for root, mode in accesses if mode & READ}
-    writes = {root for root, mode in accesses if mode & WRITE}
-    return Roles(
-        tuple(name for root, name in names.items() if root in writes - reads - targets),
-        tuple(name for root, name in names.items() if root in (writes & reads) | targets),
-        any(site.operation == "add" and "float" in site.target.dtype for site in sites),
-    )
+    @property
+    def written(self) -> tuple[Buffer, ...]:
+        """The outputs that are never read: what they hold before does not matter, and they may begin as poison."""
+        return tuple(b for b in self.outputs if b not in self.updated)
 
 
-def _accesses(program: Program) -> Iterator[tuple[str, int]]:
-    """Memory and how it is accessed, `READ` or `WRITE` or both."""
-    for placed in program.statements:
-        if isinstance(placed.stmt, Store):
-            yield program.roots.of(placed.stmt.buffer.data), WRITE
-        for expr in expressions(placed.stmt):
-            yield from _in_expression(program, expr)
+def as_written(snapshot: Snapshot) -> Roles:
+    """The roles in the kernel as written; at `intent` in old snapshots; none where that was not reached."""
+    function = snapshot.checkpoints.get("source") or snapshot.checkpoints.get("intent")
+    return roles(function) if function is not None else Roles()
 
 
-def _in_expression(program: Program, expr: Expr) -> Iterator[tuple[str, int]]:
-    stack = [expr]
+def roles(function: Function) -> Roles:
+    """The roles of the parameters of a function."""
+    modes: dict[int, int] = {}
+    atomics: list[Expr] = []
+    for stmt in statements(function.body):
+        if isinstance(stmt, Store):
+            modes[stmt.buffer.data.uid] = modes.get(stmt.buffer.data.uid, 0) | _WRITE
+        for root in expressions(stmt):
+            atomics += filter(_is_atomic, postorder([root]))
+            for uid, mode in _accesses(root):
+                modes[uid] = modes.get(uid, 0) | mode
+    parameters = {b.data.uid: b for b in reversed(function.buffers)}
+    outputs = tuple([b for uid, b in reversed(parameters.items()) if modes.get(uid, 0) & _WRITE])
+    updated = tuple([b for b in outputs if modes[b.data.uid] & _READ])
+    return Roles(outputs, updated, any(map(_returns, atomics)), any(map(_adds_floats, atomics)))
+
+
+def _accesses(root: Expr) -> Iterator[tuple[int, int]]:
+    """Memory and how an expression accesses it. An atomic adds to its destination, which is its first address."""
+    stack = [(root, _READ | _WRITE)]
     while stack:
-        e = stack.pop()
-        mode = _mode(e)
-        if mode and (target := pointer(program, e)) is not None:
-            yield target.root, mode
-            stack.extend(target.indices)
+        e, unsaid = stack.pop()
+        if e.op == "load" and e.buffer is not None:
+            yield e.buffer.data.uid, _READ
+        if _is_address(e):
+            yield _addressed(e).uid, _mode(e, unsaid)
+            inner = e.args[0]
+            stack.extend((a, _READ | _WRITE) for a in (inner.args if inner.op == "load" else e.args))
+        elif _is_atomic(e):
+            target = _destination(e)
+            if target is not None:
+                yield _addressed(target).uid, _READ | _WRITE
+            stack.extend((a, _READ) for a in e.args)
         else:
-            stack.extend(e.args)
+            stack.extend((a, unsaid) for a in e.args)
 
 
-def _mode(e: Expr) -> int:
-    """How an expression accesses the memory that it names; 0 if it names none."""
-    if e.op == "load":
-        return READ
-    place = _MODES.get(str(e.value)) if e.op == "call" else None
-    if place is None or len(e.args) <= place:
-        return READ | WRITE if e.op == "call" and e.value == "address_of" else 0
-    value = e.args[place].value
-    return value if isinstance(value, int) else READ | WRITE
+def _is_address(e: Expr) -> bool:
+    return e.op == "call" and e.value in (*_MODES, "address_of") and bool(e.args)
+
+
+def _addressed(e: Expr) -> Expr:
+    """The pointer of an element or an address."""
+    target = e if e.op == "load" else e.args[1] if e.value == "tvm_access_ptr" else e.args[0]
+    return target.buffer.data if target.buffer is not None else target
+
+
+def _mode(e: Expr, unsaid: int) -> int:
+    """How what an address names is accessed; `unsaid` where it does not say."""
+    place = _MODES.get(str(e.value))
+    value = e.args[place].value if place is not None and place < len(e.args) else None
+    return value if isinstance(value, int) and value else unsaid
+
+
+def _name(e: Expr) -> str:
+    return str(e.args[0].value if e.value in ("call_extern", "call_pure_extern") and e.args else e.value)
+
+
+def _is_atomic(e: Expr) -> bool:
+    name = _name(e).lower()
+    return e.op == "call" and name.startswith("atomic") and not name.startswith(("atomic_load", "atomicload"))
+
+
+def _destination(e: Expr) -> Expr | None:
+    """What an atomic adds to: the address that says it is written, else the first address or element."""
+    # 0.1.7 puts a tail's predicate into the destination.
+    places = [a.args[1] if a.value == "if_then_else" and len(a.args) == 3 else a for a in e.args]
+    said = (a for a in places if _is_address(a) and _mode(a, 0) & _WRITE)
+    return next(said, next((a for a in places if a.op == "load" or _is_address(a)), None))
+
+
+def _returns(e: Expr) -> bool:
+    return _name(e).endswith(_RETURNING) or dict(e.annotations).get("return_prev", "0") not in ("0", "False")
+
+
+def _adds_floats(e: Expr) -> bool:
+    target = _destination(e)
+    if target is None or not _name(e).lower().replace("_", "").startswith("atomicadd"):
+        return False
+    element = target if target.op == "load" else target.args[0]  # of tvm_access_ptr: its type
+    return "float" in element.dtype

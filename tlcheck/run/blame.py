@@ -20,7 +20,7 @@ from tlcheck.execute.values import Array
 from tlcheck.lower.runs import Lowered, Run
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Session, Watcher
-from tlcheck.program.roles import roles
+from tlcheck.program.roles import as_written
 from tlcheck.run import results
 from tlcheck.run.examination import RunRequest
 from tlcheck.run.processes import EndedProcess, Pool
@@ -122,7 +122,7 @@ class _OneCase:
         return self._compared(blame, executions) if done.content["reference"] else blame
 
     def _process(self, kind: str, executed: Mapping[str, bool] | None = None) -> EndedProcess:
-        found, options = roles(self._snapshot), self._request.options
+        found, options = as_written(self._snapshot), self._request.options
         task = Task(
             kind,
             str(self._folder / f"{kind}.json"),
@@ -134,8 +134,8 @@ class _OneCase:
             seeds=tuple(range(options.seeds)),
             repeats=1,
             exact=options.exact,
-            poisoned=found.written,
-            updated=found.updated,
+            poisoned=tuple([b.name for b in found.written]),
+            updated=tuple([b.name for b in found.updated]),
             float_atomics=found.float_atomics,
             folder=str(self._folder),
             names=self._names,
@@ -154,7 +154,7 @@ class _OneCase:
             name: np.load(folder / f"{place}.npy", mmap_mode="r") for place, (name, _) in enumerate(self._parameters)
         }
         given = {str(p if b is None else b.data.value): arrays[p] for p, b in self._parameters}
-        written = set(roles(self._snapshot).written) - set(said["updates"] or ())
+        written = {b.name for b in as_written(self._snapshot).written} - set(said["updates"] or ())
         request = Request(
             ALL,
             (0,),

@@ -16,7 +16,7 @@ from tlcheck.errors import UsageError
 from tlcheck.lower.client import processors
 from tlcheck.lower.runs import Run
 from tlcheck.lower.session import Watcher
-from tlcheck.program.roles import roles
+from tlcheck.program.roles import as_written
 from tlcheck.run import results, sanitizer, source
 from tlcheck.run.processes import EndedProcess, Pool
 from tlcheck.run.results import FAILED, NOT_RUN, PASSED, DeviceFinding, DeviceResult, Timing
@@ -124,7 +124,7 @@ class Suite:
         return self.options.jobs or processors()
 
     def _task(self, kind: str, subject: DeviceCase, tool: str) -> Task:
-        options, run, found = self.options, subject.run, roles(subject.snapshot)
+        options, run, found = self.options, subject.run, as_written(subject.snapshot)
         number = "-".join(map(str, run.position))
         return Task(
             kind,
@@ -138,8 +138,8 @@ class Suite:
             seeds=tuple(range(options.seeds)),
             repeats=options.repeats,
             exact=options.exact,
-            poisoned=found.written,
-            updated=found.updated,
+            poisoned=tuple([b.name for b in found.written]),
+            updated=tuple([b.name for b in found.updated]),
             float_atomics=found.float_atomics,
             watched=_watched(subject.checked),
             record=options.record,
