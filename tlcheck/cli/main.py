@@ -20,6 +20,7 @@ COMMANDS = {
     "capture": "run scripts as they are, and keep the kernels that they compile as cases and snapshots",
     "dump": "write the TIR of a kernel at a checkpoint, and its CUDA source",
     "run": "run kernels on a GPU and compare them with torch",
+    "matrix": "check kernels with many toolchains, and say which can be supported",
     "gate": "lower kernels with two toolchains and say whether the upgrade is safe",
     "diff": "say what differs between two kernels, releases, goldens or dumps",
     "golden": "keep approved IR with git: check, update, review",

@@ -66,7 +66,7 @@ def range_of(first: str, last: str, requirements: Iterable[str] = ()) -> list[st
     known = {Version(v) for v in RELEASES}
     inside = {v for v in known if (not low or v >= low) and (not high or v <= high)}
     releases = [str(v) for v in sorted(inside | {v for _, v in ends if v})]
-    _require_installed(releases, tuple(requirements))
+    require_installed(releases, tuple(requirements))
     return [*([first] if low is None else []), *releases, *([last] if high is None and last != first else [])]
 
 
@@ -76,7 +76,7 @@ def _version(toolchain: str) -> Version | None:
     return Version(recipe.name) if recipe else None
 
 
-def _require_installed(releases: Sequence[str], requirements: tuple[str, ...]) -> None:
+def require_installed(releases: Sequence[str], requirements: tuple[str, ...]) -> None:
     missing = [r for r in releases if environment.find(environment.release_recipe(r, requirements)) is None]
     if missing:
         own = "".join(f" --with '{requirement}'" for requirement in requirements)

@@ -139,10 +139,13 @@ def _pairs(old: Sequence[LoweredSide], new: Sequence[LoweredSide]) -> Iterator[_
 
 
 def _call(kernel: LoweredSide) -> tuple[object, ...]:
-    """What a kernel is of. Releases have types for what are strings in others: quotes do not count."""
-    run = kernel.result.run
-    args = tuple(sorted((name, text.replace("'", "")) for name, text in run.args.items()))
-    return _NUMBER.sub("", run.name).replace("'", ""), args
+    return call_of(kernel.result.run.name, kernel.result.run.args)
+
+
+def call_of(name: str, args: Mapping[str, str]) -> tuple[object, ...]:
+    """What a captured kernel is of. Releases have types for what are strings in others: quotes do not count."""
+    given = tuple(sorted((key, text.replace("'", "")) for key, text in args.items()))
+    return _NUMBER.sub("", name).replace("'", ""), given
 
 
 def _aligned(old: Sequence[LoweredSide], new: Sequence[LoweredSide]) -> Iterator[_Pair]:

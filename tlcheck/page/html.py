@@ -4,34 +4,46 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 
 from tlcheck import __version__
 from tlcheck.page.model import Page
-from tlcheck.page.pack import packed
+from tlcheck.page.pack import embedded, packed
 
 _STYLES = ("page.css", "code.css")
-_SCRIPTS = ("dom.js", "data.js", "code.js", "pictures.js", "list.js", "case.js", "page.js")
+_SCRIPTS = ("dom.js", "frame.js", "data.js", "code.js", "pictures.js", "list.js", "case.js", "page.js")
 
 
 def render(page: Page) -> str:
-    """The file. The policy in it lets only its own script and style run, whatever a kernel may be called."""
-    style, script = _joined(_STYLES), _joined(_SCRIPTS)
+    """The file."""
+    return document(page.title, page.verdict, page.tone, _BODY, embedded(packed(page)), _STYLES, _SCRIPTS)
+
+
+def document(
+    title: str, verdict: str, tone: str, body: str, data: str, styles: Sequence[str], scripts: Sequence[str]
+) -> str:
+    """A file that shows `data` by means of assets. body: HTML of ours. data: see `pack.embedded`.
+
+    The policy in it lets only its own script and style run, whatever a kernel may be called.
+    """
+    style, script = _joined(styles), _joined(scripts)
     policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'"
     return _TEMPLATE.format(
         policy=escape(policy, quote=False),
-        title=escape(page.title),
-        verdict=escape(page.verdict),
-        tone=page.tone,
+        title=escape(title),
+        verdict=escape(verdict),
+        tone=tone,
         style=style,
         script=script,
-        data=packed(page),
+        body=body,
+        data=data,
         version=escape(__version__),
     )
 
 
-def _joined(names: tuple[str, ...]) -> str:
+def _joined(names: Sequence[str]) -> str:
     folder = files("tlcheck.page") / "assets"
     return "\n".join((folder / name).read_text(encoding="utf-8") for name in names)
 
@@ -61,6 +73,14 @@ _TEMPLATE = """\
 <button id="theme" type="button" title="light or dark (t)">theme</button>
 <button id="help" type="button" title="keys (?)">?</button>
 </header>
+{body}
+<script type="application/octet-stream" id="data">{data}</script>
+<script>{script}</script>
+</body>
+</html>
+"""
+
+_BODY = """\
 <div id="columns">
 <nav aria-label="cases">
 <input id="search" type="search" placeholder="search cases and code  /" aria-label="search cases and code"
@@ -71,9 +91,4 @@ _TEMPLATE = """\
 </nav>
 <main id="main" tabindex="-1"><noscript>This page needs JavaScript, which it runs without any network.</noscript></main>
 </div>
-<dialog id="sheet"></dialog>
-<script type="application/octet-stream" id="data">{data}</script>
-<script>{script}</script>
-</body>
-</html>
-"""
+<dialog id="sheet"></dialog>"""

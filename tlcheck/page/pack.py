@@ -16,9 +16,14 @@ from tlcheck.page.model import Entry, Page, Plate, Remark, Tag, View
 from tlcheck.page.picture import Picture
 
 
-def packed(page: Page) -> str:
-    """The page's data, compressed, as base64: it can hold nothing that a browser would take for markup."""
-    text = json.dumps(_Pack().page(page), separators=(",", ":"))
+def packed(page: Page) -> dict[str, Any]:
+    """The page's data, with numbers in place of what there is several times."""
+    return _Pack().page(page)
+
+
+def embedded(data: Any) -> str:
+    """JSON, compressed, as base64: it can hold nothing that a browser would take for markup."""
+    text = json.dumps(data, separators=(",", ":"))
     return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
 
 

@@ -28,7 +28,7 @@ def render(document: Document) -> str:
 
 def _head(document: Document) -> str:
     mark = ":x:" if document.failed else ":warning:" if document.incomplete else ":white_check_mark:"
-    return f"### {mark} tlcheck {document.command}\n\n{_text(document.verdict)}\n"
+    return f"### {mark} tlcheck {document.command}\n\n{escaped(document.verdict)}\n"
 
 
 def _table(told: list[Told]) -> str:
@@ -43,9 +43,9 @@ def _table(told: list[Told]) -> str:
 
 def _section(told: Told) -> str:
     notice = told.first
-    accepted = f" — accepted: {_text(notice.accepted)}" if notice.accepted else ""
+    accepted = f" — accepted: {escaped(notice.accepted)}" if notice.accepted else ""
     mark = "" if notice.accepted else f"{_MARKS[notice.level]} "
-    head = f"{mark}**{notice.id}**: {_text(notice.title)}{accepted}"
+    head = f"{mark}**{notice.id}**: {escaped(notice.title)}{accepted}"
     cases = [f"- `{case}`" for case in cases_in_words(told)]
     detail = _fenced(notice) if notice.level == ERROR else []
     if len(cases) <= _OPEN:
@@ -71,10 +71,10 @@ def _evidence(document: Document) -> Iterator[str]:
 
 def _notes(document: Document) -> Iterator[str]:
     for note in document.notes:
-        yield f"> {_text(note)}\n"  # a paragraph of its own
+        yield f"> {escaped(note)}\n"  # a paragraph of its own
 
 
-def _text(text: str) -> str:
+def escaped(text: str) -> str:
     """Text of kernels is no markup: no tags, no mentions, no table cells, one line."""
     plain = " ".join(text.split())
     for special in "\\`*_<|#@[]":

@@ -14,10 +14,11 @@ from typing import Any
 
 import msgspec
 
+from tlcheck.matrix.resume import MatrixReport
 from tlcheck.report.gate_json import GateReport
 from tlcheck.report.json import CheckReport
 
-REPORTS: Mapping[str, type] = {"check": CheckReport, "gate": GateReport}
+REPORTS: Mapping[str, type] = {"check": CheckReport, "gate": GateReport, "matrix": MatrixReport}
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 

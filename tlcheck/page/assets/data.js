@@ -3,10 +3,7 @@
 let data = null;
 
 async function load() {
-  const bytes = Uint8Array.from(atob(byId("data").textContent), (c) => c.charCodeAt(0));
-  byId("data").remove();
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  data = JSON.parse(await new Response(stream).text());
+  data = await embedded();
   const times = new Map(); // two snapshots may be of one case
   for (const entry of data.entries) {
     const title = entry.name ? `${entry.file}::${entry.name} ${entry.target}` : entry.file;

@@ -40,27 +40,6 @@ function step(by) {
   visit(address(data.entries[listed[next]], current.view));
 }
 
-function help() {
-  const rows = KEYS.map(([keys, what]) => make("tr", {}, make("td", {}, make("kbd", {}, keys)), make("td", {}, what)));
-  openSheet(make("h2", {}, "Keys"), make("table", {}, rows));
-}
-
-function flipTheme() {
-  const root = document.documentElement;
-  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  root.dataset.theme = dark ? "light" : "dark";
-  keep("theme", root.dataset.theme);
-}
-
-/** Storage is refused to files by some browsers. */
-function keep(name, value) {
-  try {
-    if (value === undefined) return localStorage.getItem(`tlcheck-${name}`);
-    localStorage.setItem(`tlcheck-${name}`, value);
-  } catch { /* nothing is kept, then */ }
-  return null;
-}
-
 function leave() {
   if (document.activeElement === byId("search")) byId("search").blur();
   else if (current.entry) visit("#");
@@ -71,7 +50,7 @@ function press(event) {
   if (event.key === "Escape") { leave(); return; }
   if (event.target.matches("input, textarea")) return;
   const actions = {
-    "/": () => byId("search").focus(), "?": help, j: () => step(1), k: () => step(-1), n: () => jump(1), p: () => jump(-1),
+    "/": () => byId("search").focus(), "?": () => help(KEYS), j: () => step(1), k: () => step(-1), n: () => jump(1), p: () => jump(-1),
     l: () => current.entry && current.entry.plates.length && go(current.entry, LAYOUTS), t: flipTheme, u: flipColumns, a: () => byId("all") && byId("all").click(),
   };
   const tab = /^[1-9]$/.test(event.key) && byId(`tab-${event.key - 1}`);
@@ -96,8 +75,7 @@ function search(event) {
 }
 
 async function start() {
-  const theme = keep("theme");
-  if (theme) document.documentElement.dataset.theme = theme;
+  startFrame(KEYS);
   await load();
   makeFilters();
   makeList();
@@ -105,13 +83,7 @@ async function start() {
   addEventListener("hashchange", show);
   addEventListener("keydown", press);
   byId("search").addEventListener("input", search);
-  byId("theme").addEventListener("click", flipTheme);
-  byId("help").addEventListener("click", help);
   document.querySelector(".skip").addEventListener("click", skip);
-  document.documentElement.dataset.ready = String(Math.round(performance.now()));
 }
 
-start().catch((error) => {
-  byId("main").textContent = `This page cannot be shown: ${error.message}. It needs a browser of 2024 or later.`;
-  throw error;
-});
+run(start);

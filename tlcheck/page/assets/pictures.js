@@ -154,10 +154,3 @@ function plates(entry) {
     return make("section", { class: shown.length > 1 ? "plate pair" : "plate" }, make("h3", {}, plate.buffer), shown);
   }));
 }
-
-function openSheet(...content) {
-  const sheet = byId("sheet");
-  const close = make("button", { type: "button", class: "close", onclick: () => sheet.close() }, "close (Esc)");
-  sheet.replaceChildren(close, ...content);
-  sheet.showModal();
-}

@@ -1,0 +1,129 @@
+"""`tlcheck matrix`: check kernels with many toolchains, and say how each fares with each."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tlcheck.cli.execution import add_execution_arguments, request_of
+from tlcheck.cli.lowered import judge, session
+from tlcheck.cli.options import add_lowering_arguments, selections, settings_of
+from tlcheck.cli.scripts import add_script_arguments
+from tlcheck.config import read_config
+from tlcheck.errors import UsageError
+from tlcheck.execute.run import Request
+from tlcheck.gate.bisect import require_installed
+from tlcheck.lower.runs import Run, toolchain_title
+from tlcheck.lower.selection import Selection
+from tlcheck.lower.session import Settings
+from tlcheck.matrix.cells import Cell, cells_of
+from tlcheck.matrix.resume import Known, read_known
+from tlcheck.matrix.table import Column, Matrix, rows_of
+from tlcheck.page.matrix import matrix_page
+from tlcheck.report import matrix_json, matrix_markdown, matrix_text, shared
+from tlcheck.report.console import console
+from tlcheck.report.outputs import Writer, outputs
+from tlcheck.toolchain.releases import PINNED, RELEASES
+from tlcheck.verdicts.judge import Policy
+from tlcheck.verdicts.words import plural
+
+FORMATS = ("text", "json", "markdown", "html")
+_ALL = "all"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("cases", nargs="*", metavar="CASE", help="FILE[::NAME] or a folder of kernel files")
+    parser.add_argument(
+        "--toolchains",
+        required=True,
+        metavar="LIST",
+        help="releases, paths of wheels or checkouts, with commas between; `all` for every known release",
+    )
+    parser.add_argument("--format", default="text", metavar="LIST", help=f"{', '.join(FORMATS)} (default: text)")
+    parser.add_argument("-o", "--output", type=Path, metavar="PATH", help="a file, or a folder for several formats")
+    parser.add_argument(
+        "--resume", type=Path, metavar="FILE", help="take from this JSON report what it knows of the same files"
+    )
+    add_lowering_arguments(parser, toolchain=False)
+    add_execution_arguments(parser)
+    add_script_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    target = outputs(args.format, args.output, FORMATS)
+    config = read_config(Path.cwd())
+    settings, request = settings_of(args, config), request_of(args, config)
+    chosen, toolchains = _selections(args, selections(args, args.cases, config)), _toolchains(args.toolchains)
+    require_installed([name for name in toolchains if name in RELEASES], settings.requirements)
+    asked = _asked(settings, request)
+    known = read_known(args.resume, asked) if args.resume is not None else Known()
+    # Neither an expectation nor an acceptance makes a kernel right.
+    found = _matrix(chosen, toolchains, settings, Policy(excusing=False, execute=request), known)
+    found = replace(found, asked=asked)
+    if not found.rows:
+        raise UsageError("; ".join([f"no kernel in {plural(len(chosen), 'file')}", *found.notes]))
+    target.write("matrix", _writers(found))
+    return found.exit_code
+
+
+def _selections(args: argparse.Namespace, chosen: Sequence[Selection]) -> Sequence[Selection]:
+    """Raises UsageError for what has a toolchain of its own."""
+    for selection in chosen:
+        if selection.is_snapshot:
+            raise UsageError(f"{selection.path} is a saved snapshot: give kernel files, to lower with each toolchain")
+        if selection.toolchain:
+            raise UsageError(f"{selection.path}@{selection.toolchain}: toolchains are given by --toolchains")
+    return chosen
+
+
+def _toolchains(text: str) -> list[str]:
+    """Each once, in their order. Raises UsageError."""
+    names = [part.strip() for part in text.split(",")]
+    if not all(names):
+        raise UsageError(f"--toolchains {text!r}: expected such as 0.1.12,0.1.15, or {_ALL}")
+    listed = (RELEASES if name == _ALL else [PINNED] if name == "pinned" else [name] for name in names)
+    return list(dict.fromkeys(name for part in listed for name in part))
+
+
+def _asked(settings: Settings, request: Request | None) -> Mapping[str, str]:
+    """What a cell stands for besides its kernel and toolchain."""
+    executed = "none" if request is None else f"blocks {request.blocks}, seeds {', '.join(map(str, request.seeds))}"
+    given = {"arguments": " ".join(f"{name}={value}" for name, value in settings.args.items())} if settings.args else {}
+    return {"archs": ",".join(settings.arch) or "as declared", "executed": executed, **given}
+
+
+def _matrix(
+    chosen: Sequence[Selection], toolchains: Sequence[str], settings: Settings, policy: Policy, known: Known
+) -> Matrix:
+    """Lower and judge everything that is not known. Positions count from the whole list, so that order is one."""
+    wanted = [replace(s, toolchain=name) for name in toolchains for s in known.left(chosen, name)]
+    made: list[Cell] = []
+    runs: list[Run] = []
+    remarks: list[str] = []
+    if wanted:
+        with judge(settings, policy) as judged, session(settings) as opened:
+            results = [result for _, result in judged.each(opened.lower(wanted))]
+            made, remarks = cells_of(results, opened.ends), opened.remarks
+            runs = [result.run for result in results]
+    kept = known.of(chosen, toolchains)
+    taken = [f"{plural(len(kept), 'cell')} taken from the earlier report"] if kept else []
+    columns = tuple(_columns(toolchains, runs, known.columns))
+    return Matrix({}, columns, rows_of([*made, *kept], toolchains), (*taken, *dict.fromkeys(remarks)))
+
+
+def _columns(toolchains: Iterable[str], runs: Iterable[Run], known: Iterable[Column]) -> Iterable[Column]:
+    versions = {column.name: column.versions for column in known} | {run.toolchain: run.versions for run in runs}
+    for name in toolchains:
+        found = versions.get(name, {})
+        yield Column(name, toolchain_title(name, found), dict(sorted(found.items())))
+
+
+def _writers(found: Matrix) -> Mapping[str, Writer]:
+    return {
+        "text": lambda file: matrix_text.write(console(file), found),
+        "json": lambda file: shared.put(file, matrix_json.render(found)),
+        "markdown": lambda file: shared.put(file, matrix_markdown.render(found)),
+        "html": lambda file: shared.put(file, matrix_page(found)),
+    }

@@ -1,0 +1,1 @@
+"""Kernels x toolchains: how every kernel fares with every toolchain."""

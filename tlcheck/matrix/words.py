@@ -1,0 +1,47 @@
+"""A matrix in words, the same in every format for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tlcheck.matrix.cells import STATES, Cell, State
+from tlcheck.matrix.table import Column, Matrix, MatrixRow
+from tlcheck.verdicts.words import plural
+
+_WIDTH = 300  # characters of a line
+
+
+def verdict_in_words(found: Matrix) -> str:
+    """`2 kernels with 3 toolchains: 0.1.12, 0.1.15 can be supported`."""
+    usable = ", ".join(column.title for column in found.columns if found.is_supported(column))
+    counts = f"{plural(len(found.rows), 'kernel')} with {plural(len(found.columns), 'toolchain')}"
+    return f"{counts}: {usable or 'none'} can be supported"
+
+
+def column_in_words(found: Matrix, column: Column) -> str:
+    """`12 fine, 1 wrong`."""
+    states = found.states(column)
+    return ", ".join(f"{states.count(state)} {state}" for state in STATES if state in states)
+
+
+def since_in_words(row: MatrixRow) -> str:
+    """`wrong from 0.1.9 on, right again in 0.1.14`; empty where nothing is wrong."""
+    if row.first_wrong is None:
+        return ""
+    again = f", right again in {row.right_again}" if row.right_again else ""
+    return f"wrong from {row.first_wrong} on{again}"
+
+
+def told(row: MatrixRow) -> Iterator[tuple[State, str, str]]:
+    """What is not fine in a row: state, toolchains and words; equal words of several toolchains once."""
+    found: dict[tuple[State, str], list[str]] = {}
+    for cell in row.cells:
+        if cell.state in ("wrong", "broken", "undecided"):
+            found.setdefault((cell.state, _first_line(cell)), []).append(cell.toolchain)
+    for (state, words), toolchains in found.items():
+        yield state, ", ".join(toolchains), words
+
+
+def _first_line(cell: Cell) -> str:
+    line = (cell.words or "nothing is claimed").splitlines()[0]
+    return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 3]}..."
