@@ -54,9 +54,10 @@ examples: pinned
 	test -d "$(TILELANG)/examples" || { echo "no examples: make examples TILELANG=a checkout of tile-ai/tilelang"; exit 2; }
 	$(BIN)/python benchmarks/examples.py "$(TILELANG)" build/examples
 
-# Kernels on a GPU.
+# Kernels on a GPU. Captured ones too, with make device PACK=FILE HEADERS=DIR: results/h200/README.md says how to make both.
 device: pinned
 	$(BIN)/python -m pytest tests/gpu
+	test -z "$(PACK)" || $(BIN)/python -m tests.hardware.captured run "$(PACK)" "$(HEADERS)" results/h200/captured-0.1.15.json
 
 lint: .venv/stamp
 	$(BIN)/ruff check .

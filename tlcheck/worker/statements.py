@@ -150,10 +150,19 @@ def _attr(nodes: Nodes, fields: Fields) -> Stmt:
     return Attr(key, nodes.expr(fields["value"]), body, _about(nodes, key, node), line=nodes.line)
 
 
+_REDUCER = ("lhs", "rhs", "result", "identity_element")
+
+
 def _about(nodes: Nodes, key: str, node: int) -> tuple[Expr, ...]:
-    """The node of an attribute; not a plain number, which says nothing, and not the loop that a pragma stands in."""
+    """The node of an attribute: of a reducer its two variables, what it makes of them, and what changes nothing.
+
+    Not a plain number, which says nothing, and not the loop that a pragma stands in.
+    """
     if nodes.graph.types[node] == "Array":
         return nodes.exprs(node)
+    if nodes.graph.types[node] == "CommReducer":
+        parts = nodes.graph.data[node]
+        return tuple([e for name in _REDUCER for e in nodes.exprs(parts[name])])
     found = nodes.done[node]
     if key.startswith("pragma_") or type(found) is not Expr or found.op == "int":
         return ()

@@ -30,7 +30,6 @@ def hint(e: Expr, machine: Machine) -> Run:
 
 @attribute(
     "kWarpSpecializationScope",
-    "reduce_scope",
     "tl.pipeline_mvb_num_stages",
     "tl.pipeline_mvb_parity_expr",
     "tl.pipeline_mvb_stage_expr",

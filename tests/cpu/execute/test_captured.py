@@ -1,0 +1,101 @@
+"""What a device left is held against the execution as lowered, without a device."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.hardware import captured, cuda_source
+from tests.hardware.captured import Execution, Octets, on_device
+from tests.hardware.cuda_source import Parameter, UnusableError, kernels, only_blocks
+from tlcheck.execute import registry
+from tlcheck.snapshot import codec
+
+registry.load()
+FIXTURE = Path(__file__).parents[2] / "fixtures" / "era" / "annotated_gemm-0.1.15.snapshot.json"
+PARAMETERS = "__grid_constant__ const CUtensorMap A_desc, half_t* __restrict__ C, int m"
+SWIZZLED = f"""extern "C" __global__ void __launch_bounds__(128, 1) main_kernel({PARAMETERS}) {{
+  const dim3 blockIdx = tl::rasterization2DRow<10>();
+  C[m] = 0;
+}}
+"""
+
+
+class Double:
+    """A device that leaves what the execution left, changed by `spoil`."""
+
+    def __init__(self, execution: Execution, spoil: Any) -> None:
+        self._execution, self._spoil, self._runs = execution, spoil, 0
+        self._tensors: dict[str, Octets] = {}
+
+    def module(self, cubin: bytes) -> str:
+        return "module"
+
+    def put(self, name: str, octets: Octets) -> None:
+        self._tensors[name] = octets.copy()
+
+    def get(self, name: str) -> Octets:
+        return self._tensors[name]
+
+    def launch(self, module: Any, kernel: str, grid: Any, threads: Any, arguments: Any) -> None:
+        assert (kernel, grid, threads, arguments) == ("main_kernel", (2, 1, 1), (128, 1, 1), ["A", "B", "W"])
+        pages = self._execution.machine.pages("B")
+        indices, values = pages.outcome(captured.SEEDS[self._runs])
+        self._tensors["B"].view(pages.kind.memory)[indices] = values
+        self._spoil(self._tensors)
+        self._runs += 1
+
+
+@pytest.fixture(scope="module")
+def execution() -> Execution:
+    return Execution(codec.loads(FIXTURE.read_text()))
+
+
+def ran(execution: Execution, monkeypatch: pytest.MonkeyPatch, spoil: Any) -> captured.Result:
+    monkeypatch.setattr(cuda_source, "compiled", lambda text, headers, configs: text.encode())
+    return on_device(execution, Double(execution, spoil), Path())
+
+
+def test_what_the_execution_left_is_equal(execution: Execution, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = ran(execution, monkeypatch, lambda tensors: None)
+    assert (found.status, found.elements, found.blocks, found.of) == ("equal", found.equal, 2, 2)
+    assert found.elements > 8000
+
+
+def test_one_wrong_element_differs(execution: Execution, monkeypatch: pytest.MonkeyPatch) -> None:
+    def spoil(tensors: dict[str, Octets]) -> None:
+        tensors["B"].view(np.float32)[7] += 100.0
+
+    found = ran(execution, monkeypatch, spoil)
+    assert (found.status, found.beyond, found.stray) == ("differs", 2, 0)
+    assert found.first.startswith("element 7 of B of seed")
+
+
+def test_a_change_of_what_nothing_writes_is_stray(execution: Execution, monkeypatch: pytest.MonkeyPatch) -> None:
+    def spoil(tensors: dict[str, Octets]) -> None:
+        tensors["A"][5] ^= 1
+
+    found = ran(execution, monkeypatch, spoil)
+    assert (found.status, found.beyond, found.stray) == ("differs", 0, 2)
+
+
+def test_parameters_are_read_from_the_text() -> None:
+    (kernel,) = kernels(SWIZZLED)
+    assert kernel.name == "main_kernel"
+    assert kernel.parameters == (Parameter("A_desc", "map"), Parameter("C", "tensor"), Parameter("m", "int"))
+
+
+def test_other_blocks_end_after_blocks_are_renamed() -> None:
+    (kernel,) = kernels(SWIZZLED)
+    lines = only_blocks(SWIZZLED, kernel, [(1, 2, 0)]).splitlines()
+    assert lines[1].strip().startswith("const dim3 blockIdx")
+    assert lines[2].strip() == "if (!((blockIdx.x == 1 && blockIdx.y == 2 && blockIdx.z == 0))) return;"
+
+
+@pytest.mark.parametrize("text", ["", "__cluster_dims__(2, 1, 1) " + SWIZZLED])
+def test_what_cannot_be_launched_is_said(text: str) -> None:
+    with pytest.raises(UnusableError):
+        kernels(text)

@@ -1,0 +1,145 @@
+"""A GPU by way of CUDA's driver: modules, memory, tensor maps and launches. Needs libcuda alone."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+_DYNAMIC_SIZE, _STATIC_SIZE, _MOST_SHARED = 8, 1, 97  # CUfunction_attribute, CUfunction_attribute, CUdevice_attribute
+_MAP_BYTES = 128
+
+
+class DeviceError(Exception):
+    """What the driver answered instead of doing it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorMap:
+    """The arguments of cuTensorMapEncodeTiled: lists have the innermost dimension first; strides are in bytes."""
+
+    dtype: int
+    tensor: str
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    box: tuple[int, ...]
+    steps: tuple[int, ...]
+    interleave: int
+    swizzle: int
+    promotion: int
+    fill: int
+
+
+class Device:
+    """The first GPU. A kernel's fault makes it useless: one process for each kernel."""
+
+    def __init__(self) -> None:
+        """Raises DeviceError where there is none."""
+        try:
+            self._cuda = ctypes.CDLL("libcuda.so.1")
+        except OSError as error:
+            raise DeviceError(str(error)) from None
+        self._device, context = ctypes.c_int(), ctypes.c_void_p()
+        self._call("cuInit", 0)
+        self._call("cuDeviceGet", ctypes.byref(self._device), 0)
+        self._call("cuDevicePrimaryCtxRetain", ctypes.byref(context), self._device)
+        self._call("cuCtxSetCurrent", context)
+        self._tensors: dict[str, tuple[ctypes.c_uint64, int]] = {}
+
+    @property
+    def about(self) -> dict[str, str]:
+        """The GPU's name and the newest CUDA that its driver knows."""
+        name, version = ctypes.create_string_buffer(256), ctypes.c_int()
+        self._call("cuDeviceGetName", name, 256, self._device)
+        self._call("cuDriverGetVersion", ctypes.byref(version))
+        return {"device": name.value.decode(), "cuda": f"{version.value // 1000}.{version.value % 1000 // 10}"}
+
+    def module(self, cubin: bytes) -> ctypes.c_void_p:
+        """Load compiled code."""
+        found = ctypes.c_void_p()
+        self._call("cuModuleLoadData", ctypes.byref(found), cubin)
+        return found
+
+    def put(self, name: str, octets: npt.NDArray[np.uint8]) -> None:
+        """Make a tensor of these bytes, or write them over the one of that name."""
+        if name not in self._tensors:
+            address = ctypes.c_uint64()
+            self._call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(max(1, octets.size)))
+            self._tensors[name] = address, octets.size
+        whole = np.ascontiguousarray(octets)
+        address, _ = self._tensors[name]
+        self._call("cuMemcpyHtoD_v2", address, whole.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(whole.size))
+
+    def get(self, name: str) -> npt.NDArray[np.uint8]:
+        """The bytes of a tensor."""
+        address, size = self._tensors[name]
+        found = np.empty(size, np.uint8)
+        self._call("cuMemcpyDtoH_v2", found.ctypes.data_as(ctypes.c_void_p), address, ctypes.c_size_t(size))
+        return found
+
+    def launch(
+        self,
+        module: ctypes.c_void_p,
+        kernel: str,
+        grid: tuple[int, int, int],
+        threads: tuple[int, int, int],
+        arguments: Sequence[Any],
+    ) -> None:
+        """Run a kernel to its end, with all the shared memory there is.
+
+        arguments: the name of a tensor, a TensorMap, or a number of ctypes.
+        """
+        function = ctypes.c_void_p()
+        self._call("cuModuleGetFunction", ctypes.byref(function), module, kernel.encode())
+        shared = self._room(function)
+        self._call("cuFuncSetAttribute", function, _DYNAMIC_SIZE, shared)
+        values = [self._argument(a) for a in arguments]
+        pointers = (ctypes.c_void_p * len(values))(*[ctypes.addressof(v) for v in values])
+        self._call("cuLaunchKernel", function, *grid, *threads, shared, None, pointers, None)
+        self._call("cuCtxSynchronize")
+
+    def _room(self, function: ctypes.c_void_p) -> int:
+        """The most dynamic shared memory that a block of this kernel may have."""
+        whole, own = ctypes.c_int(), ctypes.c_int()
+        self._call("cuDeviceGetAttribute", ctypes.byref(whole), _MOST_SHARED, self._device)
+        self._call("cuFuncGetAttribute", ctypes.byref(own), _STATIC_SIZE, function)
+        return whole.value - own.value
+
+    def _argument(self, argument: Any) -> Any:
+        if isinstance(argument, str):
+            return self._tensors[argument][0]
+        if isinstance(argument, TensorMap):
+            return self._map(argument)
+        return argument
+
+    def _map(self, m: TensorMap) -> Any:
+        room = ctypes.create_string_buffer(_MAP_BYTES + 64)
+        aligned = (ctypes.addressof(room) + 63) & -64
+        wide, narrow, rank = ctypes.c_uint64, ctypes.c_uint32, len(m.sizes)
+        self._call(
+            "cuTensorMapEncodeTiled",
+            ctypes.c_void_p(aligned),
+            m.dtype,
+            rank,
+            self._tensors[m.tensor][0],
+            (wide * rank)(*m.sizes),
+            (wide * max(1, rank - 1))(*m.strides[1:]),
+            (narrow * rank)(*m.box),
+            (narrow * rank)(*m.steps),
+            m.interleave,
+            m.swizzle,
+            m.promotion,
+            m.fill,
+        )
+        return (ctypes.c_char * _MAP_BYTES).from_buffer(room, aligned - ctypes.addressof(room))
+
+    def _call(self, name: str, *arguments: Any) -> None:
+        code = getattr(self._cuda, name)(*arguments)
+        if code:
+            text = ctypes.c_char_p()
+            self._cuda.cuGetErrorName(code, ctypes.byref(text))
+            raise DeviceError(f"{name}: {(text.value or b'?').decode()}")
