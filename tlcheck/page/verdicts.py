@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tlcheck.page.model import BAD, GOOD, QUIET, WARN, Remark, Tag
 from tlcheck.verdicts.claim import AGREED, PROVED, Claim, Excerpt
 from tlcheck.verdicts.results import Result
-from tlcheck.verdicts.words import VERDICTS, also_in_words
+from tlcheck.verdicts.words import VERDICTS, also_in_words, content_in_words
 
 _TONES = {"proved": GOOD, "agreed": GOOD, "refuted": BAD, "undecided": WARN, "expected": QUIET, "accepted": QUIET}
 
@@ -38,9 +38,10 @@ def remarks_of(result: Result) -> Iterator[Remark]:
 
 def _clean(claim: Claim) -> str:
     """What was proved, or how much of it was executed."""
-    if claim.executed is not None:
-        return f"{claim.kind} {claim.buffer}: {claim.executed.words}"
-    return f"{claim.buffer}: {claim.call} -> {', '.join(claim.instructions)}, {claim.source.words}"
+    if claim.kind != "atomic":
+        return f"{claim.kind} {claim.buffer}: {claim.executed.words if claim.executed is not None else claim.verdict}"
+    made = ", ".join(claim.instructions)
+    return f"{claim.buffer}: {claim.call} -> {made}, {claim.source.words}; {content_in_words(claim)}"
 
 
 def _remark(claim: Claim) -> Remark:

@@ -13,7 +13,7 @@ from rich.text import Text
 from tlcheck.report.console import ENDLESS, OPEN_BOX
 from tlcheck.verdicts.claim import Claim, Excerpt, Finding
 from tlcheck.verdicts.results import Result
-from tlcheck.verdicts.words import also_in_words, counts_in_words, summary_in_words
+from tlcheck.verdicts.words import also_in_words, content_in_words, counts_in_words, summary_in_words
 
 _STYLES = {
     "proved": "green",
@@ -46,6 +46,7 @@ def _result(result: Result, edges: Box) -> Iterator[RenderableType]:
         if claim.verdict == "undecided":
             yield _indented("undecided", f"{claim.buffer}, {claim.source.words}: {claim.reason}", "yellow")
     yield from _agreed(result)
+    yield from _unexamined(result)
     for claim in result.claims:
         if claim.finding is not None:
             yield _box(result, claim, claim.finding, edges)
@@ -58,14 +59,23 @@ def _result(result: Result, edges: Box) -> Iterator[RenderableType]:
 def _agreed(result: Result) -> Iterator[Text]:
     """`agreed: C; order of As, Bs (3 of 64 blocks, 2 inputs)`: what was executed and is as written, in one line."""
     clean = [claim for claim in result.claims if claim.executed is not None and claim.is_clean]
-    named = {"output": "", "order": "order of ", "legality": "accesses of "}
+    named = {"atomic": "content of additions to ", "output": "", "order": "order of ", "legality": "accesses of "}
     parts = [
-        f"{before}{', '.join(claim.buffer for claim in clean if claim.kind == kind)}"
+        f"{before}{', '.join(dict.fromkeys(claim.buffer for claim in clean if claim.kind == kind))}"
         for kind, before in named.items()
         if any(claim.kind == kind for claim in clean)
     ]
     if parts and clean[0].executed is not None:
         yield _indented("agreed", f"{'; '.join(parts)} ({clean[0].executed.short})", "green")
+
+
+def _unexamined(result: Result) -> Iterator[Text]:
+    """Yield the atomics of which only the additions are known."""
+    found = [c for c in result.claims if c.kind == "atomic" and c.verdict == "proved" and c.executed is None]
+    if found:
+        yield _indented(
+            "proved", f"{', '.join(dict.fromkeys(c.buffer for c in found))}: {content_in_words(found[0])}", "green"
+        )
 
 
 def _head(result: Result) -> Text:

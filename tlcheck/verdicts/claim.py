@@ -138,7 +138,9 @@ class Claim:
     the atomic's destination, the output, the buffer accessed; `?` where it could not be read. basis: what the verdict
     rests on. stages: checkpoint by checkpoint, in pipeline order. call: an atomic's spelling as written; instructions:
     what it became at the last checkpoint. reason: why it is undecided, else empty. also: refuted claims that this one
-    explains; they are excused with it and count with it as one. executed: None where nothing was.
+    explains; they are excused with it and count with it as one. executed: what the verdict is of; for a proved atomic,
+    the execution in which its content agreed: what it reads is there in time and is what was written. None where
+    nothing was executed or decided: of a proved atomic then only the additions are known.
     """
 
     kind: Kind
@@ -177,6 +179,22 @@ class Claim:
     def rules(self) -> tuple[str, ...]:
         """The rules of its finding and of those that it explains."""
         return tuple(claim.finding.rule for claim in (self, *self.also) if claim.finding is not None)
+
+
+def with_content(atomics: tuple[Claim, ...], executed: tuple[Claim, ...]) -> tuple[Claim, ...]:
+    """Atomics, the proved ones with the execution in which their destination agreed.
+
+    For a destination that is no output, all outputs have to agree; and no access that the execution saw may be wrong.
+    """
+    outputs = [claim for claim in executed if claim.kind == "output"]
+    sound = not any(claim.verdict == REFUTED for claim in executed if claim.kind != "output")
+    agreed = {claim.buffer: claim.executed for claim in outputs if sound and claim.verdict == AGREED}
+    everything = next(iter(agreed.values())) if agreed and len(agreed) == len(outputs) else None
+    named = {claim.buffer for claim in outputs}
+    return tuple(
+        replace(a, executed=agreed.get(a.buffer) if a.buffer in named else everything) if a.verdict == PROVED else a
+        for a in atomics
+    )
 
 
 _EXPLAINS: dict[Kind, tuple[Kind, ...]] = {

@@ -16,7 +16,7 @@ from tlcheck.lower.runs import Run
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.verdicts.check import check
-from tlcheck.verdicts.claim import by_cause
+from tlcheck.verdicts.claim import by_cause, with_content
 from tlcheck.verdicts.executed import executed
 from tlcheck.verdicts.kept import Verdicts, dumps
 from tlcheck.verdicts.results import Result, internal_failure, result_of
@@ -50,7 +50,7 @@ def verdicts_of(snapshot: Snapshot, request: Request | None = None) -> Verdicts:
     except Exception as error:
         return Verdicts(failure=internal_failure(error), pass_configs=snapshot.pass_configs)
     failure = Failure("check", "check", report.problem) if report.problem and not found else None
-    return Verdicts(by_cause(report.claims + found), failure, snapshot.pass_configs)
+    return Verdicts(by_cause(with_content(report.claims, found) + found), failure, snapshot.pass_configs)
 
 
 def judged(run: Run, snapshot: Snapshot) -> Result:

@@ -39,6 +39,13 @@ def also_in_words(claim: Claim) -> list[str]:
     return [f"{c.finding.rule} {c.kind} {c.buffer}: {c.finding.words}" for c in claim.also if c.finding is not None]
 
 
+def content_in_words(atomic: Claim) -> str:
+    """What a proved atomic's execution says of what it reads, and of when it does."""
+    if atomic.executed is None:
+        return "additions proved, content not examined"
+    return f"additions proved, content agreed in {atomic.executed.short}"
+
+
 def plural(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 

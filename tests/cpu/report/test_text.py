@@ -11,7 +11,7 @@ from rich.console import Console
 
 from tests.cpu.checking import WITNESS, failed, make_atomic, make_finding, make_result, make_run
 from tlcheck.report import text
-from tlcheck.verdicts.claim import Claim, Excerpt, Excuse
+from tlcheck.verdicts.claim import Claim, Excerpt, Excuse, Executed
 from tlcheck.verdicts.results import Result
 
 
@@ -27,11 +27,18 @@ def with_finding(**changes: object) -> Result:
     return replace(make_result(), claims=(replace(atomic, finding=finding),))
 
 
-def test_a_clean_run_is_one_line_and_a_summary() -> None:
+def test_a_clean_run_says_what_was_proved_and_has_a_summary() -> None:
     assert shown(make_result("proved", "proved")).splitlines() == [
         "k.py::case sm_90 0.1.7  2 atomics: 2 proved",
+        "    proved: B: additions proved, content not examined",
         "1 case, 2 atomics: 2 proved",
     ]
+
+
+def test_an_atomic_whose_content_agreed_says_so() -> None:
+    ran = Executed(((0, 0, 0),), 4, ("random",), (0, 1), ("float64",))
+    result = replace(make_result(), claims=(replace(make_atomic("proved"), executed=ran),))
+    assert shown(result).splitlines()[1] == "    agreed: content of additions to B (1 of 4 blocks, 2 inputs)"
 
 
 def test_a_kernel_without_atomics() -> None:

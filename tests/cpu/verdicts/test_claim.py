@@ -11,7 +11,7 @@ from tests.cpu.checking import make_atomic, make_finding, make_run
 from tlcheck.case import Expect
 from tlcheck.report.checked import document_of
 from tlcheck.verdicts.acceptance import Acceptance, Acceptances
-from tlcheck.verdicts.claim import Claim, Executed, Kind, Verdict, by_cause, kind_of
+from tlcheck.verdicts.claim import Claim, Executed, Kind, Verdict, by_cause, kind_of, with_content
 from tlcheck.verdicts.judge import Policy
 from tlcheck.verdicts.results import Result, exit_code
 from tlcheck.verdicts.words import counts_in_words
@@ -47,6 +47,34 @@ def test_a_claim_stands_under_the_one_that_explains_it(
     claims: tuple[Claim, ...], expected: list[tuple[str, list[str]]]
 ) -> None:
     assert shape(by_cause(claims)) == expected
+
+
+RAN = Executed(((0, 0, 0),), 4, ("random",), (0, 1), ("float64",))
+
+
+def ran(kind: Kind, verdict: Verdict, buffer: str = "B") -> Claim:
+    return replace(claim(kind, verdict, buffer), executed=RAN)
+
+
+@pytest.mark.parametrize(
+    ("atomic", "executed", "expected"),
+    [
+        (claim("atomic", "proved"), (), None),
+        (claim("atomic", "proved"), (ran("output", "agreed"),), RAN),
+        (claim("atomic", "proved"), (ran("output", "agreed"), ran("order", "agreed", "s")), RAN),
+        (claim("atomic", "proved"), (ran("output", "undecided"),), None),
+        (claim("atomic", "proved"), (ran("output", "refuted"),), None),
+        (claim("atomic", "proved"), (ran("output", "agreed"), ran("order", "refuted", "s")), None),
+        (claim("atomic", "proved"), (ran("output", "agreed"), ran("output", "undecided", "C")), RAN),
+        (claim("atomic", "proved", "s"), (ran("output", "agreed"),), RAN),
+        (claim("atomic", "proved", "s"), (ran("output", "agreed"), ran("output", "undecided", "C")), None),
+        (claim("atomic", "undecided"), (ran("output", "agreed"),), None),
+    ],
+)
+def test_the_content_of_a_proved_atomic_is_what_was_executed(
+    atomic: Claim, executed: tuple[Claim, ...], expected: Executed | None
+) -> None:
+    assert [a.executed for a in with_content((atomic,), executed)] == [expected]
 
 
 def result(*claims: Claim, expect: str = "") -> Result:

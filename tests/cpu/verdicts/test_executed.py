@@ -9,12 +9,14 @@ import pytest
 
 from tests.cpu.execute.test_hardware import FORMS
 from tests.cpu.execute.test_order import without
+from tests.fixtures.index import read
 from tlcheck.execute.run import Request
 from tlcheck.snapshot.ir import Evaluate, Expr, For, Function, Snapshot, Stmt
 from tlcheck.snapshot.walk import rebuild, statements
 from tlcheck.verdicts.claim import Claim
 from tlcheck.verdicts.executed import executed
 from tlcheck.verdicts.judging import verdicts_of
+from tlcheck.verdicts.words import content_in_words
 
 Change = Callable[[Function], Function]
 
@@ -124,3 +126,14 @@ def test_a_snapshot_without_source_has_no_such_claims() -> None:
 
 def test_without_execution_there_are_proofs_only() -> None:
     assert verdicts_of(FORMS["tma_1d"]).claims == ()
+
+
+def test_an_atomic_that_was_executed_says_so_and_one_that_was_not_does_too() -> None:
+    snapshot = next(f for f in read().fixtures if f.path == "mutations/scatter_guarded-0.1.15").snapshot()
+    proved, ran = (verdicts_of(snapshot, request).claims[0] for request in (None, Request()))
+    assert (proved.verdict, proved.executed, content_in_words(proved)) == (
+        "proved",
+        None,
+        "additions proved, content not examined",
+    )
+    assert content_in_words(ran) == "additions proved, content agreed in 1 of 1 blocks, 2 inputs"
