@@ -25,8 +25,9 @@ Mask = Array
 class Difference:
     """The first of `count` elements that differ.
 
-    element: its place in the output's memory, in elements; index: in its shape, the place where a layout spreads it.
-    expected, got: as Python writes numbers; `poison: why` for poison. writer: the last write as lowered, if any.
+    element: its place in the output's memory, in elements; index: in its shape, the place where a layout spreads it;
+    its number where the tensor has strides. expected, got: as Python writes numbers; `poison: why` for poison. writer:
+    the last write as lowered, if any; author: as written.
     """
 
     element: int
@@ -36,6 +37,12 @@ class Difference:
     got: str
     count: int
     writer: Writer | None = None
+    author: Writer | None = None
+
+    @property
+    def blocks(self) -> tuple[tuple[int, int, int], ...]:
+        """The blocks that wrote the element, on either side."""
+        return tuple(dict.fromkeys(act.block for act in (self.author, self.writer) if act is not None))
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,12 +52,15 @@ class Tensor:
 class Options:
     """written: the kernel has tile operators and T.Parallel. exact: floats are float64, whatever their dtype.
 
+    early: before VectorizeLoop, when guards may be missing, and copies are narrower than the instructions that they
+    become.
     late: asynchronous copies land when they are waited for, otherwise at once.
     statements, bytes: the budget. jitter: 0, or the number of a run in which all floats are changed a little.
     release: TileLang's, whose library and conventions the lowered kernel uses.
     """
 
     written: bool
+    early: bool = False
     exact: bool = True
     late: bool = True
     release: tuple[int, ...] = (0, 1, 15)
@@ -250,9 +253,9 @@ class Machine:
     def out_of_bounds(self, place: Place, frame: Frame, offending: Mask) -> Mask:
         """What happens where an access is out of bounds: the lanes that go on. Raises Illegal.
 
-        As written, accesses of global tensors are guarded: a load gives 0, a store does nothing.
+        As written, accesses of global tensors are guarded: a load gives 0, a store does nothing. The guards come late.
         """
-        if self.options.written and isinstance(place.memory, Pages):
+        if (self.options.written or self.options.early) and isinstance(place.memory, Pages):
             return frame.mask() & ~offending
         shape = np.broadcast_to(offending, np.broadcast_shapes(offending.shape, (frame.worlds, 1)))
         found = np.argwhere(shape)[0]

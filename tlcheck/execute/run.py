@@ -17,10 +17,13 @@ from tlcheck.execute.machine import Machine, Options, Tensor, World
 from tlcheck.execute.order import Race
 from tlcheck.execute.reasons import Illegal, Stopped
 from tlcheck.execute.values import Array, kind_of
+from tlcheck.execute.writers import Writer
 from tlcheck.program.roles import roles
-from tlcheck.snapshot.ir import Buffer, Function, Snapshot
+from tlcheck.snapshot.ir import Alloc, Buffer, For, Function, Snapshot
+from tlcheck.snapshot.walk import expressions, postorder, statements
 
 SOURCE, LOWERED = "source", "device-tir"
+UNGUARDED = ("lower-tile-op", "type-cast")
 _DRAWS = (inputs.Draw(8), inputs.Draw(4), inputs.Draw(2), inputs.Draw(1))
 
 
@@ -88,6 +91,7 @@ class _Judge:
                 raise Stopped(f"the snapshot has no checkpoint {name}")
         self._written = snapshot.checkpoints[SOURCE]
         self._lowered = snapshot.checkpoints[request.checkpoint]
+        self._tiled = is_tiled(self._lowered)
         sizes = inputs.sizes(self._written, inputs.known(self._written, request.given or {}))
         if sizes is None:
             raise Stopped("no sizes found that keep what the kernel assumes")
@@ -103,8 +107,8 @@ class _Judge:
         """Run both sides and compare every output."""
         written, draw = self._as_written()
         try:
-            lowered = self._machine(self._lowered, False, draw)
-            watch = lowered.watched()
+            lowered = self._machine(self._lowered, self._tiled, draw)
+            watch = lowered.watched() if self._request.checkpoint == LOWERED else None
             lowered.run()
         except Illegal as illegal:
             stopped = [OutputOutcome(n, "undecided", f"as lowered: {illegal}") for n in self._outputs]
@@ -113,6 +117,8 @@ class _Judge:
         outputs = tuple([self._output(name, written, lowered, draw) for name in self._outputs])
         report = self._report(outputs, written.spent, lowered.spent)
         left = self._left_by(written)
+        if watch is None:  # the barriers come last: before that there is no order
+            return replace(report, left=left)
         return replace(report, shared=watch.buffers, races=tuple(watch.races.values()), left=left)
 
     def _left_by(self, written: Machine) -> dict[str, Written]:
@@ -142,7 +148,7 @@ class _Judge:
     def _fitting(self) -> list[World]:
         """As many blocks and seeds as the budget allows, known before anything runs."""
         budget = self._request.budget
-        sides = ((self._written, True), (self._lowered, False))
+        sides = ((self._written, True), (self._lowered, self._tiled))
         if any(statements_needed(function, self._sizes) > budget.statements for function, _ in sides):
             raise Stopped("more statements than allowed")
         wanted = len(self._blocks) * len(self._request.seeds)
@@ -168,6 +174,7 @@ class _Judge:
         budget = self._request.budget
         options = Options(
             written=written,
+            early=not written and self._request.checkpoint in UNGUARDED,
             release=release_of(self._snapshot),
             statements=budget.statements,
             bytes=budget.bytes,
@@ -239,12 +246,21 @@ class _Judge:
     def _refuted(self, name: str, difference: Difference, draw: inputs.Draw) -> OutputOutcome:
         if self._roles.returning and not difference.got.startswith("poison"):
             return OutputOutcome(name, "undecided", "it depends on the order of atomics")
-        machine = self._machine(self._lowered, False, draw)
-        seeker = machine.seek(name, difference.seed, difference.element)
-        machine.run()
-        shape = next(inputs.extent(b, self._sizes) for b in self._written.buffers if b.data.value == name)
-        found = replace(difference, writer=seeker.last, index=_index(difference.element, shape))
+        writer = self._last_write(name, difference, self._machine(self._lowered, self._tiled, draw))
+        author = self._last_write(name, difference, self._machine(self._written, True, draw))
+        buffer = next(b for b in self._written.buffers if b.data.value == name)
+        index = _index(difference.element, inputs.extent(buffer, self._sizes)) if not buffer.strides else ()
+        found = replace(difference, writer=writer, author=author, index=index or (difference.element,))
         return OutputOutcome(name, "refuted", "", found)
+
+    def _last_write(self, name: str, difference: Difference, machine: Machine) -> Writer | None:
+        """Who writes an element last, in a run of its own; None also where the level has no such parameter."""
+        try:
+            seeker = machine.seek(name, difference.seed, difference.element)
+        except KeyError:
+            return None
+        machine.run()
+        return seeker.last
 
 
 def _names(buffers: Sequence[Buffer]) -> tuple[str, ...]:
@@ -272,6 +288,18 @@ def _index(element: int, shape: tuple[int, ...]) -> tuple[int, ...]:
 def _same_values(compared: comparison.Compared) -> bool:
     """Whether both sides have the same values, in whichever order."""
     return bool(np.array_equal(np.sort(compared.expected), np.sort(compared.got), equal_nan=True))
+
+
+def is_tiled(function: Function) -> bool:
+    """Whether a kernel still has what LowerTileOp takes away: tile operators, T.Parallel, fragments of the block."""
+    for stmt in statements(function.body):
+        if isinstance(stmt, For) and stmt.kind == "parallel":
+            return True
+        if isinstance(stmt, Alloc) and stmt.buffer.scope == "local.fragment":
+            return True
+        if any(e.op == "call" and e.value == "region" for e in postorder(expressions(stmt))):
+            return True
+    return False
 
 
 def release_of(snapshot: Snapshot) -> tuple[int, ...]:

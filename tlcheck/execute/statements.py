@@ -250,6 +250,7 @@ WITHOUT_MEANING = frozenset(
         "tl.assume_requires_runtime_check",
         "pragma_unroll_explicit",
         "storage_alignment",
+        "tl.pipeline_context_num_stages",
     }
 )
 

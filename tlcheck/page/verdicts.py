@@ -55,7 +55,7 @@ def _remark(claim: Claim) -> Remark:
     also += [f"also {words}" for words in also_in_words(claim)]
     lines = [
         found.words,
-        f"first at {found.checkpoint}" + (f", after {found.pass_name}" if found.pass_name else ""),
+        f"first {found.place}",
         where,
         *([found.advice] if found.advice else []),
         *also,

@@ -42,8 +42,7 @@ def lines(blame: Blame) -> Iterator[str]:
         assert found_by is not None
         by = f", {found_by.pass_name}" if found_by.pass_name else ""
         yield f"    -> TileLang {run.release}{by}: {found_by.rule} {found_by.name}: {found_by.what}"
-        for words in found_by.words:
-            yield f"        {words}"
+        yield f"        {found_by.words}"
 
 
 def _written(blame: Blame) -> str:

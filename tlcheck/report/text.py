@@ -133,7 +133,7 @@ def _rows(result: Result, claim: Claim, finding: Finding) -> Iterator[tuple[str,
     yield "buffer", claim.buffer
     if finding.layout:
         yield "layout", finding.layout
-    yield "found", f"at {finding.checkpoint}" + (f", after {finding.pass_name}" if finding.pass_name else "")
+    yield "found", finding.place
     if finding.excerpt is not None:
         yield "TIR", _excerpt(finding.excerpt)
     yield "witness", finding.words

@@ -109,7 +109,8 @@ class Finding:
     checkpoint was taken. what: the sentence that says what is wrong. words: the witness in words. advice: what to do
     besides changing the release. pass_config: the `PassConfigKey` that avoids it when True, empty if none is known to.
     right_from: the first later release that has it right, where the case says so. layout: index map of the buffer,
-    empty without one. excerpt: the TIR around it; None where it is gone.
+    empty without one. excerpt: the TIR around it; None where it is gone. skipped: checkpoints before this one that
+    could not be executed, with the reason: one of them may be the first.
     """
 
     rule: str
@@ -126,6 +127,13 @@ class Finding:
     right_from: str = ""
     layout: str = ""
     excerpt: Excerpt | None = None
+    skipped: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> str:
+        """`at vectorize-loop, after tl.VectorizeLoop`, and what was skipped on the way there."""
+        after = f", after {self.pass_name}" if self.pass_name else ""
+        return f"at {self.checkpoint}{after}" + (f"; not executed: {', '.join(self.skipped)}" if self.skipped else "")
 
 
 @dataclass(frozen=True, slots=True)

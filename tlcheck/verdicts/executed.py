@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from math import prod
 
-from tlcheck.execute.comparison import OutputOutcome
-from tlcheck.execute.order import SEVERAL, Access, Origin, Race
-from tlcheck.execute.plain import evaluated
-from tlcheck.execute.reasons import Deadlock, Illegal, NotModelled
+from tlcheck.execute.comparison import Difference, OutputOutcome
+from tlcheck.execute.onset import Levels, Onset
+from tlcheck.execute.order import SEVERAL, Access, Race
+from tlcheck.execute.reasons import Deadlock, Illegal
 from tlcheck.execute.run import LOWERED, SOURCE, Execution, Request, execute
 from tlcheck.execute.writers import Writer
 from tlcheck.lower.runs import release_of
-from tlcheck.snapshot.ir import Buffer, Snapshot, Stmt
+from tlcheck.snapshot.ir import Snapshot, Stmt
 from tlcheck.snapshot.text import render
 from tlcheck.verdicts.claim import AGREED, REFUTED, UNDECIDED, Claim, Excerpt, Executed, Finding, SourceLine
 from tlcheck.verdicts.remedies import pass_config
@@ -41,6 +40,7 @@ class _Claims:
 
     def __init__(self, snapshot: Snapshot, execution: Execution, request: Request) -> None:
         self._snapshot, self._execution = snapshot, execution
+        self._levels = Levels(snapshot, request)
         self._written = {str(b.data.value): b for b in snapshot.checkpoints[SOURCE].buffers}
         self._executed = None
         if execution.blocks:
@@ -71,13 +71,24 @@ class _Claims:
             return replace(claim, verdict=AGREED)
         found = outcome.difference
         assert found is not None
+        onset = self._levels.onset(found.blocks, found.seed, lambda execution: _is_wrong(execution, outcome.name))
+        if onset is not None:
+            found = replace(_outcome(onset.execution, outcome.name).difference or found, count=found.count)
+        return self._differs(claim, found, onset)
+
+    def _differs(self, claim: Claim, found: Difference, onset: Onset | None) -> Claim:
+        """An output that is wrong, at the checkpoint at which it first is."""
+        at = LOWERED if onset is None else onset.checkpoint
         poisoned = found.got.startswith("poison")
-        index = _index(found.element, buffer, dict(self._execution.sizes))
         inputs = f"inputs of seed {found.seed}; {found.count} elements differ"
-        witness = Element(index, found.got, found.expected, inputs, self._last(found.writer))
+        writer = None if found.writer is None else self._made("write", found.writer, at)
+        witness = Element(found.index, found.got, found.expected, inputs, writer)
+        name = claim.buffer
         what = f"{name} depends on what was never written, or is still under way" if poisoned else f"{name} is wrong"
-        finding = self._finding("poison" if poisoned else "differs", what, name, witness, None)
-        return replace(claim, verdict=REFUTED, finding=finding)
+        stmt = found.writer.origin.stmt if found.writer is not None else None
+        finding = self._finding("poison" if poisoned else "differs", what, name, witness, stmt, onset)
+        author = found.author.origin.stmt if found.author is not None else None
+        return replace(claim, verdict=REFUTED, source=self._line(author.line if author else 0), finding=finding)
 
     def _race(self, race: Race) -> Claim:
         problem = "fence" if race.missing == "fence.proxy.async" else "race"
@@ -94,23 +105,23 @@ class _Claims:
         if access.thread <= SEVERAL:
             what = f"{what} by several threads of warp {SEVERAL - access.thread}"
         block = self._execution.blocks[world % len(self._execution.blocks)]
-        return self._made(what, block, access.thread, access.origin)
+        return self._made(what, Writer(block, access.thread, access.origin), LOWERED)
 
-    def _last(self, writer: Writer | None) -> Act | None:
-        return None if writer is None else self._made("write", writer.block, writer.thread, writer.origin)
-
-    def _made(self, what: str, block: tuple[int, int, int], thread: int, origin: Origin) -> Act:
-        """An access as a witness names it. thread: -1 for a bulk copy."""
-        stmt = origin.stmt
-        line = 0 if stmt is None else render(self._snapshot.checkpoints[LOWERED]).line_of(stmt) or 0
-        maker = thread if thread >= 0 else None
-        return Act(what, block, maker, dict(origin.loops), line, 0 if stmt is None else stmt.line)
+    def _made(self, what: str, writer: Writer, at: str) -> Act:
+        """An access as a witness names it, with its line at a checkpoint. thread: -1 for a bulk copy."""
+        stmt = writer.origin.stmt
+        line = 0 if stmt is None else render(self._snapshot.checkpoints[at]).line_of(stmt) or 0
+        maker = writer.thread if writer.thread >= 0 else None
+        return Act(what, writer.block, maker, dict(writer.origin.loops), line, 0 if stmt is None else stmt.line)
 
     def _illegal(self, illegal: Illegal) -> Claim:
         problem = "deadlock" if isinstance(illegal, Deadlock) else "illegal"
-        block = self._execution.blocks[illegal.world % max(1, len(self._execution.blocks))]
+        blocks = self._execution.blocks
+        block = blocks[illegal.world % max(1, len(blocks))]
+        seed = self._execution.seeds[illegal.world // max(1, len(blocks))]
+        onset = self._levels.onset((block,), seed, lambda execution: _is_stopped(execution, illegal))
         witness = Accesses((), Act(str(illegal), block, illegal.lane, {}, 0, illegal.line))
-        finding = self._finding(problem, str(illegal), illegal.buffer, witness, None)
+        finding = self._finding(problem, str(illegal), illegal.buffer, witness, None, onset)
         line = self._line(illegal.line)
         key = illegal.buffer
         claim = Claim("legality", key, key, line, UNDECIDED, "execution", executed=self._executed)
@@ -119,26 +130,30 @@ class _Claims:
     def _line(self, line: int) -> SourceLine:
         return SourceLine(self._snapshot.file, line or self._snapshot.line, bool(line))
 
-    def _finding(self, problem: str, what: str, buffer: str, witness: Witness, stmt: Stmt | None) -> Finding:
+    def _finding(
+        self, problem: str, what: str, buffer: str, witness: Witness, stmt: Stmt | None, onset: Onset | None = None
+    ) -> Finding:
         rule = rule_of(problem)
+        at = LOWERED if onset is None else onset.checkpoint
         return Finding(
             rule=rule.id,
             name=rule.name,
             title=rule.title,
             others=(),
-            checkpoint=LOWERED,
-            pass_name=self._snapshot.passes.get(LOWERED, ""),
+            checkpoint=at,
+            pass_name=_pass_before(self._snapshot, at),
             what=what,
             witness=witness,
             words=witness.words(buffer),
-            pass_config=pass_config(rule.id, LOWERED, release_of(self._snapshot.toolchain)),
-            excerpt=self._excerpt(stmt),
+            pass_config=pass_config(rule.id, at, release_of(self._snapshot.toolchain)),
+            excerpt=self._excerpt(stmt, at),
+            skipped=() if onset is None else tuple([f"{name} ({reason})" for name, reason in onset.skipped]),
         )
 
-    def _excerpt(self, stmt: Stmt | None) -> Excerpt | None:
+    def _excerpt(self, stmt: Stmt | None, at: str) -> Excerpt | None:
         if stmt is None:
             return None
-        text = render(self._snapshot.checkpoints[LOWERED])
+        text = render(self._snapshot.checkpoints[at])
         number = text.line_of(stmt)
         if not number:
             return None
@@ -146,12 +161,28 @@ class _Claims:
         return Excerpt(first, number, text.lines[first - 1 : number + _AFTER])
 
 
-def _index(element: int, buffer: Buffer | None, sizes: dict[str, int]) -> tuple[int, ...]:
-    """The logical index of an element of a row-major tensor; its number where the shape is not known."""
-    if buffer is None or buffer.strides:
-        return (element,)
-    try:
-        shape = [max(1, int(evaluated(e, sizes))) for e in buffer.shape]
-    except NotModelled:
-        return (element,)
-    return tuple([element // prod(shape[axis + 1 :]) % size for axis, size in enumerate(shape)])
+def _outcome(execution: Execution, name: str) -> OutputOutcome:
+    return next(outcome for outcome in execution.outputs if outcome.name == name)
+
+
+def _is_wrong(execution: Execution, name: str) -> bool | str:
+    """Whether an output is; the reason where that is undecided."""
+    outcome = _outcome(execution, name)
+    return outcome.reason if outcome.verdict == "undecided" else outcome.verdict == "refuted"
+
+
+def _is_stopped(execution: Execution, by: Illegal) -> bool | str:
+    """Whether the same kind of illegal access stops it; the reason where something else does."""
+    if execution.illegal is not None:
+        return type(execution.illegal) is type(by)
+    return False if execution.left else next((o.reason for o in execution.outputs), "not executed")
+
+
+def _pass_before(snapshot: Snapshot, checkpoint: str) -> str:
+    """The pass that led to a checkpoint, empty where these are many.
+
+    `intent` and `tile-ops` are named after the passes that follow them.
+    """
+    if checkpoint in ("source", "intent"):
+        return ""
+    return snapshot.passes.get("intent" if checkpoint == "tile-ops" else checkpoint, "")

@@ -161,12 +161,12 @@ def _operands(e: Expr, machine: Machine) -> tuple[Place, Place, Expr | None]:
         count = _literal(size)
         if machine.options.release <= _BYTES_UNTIL:
             count = count * 8 // kind.bits
-        _check_size(count * kind.bits // 8)
+        _check_size(count * kind.bits // 8, machine)
         predicate = e.args[3] if len(e.args) == 4 else None
         return machine.pointer(target, count), machine.pointer(source, count), predicate
     if len(e.args) in (5, 6):
         target, before, source, offset, size = e.args[:5]
-        _check_size(_literal(size))
+        _check_size(_literal(size), machine)
         kind = machine.pointers.element(source, machine)
         count = _literal(size) * 8 // kind.bits
         to = _destination(target, before, kind, count, machine)
@@ -187,8 +187,8 @@ def _literal(e: Expr) -> int:
     return e.value
 
 
-def _check_size(size: int) -> None:
-    if size not in _SIZES:
+def _check_size(size: int, machine: Machine) -> None:
+    if size not in _SIZES and not machine.options.early:
         raise NotModelled(f"ptx_cp_async of {size} bytes")
 
 

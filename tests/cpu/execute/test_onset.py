@@ -1,0 +1,90 @@
+"""The first checkpoint at which a kernel is wrong, in snapshots of releases that get it wrong, and in broken ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.fixtures.index import FOLDER
+from tlcheck.execute.onset import Levels
+from tlcheck.execute.run import Request, execute
+from tlcheck.snapshot.codec import loads
+from tlcheck.snapshot.ir import Expr, Function, Snapshot, Stmt, Store
+from tlcheck.snapshot.walk import rebuild
+from tlcheck.verdicts.claim import Claim
+from tlcheck.verdicts.executed import executed
+
+CHECKPOINTS = ("tile-ops", "lower-tile-op", "type-cast", "vectorize-loop", "device-tir")
+
+
+def saved(name: str) -> Snapshot:
+    return loads((FOLDER / f"wrong/{name}.snapshot.json").read_text())
+
+
+def refuted(snapshot: Snapshot) -> list[Claim]:
+    return [claim for claim in executed(snapshot, Request()) if claim.finding is not None and claim.kind != "order"]
+
+
+@pytest.mark.parametrize(
+    ("name", "checkpoint", "pass_name"),
+    [
+        ("wait-0.1.9", "lower-tile-op", "tl.LowerTileOp"),
+        ("loop-0.1.15", "lower-tile-op", "tl.LowerTileOp"),
+        ("sums-0.1.9", "vectorize-loop", "tl.VectorizeLoop"),
+        ("store-0.1.7.post3", "lower-tile-op", "tl.LowerTileOp"),
+    ],
+)
+def test_the_pass_is_named(name: str, checkpoint: str, pass_name: str) -> None:
+    (claim,) = refuted(saved(name))
+    assert claim.finding is not None
+    assert (claim.finding.checkpoint, claim.finding.pass_name, claim.finding.skipped) == (checkpoint, pass_name, ())
+
+
+@pytest.mark.parametrize("checkpoint", ["intent", *CHECKPOINTS])
+def test_every_checkpoint_of_a_kernel_that_is_right_agrees(checkpoint: str) -> None:
+    """Levels between have tile operators, fragments, loops yet to be vectorized: none may be refuted for that."""
+    snapshot = saved("counts-0.1.7.post3")
+    (output,) = execute(snapshot, Request(checkpoint=checkpoint)).outputs
+    assert (output.verdict, output.reason) == ("agreed", "")
+
+
+def broken(function: Function) -> Function:
+    """One more is stored to global memory than there was."""
+
+    def add(old: Stmt, new: Stmt) -> Stmt:
+        if not isinstance(new, Store) or new.buffer.scope != "global":
+            return new
+        more = Expr("add", new.value.dtype, (new.value, Expr("float", new.value.dtype, (), 1.0)))
+        return replace(new, value=more)
+
+    return replace(function, body=rebuild(function.body, add))
+
+
+@pytest.mark.parametrize("first", CHECKPOINTS)
+def test_a_kernel_that_is_broken_from_a_checkpoint_on(first: str) -> None:
+    right = saved("sums-0.1.9")
+    good = right.checkpoints["lower-tile-op"]  # what comes later is wrong by itself
+    late = CHECKPOINTS[CHECKPOINTS.index(first) :]
+    made = {name: broken(good) if name in late else good for name in CHECKPOINTS}
+    snapshot = replace(right, checkpoints={"source": right.checkpoints["source"], "intent": good, **made})
+    (output,) = execute(snapshot).outputs
+    assert output.difference is not None
+    onset = Levels(snapshot, Request()).onset(output.difference.blocks, 0, lambda e: e.outputs[0].verdict == "refuted")
+    assert onset is not None
+    assert onset.checkpoint == first
+
+
+def test_what_cannot_be_executed_is_passed_over_and_named() -> None:
+    snapshot = saved("sums-0.1.9")
+    unknown = Expr("call", "float32", (), "a_call_of_tomorrow")
+
+    def strange(old: Stmt, new: Stmt) -> Stmt:
+        return replace(new, value=unknown) if isinstance(new, Store) else new
+
+    lowered = snapshot.checkpoints["lower-tile-op"]
+    made = {"type-cast": replace(lowered, body=rebuild(lowered.body, strange))}
+    (claim,) = refuted(replace(snapshot, checkpoints={**snapshot.checkpoints, **made}))
+    assert claim.finding is not None
+    words = "at vectorize-loop, after tl.VectorizeLoop; not executed: type-cast (a_call_of_tomorrow)"
+    assert claim.finding.place == words

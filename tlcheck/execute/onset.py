@@ -1,0 +1,63 @@
+"""The first checkpoint at which a kernel is wrong: those before the last one, run on what shows it there.
+
+From the last one back, up to one that is right. What cannot be executed on the way is passed over, and said. The
+checkpoints between are mixed: some still have tile operators, or fragments of a block whose layouts are known and not
+applied yet (`run.is_tiled`); in some, guards come later (`run.UNGUARDED`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from tlcheck.execute.run import SOURCE, Execution, Request, execute
+from tlcheck.snapshot.ir import Snapshot
+
+Judgement = Callable[[Execution], bool | str]
+
+
+@dataclass(frozen=True, slots=True)
+class Onset:
+    """Where a kernel becomes wrong, and its execution there.
+
+    skipped: checkpoints before that, up to one that is right, of which it is not known, each with the reason.
+    """
+
+    checkpoint: str
+    execution: Execution
+    skipped: tuple[tuple[str, str], ...] = ()
+
+
+class Levels:
+    """The checkpoints of a snapshot, executed as they are asked for, each request once."""
+
+    def __init__(self, snapshot: Snapshot, request: Request) -> None:
+        """request: of the last checkpoint; it may have gone wrong there in some block only."""
+        self._snapshot, self._request = snapshot, request
+        self._known: dict[Request, Execution] = {}
+
+    def onset(self, blocks: Sequence[tuple[int, int, int]], seed: int, wrong: Judgement) -> Onset | None:
+        """The first checkpoint that is wrong in these blocks, with the inputs of one seed.
+
+        wrong: says of an execution whether it is, or why that is not known. None where not even the last one is.
+        """
+        own = replace(self._request, blocks=tuple(blocks) or self._request.blocks, seeds=(seed,))
+        names = [name for name in self._snapshot.checkpoints if name != SOURCE]
+        found: Onset | None = None
+        skipped: list[tuple[str, str]] = []
+        for name in reversed(names[: names.index(own.checkpoint) + 1]):
+            execution = self._execution(replace(own, checkpoint=name))
+            answer = wrong(execution)
+            if isinstance(answer, str):
+                skipped.insert(0, (name, answer))
+            elif answer:
+                found, skipped = Onset(name, execution), []
+            else:
+                break
+        return None if found is None else replace(found, skipped=tuple(skipped))
+
+    def _execution(self, request: Request) -> Execution:
+        key = replace(request, given=None)
+        if key not in self._known:
+            self._known[key] = execute(self._snapshot, request)
+        return self._known[key]
