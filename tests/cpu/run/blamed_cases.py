@@ -20,24 +20,6 @@ def scaled(factor=2):
     return main
 
 
-@tilelang.jit
-def truncated():
-    """0.1.7 runs the last loop in the threads of the second alone (tilelang issue 2957)."""
-
-    @T.prim_func
-    def main(A: T.Tensor((256,), "float32"), C: T.Tensor((256,), "float32")):
-        with T.Kernel(1, threads=128) as _:
-            f = T.alloc_fragment((256,), "float32")
-            for i in T.Parallel(256):
-                f[i] = A[i]
-            for i in T.Parallel(100):
-                f[i] = f[i] + 5
-            for i in T.Parallel(256):
-                C[i] = f[i] + 1
-
-    return main
-
-
 def inputs(args, generator, device):
     return torch.rand(256, generator=generator, device=device), torch.zeros(256, device=device)
 
@@ -58,15 +40,10 @@ def doubled(args, a, c):
     return {"C": a.double() * 2}
 
 
-def stepped(args, a, c):
-    return {"C": a.double() + 1 + 5 * (torch.arange(256) < 100)}
-
-
 SM80 = ("sm_80",)
 right = Case(scaled, {}, SM80, inputs, doubled)
 author = Case(scaled, {"factor": 3}, SM80, inputs, doubled)
 alone = Case(scaled, {}, SM80, inputs)
-compiler = Case(truncated, {}, SM80, inputs, stepped)
 count = Case(scaled, {}, SM80, too_few, doubled)
 shape = Case(scaled, {}, SM80, too_short, doubled)
 raised = Case(scaled, {}, SM80, raising, doubled)

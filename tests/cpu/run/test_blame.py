@@ -12,11 +12,14 @@ from tlcheck.cli.main import main
 
 CASES = Path(__file__).parent / "blamed_cases.py"
 ATOMICS = Path(__file__).parents[3] / "cases" / "atomics.py"
+WRONG = Path(__file__).parents[2] / "wrong_code" / "kernels.py"
 
 
 def run(tmp_path: Path, case: str, toolchain: str = "0.1.15", file: Path = CASES) -> tuple[int, dict[str, Any]]:
     output = tmp_path / "report.json"
-    code = main(["run", f"{file}::{case}", "--device", "cpu", "--toolchain", toolchain, "-o", str(output)])
+    code = main(
+        ["run", f"{file}::{case}", "--device", "cpu", "--arch", "sm_80", "--toolchain", toolchain, "-o", str(output)]
+    )
     (found,) = json.loads(output.read_text())["runs"]
     return code, found
 
@@ -30,10 +33,7 @@ class TestBlame:
         assert found["blocks"] == {"executed": 2, "of": 2}
 
     def test_an_output_that_is_added_to_begins_as_the_case_says(self, tmp_path: Path) -> None:
-        output = tmp_path / "report.json"
-        case = f"{ATOMICS}::tile_x4"
-        code = main(["run", case, "--device", "cpu", "--arch", "sm_80", "--toolchain", "0.1.15", "-o", str(output)])
-        (found,) = json.loads(output.read_text())["runs"]
+        code, found = run(tmp_path, "tile_x4", file=ATOMICS)
         assert (code, found["written"]["answer"], found["lowered"]["answer"]) == (0, "agrees", "agrees")
 
     def test_a_kernel_that_is_written_wrongly_is_its_authors(
@@ -48,7 +48,7 @@ class TestBlame:
     def test_a_kernel_that_is_lowered_wrongly_is_tilelangs(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        code, found = run(tmp_path, "compiler", "0.1.7")
+        code, found = run(tmp_path, "loop", "0.1.7", WRONG)
         assert (code, found["written"]["answer"], found["lowered"]["answer"]) == (1, "agrees", "differs")
         assert [refuted["buffer"] for refuted in found["lowered"]["refuted"]] == ["C"]
         assert "-> TileLang 0.1.7" in capsys.readouterr().out

@@ -21,28 +21,19 @@ if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine
 
 WARP = 32
-_NAMES = {
+# Types of elements as instructions name them, where that is not as TVM does.
+_SHORT = {
     "fp16": "float16",
     "bf16": "bfloat16",
     "tf32": "float32",
     "fp32": "float32",
     "fp64": "float64",
-    "int8": "int8",
-    "uint8": "uint8",
-    "int32": "int32",
-    "e4m3": "float8_e4m3fn",
-    "e5m2": "float8_e5m2",
-    "float8_e4m3": "float8_e4m3fn",
-    "float8_e4m3fn": "float8_e4m3fn",
-    "float8_e5m2": "float8_e5m2",
-    "float16": "float16",
-    "bfloat16": "bfloat16",
-    "tfloat32": "float32",
-    "float32": "float32",
-    "float64": "float64",
     "s8": "int8",
     "u8": "uint8",
     "s32": "int32",
+    "e4m3": "float8_e4m3fn",
+    "e5m2": "float8_e5m2",
+    "float8_e4m3": "float8_e4m3fn",
 }
 # k that one instruction takes, by the width of the elements of A and B
 _SHAPES = {64: (4, 8, 16), 32: (4, 8), 16: (8, 16), 8: (16, 32)}
@@ -52,7 +43,7 @@ _SHAPES = {64: (4, 8, 16), 32: (4, 8), 16: (8, 16), 8: (16, 32)}
 def mma(e: Expr, machine: Machine) -> Run:
     """(shape, layout of A, of B, types of A, B, C, then pointer and offset of A, B and C[, saturate]): C += A * B."""
     m, n, k = shape_of(str(e.args[0].value))
-    a_kind, b_kind, c_kind = (kind_of(_NAMES.get(str(x.value), str(x.value))) for x in e.args[3:6])
+    a_kind, b_kind, c_kind = map(kind_named, e.args[3:6])
     if (e.args[1].value, e.args[2].value) != ("row", "col"):
         raise NotModelled(f"ptx_mma {e.args[1].value} {e.args[2].value}")
     if len(e.args) > 12 and e.args[12].value:
@@ -87,6 +78,11 @@ def finished(kind: Kind, machine: Machine) -> Callable[[Array], Array]:
     if not kind.is_float:
         return lambda values: values.astype(kind.array)
     return rounding(kind, machine.options.exact) or (lambda values: values)
+
+
+def kind_named(e: Expr) -> Kind:
+    """The kind of a matrix's elements, as an instruction names it."""
+    return kind_of(_SHORT.get(str(e.value), str(e.value)))
 
 
 def shape_of(text: str) -> tuple[int, int, int]:

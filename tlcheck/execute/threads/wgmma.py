@@ -21,8 +21,8 @@ from tlcheck.execute.places import Place
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import call
 from tlcheck.execute.threads.descriptors import swizzled
-from tlcheck.execute.threads.mma import finished, multiplied, shape_of
-from tlcheck.execute.values import Array, Kind, Value, kind_of, nothing
+from tlcheck.execute.threads.mma import finished, kind_named, multiplied, shape_of
+from tlcheck.execute.values import Array, Kind, Value, nothing
 from tlcheck.snapshot.ir import Expr
 
 if TYPE_CHECKING:
@@ -30,23 +30,6 @@ if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine
 
 GROUP = 128  # threads of a warpgroup
-_KINDS = {
-    "fp16": "float16",
-    "bf16": "bfloat16",
-    "tf32": "float32",
-    "fp32": "float32",
-    "int8": "int8",
-    "uint8": "uint8",
-    "int32": "int32",
-    "e4m3": "float8_e4m3fn",
-    "e5m2": "float8_e5m2",
-    "float16": "float16",
-    "bfloat16": "bfloat16",
-    "float32": "float32",
-    "float8_e4m3": "float8_e4m3fn",
-    "float8_e4m3fn": "float8_e4m3fn",
-    "float8_e5m2": "float8_e5m2",
-}
 _SPANS = (0, 128, 64, 32)  # bytes of the swizzle by the descriptor's layout code
 
 # A descriptor's 64 bits: start (0..13), LBO (16..29), SBO (32..45), in 16 bytes; layout (62..63). Bits 46 to 61 are not
@@ -246,12 +229,9 @@ class _Form:
 def _form(e: Expr, first: int) -> _Form:
     """Shape and kinds; the kinds begin at argument `first`."""
     m, n, k = shape_of(str(e.args[0].value))
-    names = [str(a.value) for a in e.args[first : first + 3]]
-    if any(name not in _KINDS for name in names):
-        raise NotModelled(f"wgmma of {', '.join(names)}")
-    kinds = [kind_of(_KINDS[name]) for name in names]
+    kinds = [kind_named(a) for a in e.args[first : first + 3]]
     if m != 64 or k * kinds[0].bits != 256:
-        raise NotModelled(f"wgmma {e.args[0].value} of {names[0]}")
+        raise NotModelled(f"wgmma {e.args[0].value} of {e.args[first].value}")
     return _Form(m, n, k, *kinds)
 
 
