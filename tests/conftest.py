@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import warm
 from tlcheck.files import cache_root
 
 # A shell without job control starts what runs in the background with Ctrl-C ignored, and programs started here would
@@ -42,6 +43,20 @@ def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TLCHECK_NO_CACHE", "1")
     for variable in ("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "FORCE_COLOR"):
         monkeypatch.delenv(variable, raising=False)
+
+
+@pytest.fixture(scope="session")
+def _processes() -> Iterator[None]:
+    yield
+    warm.end()
+
+
+@pytest.fixture(autouse=True)
+def _warm(_processes: None, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands of one test process after the other use the same workers and judging processes."""
+    if request.node.get_closest_marker("fresh") is None:
+        monkeypatch.setattr("tlcheck.lower.session.Worker", warm.WarmWorker)
+        monkeypatch.setattr("tlcheck.verdicts.judge._Process", warm.WarmProcess)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -12,7 +12,6 @@ from tlcheck.cache.store import Cache
 from tlcheck.cli import lowered
 from tlcheck.cli.main import main
 from tlcheck.lower import session
-from tlcheck.lower.client import Worker
 from tlcheck.toolchain.releases import PINNED
 
 pytestmark = pytest.mark.toolchain
@@ -57,7 +56,7 @@ def test_a_warm_run_starts_no_worker_and_says_the_same(
     plain = report(capsys, "plain", "--no-cache")
     assert report(capsys, "cold") == plain
     with monkeypatch.context() as warm:
-        warm.setattr(Worker, "start", refuse)
+        warm.setattr("tlcheck.lower.session.Worker.start", refuse)
         warm.setattr("tlcheck.verdicts.judge._Process.__init__", refuse)
         assert report(capsys, "warm") == plain
     Path("size.py").write_text("SIZE = 512\n")

@@ -146,7 +146,7 @@ def test_how_scripts_end(capsys: pytest.CaptureFixture[str]) -> None:
     script("dies.py", LAZY, "import os, signal\nadd(64)\nos.kill(os.getpid(), signal.SIGSEGV)")
     script("loops.py", LAZY, "add(64)\nwhile True: pass")
     script("values.py", LAZY, "out = add(64)(torch.randn(64).cuda())\nif out.max() > 1: add(128)")
-    code, report = check(capsys, ".", "--timeout", "8")
+    code, report = check(capsys, ".", "--timeout", "4")
     assert (code, cases(report)) == (
         3,
         {
@@ -158,7 +158,7 @@ def test_how_scripts_end(capsys: pytest.CaptureFixture[str]) -> None:
     )
     notes = "\n".join(report["notes"])
     assert "dies.py (sm_90): 1 kernel captured until it ended" in notes
-    assert "loops.py (sm_90): 1 kernel captured until it ended: no end after 8 s of processor time" in notes
+    assert "loops.py (sm_90): 1 kernel captured until it ended: no end after 4 s of processor time" in notes
     assert "values.py (sm_90): 1 kernel captured until it ended at" in notes
     assert "`__bool__` of a tensor whose values do not exist" in notes
     assert "2 files without a case" in notes

@@ -16,7 +16,6 @@ from tlcheck.cache.store import Cache
 from tlcheck.cli.main import main
 from tlcheck.gate import gate
 from tlcheck.lower import session
-from tlcheck.lower.client import Worker
 from tlcheck.toolchain.releases import PINNED
 
 pytestmark = pytest.mark.toolchain
@@ -120,7 +119,7 @@ def test_a_folder_of_scripts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     shown = capsys.readouterr().out
     assert all(f"note: {note}" in shown for note in notes)
 
-    monkeypatch.setattr(Worker, "start", refuse)
+    monkeypatch.setattr("tlcheck.lower.session.Worker.start", refuse)
     assert run("scripts", "--", "64") == (1, report)
     for others in (["scripts", "--", "32"], ["scripts", "--max-configs", "2", "--", "64"]):
         with pytest.raises(AssertionError, match="started"):

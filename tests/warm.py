@@ -1,0 +1,105 @@
+"""Processes that outlive a command: importing tilelang takes seconds, and after that a worker is the same for all jobs.
+
+Each job is a copy of its worker as it was after the import, and what a judging process says depends on the snapshot
+alone: so the next command of a test's process takes over what the last one has left. Tests of the processes themselves
+are marked `fresh`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from tlcheck.lower.client import Worker, environment
+from tlcheck.verdicts.judge import _Process
+
+WRAPPER = str(Path(__file__).with_name("warm_worker.py"))
+MOST = 3  # workers that wait: each takes half a gigabyte
+# What tests set for a job, and no import reads.
+VARIABLES = ("TLCHECK_CACHE", "TLCHECK_NO_CACHE", "PYTEST_CURRENT_TEST", "BLOCK", "PWD", "OLDPWD")
+
+Key = tuple[tuple[str, ...], frozenset[tuple[str, str]]]
+
+
+class WarmWorker(Worker):
+    """A worker that takes the process of an earlier one where that is the same but for `VARIABLES`."""
+
+    waiting: dict[Key, WarmWorker] = {}  # noqa: RUF012
+
+    def start(self) -> None:
+        self._plain = tuple(self._command)
+        variables = environment(self._env)
+        self._key = self._plain, frozenset((k, v) for k, v in variables.items() if k not in VARIABLES)
+        earlier = self.waiting.pop(self._key, None)
+        if earlier is not None and earlier._process.poll() is None:
+            self._scratch, self._process, self.versions = earlier._scratch, earlier._process, earlier.versions
+            self._tell()
+        else:
+            super().start()
+
+    def close(self) -> None:
+        """Leave the process to the next one, unless it is in the middle of something."""
+        if not self.versions or self.running or self._process.poll() is not None or self._key in self.waiting:
+            super().close()
+            return
+        self.waiting[self._key] = self
+        while len(self.waiting) > MOST:
+            self.waiting.pop(next(iter(self.waiting))).end()
+
+    def end(self) -> None:
+        super().close()
+
+    def _start(self) -> None:
+        self._command = [self._plain[0], WRAPPER, str(self._place), *self._plain[1:]]
+        self._tell()
+        super()._start()
+
+    @property
+    def _place(self) -> Path:
+        return Path(self._scratch.name) / "place.json"
+
+    def _tell(self) -> None:
+        self._place.write_text(json.dumps((str(Path.cwd()), {name: os.environ.get(name) for name in VARIABLES})))
+
+
+class WarmProcess(_Process):
+    """A judging process that takes the place of an earlier one that is idle."""
+
+    waiting: list[WarmProcess] = []  # noqa: RUF012
+
+    def __init__(self) -> None:
+        self._busy = False
+        while self.waiting:
+            earlier = self.waiting.pop()
+            if earlier._process.poll() is None:
+                self._asking, self._process = earlier._asking, earlier._process
+                return
+        super().__init__()
+
+    def verdicts(self, *asked: Any) -> bytes:
+        self._busy = True
+        found = super().verdicts(*asked)
+        self._busy = False
+        return found
+
+    def kill(self) -> None:
+        """Leave it to the next one, unless it is in the middle of something."""
+        if self._busy or self._process.poll() is not None:
+            super().kill()
+        else:
+            self.waiting.append(self)
+
+    def stop(self) -> None:
+        super().kill()
+
+
+def end() -> None:
+    """End all that wait."""
+    for worker in WarmWorker.waiting.values():
+        worker.end()
+    for process in WarmProcess.waiting:
+        process.stop()
+    WarmWorker.waiting.clear()
+    WarmProcess.waiting.clear()
