@@ -38,7 +38,7 @@ _FIELD = (1 << 14) - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Matrix:
+class MatrixDescriptor:
     """A decoded descriptor; start, lbo and sbo in bytes, span of the swizzle in bytes (0: none)."""
 
     allocation: int
@@ -68,17 +68,17 @@ class Matrix:
         return np.asarray(swizzled(self.start + at, self.span))
 
 
-def encode(matrix: Matrix) -> int:
+def encode(matrix: MatrixDescriptor) -> int:
     """The descriptor's 64 bits."""
     fields = ((matrix.start >> 4) & _FIELD, 0), ((matrix.lbo >> 4) & _FIELD, 16), ((matrix.sbo >> 4) & _FIELD, 32)
     word = sum(value << place for value, place in fields) | _SPANS.index(matrix.span) << 62
     return word | matrix.allocation << 46
 
 
-def decode(word: int) -> Matrix:
+def decode(word: int) -> MatrixDescriptor:
     """What a descriptor's bits say."""
     start, lbo, sbo = ((word >> place & _FIELD) << 4 for place in (0, 16, 32))
-    return Matrix(word >> 46 & 0xFFFF, start, lbo, sbo, _SPANS[word >> 62 & 3])
+    return MatrixDescriptor(word >> 46 & 0xFFFF, start, lbo, sbo, _SPANS[word >> 62 & 3])
 
 
 @call("initialize_wgmma_descriptor")
@@ -94,7 +94,7 @@ def initialize(e: Expr, machine: Machine) -> Run:
     def run(frame: Frame) -> Value:
         span = _SPANS[machine.uniform(layout.run(frame), "the layout of a descriptor")]
         leading, step = (machine.uniform(c.run(frame), "an offset of a descriptor") << 4 for c in (lbo, sbo))
-        empty = np.uint64(encode(Matrix(number, 0, leading, step, span)))
+        empty = np.uint64(encode(MatrixDescriptor(number, 0, leading, step, span)))
         start = np.asarray(address.address(frame)).astype(np.int64) >> 4 & _FIELD
         target.store(frame, start.astype(np.uint64) | empty)
         return 0
@@ -283,7 +283,7 @@ def _operand(e: Expr, offset: Expr, shape: tuple[int, int], kind: Kind, by_k: bo
         words = np.broadcast_to(word.load(frame), (frame.worlds, frame.lanes))[:, ::GROUP]
         further = np.broadcast_to(np.asarray(more.run(frame)), (frame.worlds, frame.lanes))[:, ::GROUP]
         active = frame.mask()[:, ::GROUP]
-        known: dict[tuple[int, int], Matrix] = {}
+        known: dict[tuple[int, int], MatrixDescriptor] = {}
         for world, group in np.argwhere(active).tolist():
             known[world, group] = decode(int(words[world, group]) + int(further[world, group]))
         origin = machine.origin(frame)
@@ -293,7 +293,7 @@ def _operand(e: Expr, offset: Expr, shape: tuple[int, int], kind: Kind, by_k: bo
 
 
 def _read(
-    known: dict[tuple[int, int], Matrix],
+    known: dict[tuple[int, int], MatrixDescriptor],
     groups: tuple[int, ...],
     shape: tuple[int, int],
     kind: Kind,
