@@ -77,6 +77,7 @@ bench: pinned
 	$(BIN)/python benchmarks/check.py
 	$(BIN)/tlcheck toolchain install 0.1.7
 	$(BIN)/python benchmarks/gate.py
+	$(BIN)/python benchmarks/crosscheck.py
 
 fixtures: .venv/stamp
 	$(BIN)/python -m tests.fixtures.make
