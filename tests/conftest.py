@@ -45,18 +45,19 @@ def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(variable, raising=False)
 
 
-@pytest.fixture(scope="session")
-def _processes() -> Iterator[None]:
-    yield
+@pytest.fixture(scope="session", autouse=True)
+def _warm() -> Iterator[None]:
+    """Commands of one test process after the other use the same workers and judging processes."""
+    with pytest.MonkeyPatch.context() as patch:
+        warm.install(patch)
+        yield
     warm.end()
 
 
 @pytest.fixture(autouse=True)
-def _warm(_processes: None, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands of one test process after the other use the same workers and judging processes."""
-    if request.node.get_closest_marker("fresh") is None:
-        monkeypatch.setattr("tlcheck.lower.session.Worker", warm.WarmWorker)
-        monkeypatch.setattr("tlcheck.verdicts.judge._Process", warm.WarmProcess)
+def _fresh(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.node.get_closest_marker("fresh") is not None:
+        warm.uninstall(monkeypatch)
 
 
 @pytest.hookimpl(wrapper=True)

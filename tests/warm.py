@@ -12,8 +12,12 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from tlcheck.lower import session
 from tlcheck.lower.client import Worker, environment
-from tlcheck.verdicts.judge import _Process
+from tlcheck.verdicts import judge
+from tlcheck.verdicts.judge import _Process as Process
 
 WRAPPER = str(Path(__file__).with_name("warm_worker.py"))
 MOST = 3  # workers that wait: each takes half a gigabyte
@@ -64,7 +68,7 @@ class WarmWorker(Worker):
         self._place.write_text(json.dumps((str(Path.cwd()), {name: os.environ.get(name) for name in VARIABLES})))
 
 
-class WarmProcess(_Process):
+class WarmProcess(Process):
     """A judging process that takes the place of an earlier one that is idle."""
 
     waiting: list[WarmProcess] = []  # noqa: RUF012
@@ -93,6 +97,18 @@ class WarmProcess(_Process):
 
     def stop(self) -> None:
         super().kill()
+
+
+def install(patch: pytest.MonkeyPatch) -> None:
+    """Have commands use them."""
+    patch.setattr(session, "Worker", WarmWorker)
+    patch.setattr(judge, "_Process", WarmProcess)
+
+
+def uninstall(patch: pytest.MonkeyPatch) -> None:
+    """Have commands start their own."""
+    patch.setattr(session, "Worker", Worker)
+    patch.setattr(judge, "_Process", Process)
 
 
 def end() -> None:

@@ -39,7 +39,7 @@ def test_the_first_line_names_what_was_changed_in_a_kernel(
     monkeypatch.chdir(tmp_path)
     Path("pyproject.toml").write_text("[tool.tlcheck]\n")
     Path("k.py").write_text(EDITED.read_text())
-    assert main(["check", "k.py", "--save", "."]) == 0
+    assert main(["check", "k.py", "--blocks", "1", "--seeds", "1", "--save", "."]) == 0
     saved = {path.name.split("-")[1]: path for path in tmp_path.glob("*.snapshot.json")}
     capsys.readouterr()
     for name, (fact, argument) in FIRST.items():
