@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Iterable, Mapping
@@ -9,6 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
+import jsonschema
 import pytest
 
 from tlcheck.case import Expect
@@ -26,11 +28,19 @@ from tlcheck.witness import Addition
 from tlcheck.worker.protocol import Answer, Failure, Job
 
 SAVED = Path(__file__).parents[1] / "fixtures" / "era"
+SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
 WRONG = SAVED / "annotated_gemm-0.1.7.snapshot.json"
 RIGHT = SAVED / "annotated_gemm-0.1.15.snapshot.json"
 INVARIANT = SAVED / "invariant_rows-0.1.14.snapshot.json"
 
 WITNESS = Addition({"k": 2, "blockIdx.y": 1, "blockIdx.x": 0}, {"i": 3}, 5, 1, (0, 1), 32, 1, 32)
+
+
+def published(report: str, schema: str) -> Any:
+    """A report for programs, which keeps to its schema in docs/schemas."""
+    found = json.loads(report)
+    jsonschema.validate(found, json.loads((SCHEMAS / f"{schema}.json").read_text()))
+    return found
 
 
 def judge_here(lowered: Lowered) -> Result:

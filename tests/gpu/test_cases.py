@@ -33,7 +33,11 @@ def test_a_witness_is_what_the_device_does(run: Runner, tmp_path: Path) -> None:
     case = "cases/atomics.py::invariant_global"
     code, report = run(case, "--record", tmp_path / "traces", "--seeds", "1", release="0.1.14")
     ((found,),) = [e["runs"] for e in report["examinations"]]
-    assert (code, found["status"], [a["rule"] for a in found["refuted"]]) == (0, "failed", ["TLA001"])
+    assert (code, found["status"], [claim["finding"]["rule"] for claim in found["refuted"]]) == (
+        0,
+        "failed",
+        ["TLA001"],
+    )
     assert found["excused"]
     trace = torch.load(tmp_path / "traces" / "atomics-invariant_global" / "inputs-0.pt", weights_only=True)
     source, before = trace["inputs"]
@@ -43,7 +47,7 @@ def test_a_witness_is_what_the_device_does(run: Runner, tmp_path: Path) -> None:
         before[addition.offset] += source[element]
     assert torch.equal(before, trace["outputs"]["B"])
     assert bool(before[:4].all())
-    witness = found["refuted"][0]["witness"]
+    witness = found["refuted"][0]["finding"]["witness"]
     (trial,) = found["trials"]
     watched = {element["offset"]: element for element in trial["outputs"]["B"]["watched"]}
     for offset in (witness["intended"], witness["written"]):

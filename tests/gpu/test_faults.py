@@ -49,7 +49,7 @@ def test_faults_of_the_device_are_told_apart(runs: dict[str, Any]) -> None:
     message = {name: runs[name]["findings"][0]["message"] for name in ("unaligned_vector", "illegal_address")}
     assert message["unaligned_vector"].startswith("misaligned address")
     assert message["illegal_address"].startswith("illegal memory access")
-    assert [atomic["rule"] for atomic in runs["unaligned_vector"]["refuted"]] == ["TLA002"]
+    assert [claim["finding"]["rule"] for claim in runs["unaligned_vector"]["refuted"]] == ["TLA002"]
 
 
 def test_findings_say_where(runs: dict[str, Any]) -> None:

@@ -2,18 +2,74 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
+from dataclasses import dataclass
 
 from rich.console import Console
 from rich.text import Text
 
 from tlcheck import __version__
-from tlcheck.run.blame import Blame
+from tlcheck.report.json import written
+from tlcheck.run.blame import Answer, Blame
+from tlcheck.run.results import DeviceFinding
+from tlcheck.verdicts.claim import Claim
 
-SCHEMA = 1
+SCHEMA = 2
+
+
+@dataclass(frozen=True)
+class BlocksReport:
+    """How many blocks were executed, of how many there are."""
+
+    executed: int
+    of: int
+
+
+@dataclass(frozen=True)
+class WrittenReport:
+    """The kernel as written against the reference. reason: why it is undecided or not run. findings: the author's."""
+
+    answer: Answer
+    reason: str
+    findings: tuple[DeviceFinding, ...]
+
+
+@dataclass(frozen=True)
+class LoweredReport:
+    """The kernel as lowered against what is written. reason: why it is undecided or not run. refuted: claims."""
+
+    answer: Answer
+    reason: str
+    refuted: tuple[Claim, ...]
+
+
+@dataclass(frozen=True)
+class CpuCaseReport:
+    """One case. versions: of what determines the IR. args: build arguments, as Python literals."""
+
+    case: str
+    target: str
+    versions: Mapping[str, str]
+    args: Mapping[str, str]
+    blocks: BlocksReport
+    written: WrittenReport
+    lowered: LoweredReport
+
+
+@dataclass(frozen=True)
+class CpuReport:
+    """Report of `tlcheck run --device cpu --format json`.
+
+    schema: version of this form; it changes when a field changes its meaning or goes away. commit: of the kernels.
+    exit_code: of the command. device: always `cpu`.
+    """
+
+    schema: int
+    tlcheck: str
+    commit: str
+    exit_code: int
+    device: str
+    runs: tuple[CpuCaseReport, ...]
 
 
 def write(console: Console, blames: Sequence[Blame]) -> None:
@@ -62,45 +118,18 @@ def _open(answer: str, reason: str) -> str:
 
 
 def render(blames: Sequence[Blame], commit: str, exit_code: int) -> str:
-    """The report for programs, with a newline at its end."""
-    report = {
-        "schema": SCHEMA,
-        "tlcheck": __version__,
-        "commit": commit,
-        "exit_code": exit_code,
-        "device": "cpu",
-        "runs": [_run(blame) for blame in blames],
-    }
-    return json.dumps(report, indent=1) + "\n"
+    """The report for programs, indented, with a newline at its end."""
+    return written(CpuReport(SCHEMA, __version__, commit, exit_code, "cpu", tuple(map(_run, blames))))
 
 
-def _run(blame: Blame) -> Mapping[str, Any]:
+def _run(blame: Blame) -> CpuCaseReport:
     run = blame.run
-    return {
-        "case": run.case,
-        "target": run.target,
-        "versions": dict(sorted(run.versions.items())),
-        "args": dict(run.args),
-        "blocks": {"executed": blame.blocks[0], "of": blame.blocks[1]},
-        "written": {
-            "answer": blame.written,
-            "reason": blame.reasons[0],
-            "findings": [asdict(found) for found in blame.findings],
-        },
-        "lowered": {
-            "answer": blame.lowered,
-            "reason": blame.reasons[1],
-            "refuted": [
-                {
-                    "kind": c.kind,
-                    "buffer": c.buffer,
-                    "rule": f.rule,
-                    "pass": f.pass_name,
-                    "what": f.what,
-                    "in_words": f.words,
-                }
-                for c in blame.refuted
-                if (f := c.finding) is not None
-            ],
-        },
-    }
+    return CpuCaseReport(
+        case=run.case,
+        target=run.target,
+        versions=dict(sorted(run.versions.items())),
+        args=run.args,
+        blocks=BlocksReport(*blame.blocks),
+        written=WrittenReport(blame.written, blame.reasons[0], blame.findings),
+        lowered=LoweredReport(blame.lowered, blame.reasons[1], blame.refuted),
+    )

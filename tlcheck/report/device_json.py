@@ -1,74 +1,110 @@
-"""The report of `tlcheck run` for programs: everything measured, and where and when."""
+"""The report of `tlcheck run` for programs: everything measured, and where and when. Its classes are its form, as in
+`json`; what a process on the device has told stays as it is.
+"""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from tlcheck import __version__
+from tlcheck.report.json import ClocksReport, written
 from tlcheck.run.examination import Examination
-from tlcheck.run.results import DeviceResult
+from tlcheck.run.results import DeviceFinding, DeviceResult, Timing
+from tlcheck.run.sanitizer import Sanitized
 from tlcheck.verdicts.claim import Claim
 
-SCHEMA = 1
+SCHEMA = 2
+
+
+@dataclass(frozen=True)
+class GpuCaseReport:
+    """One case on the GPU. versions: of what determines the IR. args: build arguments, as Python literals.
+
+    status: `passed`, `failed` or `not run`, with its reason. excused: why a failure is expected. source: whether what
+    ran is what was checked: `same`, `different` (with the first lines of the difference) or `unknown`. refuted: the
+    claims that `check` refutes in the same code. seconds: by phase. trials: numbers of each set of inputs.
+    """
+
+    case: str
+    target: str
+    versions: Mapping[str, str]
+    args: Mapping[str, str]
+    status: str
+    reason: str
+    excused: str
+    findings: tuple[DeviceFinding, ...]
+    source: str
+    difference: tuple[str, ...]
+    refuted: tuple[Claim, ...]
+    sanitized: tuple[Sanitized, ...]
+    timing: Timing | None
+    seconds: Mapping[str, float]
+    trials: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class ExaminationReport:
+    """All cases with one toolchain. device: what torch says of the GPU. passed_over: files without a case for it."""
+
+    toolchain: str
+    device: Mapping[str, Any]
+    clocks: ClocksReport
+    date: str
+    passed_over: int
+    runs: tuple[GpuCaseReport, ...]
+
+
+@dataclass(frozen=True)
+class GpuReport:
+    """Report of `tlcheck run --format json`.
+
+    schema: version of this form; it changes when a field changes its meaning or goes away. commit: of the kernels.
+    exit_code: of the command. notes: what else there is to say. examinations: one for each toolchain.
+    """
+
+    schema: int
+    tlcheck: str
+    commit: str
+    exit_code: int
+    notes: tuple[str, ...]
+    examinations: tuple[ExaminationReport, ...]
 
 
 def render(examinations: Sequence[Examination], commit: str, notes: Sequence[str], exit_code: int) -> str:
-    """The whole report, with a newline at its end."""
-    report = {
-        "schema": SCHEMA,
-        "tlcheck": __version__,
-        "commit": commit,
-        "exit_code": exit_code,
-        "notes": list(notes),
-        "examinations": [_examination(examination) for examination in examinations],
-    }
-    return json.dumps(report, indent=1) + "\n"
+    """The whole report, indented, with a newline at its end."""
+    found = tuple(_examination(examination) for examination in examinations)
+    return written(GpuReport(SCHEMA, __version__, commit, exit_code, tuple(notes), found))
 
 
-def _examination(examination: Examination) -> Mapping[str, Any]:
-    before, after = examination.clocks
-    return {
-        "toolchain": examination.toolchain,
-        "device": dict(examination.device),
-        "clocks": {"before": dict(before), "after": dict(after)},
-        "date": examination.date,
-        "passed_over": examination.passed_over,
-        "runs": [_run(result) for result in examination.results],
-    }
+def _examination(examination: Examination) -> ExaminationReport:
+    return ExaminationReport(
+        toolchain=examination.toolchain,
+        device=examination.device,
+        clocks=ClocksReport(*examination.clocks),
+        date=examination.date,
+        passed_over=examination.passed_over,
+        runs=tuple(_run(result) for result in examination.results),
+    )
 
 
-def _run(result: DeviceResult) -> Mapping[str, Any]:
+def _run(result: DeviceResult) -> GpuCaseReport:
     run = result.run
-    return {
-        "case": run.case,
-        "target": run.target,
-        "versions": dict(sorted(run.versions.items())),
-        "args": dict(run.args),
-        "status": result.status,
-        "reason": result.reason,
-        "excused": result.excused,
-        "findings": [asdict(found) for found in result.findings],
-        "source": result.source,
-        "difference": list(result.difference),
-        "refuted": [_refuted(claim) for claim in result.refuted],
-        "sanitized": [asdict(found) for found in result.sanitized],
-        "timing": asdict(result.timing) if result.timing else None,
-        "seconds": dict(result.seconds),
-        "trials": [dict(trial) for trial in result.trials],
-    }
-
-
-def _refuted(claim: Claim) -> Mapping[str, Any]:
-    found = claim.finding
-    assert found is not None
-    return {
-        "buffer": claim.buffer,
-        "rule": found.rule,
-        "what": found.what,
-        "witness": {**msgspec.structs.asdict(found.witness), "in_words": found.words},
-    }
+    return GpuCaseReport(
+        case=run.case,
+        target=run.target,
+        versions=dict(sorted(run.versions.items())),
+        args=run.args,
+        status=result.status,
+        reason=result.reason,
+        excused=result.excused,
+        findings=result.findings,
+        source=result.source,
+        difference=result.difference,
+        refuted=result.refuted,
+        sanitized=result.sanitized,
+        timing=result.timing,
+        seconds=result.seconds,
+        trials=result.trials,
+    )

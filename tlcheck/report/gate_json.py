@@ -16,7 +16,7 @@ from tlcheck.gate.gate import Gate
 from tlcheck.gate.groups import DifferenceGroup, groups
 from tlcheck.gate.outcome import LoweredPair, LoweredSide, Outcome
 from tlcheck.gate.words import verdict_in_words
-from tlcheck.report.json import LoweredWith, written
+from tlcheck.report.json import ClocksReport, LoweredWith, written
 from tlcheck.run.results import DeviceFinding, DeviceResult
 from tlcheck.verdicts.claim import Claim
 from tlcheck.worker.protocol import Failure
@@ -117,13 +117,6 @@ class FoundReport(msgspec.Struct, frozen=True):
 
     gpu: Mapping[str, Any] | None
     missing: str | None
-
-
-class ClocksReport(msgspec.Struct, frozen=True):
-    """The GPU's clocks, as nvidia-smi tells them, before and after everything ran."""
-
-    before: Mapping[str, str]
-    after: Mapping[str, str]
 
 
 class DeviceRunReport(msgspec.Struct, frozen=True, rename=_NAMES):

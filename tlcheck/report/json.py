@@ -28,6 +28,14 @@ class LoweredWith:
 
 
 @dataclass(frozen=True)
+class ClocksReport:
+    """The GPU's clocks, as nvidia-smi tells them, before and after everything ran."""
+
+    before: Mapping[str, str]
+    after: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class RunReport:
     """One case for one target with one toolchain.
 

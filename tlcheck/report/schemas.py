@@ -15,10 +15,20 @@ from typing import Any
 import msgspec
 
 from tlcheck.matrix.resume import MatrixReport
+from tlcheck.report.blame import CpuReport
+from tlcheck.report.device_json import GpuReport
 from tlcheck.report.gate_json import GateReport
 from tlcheck.report.json import CheckReport
+from tlcheck.report.times_report import TimesReport
 
-REPORTS: Mapping[str, type] = {"check": CheckReport, "gate": GateReport, "matrix": MatrixReport}
+REPORTS: Mapping[str, type] = {
+    "check": CheckReport,
+    "gate": GateReport,
+    "matrix": MatrixReport,
+    "run": GpuReport,
+    "run-cpu": CpuReport,
+    "run-times": TimesReport,
+}
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 

@@ -2,20 +2,52 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
+import msgspec
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from tlcheck import __version__
+from tlcheck.report.json import ClocksReport, written
 from tlcheck.run.examination import TimeComparison
-from tlcheck.run.statistics import ALPHA, LEAST
+from tlcheck.run.statistics import ALPHA, LEAST, TimeChange
 from tlcheck.verdicts.words import plural
 
-SCHEMA = 1
+SCHEMA = 2
 _STYLES = {"slower": "bold red", "faster": "green", "same": ""}
+
+
+@dataclass(frozen=True)
+class TimedCaseReport:
+    """One case. change: of its times; null where it was not timed, with the reason."""
+
+    case: str
+    target: str
+    change: TimeChange | None
+    reason: str
+
+
+class TimesReport(msgspec.Struct, frozen=True, rename={"old": "from", "new": "to"}):
+    """Report of `tlcheck run --from --to --format json`.
+
+    schema: version of this form; it changes when a field changes its meaning or goes away. commit: of the kernels.
+    exit_code: of the command. old, new: toolchains. device: what torch says of the GPU.
+    """
+
+    schema: int
+    tlcheck: str
+    commit: str
+    exit_code: int
+    old: str
+    new: str
+    device: Mapping[str, Any]
+    clocks: ClocksReport
+    date: str
+    cases: tuple[TimedCaseReport, ...]
 
 
 def write(console: Console, found: TimeComparison) -> None:
@@ -49,26 +81,18 @@ def summary(found: TimeComparison) -> str:
 
 
 def render(found: TimeComparison, commit: str, exit_code: int) -> str:
-    """The report for programs, with a newline at its end."""
-    before, after = found.clocks
-    report = {
-        "schema": SCHEMA,
-        "tlcheck": __version__,
-        "commit": commit,
-        "exit_code": exit_code,
-        "from": found.old,
-        "to": found.new,
-        "device": dict(found.device),
-        "clocks": {"before": dict(before), "after": dict(after)},
-        "date": found.date,
-        "cases": [
-            {
-                "case": comparison.run.case,
-                "target": comparison.run.target,
-                "change": asdict(comparison.change) if comparison.change else None,
-                "reason": comparison.reason,
-            }
-            for comparison in found.comparisons
-        ],
-    }
-    return json.dumps(report, indent=1) + "\n"
+    """The report for programs, indented, with a newline at its end."""
+    return written(
+        TimesReport(
+            schema=SCHEMA,
+            tlcheck=__version__,
+            commit=commit,
+            exit_code=exit_code,
+            old=found.old,
+            new=found.new,
+            device=found.device,
+            clocks=ClocksReport(*found.clocks),
+            date=found.date,
+            cases=tuple(TimedCaseReport(c.run.case, c.run.target, c.change, c.reason) for c in found.comparisons),
+        )
+    )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.cpu.checking import published
 from tlcheck.cli.main import main
 
 CASES = Path(__file__).parent / "blamed_cases.py"
@@ -20,7 +20,7 @@ def run(tmp_path: Path, case: str, toolchain: str = "0.1.15", file: Path = CASES
     code = main(
         ["run", f"{file}::{case}", "--device", "cpu", "--arch", "sm_80", "--toolchain", toolchain, "-o", str(output)]
     )
-    (found,) = json.loads(output.read_text())["runs"]
+    (found,) = published(output.read_text(), "run-cpu")["runs"]
     return code, found
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.cpu.checking import published
 from tests.cpu.run.interpreters import CEILINGS, DEVICE, make_interpreter, make_sanitizer, tasks
 from tests.fixtures.index import FOLDER
 from tlcheck.cli.main import main
@@ -52,7 +53,7 @@ def run(tmp_path: Path, plan: Mapping[str, Any], *arguments: str | Path) -> tupl
     output = tmp_path / "report.json"
     command = ["run", *map(str, arguments), "--toolchain", str(python), "-o", str(output)]
     code = main(command)
-    return code, json.loads(output.read_text())
+    return code, published(output.read_text(), "run")
 
 
 def only(report: dict[str, Any]) -> dict[str, Any]:
@@ -107,8 +108,9 @@ def test_a_failure_is_linked_to_what_check_refutes(tmp_path: Path, capsys: pytes
     plan = {"verify": {"answer": done(WRONG, trial(finding("wrong"), watched=watched))}}
     code, report = run(tmp_path, plan, WRONG)
     (refuted,) = only(report)["refuted"]
-    assert (code, refuted["rule"], refuted["buffer"]) == (1, "TLA001", "B")
-    offsets = {refuted["witness"]["intended"], refuted["witness"]["written"]}
+    found = refuted["finding"]
+    assert (code, found["rule"], refuted["buffer"]) == (1, "TLA001", "B")
+    offsets = {found["witness"]["intended"], found["witness"]["written"]}
     (task,) = [task for task in tasks(tmp_path / "toolchain") if task["kind"] == "verify"]
     assert set(task["watched"]["B"]) == offsets
     shown = capsys.readouterr().out
@@ -244,7 +246,7 @@ def test_two_toolchains_take_turns(tmp_path: Path, capsys: pytest.CaptureFixture
     old, new = (make_interpreter(tmp_path / name, plan(level)) for name, level in (("old", 1.0), ("new", 1.2)))
     output = tmp_path / "times.json"
     code = main(["run", str(RIGHT), "--from", str(old), "--to", str(new), "-o", str(output)])
-    report = json.loads(output.read_text())
+    report = published(output.read_text(), "run-times")
     assert (code, report["cases"][0]["change"]["verdict"]) == (1, "slower")
     assert "1 case: 1 slower" in capsys.readouterr().out
     first, second = (task["rounds"] for name in ("old", "new") for task in tasks(tmp_path / name) if task["rounds"])
