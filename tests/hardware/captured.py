@@ -2,6 +2,7 @@
 
     python -m tests.hardware.captured pack PACK.zip SNAPSHOT...     here: what a device needs of each, once
     python -m tests.hardware.captured run PACK.zip HEADERS OUT.json    there: needs nvcc, a GPU, NumPy and ml_dtypes
+    python -m tests.hardware.captured confirm PACK.zip HEADERS OUT.json    there: against the execution as written
 
 HEADERS is a folder with TileLang's tl_templates/ and CUTLASS's include folder as cutlass/. The GPU runs the CUDA of
 the snapshot in the blocks that the CPU executes, on the same random inputs; what nothing may write has to stay as it
@@ -87,11 +88,11 @@ class Result:
 
 
 class Execution:
-    """A kernel as lowered in some blocks, on the CPU, in its own types."""
+    """A kernel as lowered, or as written, in some blocks, on the CPU, in its own types."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, as_written: bool = False) -> None:
         """Run it. Raises Stopped."""
-        self.snapshot = snapshot
+        self.snapshot, self.as_written = snapshot, as_written
         self.written, self.lowered = (snapshot.checkpoints[name] for name in KEPT)
         sizes = inputs.sizes(self.written, {})
         if sizes is None:
@@ -115,8 +116,9 @@ class Execution:
         for below in (8, 4, 2, 1):
             worlds = [World(seed, block) for seed in SEEDS for block in self.blocks]
             tensors = {str(b.data.value): self._tensor(b, inputs.Draw(below)) for b in self.written.buffers}
-            options = Options(written=False, exact=False, release=release_of(self.snapshot))
-            machine = Machine(self.lowered, threads_of(self.lowered), worlds, tensors, self.scalars, options)
+            options = Options(written=self.as_written, exact=False, release=release_of(self.snapshot))
+            function = self.written if self.as_written else self.lowered
+            machine = Machine(function, threads_of(function), worlds, tensors, self.scalars, options)
             try:
                 machine.run()
                 return machine
@@ -291,21 +293,21 @@ def pack(out: Path, paths: list[Path]) -> None:
             archive.writestr(entry, codec.dumps(small), zipfile.ZIP_LZMA)
 
 
-def one(archive: Path, name: str, headers: Path) -> Result:
+def one(archive: Path, name: str, headers: Path, as_written: bool) -> Result:
     """One kernel of a pack on the CPU and on the GPU."""
     registry.load()
     with zipfile.ZipFile(archive) as files:
         snapshot = codec.loads(files.read(name).decode())
     began = time.monotonic()
     try:
-        found = on_device(Execution(snapshot), Device(), headers)
+        found = on_device(Execution(snapshot, as_written), Device(), headers)
     except (Stopped, UnusableError, DeviceError) as problem:
         found = Result(f"{type(problem).__name__}: {problem}")
     return replace(found, seconds=round(time.monotonic() - began, 1))
 
 
-def _in_process(archive: Path, name: str, headers: Path) -> dict[str, Any]:
-    command = [sys.executable, "-m", "tests.hardware.captured", "one", str(archive), name, str(headers)]
+def _in_process(archive: Path, name: str, headers: Path, what: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", "tests.hardware.captured", "one", str(archive), name, str(headers), what]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:
@@ -316,14 +318,14 @@ def _in_process(archive: Path, name: str, headers: Path) -> dict[str, Any]:
     return found
 
 
-def run(archive: Path, headers: Path, out: Path) -> None:
+def run(archive: Path, headers: Path, out: Path, what: str) -> None:
     """Run every kernel of a pack that OUT has not, as many at a time as there are processors."""
     known: dict[str, Any] = json.loads(out.read_text())["kernels"] if out.exists() else {}
     with zipfile.ZipFile(archive) as files:
         todo = [name for name in files.namelist() if name not in known]
     about = {**Device().about, "date": datetime.now(timezone.utc).strftime("%Y-%m-%d"), "pack": archive.name}
     with ThreadPoolExecutor(cpu_count()) as pool:
-        answers = pool.map(lambda name: (name, _in_process(archive, name, headers)), todo)
+        answers = pool.map(lambda name: (name, _in_process(archive, name, headers, what)), todo)
         for name, answer in answers:
             known[name] = answer
             print(f"{name}: {answer['status']}", flush=True)
@@ -336,9 +338,9 @@ def main(arguments: list[str]) -> None:
     if what == "pack":
         pack(Path(rest[0]), sorted(map(Path, rest[1:])))
     elif what == "one":
-        print(json.dumps(asdict(one(Path(rest[0]), rest[1], Path(rest[2])))))
+        print(json.dumps(asdict(one(Path(rest[0]), rest[1], Path(rest[2]), rest[3] == "confirm"))))
     else:
-        run(Path(rest[0]), Path(rest[1]), Path(rest[2]))
+        run(Path(rest[0]), Path(rest[1]), Path(rest[2]), what)
 
 
 if __name__ == "__main__":
