@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _KERNEL = re.compile(r'extern "C" __global__ void (?:__launch_bounds__\([^)]*\) )?(\w+)\(([^;{]*)\) \{\n')
-_RENAMED_BLOCKS = re.compile(r"\s*const dim3 blockIdx = [^;]*;\n")
+_RENAMED_BLOCKS = re.compile(r"const dim3 blockIdx = [^;]*;\n")
 _FAST = "tl.enable_fast_math"
 
 
@@ -28,7 +28,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel of the text; body: where its statements begin."""
+    """A kernel of the text; body: where its statements know which block they are in."""
 
     name: str
     parameters: tuple[Parameter, ...]
@@ -40,13 +40,15 @@ def kernels(text: str) -> list[Kernel]:
     for word in ("__cluster_dims__", "this_grid", "sync_grid"):
         if word in text:
             raise UnusableError(word)
-    found = []
-    for match in _KERNEL.finditer(text):
-        parameters = tuple(_parameter(part) for part in match[2].split(",") if part.strip())
-        renamed = _RENAMED_BLOCKS.match(text, match.end())
-        found.append(Kernel(match[1], parameters, renamed.end() if renamed else match.end()))
-    if not found:
+    heads = list(_KERNEL.finditer(text))
+    if not heads:
         raise UnusableError("no kernel found in the CUDA")
+    found = []
+    ends = [*[head.start() for head in heads], len(text)][1:]
+    for match, end in zip(heads, ends, strict=True):
+        parameters = tuple(_parameter(part) for part in match[2].split(",") if part.strip())
+        renamed = _RENAMED_BLOCKS.search(text, match.end(), end)
+        found.append(Kernel(match[1], parameters, renamed.end() if renamed else match.end()))
     return found
 
 

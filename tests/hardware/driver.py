@@ -14,24 +14,31 @@ _DYNAMIC_SIZE, _STATIC_SIZE, _MOST_SHARED = 8, 1, 97  # CUfunction_attribute, CU
 _MAP_BYTES = 128
 
 
+def _list(form: Any, values: Sequence[int]) -> Any:
+    """An array of C."""
+    return (form * max(1, len(values)))(*values)
+
+
 class DeviceError(Exception):
     """What the driver answered instead of doing it."""
 
 
 @dataclass(frozen=True, slots=True)
 class TensorMap:
-    """The arguments of cuTensorMapEncodeTiled: lists have the innermost dimension first; strides are in bytes."""
+    """The arguments of cuTensorMapEncodeTiled: lists have the innermost dimension first; strides are in bytes.
+
+    window: those of cuTensorMapEncodeIm2col instead of a box: lower and upper corner, channels and pixels.
+    hints: interleave, swizzle, promotion and fill.
+    """
 
     dtype: int
     tensor: str
     sizes: tuple[int, ...]
     strides: tuple[int, ...]
-    box: tuple[int, ...]
     steps: tuple[int, ...]
-    interleave: int
-    swizzle: int
-    promotion: int
-    fill: int
+    hints: tuple[int, ...]
+    box: tuple[int, ...] = ()
+    window: tuple[tuple[int, ...], tuple[int, ...], int, int] | None = None
 
 
 class Device:
@@ -120,21 +127,14 @@ class Device:
         room = ctypes.create_string_buffer(_MAP_BYTES + 64)
         aligned = (ctypes.addressof(room) + 63) & -64
         wide, narrow, rank = ctypes.c_uint64, ctypes.c_uint32, len(m.sizes)
-        self._call(
-            "cuTensorMapEncodeTiled",
-            ctypes.c_void_p(aligned),
-            m.dtype,
-            rank,
-            self._tensors[m.tensor][0],
-            (wide * rank)(*m.sizes),
-            (wide * max(1, rank - 1))(*m.strides[1:]),
-            (narrow * rank)(*m.box),
-            (narrow * rank)(*m.steps),
-            m.interleave,
-            m.swizzle,
-            m.promotion,
-            m.fill,
-        )
+        name = "cuTensorMapEncodeTiled"
+        form: list[Any] = [_list(narrow, m.box)]
+        if m.window is not None:
+            lower, upper, channels, pixels = m.window
+            corners = [_list(ctypes.c_int, lower), _list(ctypes.c_int, upper)]
+            name, form = "cuTensorMapEncodeIm2col", [*corners, channels, pixels]
+        shape = (self._tensors[m.tensor][0], _list(wide, m.sizes), _list(wide, m.strides[1:]))
+        self._call(name, ctypes.c_void_p(aligned), m.dtype, rank, *shape, *form, _list(narrow, m.steps), *m.hints)
         return (ctypes.c_char * _MAP_BYTES).from_buffer(room, aligned - ctypes.addressof(room))
 
     def _call(self, name: str, *arguments: Any) -> None:

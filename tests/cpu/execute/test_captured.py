@@ -18,6 +18,7 @@ registry.load()
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "era" / "annotated_gemm-0.1.15.snapshot.json"
 PARAMETERS = "__grid_constant__ const CUtensorMap A_desc, half_t* __restrict__ C, int m"
 SWIZZLED = f"""extern "C" __global__ void __launch_bounds__(128, 1) main_kernel({PARAMETERS}) {{
+  extern __shared__ uchar buf[];
   const dim3 blockIdx = tl::rasterization2DRow<10>();
   C[m] = 0;
 }}
@@ -91,11 +92,25 @@ def test_parameters_are_read_from_the_text() -> None:
 def test_other_blocks_end_after_blocks_are_renamed() -> None:
     (kernel,) = kernels(SWIZZLED)
     lines = only_blocks(SWIZZLED, kernel, [(1, 2, 0)]).splitlines()
-    assert lines[1].strip().startswith("const dim3 blockIdx")
-    assert lines[2].strip() == "if (!((blockIdx.x == 1 && blockIdx.y == 2 && blockIdx.z == 0))) return;"
+    assert lines[2].strip().startswith("const dim3 blockIdx")
+    assert lines[3].strip() == "if (!((blockIdx.x == 1 && blockIdx.y == 2 && blockIdx.z == 0))) return;"
 
 
 @pytest.mark.parametrize("text", ["", "__cluster_dims__(2, 1, 1) " + SWIZZLED])
 def test_what_cannot_be_launched_is_said(text: str) -> None:
     with pytest.raises(UnusableError):
         kernels(text)
+
+
+def test_sums_that_rounding_moves_are_not_told_from_each_other(
+    execution: Execution, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where rounding on the CPU is far, the device may be as far; a wrong element is further."""
+    monkeypatch.setattr(captured, "_bound", lambda execution, kind: 0.0)
+    monkeypatch.setattr(captured, "_lost", lambda *of: 0.25)
+
+    def spoil(by: float) -> Any:
+        return lambda tensors: np.multiply(tensors["B"].view(np.float32), by, out=tensors["B"].view(np.float32))
+
+    assert ran(execution, monkeypatch, spoil(1.5)).status == "rounds"
+    assert ran(execution, monkeypatch, spoil(9.0)).status == "differs"
