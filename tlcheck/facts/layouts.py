@@ -7,18 +7,16 @@ from collections.abc import Sequence
 from math import prod
 
 import numpy as np
-import numpy.typing as npt
 
-from tlcheck.algebra.algebra import Algebra, unread
-from tlcheck.algebra.evaluate import Evaluator, Values
+from tlcheck.algebra.evaluate import Array, Values
 from tlcheck.facts.model import LayoutFacts
+from tlcheck.program.layouts import IndexMap
 from tlcheck.program.walk import Program
 from tlcheck.snapshot import ir
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.text import render_layout
 
 ROW_MAJOR = "row-major"
-Array = npt.NDArray[np.int64]
 _POINTS = 1 << 18  # of larger layouts a corner is looked at
 _CHUNK = 16  # bytes that a swizzle moves together
 _SWIZZLES = ((128, 1), (64, 2), (32, 4))  # bytes of a row, and how many rows are permuted alike
@@ -44,10 +42,15 @@ def _described(root: str, layout: ir.Layout, annotated: bool, dtype: str) -> Lay
         return LayoutFacts(root, annotated, "permuted", _digest(text.encode()), text)
     first = _passed_through(layout)
     points = _points(shape, first)
-    env: dict[int, Values] = {v.uid: a for v, a in zip(layout.vars, points, strict=True)}
+    found, seen = IndexMap(layout, shape, points), np.broadcast_shapes(*(np.shape(a) for a in points))
     if layout.thread is not None:
-        return _fragment(root, layout, annotated, text, env)
-    offset = _offset(layout, shape, env, first)
+        return _fragment(
+            root, layout, annotated, text, [_spread(found(e), seen) for e in (layout.thread, *layout.index)]
+        )
+    place = found.offset(first)
+    if place is None:
+        return LayoutFacts(root, annotated, "permuted", _digest(text.encode()), text)
+    offset = _spread(place, seen)
     kind = _kind(offset, points[first:], shape[first:], dtype_of(dtype).bytes)
     return LayoutFacts(root, annotated, kind, kind if kind == ROW_MAJOR else _digest(offset.tobytes()), text)
 
@@ -75,21 +78,6 @@ def _points(shape: Sequence[int], first: int) -> list[Array]:
     ]
 
 
-def _offset(layout: ir.Layout, shape: Sequence[int], env: dict[int, Values], first: int) -> Array:
-    """Physical offsets: the index of several dimensions flattened by the extents of its whole image."""
-    algebra = Algebra(unread)
-    for var, extent in zip(layout.vars, shape, strict=True):
-        algebra.ranges[var.uid] = (0, extent - 1)
-    evaluate = Evaluator(algebra, env)
-    total: Values = 0
-    for index in layout.index[first:]:
-        poly = algebra.poly(index)
-        high = algebra.bounds(poly)[1]
-        total = total * ((high or 0) + 1) + evaluate(poly)
-    full = np.broadcast_to(np.asarray(total, dtype=np.int64), np.broadcast_shapes(*(np.shape(a) for a in env.values())))
-    return np.ascontiguousarray(full)
-
-
 def _kind(offset: Array, points: Sequence[Array], shape: Sequence[int], size: float) -> str:
     plain: Values = 0
     for array, extent in zip(points, shape, strict=True):
@@ -114,16 +102,16 @@ def _is_swizzled(offset: Array, row: Array, column: Array, size: float, width: i
     return bool((offset // chunk % chunks == wanted).all() and (offset % chunk == column % chunk).all())
 
 
-def _fragment(root: str, layout: ir.Layout, annotated: bool, text: str, env: dict[int, Values]) -> LayoutFacts:
+def _fragment(root: str, layout: ir.Layout, annotated: bool, text: str, parts: Sequence[Array]) -> LayoutFacts:
     """Threads are counted from the first that has a part: where a warp-specialized branch begins does not matter."""
-    assert layout.thread is not None
-    algebra = Algebra(unread)
-    evaluate = Evaluator(algebra, {**env, **({layout.replica.uid: 0} if layout.replica is not None else {})})
-    shape = np.broadcast_shapes(*(np.shape(a) for a in env.values()))
-    parts = [np.broadcast_to(np.asarray(evaluate(algebra.poly(e))), shape) for e in (layout.thread, *layout.index)]
-    data = b"".join(np.ascontiguousarray(part).tobytes() for part in parts)
+    data = b"".join(part.tobytes() for part in parts)
     kind = "fragment" if layout.replicas == 1 else f"fragment of {layout.replicas} replicas"
     return LayoutFacts(root, annotated, kind, _digest(data), text.partition(", from thread")[0])
+
+
+def _spread(values: Values, shape: tuple[int, ...]) -> Array:
+    """One number for each element."""
+    return np.ascontiguousarray(np.broadcast_to(np.asarray(values, dtype=np.int64), shape))
 
 
 def _digest(data: bytes) -> str:

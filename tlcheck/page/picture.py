@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tlcheck.algebra.algebra import Algebra, as_constant, unread
-from tlcheck.algebra.evaluate import Evaluator, Values
+from tlcheck.algebra.evaluate import Values
 from tlcheck.page.colours import by_bank, by_place, by_thread
+from tlcheck.program.layouts import IndexMap
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.expression_text import render_layout
 from tlcheck.snapshot.ir import Buffer, Layout
@@ -141,13 +142,13 @@ def picture(name: str, layout: Layout | None, buffer: Buffer | None, at: Sequenc
 
 def _fragment(name: str, layout: Layout, shape: Sequence[int | None], at: Sequence[int]) -> Picture | str:
     seen = window(shape, at)
-    evaluate, algebra = _evaluator(layout, shape, seen)
+    found = IndexMap(layout, shape, seen.indices)
     assert layout.thread is not None
-    thread = _grid(evaluate(algebra.poly(layout.thread)), seen) + layout.thread_start
-    register = _flattened(layout, evaluate, algebra, seen)
-    if register is None:
+    thread = _grid(found(layout.thread), seen) + layout.thread_start
+    offset = found.offset()
+    if offset is None:
         return f"the registers of {name} depend on sizes that only the caller knows"
-    values = np.where(seen.inside, thread, -1)
+    values, register = np.where(seen.inside, thread, -1), _grid(offset, seen)
     colours, palette = by_thread(values)
     notes = list(seen.notes)
     if layout.replicas > 1:
@@ -159,13 +160,10 @@ def _memory(
     name: str, layout: Layout | None, buffer: Buffer | None, shape: Sequence[int | None], at: Sequence[int]
 ) -> Picture | str:
     seen = window(shape, at)
-    offset = _row_major(shape, seen)
-    if layout is not None:
-        evaluate, algebra = _evaluator(layout, shape, seen)
-        offset = _flattened(layout, evaluate, algebra, seen)
+    offset = IndexMap(layout, shape, seen.indices).offset() if layout is not None else _row_major(shape, seen)
     if offset is None:
         return f"the offsets of {name} depend on sizes that only the caller knows"
-    values = np.where(seen.inside, offset, -1)
+    values = np.where(seen.inside, _grid(offset, seen), -1)
     if buffer is not None and buffer.scope.startswith("shared"):
         colours, palette = by_bank(values, dtype_of(buffer.dtype).bits)
     else:
@@ -174,39 +172,13 @@ def _memory(
     return Picture(name, title, OFFSET, seen, values, None, colours, palette, seen.notes)
 
 
-def _evaluator(layout: Layout, shape: Sequence[int | None], seen: Window) -> tuple[Evaluator, Algebra]:
-    algebra = Algebra(unread)
-    env: dict[int, Values] = {}
-    for var, extent, index in zip(layout.vars, shape, seen.indices, strict=True):
-        algebra.ranges[var.uid] = (0, None if extent is None else extent - 1)
-        env[var.uid] = index
-    if layout.replica is not None:
-        algebra.ranges[layout.replica.uid] = (0, layout.replicas - 1)
-        env[layout.replica.uid] = 0
-    return Evaluator(algebra, env), algebra
-
-
-def _flattened(layout: Layout, evaluate: Evaluator, algebra: Algebra, seen: Window) -> Grid | None:
-    """The physical index as one number: by the extents of the layout's whole image. None if these are unknown."""
-    total: Values = 0
-    for number, index in enumerate(layout.index):
-        poly = algebra.poly(index)
-        if not algebra.variables(poly) <= {v.uid for v in layout.vars}:
-            return None
-        high = algebra.bounds(poly)[1]
-        if high is None and number:
-            return None
-        total = total * ((high or 0) + 1) + evaluate(poly)
-    return _grid(total, seen)
-
-
 def _grid(values: Values, seen: Window) -> Grid:
     return np.array(np.broadcast_to(np.asarray(values, dtype=np.int64), seen.inside.shape))
 
 
-def _row_major(shape: Sequence[int | None], seen: Window) -> Grid | None:
+def _row_major(shape: Sequence[int | None], seen: Window) -> Values | None:
     sizes = [extent for extent in shape[1:] if extent is not None]
     if len(sizes) < len(shape) - 1:
         return None
     strides = [prod(sizes[place:]) for place in range(len(shape))]
-    return _grid(sum(index * stride for index, stride in zip(seen.indices, strides, strict=True)), seen)
+    return sum(index * stride for index, stride in zip(seen.indices, strides, strict=True))

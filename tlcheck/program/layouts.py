@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
-import numpy.typing as npt
 
 from tlcheck.algebra.algebra import Algebra, FragmentTable, Poly, add, as_constant, constant, unread
-from tlcheck.algebra.evaluate import Dimension, Evaluator, chunks
+from tlcheck.algebra.evaluate import Array, Evaluator, Values
 from tlcheck.program.walk import Program
 from tlcheck.snapshot.ir import Expr, Layout
 
@@ -87,55 +86,83 @@ def _image(layout: Layout, algebra: Algebra) -> list[Poly] | None:
     return extents
 
 
+class IndexMap:
+    """A layout as numbers: where elements lie whose indices are given, and which threads have them.
+
+    shape: of the logical element, None for what only the caller knows. indices: one array for each dimension.
+    replica: of those that hold an element.
+    """
+
+    def __init__(
+        self, layout: Layout, shape: Sequence[int | None], indices: Sequence[Values], replica: Values = 0
+    ) -> None:
+        self._layout, self._algebra = layout, Algebra(unread)
+        values: dict[int, Values] = {}
+        for var, extent, index in zip(layout.vars, shape, indices, strict=True):
+            self._algebra.ranges[var.uid] = (0, None if extent is None else extent - 1)
+            values[var.uid] = index
+        if layout.replica is not None:
+            self._algebra.ranges[layout.replica.uid] = (0, layout.replicas - 1)
+            values[layout.replica.uid] = replica
+        self._known = frozenset(values)
+        self._evaluate = Evaluator(self._algebra, values)
+
+    def __call__(self, e: Expr) -> Values:
+        """The value of one of the layout's expressions."""
+        return self._evaluate(self._algebra.poly(e))
+
+    def offset(self, first: int = 0) -> Values | None:
+        """The physical index, from a dimension on, as one number: by the extents of the layout's whole image. None
+        where these depend on what only the caller knows.
+        """
+        total: Values = 0
+        for number, index in enumerate(self._layout.index[first:]):
+            poly = self._algebra.poly(index)
+            high = self._algebra.bounds(poly)[1]
+            if not self._algebra.variables(poly) <= self._known or (high is None and number):
+                return None
+            total = total * ((high or 0) + 1) + self._evaluate(poly)
+        return total
+
+
 def fragment_table(layout: Layout) -> FragmentTable | None:
     """The inverse of a fragment of constant shape; None for others, for very large ones and where two elements share
     a register.
     """
-    if layout.thread is None:
+    logical = _constants(layout.input_shape)
+    if layout.thread is None or logical is None:
         return None
-    algebra = Algebra(unread)
-    space: list[Dimension] = []
-    for var, extent in zip(layout.vars, layout.input_shape, strict=True):
-        size = as_constant(algebra.poly(extent))
-        if size is None:
-            return None
-        space.append(Dimension(var.uid, 0, size))
-    if layout.replica is not None:
-        space.append(Dimension(layout.replica.uid, 0, layout.replicas))
-    for dim in space:
-        algebra.ranges[dim.uid] = (0, dim.extent - 1)
-    points = int(np.prod([d.extent for d in space], dtype=np.int64))
-    if points > MAX_TABLE:
+    shape = [*logical, *([] if layout.replica is None else [layout.replicas])]
+    if not 0 < prod(shape) <= MAX_TABLE:
         return None
-    (env,) = chunks(space, max(points, 1))
-    return _invert(algebra, layout, space, env)
+    points = np.indices(shape, sparse=True)
+    found = IndexMap(layout, logical, points[: len(logical)], 0 if layout.replica is None else points[-1])
+    offset = found.offset()
+    if offset is None:
+        return None
+    local, thread = (np.broadcast_to(values, shape) for values in (offset, found(layout.thread)))
+    return _inverse(local, thread, logical)
 
 
-def _invert(
-    algebra: Algebra, layout: Layout, space: list[Dimension], env: Mapping[int, npt.NDArray[np.int64] | int]
-) -> FragmentTable | None:
-    evaluate = Evaluator(algebra, env)
-    shape = tuple(d.extent for d in space)
-    assert layout.thread is not None
-    extents = physical_shape(layout, [algebra.poly(e) for e in layout.input_shape], algebra)
-    if extents is None:
-        return None
-    index = [algebra.poly(e) for e in layout.index]
-    local = np.broadcast_to(evaluate(flatten(index, row_major(extents, algebra), algebra)), shape)
-    thread = np.broadcast_to(evaluate(algebra.poly(layout.thread)), shape)
-    dims = len(layout.vars)
-    logical = np.arange(int(np.prod(shape[:dims], dtype=np.int64)), dtype=np.int64).reshape(shape[:dims])
-    if len(shape) > dims:
-        logical = logical[..., None]
-    logical = np.broadcast_to(logical, shape)
+def _inverse(local: Array, thread: Array, logical: Sequence[int]) -> FragmentTable | None:
+    numbers = np.arange(prod(logical), dtype=np.int64).reshape([*logical, *([1] * (local.ndim - len(logical)))])
+    numbers = np.broadcast_to(numbers, local.shape)
     registers, threads = int(local.max()) + 1, int(thread.max()) + 1
     if local.min() < 0 or thread.min() < 0 or registers * threads > MAX_TABLE * 4:
         return None
     elements = np.full(registers * threads, -1, dtype=np.int64)
-    elements[(thread * registers + local).ravel()] = logical.ravel()
-    if (elements[thread * registers + local] != logical).any():
+    elements[(thread * registers + local).ravel()] = numbers.ravel()
+    if (elements[thread * registers + local] != numbers).any():
         return None
     return FragmentTable(registers, threads, elements)
+
+
+def _constants(shape: Sequence[Expr]) -> list[int] | None:
+    """The extents of a shape; None where one is not constant."""
+    algebra = Algebra(unread)
+    sizes = [as_constant(algebra.poly(extent)) for extent in shape]
+    known = [size for size in sizes if size is not None]
+    return known if len(known) == len(sizes) else None
 
 
 def clash(layout: Layout) -> Clash | None:
@@ -145,30 +172,21 @@ def clash(layout: Layout) -> Clash | None:
     algebra = Algebra(unread)
     through = [v.uid for v in layout.vars if sum(1 for e in layout.index if e is v) == 1]
     through = [u for u in through if sum(1 for e in layout.index if _uses(algebra, e, u)) == 1]
-    space: list[Dimension] = []
-    for var, extent in zip(layout.vars, layout.input_shape, strict=True):
-        size = 1 if var.uid in through else as_constant(algebra.poly(extent))
-        if size is None:
-            return None
-        algebra.ranges[var.uid] = (0, size - 1)
-        space.append(Dimension(var.uid, 0, size))
-    algebra.forget()
-    extents = _image(layout, algebra)
-    points = int(np.prod([d.extent for d in space], dtype=np.int64))
-    if extents is None or not 0 < points <= MAX_TABLE:
+    pairs = zip(layout.vars, layout.input_shape, strict=True)
+    sizes = [1 if var.uid in through else as_constant(algebra.poly(extent)) for var, extent in pairs]
+    shape = [size for size in sizes if size is not None]
+    if len(shape) < len(sizes) or not 0 < prod(shape) <= MAX_TABLE:
         return None
-    (env,) = chunks(space, points)
-    index = [algebra.poly(e) for e in layout.index]
-    shape = tuple(d.extent for d in space)
-    offsets = np.broadcast_to(
-        Evaluator(algebra, env)(flatten(index, row_major(extents, algebra), algebra)), shape
-    ).ravel()
+    offset = IndexMap(layout, shape, np.indices(shape, sparse=True)).offset()
+    if offset is None:
+        return None
+    offsets = np.broadcast_to(offset, shape).ravel()
     taken = np.bincount(offsets)
-    offset = int(taken.argmax())
-    if taken[offset] < 2:
+    place = int(taken.argmax())
+    if taken[place] < 2:
         return None
-    one, other = (np.unravel_index(int(p), shape) for p in np.flatnonzero(offsets == offset)[:2])
-    return tuple(map(int, one)), tuple(map(int, other)), offset
+    one, other = (np.unravel_index(int(p), shape) for p in np.flatnonzero(offsets == place)[:2])
+    return tuple(map(int, one)), tuple(map(int, other)), place
 
 
 def _uses(algebra: Algebra, e: Expr, uid: int) -> bool:
