@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,10 +19,11 @@ from tlcheck.execute.budget import Budget
 from tlcheck.execute.codes import Code, Step
 from tlcheck.execute.expressions import compiled
 from tlcheck.execute.frame import Frame, Mask
+from tlcheck.execute.glance import Glance
 from tlcheck.execute.launches import kernels, threads_of
 from tlcheck.execute.layouts import annotate
 from tlcheck.execute.memory import Cells, Contents, Pages
-from tlcheck.execute.order import Origin, Watch
+from tlcheck.execute.order import NOWHERE, Origin, Watch
 from tlcheck.execute.places import Arrange, Place
 from tlcheck.execute.pointers import PLACED, Pointers
 from tlcheck.execute.reasons import BudgetSpent, Illegal, WrittenUnclear
@@ -56,7 +58,7 @@ class Options:
     become.
     late: asynchronous copies land when they are waited for, otherwise at once.
     statements, bytes: the budget. jitter: 0, or the number of a run in which all floats are changed a little.
-    release: TileLang's, whose library and conventions the lowered kernel uses.
+    release: TileLang's, whose library and conventions the lowered kernel uses. plain: every iteration by itself.
     """
 
     written: bool
@@ -67,6 +69,7 @@ class Options:
     statements: int = 10**9
     bytes: int = 1 << 32
     jitter: int = 0
+    plain: bool = True
 
 
 class Machine:
@@ -101,6 +104,7 @@ class Machine:
         self.variables: dict[int, Code] = {}
         self.parameters: dict[int, Value] = {uid: scalars[name] for uid, name in self.pointers.free if name in scalars}
         self.memory: dict[int, Cells | Pages] = {}
+        self.made: list[tuple[object, Place]] = []
         self.at: Stmt | None = None
         self.loops: dict[int, str] = {}
         self.watch: Watch | None = None
@@ -149,9 +153,22 @@ class Machine:
         """A compiled statement."""
         return compiled_statement(stmt, self)
 
+    def repeated(self, times: int) -> Machine:
+        """This machine with each world `times` times: for statements that run once for all iterations of a loop.
+
+        It notes the places that it makes, with the indices or the address that they were made of.
+        """
+        other = copy(self)
+        other.worlds, other.seeds = self.worlds * times, self.seeds * times
+        other.memory = _Repeated(self.memory, times)
+        other.variables, other._codes, other.made = dict(self.variables), {}, []
+        return other
+
     def place(self, buffer: Buffer, indices: Sequence[Expr]) -> Place:
         """The element of a buffer in each lane."""
-        return self.pointers.place(self, buffer, [self.code(i) for i in indices])
+        found = self.pointers.place(self, buffer, [self.code(i) for i in indices])
+        self.made.append((indices, found))
+        return found
 
     def pointer(
         self,
@@ -165,7 +182,9 @@ class Machine:
         elements: how many make a vector; or how many elements from there each of them is.
         """
         steps = np.arange(elements) if isinstance(elements, int) else elements
-        return self.pointers.pointed(self, pointer, offset, steps, arrange)
+        found = self.pointers.pointed(self, pointer, offset, steps, arrange)
+        self.made.append((pointer, found))
+        return found
 
     def allocate(self, buffer: Buffer, frame: Frame | None = None) -> None:
         """Make room for a buffer when it is declared; again: make it poison again, in the frame's active lanes."""
@@ -231,6 +250,8 @@ class Machine:
 
     def origin(self, frame: Frame) -> Origin:
         """The statement that runs, and the iteration of the loops around it."""
+        if not self.options.plain:
+            return NOWHERE
         found = [(name, frame.variables.get(uid)) for uid, name in self.loops.items()]
         return Origin(self.at, tuple([(name, value) for name, value in found if isinstance(value, int)]))
 
@@ -240,8 +261,9 @@ class Machine:
         return self.seeker
 
     def watched(self) -> Watch:
-        """Watch the order of accesses in the worlds of the first seed."""
-        self.watch = Watch(self, np.array([w.seed == self.worlds[0].seed for w in self.worlds]))
+        """Watch the order of accesses in the worlds of the first seed; unless all is plain, just glance at it."""
+        by = Watch if self.options.plain else Glance
+        self.watch = by(self, np.array([w.seed == self.worlds[0].seed for w in self.worlds]))
         return self.watch
 
     def spend(self, statements: int) -> None:
@@ -295,3 +317,18 @@ class Machine:
                 pages = Pages(tensor.kind, tensor.size, self.seeds, tensor.contents, limit)
                 pages.jitter = self.shaken if self.options.jitter and tensor.kind.is_float else None
                 self.memory[uid] = pages
+
+
+class _Repeated(dict[int, Cells | Pages]):
+    """The memory of a machine for one with each world several times. Allocations of its own have these worlds."""
+
+    def __init__(self, memory: Mapping[int, Cells | Pages], times: int) -> None:
+        self._memory, self._times = memory, times
+        self._views: dict[int, tuple[Cells | Pages, Cells | Pages]] = {}
+
+    def __missing__(self, root: int) -> Cells | Pages:
+        whole = self._memory[root]
+        known = self._views.get(root)
+        if known is None or known[0] is not whole:
+            known = self._views[root] = (whole, whole.repeated(self._times))
+        return known[1]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -38,6 +39,7 @@ class Cells:
         self.whole = self.flat.view(np.int64) if mixed else self.flat
         self.tags = np.zeros(self.flat.shape, np.uint8) if mixed else None
         self.stride = len(seeds) * threads
+        self.times = 1
         self._offset = np.arange(self.stride, dtype=np.intp).reshape(len(seeds), threads)
         self.forget()
 
@@ -74,6 +76,13 @@ class Cells:
             other.tags[:] = np.repeat(self.tags.reshape(*self.data.shape)[..., :1], lanes, axis=-1).reshape(-1)
         return other
 
+    def repeated(self, times: int) -> Cells:
+        """The same allocation, for each world `times` times."""
+        other = copy(self)
+        other.seeds, other.times = self.seeds * times, times
+        other._offset = np.tile(self._offset, (times, 1))
+        return other
+
     def room(self, kind: Kind, start: int) -> int:
         """How many elements of a kind there are from a byte on."""
         return (int(self.data.shape[0]) * self.grain - start) // (kind.bits // 8)
@@ -83,8 +92,8 @@ class Cells:
         parts, first = kind.bits // 8 // self.grain, start // self.grain
         if not isinstance(index, np.ndarray):
             cell = first + int(index) * parts
-            return cell if self.tags is None else cell * self.stride + self._offset
-        if self.tags is None and index.ndim == 3 and index.shape[1:] == (1, 1):
+            return cell if self.tags is None and self.times == 1 else cell * self.stride + self._offset
+        if self.tags is None and self.times == 1 and index.ndim == 3 and index.shape[1:] == (1, 1):
             begin, count = int(index[0, 0, 0]), index.shape[0]
             if (index[:, 0, 0] == np.arange(begin, begin + count)).all():
                 return slice(first + begin, first + begin + count)
@@ -206,6 +215,15 @@ PAGE = 1 << PAGE_BITS
 Contents = Callable[[int, int, int], Array | None]
 
 
+@dataclass(slots=True, eq=False)
+class _Real:
+    """The pages of a tensor that are real: their elements, which of these were written, and the number of pages."""
+
+    elements: Array
+    written: Mask
+    pages: int = 0
+
+
 class Pages:
     """A global tensor for each seed; pages of `PAGE` elements become real when they are first touched.
 
@@ -222,14 +240,28 @@ class Pages:
         self._tables = -(-size // PAGE)
         self.table = np.full(self._tables * len(self.distinct), -1, np.int32)
         self._seed_of = np.array([self.distinct.index(s) for s in seeds], np.intp).reshape(-1, 1)
-        self.flat: Array = np.empty(0, kind.array)
-        self.written = np.empty(0, np.bool_)
-        self._used = 0
+        self._real = _Real(np.empty(0, kind.array), np.empty(0, np.bool_))
+
+    @property
+    def flat(self) -> Array:
+        """The elements of all pages that are real."""
+        return self._real.elements
+
+    @property
+    def written(self) -> Mask:
+        """Which of them were written."""
+        return self._real.written
 
     def continued(self, seeds: tuple[int, ...]) -> Pages:
-        """The tensor as it is now, for other worlds of the same seeds; this one must not be used any more."""
+        """The same tensor, for other worlds of the same seeds."""
         other = copy(self)
         other._seed_of = np.array([self.distinct.index(s) for s in seeds], np.intp).reshape(-1, 1)
+        return other
+
+    def repeated(self, times: int) -> Pages:
+        """The same tensor, for each world `times` times."""
+        other = copy(self)
+        other._seed_of = np.tile(self._seed_of, (times, 1))
         return other
 
     def room(self, kind: Kind, start: int) -> int:
@@ -244,7 +276,9 @@ class Pages:
         number = (element >> PAGE_BITS) + self._seed_of * self._tables
         slots = self.table.take(number)
         if slots.size and slots.min() < 0:
-            self._fetch(np.unique(number[slots < 0]))
+            missing = np.zeros(self.table.size, np.bool_)
+            missing[number[slots < 0]] = True
+            self._fetch(np.flatnonzero(missing))
             slots = self.table.take(number)
         return (slots.astype(np.intp) << PAGE_BITS) + (element & (PAGE - 1))
 
@@ -272,28 +306,29 @@ class Pages:
         """Nothing: a tensor outlives the kernel."""
 
     def _fetch(self, numbers: Array) -> None:
-        needed = self._used + len(numbers)
+        real = self._real
+        needed = real.pages + len(numbers)
         if needed * PAGE > self.flat.size:
             self._grow(max(needed, 2 * (self.flat.size // PAGE), 16))
         for number in numbers.tolist():
             which, page = divmod(number, self._tables)
             count = min(PAGE, self.size - page * PAGE)
-            begin = self._used * PAGE
+            begin = real.pages * PAGE
             found = self.contents(self.distinct[which], page * PAGE, count)
             if found is not None and self.jitter is not None:
                 found = self.jitter(found)
             self.flat[begin : begin + PAGE] = nothing(self.kind, self.distinct[which])
             if found is not None:
                 self.flat[begin : begin + count] = found
-            self.table[number] = self._used
-            self._used += 1
+            self.table[number] = real.pages
+            real.pages += 1
 
     def _grow(self, pages: int) -> None:
         if pages * PAGE * (self.flat.itemsize + 1) > self._limit:
             raise BudgetSpent("more memory than allowed")
         flat, written = np.empty(pages * PAGE, self.kind.array), np.zeros(pages * PAGE, np.bool_)
         flat[: self.flat.size], written[: self.written.size] = self.flat, self.written
-        self.flat, self.written = flat, written
+        self._real.elements, self._real.written = flat, written
 
     def position_of(self, seed: int, element: int) -> int:
         """Where an element of memory is."""
@@ -303,14 +338,14 @@ class Pages:
         return (int(self.table[number]) << PAGE_BITS) + (element & (PAGE - 1))
 
     def initial(self, seed: int, elements: Array) -> Array:
-        """What elements are before the kernel runs."""
+        """What elements, in ascending order, are before the kernel runs."""
         found = np.full(len(elements), nothing(self.kind, seed), self.kind.array)
         for page in np.unique(elements >> PAGE_BITS).tolist():
-            count = min(PAGE, self.size - page * PAGE)
-            values = self.contents(seed, page * PAGE, count)
-            here = elements >> PAGE_BITS == page
-            if values is not None:
-                found[here] = values[elements[here] & (PAGE - 1)]
+            values = self.contents(seed, page * PAGE, min(PAGE, self.size - page * PAGE))
+            if values is None:
+                break  # poison, all of it
+            begin, end = np.searchsorted(elements, (page * PAGE, (page + 1) * PAGE))
+            found[begin:end] = values[elements[begin:end] & (PAGE - 1)]
         return found
 
     def outcome(self, seed: int) -> tuple[Array, Array]:

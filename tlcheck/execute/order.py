@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 WARP = 32
 BARRIERS = 128  # mbarriers of a block that have a clock of their own
 SEVERAL = -2  # SEVERAL - w as an access's thread: several threads of warp w
-_PENDING = np.iinfo(np.int32).max  # the time of what is under way: over for nobody
+PENDING = np.iinfo(np.int32).max  # the time of what is under way: over for nobody
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,9 @@ class Origin:
 
     stmt: Stmt | None = None
     loops: tuple[tuple[str, int], ...] = ()
+
+
+NOWHERE = Origin()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -204,14 +207,14 @@ class Watch:
             shadow, event = self._shadow(place, cells), self._event("write", "generic", origin)
             self._against_write(place, shadow, touched, event, None)
             self._against(place, shadow.reads, touched, event, None)
-            time = np.full(len(touched.cell), _PENDING)
+            time = np.full(len(touched.cell), PENDING)
             self._wrote(shadow, touched, touched.warp, touched.thread, time, event)
 
     def landed(self, place: Place, position: Position, mask: Mask) -> None:
         """Such copies have landed for the threads that began them."""
         for cells, touched in self._touched(place, position, mask):
             shadow = self._shadow(place, cells)
-            mine = (shadow.write_time[touched.cell] == _PENDING) & (shadow.write_thread[touched.cell] == touched.thread)
+            mine = (shadow.write_time[touched.cell] == PENDING) & (shadow.write_thread[touched.cell] == touched.thread)
             shadow.write_time[touched.cell[mine]] = self._now(touched)[mine]
 
     def forget(self, root: int) -> None:
@@ -344,14 +347,14 @@ class Watch:
         if wrong.any():
             at = int(np.flatnonzero(wrong)[0])
             cell = touched.cell[at]
-            missing = "a wait for the copy" if time[at] == _PENDING else ""
+            missing = "a wait for the copy" if time[at] == PENDING else ""
             thread = int(shadow.write_thread[cell])
             self._found(place, touched, at, int(shadow.write_event[cell]), thread, event, missing)
 
     def _unfenced(self, place: Place, shadow: _Shadow, touched: _Touched, event: int) -> None:
         """Does a fence stand between the threads' last write of each cell and the async proxy?"""
         agent, time = shadow.write_agent[touched.cell], shadow.write_time[touched.cell]
-        generic = (agent < self.warps) & (time > 0) & (time != _PENDING)
+        generic = (agent < self.warps) & (time > 0) & (time != PENDING)
         covered = self.fenced[touched.world, touched.warp, np.where(generic, agent, 0)]
         wrong = generic & (time > covered)
         if wrong.any():

@@ -30,7 +30,7 @@ def parallel(stmt: For, machine: Machine) -> Step:
     with machine.in_parallel():
         body = machine.step(inner)
     kinds = [kind_of(loop.var.dtype).array for loop in loops]
-    private, outer = _registers(inner, machine), _variables(inner)
+    private, outer = _registers(inner, machine), variables_of(inner)
 
     def run(frame: Frame) -> None:
         ranges = [
@@ -76,8 +76,8 @@ def _declare(loop: For, machine: Machine, fixed: bool) -> None:
     machine.variables[uid] = Code(value, frozenset(), fixed, False)
 
 
-def _variables(body: Stmt) -> list[int]:
-    """The variables that the loop uses."""
+def variables_of(body: Stmt) -> list[int]:
+    """The variables that a loop's body uses."""
     uses = (e.uid for stmt in statements(body) for e in postorder(expressions(stmt)) if e.op == "var")
     return list(dict.fromkeys(uses))
 

@@ -68,6 +68,11 @@ class Place:
         return int(self._start.run(Frame({}, 1, 1))) if self._start.uniform and not self._start.needs else 0
 
     @property
+    def arranged(self) -> bool:
+        """Whether lanes get what others point to."""
+        return self._arrange is not None
+
+    @property
     def shared(self) -> bool:
         """Whether the threads of a block share the allocation."""
         return isinstance(self.memory, Cells) and self.memory.shared

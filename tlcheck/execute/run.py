@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import prod
 
@@ -12,6 +13,7 @@ import numpy as np
 from tlcheck.execute import blocks, comparison, inputs, registry
 from tlcheck.execute.budget import Budget, statements_needed, worlds_that_fit
 from tlcheck.execute.comparison import Difference, OutputOutcome, Written
+from tlcheck.execute.glance import Suspected
 from tlcheck.execute.launches import threads_of
 from tlcheck.execute.machine import Machine, Options, Tensor, World
 from tlcheck.execute.order import Race
@@ -32,7 +34,7 @@ class Request:
     """What to execute. blocks: at most this many, or these; checkpoint: the lowered side.
 
     given: tensors and numbers of the case's own, by parameter; the others are random. poisoned: of these, what
-    begins as poison, and gives its shape alone.
+    begins as poison, and gives its shape alone. plain: all iterations of loops by themselves, as a witness needs it.
     """
 
     blocks: int | tuple[blocks.Block, ...] = 4
@@ -41,6 +43,7 @@ class Request:
     checkpoint: str = LOWERED
     given: Mapping[str, Array] | None = None
     poisoned: frozenset[str] = frozenset()
+    plain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,12 @@ class Execution:
     shared: tuple[str, ...] = ()
     races: tuple[Race, ...] = ()
     left: Mapping[str, Written] = field(default_factory=dict, compare=False)
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing was found that a witness has to be given for."""
+        refuted = any(outcome.verdict == "refuted" for outcome in self.outputs)
+        return self.illegal is None and not self.races and not refuted
 
 
 def execute(snapshot: Snapshot, request: Request | None = None) -> Execution:
@@ -85,7 +94,7 @@ class _Judge:
     """One request: the kernel, its sizes, blocks and worlds."""
 
     def __init__(self, snapshot: Snapshot, request: Request) -> None:
-        self._snapshot, self._request = snapshot, request
+        self._snapshot, self._request, self._plain = snapshot, request, request.plain
         for name in (SOURCE, request.checkpoint):
             if name not in snapshot.checkpoints:
                 raise Stopped(f"the snapshot has no checkpoint {name}")
@@ -104,8 +113,17 @@ class _Judge:
         self._worlds = self._fitting()
 
     def execution(self) -> Execution:
-        """Run both sides and compare every output."""
+        """Run both sides and compare every output. What is found in a quick run is looked at in a plain one."""
         written, draw = self._as_written()
+        if not self._plain:
+            with suppress(Suspected):
+                found = self._compared(written, draw)
+                if found.is_clean:
+                    return found
+            self._plain = True
+        return self._compared(written, draw)
+
+    def _compared(self, written: Machine, draw: inputs.Draw) -> Execution:
         try:
             lowered = self._machine(self._lowered, self._tiled, draw)
             watch = lowered.watched() if self._request.checkpoint == LOWERED else None
@@ -179,6 +197,7 @@ class _Judge:
             statements=budget.statements,
             bytes=budget.bytes,
             jitter=jitter,
+            plain=self._plain,
         )
         tensors = {str(b.data.value): self._tensor(b, draw) for b in self._written.buffers}
         values = inputs.scalars(self._snapshot, self._written, self._sizes, self._worlds[0].seed)
@@ -246,6 +265,8 @@ class _Judge:
     def _refuted(self, name: str, difference: Difference, draw: inputs.Draw) -> OutputOutcome:
         if self._roles.returning and not difference.got.startswith("poison"):
             return OutputOutcome(name, "undecided", "it depends on the order of atomics")
+        if not self._plain:
+            return OutputOutcome(name, "refuted", "", difference)
         writer = self._last_write(name, difference, self._machine(self._lowered, self._tiled, draw))
         author = self._last_write(name, difference, self._machine(self._written, True, draw))
         buffer = next(b for b in self._written.buffers if b.data.value == name)

@@ -11,6 +11,7 @@ from tlcheck.execute import registry
 from tlcheck.execute.branches import divided, waits
 from tlcheck.execute.codes import Code, Step, remembered
 from tlcheck.execute.frame import Frame
+from tlcheck.execute.iterations import at_once
 from tlcheck.execute.parallel import parallel
 from tlcheck.execute.places import Place
 from tlcheck.execute.reasons import Illegal, NotModelled
@@ -78,6 +79,9 @@ def _for(stmt: For, machine: Machine) -> Step:
         return parallel(stmt, machine)
     if stmt.kind == "thread_binding":
         raise NotModelled("loop bound to threads")
+    together = at_once(stmt, machine)
+    if together is not None:
+        return together
     start, extent = machine.code(stmt.start), machine.code(stmt.extent)
     uid = stmt.var.uid
     machine.loops[uid] = str(stmt.var.value)

@@ -1,0 +1,301 @@
+"""A first look at the order of accesses: coarser and faster than `Watch`, and sure only where it finds nothing.
+
+Memory is looked at in units of up to 16 bytes: as large as the accesses of threads to them are, and split when a
+smaller one comes. What is read or written in parts of a unit counts for all of it, and what several threads of a warp
+do counts as done by none of them in particular. So whatever `Watch` would report is suspected here, and some things
+that are in order as well: the kernel then runs again, under `Watch`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tlcheck.execute.frame import Mask
+from tlcheck.execute.memory import Cells, Position
+from tlcheck.execute.order import BARRIERS, PENDING, WARP, Origin, Watch
+from tlcheck.execute.places import Place
+from tlcheck.execute.reasons import Stopped
+from tlcheck.execute.values import Array, Value
+
+if TYPE_CHECKING:
+    from tlcheck.execute.machine import Machine
+
+_UNIT = 16  # bytes
+_MOST_KEPT = 4096
+_SEVERAL = -1
+
+
+class Suspected(Stopped):
+    """Two accesses that may not be ordered."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Units:
+    """The units of one access: flat cell that stands for each, and thread; row: world * warps + warp.
+
+    slot, own: the unit among those of its warp, and the warp's own time among the clocks. version: of the units.
+    clashes: iterations of a loop that are made at once touch one cell, by several threads.
+    """
+
+    cell: Array
+    thread: Array
+    warp: Array
+    row: Array
+    slot: Array
+    own: Array
+    version: int
+    clashes: bool
+
+
+class _LastOf:
+    """The last access of each warp to each unit: when, and by which thread."""
+
+    def __init__(self, size: int, warps: int) -> None:
+        self.time = np.zeros((warps, size), np.int32)
+        self.thread = np.zeros((warps, size), np.int16)
+
+    def record(self, touched: _Units, now: Array) -> None:
+        time, thread, slot = self.time.reshape(-1), self.thread.reshape(-1), touched.slot
+        again = (time[slot] == now) & (thread[slot] != touched.thread)
+        time[slot], thread[slot] = now, touched.thread
+        several = again | (thread[slot] != touched.thread)
+        if several.any():
+            thread[slot[several]] = _SEVERAL
+
+
+class _Remembered:
+    """What is remembered of an allocation, by flat cell; only the first cell of each unit counts.
+
+    unit: cells of the units in each 16 bytes.
+    """
+
+    def __init__(self, cells: Cells, warps: int) -> None:
+        size = cells.flat.size
+        self.stride, self.most = cells.stride, max(1, _UNIT // cells.grain)
+        self.unit = np.full(-(-cells.data.shape[0] // self.most), self.most, np.int64)
+        self.version = 0
+        self.agent, self.thread = np.zeros(size, np.int16), np.full(size, _SEVERAL, np.int16)
+        self.time = np.zeros(size, np.int32)
+        self.reads = _LastOf(size, warps)
+        self.atomics: _LastOf | None = None
+        self._size, self._warps = size, warps
+
+    def atomic(self) -> _LastOf:
+        """The last atomic accesses; most kernels have none."""
+        if self.atomics is None:
+            self.atomics = _LastOf(self._size, self._warps)
+        return self.atomics
+
+    def split(self, cell: Array, width: int) -> None:
+        """Make units at these cells (of one world) at most `width` cells large."""
+        touched = np.zeros(len(self.unit), np.bool_)
+        touched[cell // self.most] = True
+        large = np.flatnonzero(touched & (self.unit > width))
+        if not len(large):
+            return
+        latest = [self.reads] if self.atomics is None else [self.reads, self.atomics]
+        arrays = [self.agent, self.thread, self.time, *(a for x in latest for a in (x.time, x.thread))]
+        unit = np.repeat(self.unit[large], self.most)
+        parts = (large[:, None] * self.most + np.arange(self.most)).reshape(-1)
+        inside = parts < self._size // self.stride
+        parts, unit = parts[inside], unit[inside]
+        for array in arrays:
+            by_cell = array.reshape(*array.shape[:-1], -1, self.stride)
+            by_cell[..., parts, :] = by_cell[..., parts - parts % unit, :]
+        self.unit[large] = width
+        self.version += 1
+
+
+class Glance(Watch):
+    """Watches like its base, but raises Suspected instead of keeping what a report needs."""
+
+    def __init__(self, machine: Machine, worlds: Mask) -> None:
+        super().__init__(machine, worlds)
+        self._known_of: dict[int, _Remembered] = {}
+        self._kept: dict[tuple[object, ...], tuple[object, object, _Units | None]] = {}
+        self._agents_in_all = self.warps + BARRIERS
+
+    # ---- accesses
+
+    def read(self, place: Place, position: Position, mask: Mask, origin: Origin, proxy: str = "generic") -> None:
+        """Active threads read elements."""
+        touched = self._looked_up(place, position, mask, proxy == "async" or place.arranged)
+        if touched is None:
+            return
+        shadow, now = self._known_of[place.root], self._time(touched.own)
+        self._after_write(shadow, touched, now)
+        if proxy == "async":
+            self._after_fence(shadow, touched)
+        if shadow.atomics is not None:
+            self._after(shadow.atomics, touched, now)
+        shadow.reads.record(touched, now)
+
+    def write(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value) -> None:
+        """Active threads are about to write elements."""
+        touched = self._looked_up(place, position, mask, False)
+        if touched is not None:
+            if touched.clashes:
+                raise Suspected("order")
+            now = self._time(touched.own)
+            self._written(place, touched, touched.warp, touched.thread, now, now)
+
+    def atomic(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
+        """Active threads access elements with atomics: no conflict with one another."""
+        touched = self._looked_up(place, position, mask, False)
+        if touched is None:
+            return
+        shadow, now = self._known_of[place.root], self._time(touched.own)
+        self._after_write(shadow, touched, now)
+        self._after(shadow.reads, touched, now)
+        shadow.atomic().record(touched, now)
+
+    def issue(self, place: Place, position: Position, mask: Mask, lane: Mask, origin: Origin, key: object) -> None:
+        """A bulk copy into shared memory begins; see `Watch.issue`."""
+        touched = self._looked_up(place, position, mask, True, lane)
+        if touched is not None:
+            now, agent, phase = self._time(touched.own), self._agent(key), self._phase(key)
+            several = np.full(len(touched.cell), _SEVERAL)
+            over = phase[touched.row // self.warps] + 1
+            self._written(place, touched, np.full(len(several), agent), several, over, now)
+
+    def under_way(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
+        """Threads begin copies into shared memory, which are over for nobody until they have landed."""
+        touched = self._looked_up(place, position, mask, False)
+        if touched is not None:
+            time = np.full(len(touched.cell), PENDING)
+            self._written(place, touched, touched.warp, touched.thread, time, self._time(touched.own))
+
+    def landed(self, place: Place, position: Position, mask: Mask) -> None:
+        """Such copies have landed for the threads that began them."""
+        touched = self._looked_up(place, position, mask, False)
+        if touched is not None:
+            shadow = self._known_of[place.root]
+            mine = (shadow.time[touched.cell] == PENDING) & (shadow.thread[touched.cell] == touched.thread)
+            shadow.time[touched.cell[mine]] = self._time(touched.own)[mine]
+
+    def forget(self, root: int) -> None:
+        """The allocation is declared anew."""
+        if self._known_of.pop(root, None) is not None:
+            self._kept.clear()
+
+    # ---- inside
+
+    def _time(self, where: Array) -> Array:
+        return np.asarray(self.clocks.reshape(-1)[where])
+
+    def _written(self, place: Place, touched: _Units, agent: Array, thread: Array, time: Array, now: Array) -> None:
+        """A write by agents that is over at a time of theirs, made by threads `now`."""
+        shadow, cell = self._known_of[place.root], touched.cell
+        self._after_write(shadow, touched, now)
+        self._after(shadow.reads, touched, now)
+        if shadow.atomics is not None:
+            self._after(shadow.atomics, touched, now)
+        shadow.agent[cell], shadow.thread[cell], shadow.time[cell] = agent, thread, time
+        several = shadow.thread[cell] != thread
+        if several.any():
+            shadow.thread[cell[several]] = _SEVERAL
+
+    def _after_write(self, shadow: _Remembered, touched: _Units, now: Array) -> None:
+        """Is the last write of each unit over?"""
+        time, agent = shadow.time[touched.cell], shadow.agent[touched.cell]
+        known = self._time(touched.own - touched.warp + agent)
+        wrong = time > known
+        beside = (time == now) & (agent == touched.warp)
+        if wrong.any() or (beside.any() and (beside & (shadow.thread[touched.cell] != touched.thread)).any()):
+            raise Suspected("order")
+
+    def _after_fence(self, shadow: _Remembered, touched: _Units) -> None:
+        """Does a fence stand between the threads' last write of each unit and the async proxy?"""
+        time, agent = shadow.time[touched.cell], shadow.agent[touched.cell]
+        generic = (agent < self.warps) & (time > 0) & (time != PENDING)
+        covered = self.fenced.reshape(-1)[touched.row * self.warps + np.where(generic, agent, 0)]
+        if (generic & (time > covered)).any():
+            raise Suspected("fence")
+
+    def _after(self, latest: _LastOf, touched: _Units, now: Array) -> None:
+        """Are the last reads (or atomics) of each unit over, in all warps?"""
+        times = latest.time[:, touched.cell]
+        if not times.any():
+            return
+        known = self.clocks.reshape(-1, self._agents_in_all)[touched.row, : self.warps].T
+        own = np.arange(len(now))
+        beside = times[touched.warp, own] == now
+        beside &= latest.thread[touched.warp, touched.cell] != touched.thread
+        if (times > known).any() or beside.any():
+            raise Suspected("order")
+
+    def _looked_up(
+        self, place: Place, position: Position, mask: Mask, whole: bool, lane: Mask | None = None
+    ) -> _Units | None:
+        """The units of an access. whole: it is of 16 bytes, or parts of these do not matter."""
+        everywhere = mask.strides == (0, 0) and bool(mask[0, 0])
+        held = None if everywhere else mask if mask.base is None else mask.base
+        key = (place.root, id(position) if isinstance(position, np.ndarray) else repr(position), id(held), whole)
+        known = self._kept.get(key)
+        if known is not None and lane is None:
+            touched = known[2]
+            if touched is None or touched.version == self._known_of[place.root].version:
+                return touched
+        touched = self._found_units(place, position, mask, whole, lane)
+        if lane is None and place.steady:
+            if len(self._kept) > _MOST_KEPT:
+                self._kept.clear()
+            self._kept[key] = (position, held, touched)
+        return touched
+
+    def _found_units(
+        self, place: Place, position: Position, mask: Mask, whole: bool, lane: Mask | None
+    ) -> _Units | None:
+        cells = place.memory
+        assert isinstance(cells, Cells)
+        self._names.add(place.name)
+        shadow = self._known_of.get(place.root)
+        if shadow is None:
+            shadow = self._known_of[place.root] = _Remembered(cells, self.warps)
+        worlds = len(self.watched)
+        rows, lanes = np.nonzero(mask & np.tile(self.watched, len(mask) // worlds)[:, None])
+        if not len(rows):
+            return None
+        flat = cells.flat_position(position)
+        flat = flat if flat.ndim > 2 else flat[None]
+        cell = flat[:, rows, lanes if flat.shape[2] > 1 else 0] // shadow.stride
+        parts = place.kind.bits // 8 // cells.grain
+        if not whole:
+            shadow.split(cell, _width(cell, parts, shadow.most))
+        units = [(cell + part) - (cell + part) % shadow.unit[(cell + part) // shadow.most] for part in range(parts)]
+        unit = np.concatenate(units)
+        unit = unit[np.r_[True, (unit[1:] != unit[:-1]).any(axis=1)]]
+        world = rows % worlds
+        thread = lanes if lane is None else lane.argmax(axis=-1)[world]
+        spread = (unit * shadow.stride + world, thread, world)
+        where, thread, world = (np.broadcast_to(x, unit.shape).reshape(-1) for x in spread)
+        warp = thread // WARP
+        if place.arranged:
+            _, once = np.unique(where * self.warps + warp, return_index=True)
+            where, world, warp, thread = where[once], world[once], warp[once], np.full(len(once), _SEVERAL)
+        row = world * self.warps + warp
+        slot, own = warp * cells.flat.size + where, row * self._agents_in_all + warp
+        clashes = len(mask) > worlds and not whole and _shared_by_threads(cell * worlds + rows % worlds, lanes)
+        return _Units(where, thread.astype(np.int16), warp, row, slot, own, shadow.version, clashes)
+
+
+def _shared_by_threads(cell: Array, thread: Array) -> bool:
+    """Whether several threads access one cell."""
+    thread = np.broadcast_to(thread, cell.shape).reshape(-1)
+    first = np.zeros(int(cell.max()) + 1, np.int64)
+    first[cell.reshape(-1)] = thread
+    return bool((first[cell.reshape(-1)] != thread).any())
+
+
+def _width(cell: Array, parts: int, most: int) -> int:
+    """How many cells each thread accesses side by side, from a multiple of that on; at most those of a unit."""
+    run = 1
+    while run * 2 <= len(cell) and len(cell) % (run * 2) == 0 and run * 2 * parts <= most:
+        heads = cell[:: run * 2]
+        if ((cell[run :: run * 2] - heads) != run * parts).any() or (heads % (run * 2 * parts)).any():
+            break
+        run *= 2
+    return run * parts
