@@ -39,7 +39,7 @@ toolchains: .venv/stamp
 # Every release for real: downloads and installs what is missing. Not in CI.
 test-releases: pinned
 	$(BIN)/tlcheck toolchain install $$($(BIN)/python -c 'from tlcheck.toolchain.releases import RELEASES; print(*RELEASES)')
-	$(BIN)/python -m pytest tests/releases
+	EVERY_RELEASE=1 $(BIN)/python -m pytest tests/releases tests/cpu/worker/test_lowering.py
 
 # The wheel in an empty environment, by the words of the docs: downloads what tlcheck depends on.
 test-wheel: pinned
