@@ -13,6 +13,8 @@ from tlcheck.program.device_library import OK, REFUSED, STOPS, WRONG, LibraryCal
 ROOT = Path(__file__).parents[4]
 EXPECTED = json.loads((ROOT / "tests" / "hardware" / "adds-expected.json").read_text())
 SEEN = {path.stem.removeprefix("adds-"): path for path in sorted((ROOT / "results" / "h200").glob("adds-*.json"))}
+# It adds four floats, 16 bytes, where four halves lie: a wrong value at every other place, and at this one no value.
+MISALIGNED = {"0.1.9": {"vectors_f16_x4": "stops"}}
 BY_TIR = ("TLA001", "TLA002", "TLA003", "TLA005", "TLA006", "TLA007", "TLA008", "TLA009", "TLA012")
 
 
@@ -62,5 +64,6 @@ def test_the_device_did_what_the_table_says(release: str) -> None:
     assert seen["about"]["tilelang"].startswith(release)
     assert seen["cases"].keys() == EXPECTED[release].keys()
     told = {case: found["seen"] for case, found in seen["cases"].items()}
-    assert told == {case: predicted(expected) for case, expected in EXPECTED[release].items()}
+    told_before = {case: predicted(expected) for case, expected in EXPECTED[release].items()}
+    assert told == {**told_before, **MISALIGNED.get(release, {})}
     assert len(told) >= 40
