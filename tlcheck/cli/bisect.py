@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
-from tlcheck.cli.execution import add_quick_argument, request_of
+from tlcheck.cli.execution import add_quick_argument, request_of, with_inputs
 from tlcheck.cli.lowered import judge, lowered, session
 from tlcheck.cli.options import add_lowering_arguments, settings_of
 from tlcheck.config import Config, read_config
@@ -88,7 +88,7 @@ def _releases(
 ) -> list[Result]:
     """Every case with every toolchain."""
     wanted = [replace(selection, toolchain=toolchain) for toolchain in toolchains for selection in chosen]
-    with judge(settings, policy) as judged, session(settings) as made:
+    with judge(settings, policy) as judged, session(with_inputs(settings, policy.execute)) as made:
         return [result for _, result in judged.each(made.lower(wanted))]
 
 

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tlcheck.cli.execution import add_execution_arguments, request_of
+from tlcheck.cli.execution import add_execution_arguments, request_of, with_inputs
 from tlcheck.cli.lowered import judge, session
 from tlcheck.cli.options import CASE_HELP, add_lowering_arguments, selections, settings_of, without_device
 from tlcheck.cli.scripts import add_live_arguments, add_script_arguments, live_settings
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
         return without_device(missing)
     policy = Policy(accepted, not args.no_expect, request_of(args, config))
     with judge(settings, policy) as judged:
-        results, remarks = _results(chosen, settings, judged, args.save)
+        results, remarks = _results(chosen, with_inputs(settings, policy.execute), judged, args.save)
     code = exit_code(results, strict=args.strict)
     notes = [*accepted.unused(results), *remarks]
     target.write("check", _writers(results, notes, code))

@@ -9,6 +9,7 @@ from tlcheck.cli.options import count
 from tlcheck.config import Config
 from tlcheck.errors import UsageError
 from tlcheck.execute.run import Request
+from tlcheck.lower.session import Settings
 
 _ALL = 1 << 60
 
@@ -42,6 +43,11 @@ def request_of(args: argparse.Namespace, config: Config, default: bool = True) -
     if args.quick or not (wanted or given):
         return None
     return _asked(args, Request(blocks=config.blocks, seeds=tuple(range(config.seeds))))
+
+
+def with_inputs(settings: Settings, request: Request | None) -> Settings:
+    """How to lower what is executed: cases make their own inputs, for its seeds."""
+    return settings if request is None else replace(settings, seeds=request.seeds)
 
 
 def _asked(args: argparse.Namespace, request: Request) -> Request:

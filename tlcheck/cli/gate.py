@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tlcheck.cli.execution import add_quick_argument, request_of
+from tlcheck.cli.execution import add_quick_argument, request_of, with_inputs
 from tlcheck.cli.options import (
     add_device_arguments,
     add_lowering_arguments,
@@ -69,19 +69,19 @@ def run(args: argparse.Namespace) -> int:
 def _plan(args: argparse.Namespace, config: Config) -> GatePlan:
     """Raises UsageError."""
     settings = settings_of(args, config)
-    chosen = selections(args, args.cases, config)
+    chosen, execute = selections(args, args.cases, config), _execution(args, config)
     if args.device:
         _require_cases(chosen)
     return GatePlan(
         before=args.before or config.toolchain,
         after=args.after,
         selections=chosen,
-        settings=settings,
+        settings=with_inputs(settings, execute),
         acceptances=read_acceptances(config.acceptance) if config.acceptance else Acceptances(),
         failing=_failing(args.fail),
         compiler=find_compiler() if args.compile else None,
         device=_device(args, settings),
-        execute=_execution(args, config),
+        execute=execute,
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tlcheck.cli.execution import add_execution_arguments, request_of
+from tlcheck.cli.execution import add_execution_arguments, request_of, with_inputs
 from tlcheck.cli.lowered import judge, session
 from tlcheck.cli.options import add_lowering_arguments, selections, settings_of
 from tlcheck.cli.scripts import add_script_arguments
@@ -103,7 +103,7 @@ def _matrix(
     runs: list[Run] = []
     remarks: list[str] = []
     if wanted:
-        with judge(settings, policy) as judged, session(settings) as opened:
+        with judge(settings, policy) as judged, session(with_inputs(settings, policy.execute)) as opened:
             results = [result for _, result in judged.each(opened.lower(wanted))]
             made, remarks = cells_of(results, opened.ends), opened.remarks
             runs = [result.run for result in results]

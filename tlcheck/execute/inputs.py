@@ -16,6 +16,7 @@ import numpy as np
 
 from tlcheck.execute.memory import Contents
 from tlcheck.execute.plain import evaluated
+from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.values import Array, Kind, kind_of, rounded
 from tlcheck.snapshot.ir import Attr, Buffer, Evaluate, Expr, Function, Snapshot
 from tlcheck.snapshot.walk import postorder, statements
@@ -105,14 +106,31 @@ def extent(buffer: Buffer, values: Mapping[str, int]) -> tuple[int, ...]:
     return tuple(int(evaluated(e, values)) for e in buffer.shape)
 
 
+def known_extent(buffer: Buffer, values: Mapping[str, int]) -> tuple[int, ...] | None:
+    """The shape of a parameter; None where it depends on a size that is not known."""
+    try:
+        return extent(buffer, values)
+    except NotModelled:
+        return None
+
+
+def strides(buffer: Buffer, values: Mapping[str, int]) -> tuple[int, ...]:
+    """The strides of a parameter, in elements; none where it is row-major."""
+    return tuple(int(evaluated(e, values)) for e in buffer.strides)
+
+
+def offset(buffer: Buffer, values: Mapping[str, int]) -> int:
+    """The place of a parameter's first element."""
+    return int(evaluated(buffer.elem_offset, values)) if buffer.elem_offset is not None else 0
+
+
 def span(buffer: Buffer, values: Mapping[str, int]) -> int:
     """How many elements of memory a parameter takes."""
     shape = extent(buffer, values)
-    strides = [int(evaluated(e, values)) for e in buffer.strides]
-    offset = int(evaluated(buffer.elem_offset, values)) if buffer.elem_offset is not None else 0
-    if not strides:
-        return offset + prod(shape)
-    return offset + sum((n - 1) * s for n, s in zip(shape, strides, strict=True)) + 1
+    first, steps = offset(buffer, values), strides(buffer, values)
+    if not steps or 0 in shape:
+        return first + prod(shape)
+    return first + sum((n - 1) * s for n, s in zip(shape, steps, strict=True)) + 1
 
 
 def contents(snapshot: Snapshot, name: str, kind: Kind, draw: Draw) -> Contents:
@@ -124,12 +142,11 @@ def contents(snapshot: Snapshot, name: str, kind: Kind, draw: Draw) -> Contents:
     return elements
 
 
-def given(array: Array, kind: Kind) -> Contents:
-    """The elements of a tensor that the case gives, the same for all seeds."""
-    flat = array.reshape(-1)
+def given(arrays: Mapping[int, Array], kind: Kind) -> Contents:
+    """The elements of a tensor that the case gives, as they lie in memory, for each seed."""
 
     def elements(seed: int, start: int, count: int) -> Array | None:
-        found: Array = flat[start : start + count].astype(kind.array)
+        found: Array = arrays[seed][start : start + count].astype(kind.array)
         return found
 
     return elements

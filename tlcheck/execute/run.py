@@ -10,7 +10,8 @@ from math import prod
 
 import numpy as np
 
-from tlcheck.execute import blocks, comparison, inputs, registry
+from tlcheck.errors import fault
+from tlcheck.execute import blocks, comparison, given, inputs, registry
 from tlcheck.execute.budget import Budget, statements_needed, worlds_that_fit
 from tlcheck.execute.comparison import Difference, OutputOutcome, Written
 from tlcheck.execute.glance import Suspected
@@ -25,6 +26,7 @@ from tlcheck.snapshot.ir import Alloc, Buffer, For, Function, Snapshot
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
 SOURCE, LOWERED = "source", "device-tir"
+MEMORY = "memory"  # the process has none left
 UNGUARDED = ("lower-tile-op", "type-cast")
 _DRAWS = (inputs.Draw(8), inputs.Draw(4), inputs.Draw(2), inputs.Draw(1))
 
@@ -33,15 +35,16 @@ _DRAWS = (inputs.Draw(8), inputs.Draw(4), inputs.Draw(2), inputs.Draw(1))
 class Request:
     """What to execute. blocks: at most this many, or these; checkpoint: the lowered side.
 
-    given: tensors and numbers of the case's own, by parameter; the others are random. poisoned: of these, what
-    begins as poison, and gives its shape alone. plain: all iterations of loops by themselves, as a witness needs it.
+    given: tensors and numbers of the case's own, for each seed, by parameter; without them all is random. poisoned: of
+    these, what begins as poison, and gives its shape alone. plain: all iterations of loops by themselves, as a
+    witness needs it.
     """
 
     blocks: int | tuple[blocks.Block, ...] = 4
     seeds: tuple[int, ...] = (0, 1)
     budget: Budget = field(default_factory=Budget)
     checkpoint: str = LOWERED
-    given: Mapping[str, Array] | None = None
+    given: Mapping[int, Mapping[str, Array]] | None = None
     poisoned: frozenset[str] = frozenset()
     plain: bool = False
 
@@ -80,8 +83,12 @@ def execute(snapshot: Snapshot, request: Request | None = None) -> Execution:
         return _Judge(snapshot, request or Request()).execution()
     except Stopped as reason:
         return _undecided(snapshot, str(reason))
-    except (RecursionError, MemoryError) as error:
-        return _undecided(snapshot, "nested too deeply" if isinstance(error, RecursionError) else "memory")
+    except RecursionError:
+        return _undecided(snapshot, "nested too deeply")
+    except MemoryError:
+        return _undecided(snapshot, MEMORY)
+    except Exception as error:  # a fault of ours, or a snapshot that no compiler makes
+        return _undecided(snapshot, fault(error))
 
 
 def _undecided(snapshot: Snapshot, reason: str) -> Execution:
@@ -101,7 +108,9 @@ class _Judge:
         self._written = snapshot.checkpoints[SOURCE]
         self._lowered = snapshot.checkpoints[request.checkpoint]
         self._tiled = is_tiled(self._lowered)
-        sizes = inputs.sizes(self._written, inputs.known(self._written, request.given or {}))
+        self._given = request.given or {}
+        first = next(iter(self._given.values()), {})
+        sizes = inputs.sizes(self._written, inputs.known(self._written, first))
         if sizes is None:
             raise Stopped("no sizes found that keep what the kernel assumes")
         self._sizes = sizes
@@ -126,7 +135,7 @@ class _Judge:
     def _compared(self, written: Machine, draw: inputs.Draw) -> Execution:
         try:
             lowered = self._machine(self._lowered, self._tiled, draw)
-            watch = lowered.watched() if self._request.checkpoint == LOWERED else None
+            watch = lowered.watched() if self._request.checkpoint == LOWERED and not self._tiled else None
             lowered.run()
         except Illegal as illegal:
             stopped = [OutputOutcome(n, "undecided", f"as lowered: {illegal}") for n in self._outputs]
@@ -179,7 +188,7 @@ class _Judge:
     def _as_written(self) -> tuple[Machine, inputs.Draw]:
         """The kernel as written, on inputs that keep all its accesses in bounds."""
         problem: Illegal | None = None
-        for draw in _DRAWS:
+        for draw in _DRAWS[:1] if self._given else _DRAWS:
             machine = self._machine(self._written, True, draw)
             try:
                 machine.run()
@@ -201,20 +210,18 @@ class _Judge:
         )
         tensors = {str(b.data.value): self._tensor(b, draw) for b in self._written.buffers}
         values = inputs.scalars(self._snapshot, self._written, self._sizes, self._worlds[0].seed)
-        values |= {name: array.item() for name, array in (self._request.given or {}).items() if name in values}
+        first = next(iter(self._given.values()), {})
+        values |= {name: array.item() for name, array in first.items() if name in values}
         return Machine(function, threads_of(function), self._worlds, tensors, values, options)
 
     def _tensor(self, buffer: Buffer, draw: inputs.Draw) -> Tensor:
         name, kind = str(buffer.data.value), kind_of(buffer.dtype)
         size = inputs.span(buffer, self._sizes)
-        given = (self._request.given or {}).get(name)
-        if given is not None:
-            if given.size != size:
-                raise Stopped(f"{name} is given with {given.size} elements, the kernel has {size}")
-            if name not in self._request.poisoned:
-                return Tensor(kind, size, inputs.given(given, kind))
-        if name in self._unread or name in self._request.poisoned:
+        if name in self._request.poisoned or (not self._given and name in self._unread):
             return Tensor(kind, size, lambda seed, start, count: None)
+        if self._given:
+            made = {seed: given.arranged(arrays[name], buffer, self._sizes) for seed, arrays in self._given.items()}
+            return Tensor(kind, size, inputs.given(made, kind))
         return Tensor(kind, size, inputs.contents(self._snapshot, name, kind, draw))
 
     def _output(self, name: str, written: Machine, lowered: Machine, draw: inputs.Draw) -> OutputOutcome:

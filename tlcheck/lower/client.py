@@ -41,12 +41,13 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class DeclaredCase:
-    """A case as its file declares it. args: as text, for people; targets: archs."""
+    """A case as its file declares it. args: as text, for people; targets: archs. inputs: whether it has its own."""
 
     name: str
     args: Mapping[str, str]
     targets: tuple[str, ...]
     expects: tuple[Expect, ...]
+    inputs: bool = False
 
 
 @dataclass(frozen=True)
@@ -198,4 +199,4 @@ def discovered(job: Job, answer: Answer) -> Discovered:
 
 def _declared(fields: Mapping[str, Any]) -> DeclaredCase:
     expects = tuple(Expect(**{**expect, "targets": tuple(expect["targets"])}) for expect in fields["expects"])
-    return DeclaredCase(fields["name"], fields["args"], tuple(fields["targets"]), expects)
+    return DeclaredCase(fields["name"], fields["args"], tuple(fields["targets"]), expects, fields["inputs"])

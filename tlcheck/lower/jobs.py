@@ -26,6 +26,7 @@ from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.worker.dependencies import OWN_VARIABLES
 from tlcheck.worker.protocol import Answer, Failure, Job
 
+_LARGE = 1 << 26  # bytes of a case's inputs
 _STATES = 4  # of its dependencies for which an entry keeps answers: people go back and forth between branches
 _VARIABLES = re.compile(r"(TILELANG|TL|TVM|CUDA|Z3)_\w*|PYTHONPATH|LD_LIBRARY_PATH|LD_PRELOAD")
 _REPEATABLE = frozenset(("exception", "exit", "usage", "target", "capture"))
@@ -77,7 +78,7 @@ class Jobs:
 
     def keep(self, job: Job, answer: Answer, versions: Mapping[str, str]) -> Kept:
         """Keep an answer, if it would be the same again."""
-        if answer.dependencies is None or not all(map(_is_repeatable, _failures(job, answer))):
+        if answer.dependencies is None or _is_large(job) or not all(map(_is_repeatable, _failures(job, answer))):
             return Kept(answer, versions, "")
         new = Kept(replace(answer, output=""), versions, self._read(job, answer))
         key = self._key(job)
@@ -107,6 +108,11 @@ class Jobs:
             return False
         output.write_bytes(content)
         return True
+
+
+def _is_large(job: Job) -> bool:
+    """Whether it has written more than is kept: inputs of a case."""
+    return job.task == "inputs" and Path(job.output).exists() and Path(job.output).stat().st_size > _LARGE
 
 
 def _failures(job: Job, answer: Answer) -> Iterator[Failure]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tlcheck.case import Expect
+from tlcheck.execute.given import GivenInputs
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.toolchain.checkout import at_commit
 from tlcheck.worker.protocol import Failure
@@ -24,7 +25,7 @@ class Run:
 
     file, toolchain: as the user named them. name, target: empty for a file that could not even be imported.
     versions: of what determines the IR, `tilelang` and others, with the `commit` of a checkout. position: its place in
-    reports.
+    reports. has_inputs: whether the case declares inputs of its own.
     """
 
     file: str
@@ -35,6 +36,7 @@ class Run:
     args: Mapping[str, str] = field(default_factory=dict)
     expects: tuple[Expect, ...] = ()
     position: Position = ()
+    has_inputs: bool = False
 
     @property
     def case(self) -> str:
@@ -107,13 +109,22 @@ class RecordedCall:
 
 
 @dataclass(frozen=True)
+class MadeInputs:
+    """What came of a case's `inputs`: the arrays and the hash of their file, or why there are none."""
+
+    given: GivenInputs | None = None
+    digest: str = ""
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True)
 class Lowered:
     """A run with the snapshot's file, or why there is none. unsaved: checkpoint -> why it is missing.
 
     seconds: of processor time, by phase (`import`, `build`, `lower`, `extract`), when it was lowered.
     digest: hash of the snapshot's content, empty where results are not kept. origin: of a captured kernel, if it can be
     made without its script. recorded: a call of it; None where none was to be recorded. saved: it was not lowered now,
-    the user gave the snapshot.
+    the user gave the snapshot. inputs: the case's own; None where it has none, or none were to be made.
     """
 
     run: Run
@@ -125,6 +136,7 @@ class Lowered:
     origin: CapturedOrigin | None = None
     recorded: RecordedCall | None = None
     saved: bool = False
+    inputs: MadeInputs | None = None
 
 
 def of_saved(file: Path, snapshot: Snapshot, position: int = 0) -> Lowered:

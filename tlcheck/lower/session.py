@@ -12,10 +12,11 @@ from typing import Protocol
 from tlcheck.cache.store import open_cache
 from tlcheck.case import ALL_TARGETS
 from tlcheck.errors import UsageError
+from tlcheck.execute.given import GivenInputs
 from tlcheck.lower.client import DeclaredCase, Discovered, Worker, discovered, processors
 from tlcheck.lower.crew import Crew
 from tlcheck.lower.desk import Desk, Done, ToolchainSide
-from tlcheck.lower.runs import Lowered, Run
+from tlcheck.lower.runs import Lowered, MadeInputs, Run
 from tlcheck.lower.scripts import End, Script, Scripts, captured, is_helper, is_script, require_no_script, with_scripts
 from tlcheck.lower.selection import Selection
 from tlcheck.toolchain.resolve import resolve
@@ -27,7 +28,8 @@ class Settings:
     """How to lower. arch: empty for the targets that the cases declare. jobs: at a time, by default one per processor.
 
     timeout: processor seconds for one case. fork: see `Worker`. every_pass: see `Job`. cache: whether results are kept.
-    scripts: how files without cases are run; None where they are not.
+    scripts: how files without cases are run; None where they are not. seeds: of the inputs to be made by cases that
+    declare some.
     """
 
     toolchain: str = "pinned"
@@ -41,6 +43,7 @@ class Settings:
     every_pass: bool = False
     cache: bool = True
     scripts: Scripts | None = None
+    seeds: tuple[int, ...] = ()
 
 
 class Watcher(Protocol):
@@ -114,12 +117,14 @@ class _Work:
         self._session, self._settings, self._watcher = session, session.settings, session.watcher
         self._desk = desk
         self._numbers = count()
-        self._under_way: dict[int, _Import | Script | Run] = {}
+        self._sides: dict[str, _Asked] = {}
+        self._under_way: dict[int, _Import | Script | Run | Lowered] = {}
 
     def lower(self, selections: Sequence[Selection]) -> Iterator[Lowered]:
         """Ask for everything, and answer as it ends."""
         self._watcher.stage("importing kernel files")
         for asked in self._toolchains(selections):
+            self._sides[asked.name] = asked
             self._begin(asked)
         for done in self._desk.answers():
             match self._under_way.pop(done.job.number):
@@ -128,9 +133,11 @@ class _Work:
                 case Script() as script:
                     yield from self._captured(script, done)
                 case Run() as run:
-                    yield self._lowered(run, done)
+                    yield from self._with_inputs(self._lowered(run, done), done.job)
+                case Lowered() as lowered:
+                    yield replace(lowered, inputs=_made(done))
 
-    def _ask(self, asked: _Asked, job: Job, purpose: _Import | Script | Run) -> None:
+    def _ask(self, asked: _Asked, job: Job, purpose: _Import | Script | Run | Lowered) -> None:
         self._under_way[job.number] = purpose
         self._desk.add(asked.side, job)
 
@@ -219,7 +226,8 @@ class _Work:
         for place, case in enumerate(found.cases):
             for number, target in enumerate(self._targets(case, bool(selection.name))):
                 position = (*run.position, place, number)
-                yield Run(run.file, case.name, target, run.toolchain, run.versions, case.args, case.expects, position)
+                own = case.expects, position, case.inputs
+                yield Run(run.file, case.name, target, run.toolchain, run.versions, case.args, *own)
 
     def _targets(self, case: DeclaredCase, named: bool) -> tuple[str, ...]:
         """A case that the user did not name and that is made for certain archs is not lowered for others."""
@@ -239,11 +247,30 @@ class _Work:
             run, snapshot, answer.failure, result.get("unsaved", {}), result.get("seconds", {}), done.snapshot
         )
 
+    def _with_inputs(self, lowered: Lowered, job: Job) -> Iterator[Lowered]:
+        """What was lowered; later, where the case's own inputs are to be made first."""
+        if lowered.snapshot is None or not (lowered.run.has_inputs and self._settings.seeds):
+            yield lowered
+            return
+        output = str(lowered.snapshot.with_suffix(".inputs"))
+        asked = replace(job, task="inputs", output=output, seeds=self._settings.seeds, number=next(self._numbers))
+        self._ask(self._sides[lowered.run.toolchain], asked, lowered)
+
     def _job(self, task: str, file: Path, name: str, arch: str = "", output: str = "") -> Job:
         s = self._settings
         device = arch or next(iter(s.arch), ALL_TARGETS[-1])
         number = next(self._numbers)
         return Job(task, str(file), name, s.args, device, s.pythonpath, s.timeout, output, s.every_pass, number=number)
+
+
+def _made(done: Done) -> MadeInputs:
+    """What the answer to an `inputs` job says."""
+    result = done.answer.result
+    if result is None:
+        return MadeInputs(failure=done.answer.failure)
+    sets = tuple((seed, tuple(places)) for seed, places in result["sets"])
+    updates = None if result["updates"] is None else tuple(result["updates"])
+    return MadeInputs(GivenInputs(done.job.output, sets, result["where"], updates), result["digest"])
 
 
 def _require(selection: Selection, found: Discovered) -> None:

@@ -14,9 +14,9 @@ from typing import Any, Literal
 import numpy as np
 
 from tlcheck.errors import UsageError
-from tlcheck.execute.inputs import extent
+from tlcheck.execute import given
+from tlcheck.execute.inputs import known
 from tlcheck.execute.run import SOURCE, Execution, Request, execute
-from tlcheck.execute.values import Array
 from tlcheck.lower.runs import Lowered, Run
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Session, Watcher
@@ -146,40 +146,24 @@ class _OneCase:
 
     def _executed(self, made: Mapping[str, Any], said: Mapping[str, Any]) -> tuple[Execution, tuple[Claim, ...]]:
         """The kernel on one set of inputs; what it leaves as written is put beside them."""
-        if made["count"] != len(self._parameters):
-            takes = f"the kernel takes {len(self._parameters)}: {', '.join(self._names)}"
-            raise UsageError(f"{self._run.case}: {said['where']}: inputs gives {made['count']} values, {takes}")
         folder = Path(made["folder"])
-        arrays = {
-            name: np.load(folder / f"{place}.npy", mmap_mode="r") for place, (name, _) in enumerate(self._parameters)
-        }
-        given = {str(p if b is None else b.data.value): arrays[p] for p, b in self._parameters}
-        written = {b.name for b in as_written(self._snapshot).written} - set(said["updates"] or ())
-        request = Request(
-            ALL,
-            (0,),
-            given=given,
-            poisoned=frozenset(str(b.data.value) for _, b in self._parameters if b is not None and b.name in written),
-        )
+        try:
+            given.require_count(self._function, made["count"])
+            arrays = {
+                str(p.value): np.load(folder / f"{place}.npy", mmap_mode="r")
+                for place, (p, _) in enumerate(given.parameters(self._function))
+            }
+            given.require_shapes(self._function, arrays, known(self._function, arrays))
+        except UsageError as error:
+            raise UsageError(f"{self._run.case}: {said['where']}: {error}") from error
+        request = Request(ALL, (0,), given={0: arrays}, poisoned=given.poisoned(self._function, said["updates"]))
         execution = execute(self._snapshot, request)
-        self._require_shapes(given, dict(execution.sizes), said["where"])
         for place, (_, buffer) in enumerate(self._parameters):
             left = execution.left.get(str(buffer.data.value)) if buffer is not None else None
             if left is not None:
                 np.save(folder / f"{place}.elements.npy", left.elements)
                 np.save(folder / f"{place}.values.npy", left.values)
         return execution, claims_of(self._snapshot, execution, request)
-
-    def _require_shapes(self, given: Mapping[str, Array], sizes: Mapping[str, int], where: str) -> None:
-        for _, buffer in self._parameters:
-            if buffer is None or (not sizes and any(e.op != "int" for e in buffer.shape)):
-                continue
-            shape, wanted = given[str(buffer.data.value)].shape, extent(buffer, sizes)
-            if shape != wanted:
-                takes = f"the kernel takes {list(wanted)}"
-                raise UsageError(
-                    f"{self._run.case}: {where}: inputs gives {buffer.name} of shape {list(shape)}, {takes}"
-                )
 
     def _compared(self, blame: Blame, executions: Mapping[str, tuple[Execution, Any]]) -> Blame:
         """With what the reference says of the kernel as written."""

@@ -25,9 +25,10 @@ from pathlib import Path
 from threading import Lock
 
 from tlcheck.cache.store import Cache
+from tlcheck.execute.given import GivenInputs
 from tlcheck.execute.run import Request
 from tlcheck.lower.client import processors
-from tlcheck.lower.runs import Lowered
+from tlcheck.lower.runs import Lowered, MadeInputs
 from tlcheck.verdicts.acceptance import Acceptances
 from tlcheck.verdicts.expectations import advise, settle
 from tlcheck.verdicts.kept import Verdicts, keep, known, loads
@@ -100,7 +101,7 @@ class Judge:
 
     def _begin(self, lowered: Lowered) -> Future[Verdicts]:
         if lowered.snapshot is not None:
-            return self._threads.submit(self._verdicts, lowered.snapshot)
+            return self._threads.submit(self._verdicts, lowered.snapshot, lowered.inputs or MadeInputs())
         failed: Future[Verdicts] = Future()
         failed.set_result(Verdicts(failure=lowered.failure))
         return failed
@@ -110,20 +111,23 @@ class Judge:
         saved = str(lowered.snapshot) if lowered.saved else ""
         return self.policy.apply(replace(result, saved=saved, notes=notes_of(lowered)))
 
-    def _verdicts(self, snapshot: Path) -> Verdicts:
+    def _verdicts(self, snapshot: Path, inputs: MadeInputs) -> Verdicts:
         """Take what is kept, or have a process judge it. Runs in a thread."""
+        if inputs.failure is not None:
+            return Verdicts(failure=inputs.failure)
         digest = hashlib.sha256(snapshot.read_bytes()).hexdigest() if self.cache.folder is not None else ""
+        digest += inputs.digest if digest else ""
         found = known(self.cache, digest, self.policy.execute) if digest else None
         if found is None:
-            found = self._asked(snapshot)
+            found = self._asked(snapshot, inputs.given)
             if digest:
                 keep(self.cache, digest, self.policy.execute, found)
         return found
 
-    def _asked(self, snapshot: Path) -> Verdicts:
+    def _asked(self, snapshot: Path, inputs: GivenInputs | None) -> Verdicts:
         process = self._process()
         try:
-            found = loads(process.verdicts(snapshot, self.policy.execute))
+            found = loads(process.verdicts(snapshot, self.policy.execute, inputs))
         except (EOFError, OSError):
             return Verdicts(failure=_death(process.end()))
         with self._lock:
@@ -152,10 +156,10 @@ class _Process:
                 command, stdin=subprocess.DEVNULL, pass_fds=[asked.fileno()], start_new_session=True, env=_environment()
             )
 
-    def verdicts(self, snapshot: Path, request: Request | None) -> bytes:
+    def verdicts(self, snapshot: Path, request: Request | None, inputs: GivenInputs | None) -> bytes:
         """What `dumps` makes of its verdicts. Raises EOFError or OSError where the process is dead."""
         self._asking.send_bytes(os.fsencode(snapshot.absolute()))
-        self._asking.send_bytes(pickle.dumps(request))
+        self._asking.send_bytes(pickle.dumps((request, inputs)))
         return self._asking.recv_bytes()
 
     def end(self) -> int:

@@ -8,10 +8,15 @@ from __future__ import annotations
 import os
 import pickle
 from contextlib import suppress
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from tlcheck.execute.run import Request
+from tlcheck.errors import UsageError
+from tlcheck.execute import given
+from tlcheck.execute.given import GivenInputs
+from tlcheck.execute.inputs import known
+from tlcheck.execute.run import SOURCE, Request
 from tlcheck.lower.runs import Run
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Snapshot
@@ -28,15 +33,33 @@ def serve(descriptor: int) -> None:
     with Connection(descriptor) as asked, suppress(EOFError, BrokenPipeError):
         while True:
             file = Path(os.fsdecode(asked.recv_bytes()))
-            request = pickle.loads(asked.recv_bytes())
-            asked.send_bytes(dumps(_verdicts_in(file, request)))
+            request, inputs = pickle.loads(asked.recv_bytes())
+            asked.send_bytes(dumps(_verdicts_in(file, request, inputs)))
 
 
-def _verdicts_in(file: Path, request: Request | None) -> Verdicts:
+def _verdicts_in(file: Path, request: Request | None, inputs: GivenInputs | None) -> Verdicts:
     try:
-        return verdicts_of(codec.loads(file.read_text(encoding="utf-8")), request)
+        snapshot = codec.loads(file.read_text(encoding="utf-8"))
+        if request is not None and inputs is not None:
+            request = _with_inputs(request, snapshot, inputs)
+        return verdicts_of(snapshot, request)
+    except UsageError as error:
+        where = inputs.where if inputs is not None else ""
+        return Verdicts(failure=Failure("usage", "inputs", str(error), where=where))
     except (OSError, ValueError) as error:
         return Verdicts(failure=internal_failure(error))
+
+
+def _with_inputs(request: Request, snapshot: Snapshot, inputs: GivenInputs) -> Request:
+    """The request with a case's own inputs. Raises UsageError where they do not fit the kernel."""
+    if SOURCE not in snapshot.checkpoints:
+        return request
+    function = snapshot.checkpoints[SOURCE]
+    sets = given.tensors(function, inputs)
+    seeds = given.alike(sets)
+    sizes = known(function, sets[seeds[0]])
+    given.require_shapes(function, sets[seeds[0]], sizes)
+    return replace(request, seeds=seeds, given=sets, poisoned=given.poisoned(function, inputs.updates))
 
 
 def verdicts_of(snapshot: Snapshot, request: Request | None = None) -> Verdicts:

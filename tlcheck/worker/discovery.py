@@ -38,5 +38,6 @@ def _describe(name: str, case: Case, own: Mapping[str, Any]) -> dict[str, Any]:
         "name": name,
         "args": {key: repr(value) for key, value in {**case.args, **own}.items()},
         "targets": list(case.targets),
+        "inputs": case.inputs is not None,
         "expects": [{**asdict(expect), "targets": list(expect.targets)} for expect in case.expect],
     }

@@ -22,18 +22,19 @@ OUTPUT_TAIL = 64 * 1024  # bytes kept of what a job printed
 class Job:
     """One thing to do.
 
-    task: `discover` (import the file, report its cases), `lower` (write one snapshot) or `capture` (run the file as a
-        script and lower all kernels that it compiles).
+    task: `discover` (import the file, report its cases), `lower` (write one snapshot), `inputs` (write a case's own
+        inputs) or `capture` (run the file as a script and lower all kernels that it compiles).
     file: kernel file. name: a variable in it; for `discover`, empty means all declared cases.
     args: build arguments as the user typed them; over those of a declared case.
     arch: `sm_90`, the device that the kernel believes to run on.
     timeout: processor seconds; ten times as many seconds of wall time are the backstop.
-    output: where `lower` writes the snapshot, and `capture` a zip file of them.
+    output: where `lower` writes the snapshot, `inputs` the arrays, and `capture` a zip file of snapshots.
     every_pass: keep the module after each pass instead of at the checkpoints.
     script_args: command line of a captured script. max_configs: of each of its autotuned kernels.
     tools: folder with pytest, for toolchains that have none; empty if there is none.
     live: the script has a GPU: its kernels are compiled and launched. record_limit: bytes that may be kept of one call
         of a kernel; 0 for nothing.
+    seeds: of the inputs that are made.
     number: tells the jobs of one crew apart.
     """
 
@@ -51,6 +52,7 @@ class Job:
     tools: str = ""
     live: bool = False
     record_limit: int = 0
+    seeds: tuple[int, ...] = ()
     number: int = 0
 
 
@@ -62,7 +64,7 @@ class Failure:
         else), `capture` (a script asked for what is not there without a GPU, or without a package), `exception`,
         `exit` (the kernel file ended the process), `crash` (a signal, named in the message), `timeout`, `killed` (from
         outside, as for want of memory), `worker` (the worker itself ended).
-    phase: `start`, `import`, `build`, `lower` or `extract`.
+    phase: `start`, `import`, `build`, `lower`, `extract` or `inputs`.
     message: one line. detail: further useful lines. where: `FILE:LINE` in the user's code, if known.
     """
 
@@ -101,7 +103,8 @@ def send(descriptor: int, message: Mapping[str, Any]) -> None:
 
 
 def read_job(fields: Mapping[str, Any]) -> Job:
-    return Job(**{**fields, "pythonpath": tuple(fields["pythonpath"]), "script_args": tuple(fields["script_args"])})
+    several = {name: tuple(fields[name]) for name in ("pythonpath", "script_args", "seeds")}
+    return Job(**{**fields, **several})
 
 
 def read_answer(fields: Mapping[str, Any]) -> Answer:

@@ -4,8 +4,10 @@ The lines are `{"phase": name}` as it goes, `{"dependencies": ...}` where they a
 `{"failure": ...}` with the seconds `spent`; a process that dies has written the phase in which it did. A process with
 several jobs writes them one after the other, and nothing after the first that fails. Results:
 
-- `discover`: `{"cases": [{name, args, targets, expects}], "kernels": [{name, required}]}`
+- `discover`: `{"cases": [{name, args, targets, expects, inputs}], "kernels": [{name, required}]}`
 - `lower`: `{"checkpoints": {name: pass}, "unsaved": {checkpoint: reason}, "seconds": {phase: seconds}}`
+- `inputs`: `{"sets": [[seed, [where each parameter's array begins]]], "where": FILE:LINE, "updates": names or null,
+  "digest": of the file}`
 - `capture`: `{"ended": failure or null, "names": [...]}`, after a line `{"kernel": ...}` for each: its `name`,
   `args`, `origin` (see `tlcheck.lower.runs`), and `failure`, or `snapshot` (its name in the zip) with what `lower` says
 """
@@ -106,6 +108,12 @@ def _lower(job: Job, channel: Channel) -> dict[str, Any]:
     return {**snapshots.write(job, channel.enter), "seconds": channel.seconds}
 
 
+def _inputs(job: Job, channel: Channel) -> dict[str, Any]:
+    from tlcheck.worker import case_inputs
+
+    return case_inputs.write(job, channel.enter)
+
+
 def _capture(job: Job, channel: Channel) -> dict[str, Any]:
     from tlcheck.worker.capture import script
 
@@ -115,5 +123,6 @@ def _capture(job: Job, channel: Channel) -> dict[str, Any]:
 _TASKS: dict[str, Callable[[Job, Channel], dict[str, Any]]] = {
     "discover": _discover,
     "lower": _lower,
+    "inputs": _inputs,
     "capture": _capture,
 }

@@ -6,14 +6,14 @@ of a task holds a folder for each set of inputs; a parameter's file is called by
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from tlcheck.case import Case
+from tlcheck.case import Case, Variant
 from tlcheck.worker.failures import RequestError
 from tlcheck.worker.gpu import draws, verification
 from tlcheck.worker.gpu.subject import CompiledKernel, LoadedCase
@@ -31,6 +31,14 @@ def write_inputs(subject: LoadedCase, task: Task) -> list[dict[str, Any]]:
             np.save(folder / f"{place}.npy", _array(value))
         found.append({"folder": str(folder), "label": label, "seed": seed, "count": len(values)})
     return found
+
+
+def arrays(subject: LoadedCase, seeds: Iterable[int]) -> Iterator[tuple[int, list[Any]]]:
+    """The case's own inputs for each seed, as NumPy's. Raises RequestError that names the line of `inputs`."""
+    (_, variant), *_ = draws.variants(subject.case, exact=False, referred=False)
+    for seed in seeds:
+        values = _made(subject, variant, seed, "cpu")
+        yield seed, [_array(value) for value in values]
 
 
 def compare(subject: LoadedCase, task: Task, enter: Enter) -> Iterator[dict[str, Any]]:
@@ -72,13 +80,15 @@ def _sets(subject: LoadedCase, task: Task) -> Iterator[tuple[Path, str, int, tup
     for seed in task.seeds:
         for label, variant in draws.variants(subject.case, task.exact, referred=False):
             if label in ("", draws.EXACT):
-                try:
-                    values = draws.make(subject, variant, seed, task.device)
-                except Exception as error:
-                    raise RequestError(
-                        f"{where(variant.inputs)}: inputs raised {type(error).__name__}: {error}"
-                    ) from error
+                values = _made(subject, variant, seed, task.device)
                 yield Path(task.folder) / f"{label}{seed}", label, seed, values
+
+
+def _made(subject: LoadedCase, variant: Variant, seed: int, device: str) -> tuple[Any, ...]:
+    try:
+        return draws.make(subject, variant, seed, device)
+    except Exception as error:
+        raise RequestError(f"{where(variant.inputs)}: inputs raised {type(error).__name__}: {error}") from error
 
 
 def where(function: Callable[..., Any] | None) -> str:

@@ -1,0 +1,70 @@
+"""A case's own inputs: read from a file, held against the parameters, and laid out as the kernel declares them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.fixtures.index import FOLDER
+from tlcheck.errors import UsageError
+from tlcheck.execute import given
+from tlcheck.execute.given import GivenInputs
+from tlcheck.execute.run import Request, execute
+from tlcheck.execute.values import Array
+from tlcheck.snapshot.codec import loads
+from tlcheck.snapshot.ir import Expr
+
+LOOP = loads((FOLDER / "wrong/loop-0.1.15.snapshot.json").read_text())  # C = A + 1, and 5 more for the first 100
+SOURCE = LOOP.checkpoints["source"]
+
+
+def written(folder: Path, *sets: tuple[Array, ...]) -> GivenInputs:
+    places: list[list[int]] = []
+    with (folder / "inputs").open("wb") as file:
+        for arrays in sets:
+            places.append([])
+            for array in arrays:
+                places[-1].append(file.tell())
+                np.save(file, array)
+    return GivenInputs(str(folder / "inputs"), tuple((s, tuple(p)) for s, p in enumerate(places)), "kernel.py:7")
+
+
+def tensor(first: float) -> Array:
+    return np.arange(first, first + 256, dtype=np.float32)
+
+
+def test_each_seed_has_its_own(tmp_path: Path) -> None:
+    sets = given.tensors(SOURCE, written(tmp_path, (tensor(0), tensor(0)), (tensor(1000), tensor(0))))
+    request = Request(given=sets, seeds=given.alike(sets), poisoned=given.poisoned(SOURCE, None))
+    source_alone = replace(LOOP, checkpoints={"source": SOURCE, "device-tir": SOURCE})
+    execution = execute(source_alone, request)
+    assert [o.verdict for o in execution.outputs] == ["agreed"]
+    assert execution.seeds == (0, 1)
+    expected = np.arange(256) + 1.0 + 5.0 * (np.arange(256) < 100)
+    assert np.array_equal(next(iter(execution.left.values())).values, expected)
+    (output,) = execute(LOOP, replace(request, seeds=(1,))).outputs
+    assert output.difference is not None
+    assert float(output.difference.expected) == 1000 + output.difference.index[0] + 1
+
+
+def test_sets_of_other_shapes_are_left_out(tmp_path: Path) -> None:
+    sets = given.tensors(SOURCE, written(tmp_path, (tensor(0), tensor(0)), (tensor(0)[:8], tensor(0))))
+    assert given.alike(sets) == (0,)
+
+
+def test_what_does_not_fit_is_said(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="inputs gives 1 values, the kernel takes 2: A, C"):
+        given.tensors(SOURCE, written(tmp_path, (tensor(0),)))
+    (arrays,) = given.tensors(SOURCE, written(tmp_path, (tensor(0).reshape(2, 128), tensor(0)))).values()
+    with pytest.raises(UsageError, match=r"inputs gives A of shape \[2, 128\], the kernel takes \[256\]"):
+        given.require_shapes(SOURCE, arrays, {})
+
+
+def test_elements_lie_apart_where_the_kernel_has_strides() -> None:
+    two, three = (Expr("int", "int32", (), n) for n in (2, 3))
+    buffer = replace(SOURCE.buffers[0], shape=(two, two), strides=(three, two))
+    memory = given.arranged(np.array([[1.0, 2.0], [3.0, 4.0]]), buffer, {})
+    assert memory.tolist() == [1.0, 0.0, 2.0, 3.0, 0.0, 4.0]
