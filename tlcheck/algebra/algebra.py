@@ -26,6 +26,7 @@ OPAQUE = 61
 DEEP = 100  # expressions nested deeper are not normalized by recursion
 ADDRESSES = frozenset(("address_of", "access_ptr", "tvm_access_ptr"))
 MADE = -1_000_000  # uids below are of variables made here
+_RING = frozenset(("add", "sub", "mul"))  # a number that wraps on the way is the same in the end
 BITWISE = frozenset(("bitwise_xor", "bitwise_and", "bitwise_or", "shift_left", "shift_right"))
 
 
@@ -109,9 +110,7 @@ class Atom:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Content:
-    """What a load reads: `element` of `root`, or the register `element` of `thread` (then `table` inverts the
-    fragment).
-    """
+    """What a load reads: `element` of `root`, or the register `element` of `thread` (`table` inverts a fragment)."""
 
     root: str
     element: Poly
@@ -125,7 +124,8 @@ class Algebra:
     ranges: inclusive range of each variable. names: variable -> the uid that stands for it (blocks and threads are
     matched by tag). bindings, values: variables that stand for an expression or a polynomial. read: what a load
     reads or an address points to, the same for all aliases and layouts. opaque: number of distinct values that the
-    content of memory takes when it is evaluated.
+    content of memory takes when it is evaluated; numbers: those values where they are not the first from 0 on; salt:
+    tells apart contents of the same numbers.
     """
 
     def __init__(self, read: Callable[[Expr], Content]) -> None:
@@ -136,9 +136,11 @@ class Algebra:
         self.values: dict[int, Poly] = {}
         self.tables: dict[str, FragmentTable] = {}
         self.opaque = OPAQUE
+        self.numbers: tuple[int, ...] = ()
+        self.salt = 0
         self.read = read
         self._numbers: dict[object, int] = {}
-        self._memo: dict[int, tuple[Expr, Poly]] = {}
+        self._memo: dict[int, tuple[Expr, Poly, Poly]] = {}
         self._made = 0
         self._depth = 0
 
@@ -159,11 +161,26 @@ class Algebra:
                 return self._in_turn(expr)
             self._depth += 1
             try:
-                known = (expr, self._normalize(expr))  # the expression is kept: its id must not be reused
+                exact = self._normalize(expr)
             finally:
                 self._depth -= 1
-            self._memo[id(expr)] = known
+            held = self._held(exact, expr.dtype) if expr.op in _RING else exact
+            known = self._memo[id(expr)] = (expr, held, exact)  # the expression is kept: its id must not be reused
         return known[1]
+
+    def _exact(self, expr: Expr) -> Poly:
+        """The same as if no type of a sum or product ended: a machine's numbers may wrap on the way."""
+        self.poly(expr)
+        return self._memo[id(expr)][2]
+
+    def _held(self, p: Poly, dtype: str) -> Poly:
+        """What a type holds of a number: it wraps where it is known that some do not fit. Sizes are taken to fit."""
+        if not dtype_of(dtype).is_integral or dtype_of(dtype).bits == 64:
+            return p
+        (low, high), (least, most) = self.bounds(p), whole_numbers(dtype)
+        if low is None or high is None or least <= low <= high <= most:
+            return p
+        return self._opaque("wrap", dtype_of(dtype).bits, [p], (least, most))
 
     def _in_turn(self, expr: Expr) -> Poly:
         """The normal form of an expression, made of those of its parts from the innermost on."""
@@ -192,7 +209,9 @@ class Algebra:
             return self._variable(e)
         if op == "cast" and dtype_of(e.dtype).is_integral and dtype_of(e.args[0].dtype).is_integral:
             return self._cast(e)
-        if op in ("add", "sub", "mul", "floordiv", "floormod", "truncdiv", "truncmod"):
+        if op in _RING:
+            return self._arithmetic(op, self._exact(e.args[0]), self._exact(e.args[1]))
+        if op in ("floordiv", "floormod", "truncdiv", "truncmod"):
             return self._arithmetic(op, self.poly(e.args[0]), self.poly(e.args[1]))
         if op == "load" and e.buffer is not None:
             content = self.read(e)
@@ -200,7 +219,8 @@ class Algebra:
                 self.tables[content.root] = content.table
                 where = [content.thread, content.element]
                 return self._opaque("register", content.root, where, _dtype_range(e.dtype))
-            return self._opaque("load", content.root, [content.element], _dtype_range(e.dtype))
+            own = [content.thread] if content.thread else []
+            return self._opaque("load", content.root, [content.element, *own], _dtype_range(e.dtype))
         if op == "broadcast":
             return self.poly(e.args[0])
         if op in ("min", "max"):

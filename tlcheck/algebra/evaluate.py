@@ -132,13 +132,18 @@ class Evaluator:
         """Memory and functions that nothing is known of: equal arguments give equal values, others mostly differ."""
         if kind == "load" and self._loaded is not None:
             return self._loaded(args[0])
-        seed = text_hash(f"{kind}|{atom.detail}")
+        salt = self._algebra.salt
+        seed = text_hash(f"{kind}|{atom.detail}" + (f"|{salt}" if salt else ""))
         state: Words = np.asarray(seed, dtype=np.uint64)
         with np.errstate(over="ignore"):
             for arg in args:
                 state = mix(state * np.uint64(0x9E3779B97F4A7C15) + np.asarray(arg, dtype=np.int64).view(np.uint64))
-        limit = 2 if atom.range == (0, 1) else self._algebra.opaque
-        return _plain((state % np.uint64(limit)).astype(np.int64))
+        if atom.range == (0, 1) or not self._algebra.numbers:
+            limit = 2 if atom.range == (0, 1) else self._algebra.opaque
+            return _plain((state % np.uint64(limit)).astype(np.int64))
+        numbers = np.array(self._algebra.numbers, dtype=np.int64)
+        found = numbers[(state % np.uint64(len(numbers))).astype(np.int64)]
+        return _plain(np.asarray(found if atom.range[0] is None else np.abs(found)))
 
 
 def mix(x: Words) -> Words:

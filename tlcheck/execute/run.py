@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -21,6 +20,7 @@ from tlcheck.execute.order import Race
 from tlcheck.execute.reasons import Illegal, Stopped
 from tlcheck.execute.values import Array, kind_of
 from tlcheck.execute.writers import Writer
+from tlcheck.program.async_copies import release_numbers
 from tlcheck.program.roles import roles
 from tlcheck.snapshot.ir import Alloc, Buffer, For, Function, Snapshot
 from tlcheck.snapshot.walk import expressions, postorder, statements
@@ -332,5 +332,4 @@ def is_tiled(function: Function) -> bool:
 
 def release_of(snapshot: Snapshot) -> tuple[int, ...]:
     """TileLang's release as numbers."""
-    numbers = re.match(r"\d+(\.\d+)*", snapshot.toolchain.get("tilelang", ""))
-    return tuple(int(n) for n in numbers.group().split(".")) if numbers else (0, 1, 15)
+    return release_numbers(snapshot.toolchain.get("tilelang", ""))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from tlcheck.facts.model import AccessFacts, Count, InstructionFacts
 from tlcheck.facts.sizes import space_of
 from tlcheck.facts.trips import Trips
+from tlcheck.program.async_copies import copied_bytes, release_numbers
 from tlcheck.program.atomics import Pointer, Site, atomics, pointer
 from tlcheck.program.tma import is_copy, is_reduction
 from tlcheck.program.walk import Placed, Program, Scope, expressions
@@ -48,8 +49,9 @@ class Here:
 class Census:
     """One walk through a function, and all that it counts."""
 
-    def __init__(self, program: Program, trips: Trips) -> None:
+    def __init__(self, program: Program, trips: Trips, release: str) -> None:
         self._program = program
+        self._release = release_numbers(release)
         self._trips = trips
         self._accesses: dict[tuple[str, str, str, str, int], Count] = defaultdict(lambda: Count(0))
         self._instructions: dict[str, Count] = defaultdict(lambda: Count(0))
@@ -145,15 +147,13 @@ class Census:
         return target.root
 
     def _async_copy(self, e: Expr, here: Here) -> None:
-        """Two dialects: (to, offset, from, offset, bytes) and (pointer to, pointer from, elements)."""
-        if e.args[0].op == "var":
-            root, size = self._program.roots.of(e.args[2]), e.args[4].value
-        else:
-            source = pointer(self._program, e.args[1])
-            root = source.root if source is not None else "?"
-            number = e.args[2].value
-            size = int(number * dtype_of(source.dtype).bytes) if source and isinstance(number, int) else "?"
-        self._access(here, READ, root, "global", f"async copy of {size} bytes", 0)
+        """The source is a pointer variable with an offset, in old releases, or an address."""
+        variable = e.args[2] if len(e.args) > 4 and e.args[2].op == "var" else None
+        source = None if variable is not None else pointer(self._program, e.args[1])
+        root = self._program.roots.of(variable) if variable is not None else source.root if source is not None else "?"
+        bits = dtype_of(source.dtype).bits if source is not None else 8
+        size = copied_bytes(e, bits, self._release)
+        self._access(here, READ, root, "global", f"async copy of {'?' if size is None else size} bytes", 0)
 
     def _matrix(self, e: Expr, here: Here) -> None:
         """ldmatrix and stmatrix: a warp moves so many 8 x 8 matrices."""

@@ -25,7 +25,7 @@ def facts_of(snapshot: Snapshot) -> Facts:
     programs = [walk(function) for function in functions.values()]
     written, lowered = programs[0], programs[-1]
     trips = Trips(lowered)
-    census = Census(lowered, trips)
+    census = Census(lowered, trips, release_of(snapshot.toolchain))
     grid, threads = _launch(lowered, trips)
     inferred = programs[list(functions).index("tile-ops")] if "tile-ops" in functions else None
     return Facts(

@@ -10,9 +10,11 @@ from tlcheck.facts.accesses import AccessEvent
 from tlcheck.facts.model import Count, Sync
 from tlcheck.facts.trips import Trips
 from tlcheck.program.walk import Placed, Program, expressions
-from tlcheck.snapshot.ir import Expr
+from tlcheck.snapshot.ir import Attr, Expr
 
 BARRIER = "barrier"
+_ALL = Expr("int", "int32", value=0)
+_GROUP_WAITS = {"ptx_wait_group": None, "ptx_wait_all": _ALL, "cp_async_wait_all": _ALL}
 _COUNTED = {
     "mbarrier_wait_parity": "mbarrier wait",
     "ptx_arrive_barrier": "mbarrier arrive",
@@ -27,14 +29,26 @@ def synchronization(program: Program, events: Sequence[AccessEvent], trips: Trip
     found: dict[tuple[str, str], Count] = defaultdict(lambda: Count(0))
     shared = [event for event in events if event.space == "shared"]
     for placed in program.statements:
+        if isinstance(placed.stmt, Attr):
+            found[_group_wait(placed.stmt.value), ""] += trips.count(placed.scope, threads=False)
         for top in expressions(placed.stmt):
             if top.op != "call":
                 continue
             if top.value == "tvm_storage_sync":
                 found[_barrier(top), _place(placed, shared)] += trips.count(placed.scope, threads=False)
+            elif top.value in _GROUP_WAITS:
+                found[_group_wait(_GROUP_WAITS[str(top.value)] or top.args[0]), ""] += trips.count(
+                    placed.scope, threads=False
+                )
             elif top.value in _COUNTED:
                 found[_COUNTED[str(top.value)], ""] += trips.count(placed.scope, threads=False)
     return tuple(Sync(*key, count) for key, count in sorted(found.items()))
+
+
+def _group_wait(newest: Expr | None) -> str:
+    """A wait for groups of cp.async: it matters how many of them it leaves under way."""
+    count = newest.value if newest is not None and newest.op == "int" else "?"
+    return f"cp.async wait for all but {count} groups"
 
 
 def _barrier(call: Expr) -> str:

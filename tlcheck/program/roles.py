@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tlcheck.snapshot.ir import Buffer, Expr, Function, Snapshot, Store
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
-_READ, _WRITE = 1, 2
+READ, WRITE = 1, 2
 _MODES = {"region": 1, "access_ptr": 2, "tvm_access_ptr": 4}  # call -> place of the argument that says how
 _RETURNING = ("_ret_elem_op", "Ret")
 
@@ -45,33 +45,33 @@ def roles(function: Function) -> Roles:
     atomics: list[Expr] = []
     for stmt in statements(function.body):
         if isinstance(stmt, Store):
-            modes[stmt.buffer.data.uid] = modes.get(stmt.buffer.data.uid, 0) | _WRITE
+            modes[stmt.buffer.data.uid] = modes.get(stmt.buffer.data.uid, 0) | WRITE
         for root in expressions(stmt):
             atomics += filter(_is_atomic, postorder([root]))
-            for uid, mode in _accesses(root):
-                modes[uid] = modes.get(uid, 0) | mode
+            for data, mode in accesses(root):
+                modes[data.uid] = modes.get(data.uid, 0) | mode
     parameters = {b.data.uid: b for b in reversed(function.buffers)}
-    outputs = tuple([b for uid, b in reversed(parameters.items()) if modes.get(uid, 0) & _WRITE])
-    updated = tuple([b for b in outputs if modes[b.data.uid] & _READ])
+    outputs = tuple([b for uid, b in reversed(parameters.items()) if modes.get(uid, 0) & WRITE])
+    updated = tuple([b for b in outputs if modes[b.data.uid] & READ])
     return Roles(outputs, updated, any(map(_returns, atomics)), any(map(_adds_floats, atomics)))
 
 
-def _accesses(root: Expr) -> Iterator[tuple[int, int]]:
-    """Memory and how an expression accesses it. An atomic adds to its destination, which is its first address."""
-    stack = [(root, _READ | _WRITE)]
+def accesses(root: Expr) -> Iterator[tuple[Expr, int]]:
+    """Yield pointers to what an expression accesses, and how. An atomic adds to its destination, its first address."""
+    stack = [(root, READ | WRITE)]
     while stack:
         e, unsaid = stack.pop()
         if e.op == "load" and e.buffer is not None:
-            yield e.buffer.data.uid, _READ
+            yield e.buffer.data, READ
         if _is_address(e):
-            yield _addressed(e).uid, _mode(e, unsaid)
+            yield _addressed(e), _mode(e, unsaid)
             inner = e.args[0]
-            stack.extend((a, _READ | _WRITE) for a in (inner.args if inner.op == "load" else e.args))
+            stack.extend((a, READ | WRITE) for a in (inner.args if inner.op == "load" else e.args))
         elif _is_atomic(e):
             target = _destination(e)
             if target is not None:
-                yield _addressed(target).uid, _READ | _WRITE
-            stack.extend((a, _READ) for a in e.args)
+                yield _addressed(target), READ | WRITE
+            stack.extend((a, READ) for a in e.args)
         else:
             stack.extend((a, unsaid) for a in e.args)
 
@@ -106,7 +106,7 @@ def _destination(e: Expr) -> Expr | None:
     """What an atomic adds to: the address that says it is written, else the first address or element."""
     # 0.1.7 puts a tail's predicate into the destination.
     places = [a.args[1] if a.value == "if_then_else" and len(a.args) == 3 else a for a in e.args]
-    said = (a for a in places if _is_address(a) and _mode(a, 0) & _WRITE)
+    said = (a for a in places if _is_address(a) and _mode(a, 0) & WRITE)
     return next(said, next((a for a in places if a.op == "load" or _is_address(a)), None))
 
 

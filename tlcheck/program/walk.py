@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from tlcheck.program.async_copies import WAIT
 from tlcheck.snapshot.ir import (
     Alloc,
     Assert,
@@ -201,6 +202,8 @@ class _Walker:
         elif isinstance(stmt, Attr):
             if stmt.key == "tl.assume" and stmt.value is not None:
                 self.assumptions.append(stmt.value)
+            if stmt.key == WAIT:
+                self.place(stmt, scope)
             self.visit(stmt.body, scope)
         elif isinstance(stmt, (Launch, Block)):
             self.blocks += [stmt] if isinstance(stmt, Block) else []

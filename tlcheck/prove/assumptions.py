@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import lcm
 
-from tlcheck.algebra.algebra import Algebra, Poly
+from tlcheck.algebra.algebra import Algebra, Poly, add, scale
 from tlcheck.algebra.evaluate import Evaluator
 from tlcheck.program.atomics import is_atomic, pointer
 from tlcheck.program.walk import Program, expressions, subexpressions
@@ -45,6 +45,20 @@ def assume(algebra: Algebra, program: Program, multiples: bool) -> None:
         for uid, factor in _factors(conditions).items():
             if uid not in algebra.values:
                 algebra.values[uid] = _multiple(algebra, uid, factor)
+        _equate(algebra, conditions)
+
+
+def _equate(algebra: Algebra, conditions: Iterable[Expr]) -> None:
+    """Put what a size is in terms of others in its place: `n == 2 * m`."""
+    for condition in conditions:
+        if condition.op == "eq":
+            gap = add(algebra.poly(condition.args[0]), algebra.poly(condition.args[1]), -1)
+            sizes = _linear(algebra, gap)
+            chosen = next((u for u, c in sizes.items() if abs(c) == 1 and len(sizes) > 1 and u > 0), None)
+            if chosen is not None:
+                factor = -sizes[chosen]
+                algebra.values[chosen] = scale(add(gap, algebra.variable(chosen), factor), factor)
+                algebra.forget()
 
 
 def nearest(algebra: Algebra, program: Program) -> Callable[[int, int], int]:
@@ -63,6 +77,52 @@ def nearest(algebra: Algebra, program: Program) -> Callable[[int, int], int]:
         return chosen if least is None else max(chosen, least)
 
     return value
+
+
+def related(algebra: Algebra, program: Program, point: Mapping[int, int]) -> dict[int, int]:
+    """The point with sizes changed, one after the other, so that it keeps what is promised of one by another
+    (`n == 2 * m`, `m <= n`, `n % m == 0`); the same where that does not lead there.
+    """
+    changed = dict(point)
+    promises = [c for c in _of_symbols(program) if len(algebra.variables(algebra.poly(c))) > 1]
+    for _ in promises:
+        for promise in promises:
+            if algebra.variables(algebra.poly(promise)) <= changed.keys():
+                _mend(algebra, promise, changed)
+    return changed if promises and hold(algebra, program, changed) else dict(point)
+
+
+def _mend(algebra: Algebra, promise: Expr, point: dict[int, int]) -> None:
+    """Change one size so that one promise is kept, if one alone can do that and stays within its own range."""
+    if Evaluator(algebra, point)(algebra.poly(promise)):
+        return
+    left, right = (algebra.poly(a) for a in promise.args[:2])
+    divided = promise.args[0]
+    if promise.op == "eq" and not right and divided.op in ("floormod", "truncmod") and divided.args[0].op == "var":
+        size, divisor = divided.args[0].uid, int(Evaluator(algebra, point)(algebra.poly(divided.args[1])))
+        if divisor > 0:
+            point[size] = max(1, point[size] // divisor) * divisor
+        return
+    strict = {"lt": 1, "gt": 1}.get(promise.op, 0)
+    gap = add(left, right, -1) if promise.op in ("lt", "le", "eq") else add(right, left, -1)
+    if promise.op not in _MIRRORED:
+        return
+    excess = int(Evaluator(algebra, point)(gap)) + strict  # has to be 0, or at most 0
+    for uid, factor in sorted(_linear(algebra, gap).items(), reverse=True):
+        step = -(-abs(excess) // abs(factor))
+        wanted = point[uid] - (step if (excess > 0) == (factor > 0) else -step)
+        low, high = algebra.ranges.get(uid, (None, None))
+        exact = excess % abs(factor) == 0 or promise.op != "eq"
+        if exact and (low is None or low <= wanted) and (high is None or wanted <= high):
+            point[uid] = wanted
+            return
+
+
+def _linear(algebra: Algebra, poly: Poly) -> dict[int, int]:
+    """The variables that stand in one term of a polynomial, alone -> their factors."""
+    alone = {m: algebra.atoms[m[0]] for m in poly if len(m) == 1}
+    found = {int(atom.detail): poly[m] for m, atom in alone.items() if atom.kind == "var"}
+    return {u: c for u, c in found.items() if sum(u in algebra.variables({m: 1}) for m in poly) == 1}
 
 
 def hold(algebra: Algebra, program: Program, point: Mapping[int, int]) -> bool:

@@ -22,7 +22,7 @@ class Builder:
 
     logical: indices are those of the kernel as written; its layouts are still to be applied.
     outer: uids of loops (and tags' uids of blocks) that stay symbolic. aliases: loop variable -> the uid of its
-    counterpart.
+    counterpart. private: registers are those of the thread that reads them; else the block reads them as one.
     """
 
     def __init__(
@@ -34,6 +34,7 @@ class Builder:
         logical: bool,
         outer: frozenset[int],
         aliases: Mapping[int, int],
+        private: bool = False,
     ) -> None:
         self.algebra = algebra
         self.program = program
@@ -42,6 +43,7 @@ class Builder:
         self.logical = logical
         self.outer = outer
         self.aliases = aliases
+        self.private = private
         self.fixed = dict(algebra.values)
         sizes = {s.uid for s in symbols(program)}
         sizes = {aliases.get(uid, uid) for uid in sizes}
@@ -203,9 +205,20 @@ class _Frame:
             thread = add(self.algebra.variable(TAGS["threadIdx.x"]), constant(memory.thread_start(load.root)), -1)
             return Leaf(load.root, scope, offset, thread, table)
         offset, inside = self._locate(load.root, load.buffer, indices, widen=False)
+        if self.b.private and scope.startswith("local") and scope != "local.fragment":
+            return Leaf(load.root, scope, offset, self._own_thread())
         if self._keeps_reads and self.around.lane is None:
             self.reads += inside
         return Leaf(load.root, scope, self._in_one_version(load, offset))
+
+    def _own_thread(self) -> Poly:
+        """A number for each thread."""
+        total: Poly = {}
+        for axis in self.site.scope.axes:
+            if axis.kind == "thread" and axis.tag in TAGS:
+                dimension = (axis.tag[-1] > "x") + (axis.tag[-1] > "y")
+                total = add(total, self.algebra.variable(TAGS[axis.tag]), 1 << (10 * dimension))
+        return total
 
     def _in_one_version(self, load: Load, offset: Poly) -> Poly:
         """The offset within one version of a shared buffer that a pipeline keeps several of: which is a matter of

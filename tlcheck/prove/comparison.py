@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from tlcheck.algebra.algebra import Algebra, Poly, add, constant, key
 from tlcheck.algebra.evaluate import Dimension, Evaluator, Words, chunks, mix, size
+from tlcheck.prove.contents import reads
 from tlcheck.prove.fingerprints import Factors, Part, Sum, UndecidedError, fingerprints, shape_of, weigh
 from tlcheck.prove.footprints import BLOCKS, THREADS, Footprint, Leaf, Memory
 from tlcheck.prove.gates import MAX_OUTER, Gates, known_space, runs
@@ -198,7 +199,7 @@ def identical(algebra: Algebra, intended: Footprint, actual: Footprint, bounded:
         return False
     meant, inside = _keys(intended.conditions), _keys(intended.inside)
     have = _keys(actual.conditions)
-    required = meant | (set() if bounded else _keys(p for p in intended.inside if not _reads(algebra, p)))
+    required = meant | (set() if bounded else _keys(p for p in intended.inside if not reads(algebra, p)))
     return required <= have <= meant | inside | _keys(intended.reads)
 
 
@@ -206,12 +207,6 @@ def _what(f: Footprint) -> Key:
     leaves = tuple((leaf.root, key(leaf.element), key(leaf.thread)) for leaf in f.leaves)
     loops = tuple(sorted((uid, key(start), key(extent)) for uid, (start, extent) in f.outer.items()))
     return f.form, key(f.target), leaves, loops, frozenset(key(p) for p in (*f.flags, *f.needed))
-
-
-def _reads(algebra: Algebra, p: Poly) -> bool:
-    """Whether a polynomial depends on the content of memory."""
-    atoms = [algebra.atoms[n] for m in p for n in m]
-    return any(a.kind in ("load", "register") or any(_reads(algebra, q) for q in a.args) for a in atoms)
 
 
 def _keys(polys: Iterable[Poly]) -> set[Key]:

@@ -154,10 +154,13 @@ def weigh(values: Values, number: int) -> Words:
     return weighed
 
 
+_THREAD = 1 << 32  # more than a thread has registers
+
+
 def elements(evaluate: Evaluator, leaf: Leaf, thread: Poly, where: Values) -> Values:
     """The element that a leaf reads at each point, from its offset; registers by the fragment that they belong to."""
     if leaf.table is None:
-        return where
+        return where + np.asarray(evaluate(leaf.thread), dtype=np.int64) * _THREAD if leaf.thread else where
     return leaf.table.at(np.asarray(evaluate(thread)), np.asarray(where))
 
 

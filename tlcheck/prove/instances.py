@@ -12,9 +12,10 @@ from tlcheck.algebra.evaluate import Evaluator, Mask, chunks
 from tlcheck.program.atomics import is_atomic
 from tlcheck.program.layouts import flatten, row_major
 from tlcheck.program.walk import Program
-from tlcheck.prove.assumptions import assume, hold, inputs, nearest, promises_more, symbols
+from tlcheck.prove.assumptions import assume, hold, inputs, nearest, promises_more, related, symbols
 from tlcheck.prove.builder import Builder
 from tlcheck.prove.comparison import floating
+from tlcheck.prove.contents import contents, holding, keeps_bounds
 from tlcheck.prove.difference import FootprintDifference, difference, evaluate_at, first_addition
 from tlcheck.prove.fingerprints import UndecidedError
 from tlcheck.prove.footprints import TAGS, Footprint
@@ -47,7 +48,9 @@ def refute(c: Comparison) -> FootprintDifference | None:
         for point in islice(points, MAX_INSTANCES):
             if not _feasible(algebra, (*intended, *actual), point) or not _reads_in_bounds(algebra, intended, point):
                 continue
-            found = _differs(algebra, c, intended, actual, point)
+            found = _differs(algebra, c, intended, actual, point) or _differs_by_content(
+                algebra, c, intended, actual, point
+            )
             if found:
                 return found
     return None
@@ -80,6 +83,24 @@ def _differs(
         found = difference(algebra, intended, actual, point, names, capacity, bounded) and found
         algebra.opaque = kept
     return found
+
+
+def _differs_by_content(
+    algebra: Algebra,
+    c: Comparison,
+    intended: Sequence[Footprint],
+    actual: Sequence[Footprint],
+    point: Mapping[int, int],
+) -> FootprintDifference | None:
+    """What is wrong in one instance with another content of memory, with which the kernel as written is in bounds."""
+    capacity = _capacity(algebra, c.memory.declared.get(c.match.written[0].target.root))
+    for salt, numbers in enumerate(contents(algebra, (*intended, *actual)), 1):
+        with holding(algebra, salt, numbers):
+            if _feasible(algebra, (*intended, *actual), point) and keeps_bounds(algebra, intended, point):
+                found = difference(algebra, intended, actual, point, _names(c), capacity, c.bounded and c.cut)
+                if found:
+                    return found
+    return None
 
 
 def _capacity(algebra: Algebra, buffer: Buffer | None) -> int | None:
@@ -240,6 +261,7 @@ def _instances(
                     point[uid] = choice if uid > 0 else 0
                 if uid in chosen:
                     point[uid] = promised(uid, point[uid])
+            point = related(algebra, program, point)
             for uid, (start, extent) in loops.items():
                 first, count = evaluate_at(algebra, start, point), evaluate_at(algebra, extent, point)
                 if first is not None and count is not None:

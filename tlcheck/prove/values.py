@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from tlcheck.algebra.algebra import Algebra, Content, add, as_constant, constant
 from tlcheck.program.atomics import Pointer, pointer
 from tlcheck.program.layouts import flatten, row_major
-from tlcheck.program.walk import Axis, Placed, Program, Scope
+from tlcheck.program.roles import WRITE, accesses
+from tlcheck.program.walk import Axis, Placed, Program, Scope, expressions, subexpressions
 from tlcheck.snapshot.dtypes import dtype_of, keeps
 from tlcheck.snapshot.ir import Buffer, Expr, Store
 from tlcheck.snapshot.walk import postorder, substitute
@@ -85,6 +86,7 @@ class Reader:
         self.program = program
         self.known = known
         self._stores: dict[str, list[Placed]] | None = None
+        self._writes: dict[str, list[Placed]] | None = None
 
     def read(
         self,
@@ -105,7 +107,7 @@ class Reader:
             expr = Expr("load", value.dtype, indices, buffer=value.buffer)
         else:
             expr = at_lane(value, lane)
-        reading = _Reading(self, dict(scope.bindings), unguarded)
+        reading = _Reading(self, dict(scope.bindings), unguarded, placed)
         form, leaves = reading.form(Expr("cast", dtype_of(dtype).name, (expr,)), placed)
         return Value(form, leaves, tuple(reading.conditions))
 
@@ -130,6 +132,26 @@ class Reader:
             raise UnreadableError(f"its value comes from {root}, which is stored to under another condition")
         return _solve(stmt, own, load, root, self.program)
 
+    def require_unchanged(self, load: Expr, read: Placed, used: Placed) -> None:
+        """Raises UnreadableError where what was read before its use may have been written again in between."""
+        if read is used:
+            return
+        around = {id(a.var) for a in read.scope.axes}
+        again = {id(a.var) for a in used.scope.axes} - around  # loops that run between the two
+        for root in {self.program.roots.of(e.buffer.data) for e in subexpressions(load) if e.buffer is not None}:
+            for write in self._writes_to(root):
+                repeated = any(id(a.var) in again for a in write.scope.axes)
+                if read.order < write.order and (write.order < used.order or repeated):
+                    raise UnreadableError(f"its value was read from {root} before that was written again")
+
+    def _writes_to(self, root: str) -> list[Placed]:
+        if self._writes is None:
+            self._writes = {}
+            for placed in self.program.statements:
+                for written in writes(self.program, placed):
+                    self._writes.setdefault(written, []).append(placed)
+        return self._writes.get(root, [])
+
     def _stores_to(self, root: str) -> list[Placed]:
         if self._stores is None:
             self._stores = {}
@@ -138,6 +160,13 @@ class Reader:
                     key = self.program.roots.of(placed.stmt.buffer.data)
                     self._stores.setdefault(key, []).append(placed)
         return self._stores.get(root, [])
+
+
+def writes(program: Program, placed: Placed) -> set[str]:
+    """The roots that a statement may write."""
+    stored = {program.roots.of(placed.stmt.buffer.data)} if isinstance(placed.stmt, Store) else set()
+    found = (access for value in expressions(placed.stmt) for access in accesses(value))
+    return stored | {program.roots.of(data) for data, mode in found if mode & WRITE}
 
 
 Part = tuple[str, tuple[Load, ...]]
@@ -165,10 +194,11 @@ class _Operator:
 class _Reading:
     """One value being read."""
 
-    def __init__(self, reader: Reader, bound: Mapping[int, Expr], unguarded: bool) -> None:
+    def __init__(self, reader: Reader, bound: Mapping[int, Expr], unguarded: bool, used: Placed) -> None:
         self.reader = reader
         self.bound = bound
         self.unguarded = unguarded
+        self.used = used
         self.conditions: list[Expr] = []
 
     def form(self, e: Expr, placed: Placed) -> Part:
@@ -193,7 +223,8 @@ class _Reading:
         if e.op in ("float", "int"):
             return repr(float(e.value or 0)), ()
         if e.op == "load" and e.buffer is not None:
-            return "@", (Load(self.reader.program.roots.of(e.buffer.data), e.buffer, e.args),)
+            self.reader.require_unchanged(e, placed, self.used)
+            return f"@{_stored(e.dtype)}", (Load(self.reader.program.roots.of(e.buffer.data), e.buffer, e.args),)
         if e.op != "cast" and self._is_index(e):
             return "#", (Load("", None, (e,)),)
         if e.op not in _SHAPED and e.op not in ("call", "select", "cast"):
@@ -236,7 +267,13 @@ def _is_idle(cast: str, form: str, leaves: tuple[Load, ...]) -> bool:
     dtype = cast.removeprefix(_CAST)
     if not leaves or form.startswith(f"{cast}("):
         return True
-    return form == "@" and leaves[0].buffer is not None and keeps(leaves[0].buffer.dtype, dtype)
+    return form.startswith("@") and keeps(form[1:], dtype)
+
+
+def _stored(dtype: str) -> str:
+    """The type that memory is read as; bytes are what memory holds of booleans."""
+    name = dtype_of(dtype).name
+    return "int8" if name == "bool" else name
 
 
 def _function(call: Expr) -> tuple[str, tuple[Expr, ...]]:

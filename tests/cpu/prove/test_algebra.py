@@ -130,3 +130,24 @@ def test_constants_are_folded() -> None:
     algebra = Algebra(unread)
     seven = Expr("add", "int32", (integer(3), Expr("mul", "int32", (integer(2), integer(2)))))
     assert as_constant(algebra.poly(seven)) == 7
+
+
+def test_an_index_wraps_where_its_type_ends() -> None:
+    """65,536 blocks of 65,536 elements: the sum of both parts fits int64 only. A difference that fits is none."""
+    algebra = Algebra(unread)
+    algebra.ranges.update({1: (0, 65535), 2: (0, 65535)})
+
+    def index(dtype: str) -> Expr:
+        block, thread = (Expr("cast", dtype, (Expr("var", "int32", value=f"v{uid}", uid=uid),)) for uid in (1, 2))
+        scaled = Expr("mul", dtype, (block, Expr("int", dtype, value=65536)))
+        return Expr("add", dtype, (scaled, thread))
+
+    def at(expr: Expr, block: int, thread: int) -> int:
+        return int(Evaluator(algebra, {1: block, 2: thread})(algebra.poly(expr)))
+
+    assert at(index("int64"), 65535, 7) == 65535 * 65536 + 7
+    assert at(index("int32"), 32767, 7) == 32767 * 65536 + 7
+    assert at(index("int32"), 65535, 7) == 7 - 65536
+    assert at(Expr("floordiv", "int32", (index("int32"), Expr("int", "int32", value=65536))), 65535, 7) == -1
+    back = Expr("sub", "int32", (index("int32"), index("int32")))
+    assert as_constant(algebra.poly(back)) == 0

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -8,7 +9,7 @@ from tests.cpu.mutations.mutants import mutants
 from tests.fixtures.index import Fixture, read
 from tlcheck.algebra.algebra import Algebra, as_constant, unread
 from tlcheck.program.walk import Program, walk
-from tlcheck.prove.assumptions import assume, hold, nearest, promises_more, symbols
+from tlcheck.prove.assumptions import assume, hold, nearest, promises_more, related, symbols
 from tlcheck.snapshot.ir import Evaluate, Expr, Seq, Snapshot, Stmt
 from tlcheck.snapshot.walk import rebuild
 from tlcheck.verdicts.check import check
@@ -145,3 +146,53 @@ def test_where_no_size_keeps_the_promises_that_is_the_reason() -> None:
     (claim,) = check(promised(mutant.snapshot, square)).claims
     assert claim.verdict == "undecided"
     assert "none of the sizes tried keeps what the kernel promises" in claim.reason
+
+
+def two_sizes() -> tuple[Program, Expr, Expr]:
+    """A kernel with the sizes n and m."""
+    program = walk(PITCH.snapshot().checkpoints["intent"])
+    other = Expr("var", "int32", value="m", uid=N.uid + 100_000)
+    function = replace(program.function, params=(*program.function.params, other))
+    return replace(program, function=function), N, other
+
+
+def arithmetic(op: str, *args: Expr) -> Expr:
+    return Expr(op, "int32", args)
+
+
+@pytest.mark.parametrize(
+    ("promise", "point", "expected"),
+    [
+        (lambda n, m: condition("eq", n, arithmetic("mul", number(2), m)), (100, 37), {(74, 37), (100, 50)}),
+        (lambda n, m: condition("eq", arithmetic("add", n, m), number(64)), (37, 37), {(27, 37), (37, 27)}),
+        (lambda n, m: condition("le", m, n), (37, 130), {(37, 37), (130, 130)}),
+        (lambda n, m: condition("lt", n, m), (130, 37), {(130, 131), (36, 37)}),
+        (lambda n, m: of_size(n, m), (100, 37), {(74, 37)}),
+        (lambda n, m: condition("eq", arithmetic("mul", n, m), number(1000)), (100, 37), {(100, 37)}),
+    ],
+    ids=("twice", "sum", "at most", "less", "multiple", "not found"),
+)
+def test_sizes_that_belong_together_are_picked_together(
+    promise: Callable[[Expr, Expr], Expr], point: tuple[int, int], expected: set[tuple[int, int]]
+) -> None:
+    program, n, m = two_sizes()
+    program = replace(program, assumptions=(promise(n, m),))
+    algebra = Algebra(unread)
+    assume(algebra, program, multiples=False)
+    found = related(algebra, program, {n.uid: point[0], m.uid: point[1]})
+    assert (found[n.uid], found[m.uid]) in expected
+    assert hold(algebra, program, found) == (found != {n.uid: point[0], m.uid: point[1]})
+
+
+def of_size(n: Expr, m: Expr) -> Expr:
+    """`n % m == 0`."""
+    return condition("eq", Expr("floormod", "int32", (n, m)), number(0))
+
+
+def test_a_size_is_what_is_promised_of_it_by_another() -> None:
+    program, n, m = two_sizes()
+    program = replace(program, assumptions=(condition("eq", n, arithmetic("mul", number(2), m)),))
+    algebra = Algebra(unread)
+    assume(algebra, program, multiples=True)
+    assert algebra.poly(n) == algebra.poly(arithmetic("mul", m, number(2)))
+    assert as_constant(algebra.poly(arithmetic("floormod", n, number(2)))) == 0

@@ -19,13 +19,13 @@ from tlcheck.execute.places import Place, everywhere
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import attribute, call
 from tlcheck.execute.values import Array, Kind, Value, nothing
+from tlcheck.program.async_copies import WAIT, copied_bytes
 from tlcheck.snapshot.ir import Attr, Expr
 
 if TYPE_CHECKING:
     from tlcheck.execute.codes import Run
     from tlcheck.execute.machine import Machine
 
-_BYTES_UNTIL = (0, 1, 8)  # the last release whose call with address arguments counts bytes; later ones count elements
 _SIZES = (4, 8, 16)
 
 
@@ -107,11 +107,7 @@ def queue_of(machine: Machine) -> CopyQueue:
 
 @call("ptx_cp_async")
 def cp_async(e: Expr, machine: Machine) -> Run:
-    """Issue a copy of 4, 8 or 16 bytes. Where the predicate is false, zeros arrive and nothing is read.
-
-    Forms: (destination, source, size[, predicate]), and in old releases (destination, its offset in bytes, source,
-    its offset in elements, size in bytes[, predicate]).
-    """
+    """Issue a copy of 4, 8 or 16 bytes. Where the predicate is false, zeros arrive and nothing is read."""
     target, source, predicate = _operands(e, machine)
     condition = None if predicate is None else machine.code(predicate)
     queue, late = queue_of(machine), machine.options.late
@@ -154,21 +150,17 @@ def _issue(
 def _operands(e: Expr, machine: Machine) -> tuple[Place, Place, Expr | None]:
     """Destination, source and predicate of a copy in any of its forms."""
     if len(e.args) in (3, 4):
-        target, source, size = e.args[:3]
+        target, source = e.args[:2]
         kind = machine.pointers.element(source, machine)
         if machine.pointers.element(target, machine).bits != kind.bits:
             raise NotModelled("ptx_cp_async between elements of other widths")
-        count = _literal(size)
-        if machine.options.release <= _BYTES_UNTIL:
-            count = count * 8 // kind.bits
-        _check_size(count * kind.bits // 8, machine)
+        count = _size(e, kind, machine) * 8 // kind.bits
         predicate = e.args[3] if len(e.args) == 4 else None
         return machine.pointer(target, count), machine.pointer(source, count), predicate
     if len(e.args) in (5, 6):
-        target, before, source, offset, size = e.args[:5]
-        _check_size(_literal(size), machine)
+        target, before, source, offset = e.args[:4]
         kind = machine.pointers.element(source, machine)
-        count = _literal(size) * 8 // kind.bits
+        count = _size(e, kind, machine) * 8 // kind.bits
         to = _destination(target, before, kind, count, machine)
         return to, machine.pointer(source, count, offset), e.args[5] if len(e.args) == 6 else None
     raise NotModelled(f"ptx_cp_async with {len(e.args)} arguments")
@@ -181,15 +173,14 @@ def _destination(target: Expr, offset: Expr, kind: Kind, count: int, machine: Ma
     return machine.pointer(target, count, offset)
 
 
-def _literal(e: Expr) -> int:
-    if e.op != "int" or not isinstance(e.value, int):
+def _size(call: Expr, kind: Kind, machine: Machine) -> int:
+    """Bytes that a call copies."""
+    size = copied_bytes(call, kind.bits, machine.options.release)
+    if size is None:
         raise NotModelled("ptx_cp_async of varying size")
-    return e.value
-
-
-def _check_size(size: int, machine: Machine) -> None:
     if size not in _SIZES and not machine.options.early:
         raise NotModelled(f"ptx_cp_async of {size} bytes")
+    return size
 
 
 @call("ptx_commit_group")
@@ -245,7 +236,7 @@ def commit_scope(stmt: Attr, machine: Machine) -> Step:
 def wait_scope(stmt: Attr, machine: Machine) -> Step:
     """Pipelines up to 0.1.8: wait before the body, until `async_wait_inflight_count` groups are under way."""
     inner = stmt.body
-    if not isinstance(inner, Attr) or inner.key != "async_wait_inflight_count" or inner.value is None:
+    if not isinstance(inner, Attr) or inner.key != WAIT or inner.value is None:
         raise NotModelled("async_wait_queue_scope without a count")
     newest, body, queue = machine.code(inner.value), machine.step(inner.body), queue_of(machine)
 
