@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from tlcheck.errors import fault
-from tlcheck.program.atomics import FoundAtomics, Site, atomics
+from tlcheck.program.atomics import FoundAtomics, Site, atomic_name, atomics
 from tlcheck.program.instructions import Device, Instruction, instruction
 from tlcheck.program.layouts import Clash, clash, layouts
 from tlcheck.program.matching import match
@@ -30,13 +30,17 @@ _READS = frozenset(("tvm_access_ptr", "address_of", "access_ptr", "region"))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedSnapshot:
-    """A snapshot and what is derived from it once. reference: the checkpoint that says what the kernel adds."""
+    """A snapshot and what is derived from it once.
+
+    reference: the checkpoint that says what the kernel adds. not_source: why that is `intent`, after the first passes.
+    """
 
     snapshot: Snapshot
     programs: dict[str, Program]
     found: dict[str, FoundAtomics]
     memory: Memory
     reference: str
+    not_source: str = ""
     _clashes: dict[str, Clash | None] = field(default_factory=dict)
 
     @property
@@ -86,23 +90,28 @@ def subject(snapshot: Snapshot) -> PreparedSnapshot:
     bulk = any(site.tma for f in found.values() for site in f.sites)
     made = descriptors(programs) if bulk else {}
     found.update({name: atomics(program, plain, made) for name, program in programs.items() if name not in found})
-    reference = _reference(found)
+    not_source = _not_source(found)
+    reference = "intent" if not_source else "source"
     declared = programs[reference].buffers if reference in programs else {}
     known = [programs[name] for name in ("tile-ops", reference, "lower-tile-op") if name in programs]
     starts = first_threads(programs[reference]) if reference in programs else {}
     memory = Memory(declared, layouts(*known), starts)
     device = device_of(snapshot)
     found = {name: _aligned(f, memory, device) for name, f in found.items()}
-    return PreparedSnapshot(snapshot, programs, found, memory, reference)
+    return PreparedSnapshot(snapshot, programs, found, memory, reference, not_source)
 
 
-def _reference(found: Mapping[str, FoundAtomics]) -> str:
-    """`source`, where all atomics of `intent` can be read in it: passes before LayoutInference are judged too."""
-    if not all(name in found for name in _WRITTEN):
-        return "intent"
-    source, intent = (found[name] for name in _WRITTEN)
+def _not_source(found: Mapping[str, FoundAtomics]) -> str:
+    """Why the atomics are not read at `source`; empty where all those of `intent` can be read there: then the passes
+    before LayoutInference are judged too.
+    """
+    source, intent = (found.get(name) for name in _WRITTEN)
+    if source is None or intent is None:
+        return "the snapshot has no source" if source is None else "the snapshot has no intent"
+    if source.unread:
+        return f"at source the arguments of {atomic_name(source.unread[0])} are not understood"
     missing = {_what(site) for site in intent.sites} - {_what(site) for site in source.sites}
-    return "intent" if source.unread or missing else "source"
+    return "".join(f"at source there is no {operation} to {root}" for root, operation in sorted(missing)[:1])
 
 
 def _what(site: Site) -> tuple[str, str]:

@@ -47,6 +47,7 @@ def _result(result: Result, edges: Box) -> Iterator[RenderableType]:
             yield _indented("undecided", f"{claim.buffer}, {claim.source.words}: {claim.reason}", "yellow")
     yield from _agreed(result)
     yield from _unexamined(result)
+    yield from _from_intent(result)
     for claim in result.claims:
         if claim.finding is not None:
             yield _box(result, claim, claim.finding, edges)
@@ -76,6 +77,15 @@ def _unexamined(result: Result) -> Iterator[Text]:
         yield _indented(
             "proved", f"{', '.join(dict.fromkeys(c.buffer for c in found))}: {content_in_words(found[0])}", "green"
         )
+
+
+def _from_intent(result: Result) -> Iterator[Text]:
+    """Yield the atomics that are not compared with the kernel as written, and why."""
+    found = [claim for claim in result.claims if claim.not_source]
+    if found:
+        buffers = ", ".join(dict.fromkeys(claim.buffer for claim in found))
+        what = f"{buffers}: compared with the kernel after the first passes, since {found[0].not_source}"
+        yield _indented("intent", what, "yellow")
 
 
 def _head(result: Result) -> Text:

@@ -110,6 +110,7 @@ def _judge(of: PreparedSnapshot, group: Sequence[Site], found: Sequence[Evidence
         instructions=tuple(dict.fromkeys(s.instruction for e in last for s in e.match.sites)),
         reason=reason,
         finding=finding,
+        not_source=of.not_source,
     )
 
 

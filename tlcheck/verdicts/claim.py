@@ -148,7 +148,8 @@ class Claim:
     what it became at the last checkpoint. reason: why it is undecided, else empty. also: refuted claims that this one
     explains; they are excused with it and count with it as one. executed: what the verdict is of; for a proved atomic,
     the execution in which its content agreed: what it reads is there in time and is what was written. None where
-    nothing was executed or decided: of a proved atomic then only the additions are known.
+    nothing was executed or decided: of a proved atomic then only the additions are known. not_source: why an atomic is
+    compared with what `intent` adds, after the first passes, and not with the kernel as written; else empty.
     """
 
     kind: Kind
@@ -165,6 +166,7 @@ class Claim:
     also: tuple[Claim, ...] = ()
     excuse: Excuse | None = None
     executed: Executed | None = None
+    not_source: str = ""
 
     @property
     def counts_as(self) -> str:

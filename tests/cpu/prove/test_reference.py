@@ -44,6 +44,7 @@ def test_what_a_pass_before_layout_inference_breaks_shows(release: str) -> None:
     snapshot = fixture(release)
     assert [claim.verdict for claim in check(snapshot).claims] == ["proved"]
     assert subject(snapshot).reference == "source"
+    assert not check(snapshot).claims[0].not_source
     broken = with_source(snapshot, one_block_further(snapshot.checkpoints["source"]))
     assert [claim.verdict for claim in check(broken).claims] == ["refuted"]
 
@@ -53,12 +54,15 @@ def test_a_source_that_cannot_be_read_leaves_the_intent(release: str) -> None:
     snapshot = fixture(release)
     source = snapshot.checkpoints["source"]
     strange = Evaluate(Expr("call", "handle", (), "atomic_add"))
-    for body in (Seq((source.body, strange)), Seq(())):
-        other = with_source(snapshot, replace(source, body=body))
+    older = {name: f for name, f in snapshot.checkpoints.items() if name != "source"}
+    for other, why in (
+        (with_source(snapshot, replace(source, body=Seq((source.body, strange)))), "are not understood"),
+        (with_source(snapshot, replace(source, body=Seq(()))), "at source there is no add to B"),
+        (replace(snapshot, checkpoints=older), "the snapshot has no source"),
+    ):
         assert subject(other).reference == "intent"
         assert [claim.verdict for claim in check(other).claims] == ["proved"]
-    older = {name: f for name, f in snapshot.checkpoints.items() if name != "source"}
-    assert subject(replace(snapshot, checkpoints=older)).reference == "intent"
+        assert check(other).claims[0].not_source.endswith(why)
 
 
 def number(value: int) -> Expr:

@@ -35,6 +35,12 @@ def test_a_clean_run_says_what_was_proved_and_has_a_summary() -> None:
     ]
 
 
+def test_an_atomic_that_is_not_compared_with_the_source_says_why() -> None:
+    claims = tuple(replace(claim, not_source="the snapshot has no source") for claim in make_result("proved").claims)
+    line = "    intent: B: compared with the kernel after the first passes, since the snapshot has no source"
+    assert line in shown(replace(make_result(), claims=claims)).splitlines()
+
+
 def test_an_atomic_whose_content_agreed_says_so() -> None:
     ran = Executed(((0, 0, 0),), 4, ("random",), (0, 1), ("float64",))
     result = replace(make_result(), claims=(replace(make_atomic("proved"), executed=ran),))
