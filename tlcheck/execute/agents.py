@@ -32,7 +32,10 @@ class Flight:
 
 @dataclass(eq=False)
 class _Agent:
-    """One flow of control. ready: whether it can go on; goal: what it waits for; lanes: those that wait."""
+    """One flow of control. ready: whether it can go on; goal: what it waits for; lanes: those that wait.
+
+    own: its lanes. last: nothing of the kernel comes after it.
+    """
 
     turn: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     ready: Ready = lambda: True
@@ -41,6 +44,8 @@ class _Agent:
     line: int = 0
     lanes: Mask | None = None
     ended: bool = False
+    own: Mask | None = None
+    last: bool = True
 
 
 class _Abandoned(BaseException):
@@ -69,11 +74,15 @@ class Agents:
         me = self._current
         me.ready, me.what, me.line, me.goal, me.lanes = ready, what, line, goal, frame.mask()
         self._give_way(me)
-        me.ready, me.lanes = lambda: True, None
+        me.ready, me.lanes = lambda: True, None  # what it waited for is over
 
-    def fork(self, frames: Sequence[tuple[Frame, Callable[[Frame], None]]]) -> None:
-        """Run each function with its frame as an agent; returns when all have ended."""
-        children = [_Agent() for _ in frames]
+    def fork(self, frames: Sequence[tuple[Frame, Callable[[Frame], None]]], last: bool = False) -> None:
+        """Run each function with its frame as an agent; returns when all have ended.
+
+        last: nothing of the kernel comes after them.
+        """
+        last = last and self._current.last
+        children = [_Agent(own=np.array(frame.mask()), last=last) for frame, _ in frames]
         for child, (frame, run) in zip(children, frames, strict=True):
             threading.Thread(target=self._body, args=(child, frame, run), daemon=True).start()
         me = self._current
@@ -150,7 +159,10 @@ class Agents:
         covered = np.zeros(self._shape, np.bool_)
         for agent in waiting:
             covered |= np.asarray(agent.lanes)
-        worlds = covered.any(axis=-1)
+        for agent in self._agents:
+            if agent.ended and agent.last and agent.own is not None:
+                covered |= agent.own
+        worlds = np.any([np.asarray(a.lanes).any(axis=-1) for a in waiting], axis=0)
         if not covered[worlds].all():
             return NotModelled("threads that wait for each other in a divergent branch")
         first = waiting[0]

@@ -37,8 +37,10 @@ def divided(stmt: Stmt, rest: Sequence[Stmt], machine: Machine) -> Step:
         stmt = stmt.body
     assert isinstance(stmt, If)
     branch = stmt
-    condition, then = machine.code(branch.condition), machine.step(branch.then)
-    other = Step(lambda frame: None) if branch.orelse is None else machine.step(branch.orelse)
+    last = not machine.followed
+    with machine.following(bool(rest)):
+        condition, then = machine.code(branch.condition), machine.step(branch.then)
+        other = Step(lambda frame: None) if branch.orelse is None else machine.step(branch.orelse)
     after = machine.step(Seq(tuple(rest))) if rest else Step(lambda frame: None)
     agents = agents_of(machine)
 
@@ -53,7 +55,7 @@ def divided(stmt: Stmt, rest: Sequence[Stmt], machine: Machine) -> Step:
                 after.run(frame)
             return
         frames = [_copy(frame, active) for active, _ in sides]
-        agents.fork([(f, _both(side, after)) for f, (_, side) in zip(frames, sides, strict=True)])
+        agents.fork([(f, _both(side, after)) for f, (_, side) in zip(frames, sides, strict=True)], last)
         _join(frame, frames)
 
     return Step(run, then.leaves or other.leaves or after.leaves)

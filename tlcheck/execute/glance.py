@@ -2,21 +2,22 @@
 
 Memory is looked at in units of up to 16 bytes: as large as the accesses of threads to them are, and split when a
 smaller one comes. What is read or written in parts of a unit counts for all of it, and what several threads of a warp
-do counts as done by none of them in particular. So whatever `Watch` would report is suspected here, and some things
-that are in order as well: the kernel then runs again, under `Watch`.
+do counts as done by none of them in particular. Tensors are watched as `Watch` does. So whatever `Watch` would report
+is suspected here, and some things that are in order as well: the kernel then runs again, under `Watch`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tlcheck.execute.frame import Mask
-from tlcheck.execute.memory import Cells, Position
-from tlcheck.execute.order import BARRIERS, PENDING, WARP, Origin, Watch
+from tlcheck.execute.memory import Cells, Pages, Position
+from tlcheck.execute.order import BARRIERS, PENDING, Watch
 from tlcheck.execute.places import Place
+from tlcheck.execute.races import WARP, Origin
 from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.values import Array, Value
 
@@ -112,16 +113,21 @@ class _Remembered:
 class Glance(Watch):
     """Watches like its base, but raises Suspected instead of keeping what a report needs."""
 
-    def __init__(self, machine: Machine, worlds: Mask) -> None:
-        super().__init__(machine, worlds)
+    def __init__(self, machine: Machine, worlds: Mask, written: frozenset[str]) -> None:
+        super().__init__(machine, worlds, written)
         self._known_of: dict[int, _Remembered] = {}
         self._kept: dict[tuple[object, ...], tuple[object, object, _Units | None]] = {}
         self._agents_in_all = self.warps + BARRIERS
 
     # ---- accesses
 
-    def read(self, place: Place, position: Position, mask: Mask, origin: Origin, proxy: str = "generic") -> None:
+    def read(
+        self, place: Place, position: Position, mask: Mask, origin: Origin, proxy: str = "generic", by: Any = None
+    ) -> None:
         """Active threads read elements."""
+        if isinstance(place.memory, Pages):
+            super().read(place, position, mask, origin, proxy, by)
+            return
         touched = self._looked_up(place, position, mask, proxy == "async" or place.arranged)
         if touched is None:
             return
@@ -133,8 +139,11 @@ class Glance(Watch):
             self._after(shadow.atomics, touched, now)
         shadow.reads.record(touched, now)
 
-    def write(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value) -> None:
+    def write(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value, by: Any = None) -> None:
         """Active threads are about to write elements."""
+        if isinstance(place.memory, Pages):
+            super().write(place, position, mask, origin, value, by)
+            return
         touched = self._looked_up(place, position, mask, False)
         if touched is not None:
             if touched.clashes:
@@ -142,8 +151,11 @@ class Glance(Watch):
             now = self._time(touched.own)
             self._written(place, touched, touched.warp, touched.thread, now, now)
 
-    def atomic(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
+    def atomic(self, place: Place, position: Position, mask: Mask, origin: Origin, by: Any = None) -> None:
         """Active threads access elements with atomics: no conflict with one another."""
+        if isinstance(place.memory, Pages):
+            super().atomic(place, position, mask, origin, by)
+            return
         touched = self._looked_up(place, position, mask, False)
         if touched is None:
             return
@@ -182,6 +194,9 @@ class Glance(Watch):
             self._kept.clear()
 
     # ---- inside
+
+    def _found(self, *about: Any, **more: Any) -> None:
+        raise Suspected("order")
 
     def _time(self, where: Array) -> Array:
         return np.asarray(self.clocks.reshape(-1)[where])
@@ -251,7 +266,7 @@ class Glance(Watch):
     ) -> _Units | None:
         cells = place.memory
         assert isinstance(cells, Cells)
-        self._names.add(place.name)
+        self._names[place.name] = ""
         shadow = self._known_of.get(place.root)
         if shadow is None:
             shadow = self._known_of[place.root] = _Remembered(cells, self.warps)

@@ -23,12 +23,13 @@ from tlcheck.execute.glance import Glance
 from tlcheck.execute.launches import kernels, threads_of
 from tlcheck.execute.layouts import annotate
 from tlcheck.execute.memory import Cells, Contents, Pages
-from tlcheck.execute.order import NOWHERE, Origin, Watch
+from tlcheck.execute.order import Watch
 from tlcheck.execute.places import Arrange, Place
 from tlcheck.execute.pointers import PLACED, Pointers
+from tlcheck.execute.races import NOWHERE, Origin
 from tlcheck.execute.reasons import BudgetSpent, Illegal, WrittenUnclear
 from tlcheck.execute.statements import compiled_statement
-from tlcheck.execute.values import Array, Kind, Value
+from tlcheck.execute.values import Array, Kind, Value, lanes_of
 from tlcheck.execute.writers import Seeker
 from tlcheck.snapshot.ir import Buffer, Expr, Function, Stmt
 
@@ -108,8 +109,12 @@ class Machine:
         self.at: Stmt | None = None
         self.loops: dict[int, str] = {}
         self.watch: Watch | None = None
+        self.watches: list[Watch] = []  # of this kernel and of the function's earlier ones
+        self.looked_at: set[str] = set()  # tensors and shared buffers that accesses were compiled for
+        self._written: frozenset[str] = frozenset()
         self.seeker: Seeker | None = None
         self.iterating = False
+        self.followed = 0  # how many of the statements around the one being compiled have others after them
         self.spent = 0
         self.shared_state: dict[str, object] = {}
         self.safe_values: dict[int, int | float] = {}
@@ -135,7 +140,10 @@ class Machine:
             for batch in all_blocks(kernel, seeds, self.scalars, self.options.written, budget):
                 worlds, threads = [World(*w) for w in batch], threads_of(kernel)
                 before = Machine(kernel, threads, worlds, self.tensors, self.scalars, self.options, self._left)
+                if self.watch is not None:
+                    self.watches.append(before.watched(self._written, type(self.watch)))
                 before.run()
+                self.looked_at |= before.looked_at
                 self.spend(before.spent)
                 self._left = before.after()
         for uid, name in self.pointers.free:
@@ -167,6 +175,8 @@ class Machine:
     def place(self, buffer: Buffer, indices: Sequence[Expr]) -> Place:
         """The element of a buffer in each lane."""
         found = self.pointers.place(self, buffer, [self.code(i) for i in indices])
+        if indices and not self.options.written and not buffer.scope.startswith("local"):
+            found.aligned = _vector_octets(indices[-1], found.kind)
         self.made.append((indices, found))
         return found
 
@@ -214,6 +224,13 @@ class Machine:
         yield
         self.iterating = saved
 
+    @contextmanager
+    def following(self, more: bool) -> Iterator[None]:
+        """While a statement is compiled; more: whether others follow it, or it is repeated."""
+        self.followed += more
+        yield
+        self.followed -= more
+
     def uniform(self, value: Value, what: str) -> int:
         """A value that has to be the same in all lanes. Raises WrittenUnclear."""
         if not isinstance(value, np.ndarray):
@@ -260,10 +277,15 @@ class Machine:
         self.seeker = Seeker(self, name, seed, element)
         return self.seeker
 
-    def watched(self) -> Watch:
-        """Watch the order of accesses in the worlds of the first seed; unless all is plain, just glance at it."""
-        by = Watch if self.options.plain else Glance
-        self.watch = by(self, np.array([w.seed == self.worlds[0].seed for w in self.worlds]))
+    def watched(self, written: frozenset[str], by: type[Watch] | None = None) -> Watch:
+        """Watch the order of accesses in the worlds of the first seed; unless all is plain, just glance at it.
+
+        written: the parameters that the kernel writes. by: who watches, if somebody else.
+        """
+        self._written = written
+        by = by or (Watch if self.options.plain else Glance)
+        self.watch = by(self, np.array([w.seed == self.worlds[0].seed for w in self.worlds]), written)
+        self.watches.append(self.watch)
         return self.watch
 
     def spend(self, statements: int) -> None:
@@ -332,3 +354,14 @@ class _Repeated(dict[int, Cells | Pages]):
         if known is None or known[0] is not whole:
             known = self._views[root] = (whole, whole.repeated(self._times))
         return known[1]
+
+
+def _vector_octets(index: Expr, kind: Kind) -> int:
+    """What the address of a vector access is a multiple of: its size, at most 16 bytes; 1 for what is no vector.
+
+    Neighbouring elements are one instruction; others are accessed one by one (TileLang, codegen_cuda).
+    """
+    if index.op != "ramp" or index.args[1].op != "int" or index.args[1].value != 1:
+        return 1
+    octets = lanes_of(index.dtype) * kind.bits // 8
+    return min(octets, 16) if octets & (octets - 1) == 0 else 1

@@ -337,6 +337,11 @@ class Pages:
             self._fetch(np.array([number]))
         return (int(self.table[number]) << PAGE_BITS) + (element & (PAGE - 1))
 
+    def element_at(self, position: int) -> int:
+        """Which element of memory is at a position."""
+        number = int(np.flatnonzero(self.table == position >> PAGE_BITS)[0])
+        return number % self._tables * PAGE + (position & (PAGE - 1))
+
     def initial(self, seed: int, elements: Array) -> Array:
         """What elements, in ascending order, are before the kernel runs."""
         found = np.full(len(elements), nothing(self.kind, seed), self.kind.array)

@@ -1,14 +1,16 @@
-"""Which accesses to shared memory are ordered: happens-before with vector clocks.
+"""Which accesses to shared and global memory are ordered: happens-before with vector clocks.
 
 Agents are the warps of a block and, for bulk copies, its mbarriers. Each world has a clock for each pair of agents:
 `clocks[w, i, j]` is the latest time of agent j that agent i knows to be over. Barriers join what their warps know; an
-arrival at an mbarrier passes on what the warp knows, and a wait takes it over. Each cell of shared memory remembers its
+arrival at an mbarrier passes on what the warp knows, and a wait takes it over. Each cell of memory remembers its
 last write, and the last read of each warp (FastTrack, Flanagan and Freund 2009). Two accesses of one cell of which one
 writes are ordered if the second one's agent knows the first one to be over; threads of one warp are ordered by
-__syncwarp and what is stronger. Writing the value that is there is no conflict.
+__syncwarp and what is stronger. Writing the value that is there is no conflict. Blocks are ordered with nothing: what
+one of them writes and another one accesses is noted, and `run` asks what the kernel as written does.
 
-Bulk copies and wgmma see shared memory through the async proxy: what threads wrote before has to be followed by
-fence.proxy.async (PTX 8.2.3.1, "Proxies") on the way to them. `fenced` has what such fences cover, like `clocks`.
+Of tensors those are watched that the kernel writes. Bulk copies and wgmma see shared memory through the async proxy:
+what threads wrote before has to be followed by fence.proxy.async (PTX 8.2.3.1, "Proxies") on the way to them. `fenced`
+has what such fences cover, like `clocks`.
 """
 
 from __future__ import annotations
@@ -20,55 +22,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tlcheck.execute.frame import Mask
-from tlcheck.execute.memory import Cells, Position
-from tlcheck.execute.values import Array, Kind, Value
-from tlcheck.snapshot.ir import Stmt
+from tlcheck.execute.memory import Cells, Pages, Position
+from tlcheck.execute.races import AGREEMENT, BLOCKS, NOWHERE, SEVERAL, WARP, Access, Origin, Race
+from tlcheck.execute.shadows import Latest, Shadow, Touched
+from tlcheck.execute.values import Array, Value
 
 if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine
     from tlcheck.execute.places import Place
 
-WARP = 32
 BARRIERS = 128  # mbarriers of a block that have a clock of their own
-SEVERAL = -2  # SEVERAL - w as an access's thread: several threads of warp w
 PENDING = np.iinfo(np.int32).max  # the time of what is under way: over for nobody
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """A statement and the values of the variables of the loops around it."""
-
-    stmt: Stmt | None = None
-    loops: tuple[tuple[str, int], ...] = ()
-
-
-NOWHERE = Origin()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Access:
-    """One thread's access. kind: read, write or atomic; proxy: generic or async.
-
-    thread: -1 for a bulk copy, SEVERAL - w where several threads of warp w made it.
-    """
-
-    kind: str
-    proxy: str
-    thread: int
-    origin: Origin
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Race:
-    """Two accesses of one element of a buffer that nothing orders. missing: what would have to stand between them."""
-
-    root: int
-    buffer: str
-    offset: int
-    world: int
-    first: Access
-    second: Access
-    missing: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,61 +44,11 @@ class _Event:
     origin: Origin
 
 
-class _Shadow:
-    """What is remembered of each cell of one allocation, by flat index; reads and atomics by (warp, flat index)."""
-
-    def __init__(self, size: int, warps: int) -> None:
-        self.write_agent = np.zeros(size, np.int16)
-        self.write_thread = np.full(size, -1, np.int16)
-        self.write_time = np.zeros(size, np.int32)
-        self.write_event = np.zeros(size, np.int32)
-        self.reads = _Latest(size, warps)
-        self.atomics: _Latest | None = None
-        self._size, self._warps = size, warps
-
-    def atomic(self) -> _Latest:
-        """The last atomic accesses; most kernels have none."""
-        if self.atomics is None:
-            self.atomics = _Latest(self._size, self._warps)
-        return self.atomics
-
-
-class _Latest:
-    """The last access of each warp to each cell: when, by which thread (-1: several), and the event."""
-
-    def __init__(self, size: int, warps: int) -> None:
-        self.time = np.zeros((warps, size), np.int32)
-        self.thread = np.full((warps, size), -1, np.int16)
-        self.event = np.zeros((warps, size), np.int32)
-
-    def record(self, warp: Array, cell: Array, time: Array, thread: Array, event: int) -> None:
-        """These threads accessed these cells."""
-        before = self.thread[warp, cell]
-        again = (self.time[warp, cell] == time) & (before != thread)
-        self.time[warp, cell] = time
-        self.thread[warp, cell] = thread
-        self.thread[warp, cell] = np.where(again | (self.thread[warp, cell] != thread), -1, thread)
-        self.event[warp, cell] = event
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Touched:
-    """The cells of one access, flat: cell, world and thread of each."""
-
-    cell: Array
-    world: Array
-    thread: Array
-
-    @property
-    def warp(self) -> Array:
-        return self.thread // WARP
-
-
 class Watch:
     """Watches the accesses of a machine. races: those found, one for each pair of statements and buffer."""
 
-    def __init__(self, machine: Machine, worlds: Mask) -> None:
-        """worlds: (worlds,) which are watched."""
+    def __init__(self, machine: Machine, worlds: Mask, written: frozenset[str]) -> None:
+        """worlds: (worlds,) which are watched. written: the parameters whose tensors the kernel writes."""
         warps = -(-machine.threads // WARP)
         count = len(machine.worlds)
         self.machine, self.watched = machine, worlds
@@ -143,77 +57,95 @@ class Watch:
         self.fenced = np.zeros((count, warps, warps), np.int32)
         self.clocks[:, np.arange(warps), np.arange(warps)] = 1
         self.races: dict[tuple[object, ...], Race] = {}
-        self._shadows: dict[int, _Shadow] = {}
-        self._names: set[str] = set()
-        self._events: list[_Event] = [_Event("write", "generic", Origin())]
+        self.ordering = False  # whether atomics on tensors may order blocks
+        self._tensors = {uid: name for uid, name in machine.pointers.free if name in written}
+        self._shadows: dict[int, Shadow] = {}
+        self._names: dict[str, str] = {}
+        self._events: list[_Event] = [_Event("write", "generic", NOWHERE)]
         self._known: dict[tuple[object, ...], int] = {}
         self._agents: dict[object, int] = {}
         self._passed: dict[object, tuple[Array, Array]] = {}
         self._released: dict[object, tuple[Array, Array]] = {}
 
     @property
-    def buffers(self) -> tuple[str, ...]:
-        """The buffers that were accessed, by name."""
-        return tuple(sorted(self._names))
+    def buffers(self) -> dict[str, str]:
+        """The buffers that were accessed: name -> its parameter, empty for shared memory."""
+        return self._names
+
+    def covers(self, place: Place) -> bool:
+        """Whether accesses to a place are watched."""
+        memory = place.memory
+        return memory.shared if isinstance(memory, Cells) else place.root in self._tensors
 
     # ---- accesses
 
-    def read(self, place: Place, position: Position, mask: Mask, origin: Origin, proxy: str = "generic") -> None:
-        """Active threads read elements."""
-        for cells, touched in self._touched(place, position, mask):
-            shadow, event = self._shadow(place, cells), self._event("read", proxy, origin)
+    def read(
+        self, place: Place, position: Position, mask: Mask, origin: Origin, proxy: str = "generic", by: Any = None
+    ) -> None:
+        """Active threads read elements. by: the thread of each element, where that is not its lane."""
+        for touched in self._touched(place, position, mask, by):
+            shadow, event = self._shadow(place), self._event("read", proxy, origin)
             self._against_write(place, shadow, touched, event, None)
             if proxy == "async":
                 self._unfenced(place, shadow, touched, event)
             if shadow.atomics is not None:
                 self._against(place, shadow.atomics, touched, event, None)
-            shadow.reads.record(touched.warp, touched.cell, self._now(touched), touched.thread, event)
+            shadow.reading().record(touched, self._now(touched), event)
 
-    def write(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value) -> None:
+    def write(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value, by: Any = None) -> None:
         """Active threads are about to write elements."""
-        for cells, touched in self._touched(place, position, mask):
-            shadow, event = self._shadow(place, cells), self._event("write", "generic", origin)
-            changed = _changed(cells, position, place.kind, mask & self.watched[:, None], value, len(touched.cell))
+        for touched in self._touched(place, position, mask, by):
+            shadow, event = self._shadow(place), self._event("write", "generic", origin)
+            active = self._seen(mask)
+            changed = changes(place, position, active, value, len(touched.cell))
             self._against_write(place, shadow, touched, event, changed)
-            self._against(place, shadow.reads, touched, event, changed)
-            if shadow.atomics is not None:
-                self._against(place, shadow.atomics, touched, event, changed)
-            self._wrote(shadow, touched, touched.warp, touched.thread, self._now(touched), event)
+            for latest in (shadow.reads, shadow.atomics):
+                if latest is not None:
+                    self._against(place, latest, touched, event, changed)
+            shadow.wrote(touched, touched.warp, touched.thread, self._now(touched), event)
 
-    def atomic(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
-        """Active threads access elements with atomics: no conflict with one another."""
-        for cells, touched in self._touched(place, position, mask):
-            shadow, event = self._shadow(place, cells), self._event("atomic", "generic", origin)
+    def written(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value) -> None:
+        """Active threads have written elements: those that wrote another value than is there now disagree."""
+        found = disagreement(place, position, self._seen(mask), len(self.watched), value)
+        if found is not None:
+            touched, other = found
+            event = self._event("write", "generic", origin)
+            self._found(place, touched, 0, event, other, event, AGREEMENT)
+
+    def atomic(self, place: Place, position: Position, mask: Mask, origin: Origin, by: Any = None) -> None:
+        """Active threads access elements with atomics: no conflict with one another. by: as for `read`."""
+        for touched in self._touched(place, position, mask, by):
+            self.ordering |= isinstance(place.memory, Pages)
+            shadow, event = self._shadow(place), self._event("atomic", "generic", origin)
             self._against_write(place, shadow, touched, event, None)
-            self._against(place, shadow.reads, touched, event, None)
-            shadow.atomic().record(touched.warp, touched.cell, self._now(touched), touched.thread, event)
+            if shadow.reads is not None:
+                self._against(place, shadow.reads, touched, event, None)
+            shadow.atomic().record(touched, self._now(touched), event)
 
     def issue(self, place: Place, position: Position, mask: Mask, lane: Mask, origin: Origin, key: object) -> None:
         """A bulk copy into shared memory begins, by the thread of `lane` (worlds, threads); `key` is what it completes.
 
         mask: (worlds, 1), the worlds in which it does. The write is over for those who wait for the key.
         """
-        for cells, touched in self._touched(place, position, mask, lane):
-            shadow, event = self._shadow(place, cells), self._event("write", "async", origin)
-            self._against_write(place, shadow, touched, event, None)
-            self._against(place, shadow.reads, touched, event, None)
+        for touched in self._touched(place, position, mask, lane.argmax(axis=-1)[:, None]):
+            shadow, event = self._shadow(place), self._event("write", "async", origin)
+            self._begins(place, shadow, touched, event)
             agent, phase = self._agent(key), self._phase(key)
             thread = np.full(len(touched.cell), -1)
-            self._wrote(shadow, touched, np.full(len(thread), agent), thread, phase[touched.world] + 1, event)
+            shadow.wrote(touched, np.full(len(thread), agent), thread, phase[touched.world] + 1, event)
 
     def under_way(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
         """Threads begin copies into shared memory (cp.async), which are over for nobody until they have landed."""
-        for cells, touched in self._touched(place, position, mask):
-            shadow, event = self._shadow(place, cells), self._event("write", "generic", origin)
-            self._against_write(place, shadow, touched, event, None)
-            self._against(place, shadow.reads, touched, event, None)
+        for touched in self._touched(place, position, mask):
+            shadow, event = self._shadow(place), self._event("write", "generic", origin)
+            self._begins(place, shadow, touched, event)
             time = np.full(len(touched.cell), PENDING)
-            self._wrote(shadow, touched, touched.warp, touched.thread, time, event)
+            shadow.wrote(touched, touched.warp, touched.thread, time, event)
 
     def landed(self, place: Place, position: Position, mask: Mask) -> None:
         """Such copies have landed for the threads that began them."""
-        for cells, touched in self._touched(place, position, mask):
-            shadow = self._shadow(place, cells)
+        for touched in self._touched(place, position, mask):
+            shadow = self._shadow(place)
             mine = (shadow.write_time[touched.cell] == PENDING) & (shadow.write_thread[touched.cell] == touched.thread)
             shadow.write_time[touched.cell[mine]] = self._now(touched)[mine]
 
@@ -286,15 +218,20 @@ class Watch:
         """How many phases of an mbarrier have ended, (worlds,)."""
         return self._passed.setdefault(key, self._nothing())[0][:, self._agent(key)]
 
-    def _now(self, touched: _Touched) -> Array:
+    def _now(self, touched: Touched) -> Array:
         warp = touched.warp
         return np.asarray(self.clocks[touched.world, warp, warp])
 
-    def _shadow(self, place: Place, cells: Cells) -> _Shadow:
-        self._names.add(place.name)
-        if place.root not in self._shadows:
-            self._shadows[place.root] = _Shadow(cells.flat.size, self.warps)
-        return self._shadows[place.root]
+    def _shadow(self, place: Place) -> Shadow:
+        memory = place.memory
+        self._names[place.name] = self._tensors.get(place.root, "")
+        shadow = self._shadows.get(place.root)
+        if shadow is None:
+            shadow = Shadow(memory.flat.size, self.warps, isinstance(memory, Pages))
+            self._shadows[place.root] = shadow
+        elif shadow.size < memory.flat.size:
+            shadow.grow(memory.flat.size)
+        return shadow
 
     def _event(self, kind: str, proxy: str, origin: Origin) -> int:
         """The number of a statement's access."""
@@ -305,38 +242,27 @@ class Watch:
             self._events.append(_Event(kind, proxy, origin))
         return found
 
-    def _touched(
-        self, place: Place, position: Position, mask: Mask, lane: Mask | None = None
-    ) -> Iterator[tuple[Cells, _Touched]]:
+    def _touched(self, place: Place, position: Position, mask: Mask, by: Any = None) -> Iterator[Touched]:
         """The cells of watched worlds that an access touches; nothing where there are none."""
-        cells, kind = place.memory, place.kind
-        assert isinstance(cells, Cells)
-        active = mask & self.watched[:, None]
+        active = self._seen(mask)
         if not active.any():
             return
-        flat = cells.flat_position(position)
-        shape = np.broadcast_shapes(flat.shape, active.shape)
-        chosen = np.broadcast_to(active, shape)
-        cell = np.broadcast_to(flat, shape)[chosen]
-        world = np.broadcast_to(np.arange(shape[-2])[:, None], shape)[chosen]
-        threads = np.broadcast_to(np.arange(shape[-1]), shape)
-        thread = threads[chosen] if lane is None else lane.argmax(axis=-1)[world]
-        parts = kind.bits // 8 // cells.grain
-        if parts > 1:
-            steps = np.arange(parts).reshape(-1, 1) * cells.stride
-            cell = (cell + steps).reshape(-1)
-            world, thread = np.tile(world, parts), np.tile(thread, parts)
-        yield cells, _Touched(cell, world, thread)
+        touched = touches(place, position, active, len(self.watched), by)
+        if len(touched.cell):
+            yield touched
 
-    def _wrote(self, shadow: _Shadow, touched: _Touched, agent: Array, thread: Array, time: Array, event: int) -> None:
-        shadow.write_agent[touched.cell] = agent
-        shadow.write_thread[touched.cell] = thread
-        shadow.write_time[touched.cell] = time
-        shadow.write_event[touched.cell] = event
+    def _seen(self, mask: Mask) -> Mask:
+        """The active lanes of watched worlds; each world may be there several times, see `Machine.repeated`."""
+        return mask & np.tile(self.watched, mask.shape[-2] // len(self.watched))[:, None]
 
-    def _against_write(
-        self, place: Place, shadow: _Shadow, touched: _Touched, event: int, changed: Mask | None
-    ) -> None:
+    def _begins(self, place: Place, shadow: Shadow, touched: Touched, event: int) -> None:
+        """A copy into memory begins: is what was there before over?"""
+        self._against_write(place, shadow, touched, event, None)
+        for latest in (shadow.reads, shadow.atomics):
+            if latest is not None:
+                self._against(place, latest, touched, event, None)
+
+    def _against_write(self, place: Place, shadow: Shadow, touched: Touched, event: int, changed: Mask | None) -> None:
         """Is the last write of each cell over?"""
         agent, time = shadow.write_agent[touched.cell], shadow.write_time[touched.cell]
         over = time <= self.clocks[touched.world, touched.warp, agent]
@@ -344,6 +270,12 @@ class Watch:
         wrong = ~over | (beside & (shadow.write_thread[touched.cell] != touched.thread))
         if changed is not None:
             wrong &= changed
+        world = touched.world
+        if shadow.write_world is not None:
+            world = shadow.write_world[touched.cell]
+            elsewhere = (time > 0) & (world != touched.world)
+            self._across(place, touched, elsewhere if changed is None else elsewhere & changed, shadow, event)
+            wrong &= ~elsewhere
         if wrong.any():
             at = int(np.flatnonzero(wrong)[0])
             cell = touched.cell[at]
@@ -351,10 +283,19 @@ class Watch:
             thread = int(shadow.write_thread[cell])
             self._found(place, touched, at, int(shadow.write_event[cell]), thread, event, missing)
 
-    def _unfenced(self, place: Place, shadow: _Shadow, touched: _Touched, event: int) -> None:
+    def _across(self, place: Place, touched: Touched, wrong: Mask, shadow: Shadow, event: int) -> None:
+        """Another block wrote these elements last."""
+        if wrong.any():
+            at = int(np.flatnonzero(wrong)[0])
+            cell = touched.cell[at]
+            assert shadow.write_world is not None
+            world, thread = int(shadow.write_world[cell]), int(shadow.write_thread[cell])
+            self._found(place, touched, at, int(shadow.write_event[cell]), thread, event, BLOCKS, world)
+
+    def _unfenced(self, place: Place, shadow: Shadow, touched: Touched, event: int) -> None:
         """Does a fence stand between the threads' last write of each cell and the async proxy?"""
         agent, time = shadow.write_agent[touched.cell], shadow.write_time[touched.cell]
-        generic = (agent < self.warps) & (time > 0) & (time != PENDING)
+        generic = (agent >= 0) & (agent < self.warps) & (time > 0) & (time != PENDING)
         covered = self.fenced[touched.world, touched.warp, np.where(generic, agent, 0)]
         wrong = generic & (time > covered)
         if wrong.any():
@@ -363,7 +304,7 @@ class Watch:
             thread = int(shadow.write_thread[cell])
             self._found(place, touched, at, int(shadow.write_event[cell]), thread, event, "fence.proxy.async")
 
-    def _against(self, place: Place, latest: _Latest, touched: _Touched, event: int, changed: Mask | None) -> None:
+    def _against(self, place: Place, latest: Latest, touched: Touched, event: int, changed: Mask | None) -> None:
         """Are the last reads (or atomics) of each cell over, in all warps?"""
         for warp in range(self.warps):
             time = latest.time[warp][touched.cell]
@@ -373,6 +314,11 @@ class Watch:
             known = self.clocks[touched.world, touched.warp, warp]
             beside = own & (time == known) & (latest.thread[warp][touched.cell] != touched.thread)
             wrong = (time > known) | beside
+            missing = ""
+            if latest.world is not None:
+                elsewhere = (time > 0) & (latest.world[warp][touched.cell] != touched.world)
+                if elsewhere.any():
+                    wrong, missing = elsewhere, BLOCKS
             if changed is not None:
                 wrong &= changed
             if wrong.any():
@@ -380,26 +326,43 @@ class Watch:
                 cell = touched.cell[at]
                 thread = int(latest.thread[warp][cell])
                 thread = thread if thread >= 0 else SEVERAL - warp
-                self._found(place, touched, at, int(latest.event[warp][cell]), thread, event)
+                world = -1 if latest.world is None else int(latest.world[warp][cell])
+                self._found(place, touched, at, int(latest.event[warp][cell]), thread, event, missing, world)
 
     def _found(
-        self, place: Place, touched: _Touched, at: int, before: int, thread: int, event: int, missing: str = ""
+        self,
+        place: Place,
+        touched: Touched,
+        at: int,
+        before: int,
+        thread: int,
+        event: int,
+        missing: str = "",
+        elsewhere: int = -1,
     ) -> None:
+        """Note a race; elsewhere: the world of the first access, if it is another one."""
         first, second = self._events[before], self._events[event]
         key = place.root, id(first.origin.stmt), first.kind, id(second.origin.stmt), second.kind, missing
         if key in self.races:
             return
-        mine, cells = int(touched.thread[at]), place.memory
-        assert isinstance(cells, Cells)
+        mine, world = int(touched.thread[at]), int(touched.world[at])
+        blocks = [self.machine.worlds[w].block for w in (world if elsewhere < 0 else elsewhere, world)]
         self.races[key] = Race(
-            place.root,
             place.name,
-            (int(touched.cell[at]) // cells.stride * cells.grain - place.begin) // (place.kind.bits // 8),
-            int(touched.world[at]),
-            Access(first.kind, first.proxy, thread, first.origin),
-            Access(second.kind, second.proxy, mine, second.origin),
+            self._tensors.get(place.root, ""),
+            (_offset(place, int(touched.cell[at])),),
+            Access(first.kind, first.proxy, blocks[0], thread, first.origin),
+            Access(second.kind, second.proxy, blocks[1], mine, second.origin),
             missing or _between(first, thread, mine),
         )
+
+
+def _offset(place: Place, cell: int) -> int:
+    """Which element of a buffer a cell is."""
+    memory = place.memory
+    if isinstance(memory, Pages):
+        return memory.element_at(cell)
+    return (cell // memory.stride * memory.grain - place.begin) // (place.kind.bits // 8)
 
 
 def _between(first: _Event, thread: int, other: int) -> str:
@@ -411,12 +374,61 @@ def _between(first: _Event, thread: int, other: int) -> str:
     return "a barrier"
 
 
-def _changed(cells: Cells, position: Position, kind: Kind, active: Mask, value: Value, size: int) -> Mask:
-    """Which elements a write changes; parts of an element change together."""
-    where = cells.flat_position(position)
+def touches(place: Place, position: Position, active: Mask, worlds: int, by: Any = None) -> Touched:
+    """The cells that lanes touch. by: the thread of each element, where that is not its lane."""
+    memory = place.memory
+    flat = memory.flat_position(position)
+    shape = np.broadcast_shapes(flat.shape, active.shape)
+    chosen = np.broadcast_to(active, shape)
+    cell = np.broadcast_to(flat, shape)[chosen]
+    world = np.broadcast_to(np.arange(shape[-2])[:, None] % worlds, shape)[chosen]
+    thread = np.broadcast_to(np.arange(shape[-1]) if by is None else by, shape)[chosen]
+    parts = place.kind.bits // 8 // memory.grain if isinstance(memory, Cells) else 1
+    if isinstance(memory, Cells) and parts > 1:
+        steps = np.arange(parts).reshape(-1, 1) * memory.stride
+        cell = (cell + steps).reshape(-1)
+        world, thread = np.tile(world, parts), np.tile(thread, parts)
+    return Touched(cell, world, thread)
+
+
+def changes(place: Place, position: Position, active: Mask, value: Value, size: int) -> Mask:
+    """Which elements a write changes, `size` cells in all; the cells of an element change together."""
+    memory, kind = place.memory, place.kind
+    where = memory.flat_position(position)
     shape = np.broadcast_shapes(where.shape, np.shape(value), active.shape)
     chosen = np.broadcast_to(active, shape)
-    before: Any = cells.take(np.broadcast_to(where, shape)[chosen], kind)
+    before: Any = memory.take(np.broadcast_to(where, shape)[chosen], kind)
     after = np.broadcast_to(value, shape)[chosen]
-    same = (before == after) | ((before != before) & (after != after))
-    return np.resize(~same, size)
+    return np.resize(~_same(before, after), size)
+
+
+def disagreement(
+    place: Place, position: Position, active: Mask, worlds: int, value: Value
+) -> tuple[Touched, int] | None:
+    """An element into which two lanes have just written different values, and the second lane; None for none.
+
+    Of lanes that write one element the last one wins, so that the others find another value there than their own.
+    """
+    if not isinstance(value, np.ndarray) or not active.any():
+        return None
+    memory = place.memory
+    where = memory.flat_position(position)
+    shape = np.broadcast_shapes(where.shape, value.shape, active.shape)
+    chosen = np.broadcast_to(active, shape)
+    cell = np.broadcast_to(where, shape)[chosen]
+    meant = np.broadcast_to(value, shape)[chosen].astype(place.kind.array)
+    lost = np.flatnonzero(~_same(memory.take(cell, place.kind), meant))
+    if not len(lost):
+        return None
+    at = int(lost[0])
+    world, lane = (np.broadcast_to(i, shape)[chosen] for i in np.ogrid[: shape[-2], : shape[-1]])
+    others = np.flatnonzero((cell == cell[at]) & (lane != lane[at]))
+    if not len(others):
+        return None
+    return Touched(cell[at : at + 1], world[at : at + 1] % worlds, lane[at : at + 1]), int(lane[others[-1]])
+
+
+def _same(before: Any, after: Any) -> Mask:
+    """Which values are equal, or both no number."""
+    same: Mask = (before == after) | ((before != before) & (after != after))
+    return same

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tlcheck.execute.authors import Author
 from tlcheck.execute.codes import Code, Step
 from tlcheck.execute.frame import Frame
 from tlcheck.execute.memory import Cells
@@ -48,8 +49,13 @@ def parallel(stmt: For, machine: Machine) -> Step:
             variables[loop.var.uid] = values.astype(kind).reshape(1, -1)
         active = frame.of_worlds()
         machine.spend(lanes // 1024)
+        author = machine.watch if isinstance(machine.watch, Author) else None
+        if author is not None:
+            author.iterating(True)
         with _copies(machine, private, lanes):
             body.run(Frame(variables, frame.worlds, lanes, active))
+        if author is not None:
+            author.iterating(False)
 
     return Step(run)
 

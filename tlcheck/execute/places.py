@@ -12,6 +12,7 @@ import numpy as np
 from tlcheck.execute.codes import Code
 from tlcheck.execute.frame import Frame, Mask
 from tlcheck.execute.memory import Cells, Pages, Position
+from tlcheck.execute.reasons import Illegal
 from tlcheck.execute.values import Array, Kind, Value
 
 if TYPE_CHECKING:
@@ -23,10 +24,14 @@ Arrange = Callable[[Any], Array]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Located:
-    """A position, and which lanes are out of bounds there (None for none); these have the position of element 0."""
+    """A position, and which lanes are out of bounds there (None for none); these have the position of element 0.
+
+    crooked: lanes whose address is no multiple of what the access needs, None for none.
+    """
 
     position: Position
     outside: Mask | None
+    crooked: Mask | None = None
 
 
 class Place:
@@ -44,8 +49,10 @@ class Place:
     ) -> None:
         """root: uid of the allocation; start: in bytes; indices: (index, size, stride) of each dimension.
 
-        arrange: gives each lane elements that other lanes point to, see ldmatrix.
+        arrange: gives each lane elements that other lanes point to, see ldmatrix. `aligned`: set to the bytes that the
+        address of the first element has to be a multiple of.
         """
+        self.aligned = 1
         self.name, self.kind, self.machine = name, kind, machine
         self.root = root
         self._start, self._indices, self._arrange = start, indices, arrange
@@ -80,6 +87,8 @@ class Place:
     def position(self, frame: Frame) -> tuple[Position, Mask | None]:
         """Where, and in which lanes the access takes place."""
         located = self.located(frame)
+        if located.crooked is not None:
+            self._refuse(located.crooked, frame)
         if located.outside is None:
             return located.position, frame.active
         offending = located.outside if frame.active is None else located.outside & frame.active
@@ -121,7 +130,7 @@ class Place:
         """The elements; where the access is dropped, the buffer's safe value."""
         position, mask = self.position(frame)
         watch = self.machine.watch
-        if watch is not None and self.shared:
+        if watch is not None and watch.covers(self):
             watch.read(self, position, everywhere(mask, frame), self.machine.origin(frame))
         found, outside = self.memory.take(position, self.kind), self.located(frame).outside
         if outside is None:
@@ -132,11 +141,24 @@ class Place:
         """Write in the active lanes."""
         position, mask = self.position(frame)
         watch = self.machine.watch
-        if watch is not None and self.shared:
-            watch.write(self, position, everywhere(mask, frame), self.machine.origin(frame), value)
+        if watch is not None and not watch.covers(self):
+            watch = None
+        if watch is not None:
+            lanes, origin = everywhere(mask, frame), self.machine.origin(frame)
+            watch.write(self, position, lanes, origin, value)
         self.memory.put(position, value, mask, self.kind)
+        if watch is not None:
+            watch.written(self, position, lanes, origin, value)
         if self.machine.seeker is not None:
             self.machine.seeker.look(self, frame, position, mask)
+
+    def _refuse(self, crooked: Mask, frame: Frame) -> None:
+        """Raise Illegal where an active lane's address is not aligned."""
+        offending = np.argwhere(crooked & frame.mask())
+        if len(offending):
+            what = f"access of {self.name} at an address that is no multiple of {self.aligned} bytes"
+            world, lane = (int(i) for i in offending[0][-2:])
+            raise Illegal(what, self.machine.line, world, lane, self.name)
 
     def _keep(self, key: tuple[Value, ...], located: Located) -> None:
         size = located.position.nbytes if isinstance(located.position, np.ndarray) else 64
@@ -163,15 +185,25 @@ class Place:
             outside = wrong if outside is None else outside | wrong
         if outside is not None:
             total = np.where(outside, 0, total)
+        crooked = self._crooked(total, start) if self.aligned > 1 else None
         if self._arrange is not None:
+            if crooked is not None:
+                crooked = np.asarray(self._arrange(np.broadcast_to(crooked, np.shape(total))).any(axis=0))
             total = self._arrange(total)
             outside = None if outside is None else self._arrange(outside)
-        return Located(self.memory.locate(total, self.kind, start), outside)
+        return Located(self.memory.locate(total, self.kind, start), outside, crooked)
+
+    def _crooked(self, total: Value, start: int) -> Mask | None:
+        """The lanes whose first element is not aligned; None for none."""
+        first = total[0] if isinstance(total, np.ndarray) and total.ndim == 3 else total
+        wrong: Mask = np.atleast_2d(np.asarray((first * (self.kind.bits // 8) + start) % self.aligned != 0))
+        return wrong if wrong.any() else None
 
 
 def everywhere(mask: Mask | None, frame: Frame) -> Mask:
-    """A mask of all worlds and lanes."""
-    return np.broadcast_to(np.True_ if mask is None else mask, (frame.worlds, frame.lanes))
+    """A mask of all worlds and lanes; one of vector lanes keeps them."""
+    vector = () if mask is None else mask.shape[:-2]
+    return np.broadcast_to(np.True_ if mask is None else mask, (*vector, frame.worlds, frame.lanes))
 
 
 def _beyond(index: Value, limit: Value) -> Mask | None:

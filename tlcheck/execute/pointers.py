@@ -173,7 +173,10 @@ class Pointers:
         if buffer.elem_offset is not None and not (buffer.elem_offset.op == "int" and buffer.elem_offset.value == 0):
             width = kind.bits // 8
             start = joined(lambda first, more: first + more * width, start, machine.code(buffer.elem_offset))
-        return Place(machine, buffer.name, kind, self.root(buffer.data.uid), start, triples, arrange)
+        root = self.root(buffer.data.uid)
+        if not buffer.scope.startswith("local"):
+            machine.looked_at.add(dict(self.free).get(root, buffer.name))
+        return Place(machine, buffer.name, kind, root, start, triples, arrange)
 
     def _alias(self, pointer: Expr, value: Expr) -> None:
         if value.op == "var":

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import prod
 
 import numpy as np
 
 from tlcheck.errors import fault
 from tlcheck.execute import blocks, comparison, given, inputs, registry
+from tlcheck.execute.authors import Author, attributed
 from tlcheck.execute.budget import Budget, statements_needed, worlds_that_fit
 from tlcheck.execute.comparison import Difference, OutputOutcome, Written
 from tlcheck.execute.glance import Suspected
 from tlcheck.execute.launches import threads_of
 from tlcheck.execute.machine import Machine, Options, Tensor, World
-from tlcheck.execute.order import Race
+from tlcheck.execute.races import Race
 from tlcheck.execute.reasons import Illegal, Stopped
 from tlcheck.execute.values import Array, kind_of
 from tlcheck.execute.writers import Writer
@@ -53,9 +55,10 @@ class Request:
 class Execution:
     """What was executed, and the verdict on each output. of: blocks of the grid. sizes: chosen for symbolic ones.
 
-    statements: executed as written and as lowered. illegal: an access that stopped the lowered side. shared: buffers in
-    shared memory whose accesses were watched. races: pairs of accesses to these that nothing orders. left: what
-    the kernel as written left of each output, for the first seed.
+    statements: executed as written and as lowered. illegal: an access that stopped the lowered side. ordered: buffers
+    whose accesses were watched, and why their order is not known, or nothing where it is. races: pairs of accesses that
+    nothing orders. lawful: buffers all of whose accesses were legal. left: what the kernel as written left of each
+    output, for the first seed.
     """
 
     outputs: tuple[OutputOutcome, ...]
@@ -65,8 +68,9 @@ class Execution:
     sizes: tuple[tuple[str, int], ...] = ()
     statements: tuple[int, int] = (0, 0)
     illegal: Illegal | None = None
-    shared: tuple[str, ...] = ()
+    ordered: Mapping[str, str] = field(default_factory=dict)
     races: tuple[Race, ...] = ()
+    lawful: tuple[str, ...] = ()
     left: Mapping[str, Written] = field(default_factory=dict, compare=False)
 
     @property
@@ -135,18 +139,61 @@ class _Judge:
     def _compared(self, written: Machine, draw: inputs.Draw) -> Execution:
         try:
             lowered = self._machine(self._lowered, self._tiled, draw)
-            watch = lowered.watched() if self._request.checkpoint == LOWERED and not self._tiled else None
+            if self._request.checkpoint == LOWERED and not self._tiled:  # before that there are no barriers
+                lowered.watched(self._stored())
             lowered.run()
         except Illegal as illegal:
             stopped = [OutputOutcome(n, "undecided", f"as lowered: {illegal}") for n in self._outputs]
             report = self._report(tuple(stopped), written.spent, 0)
             return replace(report, illegal=illegal, left=self._left_by(written))
-        outputs = tuple([self._output(name, written, lowered, draw) for name in self._outputs])
-        report = self._report(outputs, written.spent, lowered.spent)
-        left = self._left_by(written)
-        if watch is None:  # the barriers come last: before that there is no order
-            return replace(report, left=left)
-        return replace(report, shared=watch.buffers, races=tuple(watch.races.values()), left=left)
+        outputs = [self._output(name, written, lowered, draw) for name in self._outputs]
+        early, stop = self._with_early_copies(written, outputs, draw)
+        report = self._report(tuple(outputs), written.spent, lowered.spent + early)
+        ordered, races = attributed(lowered.watches, partial(self._author, draw))
+        lawful = tuple(sorted(lowered.looked_at)) if lowered.watches and stop is None else ()
+        found = tuple([replace(race, index=self._index_of(race)) for race in races])
+        report = replace(report, illegal=stop, lawful=lawful)
+        return replace(report, ordered=ordered, races=found, left=self._left_by(written))
+
+    def _index_of(self, race: Race) -> tuple[int, ...]:
+        """The logical index of the element that a race is about."""
+        tensor = next((b for b in self._written.buffers if str(b.data.value) == race.parameter), None)
+        return race.index if tensor is None else _index(race.index[0], inputs.extent(tensor, self._sizes))
+
+    def _stored(self) -> frozenset[str]:
+        """The parameters that the kernel writes, on either side."""
+        return frozenset((*self._outputs, *_names(roles(self._lowered).outputs)))
+
+    def _with_early_copies(
+        self, written: Machine, outputs: list[OutputOutcome], draw: inputs.Draw
+    ) -> tuple[int, Illegal | None]:
+        """Run a kernel with asynchronous copies once more, with these as early as they may be.
+
+        What agreed and does not now is refuted. Races are seen in either schedule: nobody watches. The statements that
+        it took, and what stopped it.
+        """
+        if self._request.checkpoint != LOWERED or not has_copies(self._lowered):
+            return 0, None
+        machine = self._machine(self._lowered, False, draw, late=False)
+        illegal: Illegal | None = None
+        try:
+            machine.run()
+        except Illegal as stopped:
+            illegal = stopped
+        for place, outcome in enumerate(outputs):
+            if outcome.verdict == "agreed" and illegal is not None:
+                reason = f"with copies as early as they may be: {illegal}"
+                outputs[place] = OutputOutcome(outcome.name, "undecided", reason)
+            elif outcome.verdict == "agreed":
+                outputs[place] = self._output(outcome.name, written, machine, draw)
+        return machine.spent, illegal
+
+    def _author(self, draw: inputs.Draw, names: frozenset[str]) -> Machine:
+        """The kernel as written, once more, watched for races of its own on these buffers."""
+        machine = self._machine(self._written, True, draw)
+        machine.watched(names, Author)
+        machine.run()
+        return machine
 
     def _left_by(self, written: Machine) -> dict[str, Written]:
         seed = self._worlds[0].seed
@@ -197,11 +244,14 @@ class _Judge:
                 problem = illegal
         raise Stopped(f"no inputs found: as written, {problem}")
 
-    def _machine(self, function: Function, written: bool, draw: inputs.Draw, jitter: int = 0) -> Machine:
+    def _machine(
+        self, function: Function, written: bool, draw: inputs.Draw, jitter: int = 0, late: bool = True
+    ) -> Machine:
         budget = self._request.budget
         options = Options(
             written=written,
             early=not written and self._request.checkpoint in UNGUARDED,
+            late=late,
             release=release_of(self._snapshot),
             statements=budget.statements,
             bytes=budget.bytes,
@@ -294,6 +344,12 @@ class _Judge:
 def _names(buffers: Sequence[Buffer]) -> tuple[str, ...]:
     """The names of the pointers of parameters: an execution knows them by these."""
     return tuple([str(b.data.value) for b in buffers])
+
+
+def has_copies(function: Function) -> bool:
+    """Whether a kernel as lowered has asynchronous copies into shared memory."""
+    calls = (e.value for s in statements(function.body) for e in postorder(expressions(s)) if e.op == "call")
+    return any(call in ("ptx_cp_async", "tma_load", "tma_load_im2col") for call in calls)
 
 
 def _left(machine: Machine, name: str, seed: int) -> Written:

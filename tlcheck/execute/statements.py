@@ -51,7 +51,10 @@ def compiled_statement(stmt: Stmt, machine: Machine) -> Step:
 
 def _seq(stmt: Seq, machine: Machine) -> Step:
     place = next((i for i, part in enumerate(stmt.body) if waits(part)), len(stmt.body))
-    steps = [machine.step(s) for s in stmt.body[:place]]
+    steps = []
+    for number, part in enumerate(stmt.body[:place]):
+        with machine.following(number + 1 < len(stmt.body)):
+            steps.append(machine.step(part))
     if place < len(stmt.body):
         steps.append(divided(stmt.body[place], stmt.body[place + 1 :], machine))
     runs, count, spend = [s.run for s in steps], len(steps), machine.spend
@@ -86,7 +89,8 @@ def _for(stmt: For, machine: Machine) -> Step:
     uid = stmt.var.uid
     machine.loops[uid] = str(stmt.var.value)
     machine.variables[uid] = Code(lambda frame: frame.variables[uid], frozenset((uid,)), True, True)
-    body = machine.step(stmt.body)
+    with machine.following(True):
+        body = machine.step(stmt.body)
 
     def run(frame: Frame) -> None:
         machine.at = stmt
@@ -160,7 +164,9 @@ def iterate(frame: Frame, body: Step) -> None:
 
 
 def _while(stmt: While, machine: Machine) -> Step:
-    condition, body = machine.code(stmt.condition), machine.step(stmt.body)
+    condition = machine.code(stmt.condition)
+    with machine.following(True):
+        body = machine.step(stmt.body)
 
     def run(frame: Frame) -> None:
         with loop(frame):

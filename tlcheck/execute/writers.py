@@ -9,7 +9,7 @@ import numpy as np
 
 from tlcheck.execute.frame import Frame, Mask
 from tlcheck.execute.memory import Pages, Position
-from tlcheck.execute.order import Origin
+from tlcheck.execute.races import Origin
 
 if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine

@@ -10,7 +10,8 @@ from tlcheck.facts import changes
 from tlcheck.gate.compiler import CompiledCuda
 from tlcheck.gate.device_outcomes import device_outcomes
 from tlcheck.gate.outcome import FAILS_IN_BOTH, LoweredPair, LoweredSide, Outcome
-from tlcheck.gate.verdicts import verdict_outcomes
+from tlcheck.gate.synchronization import takes_away, unordered
+from tlcheck.gate.verdicts import all_claims, verdict_outcomes
 from tlcheck.lower.runs import near
 from tlcheck.worker.protocol import Failure
 
@@ -106,12 +107,21 @@ def _facts(before: LoweredSide, after: LoweredSide) -> Iterator[Outcome]:
     buffers = {buffer.name for side in (before.facts, after.facts) for buffer in side.buffers}
     for change in changes(before.facts, after.facts):
         subjects = change.subject.split(", ")
-        klass = "slower-risk" if change.slower else "changed"
+        klass, words = "slower-risk" if change.slower else "changed", change.words
+        if takes_away(change):
+            left = unordered(change, before.facts, after.facts, all_claims(after.result.claims))
+            klass = "sync-risk" if left else klass
+            order = (
+                f"the order {left if left.startswith('of ') else f'of {left}'} is not decided now"
+                if left
+                else "the order is agreed"
+            )
+            words = f"{words}; {order}"
         if change.kind in _ATOMIC and righted.issuperset(subjects):
             klass = "fixed"
         line = next((lines[s] for s in subjects if s in lines and change.kind in _ATOMIC), after.line)
         subject = change.subject if buffers.issuperset(subjects) else ""
-        yield Outcome(klass, change.kind, change.before, change.after, change.words, subject, line)
+        yield Outcome(klass, change.kind, change.before, change.after, words, subject, line)
 
 
 def _seconds(before: LoweredSide, after: LoweredSide) -> Iterator[Outcome]:

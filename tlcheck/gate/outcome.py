@@ -22,13 +22,14 @@ CLASSES: Mapping[str, str] = {
     "wrong": "a claim is refuted that was not, or a kernel fails on the device that did not",
     "weaker": "a claim is undecided that was proved or agreed",
     "broken": "a kernel no longer imports, builds, lowers, compiles or runs",
+    "sync-risk": "a barrier, wait or fence is gone, and the order of the accesses there is not decided",
     "slower-risk": "the kernel asks for more work than before, or takes much longer to lower",
     "changed": "the kernel differs in another way",
     "fixed": "a claim is right, or a kernel lowers or passes on the device, that did not",
     "fails-in-both": "a kernel fails with both toolchains",
     "same": "no difference was found",
 }
-DEFAULT_FAILING = ("wrong", "weaker", "broken")
+DEFAULT_FAILING = ("wrong", "weaker", "broken", "sync-risk")
 SAME, FAILS_IN_BOTH = "same", "fails-in-both"
 
 

@@ -8,6 +8,7 @@ from tlcheck.gate.outcome import Outcome
 from tlcheck.verdicts.claim import Claim
 
 _WORST_FIRST = ("refuted", "undecided", "agreed", "proved")
+_OF_LOWERED = ("order", "legality")  # about buffers as lowered: a release may make others of the same kernel
 Name = tuple[str, str]
 
 
@@ -17,7 +18,7 @@ def verdict_outcomes(before: Sequence[Claim], after: Sequence[Claim]) -> Iterato
     explains is told with that.
     """
     explained = {id(other) for claim in (*before, *after) for other in claim.also}
-    old, new = _keyed(_all(before), _all(after)), _keyed(_all(after), _all(before))
+    old, new = _keyed(all_claims(before), all_claims(after)), _keyed(all_claims(after), all_claims(before))
     for key in dict.fromkeys([*new, *old]):
         was, now = old.get(key), new.get(key)
         if id(now) in explained or (id(was) in explained and (now is None or now.is_clean)):
@@ -27,7 +28,8 @@ def verdict_outcomes(before: Sequence[Claim], after: Sequence[Claim]) -> Iterato
             yield outcome
 
 
-def _all(claims: Sequence[Claim]) -> list[Claim]:
+def all_claims(claims: Sequence[Claim]) -> list[Claim]:
+    """Claims, and those that they explain."""
     return [one for claim in claims for one in (claim, *claim.also)]
 
 
@@ -51,7 +53,7 @@ def _groups(claims: Sequence[Claim]) -> dict[Name, list[Claim]]:
 
 def _compared(old: Claim | None, new: Claim | None) -> Outcome | None:
     if new is None:
-        return _gone(old) if old is not None and old.is_clean else None
+        return _gone(old) if old is not None and old.is_clean and old.kind not in _OF_LOWERED else None
     was = old.verdict if old is not None else "not there"
     if new.finding is not None:
         return _refuted(old, new, was)

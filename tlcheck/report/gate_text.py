@@ -18,6 +18,7 @@ _STYLES = {
     "wrong": "bold red",
     "weaker": "bold yellow",
     "broken": "bold red",
+    "sync-risk": "bold yellow",
     "slower-risk": "yellow",
     "changed": "cyan",
     "fixed": "green",

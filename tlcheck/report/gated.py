@@ -12,7 +12,7 @@ from tlcheck.lower.runs import near
 from tlcheck.report.notices import ERROR, NOTE, WARNING, Document, Notice, Subject
 
 _SILENT = ("fixed", "same")
-_WARNINGS = ("wrong", "weaker", "broken", "slower-risk")
+_WARNINGS = ("wrong", "weaker", "broken", "sync-risk", "slower-risk")
 
 
 def document_of(gate: Gate) -> Document:

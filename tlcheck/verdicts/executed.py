@@ -7,14 +7,14 @@ from dataclasses import replace
 
 from tlcheck.execute.comparison import Difference, OutputOutcome
 from tlcheck.execute.onset import Levels, Onset
-from tlcheck.execute.order import SEVERAL, Access, Race
+from tlcheck.execute.races import AGREEMENT, BLOCKS, SEVERAL, Access, Race
 from tlcheck.execute.reasons import Deadlock, Illegal
 from tlcheck.execute.run import LOWERED, SOURCE, Execution, Request, execute
 from tlcheck.execute.writers import Writer
 from tlcheck.lower.runs import release_of
 from tlcheck.snapshot.ir import Snapshot, Stmt
 from tlcheck.snapshot.text import render
-from tlcheck.verdicts.claim import AGREED, REFUTED, UNDECIDED, Claim, Excerpt, Executed, Finding, SourceLine
+from tlcheck.verdicts.claim import AGREED, REFUTED, UNDECIDED, Claim, Excerpt, Executed, Finding, Kind, SourceLine
 from tlcheck.verdicts.remedies import pass_config
 from tlcheck.verdicts.rules.rule import rule_of
 from tlcheck.witness import Accesses, Act, Element, Witness
@@ -52,12 +52,24 @@ class _Claims:
             yield self._illegal(self._execution.illegal)
         for race in self._execution.races:
             yield self._race(race)
-        racing = {race.buffer for race in self._execution.races}
-        for name in self._execution.shared:
+        racing = {race.parameter or race.buffer for race in self._execution.races}
+        for name, reason in self._execution.ordered.items():
             if name not in racing:
-                yield Claim("order", name, name, self._line(0), AGREED, "execution", executed=self._executed)
+                yield self._examined("order", name, reason)
+        for name in self._execution.lawful:
+            yield self._examined("legality", name, "")
         for outcome in self._execution.outputs:
             yield self._output(outcome)
+
+    def _examined(self, kind: Kind, name: str, reason: str) -> Claim:
+        """A buffer against which nothing was found; undecided where there is a reason."""
+        name = self._called(name)
+        verdict = UNDECIDED if reason else AGREED
+        return Claim(kind, name, name, self._line(0), verdict, "execution", reason=reason, executed=self._executed)
+
+    def _called(self, name: str) -> str:
+        """A buffer's name; of a parameter, as it is written."""
+        return self._written[name].name if name in self._written else name
 
     def _output(self, outcome: OutputOutcome) -> Claim:
         buffer = self._written.get(outcome.name)
@@ -92,20 +104,19 @@ class _Claims:
 
     def _race(self, race: Race) -> Claim:
         problem = "fence" if race.missing == "fence.proxy.async" else "race"
-        witness = Accesses((race.offset,), self._act(race.first, race.world), self._act(race.second, race.world))
-        what = f"nothing orders two accesses to {race.buffer}: between them {race.missing} is missing"
-        finding = self._finding(problem, what, race.buffer, witness, race.second.origin.stmt)
+        name = self._called(race.parameter or race.buffer)
+        witness = Accesses(race.index, self._act(race.first), self._act(race.second))
+        finding = self._finding(problem, _unordered(name, race), name, witness, race.second.origin.stmt)
         stmt = race.second.origin.stmt
         line = self._line(0 if stmt is None else stmt.line)
-        claim = Claim("order", race.buffer, race.buffer, line, UNDECIDED, "execution", executed=self._executed)
+        claim = Claim("order", name, name, line, UNDECIDED, "execution", executed=self._executed)
         return replace(claim, verdict=REFUTED, finding=finding)
 
-    def _act(self, access: Access, world: int) -> Act:
+    def _act(self, access: Access) -> Act:
         what = f"{access.kind} by the async proxy" if access.proxy == "async" else access.kind
         if access.thread <= SEVERAL:
             what = f"{what} by several threads of warp {SEVERAL - access.thread}"
-        block = self._execution.blocks[world % len(self._execution.blocks)]
-        return self._made(what, Writer(block, access.thread, access.origin), LOWERED)
+        return self._made(what, Writer(access.block, access.thread, access.origin), LOWERED)
 
     def _made(self, what: str, writer: Writer, at: str) -> Act:
         """An access as a witness names it, with its line at a checkpoint. thread: -1 for a bulk copy."""
@@ -186,3 +197,12 @@ def _pass_before(snapshot: Snapshot, checkpoint: str) -> str:
     if checkpoint in ("source", "intent"):
         return ""
     return snapshot.passes.get("intent" if checkpoint == "tile-ops" else checkpoint, "")
+
+
+def _unordered(name: str, race: Race) -> str:
+    """What is wrong, in a sentence."""
+    if race.missing == AGREEMENT:
+        return f"threads store different values to one element of {name} at once"
+    if race.missing == BLOCKS:
+        return f"nothing orders accesses of two blocks to {name}, which as written access different elements"
+    return f"nothing orders two accesses to {name}: between them {race.missing} is missing"

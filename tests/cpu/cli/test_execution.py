@@ -48,8 +48,8 @@ def claims(capsys: pytest.CaptureFixture[str], *argv: str | Path) -> Sequence[An
 def test_a_right_kernel_is_agreed(right: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out = check(capsys, right)
     assert code == 0
-    assert "1 output, 3 order claims: 4 agreed" in out
-    assert "agreed: B; order of a, b, mbarrier (2 of 2 blocks, 2 inputs)" in out
+    assert "1 output, 4 order claims, 5 legality claims: 10 agreed" in out
+    assert "agreed: B; order of B, a, b, mbarrier; accesses of A, B, a, b, mbarrier (2 of 2 blocks, 2 inputs)" in out
 
 
 def test_agreed_is_clean_with_strict_too(right: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.cpu.execute.test_hardware import FORMS, machine_of
-from tlcheck.execute.order import Race
+from tlcheck.execute.races import Race
 from tlcheck.execute.reasons import Stopped
 from tlcheck.snapshot.ir import Evaluate, Function, Seq, Stmt
 from tlcheck.snapshot.walk import rebuild, statements
@@ -16,7 +16,7 @@ from tlcheck.snapshot.walk import rebuild, statements
 def races(name: str, lowered: Function | None = None) -> list[Race]:
     """Those of a form as lowered, or of what was made of it."""
     machine = machine_of(FORMS[name], name, late=True, exact=True, lowered=lowered)
-    watch = machine.watched()
+    watch = machine.watched(frozenset(str(b.data.value) for b in FORMS[name].checkpoints["source"].buffers))
     machine.run()
     return list(watch.races.values())
 

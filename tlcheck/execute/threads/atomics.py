@@ -53,7 +53,7 @@ def replaced(place: Place, frame: Frame, value: Value, combine: Callable[[Any, A
 def _seen(place: Place, frame: Frame, position: Any, mask: Any) -> None:
     """Tell who watches."""
     machine = place.machine
-    if machine.watch is not None and place.shared:
+    if machine.watch is not None and machine.watch.covers(place):
         lanes = everywhere(mask, frame)
         machine.watch.atomic(place, position, lanes, machine.origin(frame))
     if place.machine.seeker is not None:
@@ -148,7 +148,14 @@ for _operation in ("add", "max", "min", "or"):
 @extern("AtomicLoad")
 def atomic_load(e: Expr, machine: Machine) -> Run:
     """(address[, memory order]): the element."""
-    return machine.pointer(e.args[0]).load
+    place = machine.pointer(e.args[0])
+
+    def run(frame: Frame) -> Value:
+        position, mask = _position(place, frame)
+        _seen(place, frame, position, mask)
+        return place.memory.take(position, place.kind)
+
+    return run
 
 
 @call("atomic_store_elem_op")
@@ -159,7 +166,9 @@ def atomic_store(e: Expr, machine: Machine) -> Run:
     value = _operand(e.args[1], 1, place.kind, machine)
 
     def run(frame: Frame) -> Value:
-        place.store(frame, value(frame))
+        position, mask = _position(place, frame)
+        _seen(place, frame, position, mask)
+        place.memory.put(position, value(frame), mask, place.kind)
         return 0
 
     return run

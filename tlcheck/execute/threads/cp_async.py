@@ -156,14 +156,20 @@ def _operands(e: Expr, machine: Machine) -> tuple[Place, Place, Expr | None]:
             raise NotModelled("ptx_cp_async between elements of other widths")
         count = _size(e, kind, machine) * 8 // kind.bits
         predicate = e.args[3] if len(e.args) == 4 else None
-        return machine.pointer(target, count), machine.pointer(source, count), predicate
+        return *_aligned(machine.pointer(target, count), machine.pointer(source, count), count), predicate
     if len(e.args) in (5, 6):
         target, before, source, offset = e.args[:4]
         kind = machine.pointers.element(source, machine)
         count = _size(e, kind, machine) * 8 // kind.bits
         to = _destination(target, before, kind, count, machine)
-        return to, machine.pointer(source, count, offset), e.args[5] if len(e.args) == 6 else None
+        return *_aligned(to, machine.pointer(source, count, offset), count), e.args[5] if len(e.args) == 6 else None
     raise NotModelled(f"ptx_cp_async with {len(e.args)} arguments")
+
+
+def _aligned(target: Place, source: Place, count: int) -> tuple[Place, Place]:
+    """Both addresses are multiples of the copy's size."""
+    target.aligned = source.aligned = count * source.kind.bits // 8
+    return target, source
 
 
 def _destination(target: Expr, offset: Expr, kind: Kind, count: int, machine: Machine) -> Place:

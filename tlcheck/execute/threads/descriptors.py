@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 # CUtensorMapDataType -> bits
 _BITS = {0: 8, 1: 16, 2: 32, 3: 32, 4: 64, 5: 64, 6: 16, 7: 32, 8: 64, 9: 16, 10: 32, 11: 32, 12: 32}
 _SPAN = {0: 0, 1: 32, 2: 64, 3: 128}  # CUtensorMapSwizzle -> bytes within which units are exchanged
+_LARGEST_BOX = 256
 _TILED, _IM2COL = "create_tma_descriptor", "create_tma_im2col_descriptor"
 
 
@@ -123,6 +124,26 @@ class Im2col:
             left = left // count
         places.append(given[rank - 1] + left)
         return self.tensor.box(frame, places, octets)
+
+
+def unlawful(map_: Tiled | Im2col, frame: Frame) -> str:
+    """What of a tensor map cuTensorMapEncodeTiled or cuTensorMapEncodeIm2col refuses; empty if nothing."""
+    tensor = map_.tensor
+    width = tensor.place.kind.bits // 8
+    inner = (map_.sizes[0] if isinstance(map_, Tiled) else map_.channels) * width
+    for stride in tensor.strides[1:]:
+        octets = int(np.max(stride.run(frame))) * width
+        if octets % 16:
+            return f"a tensor map of {tensor.place.name} with a stride of {octets} bytes, no multiple of 16"
+    if np.any(np.asarray(tensor.place.address(frame)) % 16):
+        return f"a tensor map of {tensor.place.name} at an address that is no multiple of 16"
+    if isinstance(map_, Tiled) and max(map_.sizes) > _LARGEST_BOX:
+        return f"a tensor map of {tensor.place.name} with a box of {max(map_.sizes)} elements along a dimension"
+    if inner % 16:
+        return f"a tensor map of {tensor.place.name} with rows of {inner} bytes, no multiple of 16"
+    if map_.span and inner > map_.span:
+        return f"a tensor map of {tensor.place.name} with rows of {inner} bytes in a swizzle of {map_.span}"
+    return ""
 
 
 def is_descriptor(e: Expr) -> bool:

@@ -38,6 +38,7 @@ def ldmatrix(e: Expr, machine: Machine) -> Run:
         return _transposed_octets(e, machine, kind)
     units = _fragment(kind, transposed, number)
     rows = machine.pointer(source, 128 // kind.bits, more, arranged(units, machine))
+    rows.aligned = 16
     target = machine.pointer(to, len(units[0]), offset)
     if target.kind.bits != kind.bits:
         raise NotModelled("ptx_ldmatrix into elements of another width")

@@ -6,6 +6,7 @@ combines its value with that of thread ^ distance: through shared memory from 32
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from tlcheck.execute.frame import Frame
 from tlcheck.execute.places import Place
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import call, extern
+from tlcheck.execute.threads.sync import meet
 from tlcheck.execute.threads.warps import WARP, from_lanes
 from tlcheck.execute.values import Array, Kind, Value, kind_of, maximum, minimum, rounding
 from tlcheck.snapshot.ir import Expr
@@ -45,12 +47,17 @@ def all_reduce(e: Expr, machine: Machine) -> Run:
     combine, distances, first = _butterfly(str(e.value))
     value, kind = machine.code(e.args[0]), kind_of(e.args[0].dtype)
     workspace = _workspace(e.args[1:], distances, first, machine)
+    counted = _counted_threads(str(e.value))
     combine = _settled(combine, kind, machine)
 
     def run(frame: Frame) -> Value:
         current = value.run(frame)
         for distance in distances:
-            current = combine(current, _partner(current, distance, first, workspace, frame, machine, kind))
+            if workspace is None or distance < WARP:
+                thread = np.arange(frame.lanes).reshape(1, -1)
+                current = combine(current, from_lanes(current, thread ^ distance, frame, machine, kind))
+            else:
+                current = combine(current, _staged(current, distance, first, workspace, counted, frame, kind))
         return current
 
     return run
@@ -85,23 +92,26 @@ def _workspace(args: tuple[Expr, ...], distances: list[int], first: int, machine
     return machine.pointer(args[0], 1, Code(lambda frame: own, frozenset(), True))
 
 
-def _partner(
-    value: Value, distance: int, first: int, workspace: Place | None, frame: Frame, machine: Machine, kind: Kind
-) -> Array:
-    thread = np.arange(frame.lanes).reshape(1, -1)
-    if workspace is None or distance < WARP:
-        return from_lanes(value, thread ^ distance, frame, machine, kind)
-    _met(frame, machine)
+def _counted_threads(name: str) -> int:
+    """How many threads the library's barriers 1 and 2 count; 0 for __syncthreads, which counts all of the block."""
+    policy = re.search(r"NamedBarrier<(\d+)>", name)
+    if policy is not None:
+        return int(policy.group(1))
+    numbers = template_arguments(name)[1:]
+    if not name.endswith("run_hopper"):
+        return 0
+    return int(numbers[3] if len(numbers) > 3 else numbers[0])
+
+
+def _staged(value: Value, distance: int, first: int, workspace: Place, counted: int, frame: Frame, kind: Kind) -> Array:
+    """The value of the thread at a distance, through shared memory."""
+    machine, thread = workspace.machine, np.arange(frame.lanes).reshape(1, -1)
+    before, after = (1, 2) if counted else (0, 0)
+    meet(machine, frame, before, counted)
     workspace.store(frame, value)
-    _met(frame, machine)
+    meet(machine, frame, after, counted)
     stored = np.array(workspace.load(frame))
     return from_lanes(stored, ((thread - first) ^ distance) + first, frame, machine, kind)
-
-
-def _met(frame: Frame, machine: Machine) -> None:
-    """The library has a barrier of the threads that take part here."""
-    if machine.watch is not None:
-        machine.watch.meet(frame.mask())
 
 
 def _settled(combine: Combine, kind: Kind, machine: Machine) -> Combine:

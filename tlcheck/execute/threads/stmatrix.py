@@ -31,6 +31,7 @@ def stmatrix(e: Expr, machine: Machine) -> Run:
         raise NotModelled("ptx_stmatrix of another form")
     pairs = [_pair(a, machine) for a in e.args[3 : 3 + number]]
     rows = machine.pointer(e.args[2], 8)
+    rows.aligned = 16
     if rows.kind.bits != 16:
         raise NotModelled(f"ptx_stmatrix of {rows.kind.name}")
     matrix, unit, thread = np.ogrid[:number, :2, :WARP]

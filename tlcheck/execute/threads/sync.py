@@ -14,7 +14,7 @@ import numpy as np
 
 from tlcheck.execute.agents import agents_of
 from tlcheck.execute.frame import Frame
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.reasons import Illegal, NotModelled
 from tlcheck.execute.registry import call
 from tlcheck.execute.values import Array
 from tlcheck.snapshot.ir import Expr
@@ -64,23 +64,46 @@ def storage_sync(e: Expr, machine: Machine) -> Run:
     if any(a.op != "int" for a in args):
         raise NotModelled("barrier of unknown number or threads")
     number, threads = (int(args[0].value or 0) if args else 0), int(args[1].value or 0) if len(args) > 1 else 0
-    agents = agents_of(machine)
-    counters = machine.shared_state.setdefault("bar.sync", _Counters(len(machine.worlds)))
-    assert isinstance(counters, _Counters)
 
     def run(frame: Frame) -> int:
-        if agents.alone:
-            if machine.watch is not None:
-                machine.watch.meet(frame.mask())
-        else:
-            _meet(counters, number, threads or machine.threads, frame, machine)
+        meet(machine, frame, number, threads)
         return 0
 
     return run
 
 
-def _meet(counters: _Counters, number: int, threads: int, frame: Frame, machine: Machine) -> None:
+def meet(machine: Machine, frame: Frame, number: int = 0, threads: int = 0) -> None:
+    """bar.sync by the active threads. threads: how many the barrier counts, 0 for all of the block.
+
+    Raises Illegal where lanes that move together are not as many as that: CUDA allows a barrier in a branch only if
+    all of its threads take it.
+    """
+    if not agents_of(machine).alone:
+        _meet(number, threads or machine.threads, frame, machine)
+        return
+    if frame.active is not None or threads not in (0, machine.threads):
+        _refuse_other_threads(threads, frame, machine)
+    if machine.watch is not None:
+        machine.watch.meet(frame.mask())
+
+
+def _refuse_other_threads(threads: int, frame: Frame, machine: Machine) -> None:
+    """Raise Illegal where the active threads are not those that a barrier counts; ones that have ended do not count."""
+    mask = frame.mask()
+    alive = machine.threads if frame.ended is None else np.sum(~np.broadcast_to(frame.ended, mask.shape), axis=-1)
+    come, counted = mask.sum(axis=-1), np.broadcast_to(threads or alive, len(mask))
+    wrong = np.flatnonzero((come > 0) & (come != counted))
+    if machine.options.written or not len(wrong):
+        return
+    world = int(wrong[0])
+    what = f"{come[world]} threads reach a barrier that counts {counted[world]}"
+    raise Illegal(what, machine.line, world, int(mask[world].argmax()))
+
+
+def _meet(number: int, threads: int, frame: Frame, machine: Machine) -> None:
     """Come to a barrier, and wait until it lets go."""
+    counters = machine.shared_state.setdefault("bar.sync", _Counters(len(machine.worlds)))
+    assert isinstance(counters, _Counters)
     mask = frame.mask()
     worlds = np.flatnonzero(mask.any(axis=-1))
     before = counters.passed[worlds, number].copy()

@@ -20,7 +20,7 @@ from tlcheck.execute.memory import Cells, Pages
 from tlcheck.execute.places import Place
 from tlcheck.execute.reasons import Illegal, NotModelled
 from tlcheck.execute.registry import call
-from tlcheck.execute.threads.descriptors import Box, Im2col, Tiled, descriptor, is_descriptor
+from tlcheck.execute.threads.descriptors import Box, Im2col, Tiled, descriptor, is_descriptor, unlawful
 from tlcheck.execute.threads.mbarrier import Barrier, barrier
 from tlcheck.execute.values import Array, Kind, Value, nothing
 from tlcheck.snapshot.ir import Expr
@@ -28,6 +28,9 @@ from tlcheck.snapshot.ir import Expr
 if TYPE_CHECKING:
     from tlcheck.execute.codes import Run
     from tlcheck.execute.machine import Machine
+
+
+_TENSOR_ALIGNED = 128  # shared addresses of copies by a tensor map (PTX 5.5.6)
 
 
 def issuers(frame: Frame) -> Iterator[tuple[Mask, Callable[[Value], Value]]]:
@@ -78,14 +81,18 @@ class _Transfer:
         values = np.where(self.box.inside, self.pages.take(self.positions, self.kind), self.kind.array.type(0))
         self.cells.put(where_in(self.cells, self.box.octets), values, self.mask, self.kind)
 
+    @property
+    def values(self) -> Array:
+        """What shared memory holds."""
+        return self.cells.take(where_in(self.cells, self.box.octets), self.kind)
+
     def store(self) -> None:
         """Shared memory to tensor."""
-        values = self.cells.take(where_in(self.cells, self.box.octets), self.kind)
-        self.pages.put(self.positions, values, self.box.inside & self.mask, self.kind)
+        self.pages.put(self.positions, self.values, self.box.inside & self.mask, self.kind)
 
     def add(self) -> None:
         """Shared memory added to the tensor."""
-        values = self.cells.take(where_in(self.cells, self.box.octets), self.kind)
+        values = self.values
         chosen = np.broadcast_to(self.box.inside & self.mask, values.shape)
         self.pages.accumulate(self.positions[chosen], values[chosen], np.add, self.kind)
 
@@ -111,16 +118,19 @@ def _bulk(frame: Frame, shared: Place, tensor: Place, octets: int, pick: Callabl
     """Consecutive bytes: a box of one dimension, which has to lie within the tensor."""
     width = tensor.kind.bits // 8
     if octets % 16:
-        raise Illegal(f"bulk copy of {octets} bytes, which is no multiple of 16", line, 0, 0)
+        raise Illegal(f"bulk copy of {octets} bytes, which is no multiple of 16", line, 0, 0, tensor.name)
+    begin, inner = pick(tensor.address(frame)), pick(shared.address(frame))
+    _refuse_unaligned(tensor, begin, 16)
+    _refuse_unaligned(shared, inner, 16)
     steps = np.arange(octets // width).reshape(-1, 1, 1)
-    elements = np.asarray(pick(tensor.address(frame))) // width + steps
+    elements = np.asarray(begin) // width + steps
     shape = np.broadcast_shapes(elements.shape, (1, frame.worlds, 1))
-    at = np.broadcast_to(np.asarray(pick(shared.address(frame))) + steps * width, shape)
+    at = np.broadcast_to(np.asarray(inner) + steps * width, shape)
     elements = np.broadcast_to(elements, shape)
     assert isinstance(tensor.memory, Pages)
     if elements.min() < 0 or elements.max() >= tensor.memory.size:
         world = int(np.argwhere((elements < 0) | (elements >= tensor.memory.size))[0][1])
-        raise Illegal(f"bulk copy of {tensor.name} out of bounds", line, world, 0)
+        raise Illegal(f"bulk copy of {tensor.name} out of bounds", line, world, 0, tensor.name)
     return Box(elements, np.ones(shape, np.bool_), at)
 
 
@@ -172,10 +182,27 @@ def _load_by_map(e: Expr, machine: Machine) -> tuple[Boxes, Place, Place, Barrie
 
 
 def _boxes(map_: Tiled | Im2col, shared: Place, coordinates: list[Code]) -> Boxes:
+    tensor, machine = map_.tensor.place, shared.machine
+    examined = False
+
     def box(frame: Frame, pick: Callable[[Value], Value]) -> Box:
-        return map_.at(frame, [pick(c.run(frame)) for c in coordinates], pick(shared.address(frame)))
+        nonlocal examined
+        if not examined and (problem := unlawful(map_, frame)):
+            raise Illegal(problem, machine.line, 0, 0, tensor.name)
+        examined = True
+        at = pick(shared.address(frame))
+        _refuse_unaligned(shared, at, _TENSOR_ALIGNED)
+        return map_.at(frame, [pick(c.run(frame)) for c in coordinates], at)
 
     return box
+
+
+def _refuse_unaligned(place: Place, address: Value, octets: int) -> None:
+    """Raise Illegal where a copy's address is no multiple of so many bytes."""
+    wrong = np.argwhere(np.atleast_2d(np.asarray(address)) % octets != 0)
+    if len(wrong):
+        what = f"bulk copy with an address in {place.name} that is no multiple of {octets} bytes"
+        raise Illegal(what, place.machine.line, int(wrong[0][-2]), 0, place.name)
 
 
 def _load_bulk(e: Expr, machine: Machine) -> tuple[Boxes, Place, Place, Barrier]:
@@ -238,30 +265,34 @@ def store(e: Expr, machine: Machine) -> Run:
         if isinstance(machine.memory.get(shared.root), Pages):
             shared, tensor = tensor, shared
         box, flags = _runs(shared, tensor, machine.code(e.args[2]), machine), e.args[3:]
-    adds, stores, late = bool(flags and flags[0].value), _Stores.of(machine), machine.options.late
+    adds, stores = bool(flags and flags[0].value), _Stores.of(machine)
 
     def run(frame: Frame) -> Value:
         for mask, pick in issuers(frame):
             cells, pages = _memories(shared, tensor, frame)
             transfer = _Transfer(pages, cells, tensor.kind, box(frame, pick), mask)
-            land = _leaving(transfer, shared, adds, machine, frame)
-            if late:
-                stores.open.append((mask, land))
-            else:
-                land()
+            stores.open.append((mask, _leaving(transfer, shared, tensor, adds, frame)))
         return 0
 
     return run
 
 
-def _leaving(transfer: _Transfer, shared: Place, adds: bool, machine: Machine, frame: Frame) -> Callable[[], None]:
-    """Carry out a store; the thread that issued it reads shared memory then."""
+def _leaving(transfer: _Transfer, shared: Place, tensor: Place, adds: bool, frame: Frame) -> Callable[[], None]:
+    """Carry out a store; the thread that issued it reads shared memory then, as late as it may."""
+    machine, by = shared.machine, transfer.issuer.argmax(axis=-1)[:, None]
     origin = machine.origin(frame)
 
     def land() -> None:
-        if machine.watch is not None:
+        watch = machine.watch
+        if watch is not None:
             where = where_in(transfer.cells, transfer.box.octets)
-            machine.watch.read(shared, where, transfer.issuer, origin, "async")
+            watch.read(shared, where, transfer.issuer, origin, "async")
+        if watch is not None and watch.covers(tensor):
+            chosen = transfer.box.inside & transfer.mask
+            if adds:
+                watch.atomic(tensor, transfer.positions, chosen, origin, by)
+            else:
+                watch.write(tensor, transfer.positions, chosen, origin, transfer.values, by)
         (transfer.add if adds else transfer.store)()
 
     return land

@@ -13,6 +13,7 @@ import numpy as np
 from tlcheck.execute.frame import Frame
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import call, extern
+from tlcheck.execute.threads.sync import meet
 from tlcheck.execute.values import Array, Kind, Value, kind_of, nothing
 from tlcheck.snapshot.ir import Expr
 
@@ -198,6 +199,7 @@ def _counted(combine: Callable[[Array], Array]) -> Callable[[Expr, Machine], Run
 
         def run(frame: Frame) -> Value:
             holds = np.not_equal(np.broadcast_to(condition.run(frame), (frame.worlds, frame.lanes)), 0)
+            meet(machine, frame)
             return combine(np.where(frame.mask(), holds, False)).astype(kind.array)
 
         return run

@@ -16,8 +16,8 @@ import numpy as np
 
 from tlcheck.execute.frame import Frame, Mask
 from tlcheck.execute.memory import Cells
-from tlcheck.execute.order import Origin
 from tlcheck.execute.places import Place
+from tlcheck.execute.races import Origin
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import call
 from tlcheck.execute.threads.descriptors import swizzled
@@ -355,11 +355,7 @@ def _issue(e: Expr, at: int, form: _Form, left: Operand, right: Operand, machine
         )
         total = queue.sum_at(place, position, frame, lanes, hidden)
         total.left += 1
-        started = Product(total, lanes, product, finish, keeps)
-        if machine.options.late:
-            queue.open.append(started)
-        else:
-            started.complete()
+        queue.open.append(Product(total, lanes, product, finish, keeps))
         return 0
 
     return run

@@ -27,6 +27,7 @@ def _wide_load(bits: int) -> Callable[[Expr, Machine], Run]:
     def handler(e: Expr, machine: Machine) -> Run:
         kind = machine.pointer(e.args[0]).kind
         place = machine.pointer(e.args[0], bits // kind.bits)
+        place.aligned = bits // 8
         allowed, word = _predicate(e, 1, machine), kind_of(e.dtype)
 
         def run(frame: Frame) -> Array:
@@ -43,6 +44,7 @@ def _wide_store(bits: int) -> Callable[[Expr, Machine], Run]:
     def handler(e: Expr, machine: Machine) -> Run:
         kind, value = machine.pointer(e.args[0]).kind, machine.code(e.args[1])
         place = machine.pointer(e.args[0], bits // kind.bits)
+        place.aligned = bits // 8
         allowed, word = _predicate(e, 2, machine), kind_of(e.args[1].dtype)
 
         def run(frame: Frame) -> int:

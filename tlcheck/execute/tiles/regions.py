@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tlcheck.execute.authors import Author
 from tlcheck.execute.codes import Code, remembered
 from tlcheck.execute.frame import Frame, Mask
 from tlcheck.execute.memory import Cells
@@ -182,6 +183,8 @@ class Tile:
     def read(self, frame: Frame) -> Array:
         """The elements, (points, worlds, lanes or 1); the buffer's safe value, or 0, where the region leaves it."""
         located = self._place.located(frame)
+        if isinstance(self.machine.watch, Author):
+            self.machine.watch.whole(self._place, located.position, self.mask(frame), frame.lanes, None)
         found = self._place.memory.take(located.position, self.kind)
         if found.ndim < 3:
             found = found[None]
@@ -194,6 +197,8 @@ class Tile:
         """Write elements in the active lanes; those outside the buffer are dropped."""
         located = self._place.located(frame)
         mask = self.mask(frame)
+        if isinstance(self.machine.watch, Author):
+            self.machine.watch.whole(self._place, located.position, mask, frame.lanes, values)
         self._place.memory.put(located.position, values, mask, self.kind)
 
     def combine(self, frame: Frame, values: Value, operation: np.ufunc) -> None:

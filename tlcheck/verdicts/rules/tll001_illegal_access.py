@@ -1,7 +1,8 @@
 """TLL001: an access that the machine forbids
 
-An access as lowered is out of the bounds of its buffer, a bulk copy is no multiple of 16 bytes, or more threads arrive
-at an mbarrier than it was made for, while the kernel as written does nothing of that kind on the same inputs.
+An access as lowered is out of the bounds of its buffer, or its address is no multiple of what the instruction needs
+(vectors, cp.async, ldmatrix, bulk copies, tensor maps); more threads arrive at an mbarrier than it was made for, or not
+as many threads reach a barrier as it counts; while the kernel as written does nothing of that kind on the same inputs.
 
 The witness names block and thread.
 

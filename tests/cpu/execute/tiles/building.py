@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tlcheck.execute import registry
 from tlcheck.execute.machine import Machine, Options, Tensor, World
 from tlcheck.execute.values import is_poison, kind_of
-from tlcheck.snapshot.ir import Alloc, Block, Buffer, Evaluate, Expr, For, Function, Seq, Stmt, Thread
+from tlcheck.snapshot.ir import Alloc, Block, Buffer, Evaluate, Expr, For, Function, Seq, Snapshot, Stmt, Thread
 
 registry.load()
 
@@ -102,14 +102,23 @@ class Kernel:
         self.tiles.append(made)
         return made
 
-    def run(self, *body: Stmt) -> dict[str, Array]:
-        """Run in all blocks. The tensors afterwards; what nothing wrote is as before, or 0 for poison."""
+    def function(self, *body: Stmt) -> Function:
+        """The kernel with this body."""
         params = [b for b, _ in self.tensors.values()]
         inner: Stmt = Seq((*[Alloc(t) for t in self.tiles], *body))
         inner = Block("root", inner, (), tuple(self.annotations.items()))
         inner = Thread(self.tx, "threadIdx.x", number(self.threads), inner)
         inner = Thread(self.bx, "blockIdx.x", number(self.blocks), inner)
-        function = Function("main", tuple(b.data for b in params), tuple(params), (), inner)
+        return Function("main", tuple(b.data for b in params), tuple(params), (), inner)
+
+    def snapshot(self, written: Sequence[Stmt], lowered: Sequence[Stmt]) -> Snapshot:
+        """The kernel with one body as written and another as lowered."""
+        checkpoints = {"source": self.function(*written), "device-tir": self.function(*lowered)}
+        return Snapshot("kernel", "kernel.py", 1, {"tilelang": "0.1.15"}, "sm_90", {}, {}, checkpoints, {})
+
+    def run(self, *body: Stmt) -> dict[str, Array]:
+        """Run in all blocks. The tensors afterwards; what nothing wrote is as before, or 0 for poison."""
+        function = self.function(*body)
         worlds = [World(0, (x, 0, 0)) for x in range(self.blocks)]
         tensors = {b.name: _tensor(b, contents) for b, contents in self.tensors.values()}
         options = Options(written=True, exact=self.exact)

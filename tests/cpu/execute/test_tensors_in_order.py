@@ -1,0 +1,137 @@
+"""The order of accesses to global memory, and whose fault it is where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tests.cpu.execute.tiles.building import Kernel, add, call, load, multiply, number, parallel, text, variable
+from tlcheck.execute.run import Execution, execute
+from tlcheck.snapshot.ir import Buffer, Evaluate, Expr, If, Stmt, Store
+
+SYNC = call("tvm_storage_sync", text("shared"))
+SIZE = 128
+
+
+def store(target: Buffer, index: Expr | int, value: Expr) -> Store:
+    return Store(target, (number(index),), value)
+
+
+def flipped(thread: Expr, bits: int) -> Expr:
+    return Expr("call", "int32", (thread, number(bits)), "bitwise_xor")
+
+
+def cast(value: Expr) -> Expr:
+    return Expr("cast", "float32", (value,))
+
+
+class Copy:
+    """Of 64 threads each writes an element of G, and reads the one of another thread into C."""
+
+    def __init__(self, distance: int, blocks: int = 1) -> None:
+        kernel = Kernel(threads=64, blocks=blocks)
+        self.kernel, self.tx = kernel, kernel.tx
+        self.g, self.c = (kernel.tensor(name, "float32", (SIZE,)) for name in "GC")
+        i, j = variable("i"), variable("j")
+        first, second = (add(multiply(kernel.bx, 64), v) for v in (i, j))
+        read = add(multiply(kernel.bx, 64), flipped(j, distance))
+        self.tiles = (
+            parallel([64], [i], store(self.g, first, cast(first))),
+            parallel([64], [j], store(self.c, second, load(self.g, read))),
+        )
+        here = add(multiply(kernel.bx, 64), self.tx)
+        there = add(multiply(kernel.bx, 64), flipped(self.tx, distance))
+        self.write = store(self.g, here, cast(here))
+        self.read = store(self.c, here, load(self.g, there))
+
+
+def found(copy: Copy, written: Sequence[Stmt], lowered: Sequence[Stmt]) -> Execution:
+    return execute(copy.kernel.snapshot(written, lowered))
+
+
+def test_a_read_of_what_another_warp_wrote_needs_a_barrier() -> None:
+    copy = Copy(32)
+    (race,) = found(copy, copy.tiles, (copy.write, copy.read)).races
+    assert (race.buffer, race.missing) == ("G", "a barrier")
+    assert (race.first.kind, race.second.kind) == ("write", "read")
+    assert race.index == (race.first.thread,) == (race.second.thread ^ 32,)
+    right = found(copy, copy.tiles, (copy.write, SYNC, copy.read))
+    assert not right.races
+    assert right.ordered == {"G": "", "C": ""}
+    assert set(right.lawful) == {"G", "C"}
+
+
+def test_threads_that_are_written_without_a_barrier_are_the_authors() -> None:
+    copy = Copy(32)
+    execution = found(copy, (copy.write, copy.read), (copy.write, copy.read))
+    assert not execution.races
+    assert "the author's own" in execution.ordered["G"]
+
+
+def test_a_barrier_of_the_author_that_is_gone_is_not_the_authors_fault() -> None:
+    copy = Copy(32)
+    (race,) = found(copy, (copy.write, SYNC, copy.read), (copy.write, copy.read)).races
+    assert race.buffer == "G"
+
+
+def test_one_value_from_all_threads_is_no_race_and_different_ones_are() -> None:
+    kernel = Kernel(threads=64)
+    c = kernel.tensor("C", "float32", (1,))
+    one, own = store(c, 0, Expr("float", "float32", (), 1.0)), store(c, 0, cast(kernel.tx))
+    assert not execute(kernel.snapshot((one,), (one,))).races
+    (race,) = execute(kernel.snapshot((one,), (own,))).races
+    assert race.missing == "agreement on the value"
+    written_so = execute(kernel.snapshot((own,), (own,)))
+    assert not written_so.races
+    assert "the author's own" in written_so.ordered["C"]
+
+
+def test_blocks_are_ordered_by_nothing() -> None:
+    copy = Copy(32, blocks=2)
+    neighbour = add(multiply(Expr("sub", "int32", (number(1), copy.kernel.bx)), 64), copy.tx)
+    reads = store(copy.c, add(multiply(copy.kernel.bx, 64), copy.tx), load(copy.g, neighbour))
+    races = found(copy, copy.tiles, (copy.write, SYNC, reads)).races
+    assert {(race.buffer, race.missing, race.across) for race in races} == {("G", "an order of the blocks", True)}
+    assert {race.first.block for race in races} != {race.second.block for race in races}
+    own = found(copy, (copy.write, SYNC, reads), (copy.write, SYNC, reads))
+    assert not own.races
+    assert "blocks race" in own.ordered["G"]
+
+
+def test_blocks_that_atomics_may_order_are_undecided() -> None:
+    copy = Copy(32, blocks=2)
+    counter = copy.kernel.tensor("N", "int32", (1,))
+    arrive = call("atomic_add_elem_op", Expr("call", "handle", (load(counter, 0),), "address_of"), number(1))
+    neighbour = add(multiply(Expr("sub", "int32", (number(1), copy.kernel.bx)), 64), copy.tx)
+    reads = store(copy.c, add(multiply(copy.kernel.bx, 64), copy.tx), load(copy.g, neighbour))
+    execution = found(copy, copy.tiles, (copy.write, SYNC, arrive, reads))
+    assert not execution.races
+    assert execution.ordered["G"] == "blocks access it that atomics may order"
+
+
+def _half(copy: Copy, body: Stmt) -> If:
+    return If(Expr("lt", "bool", (copy.tx, number(32))), body, None)
+
+
+def test_a_barrier_that_half_of_the_threads_reach_is_illegal() -> None:
+    copy = Copy(16)
+    illegal = found(copy, copy.tiles, (copy.write, _half(copy, SYNC), copy.read)).illegal
+    assert illegal is not None
+    assert "barrier" in str(illegal)
+    named = Evaluate(replace(SYNC.value, args=(text("shared"), number(3), number(32))))
+    assert found(copy, copy.tiles, (copy.write, SYNC, _half(copy, named), copy.read)).illegal is None
+
+
+def test_a_vector_at_an_address_that_is_not_aligned_is_illegal() -> None:
+    kernel = Kernel(threads=16)
+    a, c = (kernel.tensor(name, "float32", (SIZE,)) for name in "AC")
+    i = variable("i")
+    written = parallel([64], [i], store(c, add(i, 1), cast(i)))
+    del a
+    for lanes, begin, legal in ((4, 4, True), (4, 1, False), (2, 2, True), (2, 1, False)):
+        base = add(multiply(kernel.tx, lanes), begin)
+        ramp = Expr("ramp", f"int32x{lanes}", (base, number(1)), lanes)
+        value = Expr("broadcast", f"float32x{lanes}", (Expr("float", "float32", (), 1.0),), lanes)
+        illegal = execute(kernel.snapshot((written,), (Store(c, (ramp,), value),))).illegal
+        assert (illegal is None) == legal, (lanes, begin)
+        assert illegal is None or (illegal.buffer == "C" and "no multiple" in str(illegal))

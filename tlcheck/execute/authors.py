@@ -1,0 +1,185 @@
+"""What races as written: a race of the lowered kernel that is the author's own is not TileLang's.
+
+As written, statements run one after the other; what has no order are the iterations of a T.Parallel, the threads of
+code that is written for threads (in global memory until T.sync_threads; in shared memory TileLang puts the barriers),
+and the blocks. An epoch is what has no order within: two accesses of one element in one epoch by different lanes, of
+which one writes another value than is there, are the author's. So are those of different blocks in the whole run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tlcheck.execute.frame import Mask
+from tlcheck.execute.memory import Cells, Position
+from tlcheck.execute.order import Watch, changes, disagreement, touches
+from tlcheck.execute.races import Origin, Race
+from tlcheck.execute.shadows import Touched
+from tlcheck.execute.values import Array, Value
+
+if TYPE_CHECKING:
+    from tlcheck.execute.machine import Machine
+    from tlcheck.execute.places import Place
+
+_TILE = -1  # the lane of what a block does as a whole
+_SEVERAL = -2
+_CONFLICTS = {"read": ("write", "atomic"), "write": ("read", "write", "atomic"), "atomic": ("read", "write")}
+
+
+def attributed(
+    watches: Sequence[Watch], written: Callable[[frozenset[str]], Machine]
+) -> tuple[dict[str, str], tuple[Race, ...]]:
+    """The buffers that were watched as lowered, with why their order is not known, and the races that are TileLang's.
+
+    written: runs the kernel as written, with an author to watch these buffers and parameters.
+    """
+    names = sorted({parameter or name for watch in watches for name, parameter in watch.buffers.items()})
+    ordered = dict.fromkeys(names, "")
+    found = [(race, watch.ordering) for watch in watches for race in watch.races.values()]
+    if not found:
+        return ordered, ()
+    machine = written(frozenset(race.parameter or race.buffer for race, _ in found))
+    authors = [watch for watch in machine.watches if isinstance(watch, Author)]
+    races: list[Race] = []
+    for race, ordering in found:
+        reason = next(filter(None, (author.excuse(race) for author in authors)), "")
+        if race.across and ordering:
+            reason = reason or "blocks access it that atomics may order"
+        if reason:
+            ordered[race.parameter or race.buffer] = reason
+        else:
+            races.append(race)
+    return ordered, tuple(races)
+
+
+class _Last:
+    """The last access of each cell: epoch, lane (-2: several of that epoch), world; epoch 0 for none."""
+
+    def __init__(self) -> None:
+        self.epoch = self.lane = self.world = np.zeros(0, np.int32)
+
+    def reach(self, size: int) -> None:
+        """Have room for so many cells."""
+        if len(self.epoch) < size:
+            more = np.zeros(size - len(self.epoch), np.int32)
+            self.epoch, self.lane, self.world = (np.r_[a, more] for a in (self.epoch, self.lane, self.world))
+
+    def set(self, touched: Touched, epoch: int) -> None:
+        """These lanes accessed these cells."""
+        cell = touched.cell
+        again = (self.epoch[cell] == epoch) & (self.lane[cell] != touched.thread)
+        self.epoch[cell], self.world[cell] = epoch, touched.world
+        self.lane[cell] = touched.thread
+        self.lane[cell] = np.where(again | (self.lane[cell] != touched.thread), _SEVERAL, touched.thread)
+
+    def beside(self, touched: Touched, epoch: int) -> Mask:
+        """Which of them another lane of the same epoch has accessed."""
+        cell = touched.cell
+        return np.asarray((self.epoch[cell] == epoch) & (self.lane[cell] != touched.thread) & self._here(touched))
+
+    def across(self, touched: Touched) -> Mask:
+        """Which of them another block has accessed."""
+        return np.asarray((self.epoch[touched.cell] > 0) & ~self._here(touched))
+
+    def _here(self, touched: Touched) -> Array:
+        return np.asarray(self.world[touched.cell] == touched.world)
+
+
+class Author(Watch):
+    """Watches some buffers of a kernel as written. own: buffer -> line of a race between iterations or threads; blocks:
+    of one between blocks."""
+
+    def __init__(self, machine: Machine, worlds: Mask, names: frozenset[str]) -> None:
+        """names: of the buffers, and of the parameters."""
+        super().__init__(machine, worlds, names)
+        self.own: dict[str, int] = {}
+        self.blocks: dict[str, int] = {}
+        self._watching, self._epoch, self._iterating = names, 1, False
+        self._last: dict[tuple[int, str], _Last] = {}
+
+    def excuse(self, race: Race) -> str:
+        """Why a race of the lowered kernel is the author's own; empty if it is not."""
+        line = (self.blocks if race.across else self.own).get(race.parameter or race.buffer)
+        if line is None:
+            return ""
+        who, where = "blocks" if race.across else "iterations or threads", f" (line {line})" if line else ""
+        return f"as written, {who} race for it as well{where}: the author's own"
+
+    def covers(self, place: Place) -> bool:
+        """Whether accesses to a place are watched."""
+        return place.name in self._watching or self._tensors.get(place.root, "") in self._watching
+
+    def iterating(self, begins: bool) -> None:
+        """A T.Parallel begins or ends."""
+        self._iterating = begins
+        self._epoch += 1
+
+    def whole(self, place: Place, position: Position, mask: Mask | None, lanes: int, value: Value | None) -> None:
+        """A tile operator reads a region (value: None) or writes it; the block does so together."""
+        everywhere = np.asarray(True if mask is None else mask)
+        active = np.broadcast_to(everywhere, (*everywhere.shape[:-2], len(self.watched), lanes))
+        active = active & self.watched[:, None]
+        if self.covers(place) and active.any():
+            self._epoch += 1
+            self._accessed(place, position, active, "write" if value is not None else "read", value, _TILE)
+            self._epoch += 1
+
+    def read(
+        self, place: Place, position: Position, mask: Mask, origin: Origin, proxy: str = "generic", by: Any = None
+    ) -> None:
+        """Active lanes read elements."""
+        self._accessed(place, position, mask, "read", None, by)
+
+    def write(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value, by: Any = None) -> None:
+        """Active lanes are about to write elements."""
+        self._accessed(place, position, mask, "write", value, by)
+
+    def written(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value) -> None:
+        """Active lanes have written elements."""
+        if disagreement(place, position, self._seen(mask), len(self.watched), value) is not None:
+            self.own.setdefault(self._name(place), self.machine.line)
+
+    def atomic(self, place: Place, position: Position, mask: Mask, origin: Origin, by: Any = None) -> None:
+        """Active lanes access elements with atomics."""
+        self._accessed(place, position, mask, "atomic", None, by)
+
+    def meet(self, mask: Mask) -> None:
+        """T.sync_threads."""
+        self._epoch += 1
+
+    def pass_on(self, key: object, world: int) -> None:
+        """A barrier lets its threads go."""
+        self._epoch += 1
+
+    def forget(self, root: int) -> None:
+        """The allocation is declared anew."""
+        for kind in ("read", "write", "atomic"):
+            self._last.pop((root, kind), None)
+
+    def _name(self, place: Place) -> str:
+        return self._tensors.get(place.root, "") or place.name
+
+    def _accessed(self, place: Place, position: Position, mask: Mask, kind: str, value: Value | None, by: Any) -> None:
+        active = self._seen(mask)
+        if not active.any():
+            return
+        touched, memory = touches(place, position, active, len(self.watched), by), place.memory
+        if isinstance(memory, Cells) and not self._iterating:
+            self._epoch += 1  # TileLang puts the barriers between threads' accesses to shared memory
+        changed: Any = True
+        if value is not None:
+            changed = changes(place, position, active, value, len(touched.cell))
+        for other in _CONFLICTS[kind]:
+            last = self._last.get((place.root, other))
+            if last is not None:
+                last.reach(memory.flat.size)
+                if (last.beside(touched, self._epoch) & changed).any():
+                    self.own.setdefault(self._name(place), self.machine.line)
+                if not isinstance(memory, Cells) and (last.across(touched) & changed).any():
+                    self.blocks.setdefault(self._name(place), self.machine.line)
+        mine = self._last.setdefault((place.root, kind), _Last())
+        mine.reach(memory.flat.size)
+        mine.set(touched, self._epoch)

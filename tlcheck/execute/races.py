@@ -1,0 +1,57 @@
+"""Two accesses of one element that nothing orders."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tlcheck.snapshot.ir import Stmt
+
+WARP = 32
+SEVERAL = -2  # SEVERAL - w as an access's thread: several threads of warp w
+AGREEMENT, BLOCKS = "agreement on the value", "an order of the blocks"  # what may be missing, besides what waits
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A statement and the values of the variables of the loops around it."""
+
+    stmt: Stmt | None = None
+    loops: tuple[tuple[str, int], ...] = ()
+
+
+NOWHERE = Origin()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Access:
+    """One thread's access. kind: read, write or atomic; proxy: generic or async.
+
+    thread: -1 for a bulk copy, SEVERAL - w where several threads of warp w made it.
+    """
+
+    kind: str
+    proxy: str
+    block: tuple[int, int, int]
+    thread: int
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Race:
+    """Two accesses of one element of a buffer that nothing orders. missing: what would have to stand between them.
+
+    parameter: the name of the tensor's parameter, empty for shared memory. index: of the element, in the buffer's shape
+    where that is known.
+    """
+
+    buffer: str
+    parameter: str
+    index: tuple[int, ...]
+    first: Access
+    second: Access
+    missing: str
+
+    @property
+    def across(self) -> bool:
+        """Whether the two are of different blocks."""
+        return self.first.block != self.second.block

@@ -1,0 +1,107 @@
+"""What is remembered of the accesses to an allocation: for each cell the last write, and the last read of each warp."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tlcheck.execute.races import WARP
+from tlcheck.execute.values import Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Touched:
+    """The cells of one access, flat: cell, world and thread of each."""
+
+    cell: Array
+    world: Array
+    thread: Array
+
+    @property
+    def warp(self) -> Array:
+        return self.thread // WARP
+
+
+class Shadow:
+    """What is remembered of each cell of one allocation, by flat index; reads and atomics by (warp, flat index).
+
+    Cells of shared memory belong to one world; those of a tensor remember the world of each access.
+    """
+
+    def __init__(self, size: int, warps: int, of_tensor: bool) -> None:
+        self.size, self._warps, self._of_tensor = size, warps, of_tensor
+        self.write_agent = np.full(size, -1, np.int16)
+        self.write_thread = np.full(size, -1, np.int16)
+        self.write_time = np.zeros(size, np.int32)
+        self.write_event = np.zeros(size, np.int32)
+        self.write_world = np.zeros(size, np.int32) if of_tensor else None
+        self.reads: Latest | None = None
+        self.atomics: Latest | None = None
+
+    def reading(self) -> Latest:
+        """The last reads; a tensor that is only written has none."""
+        if self.reads is None:
+            self.reads = Latest(self.size, self._warps, self._of_tensor)
+        return self.reads
+
+    def atomic(self) -> Latest:
+        """The last atomic accesses; most kernels have none."""
+        if self.atomics is None:
+            self.atomics = Latest(self.size, self._warps, self._of_tensor)
+        return self.atomics
+
+    def wrote(self, touched: Touched, agent: Array, thread: Array, time: Array, event: int) -> None:
+        """Remember a write."""
+        self.write_agent[touched.cell] = agent
+        self.write_thread[touched.cell] = thread
+        self.write_time[touched.cell] = time
+        self.write_event[touched.cell] = event
+        if self.write_world is not None:
+            self.write_world[touched.cell] = touched.world
+
+    def grow(self, size: int) -> None:
+        """Have room for so many cells."""
+        for name in ("write_agent", "write_thread", "write_time", "write_event", "write_world"):
+            setattr(self, name, _longer(getattr(self, name), size))
+        for latest in (self.reads, self.atomics):
+            if latest is not None:
+                latest.grow(size)
+        self.size = size
+
+
+class Latest:
+    """The last access of each warp to each cell: when, by which thread (-1: several), the event, and the world."""
+
+    def __init__(self, size: int, warps: int, of_tensor: bool) -> None:
+        self.time = np.zeros((warps, size), np.int32)
+        self.thread = np.full((warps, size), -1, np.int16)
+        self.event = np.zeros((warps, size), np.int32)
+        self.world = np.zeros((warps, size), np.int32) if of_tensor else None
+
+    def record(self, touched: Touched, time: Array, event: int) -> None:
+        """These threads accessed these cells."""
+        warp, cell, thread = touched.warp, touched.cell, touched.thread
+        before = self.thread[warp, cell]
+        again = (self.time[warp, cell] == time) & (before != thread)
+        if self.world is not None:
+            again &= self.world[warp, cell] == touched.world
+            self.world[warp, cell] = touched.world
+        self.time[warp, cell] = time
+        self.thread[warp, cell] = thread
+        self.thread[warp, cell] = np.where(again | (self.thread[warp, cell] != thread), -1, thread)
+        self.event[warp, cell] = event
+
+    def grow(self, size: int) -> None:
+        """Have room for so many cells."""
+        for name in ("time", "thread", "event", "world"):
+            setattr(self, name, _longer(getattr(self, name), size))
+
+
+def _longer(array: Array | None, size: int) -> Array | None:
+    """An array with more room at the end of its last axis, filled as a fresh one is."""
+    if array is None:
+        return None
+    more = np.full((*array.shape[:-1], size), -1 if array.dtype == np.int16 else 0, array.dtype)
+    more[..., : array.shape[-1]] = array
+    return more
