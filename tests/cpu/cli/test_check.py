@@ -20,6 +20,7 @@ from tlcheck.lower.client import Worker
 from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.worker.protocol import Failure
 
+ADDITIONS = "    proved: B: additions proved, content not examined"  # nothing is executed here
 DECLARES = "import tlcheck\n"  # a file of this kind is not run as a script
 KNOWN = Expect(releases="<=0.1.15", rule="TLA001", buffer="B", reason="known")
 
@@ -84,7 +85,7 @@ def test_saved_snapshots_need_no_worker(capsys: pytest.CaptureFixture[str], monk
     refuse(monkeypatch)
     code, out = check(capsys, RIGHT, WRONG)
     assert code == 1
-    assert out.startswith(f"{RIGHT}  1 atomic: 1 proved\n{WRONG}  1 atomic: 1 refuted\n")
+    assert out.startswith(f"{RIGHT}  1 atomic: 1 proved\n{ADDITIONS}\n{WRONG}  1 atomic: 1 refuted\n")
     assert "element B[0, 1] belongs at offset 32, is added at offset 1" in out
     assert out.endswith("2 cases, 2 atomics: 1 proved, 1 refuted\n")
     assert check(capsys, RIGHT)[0] == 0
@@ -93,7 +94,7 @@ def test_saved_snapshots_need_no_worker(capsys: pytest.CaptureFixture[str], monk
 def test_a_kernel_file(capsys: pytest.CaptureFixture[str], worker: StandInWorker) -> None:
     assert check(capsys, "k.py") == (
         0,
-        "k.py::a sm_90 0.1.15  1 atomic: 1 proved\n1 case, 1 atomic: 1 proved\n",
+        f"k.py::a sm_90 0.1.15  1 atomic: 1 proved\n{ADDITIONS}\n1 case, 1 atomic: 1 proved\n",
     )
     worker.snapshots = {"a": WRONG}
     assert check(capsys, "k.py::a")[0] == 1
@@ -102,7 +103,7 @@ def test_a_kernel_file(capsys: pytest.CaptureFixture[str], worker: StandInWorker
 def test_results_are_in_the_order_of_the_arguments(capsys: pytest.CaptureFixture[str], worker: StandInWorker) -> None:
     worker.files = {"k.py": (declared("b"), declared("a", ("sm_90",)))}
     _, out = check(capsys, "k.py", RIGHT)
-    assert [line.partition("  ")[0] for line in out.splitlines()[:-1]] == [
+    assert [line.partition("  ")[0] for line in out.splitlines()[:-1] if line != ADDITIONS] == [
         "k.py::b sm_80 0.1.15",
         "k.py::b sm_90 0.1.15",
         "k.py::a sm_90 0.1.15",
@@ -155,6 +156,7 @@ def test_a_case_that_fails_is_not_checked_and_the_others_are(
         "        first",
         "        second",
         "k.py::b sm_90 0.1.15  1 atomic: 1 proved",
+        ADDITIONS,
         "2 cases, 1 atomic: 1 proved; 1 not checked",
     ]
 
