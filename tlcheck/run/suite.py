@@ -92,15 +92,17 @@ class Suite:
         """One result for each. ceilings: of the device, as `device` gives them; needed to time."""
         ordered = _largest_first(subjects)
         watcher.total((1 + len(self.options.sanitize) + self.options.bench) * len(ordered))
-        found = {id(s): _result(s, done) for s, done in self._each("verify", ordered, watcher)}
+        found = {s.run.position: _result(s, done) for s, done in self._each("verify", ordered, watcher)}
         for tool in self.options.sanitize:
             for subject, done in self._each("launch", ordered, watcher, tool):
                 kernels = sanitizer.kernels_in(subject.snapshot.cuda)
-                found[id(subject)] = _with_tool(found[id(subject)], tool, kernels, done)
+                place = subject.run.position
+                found[place] = _with_tool(found[place], tool, kernels, done)
         if self.options.bench and ceilings:
             for subject, done in self._each("time", ordered, watcher):
-                found[id(subject)] = _with_timing(found[id(subject)], done, ceilings)
-        return [found[id(subject)] for subject in subjects]
+                place = subject.run.position
+                found[place] = _with_timing(found[place], done, ceilings)
+        return [found[subject.run.position] for subject in subjects]
 
     def _each(
         self, kind: str, subjects: Sequence[DeviceCase], watcher: Watcher, tool: str = ""

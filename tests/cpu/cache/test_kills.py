@@ -53,7 +53,7 @@ def expected(size: int) -> list[str]:
 def test_kills(command: list[str], project: Path, cache: Path) -> None:
     """Before the first, between and after the last of its 13 answers were kept."""
     jobs = Cache(cache / "results" / "jobs")
-    for number, wanted in enumerate((0, 1, 5, 9, 12)):
+    for number, wanted in enumerate((0, 5, 12)):
         Cache(cache / "results").clear()
         (project / "helper.py").write_text(f"SIZE = {number}\n")
         with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
