@@ -94,6 +94,12 @@ def compare(expected: Written, got: Written, initial: Array, elements: Array) ->
     return Compared(elements, left, right, differs, int(unknown.sum()))
 
 
+def union(a: Array, b: Array) -> Array:
+    """All elements of two arrays in ascending order, each once."""
+    both = np.sort(np.concatenate([a, b]))
+    return np.asarray(both[np.diff(both, prepend=-1) != 0])
+
+
 def _equal(expected: Array, got: Array) -> Mask:
     with np.errstate(all="ignore"):
         near = np.abs(got - expected) <= RELATIVE * np.abs(expected)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +34,7 @@ class Frame:
 
     def mask(self) -> Mask:
         """The active lanes, (worlds, lanes), read-only."""
-        return np.broadcast_to(np.True_ if self.active is None else self.active, (self.worlds, self.lanes))
+        return everywhere(self.active, self)
 
     def of_worlds(self) -> Mask | None:
         """The worlds with an active lane, (worlds, 1); None for all."""
@@ -66,3 +67,32 @@ class Frame:
             yield
         finally:
             self.active = self.remaining(saved)
+
+
+class LastMask:
+    """The last mask of a statement: the same object while it does not change, so that what was made of it is kept."""
+
+    __slots__ = ("_last",)
+
+    def __init__(self) -> None:
+        self._last: Mask | None = None
+
+    def of(self, mask: Mask | None) -> Mask | None:
+        """A mask, or the one before it that is equal."""
+        last = self._last
+        if mask is None or last is None or last.shape != mask.shape or (last != mask).any():
+            self._last = mask
+        return self._last
+
+
+def everywhere(mask: Mask | None, frame: Frame) -> Mask:
+    """A mask of all worlds and lanes, read-only; one of vector lanes keeps them."""
+    if mask is None:
+        return _all(frame.worlds, frame.lanes)
+    shape = (*mask.shape[:-2], frame.worlds, frame.lanes)
+    return mask if mask.shape == shape else np.broadcast_to(mask, shape)
+
+
+@lru_cache(maxsize=64)
+def _all(worlds: int, lanes: int) -> Mask:
+    return np.broadcast_to(np.True_, (worlds, lanes))

@@ -8,6 +8,7 @@ is suspected here, and some things that are in order as well: the kernel then ru
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine
 
 _UNIT = 16  # bytes
-_MOST_KEPT = 4096
+_MOST_KEPT = 1 << 21  # units
 _SEVERAL = -1
 
 
@@ -38,7 +39,7 @@ class _Units:
     """The units of one access: flat cell that stands for each, and thread; row: world * warps + warp.
 
     slot, own: the unit among those of its warp, and the warp's own time among the clocks. version: of the units.
-    clashes: iterations of a loop that are made at once touch one cell, by several threads.
+    doubled: several threads touch one cell, also in different iterations of a loop.
     """
 
     cell: Array
@@ -48,7 +49,7 @@ class _Units:
     slot: Array
     own: Array
     version: int
-    clashes: bool
+    doubled: bool
 
 
 class _LastOf:
@@ -117,6 +118,7 @@ class Glance(Watch):
         super().__init__(machine, worlds, written)
         self._known_of: dict[int, _Remembered] = {}
         self._kept: dict[tuple[object, ...], tuple[object, object, _Units | None]] = {}
+        self._size = 0  # of what is kept
         self._agents_in_all = self.warps + BARRIERS
 
     # ---- accesses
@@ -146,10 +148,16 @@ class Glance(Watch):
             return
         touched = self._looked_up(place, position, mask, False)
         if touched is not None:
-            if touched.clashes:
-                raise Suspected("order")
             now = self._time(touched.own)
             self._written(place, touched, touched.warp, touched.thread, now, now)
+
+    def written(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value) -> None:
+        """Active threads have written elements: those that wrote another value than is there now disagree."""
+        if isinstance(place.memory, Cells):
+            touched = self._looked_up(place, position, mask, False)
+            if touched is None or not touched.doubled:
+                return
+        super().written(place, position, mask, origin, value)
 
     def atomic(self, place: Place, position: Position, mask: Mask, origin: Origin, by: Any = None) -> None:
         """Active threads access elements with atomics: no conflict with one another."""
@@ -197,6 +205,14 @@ class Glance(Watch):
 
     def _found(self, *about: Any, **more: Any) -> None:
         raise Suspected("order")
+
+    def _warps_of(self, mask: Mask) -> Iterator[tuple[int, Array]]:
+        """World and warps with active threads."""
+        active = np.logical_or.reduceat(mask, np.arange(0, mask.shape[1], WARP), axis=1)
+        for world in np.flatnonzero(self.watched).tolist():
+            warps = np.flatnonzero(active[world])
+            if len(warps):
+                yield world, warps
 
     def _time(self, where: Array) -> Array:
         return np.asarray(self.clocks.reshape(-1)[where])
@@ -246,6 +262,7 @@ class Glance(Watch):
         self, place: Place, position: Position, mask: Mask, whole: bool, lane: Mask | None = None
     ) -> _Units | None:
         """The units of an access. whole: it is of 16 bytes, or parts of these do not matter."""
+        mask = np.asarray(mask.any(axis=0)) if mask.ndim > 2 else mask
         everywhere = mask.strides == (0, 0) and bool(mask[0, 0])
         held = None if everywhere else mask if mask.base is None else mask.base
         key = (place.root, id(position) if isinstance(position, np.ndarray) else repr(position), id(held), whole)
@@ -255,9 +272,11 @@ class Glance(Watch):
             if touched is None or touched.version == self._known_of[place.root].version:
                 return touched
         touched = self._found_units(place, position, mask, whole, lane)
-        if lane is None and place.steady:
-            if len(self._kept) > _MOST_KEPT:
+        if lane is None:
+            self._size += 64 + (0 if touched is None else len(touched.cell))
+            if self._size > _MOST_KEPT:
                 self._kept.clear()
+                self._size = 0
             self._kept[key] = (position, held, touched)
         return touched
 
@@ -271,7 +290,8 @@ class Glance(Watch):
         if shadow is None:
             shadow = self._known_of[place.root] = _Remembered(cells, self.warps)
         worlds = len(self.watched)
-        rows, lanes = np.nonzero(mask & np.tile(self.watched, len(mask) // worlds)[:, None])
+        watched = self.watched if len(mask) == worlds else np.tile(self.watched, len(mask) // worlds)
+        rows, lanes = np.nonzero(mask & watched[:, None])
         if not len(rows):
             return None
         flat = cells.flat_position(position)
@@ -280,9 +300,11 @@ class Glance(Watch):
         parts = place.kind.bits // 8 // cells.grain
         if not whole:
             shadow.split(cell, _width(cell, parts, shadow.most))
-        units = [(cell + part) - (cell + part) % shadow.unit[(cell + part) // shadow.most] for part in range(parts)]
-        unit = np.concatenate(units)
-        unit = unit[np.r_[True, (unit[1:] != unit[:-1]).any(axis=1)]]
+        every = [cell] if parts == 1 else [cell + part for part in range(parts)]
+        unit = np.concatenate([each - each % shadow.unit[each // shadow.most] for each in every])
+        if len(unit) > 1:
+            others = np.flatnonzero((unit[1:] != unit[:-1]).any(axis=1)) + 1
+            unit = unit[[0, *others.tolist()]]
         world = rows % worlds
         thread = lanes if lane is None else lane.argmax(axis=-1)[world]
         spread = (unit * shadow.stride + world, thread, world)
@@ -293,8 +315,8 @@ class Glance(Watch):
             where, world, warp, thread = where[once], world[once], warp[once], np.full(len(once), _SEVERAL)
         row = world * self.warps + warp
         slot, own = warp * cells.flat.size + where, row * self._agents_in_all + warp
-        clashes = len(mask) > worlds and not whole and _shared_by_threads(cell * worlds + rows % worlds, lanes)
-        return _Units(where, thread.astype(np.int16), warp, row, slot, own, shadow.version, clashes)
+        doubled = not whole and _shared_by_threads(cell * worlds + rows % worlds, lanes)
+        return _Units(where, thread.astype(np.int16), warp, row, slot, own, shadow.version, doubled)
 
 
 def _shared_by_threads(cell: Array, thread: Array) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tlcheck.execute.codes import Code, Step
-from tlcheck.execute.frame import Frame
+from tlcheck.execute.frame import Frame, Mask
 from tlcheck.execute.functions import FUNCTIONS
 from tlcheck.execute.memory import Cells
 from tlcheck.execute.parallel import variables_of
@@ -65,14 +65,16 @@ def _running(
     step: Step, body: Stmt, values: dict[int, Array], counts: list[int], machine: Machine, inner: Machine
 ) -> Step:
     times, uses = prod(counts), [uid for uid in variables_of(body) if uid not in values]
+    tiled: list[Mask | None] = [None, None]  # the mask of the last time, and for all iterations
     before = sum(prod(counts[: axis + 1]) for axis in range(len(counts)))
 
     def run(frame: Frame) -> None:
         variables = frame.variables | values
         variables |= {uid: _tiled(frame.variables[uid], times) for uid in uses if uid in frame.variables}
-        active = None if frame.active is None else _tiled(frame.active, times)
+        if tiled[0] is not frame.active:
+            tiled[:] = [frame.active, _tiled(frame.active, times)]
         spent = inner.spent
-        step.run(Frame(variables, frame.worlds * times, frame.lanes, active))
+        step.run(Frame(variables, frame.worlds * times, frame.lanes, tiled[1]))
         machine.spend(before + (inner.spent - spent) * times)
 
     return Step(run)

@@ -306,22 +306,24 @@ class Pages:
         """Nothing: a tensor outlives the kernel."""
 
     def _fetch(self, numbers: Array) -> None:
+        """Make pages real; numbers: in ascending order."""
         real = self._real
         needed = real.pages + len(numbers)
         if needed * PAGE > self.flat.size:
             self._grow(max(needed, 2 * (self.flat.size // PAGE), 16))
-        for number in numbers.tolist():
-            which, page = divmod(number, self._tables)
-            count = min(PAGE, self.size - page * PAGE)
-            begin = real.pages * PAGE
+        gaps = (np.diff(numbers) != 1) | (numbers[1:] % self._tables == 0)
+        for run in np.split(numbers, np.flatnonzero(gaps) + 1):
+            which, page = divmod(int(run[0]), self._tables)
+            count = min(len(run) * PAGE, self.size - page * PAGE)
+            begin, end = real.pages * PAGE, (real.pages + len(run)) * PAGE
             found = self.contents(self.distinct[which], page * PAGE, count)
             if found is not None and self.jitter is not None:
                 found = self.jitter(found)
-            self.flat[begin : begin + PAGE] = nothing(self.kind, self.distinct[which])
+            self.flat[begin:end] = nothing(self.kind, self.distinct[which])
             if found is not None:
                 self.flat[begin : begin + count] = found
-            self.table[number] = real.pages
-            real.pages += 1
+            self.table[run] = np.arange(real.pages, real.pages + len(run))
+            real.pages += len(run)
 
     def _grow(self, pages: int) -> None:
         if pages * PAGE * (self.flat.itemsize + 1) > self._limit:
@@ -345,33 +347,36 @@ class Pages:
     def initial(self, seed: int, elements: Array) -> Array:
         """What elements, in ascending order, are before the kernel runs."""
         found = np.full(len(elements), nothing(self.kind, seed), self.kind.array)
-        for page in np.unique(elements >> PAGE_BITS).tolist():
+        pages = elements >> PAGE_BITS
+        for begin in np.flatnonzero(np.diff(pages, prepend=-1)).tolist():
+            page = int(pages[begin])
             values = self.contents(seed, page * PAGE, min(PAGE, self.size - page * PAGE))
             if values is None:
                 break  # poison, all of it
-            begin, end = np.searchsorted(elements, (page * PAGE, (page + 1) * PAGE))
+            end = int(np.searchsorted(elements, (page + 1) * PAGE))
             found[begin:end] = values[elements[begin:end] & (PAGE - 1)]
         return found
 
     def outcome(self, seed: int) -> tuple[Array, Array]:
         """Which elements were written in the worlds of a seed, in order, and their values."""
         which = self.distinct.index(seed)
-        indices, values = [np.empty(0, np.intp)], [np.empty(0, self.kind.array)]
-        for page in np.flatnonzero(self.table[which * self._tables : (which + 1) * self._tables] >= 0).tolist():
-            begin = int(self.table[which * self._tables + page]) * PAGE
-            here = np.flatnonzero(self.written[begin : begin + PAGE])
-            indices.append(here + page * PAGE)
-            values.append(self.flat[begin + here])
-        return np.concatenate(indices), np.concatenate(values)
+        table = self.table[which * self._tables : (which + 1) * self._tables]
+        pages = np.flatnonzero(table >= 0)
+        slots = table[pages]
+        row, column = np.nonzero(self.written.reshape(-1, PAGE)[slots])
+        return pages[row] * PAGE + column, self.flat.reshape(-1, PAGE)[slots[row], column]
 
 
 def spread(position: Array, value: Value, mask: Mask | None) -> tuple[Array, Value]:
     """Flat positions and values of the lanes of `mask` alone, one for each lane that writes."""
-    shape = np.broadcast_shapes(position.shape, np.shape(value), () if mask is None else mask.shape)
-    position = np.broadcast_to(position, shape)
+    shape = position.shape
+    if mask is not None or (isinstance(value, np.ndarray) and value.shape != shape):
+        shape = np.broadcast_shapes(shape, np.shape(value), () if mask is None else mask.shape)
+        position = position if position.shape == shape else np.broadcast_to(position, shape)
     if mask is None:
         return position, value
-    chosen = np.broadcast_to(mask, shape)
+    lanes = shape if mask.ndim > 2 else shape[-2:]
+    chosen = mask if mask.shape == lanes else np.broadcast_to(mask, lanes)
     if isinstance(value, np.ndarray):
-        value = np.broadcast_to(value, shape)[chosen]
-    return position[chosen], value
+        value = (value if value.shape == shape else np.broadcast_to(value, shape))[..., chosen]
+    return position[..., chosen], value

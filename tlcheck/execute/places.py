@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tlcheck.execute.codes import Code
-from tlcheck.execute.frame import Frame, Mask
+from tlcheck.execute.frame import Frame, Mask, everywhere
 from tlcheck.execute.memory import Cells, Pages, Position
 from tlcheck.execute.reasons import Illegal
 from tlcheck.execute.values import Array, Kind, Value
@@ -61,6 +61,7 @@ class Place:
         self.needs = frozenset().union(*(c.needs for c in codes))
         self._key = tuple(sorted(self.needs))
         self._kept: dict[tuple[Value, ...], Located] = {}
+        self._lately: list[Located] = []
         self._bytes = 0
         self._memory: Cells | Pages | None = None
 
@@ -102,12 +103,12 @@ class Place:
             return self._locate(frame)
         if self._memory is not self.memory:
             self._kept.clear()
+            self._lately = []
             self._memory = self.memory
         key = tuple([frame.variables[uid] for uid in self._key])
         located = self._kept.get(key)
         if located is None:
-            located = self._locate(frame)
-            self._keep(key, located)
+            located = self._keep(key, self._locate(frame))
         return located
 
     def address(self, frame: Frame) -> Value:
@@ -160,13 +161,20 @@ class Place:
             world, lane = (int(i) for i in offending[0][-2:])
             raise Illegal(what, self.machine.line, world, lane, self.name)
 
-    def _keep(self, key: tuple[Value, ...], located: Located) -> None:
-        size = located.position.nbytes if isinstance(located.position, np.ndarray) else 64
-        if self._bytes + size > _KEPT_BYTES:
+    def _keep(self, key: tuple[Value, ...], located: Located) -> Located:
+        """Keep what was located, as the same object where it was the same before: a buffer that takes turns."""
+        for other in self._lately:
+            if _is_same(located, other):
+                located = other
+                break
+        else:
+            self._lately = [located, *self._lately[:3]]
+            self._bytes += located.position.nbytes if isinstance(located.position, np.ndarray) else 64
+        if self._bytes > _KEPT_BYTES:
             self._kept.clear()
             self._bytes = 0
         self._kept[key] = located
-        self._bytes += size
+        return located
 
     def _locate(self, frame: Frame) -> Located:
         total: Value = 0
@@ -200,10 +208,13 @@ class Place:
         return wrong if wrong.any() else None
 
 
-def everywhere(mask: Mask | None, frame: Frame) -> Mask:
-    """A mask of all worlds and lanes; one of vector lanes keeps them."""
-    vector = () if mask is None else mask.shape[:-2]
-    return np.broadcast_to(np.True_ if mask is None else mask, (*vector, frame.worlds, frame.lanes))
+def _is_same(a: Located, b: Located) -> bool:
+    x, y = a.position, b.position
+    if not isinstance(x, np.ndarray) or not isinstance(y, np.ndarray):
+        return False
+    if any(mask is not None for mask in (a.outside, b.outside, a.crooked, b.crooked)):
+        return False
+    return x.shape == y.shape and bool(x.flat[0] == y.flat[0]) and np.array_equal(x, y)
 
 
 def _beyond(index: Value, limit: Value) -> Mask | None:

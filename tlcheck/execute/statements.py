@@ -10,7 +10,7 @@ import numpy as np
 from tlcheck.execute import registry
 from tlcheck.execute.branches import divided, waits
 from tlcheck.execute.codes import Code, Step, remembered
-from tlcheck.execute.frame import Frame
+from tlcheck.execute.frame import Frame, LastMask
 from tlcheck.execute.iterations import at_once
 from tlcheck.execute.parallel import parallel
 from tlcheck.execute.places import Place
@@ -124,7 +124,7 @@ def _counted(uid: int, values: range, body: Step, frame: Frame, machine: Machine
 def _ragged(uid: int, first: Value, count: Value, body: Step, frame: Frame, machine: Machine) -> None:
     """A loop whose bounds differ: it runs over all values, each with the lanes for which it is one."""
     first, last = np.asarray(first), np.asarray(first) + np.asarray(count)
-    active = frame.mask() & (last > first)
+    active, inside = frame.mask() & (last > first), LastMask()
     if not active.any():
         return
     begin = int(np.broadcast_to(first, active.shape)[active].min())
@@ -133,8 +133,7 @@ def _ragged(uid: int, first: Value, count: Value, body: Step, frame: Frame, mach
     with loop(frame):
         for value in range(begin, end):
             frame.variables[uid] = value
-            inside = frame.among((first <= value) & (value < last))
-            with frame.narrowed(inside):
+            with frame.narrowed(inside.of(frame.among((first <= value) & (value < last)))):
                 if not frame.idle():
                     iterate(frame, body)
 
@@ -191,7 +190,7 @@ def _if(stmt: If, machine: Machine) -> Step:
         return divided(stmt, (), machine)
     condition, then = machine.code(stmt.condition), machine.step(stmt.then)
     other = None if stmt.orelse is None else machine.step(stmt.orelse)
-    condition = remembered(condition)
+    condition, inside, outside = remembered(condition), LastMask(), LastMask()
 
     def run(frame: Frame) -> None:
         machine.at = stmt
@@ -204,12 +203,12 @@ def _if(stmt: If, machine: Machine) -> Step:
             return
         saved = frame.active
         if holds.any():
-            frame.active = frame.among(holds)
+            frame.active = inside.of(frame.among(holds))
             if not frame.idle():
                 then.run(frame)
             frame.active = frame.remaining(saved)
         if other is not None and not holds.all():
-            frame.active = frame.among(~holds)
+            frame.active = outside.of(frame.among(~holds))
             if not frame.idle():
                 other.run(frame)
             frame.active = frame.remaining(saved)

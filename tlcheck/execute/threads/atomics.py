@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tlcheck.execute.frame import Frame, Mask
+from tlcheck.execute.frame import Frame, Mask, everywhere
 from tlcheck.execute.memory import Position
-from tlcheck.execute.places import Place, everywhere
+from tlcheck.execute.places import Place
 from tlcheck.execute.reasons import Illegal, NotModelled
 from tlcheck.execute.registry import call, extern
 from tlcheck.execute.values import Array, Kind, Value, converted, kind_of, lanes_of, rounding

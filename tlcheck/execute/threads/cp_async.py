@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tlcheck.execute.codes import Step
-from tlcheck.execute.frame import Frame, Mask
+from tlcheck.execute.frame import Frame, Mask, everywhere
 from tlcheck.execute.memory import Position
-from tlcheck.execute.places import Place, everywhere
+from tlcheck.execute.places import Place
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import attribute, call
 from tlcheck.execute.values import Array, Kind, Value, nothing

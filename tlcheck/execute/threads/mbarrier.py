@@ -102,8 +102,10 @@ class Barrier:
 
     def __call__(self, frame: Frame) -> list[tuple[int, int, Mask]]:
         """(world, number, lanes of that world) for each barrier that active lanes name."""
-        mask = frame.mask()
-        numbers = np.broadcast_to(np.asarray(self.index.run(frame)), mask.shape)
+        mask, index = frame.mask(), self.index.run(frame)
+        if not isinstance(index, np.ndarray) and 0 <= index < _ROOM:
+            return [(world, int(index), mask[world]) for world in np.flatnonzero(mask.any(axis=-1)).tolist()]
+        numbers = np.broadcast_to(np.asarray(index), mask.shape)
         found = []
         for world in np.flatnonzero(mask.any(axis=-1)).tolist():
             for number in np.unique(numbers[world][mask[world]]).tolist():

@@ -8,7 +8,7 @@ are: "Strides" there, and the canonical layouts of CUTE (cute/arch/mma_sm90_desc
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -278,56 +278,75 @@ Operand = Callable[[Frame], Callable[[], Array]]
 def _operand(e: Expr, offset: Expr, shape: tuple[int, int], kind: Kind, by_k: bool, machine: Machine) -> Operand:
     """A matrix in shared memory; reading it later gives (worlds, groups, rows, K)."""
     word, more = machine.pointer(e), machine.code(offset)
+    tiles: dict[tuple[bytes, bytes], list[_SharedTile]] = {}
 
     def begin(frame: Frame) -> Callable[[], Array]:
-        words = np.broadcast_to(word.load(frame), (frame.worlds, frame.lanes))[:, ::GROUP]
-        further = np.broadcast_to(np.asarray(more.run(frame)), (frame.worlds, frame.lanes))[:, ::GROUP]
+        groups = (frame.worlds, frame.lanes)
+        words = np.broadcast_to(word.load(frame), groups)[:, ::GROUP]
+        further = np.broadcast_to(np.asarray(more.run(frame)), groups)[:, ::GROUP].astype(np.uint64)
         active = frame.mask()[:, ::GROUP]
-        known: dict[tuple[int, int], MatrixDescriptor] = {}
-        for world, group in np.argwhere(active).tolist():
-            known[world, group] = decode(int(words[world, group]) + int(further[world, group]))
-        origin = machine.origin(frame)
-        return lambda: _read(known, active.shape, shape, kind, by_k, machine, origin)
+        named = np.where(active, words + further, np.uint64(0))
+        key = named.tobytes(), active.tobytes()
+        if key not in tiles:
+            tiles[key] = list(_tiles(named, active, shape, kind, by_k, machine))
+        found, origin = tiles[key], machine.origin(frame)
+        return lambda: _read(found, active.shape, shape, kind, machine, origin)
 
     return begin
 
 
-def _read(
-    known: dict[tuple[int, int], MatrixDescriptor],
-    groups: tuple[int, ...],
-    shape: tuple[int, int],
-    kind: Kind,
-    by_k: bool,
-    machine: Machine,
-    origin: Origin,
-) -> Array:
-    """The matrices of all active groups; zeros for the others."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _SharedTile:
+    """A matrix in shared memory, and who reads it. position: (rows, columns, readers), in the memory of `place`.
+
+    worlds, groups: of the readers. cells, mask: the same elements, and a thread of each reader, for the watch.
+    """
+
+    place: Place
+    position: Array
+    worlds: Array
+    groups: Array
+    cells: Array
+    mask: Mask
+
+
+def _tiles(
+    words: Array, active: Mask, shape: tuple[int, int], kind: Kind, by_k: bool, machine: Machine
+) -> Iterator[_SharedTile]:
+    """The different matrices that the descriptors of all active groups name, words: (worlds, groups)."""
     places = _allocations(machine)
-    found = np.zeros((*groups, *shape), kind.array)
-    for matrix in dict.fromkeys(known.values()):
+    for word in dict.fromkeys(words[active].tolist()):
+        matrix = decode(word)
         if matrix.allocation >= len(places):
             raise NotModelled("wgmma descriptor that was not initialized here")
         place = places[matrix.allocation]
-        cells = place.memory
-        assert isinstance(cells, Cells)
-        cell = matrix.octets(*shape, kind.bits // 8, by_k) // cells.grain * cells.stride
-        here = [at for at, m in known.items() if m == matrix]
-        worlds = np.array([w for w, _ in here])
+        memory = place.memory
+        assert isinstance(memory, Cells)
+        cell = matrix.octets(*shape, kind.bits // 8, by_k) // memory.grain * memory.stride
+        worlds, groups = np.nonzero(active & (words == word))
+        mask = np.zeros((len(machine.worlds), machine.threads), np.bool_)
+        mask[worlds, groups * GROUP] = True
+        cells = cell.reshape(-1, 1, 1) + np.arange(len(mask)).reshape(1, -1, 1)
+        yield _SharedTile(place, cell[..., None] + worlds, worlds, groups, cells, mask)
+
+
+def _read(
+    tiles: list[_SharedTile],
+    groups: tuple[int, ...],
+    shape: tuple[int, int],
+    kind: Kind,
+    machine: Machine,
+    origin: Origin,
+) -> Array:
+    """The matrices of all active groups; zeros for the others. The first thread of a warpgroup reads for all."""
+    found = np.zeros((*groups, *shape), kind.array)
+    for tile in tiles:
         if machine.watch is not None:
-            _watch(place, cell, here, machine, origin)
-        values = cells.take(cell[..., None] + worlds, kind)
-        found[worlds, [g for _, g in here]] = np.moveaxis(values, -1, 0)
+            machine.watch.read(tile.place, tile.cells, tile.mask, origin, "async")
+        memory = tile.place.memory
+        assert isinstance(memory, Cells)
+        found[tile.worlds, tile.groups] = np.moveaxis(memory.take(tile.position, kind), -1, 0)
     return found
-
-
-def _watch(place: Place, cell: Array, here: list[tuple[int, int]], machine: Machine, origin: Origin) -> None:
-    """Tell the watch what is read; the first thread of a warpgroup stands for all."""
-    assert machine.watch is not None
-    mask = np.zeros((len(machine.worlds), machine.threads), np.bool_)
-    for world, group in here:
-        mask[world, group * GROUP] = True
-    where = cell.reshape(-1, 1, 1) + np.arange(len(mask)).reshape(1, -1, 1)
-    machine.watch.read(place, where, mask, origin, "async")
 
 
 def _issue(e: Expr, at: int, form: _Form, left: Operand, right: Operand, machine: Machine) -> Run:
@@ -389,6 +408,8 @@ def _matrices(registers: Array, index: tuple[Array, Array], shape: tuple[int, in
 
 def _registers(matrices: Array, index: tuple[Array, Array], threads: int) -> Array:
     """Matrices (worlds, groups, rows, columns) -> registers (elements, worlds, threads)."""
-    row, column = np.broadcast_arrays(*index)
-    found = np.moveaxis(matrices[:, :, row, column], 2, 0)
-    return found.reshape(len(row), len(matrices), threads)
+    worlds, groups, rows, columns = matrices.shape
+    row, column = index
+    inner = (row * columns + column)[:, None, None, :]
+    which = np.arange(worlds * groups).reshape(1, worlds, groups, 1) * (rows * columns)
+    return np.asarray(matrices.reshape(-1).take(inner + which).reshape(len(inner), worlds, threads))

@@ -1,0 +1,151 @@
+"""A quick run says what a plain one says: iterations at once, and a glance at the order instead of a record of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.cpu.execute.test_hardware import FORMS, machine_of
+from tests.cpu.execute.test_order import without
+from tlcheck.execute import registry
+from tlcheck.execute.glance import Suspected
+from tlcheck.execute.iterations import at_once
+from tlcheck.execute.machine import Machine, Options, Tensor, World
+from tlcheck.execute.run import Request, execute
+from tlcheck.execute.values import Array, kind_of
+from tlcheck.snapshot import codec
+from tlcheck.snapshot.ir import Alloc, Buffer, Expr, For, Function, Seq, Stmt, Store, Thread
+
+registry.load()
+ERA = Path(__file__).parents[2] / "fixtures" / "era"
+FIXTURES = sorted(ERA.glob("*-0.1.9.snapshot.json")) + sorted(ERA.glob("*-0.1.15.snapshot.json"))
+
+
+def _quick(name: str, call: str = "", number: int = 0) -> Machine:
+    """The quick machine of a form, without one of its statements."""
+    lowered = FORMS[name].checkpoints["device-tir"]
+    lowered = without(lowered, call, number) if call else lowered
+    machine = machine_of(FORMS[name], name, late=True, exact=True, lowered=lowered)
+    quick = Machine(
+        machine.function,
+        machine.extents,
+        machine.worlds,
+        machine.tensors,
+        machine.scalars,
+        replace(machine.options, plain=False),
+    )
+    quick.watched(frozenset(machine.tensors))
+    return quick
+
+
+@pytest.mark.parametrize("name", sorted(FORMS))
+def test_a_right_kernel_is_not_suspected_and_leaves_the_same(name: str) -> None:
+    plain, quick = machine_of(FORMS[name], name, late=True, exact=True), _quick(name)
+    plain.run()
+    quick.run()
+    assert quick.spent == plain.spent
+    for parameter in plain.tensors:
+        for a, b in zip(plain.pages(parameter).outcome(0), quick.pages(parameter).outcome(0), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize(
+    ("name", "call", "number"),
+    [
+        ("gemm_stmatrix", "tvm_storage_sync", 0),
+        ("gemm_stmatrix", "tvm_storage_sync", 1),
+        ("gemm_stmatrix", "tvm_storage_sync", 2),
+        ("gemm_stmatrix", "fence_proxy_async", 0),
+        ("gemm_stmatrix", "mbarrier_wait_parity", 1),
+        ("tma_2d", "tvm_storage_sync", 1),
+        ("tma_2d", "tvm_storage_sync", 2),
+        ("reduce_fp32", "tvm_storage_sync", 0),
+        ("reduce_fp32", "fence_proxy_async", 0),
+    ],
+)
+def test_a_race_is_suspected(name: str, call: str, number: int) -> None:
+    with pytest.raises(Suspected):
+        _quick(name, call, number).run()
+
+
+@pytest.mark.parametrize("file", FIXTURES, ids=lambda file: file.name.removesuffix(".snapshot.json"))
+def test_executions_are_equal(file: Path) -> None:
+    snapshot = codec.loads(file.read_text())
+    assert execute(snapshot, Request()) == execute(snapshot, Request(plain=True))
+
+
+# ---- which loops
+
+THREADS, COUNT = 32, 8
+
+
+def _int(value: int) -> Expr:
+    return Expr("int", "int32", (), value)
+
+
+def _var(name: str, uid: int, dtype: str = "int32") -> Expr:
+    return Expr("var", dtype, (), name, uid)
+
+
+TX, STEP = _var("tx", 1), _var("i", 2)
+A = Buffer("A", "float32", (_int(2 * COUNT * THREADS),), "global", _var("A", 3, "handle"))
+LOCAL = Buffer("r", "float32", (_int(2 * COUNT),), "local", _var("r", 4, "handle"))
+SHARED = Buffer("s", "float32", (_int(2 * COUNT * THREADS),), "shared", _var("s", 5, "handle"))
+
+
+def _sum(*terms: Expr) -> Expr:
+    first, *more = terms
+    for term in more:
+        first = Expr("add", first.dtype, (first, term))
+    return first
+
+
+def _load(buffer: Buffer, index: Expr) -> Expr:
+    return Expr("load", "float32", (index,), None, 0, buffer)
+
+
+ROW = _sum(Expr("mul", "int32", (STEP, _int(THREADS))), TX)
+BODIES: dict[str, tuple[Stmt, bool]] = {
+    "own register": (Store(LOCAL, (STEP,), _sum(_load(LOCAL, STEP), _load(A, ROW))), True),
+    "two registers": (Store(LOCAL, (_sum(STEP, _int(COUNT)),), _sum(_load(LOCAL, STEP), _load(A, ROW))), True),
+    "the one before": (Store(LOCAL, (_sum(STEP, _int(1)),), _load(LOCAL, STEP)), False),
+    "one sum": (Store(LOCAL, (_int(0),), _sum(_load(LOCAL, _int(0)), _load(A, ROW))), False),
+    "to shared": (Store(SHARED, (ROW,), _load(A, ROW)), True),
+    "within shared": (Store(SHARED, (ROW,), _load(SHARED, ROW)), False),
+    "both ways": (Seq((Store(LOCAL, (STEP,), _load(SHARED, ROW)), Store(SHARED, (ROW,), _load(LOCAL, STEP)))), False),
+    "in the tensor": (Store(A, (ROW,), _sum(_load(A, ROW), _load(A, TX))), False),
+}
+
+
+def _registers(body: Stmt, plain: bool) -> tuple[Array, Array]:
+    """What a loop leaves of registers and shared memory."""
+    given = Store(LOCAL, (STEP,), Expr("cast", "float32", (STEP,)))
+    loops = (For(STEP, _int(0), _int(2 * COUNT), "serial", given), For(STEP, _int(0), _int(COUNT), "unrolled", body))
+    inner = Thread(TX, "threadIdx.x", _int(THREADS), Seq((Alloc(LOCAL), Alloc(SHARED), *loops)))
+    tensor = Tensor(kind_of("float32"), 2 * COUNT * THREADS, lambda seed, start, count: np.arange(start, start + count))
+    function = Function("main", (A.data,), (A,), (), inner)
+    machine = Machine(function, (THREADS, 1, 1), [World(0), World(1)], {"A": tensor}, {}, Options(False, plain=plain))
+    machine.run()
+    left = [machine.memory[buffer.data.uid].flat for buffer in (LOCAL, SHARED)]
+    return left[0], left[1]
+
+
+@pytest.mark.parametrize("name", sorted(BODIES))
+def test_iterations_that_depend_on_one_another_stay_apart(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    body, together = BODIES[name]
+    seen: list[bool] = []
+
+    def watched(stmt: For, machine: Machine) -> object:
+        step = at_once(stmt, machine)
+        if stmt.body is body:
+            seen.append(step is not None)
+        return step
+
+    monkeypatch.setattr("tlcheck.execute.statements.at_once", watched)
+    quick, plain = _registers(body, plain=False), _registers(body, plain=True)
+    for a, b in zip(quick, plain, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert seen == [together, False]
