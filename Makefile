@@ -3,11 +3,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-releases test-wheel mutants examples device lint format docs bench fixtures device-library clean
+.PHONY: help demo test test-releases test-wheel mutants fuzz examples device lint format docs bench fixtures device-library clean
 
 help:
 	@echo "targets: demo test lint format docs fixtures device-library clean"
-	@echo "that take long: test-releases test-wheel mutants examples device bench"
+	@echo "that take long: test-releases test-wheel mutants fuzz examples device bench"
 
 # One stamp for the environment, so that a changed dependency rebuilds it.
 .venv/stamp: pyproject.toml constraints.txt
@@ -48,6 +48,10 @@ test-wheel: pinned
 # Slow measurements, of which `make test` takes a fixed sample.
 mutants: .venv/stamp
 	$(BIN)/python -m pytest -n auto tests/mutants
+
+# Snapshots that no compiler made, ten thousand of them: none may raise, hang or take much memory.
+fuzz: .venv/stamp
+	$(BIN)/python benchmarks/fuzz.py
 
 # TileLang's own examples and tests, from a checkout: make examples TILELANG=DIR. results/README.md says what for.
 examples: pinned

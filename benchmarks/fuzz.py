@@ -26,7 +26,7 @@ from tlcheck.verdicts.judging import verdicts_of
 
 FIXTURES = Path(__file__).parents[1] / "tests" / "fixtures"
 REQUEST = Request(2, (0,), Budget(4_000, 1 << 26, 20.0))
-MEMORY = 3 << 30
+MEMORY, PROOFS = 3 << 30, 10.0
 _ODD: tuple[Any, ...] = (
     -1, 0, 1, 7, 2**31, 2**63, -(2**70), 10**400, 0.5, 1e308, -0.0, True, None, "", "A", "\ud800", "x" * 5000, [], {},
     [[]], "float32", "float8_e4m3x7", "handle", "shared.dyn", "local.fragment", "threadIdx.x", "int32x65536",
@@ -169,7 +169,7 @@ def outcome(number: int) -> str:
         snapshot = codec.loads(broken(number))
     except codec.CorruptSnapshot:
         return "refused"
-    found = verdicts_of(snapshot, REQUEST)
+    found = verdicts_of(snapshot, REQUEST, PROOFS)
     if found.failure is not None and found.failure.kind == "internal":
         return f"failed: {found.failure.message} ({found.failure.where})"
     faults = {claim.reason for claim in found.claims if "itself failed" in claim.reason}

@@ -35,6 +35,7 @@ class Config:
     execute: bool | None = None  # whether kernels are executed on the CPU; None: as the command does by itself
     blocks: int = 4  # that are executed at most
     seeds: int = 2  # sets of inputs
+    budget: str = ""  # of an execution, see `execute.budget`; the usual one where empty
 
 
 def read_config(start: Path) -> Config:
@@ -73,6 +74,7 @@ def _config(file: Path, table: Any) -> Config:
         execute=_flag(file, table, "execute"),
         blocks=_count(file, table, "blocks", Config.blocks),
         seeds=_count(file, table, "seeds", Config.seeds),
+        budget=_budget(file, table),
     )
 
 
@@ -113,6 +115,14 @@ def _count(file: Path, table: dict[str, Any], key: str, default: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise UsageError(f"{file}: {key} in [tool.tlcheck] must be a positive number, not {value!r}")
     return value
+
+
+def _budget(file: Path, table: dict[str, Any]) -> str:
+    """Statements, and after a comma bytes; a number alone is statements."""
+    value = table.get("budget", "")
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        raise UsageError(f'{file}: budget in [tool.tlcheck] must be such as 4000000 or "4000000,8G", not {value!r}')
+    return str(value)
 
 
 def _string(file: Path, table: dict[str, Any], key: str, default: str) -> str:

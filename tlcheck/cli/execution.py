@@ -8,6 +8,7 @@ from dataclasses import replace
 from tlcheck.cli.options import count
 from tlcheck.config import Config
 from tlcheck.errors import UsageError
+from tlcheck.execute.budget import Budget, parsed
 from tlcheck.execute.run import Request
 from tlcheck.lower.session import Settings
 
@@ -24,6 +25,9 @@ def add_execution_arguments(parser: argparse._ActionsContainer) -> None:
     add_quick_argument(parser)
     parser.add_argument("--blocks", type=_blocks, metavar="N", help="blocks that are executed at most, or `all`")
     parser.add_argument("--seeds", type=count, metavar="N", help="sets of inputs that are executed (default: 2)")
+    parser.add_argument(
+        "--budget", metavar="N[,BYTES]", help="statements of one run, and bytes of memory (default: 400000,2G)"
+    )
     parser.add_argument("--seed", type=int, metavar="S", help="only the inputs of this seed, as a witness names it")
     parser.add_argument("--block", type=_block, metavar="X,Y,Z", help="only this block, as a witness names it")
 
@@ -33,7 +37,9 @@ def request_of(args: argparse.Namespace, config: Config, default: bool = True) -
 
     Raises UsageError for options that exclude each other.
     """
-    given = [f"--{name}" for name in ("blocks", "seeds", "seed", "block") if getattr(args, name, None) is not None]
+    given = [
+        f"--{name}" for name in ("blocks", "seeds", "seed", "block", "budget") if getattr(args, name, None) is not None
+    ]
     if args.quick and given:
         raise UsageError(f"{given[0]} has no meaning with --quick, which executes nothing")
     for one, many in (("seed", "seeds"), ("block", "blocks")):
@@ -42,7 +48,7 @@ def request_of(args: argparse.Namespace, config: Config, default: bool = True) -
     wanted = default if config.execute is None else config.execute
     if args.quick or not (wanted or given):
         return None
-    return _asked(args, Request(blocks=config.blocks, seeds=tuple(range(config.seeds))))
+    return _asked(args, Request(blocks=config.blocks, seeds=tuple(range(config.seeds)), budget=_budget(args, config)))
 
 
 def with_inputs(settings: Settings, request: Request | None) -> Settings:
@@ -59,6 +65,17 @@ def _asked(args: argparse.Namespace, request: Request) -> Request:
     if seeds is not None:
         request = replace(request, seeds=tuple(range(seeds)))
     return request if seed is None else replace(request, seeds=(seed,))
+
+
+def _budget(args: argparse.Namespace, config: Config) -> Budget:
+    """The user's, else the project's, else the usual one. Raises UsageError."""
+    said = getattr(args, "budget", None)
+    try:
+        return parsed(said or config.budget) if said or config.budget else Budget()
+    except ValueError as error:
+        raise UsageError(
+            f"--budget: {error}" if said else f"{config.file}: budget in [tool.tlcheck]: {error}"
+        ) from error
 
 
 def _blocks(text: str) -> int:

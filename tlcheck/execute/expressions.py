@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine
 
 
+_WIDEST = 1 << 12  # lanes of a vector
+
+
 def compiled(e: Expr, machine: Machine) -> Code:
     """The code of an expression. Raises NotModelled, with its name, for one that no handler knows."""
     if e.op in ("int", "float", "str"):
@@ -251,16 +254,23 @@ def _operation(e: Expr, machine: Machine) -> Callable[..., Any]:
         exact = machine.options.exact
         return lambda value: converted(value, source, target, exact)
     if e.op == "ramp":
-        steps = np.arange(int(e.value or 0), dtype=kind_of(e.dtype).array).reshape(-1, 1, 1)
+        steps = np.arange(_lanes(e), dtype=kind_of(e.dtype).array).reshape(-1, 1, 1)
         return lambda base, stride: base + steps * stride
     if e.op == "broadcast":
-        count, form = int(e.value or 0), kind_of(e.dtype).array
+        count, form = _lanes(e), kind_of(e.dtype).array
         return lambda value: _broadcast(value, count, form)
     if e.op == "not":
         return lambda value: np.logical_not(value) if isinstance(value, np.ndarray) else not value
     if e.op not in BINARY:
         raise NotModelled(e.op)
     return _settled(_arithmetic(e), e, machine)
+
+
+def _lanes(e: Expr) -> int:
+    count = int(e.value or 0)
+    if count > _WIDEST:
+        raise NotModelled(f"a vector of {count} lanes")
+    return count
 
 
 def _broadcast(value: Value, count: int, form: np.dtype[Any]) -> Value:

@@ -8,10 +8,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from math import prod
 
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Assert, Attr, Bind, Block, Evaluate, Expr, Function, Launch, Seq, Stmt, Thread
 from tlcheck.snapshot.walk import statements
+
+_MOST_THREADS = 1024  # of a block, on every GPU (CUDA C++ Programming Guide, "Compute Capabilities")
 
 
 def kernels(function: Function) -> tuple[Function, ...]:
@@ -73,6 +76,8 @@ def threads_of(function: Function) -> tuple[int, int, int]:
             declared = _declared(stmt)
     if not launched and declared:
         found = [*declared, 1, 1, 1][:3]
+    if not 0 < prod(found) <= _MOST_THREADS:
+        raise NotModelled(f"{prod(found)} threads in a block")
     return found[0], found[1], found[2]
 
 

@@ -7,6 +7,8 @@ a frame. What it may ask for: `code` (an expression), `step` (a statement), `pla
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -27,7 +29,7 @@ from tlcheck.execute.order import Watch
 from tlcheck.execute.places import Arrange, Place
 from tlcheck.execute.pointers import PLACED, Pointers
 from tlcheck.execute.races import NOWHERE, Origin
-from tlcheck.execute.reasons import BudgetSpent, Illegal, WrittenUnclear
+from tlcheck.execute.reasons import TIME, BudgetSpent, Illegal, WrittenUnclear
 from tlcheck.execute.statements import compiled_statement
 from tlcheck.execute.values import Array, Kind, Value, lanes_of
 from tlcheck.execute.writers import Seeker
@@ -58,7 +60,8 @@ class Options:
     early: before VectorizeLoop, when guards may be missing, and copies are narrower than the instructions that they
     become.
     late: asynchronous copies land when they are waited for, otherwise at once.
-    statements, bytes: the budget. jitter: 0, or the number of a run in which all floats are changed a little.
+    statements, bytes: the budget. until: seconds of this process at which it ends.
+    jitter: 0, or the number of a run in which all floats are changed a little.
     release: TileLang's, whose library and conventions the lowered kernel uses. plain: every iteration by itself.
     """
 
@@ -69,6 +72,7 @@ class Options:
     release: tuple[int, ...] = (0, 1, 15)
     statements: int = 10**9
     bytes: int = 1 << 32
+    until: float = math.inf
     jitter: int = 0
     plain: bool = True
 
@@ -293,6 +297,8 @@ class Machine:
         self.spent += statements
         if self.spent > self.options.statements:
             raise BudgetSpent("more statements than allowed")
+        if time.process_time() > self.options.until:
+            raise BudgetSpent(TIME)
 
     def out_of_bounds(self, place: Place, frame: Frame, offending: Mask) -> Mask:
         """What happens where an access is out of bounds: the lanes that go on. Raises Illegal.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,7 @@ from tlcheck.execute.authors import Author
 from tlcheck.execute.codes import Code, Step
 from tlcheck.execute.frame import Frame
 from tlcheck.execute.memory import Cells
-from tlcheck.execute.reasons import WrittenUnclear
+from tlcheck.execute.reasons import BudgetSpent, WrittenUnclear
 from tlcheck.execute.values import Array, Value, kind_of, nothing
 from tlcheck.snapshot.ir import Alloc, For, Stmt, Store
 from tlcheck.snapshot.walk import expressions, postorder, statements
@@ -38,9 +39,11 @@ def parallel(stmt: For, machine: Machine) -> Step:
             (machine.uniform(a.run(frame), "bound of T.Parallel"), machine.uniform(b.run(frame), "bound of T.Parallel"))
             for a, b in bounds
         ]
-        lanes = int(np.prod([count for _, count in ranges]))
+        lanes = prod(count for _, count in ranges)
         if lanes <= 0:
             return
+        if lanes * frame.worlds * 8 > machine.options.bytes:
+            raise BudgetSpent("more memory than allowed")
         variables = dict(frame.variables)
         for uid in outer:
             if uid in variables:

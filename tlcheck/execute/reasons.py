@@ -9,6 +9,10 @@ class Stopped(Exception):  # noqa: N818
     """An execution that cannot go on; str() says why in a few words."""
 
 
+# Reasons that say nothing of the kernel: another run, or another machine, may not have them.
+TIME, MEMORY = "time", "memory"
+
+
 class NotModelled(Stopped):
     """A construct that the machines do not know; its name is the text."""
 

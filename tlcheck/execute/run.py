@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -19,7 +20,7 @@ from tlcheck.execute.glance import Suspected
 from tlcheck.execute.launches import threads_of
 from tlcheck.execute.machine import Machine, Options, Tensor, World
 from tlcheck.execute.races import Race
-from tlcheck.execute.reasons import Illegal, Stopped
+from tlcheck.execute.reasons import MEMORY, Illegal, Stopped
 from tlcheck.execute.values import Array, kind_of
 from tlcheck.execute.writers import Writer
 from tlcheck.program.async_copies import release_numbers
@@ -28,8 +29,8 @@ from tlcheck.snapshot.ir import Alloc, Buffer, For, Function, Snapshot
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
 SOURCE, LOWERED = "source", "device-tir"
-MEMORY = "memory"  # the process has none left
 UNGUARDED = ("lower-tile-op", "type-cast")
+_MOST_BLOCKS = 1 << 16
 _DRAWS = (inputs.Draw(8), inputs.Draw(4), inputs.Draw(2), inputs.Draw(1))
 
 
@@ -109,6 +110,7 @@ class _Judge:
         for name in (SOURCE, request.checkpoint):
             if name not in snapshot.checkpoints:
                 raise Stopped(f"the snapshot has no checkpoint {name}")
+        self._until = time.process_time() + request.budget.seconds
         self._written = snapshot.checkpoints[SOURCE]
         self._lowered = snapshot.checkpoints[request.checkpoint]
         self._tiled = is_tiled(self._lowered)
@@ -215,6 +217,8 @@ class _Judge:
         if prod(self._extents) <= 0:
             raise Stopped("a grid without blocks")
         if self._request.blocks >= prod(self._extents):
+            if prod(self._extents) > _MOST_BLOCKS:
+                raise Stopped("more blocks than can run at once")
             x, y, z = (range(extent) for extent in self._extents)
             return [(i, j, k) for k in z for j in y for i in x]
         return blocks.chosen((self._written, self._lowered), self._sizes, self._request.blocks)
@@ -255,6 +259,7 @@ class _Judge:
             release=release_of(self._snapshot),
             statements=budget.statements,
             bytes=budget.bytes,
+            until=self._until,
             jitter=jitter,
             plain=self._plain,
         )

@@ -93,7 +93,8 @@ class DeviceLibrary:
         """What a release does with a call on an arch; None if that was not measured."""
         releases = list(self.wheels)
         version = _public(release)
-        row = self.calls.get(call.key, [UNKNOWN] * len(ORDERS))[call.order]
+        rows = self.calls.get(call.key, [UNKNOWN] * len(ORDERS))
+        row = rows[call.order] if 0 <= call.order < len(rows) else UNKNOWN
         if version not in releases or arch not in self.archs or row == UNKNOWN:
             return None
         number = _at(self.rows[row], self.archs.index(arch) * len(releases) + releases.index(version))

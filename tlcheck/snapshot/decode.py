@@ -27,7 +27,9 @@ from tlcheck.snapshot.ir import (
     Unknown,
     While,
 )
+from tlcheck.snapshot.walk import children
 
+_DEEPEST, _LARGEST = 500, 1_000_000
 T = TypeVar("T")
 Entry = list[Any]
 Pairs = tuple[tuple[str, str], ...]
@@ -83,6 +85,7 @@ class Decoder:
     def __init__(self) -> None:
         self.nodes: list[Any] = []
         self._variables = 0
+        self._trees: dict[int, tuple[int, int]] = {}  # of each statement and expression: how many nodes, how deep
 
     def read(self, table: Any) -> None:
         """Build all entries; raises CorruptSnapshot at the first that is wrong."""
@@ -92,10 +95,20 @@ class Decoder:
             reader = _READERS.get(entry[0])
             try:
                 self.nodes.append(self._expr(entry) if reader is None else reader(self, *entry[1:]))
+                self._measure(self.nodes[-1])
             except TypeError:
                 corrupt(f"node {number} ({entry[0][:40]}) has the wrong number of fields")
             except CorruptSnapshot as error:
                 raise CorruptSnapshot(f"{error} (node {number}, {entry[0][:40]})") from None
+
+    def _measure(self, node: Any) -> None:
+        """Nodes are shared in a file, and gone through again and again in a walk: refuse what would not end."""
+        inner = node.args if isinstance(node, Expr) else children(node) if isinstance(node, Stmt) else ()
+        sizes = [self._trees[id(part)] for part in inner]
+        count, depth = 1 + sum(n for n, _ in sizes), 1 + max((d for _, d in sizes), default=0)
+        if depth > _DEEPEST or (count > _LARGEST and isinstance(node, Stmt)):
+            corrupt(f"more than {_DEEPEST if depth > _DEEPEST else _LARGEST} nodes in each other")
+        self._trees[id(node)] = count, depth
 
     def expr(self, index: Any) -> Expr:
         return self.get(index, Expr)

@@ -7,10 +7,16 @@ from __future__ import annotations
 
 import os
 import pickle
-from contextlib import suppress
+import resource
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import NoReturn
 
 from tlcheck.errors import UsageError
 from tlcheck.execute import given
@@ -27,14 +33,27 @@ from tlcheck.verdicts.kept import Verdicts, dumps
 from tlcheck.verdicts.results import Result, internal_failure, result_of
 from tlcheck.worker.protocol import Failure
 
+_PROOFS = 600.0
+_RECURSION = 20_000  # frames: several for each of the nodes that a snapshot may have in each other
+_MEMORY = 1 << 32  # bytes of a judging process, beside twice the budget of executions
+
 
 def serve(descriptor: int) -> None:
     """Judge the snapshots whose files come in, one after the other, until the other side is closed."""
+    sys.setrecursionlimit(_RECURSION)
     with Connection(descriptor) as asked, suppress(EOFError, BrokenPipeError):
         while True:
             file = Path(os.fsdecode(asked.recv_bytes()))
             request, inputs = pickle.loads(asked.recv_bytes())
+            _limit_memory(request)
             asked.send_bytes(dumps(_verdicts_in(file, request, inputs)))
+
+
+def _limit_memory(request: Request | None) -> None:
+    """What the machine holds is counted; this is for what it computes with, and for proofs."""
+    wanted = _MEMORY + (0 if request is None else 2 * request.budget.bytes)
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (wanted if hard < 0 else min(wanted, hard), hard))
 
 
 def _verdicts_in(file: Path, request: Request | None, inputs: GivenInputs | None) -> Verdicts:
@@ -62,13 +81,37 @@ def _with_inputs(request: Request, snapshot: Snapshot, inputs: GivenInputs) -> R
     return replace(request, seeds=seeds, given=sets, poisoned=given.poisoned(function, inputs.updates))
 
 
-def verdicts_of(snapshot: Snapshot, request: Request | None = None) -> Verdicts:
-    """Judge a snapshot. request: how it is executed; None where it is not.
+@contextmanager
+def _limited(seconds: float) -> Iterator[None]:
+    """End what takes longer, in seconds of the processor, with TimeoutError; again and again where that is caught.
+
+    Only in the main thread of a process that has no such timer of its own.
+    """
+    alone = threading.current_thread() is threading.main_thread()
+    if not alone or signal.getitimer(signal.ITIMER_VIRTUAL)[0]:
+        yield
+        return
+    before = signal.signal(signal.SIGVTALRM, _end)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds, seconds / 10)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+def _end(*_: object) -> NoReturn:
+    raise TimeoutError("proofs without an end")
+
+
+def verdicts_of(snapshot: Snapshot, request: Request | None = None, seconds: float = _PROOFS) -> Verdicts:
+    """Judge a snapshot. request: how it is executed; None where it is not. seconds: of the processor, for proofs.
 
     A fault of tlcheck's own is this snapshot's failure: the others go on.
     """
     try:
-        report = check(snapshot)
+        with _limited(seconds):
+            report = check(snapshot)
         found = executed(snapshot, request) if request is not None else ()
     except Exception as error:
         return Verdicts(failure=internal_failure(error), pass_configs=snapshot.pass_configs)

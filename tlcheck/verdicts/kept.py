@@ -13,6 +13,7 @@ import msgspec
 
 from tlcheck.cache.code import code_of
 from tlcheck.cache.store import Cache, key_of
+from tlcheck.execute.reasons import MEMORY, TIME
 from tlcheck.execute.run import Request
 from tlcheck.verdicts.claim import Claim
 from tlcheck.worker.protocol import Failure
@@ -48,7 +49,9 @@ def known(cache: Cache, digest: str, request: Request | None) -> Verdicts | None
 
 
 def keep(cache: Cache, digest: str, request: Request | None, verdicts: Verdicts) -> None:
-    """Keep verdicts; those of a fault of tlcheck's own are not kept."""
+    """Keep verdicts; not those of a fault of tlcheck's own, nor what ran out of time or memory."""
+    if any(claim.reason in (TIME, MEMORY) for claim in verdicts.claims):
+        return
     if verdicts.failure is None or verdicts.failure.kind in _KEPT:
         cache.put("verdicts", _key(digest, request), dumps(verdicts))
 
