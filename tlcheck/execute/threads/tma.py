@@ -148,10 +148,12 @@ def load(e: Expr, machine: Machine) -> Run:
             transfer = _Transfer(pages, cells, tensor_place.kind, box(frame, pick), mask)
             barriers = [(w, n) for w, n, _ in done(frame) if mask[w].any()]
             land = _landing(transfer, done, barriers)
-            if machine.watch is not None and barriers:
-                key = done.barriers.name, barriers[0][1]
-                where = where_in(cells, transfer.box.octets)
-                machine.watch.issue(shared, where, transfer.mask, mask, machine.origin(frame), key)
+            if machine.watch is not None:
+                where, origin = where_in(cells, transfer.box.octets), machine.origin(frame)
+                for number in dict.fromkeys(n for _, n in barriers):
+                    those = np.isin(np.arange(frame.worlds), [w for w, n in barriers if n == number]).reshape(-1, 1)
+                    key = done.barriers.name, number
+                    machine.watch.issue(shared, where, transfer.mask & those, mask & those, origin, key)
             if late:
                 transfer.hide(machine, reason)
                 agents.flights.append(Flight(land, done.barriers))
