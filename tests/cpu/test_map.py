@@ -1,0 +1,30 @@
+"""The map of docs/architecture.md: complete, and of what is there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[2] / "tlcheck"
+MAP = (PACKAGE.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+ROOMS = [path.name for path in PACKAGE.iterdir() if path.name[0] != "_" and (path.is_dir() or path.suffix == ".py")]
+
+
+def test_every_room_is_in_it() -> None:
+    assert len(ROOMS) > 20
+    table = MAP.partition("| package | what it does |")[2].partition("\n\n")[0]
+    assert [name for name in ROOMS if not re.search(rf"`(tlcheck/)?{re.escape(name)}/?`", table)] == []
+
+
+def test_every_file_that_executes_is_in_its_table() -> None:
+    table = MAP.partition("| file | |")[2].partition("\n\n")[0]
+    files = [path.stem for path in (PACKAGE / "execute").glob("*.py") if path.stem != "__init__"]
+    assert [name for name in files if f"`{name}`" not in table] == []
+
+
+def test_every_path_that_it_names_is_there() -> None:
+    named = set(re.findall(r"`(?:tlcheck/)?([a-z_]+(?:/[a-z_]+)+)(?:\.py)?/?`", MAP))
+    places = [PACKAGE, PACKAGE.parent]
+    gone = [n for n in named if not any((p / n).exists() or (p / f"{n}.py").exists() for p in places)]
+    assert len(named) > 10
+    assert gone == []
