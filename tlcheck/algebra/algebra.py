@@ -360,6 +360,15 @@ class Algebra:
         modulus = self._opaque("%", c // g, [inner], (0, c // g - 1))
         return add(scale(modulus, g), constant(k))
 
+    def without_quotient(self, condition: Poly, quotient: Monomial) -> Poly:
+        """A condition `>= 0` without one of its terms, plus or minus a quotient: x // d <= m says x <= d*m + d - 1, and
+        x // d >= m says x >= d*m.
+        """
+        atom, sign = self.atoms[quotient[0]], condition[quotient]
+        divisor = int(atom.detail)
+        rest = scale({m: c for m, c in condition.items() if m != quotient}, divisor)
+        return add(add(rest, atom.args[0], sign), constant(divisor - 1 if sign < 0 else 0))
+
     def _single(self, p: Poly, kind: str) -> Atom | None:
         if len(p) == 1:
             ((monomial, coefficient),) = p.items()

@@ -19,6 +19,7 @@ from tlcheck.lower.desk import Desk, Done, ToolchainSide
 from tlcheck.lower.runs import Lowered, MadeInputs, Run
 from tlcheck.lower.scripts import End, Script, Scripts, captured, is_helper, is_script, require_no_script, with_scripts
 from tlcheck.lower.selection import Selection
+from tlcheck.toolchain.probes.unknown import measure_unknown
 from tlcheck.toolchain.resolve import resolve
 from tlcheck.worker.protocol import Job
 
@@ -154,6 +155,8 @@ class _Work:
         }
         with ThreadPoolExecutor() as pool:  # each asks an interpreter and looks at thousands of files
             sides = pool.map(self._desk.side, resolved.values(), workers.values())
+        for toolchain in resolved.values():
+            measure_unknown(toolchain, self._settings.arch or ALL_TARGETS)
         return [_Asked(name, side, mine) for side, (name, mine) in zip(sides, toolchains.items(), strict=True)]
 
     def _begin(self, asked: _Asked) -> None:

@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
+
+from tlcheck.files import cache_root
 
 OK, WRONG, STOPS, LOST, REFUSED = "ok", "wrong value", "stops", "order lost", "does not compile"
 ORDERS = ("relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst")
@@ -77,6 +79,7 @@ class DeviceLibrary:
     """The table, as its file has it (`tlcheck/toolchain/probes/table.py` writes it); what is asked for is looked up.
 
     date, compiler: when and with which nvcc. wheels: release -> hash of its wheel's files (`Identity.content`).
+    headers: release -> hash of the headers that were compiled.
     archs: compute capabilities. rows: what each release does, archs after one another, as counts and numbers of
     `behaviours`. calls: key -> its row for each memory order. -1 stands for what was not measured.
     """
@@ -88,6 +91,11 @@ class DeviceLibrary:
     behaviours: Sequence[Behaviour]
     rows: Sequence[Sequence[int]]
     calls: Mapping[str, Sequence[int]]
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def has(self, release: str, headers: str) -> bool:
+        """Whether these headers were measured, as those of this release. Unknown ones are taken to be."""
+        return not headers or self.headers.get(_public(release), "") == headers
 
     def behaviour(self, release: str, arch: int, call: LibraryCall) -> Behaviour | None:
         """What a release does with a call on an arch; None if that was not measured."""
@@ -107,13 +115,41 @@ def device_library() -> DeviceLibrary:
     return read(FILE.read_text(encoding="utf-8"))
 
 
+def library_of(release: str, headers: str) -> DeviceLibrary:
+    """The table for a release with these headers: ours, or one that was made where they are; an empty one for none."""
+    if device_library().has(release, headers):
+        return device_library()
+    made = made_for(headers)
+    return read(made.read_text(encoding="utf-8")) if made.is_file() else _EMPTY
+
+
+def made_for(headers: str) -> Path:
+    """The file of the table that was made for headers of a toolchain that somebody named by its path."""
+    return cache_root() / "device-library" / f"{headers}.json"
+
+
+def known_headers() -> list[str]:
+    """Hashes of the headers that such tables were made for."""
+    return sorted(file.stem for file in made_for("").parent.glob("*.json"))
+
+
 def read(text: str) -> DeviceLibrary:
     """A table from its JSON."""
     data = json.loads(text)
     behaviours = [Behaviour(verdict, detail, tuple(ptx), (a, b)) for verdict, detail, ptx, (a, b) in data["behaviours"]]
     return DeviceLibrary(
-        data["measured"], data["compiler"], data["wheels"], data["archs"], behaviours, data["rows"], data["calls"]
+        data["measured"],
+        data["compiler"],
+        data["wheels"],
+        data["archs"],
+        behaviours,
+        data["rows"],
+        data["calls"],
+        data["headers"],
     )
+
+
+_EMPTY = DeviceLibrary("", "", {}, (), (), (), {})
 
 
 def _at(runs: Sequence[int], place: int) -> int:

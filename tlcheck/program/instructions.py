@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tlcheck.program.atomics import Pointer, Site
-from tlcheck.program.device_library import WRONG, Behaviour, LibraryCall, device_library
+from tlcheck.program.device_library import WRONG, Behaviour, LibraryCall, library_of
 from tlcheck.program.tma import is_boxed
 from tlcheck.snapshot.dtypes import dtype_of
 
@@ -14,10 +14,14 @@ _GLOBAL = ("", "global")  # a flat address does not say
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """arch: compute capability, 90 for sm_90. release: TileLang's version, empty where it is not known."""
+    """arch: compute capability, 90 for sm_90. release: TileLang's version. headers: hash of its device library's.
+
+    Both are empty where they are not known.
+    """
 
     arch: int
     release: str
+    headers: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,9 @@ def instruction(site: Site, scope: str, device: Device) -> Instruction:
         detail = f"the descriptor's elements are {call.destination}, those in shared memory {call.value}"
         return Instruction(call=call, behaviour=Behaviour(WRONG, detail))
     known = scope in _GLOBAL or call.shared
-    behaviour = device_library().behaviour(device.release, device.arch, call) if known else None
+    behaviour = (
+        library_of(device.release, device.headers).behaviour(device.release, device.arch, call) if known else None
+    )
     if behaviour is None or site.width == 1 or site.tma:
         return Instruction(call=call, behaviour=behaviour)
     destination, source = (

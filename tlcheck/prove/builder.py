@@ -74,6 +74,7 @@ class Builder:
             leaves,
             tuple(frame.indices),
             reads=tuple(frame.reads),
+            perhaps=tuple(frame.perhaps),
             launch=frame.around.launch,
         )
         frame.require_known(footprint)
@@ -90,7 +91,8 @@ class _Frame:
         self.around = Surroundings(builder.algebra, site, builder.outer)
         self.indices: list[Poly] = []
         self.reads: list[Poly] = []
-        self._keeps_reads = builder.logical and not _reads_at_times(site)
+        self.perhaps: list[Poly] = []
+        self._at_times = builder.logical and _reads_at_times(site)
 
     def enter(self) -> None:
         self.algebra.read = self._content
@@ -207,8 +209,8 @@ class _Frame:
         offset, inside = self._locate(load.root, load.buffer, indices, widen=False)
         if self.b.private and scope.startswith("local") and scope != "local.fragment":
             return Leaf(load.root, scope, offset, self._own_thread())
-        if self._keeps_reads and self.around.lane is None:
-            self.reads += inside
+        if self.b.logical and self.around.lane is None:
+            (self.perhaps if self._at_times else self.reads).extend(inside)
         return Leaf(load.root, scope, self._in_one_version(load, offset))
 
     def _own_thread(self) -> Poly:

@@ -64,7 +64,7 @@ def keeps_bounds(algebra: Algebra, intended: Sequence[Footprint], point: Mapping
 
 def _is_inside(algebra: Algebra, f: Footprint, point: Mapping[int, int]) -> bool:
     known = frozenset((*(d.uid for d in f.space), *point))
-    checks = [p for p in (*f.inside, *f.reads) if reads(algebra, p)]
+    checks = [p for p in (*f.inside, *f.reads, *f.perhaps) if reads(algebra, p)]
     for env in chunks(f.space) if checks else ():
         evaluate = Evaluator(algebra, {**env, **point})
         runs = _runs(algebra, evaluate, f, known)

@@ -11,7 +11,7 @@ from math import prod
 
 import numpy as np
 
-from tlcheck.algebra.algebra import Algebra, Poly, add, as_constant, constant, key, scale
+from tlcheck.algebra.algebra import Algebra, Poly, add, as_constant, key
 from tlcheck.algebra.evaluate import Dimension, Evaluator, Values, chunks, size
 from tlcheck.prove.fingerprints import UndecidedError, shape_of
 
@@ -149,11 +149,7 @@ def unfloored(algebra: Algebra, condition: Poly, inner: frozenset[int]) -> Poly:
     mixed = [m for m in condition if any(atoms[n].vars & inner and not atoms[n].vars <= inner for n in m)]
     if len(mixed) != 1 or len(mixed[0]) != 1 or atoms[mixed[0][0]].kind != "//" or abs(condition[mixed[0]]) != 1:
         return condition
-    quotient, sign = atoms[mixed[0][0]], condition[mixed[0]]
-    divisor = int(quotient.detail)
-    rest = scale({m: c for m, c in condition.items() if m != mixed[0]}, divisor)
-    slack = divisor - 1 if sign < 0 else 0
-    return add(add(rest, quotient.args[0], sign), constant(slack))
+    return algebra.without_quotient(condition, mixed[0])
 
 
 def known_space(algebra: Algebra, uids: frozenset[int]) -> list[Dimension] | None:

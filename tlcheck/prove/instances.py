@@ -128,14 +128,15 @@ def _in_bounds(algebra: Algebra, intended: Sequence[Footprint], point: Mapping[i
 def _reads_in_bounds(algebra: Algebra, intended: Sequence[Footprint], point: Mapping[int, int]) -> bool:
     """Whether every intended lane that runs reads in bounds in one instance: the kernel's author answers for it."""
     for footprint in intended:
-        for env in chunks(footprint.space) if footprint.reads else ():
+        checks = (*footprint.reads, *footprint.perhaps)
+        for env in chunks(footprint.space) if checks else ():
             evaluate = Evaluator(algebra, {**env, **point})
             runs: Mask = np.ones((), dtype=np.bool_)
             for poly in (*footprint.conditions, *footprint.inside):
                 runs = np.logical_and(runs, np.greater_equal(evaluate(poly), 0))
             for flag in footprint.flags:
                 runs = np.logical_and(runs, np.not_equal(evaluate(flag), 0))
-            if any(np.any(np.logical_and(runs, np.less(evaluate(p), 0))) for p in footprint.reads):
+            if any(np.any(np.logical_and(runs, np.less(evaluate(p), 0))) for p in checks):
                 return False
     return True
 
@@ -210,7 +211,7 @@ _KNOWN = frozenset(
 def _polynomials(f: Footprint) -> list[Poly]:
     loops = [p for bounds in f.outer.values() for p in bounds]
     leaves = [p for leaf in f.leaves for p in (leaf.element, leaf.thread)]
-    return [f.target, *f.conditions, *f.inside, *f.reads, *f.flags, *f.needed, *leaves, *loops]
+    return [f.target, *f.conditions, *f.inside, *f.reads, *f.perhaps, *f.flags, *f.needed, *leaves, *loops]
 
 
 def _launch(algebra: Algebra, c: Comparison) -> dict[int, Poly]:

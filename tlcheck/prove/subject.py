@@ -121,7 +121,7 @@ def _what(site: Site) -> tuple[str, str]:
 def device_of(snapshot: Snapshot) -> Device:
     """What a snapshot was lowered for, and by which release."""
     digits = "".join(c for c in snapshot.target if c.isdigit())
-    return Device(int(digits or 0), snapshot.toolchain.get("tilelang", ""))
+    return Device(int(digits or 0), snapshot.toolchain.get("tilelang", ""), snapshot.headers)
 
 
 def _aligned(found: FoundAtomics, memory: Memory, device: Device) -> FoundAtomics:

@@ -187,14 +187,23 @@ class Surroundings:
 
     def keep(self, where: list[Poly], poly: Poly) -> None:
         """Note that poly >= 0, unless that follows from the ranges or from the extent of a block or loop."""
+        quotients = [
+            m for m, c in poly.items() if len(m) == 1 and self.algebra.atoms[m[0]].kind == "//" and abs(c) == 1
+        ]
+        if any(map(self._follows, (poly, *(self.algebra.without_quotient(poly, m) for m in quotients)))):
+            return
+        low = self.algebra.bounds(poly)[0]
+        if low is None or low < 0:
+            where.append(poly)
+
+    def _follows(self, poly: Poly) -> bool:
+        """Whether poly >= 0 follows from the extent of a block or loop."""
         for fact in self.facts:
             for times in {poly.get(m, 0) // c for m, c in fact.items() if m}:
                 rest = self.algebra.bounds(add(poly, fact, -times))[0] if times > 0 else None
                 if rest is not None and rest >= 0:
-                    return
-        low = self.algebra.bounds(poly)[0]
-        if low is None or low < 0:
-            where.append(poly)
+                    return True
+        return False
 
 
 def _uses(expr: Expr, uids: Set[int], bindings: Mapping[int, Expr]) -> bool:

@@ -20,6 +20,7 @@ from tlcheck.snapshot.dtypes import dtype_of, keeps
 from tlcheck.snapshot.ir import Buffer, Expr, Store
 from tlcheck.snapshot.walk import postorder, substitute
 
+_TURNED = {"gt": "lt", "ge": "le"}  # passes write the one for the other
 _COMMUTATIVE = frozenset("add mul min max and or eq ne".split())
 _SHAPED = frozenset(
     "add sub mul div min max not and or eq ne lt le gt ge mod floordiv floormod truncdiv truncmod".split()
@@ -233,6 +234,8 @@ class _Reading:
         if e.op == "cast":
             return _Operator(f"{_CAST}{dtype_of(e.dtype).name}", e.args, False, placed, depth)
         name, args = _function(e) if e.op == "call" else (e.op, e.args)
+        if name in _TURNED:
+            name, args = _TURNED[name], args[::-1]
         return _Operator(name, args, e.op in _COMMUTATIVE, placed, depth)
 
     def _followed(self, e: Expr, placed: Placed, depth: int) -> tuple[Expr, Placed, int]:
@@ -279,6 +282,8 @@ def _stored(dtype: str) -> str:
 def _function(call: Expr) -> tuple[str, tuple[Expr, ...]]:
     """Name and arguments of a call; the device's name of a mathematical function (`__expf`) is the function's."""
     name, args = str(call.value), call.args
+    if name == "if_then_else":
+        return "select", args
     if name in ("call_extern", "call_pure_extern") and args and args[0].op == "str":
         name, args = str(args[0].value), args[1:]
         match = _MATH.match(name)

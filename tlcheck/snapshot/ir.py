@@ -246,7 +246,7 @@ class Snapshot:
     target: arch, e.g. `sm_90`. args: build arguments, as text. pass_configs: as text.
     checkpoints: name of `CHECKPOINTS` -> the device function there, in pipeline order; absent ones were not reached.
     passes: checkpoint -> name of the pass after (or, for source, intent and tile-ops, before) which it was taken.
-    cuda: the generated source.
+    cuda: the generated source. headers: hash of the device library's headers; empty where it is not known.
     """
 
     case: str
@@ -259,3 +259,4 @@ class Snapshot:
     checkpoints: Mapping[str, Function]
     passes: Mapping[str, str]
     cuda: str = ""
+    headers: str = ""

@@ -40,6 +40,7 @@ def _files(module: str, folder: Path) -> Iterator[tuple[str, Path]]:
     if module == "tilelang":
         tree = folder.parent
         found += [*tree.glob("build/lib/*.so*"), *tree.glob("3rdparty/tvm/python/**/*.py")]
+        found += tree.glob("src/tl_templates/cuda/**/*.h")
     yield from ((f"{module}/{os.path.relpath(file, folder)}", file) for file in found if file.is_file())
 
 

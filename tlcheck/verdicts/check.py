@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from tlcheck.errors import fault
 from tlcheck.lower.runs import release_of
 from tlcheck.program.atomics import Site, atomic_name
+from tlcheck.program.device_library import device_library
 from tlcheck.prove.evidence import Evidence
 from tlcheck.prove.subject import LOWERED, PreparedSnapshot, device_of, evidences, subject
 from tlcheck.snapshot.ir import Expr, Snapshot, Stmt
@@ -31,6 +32,7 @@ from tlcheck.verdicts.rules.rule import Broken, Rule, rules
 from tlcheck.witness import Addition
 
 LAST = LOWERED[-1]
+_UNMEASURED = "the headers of its device library are not those that were measured for TileLang"
 _BEFORE, _AFTER = 2, 1  # lines of TIR shown around an atomic
 
 
@@ -143,6 +145,8 @@ def _unmeasured(of: PreparedSnapshot, own: Sequence[Evidence]) -> str:
     for evidence in own:
         for _, made in of.calls(evidence.match.sites, evidence.checkpoint):
             if made.call is not None and made.behaviour is None:
+                if not device_library().has(device.release, device.headers):
+                    return f"{made.call}: {_UNMEASURED} {device.release}; see docs/device-library.md"
                 where = f"TileLang {device.release or 'of an unknown release'} on sm_{device.arch}"
                 return f"what the device library does was not measured: {made.call}, {where}"
     return ""

@@ -15,6 +15,7 @@ from tlcheck.cache.code import code_of
 from tlcheck.cache.store import Cache, key_of
 from tlcheck.execute.reasons import MEMORY, TIME
 from tlcheck.execute.run import Request
+from tlcheck.program.device_library import known_headers
 from tlcheck.verdicts.claim import Claim
 from tlcheck.worker.protocol import Failure
 
@@ -58,7 +59,7 @@ def keep(cache: Cache, digest: str, request: Request | None, verdicts: Verdicts)
 
 def _key(digest: str, request: Request | None) -> str:
     code = code_of(*_CODE) if request is None else code_of(*_CODE, "execute")
-    return key_of(code, _versions(), platform.python_version(), digest, repr(request))
+    return key_of(code, _versions(), platform.python_version(), digest, repr(request), known_headers())
 
 
 @cache

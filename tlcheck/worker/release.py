@@ -5,6 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from importlib import metadata
+from pathlib import Path
+
+from tlcheck.worker.headers import digest
+
+
+@cache
+def headers() -> str:
+    """Hash of the headers of the device library beside the tilelang that is imported."""
+    import tilelang
+
+    return digest(Path(str(tilelang.__file__)).parent)
 
 
 @cache

@@ -63,6 +63,7 @@ def lower(
     meta = {
         **place,
         "toolchain": release.import_tilelang(),
+        "headers": release.headers(),
         "target": job.arch,
         "pass_configs": kernels.configs_as_text(pass_configs),
         "passes": {name: lowered.passes[name] for name in lowered.modules if name not in unsaved},

@@ -47,6 +47,7 @@ def translate(text: str, meta: Mapping[str, Any]) -> Snapshot:
         checkpoints=checkpoints,
         passes={name: meta["passes"][name] for name in checkpoints},
         cuda=without_places(meta["cuda"]) if unmerged else meta["cuda"],
+        headers=meta.get("headers", ""),
     )
 
 

@@ -243,3 +243,36 @@ def test_a_source_read_as_another_type_is_not_the_same(dtype: str) -> None:
         return Evaluate(replace(call, args=(target, Expr("cast", "float32", (other,)), *rest)))
 
     assert verdict(with_change(PLAIN.snapshot(), change)) != "proved"
+
+
+# ---- choices
+
+
+def choosing(op: str, turned: bool = False) -> Change:
+    """Adds `value op 0 ? value : 0`; turned: `0 op value`."""
+
+    def change(stmt: Stmt) -> Stmt:
+        if not is_atomic(stmt):
+            return stmt
+        call = stmt.value  # type: ignore[attr-defined]
+        target, value, *rest = call.args
+        operands = (real(0.0), value) if turned else (value, real(0.0))
+        chosen = Expr("select", "float32", (Expr(op, "bool", operands), value, real(0.0)))
+        return Evaluate(replace(call, args=(target, chosen, *rest)))
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("op", "turned", "expected"),
+    [("gt", False, "proved"), ("lt", True, "proved"), ("lt", False, "undecided"), ("ge", False, "undecided")],
+)
+def test_a_choice_is_the_same_whichever_way_its_comparison_is_written(op: str, turned: bool, expected: str) -> None:
+    snapshot = with_change(PLAIN.snapshot(), sixteen, ())
+    others = [name for name in snapshot.checkpoints if name != "device-tir"]
+    assert verdict(with_change(with_change(snapshot, choosing("gt"), others), choosing(op, turned))) == expected
+
+
+def test_what_is_read_out_of_bounds_for_some_lanes_refutes_nothing() -> None:
+    """The loop is as long as memory says: a guard that keeps it in bounds, as releases add it, is no error."""
+    assert verdict(with_change(PLAIN.snapshot(), choosing("gt"), ())) != "refuted"

@@ -19,6 +19,7 @@ from tlcheck.toolchain.probes.compiler import Headers, version
 from tlcheck.toolchain.probes.measurement import measure
 from tlcheck.toolchain.probes.table import Measured, results, text
 from tlcheck.toolchain.resolve import resolve
+from tlcheck.worker.headers import digest
 
 ARCHS = ("sm_80", "sm_90")
 
@@ -47,15 +48,17 @@ def _add(release: str, archs: list[int]) -> None:
     wanted = calls()
     for arch in archs:
         measured = measure(headers, arch, wanted)
-        put(FILE, with_measured(_table(), identity.release, identity.content, arch, measured))
+        put(FILE, with_measured(_table(), identity.release, identity.content, digest(headers.root), arch, measured))
         print(f"{identity.release} sm_{arch}: {len(measured)} of {len(wanted)} calls measured", flush=True)
 
 
-def with_measured(table: DeviceLibrary, release: str, wheel: str, arch: int, measured: Measured) -> str:
+def with_measured(table: DeviceLibrary, release: str, wheel: str, headers: str, arch: int, measured: Measured) -> str:
     """The table's text with one more measurement. Results of another wheel of that release are dropped."""
     kept = {c: r for c, r in results(table).items() if c[0] != release or table.wheels[release] == wheel}
     wheels = {**table.wheels, release: wheel}
-    return text(date.today().isoformat(), f"nvcc {version()}", wheels, {**kept, (release, arch): measured}) + "\n"
+    hashes = {**table.headers, release: headers}
+    new = {**kept, (release, arch): measured}
+    return text(date.today().isoformat(), f"nvcc {version()}", wheels, hashes, new) + "\n"
 
 
 def _table() -> DeviceLibrary:

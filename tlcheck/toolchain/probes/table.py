@@ -27,7 +27,7 @@ def results(table: DeviceLibrary) -> dict[tuple[str, int], dict[LibraryCall, Beh
     return {column: measured for column, measured in found.items() if measured}
 
 
-def text(date: str, compiler: str, wheels: Mapping[str, str], measured: Results) -> str:
+def text(date: str, compiler: str, wheels: Mapping[str, str], headers: Mapping[str, str], measured: Results) -> str:
     """A table as JSON, sorted, with one line for each release, behaviour, row and call; equal rows are one."""
     archs = sorted({arch for _, arch in measured})
     releases = sorted(wheels, key=Version)
@@ -47,6 +47,7 @@ def text(date: str, compiler: str, wheels: Mapping[str, str], measured: Results)
             "measured": json.dumps(date),
             "compiler": json.dumps(compiler),
             "wheels": _object({release: json.dumps(wheels[release]) for release in releases}),
+            "headers": _object({release: json.dumps(headers[release]) for release in releases if release in headers}),
             "archs": json.dumps(archs),
             "behaviours": _array([json.dumps(astuple(b)) for b in behaviours]),
             "rows": _array([json.dumps(row) for row in distinct]),
