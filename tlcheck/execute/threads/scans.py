@@ -1,6 +1,7 @@
 """Scans of a buffer in shared memory by the device library: CumSum and CumMax in one and two dimensions (scan.h).
 
-All threads of the block call the function; together they do what it promises: dst holds the inclusive scan of src.
+All threads of the block call the function; together they do what it promises: dst holds the inclusive scan of src. A
+thread reads and writes the same elements, so that src may be dst.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tlcheck.execute.codes import Code
 from tlcheck.execute.expressions import template_arguments
 from tlcheck.execute.frame import Frame
 from tlcheck.execute.places import Place
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from tlcheck.execute.codes import Run
     from tlcheck.execute.machine import Machine
 
+_SEGMENT = 32  # elements that a warp scans at a time
 _SCANS: dict[str, np.ufunc] = {"CumSum": np.add, "CumMax": np.maximum, "ScanSumOp": np.add, "ScanMaxOp": np.maximum}
 
 
@@ -28,9 +31,9 @@ _SCANS: dict[str, np.ufunc] = {"CumSum": np.add, "CumMax": np.maximum, "ScanSumO
 def scan_line(e: Expr, machine: Machine) -> Run:
     """<[op, ]threads[, reverse]>(src, dst, length)."""
     combine, parameters = _parameters(e)
-    length = _literal(e.args[2])
     reverse = "true" in parameters[1:2] or "1" in parameters[1:2]
-    return _scanning(e, (length,), (1,), (1,), 0, reverse, combine, machine)
+    lines = _Lines((_literal(e.args[2]), 1), 1, machine.threads)
+    return _scanning(e, lines, (1, 0), (1, 0), reverse, combine, machine)
 
 
 @extern("tl::CumSum2D", "tl::CumMax2D", "tl::InclusiveScan2D")
@@ -39,9 +42,45 @@ def scan_rows(e: Expr, machine: Machine) -> Run:
     combine, parameters = _parameters(e)
     rows, columns = _literal(e.args[2]), _literal(e.args[3])
     strides = [_literal(a) for a in e.args[4:6]] or [columns, columns]
-    axis = int(parameters[1]) if len(parameters) > 1 else 0
     reverse = len(parameters) > 2 and parameters[2] in ("true", "1")
-    return _scanning(e, (rows, columns), (strides[0], 1), (strides[-1], 1), axis, reverse, combine, machine)
+    down = (int(parameters[1]) if len(parameters) > 1 else 0) == 0
+    lines = _Lines((rows, columns) if down else (columns, rows), int(parameters[0]) // _SEGMENT, machine.threads)
+    source, target = [(stride, 1) if down else (1, stride) for stride in (strides[0], strides[-1])]
+    return _scanning(e, lines, source, target, reverse, combine, machine)
+
+
+class _Lines:
+    """Which thread has which element: a warp takes a line, 32 elements at a time, and then another line.
+
+    along, across: the place in its line, and the number of the line, of each step and thread; `taken`: where there is
+    one.
+    """
+
+    def __init__(self, shape: tuple[int, int], warps: int, threads: int) -> None:
+        """shape: the length of a line, and how many there are. warps: that take part, of all `threads`."""
+        self.shape = shape
+        lane, warp = np.arange(threads) % _SEGMENT, np.arange(threads) // _SEGMENT
+        rounds, segments = -(-shape[1] // warps), -(-shape[0] // _SEGMENT)
+        step = np.arange(rounds * segments).reshape(-1, 1)
+        self.along = step % segments * _SEGMENT + lane
+        self.across = step // segments * warps + warp
+        self.taken = (self.along < shape[0]) & (self.across < shape[1]) & (warp < warps)
+
+    def place(self, pointer: Expr, strides: tuple[int, int], machine: Machine) -> Place:
+        """The elements of all threads, as a vector of steps."""
+        offsets = np.where(self.taken, self.along * strides[0] + self.across * strides[1], 0)[:, None, :]
+        return machine.pointer(pointer, 1, Code(lambda frame: offsets, frozenset(), True))
+
+    def gathered(self, values: Array) -> Array:
+        """(length, lines, worlds) of (steps, worlds, threads)."""
+        found = np.zeros((*self.shape, values.shape[1]), values.dtype)
+        found[self.along[self.taken], self.across[self.taken]] = np.moveaxis(values, 1, -1)[self.taken]
+        return found
+
+    def spread(self, values: Array) -> Array:
+        """(steps, worlds, threads) of (length, lines, worlds)."""
+        along, across = np.where(self.taken, self.along, 0), np.where(self.taken, self.across, 0)
+        return np.moveaxis(values[along, across], -1, 1)
 
 
 def _parameters(e: Expr) -> tuple[np.ufunc, list[str]]:
@@ -61,37 +100,28 @@ def _literal(e: Expr) -> int:
 
 def _scanning(
     e: Expr,
-    shape: tuple[int, ...],
-    source_strides: tuple[int, ...],
-    target_strides: tuple[int, ...],
-    axis: int,
+    lines: _Lines,
+    source_strides: tuple[int, int],
+    target_strides: tuple[int, int],
     reverse: bool,
     combine: np.ufunc,
     machine: Machine,
 ) -> Run:
-    source = machine.pointer(e.args[0], _elements(shape, source_strides))
-    target = machine.pointer(e.args[1], _elements(shape, target_strides))
+    source = lines.place(e.args[0], source_strides, machine)
+    target = lines.place(e.args[1], target_strides, machine)
     settle = rounding(target.kind, machine.options.exact)
+    taken = lines.taken[:, None, :]
 
     def run(frame: Frame) -> Value:
-        values = source.load(frame)[..., :1].reshape(*shape, frame.worlds)
-        values = np.flip(values, axis) if reverse else values
-        found: Array = combine.accumulate(values, axis=axis, dtype=values.dtype)
-        found = np.flip(found, axis) if reverse else found
+        with source.only_where(frame, taken):
+            loaded = source.load(frame)
+        values = lines.gathered(np.broadcast_to(loaded, (len(taken), frame.worlds, frame.lanes)))
+        values = np.flip(values, 0) if reverse else values
+        found: Array = combine.accumulate(values, axis=0, dtype=values.dtype)
+        found = np.flip(found, 0) if reverse else found
         found = found if settle is None else settle(found)
-        _store(target, frame, found.reshape(-1, frame.worlds, 1))
+        with target.only_where(frame, taken):
+            target.store(frame, lines.spread(found))
         return 0
 
     return run
-
-
-def _store(target: Place, frame: Frame, values: Array) -> None:
-    saved, frame.active = frame.active, frame.of_worlds()
-    target.store(frame, values)
-    frame.active = saved
-
-
-def _elements(shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
-    """Where the elements of a box are, from its first."""
-    grid = np.indices(shape).reshape(len(shape), -1)
-    return np.asarray(np.tensordot(np.array(strides), grid, 1))

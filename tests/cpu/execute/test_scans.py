@@ -1,0 +1,83 @@
+"""Scans of the device library, in place and not, against NumPy; and that the threads of one are in order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tlcheck.execute import registry
+from tlcheck.execute.machine import Machine, Options, Tensor, World
+from tlcheck.execute.values import Array, kind_of
+from tlcheck.snapshot.ir import Alloc, Buffer, Evaluate, Expr, For, Function, Seq, Stmt, Store, Thread
+
+registry.load()
+
+
+def _int(value: int) -> Expr:
+    return Expr("int", "int32", (), value)
+
+
+def _buffer(name: str, size: int, scope: str, uid: int) -> Buffer:
+    return Buffer(name, "float32", (_int(size),), scope, Expr("var", "handle", (), name, uid))
+
+
+def _copied(target: Buffer, source: Buffer, size: int, uid: int, threads: int, tx: Expr) -> Stmt:
+    """Every thread copies its elements; no guard is needed where the size is a multiple of the threads."""
+    i = Expr("var", "int32", (), "i", uid)
+    at = Expr("add", "int32", (Expr("mul", "int32", (i, _int(threads))), tx))
+    store = Store(target, (at,), Expr("load", "float32", (at,), buffer=source))
+    return For(i, _int(0), _int(size // threads), "serial", store)
+
+
+def _scanned(name: str, *sizes: int, size: int, threads: int, in_place: bool) -> tuple[Array, Array, Machine]:
+    """The values, what is left of the scan of them, and the machine that made it, with its order watched."""
+    tx = Expr("var", "int32", (), "tx", 1)
+    a, b, s = _buffer("A", size, "global", 2), _buffer("B", size, "global", 3), _buffer("s", size, "shared", 4)
+    d = s if in_place else _buffer("d", size, "shared", 5)
+    addresses = [Expr("call", "handle", (Expr("load", "float32", (_int(0),), buffer=x),), "address_of") for x in (s, d)]
+    library = Expr("str", "handle", (), f"tl::{name}::run")
+    scan = Evaluate(Expr("call", "float32", (library, *addresses, *map(_int, sizes)), "call_extern"))
+    barrier = Evaluate(Expr("call", "int32", (Expr("str", "handle", (), "shared"),), "tvm_storage_sync"))
+    copies = [_copied(s, a, size, 6, threads, tx), _copied(b, d, size, 7, threads, tx)]
+    allocated = [Alloc(x) for x in dict.fromkeys((s, d))]
+    body = Seq((*allocated, copies[0], barrier, scan, barrier, copies[1]))
+    function = Function("main", (a.data, b.data), (a, b), (), Thread(tx, "threadIdx.x", _int(threads), body))
+    values = np.random.default_rng(0).integers(-9, 9, size).astype(np.float64)
+    contents = {"A": lambda seed, start, count: values[start : start + count], "B": lambda *_: None}
+    tensors = {n: Tensor(kind_of("float32"), size, c) for n, c in contents.items()}
+    machine = Machine(function, (threads, 1, 1), [World(0)], tensors, {}, Options(written=False))
+    machine.watched(frozenset())
+    machine.run()
+    _, left = machine.pages("B").outcome(0)
+    return values, left, machine
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+@pytest.mark.parametrize(
+    ("name", "rows", "columns", "axis", "reverse"),
+    [
+        ("CumSum2D<128, 1, false>", 64, 128, 1, False),
+        ("CumSum2D<128, 1, true>", 10, 64, 1, True),
+        ("CumSum2D<128, 0, false>", 64, 10, 0, False),
+        ("CumSum2D<128, 0, true>", 40, 48, 0, True),
+        ("CumMax2D<128, 1, false>", 3, 128, 1, False),
+    ],
+)
+def test_rows_and_columns(name: str, rows: int, columns: int, axis: int, reverse: bool, in_place: bool) -> None:
+    sizes = (rows, columns, columns, columns)
+    values, left, machine = _scanned(name, *sizes, size=rows * columns, threads=128, in_place=in_place)
+    box = values.reshape(rows, columns)
+    box = np.flip(box, axis) if reverse else box
+    expected = (np.maximum if "Max" in name else np.add).accumulate(box, axis)
+    assert np.array_equal(left.reshape(rows, columns), np.flip(expected, axis) if reverse else expected)
+    assert machine.watch is not None
+    assert not machine.watch.races
+
+
+@pytest.mark.parametrize(("name", "length"), [("CumSum1D<64, false>", 128), ("CumSum1D<64, true>", 192)])
+def test_a_line(name: str, length: int) -> None:
+    values, left, machine = _scanned(name, length, size=length, threads=64, in_place=True)
+    expected = np.cumsum(values[::-1])[::-1] if "true" in name else np.cumsum(values)
+    assert np.array_equal(left, expected)
+    assert machine.watch is not None
+    assert not machine.watch.races
