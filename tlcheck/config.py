@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from tlcheck.errors import UsageError
+from tlcheck.errors import UsageError, did_you_mean
 from tlcheck.snapshot.ir import CHECKPOINTS
 
 if sys.version_info >= (3, 11):
@@ -37,6 +41,23 @@ class Config:
     seeds: int = 2  # sets of inputs
     budget: str = ""  # of an execution, see `execute.budget`; the usual one where empty
 
+    def place(self, key: str) -> str:
+        """Where a setting is written, `toolchain in pyproject.toml:12`; empty where it is not."""
+        if self.file is None:
+            return ""
+        line = _line(self.file, key)
+        return f"{key} in {os.path.relpath(self.file)}:{line}" if line else ""
+
+
+@contextmanager
+def naming(config: Config | None, key: str) -> Iterator[None]:
+    """Add to a UsageError which setting it is about. config: None where it is about none."""
+    try:
+        yield
+    except UsageError as error:
+        place = config.place(key) if config is not None else ""
+        raise UsageError(f"{error} ({place})" if place else str(error)) from error
+
 
 def read_config(start: Path) -> Config:
     """The table of the nearest pyproject.toml at or above `start` that has one. Raises UsageError if it is wrong."""
@@ -45,6 +66,22 @@ def read_config(start: Path) -> Config:
         if file.is_file() and (table := _table(file)) is not None:
             return _config(file, table)
     return Config()
+
+
+def _line(file: Path, key: str) -> int:
+    """The line of a key of the table; 0 where it has none of its own."""
+    inside = False
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+        if line.lstrip().startswith("["):
+            inside = re.match(r"\s*\[\s*tool\s*\.\s*tlcheck\s*\]", line) is not None
+        elif inside and re.match(rf"""\s*["']?{re.escape(key)}["']?\s*=""", line):
+            return number
+    return 0
+
+
+def _where(file: Path, key: str) -> str:
+    line = _line(file, key)
+    return f"{file}:{line}" if line else str(file)
 
 
 def _table(file: Path) -> Any:
@@ -60,7 +97,8 @@ def _config(file: Path, table: Any) -> Config:
     if not isinstance(table, dict):
         raise UsageError(f"{file}: tool.tlcheck must be a table")
     if unknown := sorted(set(table) - set(known)):
-        raise UsageError(f"{file}: unknown key {unknown[0]!r} in [tool.tlcheck] (known: {', '.join(known)})")
+        hint = did_you_mean(unknown[0], known) or f" (known: {', '.join(known)})"
+        raise UsageError(f"{_where(file, unknown[0])}: unknown key {unknown[0]!r} in [tool.tlcheck]{hint}")
     return Config(
         file=file,
         paths=_paths(file, table, "paths"),
@@ -90,7 +128,8 @@ def _checkpoints(file: Path, table: dict[str, Any]) -> tuple[str, ...]:
     found = _strings(file, table, "golden_checkpoints") or Config.golden_checkpoints
     if unknown := [name for name in found if name not in CHECKPOINTS]:
         raise UsageError(
-            f"{file}: golden_checkpoints: no checkpoint {unknown[0]!r}: there are {', '.join(CHECKPOINTS)}"
+            f"{_where(file, 'golden_checkpoints')}: golden_checkpoints: no checkpoint {unknown[0]!r}: "
+            f"there are {', '.join(CHECKPOINTS)}"
         )
     return found
 
@@ -106,14 +145,14 @@ def _acceptance(file: Path, table: dict[str, Any]) -> Path | None:
 def _flag(file: Path, table: dict[str, Any], key: str) -> bool | None:
     value = table.get(key)
     if value is not None and not isinstance(value, bool):
-        raise UsageError(f"{file}: {key} in [tool.tlcheck] must be true or false, not {value!r}")
+        raise UsageError(f"{_where(file, key)}: {key} in [tool.tlcheck] must be true or false, not {value!r}")
     return value
 
 
 def _count(file: Path, table: dict[str, Any], key: str, default: int) -> int:
     value = table.get(key, default)
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise UsageError(f"{file}: {key} in [tool.tlcheck] must be a positive number, not {value!r}")
+        raise UsageError(f"{_where(file, key)}: {key} in [tool.tlcheck] must be a positive number, not {value!r}")
     return value
 
 
@@ -128,14 +167,14 @@ def _budget(file: Path, table: dict[str, Any]) -> str:
 def _string(file: Path, table: dict[str, Any], key: str, default: str) -> str:
     value = table.get(key, default)
     if not isinstance(value, str):
-        raise UsageError(f"{file}: {key} in [tool.tlcheck] must be a string, not {value!r}")
+        raise UsageError(f"{_where(file, key)}: {key} in [tool.tlcheck] must be a string, not {value!r}")
     return value
 
 
 def _strings(file: Path, table: dict[str, Any], key: str) -> tuple[str, ...]:
     value = table.get(key, [])
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise UsageError(f"{file}: {key} in [tool.tlcheck] must be a list of strings, not {value!r}")
+        raise UsageError(f"{_where(file, key)}: {key} in [tool.tlcheck] must be a list of strings, not {value!r}")
     return tuple(value)
 
 

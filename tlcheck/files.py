@@ -30,6 +30,48 @@ def put(file: Path, content: str | bytes) -> None:
     _put_all({file: content})
 
 
+def save(file: Path, content: str | bytes) -> None:
+    """Write what the user wants to have there, all of it or nothing. Raises UsageError.
+
+    A link stays one, and a device or pipe, such as /dev/stdout, is written to. Surrogates are written as escapes.
+    """
+    data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
+    place = Path(os.path.realpath(file))
+    try:
+        if place.exists() and not place.is_file():
+            with place.open("wb") as stream:
+                stream.write(data)
+        else:
+            put(place, data)
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror}") from error
+
+
+def require_place(file: Path) -> None:
+    """Raise UsageError where a file could not be written: better before minutes of work than after them."""
+    place = Path(os.path.realpath(file))
+    try:
+        place.stat()
+    except FileNotFoundError:
+        place = place.parent
+        if not place.is_dir():
+            raise UsageError(f"{file}: no folder {place}") from None
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror}") from error
+    if not os.access(place, os.W_OK):
+        raise UsageError(f"{file}: Permission denied")
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder that the user named, unless it is there. Raises UsageError where nothing can be written into it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{error.filename}: {error.strerror}") from error
+    if not os.access(folder, os.W_OK):
+        raise UsageError(f"{folder}: Permission denied")
+
+
 def replace_all(contents: Mapping[Path, str | bytes]) -> None:
     """Write every file beside its place, then move all there. Raises UsageError, and then nothing has changed."""
     try:

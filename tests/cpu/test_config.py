@@ -63,7 +63,8 @@ def test_the_usual_acceptance_file_is_taken_where_it_is_there(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[tool.tlcheck]\npath = []\n", r"unknown key 'path' in \[tool.tlcheck\] \(known: paths, arch"),
+        ("[tool.tlcheck]\npath = []\n", r"toml:2: unknown key 'path' in \[tool.tlcheck\]; did you mean paths\?"),
+        ("[tool.tlcheck]\nzzz = 1\n", r"unknown key 'zzz' in \[tool.tlcheck\] \(known: paths, arch"),
         ("[tool.tlcheck]\nfile = 'x'\n", "unknown key 'file'"),
         ("[tool.tlcheck]\narch = 'sm_90'\n", r"arch in \[tool.tlcheck\] must be a list of strings, not 'sm_90'"),
         ("[tool.tlcheck]\npaths = [1]\n", r"paths .* must be a list of strings, not \[1\]"),

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import TextIO
 
 from tlcheck.cli.execution import add_quick_argument, request_of, with_inputs
 from tlcheck.cli.lowered import judge, lowered, session
 from tlcheck.cli.options import add_lowering_arguments, settings_of
-from tlcheck.config import Config, read_config
+from tlcheck.cli.projects import one_project
+from tlcheck.config import Config
 from tlcheck.errors import UsageError
+from tlcheck.files import require_place
 from tlcheck.gate import bisect
 from tlcheck.gate.bisect import BisectRow
 from tlcheck.gate.bisect_passes import Passes, judge_passes
-from tlcheck.lower.selection import Selection, select
+from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Settings
 from tlcheck.report import bisect_report
 from tlcheck.report.console import console
+from tlcheck.report.outputs import Outputs
 from tlcheck.verdicts.judge import Policy
 from tlcheck.verdicts.results import Result, read_snapshot
 
@@ -41,8 +43,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     _check(args)
-    config = read_config(Path.cwd())
-    chosen = _selections(args.cases)
+    if args.output is not None and not args.output.is_dir():
+        require_place(args.output)
+    found = one_project(args, args.cases)
+    config, chosen = found.config, found.selections
+    _require_files(chosen)
     settings = settings_of(args, config, every_pass=args.passes)
     rows: list[BisectRow] = []
     passes: list[Passes] = []
@@ -74,13 +79,11 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError("--toolchain goes with --passes: leave it out, or --from and --to")
 
 
-def _selections(cases: Sequence[str]) -> list[Selection]:
+def _require_files(chosen: Sequence[Selection]) -> None:
     """Raises UsageError for what names a toolchain itself."""
-    chosen = select(cases)
     for selection in chosen:
         if selection.toolchain or selection.is_snapshot:
             raise UsageError(f"{selection.path}: bisecting needs {_CASE_HELP}, without a toolchain")
-    return chosen
 
 
 def _releases(
@@ -88,7 +91,8 @@ def _releases(
 ) -> list[Result]:
     """Every case with every toolchain."""
     wanted = [replace(selection, toolchain=toolchain) for toolchain in toolchains for selection in chosen]
-    with judge(settings, policy) as judged, session(with_inputs(settings, policy.execute)) as made:
+    inputs = with_inputs(settings, policy.execute)
+    with judge(settings, policy) as judged, session(inputs, judged=judged) as made:
         return [result for _, result in judged.each(made.lower(wanted))]
 
 
@@ -108,11 +112,10 @@ def _passes(chosen: Sequence[Selection], settings: Settings, policy: Policy) -> 
 
 
 def _write(args: argparse.Namespace, rows: Sequence[BisectRow], passes: Sequence[Passes], code: int) -> None:
-    try:
-        with args.output.open("w", encoding="utf-8") if args.output else nullcontext(sys.stdout) as file:
-            if args.format == "json":
-                file.write(bisect_report.as_json(rows, passes, code))
-            else:
-                bisect_report.write(console(file), rows, passes)
-    except OSError as error:
-        raise UsageError(f"{error.filename}: {error.strerror}") from error
+    def write(file: TextIO) -> None:
+        if args.format == "json":
+            file.write(bisect_report.as_json(rows, passes, code))
+        else:
+            bisect_report.write(console(file), rows, passes)
+
+    Outputs((args.format,), args.output).write("bisect", {args.format: write})

@@ -5,16 +5,16 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from tlcheck.cli.interruption import stoppable
 from tlcheck.cli.lowered import session
-from tlcheck.cli.options import add_lowering_arguments, selections, settings_of, without_device
+from tlcheck.cli.options import add_lowering_arguments, settings_of, without_device
+from tlcheck.cli.projects import one_project
 from tlcheck.cli.scripts import add_live_arguments, add_script_arguments, live_settings
-from tlcheck.config import read_config
 from tlcheck.errors import UsageError
+from tlcheck.files import make_folder
 from tlcheck.lower.captured import write
 from tlcheck.lower.runs import Lowered
 from tlcheck.lower.scripts import is_script
-from tlcheck.lower.selection import Selection
-from tlcheck.lower.session import Settings
 from tlcheck.run.suite import NoDeviceError
 
 
@@ -28,37 +28,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    config = read_config(Path.cwd())
-    chosen = selections(args, args.cases, config)
+    found = one_project(args, args.cases)
+    config, chosen = found.config, found.selections
     for selection in chosen:
         if not is_script(selection) and not selection.found:
             raise UsageError(f"{selection.path} is no script: a whole file without cases is run and captured")
     scripts = [selection for selection in chosen if is_script(selection)]
-    _prepare(args.output)
+    make_folder(args.output)
     try:
         settings = live_settings(args, settings_of(args, config), chosen)
     except NoDeviceError as missing:
         return without_device(missing)
-    lowered, remarks = _lowered(scripts, settings, args.output, args.force)
-    return _told(lowered, remarks)
-
-
-def _prepare(folder: Path) -> None:
-    """Raises UsageError where nothing could be written: better now than after minutes of work."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"{error.filename}: {error.strerror}") from error
-
-
-def _lowered(
-    scripts: list[Selection], settings: Settings, output: Path, force: bool
-) -> tuple[list[tuple[Lowered, str]], list[str]]:
-    """What was captured, each with what became of it, and remarks. Writes snapshots and case files."""
     # beside the output: recorded calls are large, and are moved; absolute: a script may go to another folder
-    with session(settings, beside=output.absolute()) as opened:
-        found = sorted(opened.lower(scripts), key=lambda lowered: lowered.run.position)
-        return write(found, output, force=force), opened.remarks
+    with session(settings, beside=args.output.absolute()) as opened, stoppable(opened.stop) as interruption:
+        kernels = sorted(opened.lower(scripts), key=lambda lowered: lowered.run.position)
+        written = write(kernels, args.output, force=args.force, pythonpath=settings.pythonpath)
+    return interruption.code(_told(written, opened.remarks))
 
 
 def _told(lowered: list[tuple[Lowered, str]], remarks: list[str]) -> int:

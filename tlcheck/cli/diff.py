@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 from tlcheck.cli.lowered import lowered
-from tlcheck.cli.options import CASE_HELP, add_lowering_arguments, selections, settings_of
-from tlcheck.config import Config, read_config
+from tlcheck.cli.options import CASE_HELP, add_lowering_arguments, settings_of
+from tlcheck.cli.projects import one_project
+from tlcheck.cli.scripts import add_script_arguments
 from tlcheck.errors import UsageError
 from tlcheck.golden.compare import GoldenComparison, compare, focused, grouped
 from tlcheck.golden.golden import Golden
@@ -25,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("before", metavar="A", help=what)
     parser.add_argument("after", metavar="B", help="the same, to be compared with A")
     add_lowering_arguments(parser)
+    add_script_arguments(parser)
     parser.add_argument(
         "--at",
         default="",
@@ -35,9 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    config = read_config(Path.cwd())
     failures: list[str] = []
-    sides = [_side(side, args, config, failures) for side in (args.before, args.after)]
+    sides = [_side(side, args, failures) for side in (args.before, args.after)]
     pairs, notes = _paired(*sides)
     found = {name: _compared(name, *pair, args.at) for name, pair in pairs.items()}
     groups = grouped(found)
@@ -49,24 +51,28 @@ def run(args: argparse.Namespace) -> int:
     return NOT_COMPARED if failures else 0
 
 
-def _side(text: str, args: argparse.Namespace, config: Config, failures: list[str]) -> Mapping[str, Golden]:
+def _side(text: str, args: argparse.Namespace, failures: list[str]) -> Mapping[str, Golden]:
     """By the name of a run. Raises UsageError."""
     found = of_path(Path(text))
-    return found if found is not None else _lowered(text, args, config, failures)
+    return found if found is not None else _lowered(text, args, failures)
 
 
-def _lowered(text: str, args: argparse.Namespace, config: Config, failures: list[str]) -> Mapping[str, Golden]:
-    chosen = selections(args, [text], config)
+def _lowered(text: str, args: argparse.Namespace, failures: list[str]) -> Mapping[str, Golden]:
+    side = one_project(args, [text])
+    chosen = side.selections
     found: dict[str, Golden] = {}
     if chosen[0].is_snapshot:
         snapshot = read_snapshot(chosen[0].path)
         return {f"{snapshot.file}::{snapshot.case} {snapshot.target}": of_snapshot(snapshot)}
-    for done in lowered(chosen, settings_of(args, config)):
+    remarks: list[str] = []
+    for done in lowered(chosen, settings_of(args, side.config), remarks):
         name = f"{done.run.case} {done.run.target}"
         if done.snapshot is not None:
             found[name] = of_snapshot(read_snapshot(done.snapshot))
         elif done.failure is not None:
             failures.append(f"{name} {done.run.tilelang}: not lowered: {done.failure.message}")
+    for remark in remarks:
+        print(f"note: {remark}", file=sys.stderr)
     return found
 
 

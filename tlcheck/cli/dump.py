@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tlcheck.cli.lowered import lowered
-from tlcheck.cli.options import CASE_HELP, NOT_CHECKED, add_lowering_arguments, selections, settings_of
-from tlcheck.config import read_config
+from tlcheck.cli.options import CASE_HELP, NOT_CHECKED, add_lowering_arguments, settings_of
+from tlcheck.cli.projects import one_project
+from tlcheck.cli.scripts import add_script_arguments
 from tlcheck.errors import UsageError
+from tlcheck.files import replace_all, save
 from tlcheck.lower.runs import Lowered, unique_name
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Settings
@@ -22,6 +24,7 @@ from tlcheck.verdicts.results import read_snapshot
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("case", metavar="CASE", help=CASE_HELP)
     add_lowering_arguments(parser)
+    add_script_arguments(parser)
     parser.add_argument(
         "--at", default="", metavar="CHECKPOINT", help="only that one, `cuda`, or with --every-pass a pass"
     )
@@ -37,9 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     _check_checkpoint(args)
-    config = read_config(Path.cwd())
-    chosen = selections(args, [args.case], config)
-    snapshots, failures = _snapshots(chosen, settings_of(args, config, args.every_pass))
+    chosen = one_project(args, [args.case])
+    snapshots, failures = _snapshots(chosen.selections, settings_of(args, chosen.config, args.every_pass))
     found = {name: listings(snapshot, args.at) for name, snapshot in snapshots.items()}
     for name, texts in found.items():
         if not texts:
@@ -58,16 +60,19 @@ def _check_checkpoint(args: argparse.Namespace) -> None:
         raise UsageError(f"no checkpoint {args.at!r}: there are {', '.join(known)}")
 
 
-def _snapshots(chosen: list[Selection], settings: Settings) -> tuple[dict[str, Snapshot], list[str]]:
+def _snapshots(chosen: Sequence[Selection], settings: Settings) -> tuple[dict[str, Snapshot], list[str]]:
     """By a name that tells them apart, and a line for each run that has none."""
     if chosen[0].is_snapshot:
         return {chosen[0].path.name.removesuffix(".json").removesuffix(".snapshot"): read_snapshot(chosen[0].path)}, []
     snapshots: dict[str, Snapshot] = {}
     failures: list[str] = []
-    for done in lowered(chosen, settings):
+    remarks: list[str] = []
+    for done in lowered(chosen, settings, remarks):
         failures += _failure(done)
         if done.snapshot is not None:
             snapshots[unique_name(done.run.slug, snapshots)] = read_snapshot(done.snapshot)
+    for remark in remarks:
+        print(f"note: {remark}", file=sys.stderr)
     return snapshots, failures
 
 
@@ -83,19 +88,10 @@ def _write(found: dict[str, dict[str, str]], output: Path | None) -> None:
     """One text to the file, several into a folder, of which each run has its own where there are several."""
     several = len(found) > 1
     texts = {Path(run if several else "", name): text for run, named in found.items() for name, text in named.items()}
-    try:
-        if output is None:
-            print("\n".join(texts.values()), end="")
-        elif len(texts) == 1 and not output.is_dir():
-            output.write_text(next(iter(texts.values())), encoding="utf-8")
-        else:
-            _write_folder(texts, output)
-    except OSError as error:
-        raise UsageError(f"{error.filename}: {error.strerror}") from error
-
-
-def _write_folder(texts: dict[Path, str], folder: Path) -> None:
-    for name, text in texts.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text, encoding="utf-8")
-    print(f"{len(texts)} files in {folder}")
+    if output is None:
+        print("\n".join(texts.values()), end="")
+    elif len(texts) == 1 and not output.is_dir():
+        save(output, next(iter(texts.values())))
+    else:
+        replace_all({output / name: text for name, text in texts.items()})
+        print(f"{len(texts)} files in {output}")

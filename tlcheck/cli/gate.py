@@ -13,12 +13,12 @@ from tlcheck.cli.options import (
     add_lowering_arguments,
     device_options,
     given_device_options,
-    selections,
     settings_of,
 )
 from tlcheck.cli.progress import bar
+from tlcheck.cli.projects import one_project
 from tlcheck.cli.scripts import add_script_arguments
-from tlcheck.config import Config, read_config
+from tlcheck.config import Config
 from tlcheck.errors import UsageError
 from tlcheck.execute.run import Request
 from tlcheck.gate.compiler import find_compiler
@@ -59,17 +59,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     target = outputs(args.format, args.output, PAGE_FORMATS)
-    plan = _plan(args, read_config(Path.cwd()))
+    plan = _plan(args)
     with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder:
         found = _gate(plan, Path(folder))
         target.write("gate", _writers(found))  # the page reads the snapshots
     return found.exit_code
 
 
-def _plan(args: argparse.Namespace, config: Config) -> GatePlan:
+def _plan(args: argparse.Namespace) -> GatePlan:
     """Raises UsageError."""
+    found = one_project(args, args.cases)
+    config, chosen = found.config, found.selections
     settings = settings_of(args, config)
-    chosen, execute = selections(args, args.cases, config), _execution(args, config)
+    execute = _execution(args, config)
     if args.device:
         _require_cases(chosen)
     return GatePlan(

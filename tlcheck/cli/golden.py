@@ -10,7 +10,8 @@ from pathlib import Path
 
 from tlcheck.cli.golden_review import review
 from tlcheck.cli.lowered import judge, lowered
-from tlcheck.cli.options import CASE_HELP, add_lowering_arguments, selections, settings_of
+from tlcheck.cli.options import CASE_HELP, add_lowering_arguments, settings_of
+from tlcheck.cli.projects import one_project
 from tlcheck.config import read_config
 from tlcheck.errors import UsageError
 from tlcheck.golden import states
@@ -66,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> int:
-    project = this_project()
+    project = project_of_cases(args)
     approved = GoldenStore(project.folder).read()
     found = [states.state_of(recorded, approved) for recorded in recorded_runs(args, project)]
     found += states.orphans(approved, [state.key for state in found], scope_of(args, project))
@@ -79,26 +80,31 @@ def this_project() -> Project:
     return project_of(read_config(Path.cwd()))
 
 
+def project_of_cases(args: argparse.Namespace) -> Project:
+    """Of the cases that are to be lowered. Raises UsageError."""
+    return project_of(one_project(args, args.cases).config)
+
+
 def recorded_runs(args: argparse.Namespace, project: Project) -> Iterator[Recorded]:
     """Of every run, in the order of the selections."""
-    config = read_config(Path.cwd())
-    chosen = selections(args, args.cases, config)
+    found = one_project(args, args.cases)
+    chosen = found.selections
     for selection in chosen:
         if selection.is_snapshot:
             yield saved(selection.path, project)
     if not all(selection.is_snapshot for selection in chosen):
-        for done in lowered(chosen, settings_of(args, config)):
+        for done in lowered(chosen, settings_of(args, found.config)):
             yield recorded(done, project)
 
 
 def judge_of(args: argparse.Namespace, accepted: Acceptances) -> Judge:
     """Open a judge for the kernels of `recorded_runs`."""
-    return judge(settings_of(args, read_config(Path.cwd())), Policy(accepted))
+    return judge(settings_of(args, one_project(args, args.cases).config), Policy(accepted))
 
 
 def scope_of(args: argparse.Namespace, project: Project) -> GoldenScope:
     """What the arguments name; saved snapshots name nothing."""
-    config = read_config(Path.cwd())
+    config = one_project(args, args.cases).config
     named = [parse(case) for case in args.cases or [os.path.relpath(path) for path in config.paths]]
     places = []
     for selection in named:
@@ -109,7 +115,7 @@ def scope_of(args: argparse.Namespace, project: Project) -> GoldenScope:
 
 
 def _update(args: argparse.Namespace) -> int:
-    project = this_project()
+    project = project_of_cases(args)
     store = GoldenStore(project.folder)
     store.finish()
     with judge_of(args, Acceptances()) as judged:

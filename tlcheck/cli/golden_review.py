@@ -29,7 +29,12 @@ from tlcheck.report.console import console
 from tlcheck.report.diff import group_parts, plain_parts
 from tlcheck.verdicts.words import plural
 
-KEYS = "a accept   r reject   s skip   g accept all of this group   space/b page   p previous   q quit"
+KEYS = "a accept   r reject   s skip   g accept all of this group   space/b page   p previous   ? help   q quit"
+_HELP = (
+    "a accept: asks why, and takes over what waits as approved. r reject: remembers why, and leaves what is approved. "
+    "g: accept every change that is equal to this one, or all new goldens of this file. s skip, p previous: decide "
+    "later. space, b: next page, page before. q: quit; what is decided is kept. Words: docs/golden.md"
+)
 _FRAME = 4  # lines of the screen that are no page
 
 
@@ -118,6 +123,8 @@ class Review:
             self.page = 0
         elif key in " b":
             self.page = max(0, self.page + (self._height if key == " " else -self._height))
+        elif key == "?":
+            self.message = _HELP
         else:
             self.message = f"no such key; {KEYS}"
 

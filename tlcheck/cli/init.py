@@ -17,6 +17,7 @@ from tlcheck.cli.options import add_lowering_arguments, settings_of
 from tlcheck.cli.scripts import add_script_arguments
 from tlcheck.config import Config, read_config
 from tlcheck.errors import UsageError
+from tlcheck.files import make_folder, save
 from tlcheck.lower.captured import write
 from tlcheck.lower.selection import Selection, select
 from tlcheck.lower.session import Settings
@@ -103,8 +104,8 @@ def _write_cases(scripts: list[Selection], settings: Settings) -> None:
     """Capture the kernels and write their case files. Raises UsageError if there is no case."""
     with session(settings) as opened:
         found = sorted(opened.lower(scripts), key=lambda lowered: lowered.run.position)
-        _CASES.mkdir(exist_ok=True)
-        written = write(found, _CASES, force=True, snapshots=False)
+        make_folder(_CASES)
+        written = write(found, _CASES, force=True, snapshots=False, pythonpath=settings.pythonpath)
     for lowered, case in written:
         what = case or (lowered.failure.message if lowered.failure else "compiles no kernel")
         print(f"{lowered.run.case}  {what}")
@@ -122,12 +123,12 @@ def _write_table(toolchain: str, config: Config) -> None:
     folders = ", ".join(f'"{os.path.relpath(folder)}"' for folder in config.pythonpath)
     name = PINNED if toolchain == "pinned" else toolchain
     table = _TABLE.format(cases=_CASES, toolchain=json.dumps(name), pythonpath=folders)
-    _PROJECT.write_text(there + table, encoding="utf-8")
+    save(_PROJECT, there + table)
     print(f"wrote [tool.tlcheck] into {_PROJECT}")
 
 
 def _write_workflow() -> None:
-    _WORKFLOW.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(_WORKFLOW.parent)
     text = _TEMPLATE.read_text(encoding="utf-8").replace("{version}", __version__)
-    _WORKFLOW.write_text(text, encoding="utf-8")
+    save(_WORKFLOW, text)
     print(f"wrote {_WORKFLOW}: say there with TLCHECK what pip installs")

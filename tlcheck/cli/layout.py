@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from tlcheck.cli.lowered import judge, session
-from tlcheck.cli.options import CASE_HELP, add_lowering_arguments, selections, settings_of
-from tlcheck.config import read_config
+from tlcheck.cli.options import CASE_HELP, add_lowering_arguments, settings_of
+from tlcheck.cli.projects import one_project
 from tlcheck.errors import UsageError
+from tlcheck.files import make_folder, save
 from tlcheck.lower.runs import Lowered, of_saved, unique_name
 from tlcheck.page import layout_svg
 from tlcheck.page.gallery import Gallery, gallery
@@ -51,9 +52,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _galleries(args: argparse.Namespace, failures: list[str]) -> Iterator[tuple[str, Gallery]]:
     """By a name that tells them apart."""
-    config = read_config(Path.cwd())
-    chosen = selections(args, [args.case], config)
-    settings = settings_of(args, config)
+    found = one_project(args, [args.case])
+    chosen, settings = found.selections, settings_of(args, found.config)
     with judge(settings, Policy()) as judged:
         if chosen[0].is_snapshot:
             file = chosen[0].path
@@ -61,7 +61,7 @@ def _galleries(args: argparse.Namespace, failures: list[str]) -> Iterator[tuple[
             name = file.name.removesuffix(".json").removesuffix(".snapshot")
             yield name, gallery(snapshot, judged(of_saved(file, snapshot)).claims)
             return
-        with session(settings) as made:
+        with session(settings, judged=judged) as made:
             yield from _lowered(judged.each(made.lower(chosen)), failures)
 
 
@@ -93,24 +93,21 @@ def _write(pictures: Mapping[str, Picture], output: Path | None) -> None:
         raise UsageError(
             f"{len(pictures)} kernels: name one of them (--arch ARCH, FILE::NAME), or a folder with -o DIR"
         )
-    try:
-        for name, picture in pictures.items():
-            if output is None:
-                print(layout_svg.render(picture), end="")
-            elif output.suffix and not output.is_dir():
-                _write_file(picture, output)
-            else:
-                output.mkdir(parents=True, exist_ok=True)
-                _write_file(picture, output / f"{name}.{picture.buffer.replace('/', '_')}.svg")
-    except OSError as error:
-        raise UsageError(f"{error.filename}: {error.strerror}") from error
+    for name, picture in pictures.items():
+        if output is None:
+            print(layout_svg.render(picture), end="")
+        elif output.suffix and not output.is_dir():
+            _write_file(picture, output)
+        else:
+            make_folder(output)
+            _write_file(picture, output / f"{name}.{picture.buffer.replace('/', '_')}.svg")
 
 
 def _write_file(picture: Picture, file: Path) -> None:
     """Raises UsageError for another ending."""
     if file.suffix != ".svg":
         raise UsageError(f"{file}: a picture is a .svg")
-    file.write_text(layout_svg.render(picture), encoding="utf-8")
+    save(file, layout_svg.render(picture))
 
 
 def _list(found: Mapping[str, Gallery]) -> None:

@@ -15,13 +15,16 @@ from tlcheck.lower.session import Session, Settings
 from tlcheck.verdicts.judge import Judge, Policy
 
 
-def lowered(chosen: Sequence[Selection], settings: Settings) -> Iterator[Lowered]:
+def lowered(chosen: Sequence[Selection], settings: Settings, remarks: list[str] | None = None) -> Iterator[Lowered]:
     """Lower what is no saved snapshot; runs come in the order of the selections.
 
-    Their snapshots are gone when this ends. Raises UsageError.
+    Their snapshots are gone when this ends. remarks: takes what there is to say of scripts. Raises UsageError.
     """
     with session(settings) as made:
-        yield from sorted(made.lower(chosen), key=lambda done: done.run.position)
+        found = sorted(made.lower(chosen), key=lambda done: done.run.position)
+        if remarks is not None:
+            remarks += made.remarks
+        yield from found
 
 
 def judge(settings: Settings, policy: Policy) -> Judge:
@@ -30,9 +33,14 @@ def judge(settings: Settings, policy: Policy) -> Judge:
 
 
 @contextmanager
-def session(settings: Settings, beside: Path | None = None) -> Iterator[Session]:
-    """Open a session; its snapshots are gone with it. beside: the folder to make them in."""
+def session(settings: Settings, beside: Path | None = None, judged: Judge | None = None) -> Iterator[Session]:
+    """Open a session; its snapshots are gone with it. beside: the folder to make them in.
+
+    judged: who judges what it lowers, so that the bar ends with the last verdict.
+    """
     with working(beside) as (folder, watcher):
+        if judged is not None:
+            judged.watcher, watcher.judging = watcher, True
         yield Session(settings, folder, watcher)
 
 

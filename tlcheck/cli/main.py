@@ -8,9 +8,11 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import Protocol, cast
+from contextlib import suppress
+from typing import Any, Protocol, cast
 
 from tlcheck import __version__
+from tlcheck.cli.interruption import end_code, ending
 from tlcheck.errors import UsageError, did_you_mean
 
 # Name -> one line of help. Only the chosen command's module is imported: `tlcheck --help` stays instant.
@@ -34,7 +36,6 @@ COMMANDS = {
 }
 
 USAGE_ERROR = 2
-INTERRUPTED = 130
 # What the machine refuses, wherever that happens: also in the middle of a write.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NOT_ALLOWED = (errno.EROFS, errno.EACCES, errno.EPERM)
@@ -51,7 +52,8 @@ class Command(Protocol):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 2 bad usage, 1 refuted or changed, 3 not checked, 0 clean."""
     try:
-        return _run(list(sys.argv[1:] if argv is None else argv))
+        with ending():
+            return _flushed(list(sys.argv[1:] if argv is None else argv))
     except UsageError as error:
         print(f"tlcheck: error: {error}", file=sys.stderr)
         return USAGE_ERROR
@@ -62,10 +64,27 @@ def main(argv: Sequence[str] | None = None) -> int:
         if error.errno not in (*_NO_ROOM, *_NOT_ALLOWED):
             raise
         print(f"tlcheck: error: {error.filename or 'cannot write'}: {error.strerror}", file=sys.stderr)
+        if error.filename is None:
+            _discard_stdout()
         return USAGE_ERROR
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         print("tlcheck: interrupted", file=sys.stderr)
-        return INTERRUPTED
+        return end_code(error)
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what it cannot print: argparse itself passes over a full disk."""
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        (file or sys.stderr).write(message)
+
+
+def _flushed(argv: list[str]) -> int:
+    """Run a command: a full disk, or a reader that has gone away, shows here and not while the interpreter exits."""
+    try:
+        return _run(argv)
+    finally:
+        sys.stdout.flush()
 
 
 def _run(argv: list[str]) -> int:
@@ -74,21 +93,19 @@ def _run(argv: list[str]) -> int:
     if name not in COMMANDS:
         raise UsageError(f"no command {name!r}{did_you_mean(name, COMMANDS)} (`tlcheck --help` lists all)")
     command = cast(Command, importlib.import_module(f"tlcheck.cli.{name}"))
-    parser = argparse.ArgumentParser(prog=f"tlcheck {name}", description=_sentence(COMMANDS[name]))
+    parser = Parser(prog=f"tlcheck {name}", description=_sentence(COMMANDS[name]))
     command.add_arguments(parser)
     own, script = _own_and_script(parser, argv[1:])
     args = parser.parse_args(own)
     args.script_args = script
-    code = command.run(args)
-    sys.stdout.flush()  # a reader that has gone away must show here, not while the interpreter exits
-    return code
+    return command.run(args)
 
 
 def _parser() -> argparse.ArgumentParser:
     """The parser of the first word only; the rest belongs to the command."""
     width = max(map(len, COMMANDS))
     lines = "\n".join(f"  {name:<{width}}  {text}" for name, text in COMMANDS.items())
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="tlcheck",
         usage="tlcheck [-h] [--version] COMMAND ...",
         description="Lower TileLang kernels with any release and prove or refute every atomic in them.",
@@ -114,7 +131,8 @@ def _sentence(text: str) -> str:
 
 def _discard_stdout() -> None:
     """Point stdout at nothing, so that the interpreter's last flush cannot fail again."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with suppress(OSError):  # a stream that is no file has nothing to lose
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

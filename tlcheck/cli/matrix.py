@@ -9,9 +9,9 @@ from pathlib import Path
 
 from tlcheck.cli.execution import add_execution_arguments, request_of, with_inputs
 from tlcheck.cli.lowered import judge, session
-from tlcheck.cli.options import add_lowering_arguments, selections, settings_of
+from tlcheck.cli.options import add_lowering_arguments, settings_of
+from tlcheck.cli.projects import one_project
 from tlcheck.cli.scripts import add_script_arguments
-from tlcheck.config import read_config
 from tlcheck.errors import UsageError
 from tlcheck.execute.run import Request
 from tlcheck.gate.bisect import require_installed
@@ -53,9 +53,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     target = outputs(args.format, args.output, FORMATS)
-    config = read_config(Path.cwd())
+    project = one_project(args, args.cases)
+    config = project.config
     settings, request = settings_of(args, config), request_of(args, config)
-    chosen, toolchains = _selections(args, selections(args, args.cases, config)), _toolchains(args.toolchains)
+    chosen, toolchains = _selections(args, project.selections), _toolchains(args.toolchains)
     require_installed([name for name in toolchains if name in RELEASES], settings.requirements)
     asked = _asked(settings, request)
     known = read_known(args.resume, asked) if args.resume is not None else Known()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 
-from tlcheck.config import Config
+from tlcheck.config import Config, naming
 from tlcheck.errors import UsageError
 from tlcheck.lower.scripts import Scripts
 from tlcheck.lower.selection import Selection, parse_archs, parse_args, select
@@ -93,9 +94,9 @@ def count(text: str) -> int:
     return value
 
 
-def selections(args: argparse.Namespace, cases: list[str], config: Config) -> list[Selection]:
+def selections(args: argparse.Namespace, cases: Sequence[str], config: Config) -> list[Selection]:
     """The given cases, else the project's. Raises UsageError, also for options that mean nothing to these cases."""
-    chosen = select(cases or [os.path.relpath(path) for path in config.paths])
+    chosen = select(cases) if cases else project_paths(config)
     if not chosen:
         raise UsageError(f"nothing to work on: give {CASE_HELP}, or set `paths` in [tool.tlcheck]")
     given = [f"--{name}" for name in ("arch", "toolchain") if getattr(args, name)] + ["--arg"] * bool(args.args)
@@ -104,11 +105,20 @@ def selections(args: argparse.Namespace, cases: list[str], config: Config) -> li
     return chosen
 
 
+def project_paths(config: Config) -> list[Selection]:
+    """What the project's `paths` name. Raises UsageError."""
+    with naming(config, "paths"):
+        return select(os.path.relpath(path) for path in config.paths)
+
+
 def settings_of(args: argparse.Namespace, config: Config, every_pass: bool = False) -> Settings:
     """How to lower, from the command line and else from the project. Raises UsageError."""
+    with naming(None if args.arch is not None else config, "arch"):
+        arch = parse_archs(args.arch.split(",") if args.arch is not None else config.arch)
     return Settings(
         toolchain=args.toolchain or config.toolchain,
-        arch=parse_archs(args.arch.split(",") if args.arch is not None else config.arch),
+        toolchain_from="" if args.toolchain else config.place("toolchain"),
+        arch=arch,
         args=parse_args(args.args),
         pythonpath=(*map(str, config.pythonpath), *map(os.path.abspath, args.pythonpath)),
         requirements=config.requirements,

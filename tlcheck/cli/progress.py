@@ -1,10 +1,13 @@
-"""How far a session is: a bar on a terminal, nothing elsewhere."""
+"""How far a session is: a bar on a terminal, and elsewhere a line now and then."""
 
 from __future__ import annotations
 
+import sys
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
@@ -12,30 +15,74 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from tlcheck.lower.runs import Run
 from tlcheck.report.console import console
 
+PAUSE = 30.0  # seconds between the lines
+
 
 @dataclass
 class Bar:
-    """A `Watcher`."""
+    """Watches a `Session`, and a `Judge` where its results are what counts. doing: what began last, in words."""
 
     progress: Progress
     task: TaskID
     runs: int = 0
+    lowered: int = 0
+    judged: int = 0
+    judging: bool = False
+    doing: str = ""
+    began: float = field(default_factory=time.monotonic)
 
     def stage(self, text: str) -> None:
+        self.doing = text
         self.progress.update(self.task, description=escape(text))
 
     def total(self, runs: int) -> None:
         self.runs += runs
-        self.progress.update(self.task, total=self.runs, description="lowering and checking")
+        self.progress.update(self.task, total=self.runs)
 
     def done(self, run: Run) -> None:
-        self.progress.update(self.task, advance=1, description=escape(f"{run.case} {run.target}"))
+        self.lowered += 1
+        self._show()
+
+    def judges(self, run: Run) -> None:
+        self.stage(f"checking {run.case} {run.target}")
+
+    def has_judged(self, run: Run) -> None:
+        self.judged += 1
+        self._show()
+
+    def _show(self) -> None:
+        self.progress.update(self.task, completed=self.judged if self.judging else self.lowered)
+
+    def line(self) -> str:
+        """`8 of 10 lowered, 3 checked, 90 s: checking k.py::gemm sm_90`."""
+        lowered = f"{self.lowered} of {self.runs} lowered" if self.runs else "starting"
+        parts = [lowered, *([f"{self.judged} checked"] if self.judged else [])]
+        return f"{', '.join(parts)}, {time.monotonic() - self.began:.0f} s: {self.doing}"
 
 
 @contextmanager
 def bar() -> Iterator[Bar]:
-    """A bar on stderr, gone at the end, so that stdout holds results only."""
+    """A bar on stderr, gone at the end, so that stdout holds results only; lines where stderr is no terminal."""
     screen = console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
-        yield Bar(progress, progress.add_task("", total=None))
+        made = Bar(progress, progress.add_task("", total=None))
+        with _speaking(made, silent=screen.is_terminal):
+            yield made
+
+
+@contextmanager
+def _speaking(made: Bar, *, silent: bool) -> Iterator[None]:
+    """Print a line after each pause, so that a log shows that something goes on."""
+    end = threading.Event()
+
+    def speak() -> None:
+        while not end.wait(PAUSE):
+            print(f"tlcheck: {made.line()}", file=sys.stderr, flush=True)
+
+    if not silent:
+        threading.Thread(target=speak, daemon=True).start()
+    try:
+        yield
+    finally:
+        end.set()

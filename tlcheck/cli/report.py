@@ -6,9 +6,17 @@ import argparse
 import os
 from pathlib import Path
 
-from tlcheck.cli.golden import add_lowering, judge_of, project_acceptances, recorded_runs, scope_of, this_project
+from tlcheck.cli.golden import (
+    add_lowering,
+    judge_of,
+    project_acceptances,
+    project_of_cases,
+    recorded_runs,
+    scope_of,
+    this_project,
+)
 from tlcheck.errors import UsageError
-from tlcheck.files import replace_all
+from tlcheck.files import replace_all, require_place
 from tlcheck.golden import states
 from tlcheck.golden.revisions import contents_at
 from tlcheck.golden.store import GoldenStore
@@ -43,17 +51,14 @@ def run(args: argparse.Namespace) -> int:
 def _place(output: Path) -> Path:
     """Where the page will be, links resolved; better now than after minutes of work. Raises UsageError."""
     place = Path(os.path.realpath(output))
-    if not place.parent.is_dir():
-        raise UsageError(f"{output}: no folder {place.parent}")
     if place.exists() and not place.is_file():
         raise UsageError(f"{output} is no file: -o FILE.html")
-    if not os.access(place if place.exists() else place.parent, os.W_OK):
-        raise UsageError(f"{output}: Permission denied")
+    require_place(output)
     return place
 
 
 def _of_runs(args: argparse.Namespace) -> tuple[Page, int]:
-    project = this_project()
+    project = project_of_cases(args)
     with judge_of(args, project_acceptances()) as judge:
         made = GoldenPage(GoldenStore(project.folder).read(), judge)
         for recorded in recorded_runs(args, project):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,9 +20,9 @@ from tlcheck.cli.options import (
     settings_of,
     without_device,
 )
-from tlcheck.config import read_config
+from tlcheck.cli.projects import one_project
 from tlcheck.errors import UsageError
-from tlcheck.lower.selection import select
+from tlcheck.files import make_folder, require_place, save
 from tlcheck.report import blame, device_json, device_text, times_report
 from tlcheck.report.console import console
 from tlcheck.run import environment, results
@@ -106,11 +105,13 @@ def _request(args: argparse.Namespace) -> RunRequest:
     if bool(args.old) != bool(args.new):
         raise UsageError("--from and --to belong together")
     _require_gpu(args)
-    _writable(args.output)
+    if args.output is not None:
+        require_place(args.output)
     tools = _tools(args.sanitize)
     if args.arch == "auto":
         args.arch = None
-    config = read_config(Path.cwd())
+    found = one_project(args, args.cases)
+    config = found.config
     settings = settings_of(args, config)
     if args.arch is None and args.device == "gpu":
         settings = replace(settings, arch=())  # the device's, whatever else the project checks for
@@ -123,10 +124,7 @@ def _request(args: argparse.Namespace) -> RunRequest:
         replay=_folder(args.replay, "--replay", make=False),
     )
     accepted = read_acceptances(config.acceptance) if config.acceptance else Acceptances()
-    chosen = select(args.cases or [os.path.relpath(path) for path in config.paths])
-    if not chosen:
-        raise UsageError("nothing to run: name a case, or set `paths` in [tool.tlcheck]")
-    return RunRequest(chosen, settings, options, accepted)
+    return RunRequest(found.selections, settings, options, accepted)
 
 
 def _require_gpu(args: argparse.Namespace) -> None:
@@ -136,15 +134,6 @@ def _require_gpu(args: argparse.Namespace) -> None:
     if args.device == "cpu" and given:
         option = "from" if given[0] == "old" else given[0].replace("_", "-")
         raise UsageError(f"--{option} needs a GPU, and has no meaning with --device cpu")
-
-
-def _writable(output: Path | None) -> None:
-    """Raises UsageError where the report could not be written: better now than after minutes of work."""
-    try:
-        if output is not None:
-            output.open("a").close()
-    except OSError as error:
-        raise UsageError(f"{error.filename}: {error.strerror}") from error
 
 
 def _tools(text: str) -> tuple[str, ...]:
@@ -159,10 +148,7 @@ def _folder(path: Path | None, option: str, *, make: bool) -> str:
     if path is None:
         return ""
     if make:
-        try:
-            path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UsageError(f"{option} {path}: {error.strerror}") from error
+        make_folder(path)
     elif not path.is_dir():
         raise UsageError(f"{option} {path}: no such folder")
     return str(path.absolute())
@@ -171,7 +157,7 @@ def _folder(path: Path | None, option: str, *, make: bool) -> str:
 def _write(args: argparse.Namespace, report: str, show: Callable[[Console], None]) -> None:
     """The report as JSON where asked, else for people; and into a file."""
     if args.output is not None:
-        args.output.write_text(report, encoding="utf-8")
+        save(args.output, report)
     if args.format == "json":
         sys.stdout.write(report)
     else:

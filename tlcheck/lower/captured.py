@@ -12,7 +12,9 @@ from pathlib import Path
 from rich.filesize import decimal
 
 from tlcheck.errors import UsageError
+from tlcheck.files import replace_all, save
 from tlcheck.lower.runs import CapturedOrigin, Lowered, Position, RecordedCall, unique_name
+from tlcheck.worker import packages
 
 _HEAD = '''"""Kernels that {script} compiles, captured by `tlcheck capture`: yours to edit.
 
@@ -22,7 +24,7 @@ _HEAD = '''"""Kernels that {script} compiles, captured by `tlcheck capture`: you
 import sys
 from pathlib import Path
 {torch}
-sys.path.insert(0, str(Path(__file__).parent / {folder}))
+{paths}
 
 {imports}
 from tlcheck.case import Case
@@ -42,10 +44,13 @@ with `terms` how many terms are summed for an element; `inputs` and `reference` 
 _RECORDED = ".recorded.pt"
 
 
-def write(found: Sequence[Lowered], output: Path, *, force: bool, snapshots: bool = True) -> list[tuple[Lowered, str]]:
+def write(
+    found: Sequence[Lowered], output: Path, *, force: bool, snapshots: bool = True, pythonpath: Sequence[str] = ()
+) -> list[tuple[Lowered, str]]:
     """Write what was captured; each with the names of its files. Raises UsageError for case files that are there.
 
-    snapshots: whether to keep these, and recorded calls, beside the case files.
+    snapshots: whether to keep these, and recorded calls, beside the case files. pythonpath: where the kernels' imports
+    were found, besides the scripts' own folders.
     """
     scripts: dict[str, list[Lowered]] = {}
     for lowered in found:
@@ -54,7 +59,7 @@ def write(found: Sequence[Lowered], output: Path, *, force: bool, snapshots: boo
     files: dict[Path, str] = {}
     written: list[tuple[Lowered, str]] = []
     for script, kernels in scripts.items():
-        cases, text = _case_file(script, kernels, names, output)
+        cases, text = _case_file(script, kernels, names, _paths(script, pythonpath, output))
         file = output / f"{unique_name(f'{Path(script).stem}_cases', {f.stem for f in files})}.py"
         if text:
             files[file] = text
@@ -82,14 +87,13 @@ def _write(files: dict[Path, str], *, force: bool) -> None:
     there = [str(file) for file in files if file.exists()]
     if there and not force:
         raise UsageError(f"{there[0]} is there, and may be edited: --force overwrites it")
-    for file, text in files.items():
-        file.write_text(text, encoding="utf-8")
+    replace_all(files)
 
 
 def _save(lowered: Lowered, stem: Path) -> None:
     """A snapshot, and a recorded call, which may be large."""
     if lowered.snapshot is not None:
-        shutil.copyfile(lowered.snapshot, f"{stem}.snapshot.json")
+        save(Path(f"{stem}.snapshot.json"), lowered.snapshot.read_bytes())
     if lowered.recorded is not None and lowered.recorded.file is not None:
         shutil.move(lowered.recorded.file, f"{stem}{_RECORDED}")
 
@@ -103,11 +107,11 @@ def _recorded_in_words(recorded: RecordedCall | None) -> Sequence[str]:
 
 
 def _case_file(
-    script: str, kernels: Sequence[Lowered], files: Mapping[Position, str], output: Path
+    script: str, kernels: Sequence[Lowered], files: Mapping[Position, str], paths: str
 ) -> tuple[dict[Position, str], str]:
     """The names of the cases, and the file's text, empty if it would have no case.
 
-    A kernel that was captured for several archs is one case. files: see `_file_names`.
+    A kernel that was captured for several archs is one case. files: see `_file_names`. paths: see `_paths`.
     """
     same: dict[str, list[Lowered]] = {}
     for lowered in kernels:
@@ -121,10 +125,22 @@ def _case_file(
         name = unique_name(f"{origin.function}_case", set(names.values())).replace("-", "_")
         names |= dict.fromkeys((lowered.run.position for lowered in group), name)
         cases.append(_case(name, group, script, files))
-    return names, _head(script, kernels, output) + "\n".join(cases) if cases else ""
+    return names, _head(script, kernels, paths) + "\n".join(cases) if cases else ""
 
 
-def _head(script: str, kernels: Sequence[Lowered], output: Path) -> str:
+def _paths(script: str, pythonpath: Sequence[str], output: Path) -> str:
+    """Python source that finds the script's imports from the case file's folder, whatever else is on `sys.path`."""
+    first, last = packages.import_path(Path(script))
+    lines = []
+    for place, folders in (("[:0] ", [*map(str, first), *pythonpath]), (" +", last)):
+        relative = [os.path.relpath(folder, output.resolve()) for folder in folders]
+        if relative:
+            found = _tuple(dict.fromkeys(relative))
+            lines.append(f"sys.path{place}= [str(Path(__file__).parent / folder) for folder in {found}]")
+    return "\n".join(lines)
+
+
+def _head(script: str, kernels: Sequence[Lowered], paths: str) -> str:
     origins = [lowered.origin for lowered in kernels if lowered.origin is not None and lowered.snapshot is not None]
     modules = sorted({_module(origin, script) for origin in origins})
     torch = any("torch." in source for origin in origins for source in origin.args.values())
@@ -133,7 +149,7 @@ def _head(script: str, kernels: Sequence[Lowered], output: Path) -> str:
         script=Path(script).name,
         advice=_ADVICE_RECORDED if recorded else _ADVICE,
         torch="\nimport torch\n" if torch else "",
-        folder=_quoted(os.path.relpath(Path(script).resolve().parent, output.resolve())),
+        paths=paths,
         imports="\n".join(f"import {module}" for module in modules),
     )
 
@@ -167,7 +183,9 @@ def _quoted(text: str) -> str:
 
 
 def _module(origin: CapturedOrigin, script: str) -> str:
-    return origin.module or re.sub(r"\W", "_", Path(script).stem)
+    """The module that a kernel is imported from; a script with relative imports is a part of its package."""
+    place = packages.place_of(Path(script))
+    return origin.module or (place.name if place.relative else re.sub(r"\W", "_", place.name.rpartition(".")[2]))
 
 
 def _call(origin: CapturedOrigin) -> str:

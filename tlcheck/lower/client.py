@@ -109,6 +109,13 @@ class Worker:
             self._process.stdin.write(protocol.encode({"id": job.number, "job": asdict(job), "more": more}))
             self._process.stdin.flush()
 
+    def stop(self) -> None:
+        """End what runs, which is answered with what it has come to."""
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):
+            self._process.stdin.write(protocol.encode({"stop": True}))
+            self._process.stdin.flush()
+
     def receive(self) -> list[tuple[Job, Answer]]:
         """The answers that are there, at least a part of one awaited. Raises UsageError if it cannot import tilelang.
 

@@ -8,13 +8,14 @@ import select
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from queue import SimpleQueue
 
 from tlcheck.lower.client import START_SECONDS, Worker
-from tlcheck.worker.protocol import Answer, Job
+from tlcheck.worker.protocol import Answer, Job, interrupted
 
+_INTERRUPTED = Answer(None, interrupted("start"), 0.0, 0.0, "")
 _TOGETHER = 32  # jobs that one process does at most
 
 
@@ -31,8 +32,9 @@ class Crew:
     Leaving the context ends all of them.
     """
 
-    def __init__(self, parallel: int) -> None:
-        self._parallel = parallel
+    def __init__(self, parallel: int, begins: Callable[[Job], None] = lambda job: None) -> None:
+        """begins: told of the first job of each process, in another thread."""
+        self._parallel, self._begins = parallel, begins
         self._lock = threading.Lock()  # of the two below
         self._queues: dict[Worker, dict[str, deque[Job]]] = {}  # by what the jobs have in common
         self._open: Counter[Worker] = Counter()  # jobs added and not yet looked at
@@ -40,7 +42,7 @@ class Crew:
         self._groups: list[set[int]] = []  # numbers of the jobs that share a process, of those that run
         self._done: SimpleQueue[tuple[Worker, Job, Answer] | BaseException] = SimpleQueue()
         self._wake, self._waker = os.pipe()
-        self._leaving = False
+        self._leaving = self._stopping = False
         self._thread = threading.Thread(target=self._serve, daemon=True)
 
     def __enter__(self) -> Crew:
@@ -59,8 +61,16 @@ class Crew:
     def add(self, worker: Worker, job: Job) -> None:
         """Have a worker do a job."""
         with self._lock:
-            self._queues.setdefault(worker, {}).setdefault(_kind(job), deque()).append(job)
             self._open[worker] += 1
+            if self._stopping:
+                self._done.put((worker, job, _INTERRUPTED))
+            else:
+                self._queues.setdefault(worker, {}).setdefault(_kind(job), deque()).append(job)
+        self._wake_up()
+
+    def stop(self) -> None:
+        """End all jobs: each is answered, with what it has come to. A signal's handler may call it."""
+        self._stopping = True
         self._wake_up()
 
     def answers(self) -> Iterator[tuple[Job, Answer]]:
@@ -81,7 +91,11 @@ class Crew:
     def _serve(self) -> None:
         """What the thread does: all that concerns worker processes."""
         try:
+            stopped = False
             while not self._leaving:
+                if self._stopping and not stopped:
+                    self._drop()
+                    stopped = True
                 with self._lock:
                     self._fill()
                     idle = [worker for worker in self._since if not self._open[worker]]
@@ -93,6 +107,16 @@ class Crew:
                         self._done.put((worker, job, answer))
         except BaseException as error:
             self._done.put(error)
+
+    def _drop(self) -> None:
+        """Answer what waits, and have workers end what runs."""
+        with self._lock:
+            for worker, kinds in self._queues.items():
+                for job in (job for jobs in kinds.values() for job in jobs):
+                    self._done.put((worker, job, _INTERRUPTED))
+                kinds.clear()
+        for worker in self._since:
+            worker.stop()
 
     def _fill(self) -> None:
         """Give work to idle processors: first workers import, side by side; jobs go to the one with the fewest."""
@@ -129,6 +153,7 @@ class Crew:
 
     def _send(self, worker: Worker, group: list[Job]) -> None:
         self._groups.append({job.number for job in group})
+        self._begins(group[0])
         for job in group:
             worker.send(job, more=job is not group[-1])
 

@@ -29,7 +29,7 @@ from tlcheck.worker.protocol import Answer, Failure, Job
 _LARGE = 1 << 26  # bytes of a case's inputs
 _STATES = 4  # of its dependencies for which an entry keeps answers: people go back and forth between branches
 _VARIABLES = re.compile(r"(TILELANG|TL|TVM|CUDA|Z3)_\w*|PYTHONPATH|LD_LIBRARY_PATH|LD_PRELOAD")
-_REPEATABLE = frozenset(("exception", "exit", "usage", "target", "capture"))
+_REPEATABLE = frozenset(("exception", "exit", "usage", "target", "capture", "skipped"))
 _PASSING = re.compile(r"(Memory|OS|Blocking\w*|BrokenPipe|Connection\w*|\w*Timeout|CalledProcess)Error|.*bad_alloc")
 
 

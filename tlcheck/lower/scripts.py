@@ -62,11 +62,15 @@ class CapturedKernel:
 
 @dataclass(frozen=True)
 class Captured:
-    """What a script came to. ended: why it did not come to its end. names: kernels that it defines."""
+    """What a script came to. ended: why it did not come to its end. names: kernels that it defines.
+
+    refused: those that TileLang refuses, as the script expects.
+    """
 
     kernels: tuple[CapturedKernel, ...] = ()
     ended: Failure | None = None
     names: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -101,19 +105,24 @@ class Script:
         return End(self.run, len(captured.kernels), captured.ended, tuple(self.remarks(captured)))
 
     def remarks(self, captured: Captured) -> list[str]:
-        """Where and why it ended before its end, if nothing else says that."""
+        """Where and why it ended before its end, if nothing else says that, and what it wants to be refused."""
+        head, remarks = f"{self.run.file} ({self.run.target}):", []
+        if refused := captured.refused:
+            remarks.append(f"{head} {_kernels_in_words(len(refused))} refused, as it expects: {', '.join(refused)}")
+        if captured.names and not captured.kernels and self._is_passed_over(captured):
+            names = ", ".join(captured.names)
+            remarks.append(f"{head} defines {names}, which nothing in it compiles: name it, or declare a case")
         ended = captured.ended
         if ended is None or not (captured.kernels or self._is_passed_over(captured)) or self._has_failed(captured):
-            return []
-        count = len(captured.kernels)
-        kernels = f"{count} kernel{'s' * (count != 1)}" if count else "no kernel"
+            return remarks
+        kernels = _kernels_in_words(len(captured.kernels)) if captured.kernels else "no kernel"
         where = f" at {near(ended.where)}" if ended.where else ""
         until = f";{where}" if is_test(Path(self.run.file)) else f" until it ended{where}:"  # other tests go on
-        return [f"{self.run.file} ({self.run.target}): {kernels} captured{until} {ended.message}"]
+        return [*remarks, f"{head} {kernels} captured{until} {ended.message}"]
 
     def _is_passed_over(self, captured: Captured) -> bool:
         """A script without a kernel is no error in a folder, or where the user asked to keep going."""
-        if captured.ended is None:
+        if captured.ended is None or captured.ended.kind == "skipped":
             return self.found or self.how.keep_going
         return self.how.keep_going and captured.ended.kind != "usage"
 
@@ -137,7 +146,13 @@ class Script:
             return captured.ended
         kernels = ", ".join(f"{self.run.file}::{name}" for name in captured.names)
         hint = f"; name a kernel: {kernels}" if kernels else ""
-        return Failure("usage", "run", f"declares no case, and run as a script it compiles no kernel{hint}")
+        refused = f" but {_kernels_in_words(len(captured.refused))} that it expects to be refused"
+        what = refused if captured.refused else ""
+        return Failure("usage", "run", f"declares no case, and run as a script it compiles no kernel{what}{hint}")
+
+
+def _kernels_in_words(number: int) -> str:
+    return f"{number} kernel{'s' * (number != 1)}"
 
 
 def is_script(selection: Selection) -> bool:
@@ -171,12 +186,16 @@ def _kernels_in(file: Path) -> list[str]:
 
 
 def is_helper(selection: Selection) -> bool:
-    """Whether this is a file of a folder that nobody would run: a test, or one without a word of TileLang."""
-    return selection.found and (_is_for_pytest(selection.path) or b"tilelang" not in selection.path.read_bytes())
+    """Whether this is a file of a folder that nobody would run: without a word of TileLang, or for pytest.
 
-
-def _is_for_pytest(path: Path) -> bool:
-    return is_test(path) or path.stem == "conftest"
+    Tests are run where the user names their own folder.
+    """
+    if not selection.found:
+        return False
+    path = selection.path
+    if is_test(path):
+        return not selection.tests
+    return path.stem == "conftest" or b"tilelang" not in path.read_bytes()
 
 
 def with_scripts(job: Job, how: Scripts) -> Job:
@@ -203,7 +222,8 @@ def captured(job: Job, answer: Answer, folder: Path) -> Captured:
     result: Mapping[str, Any] = answer.result or {}
     kernels = tuple(_kernels(result.get("kernels", ()), job, folder))
     ended = result.get("ended")
-    return Captured(kernels, Failure(**ended) if ended else answer.failure, tuple(result.get("names", ())))
+    failure = Failure(**ended) if ended else answer.failure
+    return Captured(kernels, failure, tuple(result.get("names", ())), tuple(result.get("refused", ())))
 
 
 def _kernels(found: Any, job: Job, folder: Path) -> Iterator[CapturedKernel]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tlcheck.errors import UsageError, did_you_mean
+from tlcheck.worker.capture.pytests import is_test
 
 SNAPSHOT_SUFFIX = ".json"
 _ARCHS = ("sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_120")  # commonest
@@ -21,13 +22,15 @@ _ARCH = re.compile(r"sm_\d{2,3}[af]?")
 class Selection:
     """A kernel file, or one case or kernel in it, or a saved snapshot.
 
-    toolchain: as the user named it; empty for the default one. found: in a folder, not named by the user.
+    toolchain: as the user named it; empty for the default one. found: in a folder, not named by the user. tests: in a
+    folder of tests that the user named.
     """
 
     path: Path
     name: str = ""
     toolchain: str = ""
     found: bool = False
+    tests: bool = False
 
     @property
     def is_snapshot(self) -> bool:
@@ -72,7 +75,13 @@ def _files(selection: Selection) -> Iterator[Selection]:
     files = sorted(f for f in selection.path.rglob("*.py") if _is_kernel_file(f.relative_to(selection.path)))
     if not files:
         raise UsageError(f"no kernel file (*.py) in {selection.path}")
-    yield from (Selection(file, "", selection.toolchain, found=True) for file in files)
+    tests = _is_for_tests(selection.path)
+    yield from (Selection(file, "", selection.toolchain, found=True, tests=tests) for file in files)
+
+
+def _is_for_tests(folder: Path) -> bool:
+    """Whether a folder is one of tests, by its name or since there are tests directly in it."""
+    return folder.resolve().name in ("test", "tests") or any(is_test(file) for file in folder.glob("*.py"))
 
 
 def _is_kernel_file(relative: Path) -> bool:

@@ -20,8 +20,10 @@ from tlcheck.lower.runs import Lowered, MadeInputs, Run
 from tlcheck.lower.scripts import End, Script, Scripts, captured, is_helper, is_script, require_no_script, with_scripts
 from tlcheck.lower.selection import Selection
 from tlcheck.toolchain.probes.unknown import measure_unknown
-from tlcheck.toolchain.resolve import resolve
+from tlcheck.toolchain.resolve import Toolchain, resolve
 from tlcheck.worker.protocol import Job
+
+_VERBS = {"discover": "importing", "lower": "lowering", "inputs": "making inputs of", "capture": "running"}
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class Settings:
 
     timeout: processor seconds for one case. fork: see `Worker`. every_pass: see `Job`. cache: whether results are kept.
     scripts: how files without cases are run; None where they are not. seeds: of the inputs to be made by cases that
-    declare some.
+    declare some. toolchain_from: the setting that names the toolchain, if one does.
     """
 
     toolchain: str = "pinned"
@@ -45,6 +47,7 @@ class Settings:
     cache: bool = True
     scripts: Scripts | None = None
     seeds: tuple[int, ...] = ()
+    toolchain_from: str = ""
 
 
 class Watcher(Protocol):
@@ -75,6 +78,8 @@ class Session:
 
     def __post_init__(self) -> None:
         self.cache = open_cache(self.settings.cache)
+        self.stopped = False
+        self._crew: Crew | None = None
 
     @property
     def remarks(self) -> list[str]:
@@ -88,9 +93,24 @@ class Session:
         """
         if self.settings.scripts is None:
             require_no_script(selections)
-        with Crew(self.settings.jobs or processors()) as crew:
+        with Crew(self.settings.jobs or processors(), self._begins) as crew:
+            self._crew = crew
+            if self.stopped:
+                crew.stop()
             yield from _Work(self, Desk(crew, self.cache, fork=self.settings.fork)).lower(selections)
         self.cache.trim()
+
+    def _begins(self, job: Job) -> None:
+        """Say what runs now."""
+        verb = _VERBS[job.task]
+        name = f"::{job.name}" if job.name else ""
+        self.watcher.stage(" ".join([verb, f"{job.file}{name}", *([] if job.task == "discover" else [job.arch])]))
+
+    def stop(self) -> None:
+        """End the lowering: what is not done yet fails as interrupted."""
+        self.stopped = True
+        if self._crew is not None:
+            self._crew.stop()
 
 
 @dataclass
@@ -120,6 +140,7 @@ class _Work:
         self._numbers = count()
         self._sides: dict[str, _Asked] = {}
         self._under_way: dict[int, _Import | Script | Run | Lowered] = {}
+        self._runs = 0  # until all are known
 
     def lower(self, selections: Sequence[Selection]) -> Iterator[Lowered]:
         """Ask for everything, and answer as it ends."""
@@ -137,6 +158,13 @@ class _Work:
                     yield from self._with_inputs(self._lowered(run, done), done.job)
                 case Lowered() as lowered:
                     yield replace(lowered, inputs=_made(done))
+            self._count()
+
+    def _count(self) -> None:
+        """Say how many runs there are, once, when all files are imported and all scripts run."""
+        if self._runs and not any(isinstance(purpose, (_Import, Script)) for purpose in self._under_way.values()):
+            self._watcher.total(self._runs)
+            self._runs = 0
 
     def _ask(self, asked: _Asked, job: Job, purpose: _Import | Script | Run | Lowered) -> None:
         self._under_way[job.number] = purpose
@@ -148,7 +176,7 @@ class _Work:
             if not selection.is_snapshot:
                 name = selection.toolchain or self._settings.toolchain
                 toolchains.setdefault(name, {})[place] = selection
-        resolved = {name: resolve(name, self._settings.requirements) for name in toolchains}
+        resolved = {name: self._resolved(name) for name in toolchains}
         variables = self._settings.scripts.variables if self._settings.scripts else {}
         workers = {
             name: Worker(t.python, {**t.env, **variables}, fork=self._settings.fork) for name, t in resolved.items()
@@ -158,6 +186,14 @@ class _Work:
         for toolchain in resolved.values():
             measure_unknown(toolchain, self._settings.arch or ALL_TARGETS)
         return [_Asked(name, side, mine) for side, (name, mine) in zip(sides, toolchains.items(), strict=True)]
+
+    def _resolved(self, name: str) -> Toolchain:
+        """Raises UsageError, which names the setting that the toolchain comes from."""
+        try:
+            return resolve(name, self._settings.requirements)
+        except UsageError as error:
+            where = self._settings.toolchain_from if name == self._settings.toolchain else ""
+            raise UsageError(f"{error} ({where})" if where else str(error)) from error
 
     def _begin(self, asked: _Asked) -> None:
         """Have the files of a toolchain imported, and its scripts run."""
@@ -181,7 +217,6 @@ class _Work:
             output = self._session.folder / f"{place}-{number}.zip"
             run = Run(str(selection.path), "", arch, asked.name, {}, position=(place, number))
             job = with_scripts(self._job("capture", selection.path, "", arch, str(output)), how)
-            self._watcher.total(1)
             self._ask(asked, job, Script(run, selection.found, how))
 
     def _captured(self, script: Script, done: Done) -> Iterator[Lowered]:
@@ -189,8 +224,8 @@ class _Work:
         script = replace(script, run=replace(script.run, versions=done.versions))
         found = captured(done.job, done.answer, self._session.folder)
         results = script.results(found, kept=bool(done.snapshot))
-        self._watcher.total(max(0, len(results) - 1))
-        for result in results or [Lowered(script.run)]:
+        self._runs += len(results)
+        for result in results:
             self._watcher.done(result.run)
         if not results:
             self._session.passed_over.append(Path(script.run.file))
@@ -220,7 +255,7 @@ class _Work:
         runs = list(self._runs_of(run, selection, found))
         if not runs:
             self._session.passed_over.append(selection.path)
-        self._watcher.total(len(runs))
+        self._runs += len(runs)
         for mine in runs:
             output = self._session.folder / ("-".join(map(str, mine.position)) + ".snapshot.json")
             self._ask(asked, self._job("lower", selection.path, mine.name, mine.target, str(output)), mine)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from tlcheck.errors import UsageError
+from tlcheck.files import make_folder, require_place, save
 
 Writer = Callable[[TextIO], None]
 FORMATS = ("text", "json", "markdown", "sarif", "junit", "github")
@@ -61,15 +63,13 @@ def outputs(formats: str, path: Path | None, known: Sequence[str] = FORMATS) -> 
 
 
 def _prepare(path: Path, formats: Sequence[str]) -> None:
-    try:
-        if len(formats) > 1:
-            path.mkdir(parents=True, exist_ok=True)
-        elif not path.is_dir():
-            path.open("a").close()
-    except OSError as error:
-        raise UsageError(f"{error.filename}: {error.strerror}") from error
+    if len(formats) > 1:
+        make_folder(path)
+    elif not path.is_dir():
+        require_place(path)
 
 
 def _to_file(path: Path, write: Writer) -> None:
-    with path.open("w", encoding="utf-8", errors="backslashreplace") as file:
-        write(file)
+    text = io.StringIO()
+    write(text)
+    save(path, text.getvalue())

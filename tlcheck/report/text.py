@@ -13,7 +13,7 @@ from rich.text import Text
 from tlcheck.report.console import ENDLESS, OPEN_BOX
 from tlcheck.verdicts.claim import Claim, Excerpt, Finding
 from tlcheck.verdicts.results import Result
-from tlcheck.verdicts.words import also_in_words, content_in_words, counts_in_words, summary_in_words
+from tlcheck.verdicts.words import also_in_words, content_in_words, counts_in_words, silence_in_words, summary_in_words
 
 _STYLES = {
     "proved": "green",
@@ -45,6 +45,8 @@ def _result(result: Result, edges: Box) -> Iterator[RenderableType]:
     for claim in result.claims:
         if claim.verdict == "undecided":
             yield _indented("undecided", f"{claim.buffer}, {claim.source.words}: {claim.reason}", "yellow")
+    if why := silence_in_words(result):
+        yield _indented("nothing decided", why, "yellow")
     yield from _agreed(result)
     yield from _unexamined(result)
     yield from _from_intent(result)
@@ -91,6 +93,9 @@ def _from_intent(result: Result) -> Iterator[Text]:
 def _head(result: Result) -> Text:
     run = result.run
     name = result.saved or " ".join(part for part in (run.case, run.target, run.tilelang) if part)
+    if result.is_silent:
+        counts = f" ({counts_in_words([result])})" if result.claims else ""
+        return Text.assemble(name, "  ", (f"lowers; nothing decided{counts}", "yellow"))
     if result.failure is None:
         worst = next((v for v in _WORST_FIRST if result.count(v)), "proved")
         return Text.assemble(name, "  ", (counts_in_words([result]), _STYLES[worst]))

@@ -22,21 +22,24 @@ from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from multiprocessing import Pipe
 from pathlib import Path
-from threading import Lock
+from threading import Event, Lock
+from typing import Protocol
 
 from tlcheck.cache.store import Cache
 from tlcheck.execute.given import GivenInputs
 from tlcheck.execute.run import Request
 from tlcheck.lower.client import processors
-from tlcheck.lower.runs import Lowered, MadeInputs
+from tlcheck.lower.runs import Lowered, MadeInputs, Run
 from tlcheck.verdicts.acceptance import Acceptances
 from tlcheck.verdicts.expectations import advise, settle
 from tlcheck.verdicts.kept import Verdicts, keep, known, loads
 from tlcheck.verdicts.results import Result, notes_of, result_of
-from tlcheck.worker.protocol import Failure
+from tlcheck.worker.protocol import Failure, interrupted
 
 # The child imports what this process does, and nothing of the folder that it stands in.
 _START = "import sys; sys.path[:] = sys.argv[2:]; from tlcheck.verdicts.judging import serve; serve(int(sys.argv[1]))"
+
+_INTERRUPTED = Verdicts(failure=interrupted("check", ": lowered, not judged"))
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,16 @@ class Policy:
         return self.acceptances.settle(result) if self.acceptances is not None else result
 
 
+class JudgeWatcher(Protocol):
+    """Who is told how far judging is, from several threads."""
+
+    def judges(self, run: Run) -> None:
+        """A kernel is being judged."""
+
+    def has_judged(self, run: Run) -> None:
+        """The next of the results is there."""
+
+
 class Judge:
     """Judges by a policy, in up to `jobs` processes at a time, which start as they are needed.
 
@@ -65,8 +78,10 @@ class Judge:
 
     def __init__(self, policy: Policy, cache: Cache, jobs: int | None = None) -> None:
         self.policy, self.cache = policy, cache
+        self.watcher: JudgeWatcher | None = None
         self._threads = ThreadPoolExecutor(jobs or processors(), "judge")
         self._lock, self._closed = Lock(), False
+        self._stopped = Event()
         self._all: list[_Process] = []
         self._idle: list[_Process] = []
 
@@ -80,6 +95,12 @@ class Judge:
             self._closed = True
             for process in self._all:
                 process.kill()
+
+    def stop(self) -> None:
+        """End all judging: what has no verdict yet fails as interrupted."""
+        self._stopped.set()
+        for process in [*self._all]:
+            process.kill()
 
     def __call__(self, lowered: Lowered) -> Result:
         """Judge one lowered kernel."""
@@ -101,17 +122,20 @@ class Judge:
 
     def _begin(self, lowered: Lowered) -> Future[Verdicts]:
         if lowered.snapshot is not None:
-            return self._threads.submit(self._verdicts, lowered.snapshot, lowered.inputs or MadeInputs())
+            inputs = lowered.inputs or MadeInputs()
+            return self._threads.submit(self._verdicts, lowered.run, lowered.snapshot, inputs)
         failed: Future[Verdicts] = Future()
         failed.set_result(Verdicts(failure=lowered.failure))
         return failed
 
     def _result(self, lowered: Lowered, verdicts: Future[Verdicts]) -> Result:
         result = result_of(lowered.run, verdicts.result())
+        if self.watcher is not None:
+            self.watcher.has_judged(lowered.run)
         saved = str(lowered.snapshot) if lowered.saved else ""
         return self.policy.apply(replace(result, saved=saved, notes=notes_of(lowered)))
 
-    def _verdicts(self, snapshot: Path, inputs: MadeInputs) -> Verdicts:
+    def _verdicts(self, run: Run, snapshot: Path, inputs: MadeInputs) -> Verdicts:
         """Take what is kept, or have a process judge it. Runs in a thread."""
         if inputs.failure is not None:
             return Verdicts(failure=inputs.failure)
@@ -119,16 +143,22 @@ class Judge:
         digest += inputs.digest if digest else ""
         found = known(self.cache, digest, self.policy.execute) if digest else None
         if found is None:
+            if self.watcher is not None:
+                self.watcher.judges(run)
             found = self._asked(snapshot, inputs.given)
             if digest:
                 keep(self.cache, digest, self.policy.execute, found)
         return found
 
     def _asked(self, snapshot: Path, inputs: GivenInputs | None) -> Verdicts:
+        if self._stopped.is_set():
+            return _INTERRUPTED
         process = self._process()
         try:
             found = loads(process.verdicts(snapshot, self.policy.execute, inputs))
         except (EOFError, OSError):
+            if self._stopped.is_set():
+                return _INTERRUPTED
             return Verdicts(failure=_death(process.end()))
         with self._lock:
             self._idle.append(process)

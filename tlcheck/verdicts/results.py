@@ -39,11 +39,8 @@ class Result:
 
     @property
     def is_silent(self) -> bool:
-        """Whether there are claims, and none of them is decided.
-
-        A kernel that has none is not silent: it has no atomic, and other claims are not made yet.
-        """
-        return bool(self.claims) and all(claim.verdict == UNDECIDED for claim in self.claims)
+        """Whether the kernel lowers, and nothing of it is decided: no claim, or none with a verdict."""
+        return self.failure is None and all(claim.verdict == UNDECIDED for claim in self.claims)
 
 
 def exit_code(results: Iterable[Result], *, strict: bool) -> int:

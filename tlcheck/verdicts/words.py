@@ -25,13 +25,20 @@ def element_in_words(buffer: str, element: Mapping[str, Any]) -> str:
 
 
 def counts_in_words(results: Iterable[Result]) -> str:
-    """`3 atomics: 2 proved, 1 refuted`; `no atomics`."""
+    """`3 atomics: 2 proved, 1 refuted`; `no claims`."""
     claims = [claim for result in results for claim in result.claims]
     if not claims:
-        return "no atomics"
+        return "no claims"
     kinds, verdicts = Counter(claim.kind for claim in claims), Counter(claim.counts_as for claim in claims)
     what = ", ".join(plural(kinds[kind], noun) for kind, noun in _NOUNS.items() if kinds[kind])
     return f"{what}: {', '.join(f'{verdicts[verdict]} {verdict}' for verdict in VERDICTS if verdicts[verdict])}"
+
+
+def silence_in_words(result: Result) -> str:
+    """Why nothing of a kernel is decided; empty where its undecided claims say so, or something is."""
+    if not result.is_silent or result.claims:
+        return ""
+    return "it has no atomic to prove, and no output of it was executed (--quick, or `execute = false`)"
 
 
 def also_in_words(claim: Claim) -> list[str]:

@@ -74,6 +74,7 @@ class Child:
     lines: OutputStream
     started: float = field(default_factory=time.monotonic)
     late: bool = False
+    stopped: bool = False
     answered: int = 0  # jobs, before it has ended
     unread: list[dict[str, Any]] = field(default_factory=list)  # messages of the job after those, until it ends
 
@@ -110,6 +111,9 @@ class Child:
             return [(self.work[0][0], self._answer(output, _parse(text), status, usage))], []
         answers = self._results(output, text)
         rest = self.work[self.answered :]
+        if self.stopped:
+            ended = Answer(None, protocol.interrupted("lower"), 0.0, 0.0, "")
+            return [*answers, *((number, ended) for number, _ in rest)], []
         return answers, [again for again in (rest[:1], rest[1:]) if again]
 
     def _results(self, output: str, text: str) -> list[tuple[int, Answer]]:
@@ -135,16 +139,24 @@ class Child:
         phase = next((message["phase"] for message in reversed(messages) if "phase" in message), "start")
         if messages and "failure" in messages[-1]:
             return failures.from_diagnostics(Failure(**messages[-1]["failure"]), output)
+        if self.stopped:
+            return protocol.interrupted(phase, _left(messages))
         ended_by = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
         if self.late or ended_by == signal.SIGXCPU:
-            return self._timeout(phase)
+            return self._timeout(phase, messages)
         if ended_by:
             return failures.from_signal(ended_by, phase, output, str(Path(self.job.file).resolve()))
         return failures.from_exit(os.waitstatus_to_exitcode(status), phase, output)
 
-    def _timeout(self, phase: str) -> Failure:
+    def _timeout(self, phase: str, messages: Sequence[Mapping[str, Any]]) -> Failure:
         spent = f"{_BACKSTOP * self.job.timeout:g} s of wall" if self.late else f"{self.job.timeout:g} s of processor"
-        return Failure("timeout", phase, f"no end after {spent} time")
+        return Failure("timeout", phase, f"no end after {spent} time{_left(messages)}")
+
+
+def _left(messages: Sequence[Mapping[str, Any]]) -> str:
+    """How many tests a test file did not come to the end of, in words; empty where that is not known."""
+    left = next((message["left"] for message in reversed(messages) if "left" in message), 0)
+    return f"; {left} of its tests {'were' if left > 1 else 'was'} left" if left else ""
 
 
 def _parts(messages: Iterable[dict[str, Any]]) -> list[list[dict[str, Any]]]:

@@ -88,7 +88,7 @@ class Recorder:
             self._opened[file] = Path(file).exists()
 
     def _is_ignored(self, file: str) -> bool:
-        return file.startswith(self._ignored) or file.endswith(".pyc") or _is_standard(file)
+        return file.startswith(self._ignored) or file.endswith(".pyc") or is_standard(file)
 
     def _digest(self, file: str, opened: Mapping[str, bool]) -> str | None:
         """Of the content now; empty for no file; None for one that does not count: a passing one, or no file at all."""
@@ -164,5 +164,6 @@ _STANDARD = sysconfig.get_path("stdlib") + os.sep
 _PLATFORM = sysconfig.get_path("platstdlib") + os.sep
 
 
-def _is_standard(file: str) -> bool:
+def is_standard(file: str) -> bool:
+    """Whether a file belongs to Python itself, and to no package that is installed there."""
     return file.startswith((_STANDARD, _PLATFORM)) and "-packages" + os.sep not in file

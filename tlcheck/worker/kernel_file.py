@@ -14,14 +14,14 @@ from types import ModuleType
 from typing import Any
 
 from tlcheck.case import Case
-from tlcheck.worker import kernels
+from tlcheck.worker import kernels, packages
 from tlcheck.worker.failures import RequestError
 from tlcheck.worker.protocol import Job
 
 
 def load(job: Job) -> ModuleType:
     """Import the file as Python would run it, once for all jobs of this process: its folder, then `pythonpath`, first
-    on `sys.path`.
+    on `sys.path`, its project last.
 
     A file in a package is imported as a part of it, so that its relative imports work. Raises what the file raises.
     """
@@ -33,8 +33,10 @@ def _load(path: str, pythonpath: tuple[str, ...]) -> ModuleType:
     file = Path(path).resolve()
     if not file.is_file():
         raise RequestError(f"no such file: {path}")
-    root, name = _root_and_name(file)
-    sys.path[:0] = [str(root), *pythonpath]
+    place = packages.place_of(file)
+    name = place.name
+    sys.path[:0] = [str(place.root), *pythonpath]
+    sys.path += map(str, packages.project_folders(file))
     sys.argv = [str(file)]
     if "." in name:
         return importlib.import_module(name)
@@ -47,15 +49,6 @@ def _load(path: str, pythonpath: tuple[str, ...]) -> ModuleType:
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
-
-
-def _root_and_name(file: Path) -> tuple[Path, str]:
-    """The folder to import from and the dotted name of the module there."""
-    root, names = file.parent, [file.stem]
-    while (root / "__init__.py").is_file():
-        names.insert(0, root.name)
-        root = root.parent
-    return root, ".".join(names)
 
 
 def declared_cases(module: ModuleType) -> dict[str, Case]:

@@ -1,8 +1,9 @@
 """What the controller and a worker say to each other: one JSON object per line.
 
-Controller to worker: `{"id": id, "job": Job, "more": whether the next job is done by the same process}`. Worker to
-controller: first a hello, `{"ready": versions}` or `{"failed": failure}`; then one `{"id": id, "answer": Answer}` for
-each job, in order of completion.
+Controller to worker: `{"id": id, "job": Job, "more": whether the next job is done by the same process}`, or
+`{"stop": true}`, which ends what runs: it is answered with what it has come to. Worker to controller: first a hello,
+`{"ready": versions}` or `{"failed": failure}`; then one `{"id": id, "answer": Answer}` for each job, in order of
+completion.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ class Job:
     file: kernel file. name: a variable in it; for `discover`, empty means all declared cases.
     args: build arguments as the user typed them; over those of a declared case.
     arch: `sm_90`, the device that the kernel believes to run on.
-    timeout: processor seconds; ten times as many seconds of wall time are the backstop.
+    timeout: processor seconds, of a script for each of its kernels; ten times as many seconds of wall time are the
+        backstop.
     output: where `lower` writes the snapshot, `inputs` the arrays, and `capture` a zip file of snapshots.
     every_pass: keep the module after each pass instead of at the checkpoints.
     script_args: command line of a captured script. max_configs: of each of its autotuned kernels.
@@ -61,9 +63,10 @@ class Failure:
     """Why a job has no result.
 
     kind: `usage` (the user asked for something that is not there), `target` (a script compiles a kernel for something
-        else), `capture` (a script asked for what is not there without a GPU, or without a package), `exception`,
+        else), `capture` (a script asked for what is not there without a GPU, or without a package), `skipped` (all
+        tests of a test file were), `exception`,
         `exit` (the kernel file ended the process), `crash` (a signal, named in the message), `timeout`, `killed` (from
-        outside, as for want of memory), `worker` (the worker itself ended).
+        outside, as for want of memory), `worker` (the worker itself ended), `interrupted` (the user ended the run).
     phase: `start`, `import`, `build`, `lower`, `extract` or `inputs`.
     message: one line. detail: further useful lines. where: `FILE:LINE` in the user's code, if known.
     """
@@ -89,6 +92,11 @@ class Answer:
     wall: float
     output: str
     dependencies: Dependencies | None = None
+
+
+def interrupted(phase: str, what: str = "") -> Failure:
+    """Say that the user ended the run before this was done. what: how far it had come."""
+    return Failure("interrupted", phase, f"interrupted{what}")
 
 
 def encode(message: Mapping[str, Any]) -> bytes:

@@ -112,11 +112,19 @@ class Server:
         *lines, self._unread = (self._unread + chunk).split(b"\n")
         for line in lines:
             message = json.loads(line)
+            if "stop" in message:
+                self._stop()
+                continue
             self._gathered.append((message["id"], protocol.read_job(message["job"])))
             if not message["more"]:
                 self._start(self._gathered)
                 self._gathered = []
         return bool(chunk)
+
+    def _stop(self) -> None:
+        for child in self._children.values():
+            child.stopped = True
+            child.kill()
 
     def _start(self, work: Sequence[Numbered]) -> None:
         if work[0][1].task == "capture" and self._fork:

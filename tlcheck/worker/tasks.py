@@ -8,8 +8,9 @@ several jobs writes them one after the other, and nothing after the first that f
 - `lower`: `{"checkpoints": {name: pass}, "unsaved": {checkpoint: reason}, "seconds": {phase: seconds}}`
 - `inputs`: `{"sets": [[seed, [where each parameter's array begins]]], "where": FILE:LINE, "updates": names or null,
   "digest": of the file}`
-- `capture`: `{"ended": failure or null, "names": [...]}`, after a line `{"kernel": ...}` for each: its `name`,
-  `args`, `origin` (see `tlcheck.lower.runs`), and `failure`, or `snapshot` (its name in the zip) with what `lower` says
+- `capture`: `{"ended": failure or null, "names": [...], "refused": [...]}`, after a line `{"kernel": ...}` for each:
+  its `name`, `args`, `origin` (see `tlcheck.lower.runs`), and `failure`, or `snapshot` (its name in the zip) with what
+  `lower` says; and `{"left": tests}` before each test of a test file
 """
 
 from __future__ import annotations
@@ -70,7 +71,8 @@ def run(jobs: Sequence[Job], descriptor: int) -> None:
         message: dict[str, Any]
         try:
             release.import_tilelang()
-            limits.limit_processor_time(job.timeout)
+            if job.task != "capture":  # what a script computes itself is no lowering; each of its kernels is limited
+                limits.limit_processor_time(job.timeout)
             recorder = recorder or _watching()
             message = {"result": _TASKS[job.task](job, channel)}
         except BaseException as error:

@@ -151,7 +151,7 @@ def test_a_script_that_fails_has_failed(captured: Captured) -> None:
     end = captured.project / f"tuned.py:{len(SCRIPTS['tuned.py'].splitlines())}"
     *ends, (test, said) = [(case, what) for case, what in lines if "snapshot" not in what]
     assert ends == [
-        ("tuned.py::main", "the script compiles it for c, not for a CUDA device"),
+        ("tuned.py::add[n=32]", "the script compiles it for c, not for a CUDA device"),
         ("tuned.py", f"ValueError: own failure ({end})"),
     ]
     assert test == "test_add.py"

@@ -225,7 +225,7 @@ def test_the_projects_settings(capsys: pytest.CaptureFixture[str], worker: Stand
         (["nowhere.py"], "no such file or folder: nowhere.py"),
         (["k.py", "--arch", "sm90"], "unknown arch 'sm90'"),
         (["k.py", "--arg", "n"], "--arg n: expected NAME=VALUE"),
-        (["k.py", "-o", "no/such/folder"], "no/such/folder: No such file"),
+        (["k.py", "-o", "no/such/folder"], "no/such/folder: no folder"),
         (["k.py", "--save", "k.py"], "k.py: File exists"),
         ([RIGHT, "--arch", "sm_80"], "--arch has no meaning for a saved snapshot"),
         ([RIGHT, "--arg", "n=1"], "--arg has no meaning"),

@@ -81,7 +81,7 @@ def test_files_with_one_name_have_a_folder_each(
 ) -> None:
     for folder in ("one", "two"):
         (tmp_path / "all" / folder).mkdir(parents=True)
-        (tmp_path / "all" / folder / "k.py").touch()
+        (tmp_path / "all" / folder / "k.py").write_text("from tlcheck.case import Case")
     dump(capsys, "all", "--at", "intent", "--arch", "sm_90", "-o", "out")
     assert len(list((tmp_path / "out").rglob("01-intent.py"))) == 4
 

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tlcheck.cli.main import main
 from tlcheck.cli.options import add_lowering_arguments, settings_of
+from tlcheck.cli.projects import one_project, projects
 from tlcheck.config import Config
+from tlcheck.errors import UsageError
 from tlcheck.lower.session import Settings
 
 
@@ -50,3 +53,37 @@ def test_numbers_that_make_no_sense(argv: list[str], capsys: pytest.CaptureFixtu
         settings(*argv)
     assert stop.value.code == 2
     assert argv[0] in capsys.readouterr().err
+
+
+def test_each_file_has_the_settings_of_its_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name / "kernels").mkdir(parents=True)
+        (tmp_path / name / "kernels" / "k.py").touch()
+        (tmp_path / name / "pyproject.toml").write_text(f'[tool.tlcheck]\n\ntoolchain = "0.1.{len(name)}"\n')
+    (tmp_path / "stray.py").touch()
+    monkeypatch.chdir(tmp_path / "two")
+    args = argparse.Namespace(arch=None, toolchain=None, args=[])
+    found = projects(args, ["../one/kernels", "kernels/k.py", "../stray.py"])
+    assert [each.config.file for each in found] == [tmp_path / name / "pyproject.toml" for name in ("one", "two")]
+    assert [[s.path.name for s in each.selections] for each in found] == [["k.py"], ["k.py", "stray.py"]]
+    assert found[0].config.place("toolchain") == "toolchain in ../one/pyproject.toml:3"
+    assert found[0].config.place("arch") == ""
+    with pytest.raises(UsageError, match=r"one/kernels/k.py and kernels/k.py are of two projects"):
+        one_project(args, ["../one/kernels", "kernels/k.py"])
+
+
+def test_an_error_about_a_setting_names_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], cache: Path
+) -> None:
+    (tmp_path / "k.py").write_text("import tilelang\n")
+    monkeypatch.chdir(tmp_path)
+    for line, words in {
+        'toolchain = "0.1.7"': "toolchain 0.1.7 is not installed",
+        'arch = ["sm90"]': "did you mean sm_90?",
+        'paths = ["kernles"]': "no such file or folder",
+    }.items():
+        (tmp_path / "pyproject.toml").write_text(f"[tool.tlcheck]\n{line}\n")
+        assert main(["check", *([] if "paths" in line else ["k.py"])]) == 2
+        error = capsys.readouterr().err
+        assert words in error
+        assert f"({line.partition(' ')[0]} in pyproject.toml:2)" in error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from tlcheck.lower.crew import Crew
 from tlcheck.lower.runs import Lowered, Run
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Session, Settings
-from tlcheck.worker.protocol import Failure
+from tlcheck.worker.protocol import Failure, Job
 
 
 class Watcher:
@@ -121,8 +121,8 @@ def test_the_settings_reach_the_worker(
         return workers["pinned"]
 
     class Watched(Crew):
-        def __init__(self, parallel: int) -> None:
-            super().__init__(parallel)
+        def __init__(self, parallel: int, begins: Callable[[Job], None]) -> None:
+            super().__init__(parallel, begins)
             started.append({"parallel": parallel})
 
     monkeypatch.setattr(session, "Worker", start)
@@ -195,3 +195,17 @@ def test_snapshots_among_the_selections_keep_their_place(workers: dict[str, Stan
     workers["pinned"].files = {"k.py": (declared("a", ("sm_90",)),)}
     done, _, _ = lower(tmp_path, [Selection(Path("s.snapshot.json")), Selection(Path("k.py"))])
     assert [item.run.position[0] for item in done] == [1]
+
+
+def test_the_number_of_runs_is_said_once_when_all_are_known(
+    workers: dict[str, StandInWorker], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[int] = []
+    begun: list[str] = []
+    monkeypatch.setattr(Watcher, "total", lambda self, runs: said.append(runs))
+    monkeypatch.setattr(Watcher, "stage", lambda self, text: begun.append(text))
+    workers["pinned"].files = {"a.py": (declared("one"), declared("two")), "b.py": (declared("three"),)}
+    lower(tmp_path, [Selection(Path("a.py")), Selection(Path("b.py"))])
+    assert said == [6]
+    assert "importing a.py" in begun
+    assert any(text.startswith("lowering a.py::one sm_") for text in begun)

@@ -15,7 +15,7 @@ COMMAND = re.compile(r"^(?:\$ )?tlcheck (\w+) ([^#\n]*)", re.MULTILINE)
 
 def test_every_command_is_understood() -> None:
     found = COMMAND.findall(PAGE)
-    assert {command for command, _ in found} == {"report", "gate", "layout"}
+    assert {command for command, _ in found} == {"report", "gate", "check", "layout"}
     for command, rest in found:
         parser = argparse.ArgumentParser(prog=command, exit_on_error=False)
         importlib.import_module(f"tlcheck.cli.{command}").add_arguments(parser)

@@ -48,7 +48,7 @@ def test_an_atomic_whose_content_agreed_says_so() -> None:
 
 
 def test_a_kernel_without_atomics() -> None:
-    assert shown(make_result()).splitlines()[0] == "k.py::case sm_90 0.1.7  no atomics"
+    assert shown(make_result()).splitlines()[0] == "k.py::case sm_90 0.1.7  lowers; nothing decided"
 
 
 def test_lines_are_not_broken_where_a_program_reads_them() -> None:

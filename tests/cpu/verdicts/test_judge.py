@@ -14,7 +14,7 @@ from tests.cpu.checking import INVARIANT, RIGHT, WRONG, make_result, make_run
 from tlcheck.cache.store import Cache
 from tlcheck.case import Expect
 from tlcheck.errors import UsageError
-from tlcheck.lower.runs import Lowered, MadeInputs
+from tlcheck.lower.runs import Lowered, MadeInputs, Run
 from tlcheck.verdicts import judge as judging
 from tlcheck.verdicts.acceptance import Acceptance, Acceptances
 from tlcheck.verdicts.judge import Judge, Policy
@@ -56,9 +56,9 @@ def test_what_is_lowered_is_judged_while_the_next_is_lowered() -> None:
     with Judge(Policy(), NOTHING, 2) as judge:
         first = judge._verdicts
 
-        def verdicts(snapshot: Path, inputs: MadeInputs) -> object:
+        def verdicts(run: Run, snapshot: Path, inputs: MadeInputs) -> object:
             try:
-                return first(snapshot, inputs)
+                return first(run, snapshot, inputs)
             finally:
                 judged.set()
 

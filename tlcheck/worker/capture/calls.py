@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import functools
 import importlib
 import inspect
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any
 
 import tilelang
 from tilelang import tvm
 
 from tlcheck.worker import kernels
+from tlcheck.worker.dependencies import is_standard
 
 _PACKAGES = (str(Path(tilelang.__file__).parent), str(Path(__file__).parents[2]))
 _LONGEST = 60  # characters of one argument
@@ -61,19 +64,20 @@ class Call:
         if self.jit is None or None in sources.values():
             return None
         own = Path(self.file).resolve() == Path(script)
-        modules = {"__main__": sys.modules["__main__"]} if own else dict(sys.modules)
-        for name, module in modules.items():
+        for name, module in sys.modules.copy().items():
             if kernels.code_of(vars(module).get(self.name)) is kernels.code_of(self.jit):
                 return {"module": "" if own else name, "function": self.name, "args": sources}
         return None
 
 
 _current: ContextVar[Call | None] = ContextVar("call", default=None)  # tuners compile in several threads
-_built: dict[Any, Call] = {}  # by what it made, in 0.1.6
+_built: dict[Any, Call] = {}  # by what it made, where that is compiled later
+_submitted: ContextVar[tuple[str, int]] = ContextVar("submitted", default=("", 1))  # to a pool, from there
 
 
 def note() -> None:
-    """From now on, know which JIT function is being compiled."""
+    """From now on, know which JIT function is being compiled, in pools of threads too."""
+    _note_pools()
     module: Any = importlib.import_module("tilelang.jit")  # `tilelang.jit` is the decorator
     implementation: Any = getattr(module, "JITImpl", None)
     if implementation is None:
@@ -87,6 +91,29 @@ def note() -> None:
             return compile_function(self, *args, **kwargs)
 
     implementation.compile = compile_noted
+    make = implementation.get_tir
+
+    @functools.wraps(make)
+    def make_noted(self: Any, *args: Any, **kwargs: Any) -> Any:
+        made = make(self, *args, **kwargs)
+        _built[made] = call_of(self, args, kwargs)
+        return made
+
+    implementation.get_tir = make_noted
+
+
+def _note_pools() -> None:
+    """Work of a pool has the context that it was submitted in."""
+    pool: Any = ThreadPoolExecutor
+    submit = pool.submit
+
+    @functools.wraps(submit)
+    def submit_noted(self: Any, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+        context = contextvars.copy_context()
+        context.run(_submitted.set, _place())
+        return submit(self, context.run, function, *args, **kwargs)
+
+    pool.submit = submit_noted
 
 
 def _note_built(decorator: Any) -> None:
@@ -193,11 +220,11 @@ def _source(value: Any) -> str | None:
 
 
 def _place() -> tuple[str, int]:
-    """File and line outside of TileLang and tlcheck that this was called from."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None:
+    """File and line of the user's that this was called from; in a pool's thread, that the work was submitted from."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
         file = frame.f_code.co_filename
-        if not file.startswith(("<", *_PACKAGES)):
+        if not file.startswith(("<", *_PACKAGES)) and not is_standard(file):
             return file, frame.f_lineno
         frame = frame.f_back
-    return "", 1
+    return _submitted.get()

@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tlcheck.worker.capture.refusals import Refusals
 from tlcheck.worker.failures import RequestError
 from tlcheck.worker.protocol import Job
+
+_OPTIONS = ("-q", "--no-header", "-p", "no:cacheprovider")
+_UNKNOWN = "unrecognized arguments: "
+
+
+class PytestError(Exception):
+    """Says what ended pytest before its tests: a plugin, a conftest.py, the project's options."""
+
+
+@dataclass
+class TestRun:
+    """What became of a file's tests. failed: each with its error. skipped: the reasons."""
+
+    failed: list[tuple[str, BaseException]] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
 
 
 def is_test(file: Path) -> bool:
@@ -15,27 +35,83 @@ def is_test(file: Path) -> bool:
     return file.stem.startswith("test_") or file.stem.endswith("_test")
 
 
-def run(file: Path, job: Job) -> list[tuple[str, BaseException]]:
-    """The tests that fail, each with its error: it ends that test alone. Raises RequestError."""
+def run(file: Path, job: Job, refusals: Refusals, report: Callable[[Mapping[str, Any]], None]) -> TestRun:
+    """Run the tests; one that fails ends alone. `report` is told how many are left.
+
+    Raises RequestError for arguments that pytest does not take, and what ended pytest itself.
+    """
     sys.argv = ["pytest", str(file), *job.script_args]
     try:
         import pytest
     except ImportError as error:
         raise RequestError("test files are run by pytest, which is neither installed here nor there") from error
-    watch = _Watch()
-    options = ["-q", "--no-header", "-p", "no:cacheprovider"]
-    code = pytest.main([str(file), *options, *job.script_args], plugins=[watch])
-    if code == pytest.ExitCode.USAGE_ERROR:
-        raise RequestError(f"pytest does not take these arguments: {' '.join(job.script_args)}")
-    return watch.failed
+    refusals.watch(type(pytest.raises(AssertionError)))
+    watch = _Watch(refusals, report)
+    code, said = _main([str(file), *_OPTIONS, *job.script_args], watch)
+    if _UNKNOWN in said and not any(word in job.script_args for word in said.partition(_UNKNOWN)[2].split()):
+        # options of plugins that the project has and the toolchain has not, such as `-n auto --cov`
+        code, said = _main([str(file), *_OPTIONS, "-o", "addopts=", *job.script_args], watch)
+    if watch.internal is not None:
+        raise watch.internal
+    if code == pytest.ExitCode.USAGE_ERROR and job.script_args and "onftest" not in said and "plugin" not in said:
+        raise RequestError(f"pytest does not take these arguments: {' '.join(job.script_args)}: {_first_lines(said)}")
+    if code in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERNAL_ERROR):
+        raise PytestError(_first_lines(said))
+    return watch.run
+
+
+def _main(arguments: Sequence[str], watch: _Watch) -> tuple[int, str]:
+    """Exit code, and what pytest has said of its own end."""
+    import pytest
+
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said):
+        code = pytest.main([*arguments], plugins=[watch])
+    sys.stderr.write(said.getvalue())
+    return int(code), said.getvalue()
+
+
+def _first_lines(said: str) -> str:
+    """What pytest says first and, of an import that failed, what Python says last."""
+    lines = [line.strip() for line in said.splitlines() if line.strip() and "usage:" not in line]
+    causes = [line.removeprefix("E ").strip() for line in lines if line.startswith("E ")]
+    told = [line.removeprefix("ERROR: ").rpartition("): error: ")[2] for line in [*lines[:1], *causes[-1:]]]
+    return " ".join(dict.fromkeys(told)) or "pytest said nothing"
 
 
 class _Watch:
     """A plugin of pytest's."""
 
-    def __init__(self) -> None:
-        self.failed: list[tuple[str, BaseException]] = []
+    def __init__(self, refusals: Refusals, report: Callable[[Mapping[str, Any]], None]) -> None:
+        self.run = TestRun()
+        self.internal: BaseException | None = None
+        self._refusals, self._report, self._left = refusals, report, 0
+
+    def pytest_collection_finish(self, session: Any) -> None:
+        self._left = len(session.items)
+
+    def pytest_runtest_logstart(self) -> None:
+        self._report({"left": self._left})
+
+    def pytest_runtest_logfinish(self) -> None:
+        self._left -= 1
+
+    def pytest_runtest_setup(self, item: Any) -> None:
+        """A test that is marked so may fail because its kernel is refused."""
+        self._refusals.marked = item.get_closest_marker("xfail") is not None
 
     def pytest_exception_interact(self, node: Any, call: Any) -> None:
         """Of a test, or of the whole file while tests are looked for."""
-        self.failed.append((node.name, call.excinfo.value))
+        error = call.excinfo.value
+        collecting = type(error).__name__ == "CollectError" and error.__cause__ is not None
+        self.run.failed.append((node.name, error.__cause__ if collecting else error))
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if report.skipped and isinstance(report.longrepr, tuple):
+            self.run.skipped.append(str(report.longrepr[-1]).removeprefix("Skipped: "))
+
+    def pytest_collectreport(self, report: Any) -> None:
+        self.pytest_runtest_logreport(report)
+
+    def pytest_internalerror(self, excinfo: Any) -> None:
+        self.internal = excinfo.value

@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from tilelang import tvm
@@ -29,6 +29,7 @@ from tilelang import tvm
 from tlcheck.snapshot import codec
 from tlcheck.worker import failures, limits, lowering, snapshots
 from tlcheck.worker.capture.calls import Call
+from tlcheck.worker.capture.refusals import Refusals
 from tlcheck.worker.lines import AtomicLines
 from tlcheck.worker.protocol import Failure, Job
 
@@ -47,8 +48,10 @@ class RecordedKernel:
 class Recording:
     """The kernels of one script. `report` is told of each; their snapshots are in `job.output`, a zip file."""
 
-    def __init__(self, job: Job, lines: AtomicLines, report: Callable[[Mapping[str, Any]], None]) -> None:
-        self._named, self._lines, self._report = job.file, lines, report
+    def __init__(
+        self, job: Job, lines: AtomicLines, refusals: Refusals, report: Callable[[Mapping[str, Any]], None]
+    ) -> None:
+        self._named, self._lines, self._refusals, self._report = job.file, lines, refusals, report
         self._job = replace(job, file=str(Path(job.file).resolve()))  # the script may go to another folder
         self._folder = Path.cwd()
         Path(job.output).write_bytes(b"")  # written before it is read: else it would count as something that is read
@@ -66,7 +69,8 @@ class Recording:
     def add(self, prim_func: Any, pass_configs: Mapping[str, Any], call: Call, kind: str) -> RecordedKernel:
         """Lower a kernel, unless it was there before.
 
-        kind: of the target that the script wants. Processes that the script forks record nothing.
+        kind: of the target that the script wants. Processes that the script forks record nothing. Raises what TileLang
+        raises where the script expects that.
         """
         if os.getpid() != self._process:
             return RecordedKernel()
@@ -74,7 +78,11 @@ class Recording:
         with self._lock:
             if key not in self._kernels:
                 self._kernels[key] = RecordedKernel()
-                self._kernels[key] = self._record(prim_func, pass_configs, call, kind)
+                try:
+                    self._kernels[key] = self._record(prim_func, pass_configs, call, kind)
+                except BaseException:
+                    del self._kernels[key]
+                    raise
             return self._kernels[key]
 
     def _record(self, prim_func: Any, pass_configs: Mapping[str, Any], call: Call, kind: str) -> RecordedKernel:
@@ -96,6 +104,8 @@ class Recording:
             run = _here if self._job.live else _apart
             with _in(self._folder):
                 done = run(lambda: self._lower(prim_func, pass_configs, meta, output), self._job)
+            if self._refusals.expected and done.get("failure", {}).get("kind") == "exception":
+                self._refuse(prim_func, pass_configs, name, done["failure"]["message"])
             content = output.read_text(encoding="utf-8") if "failure" not in done else ""
         if content:
             kernel["snapshot"] = f"{self.count:04}"
@@ -113,6 +123,14 @@ class Recording:
             stamped, configs, self._target, self._job, meta, output, lambda p: begun.append((p, time.process_time()))
         )
         return {**done, "seconds": {phase: round(end - begin, 6) for (phase, begin), (_, end) in pairwise(begun)}}
+
+    def _refuse(self, prim_func: Any, configs: Mapping[str, Any], name: str, message: str) -> NoReturn:
+        """Raise what the script waits for, as TileLang raises it: in this process."""
+        self._labels.discard(name)
+        self._refusals.seen.append(name)
+        with torch._C.DisableTorchFunction():
+            lowering.lower(prim_func, configs, self._target, self._job.every_pass)
+        raise RuntimeError(message)
 
     def _unique(self, label: str) -> str:
         number, found = 1, label

@@ -7,15 +7,17 @@ import contextlib
 import random
 import sys
 import types
-from collections.abc import Callable, Mapping, Sequence
+import unittest.case
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from tlcheck.worker import device, failures, kernel_file
+from tlcheck.worker import device, failures, kernel_file, packages
 from tlcheck.worker.capture import borrowed, pytests, standins
-from tlcheck.worker.capture.pytests import is_test
+from tlcheck.worker.capture.pytests import TestRun, is_test
 from tlcheck.worker.capture.recording import Recording
+from tlcheck.worker.capture.refusals import Refusals
 from tlcheck.worker.capture.unseen import UnseenError
 from tlcheck.worker.failures import RequestError
 from tlcheck.worker.lines import AtomicLines
@@ -30,18 +32,22 @@ def capture(job: Job, enter: Callable[[str], None], report: Callable[[Mapping[st
     file = Path(job.file).resolve()
     lines = AtomicLines()
     lines.watch()
-    recording = Recording(job, lines, report)
+    refusals = Refusals()
+    refusals.watch(unittest.case._AssertRaisesContext)
+    recording = Recording(job, lines, refusals, report)
     mode = _watch(recording, job) if job.live else _replace(recording, job)
     borrowed.install(job.tools)
     standins.install()
-    sys.path[:0] = [str(file.parent), *job.pythonpath]
+    first, last = packages.import_path(file)
+    sys.path[:0] = [*map(str, first), *job.pythonpath]
+    sys.path += map(str, last)
     enter("run")
     module = types.ModuleType("__main__")
     ended = None
     try:
         with mode:
             if is_test(file):
-                ended = _tests_ended(pytests.run(file, job), file)
+                ended = _tests_ended(pytests.run(file, job, refusals, report), file, recording)
             else:
                 _run_script(file, module, job)
     except RequestError:
@@ -49,7 +55,8 @@ def capture(job: Job, enter: Callable[[str], None], report: Callable[[Mapping[st
     except BaseException as error:
         ended = _ended(error, file)
     enter("done")
-    return {"ended": asdict(ended) if ended else None, "names": _kernel_names(module)}
+    refused = list(refusals.seen)
+    return {"ended": asdict(ended) if ended else None, "names": _kernel_names(module), "refused": refused}
 
 
 def warm() -> None:
@@ -85,7 +92,10 @@ def _watch(recording: Recording, job: Job) -> contextlib.AbstractContextManager[
 
 
 def _run_script(file: Path, module: types.ModuleType, job: Job) -> None:
+    """Run it as `python FILE` does; one with relative imports as `python -m` does."""
     sys.argv = [job.file, *job.script_args]
+    place = packages.place_of(file)
+    module.__package__ = place.package if place.relative else None
     module.__dict__.update(__file__=str(file), __builtins__=builtins, __spec__=None, __cached__=None)
     sys.modules["__main__"] = module
     exec(compile(file.read_bytes(), str(file), "exec", dont_inherit=True), module.__dict__)
@@ -99,15 +109,21 @@ def _ended(error: BaseException, file: Path) -> Failure | None:
     return replace(failure, kind="capture") if isinstance(error, UnseenError) else failure
 
 
-def _tests_ended(failed: Sequence[tuple[str, BaseException]], file: Path) -> Failure | None:
-    """What there is to say of the first failed test, rather one that failed by itself; None without any."""
-    ended = [(name, _ended(error, file)) for name, error in failed]
+def _tests_ended(tests: TestRun, file: Path, recording: Recording) -> Failure | None:
+    """What there is to say of the first failed test, rather one that failed by itself; None if all is well.
+
+    Where nothing was captured, what else there is to say of that.
+    """
+    ended = [(name, _ended(error, file)) for name, error in tests.failed]
     found = [(name, failure) for name, failure in ended if failure is not None]
-    if not found:
+    if found:
+        name, first = min(found, key=lambda item: item[1].kind == "capture")
+        others = f", and {len(found) - 1} more" if len(found) > 1 else ""
+        return replace(first, message=f"{name} failed{others}: {first.message}")
+    if recording.count or not tests.skipped:
         return None
-    name, first = min(found, key=lambda item: item[1].kind == "capture")
-    others = f", and {len(found) - 1} more" if len(found) > 1 else ""
-    return replace(first, message=f"{name} failed{others}: {first.message}")
+    count = len(tests.skipped)
+    return Failure("skipped", "run", f"{count} test{'s' * (count > 1)} skipped: {tests.skipped[0]}")
 
 
 def _kernel_names(module: types.ModuleType) -> list[str]:

@@ -1,0 +1,37 @@
+"""What is said while work goes on."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tests.cpu.checking import make_run
+from tlcheck.cli import progress
+
+
+def test_a_line_now_and_then_without_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "PAUSE", 0.01)
+    with progress.bar() as made:
+        made.total(3)
+        made.done(make_run())
+        made.judges(make_run())
+        said = ""
+        while "checking" not in said:
+            time.sleep(0.01)
+            said += capsys.readouterr().err
+        made.has_judged(make_run())
+        assert made.line().startswith("1 of 3 lowered, 1 checked, ")
+    assert "tlcheck: 1 of 3 lowered, 0 s: checking k.py::case sm_90\n" in said
+
+
+def test_a_bar_ends_with_the_last_verdict() -> None:
+    with progress.bar() as made:
+        made.judging = True
+        made.total(2)
+        made.done(make_run())
+        assert made.progress.tasks[0].completed == 0
+        made.has_judged(make_run())
+        assert (made.progress.tasks[0].completed, made.progress.tasks[0].total) == (1, 2)

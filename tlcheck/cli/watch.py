@@ -1,0 +1,89 @@
+"""`tlcheck check --watch`: after each edit, what it touched is checked again: proofs at once, executions after."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from tlcheck.cli.checking import checked
+from tlcheck.cli.interruption import Interruption
+from tlcheck.cli.projects import projects
+from tlcheck.errors import UsageError
+from tlcheck.report import text
+from tlcheck.report.console import console
+from tlcheck.verdicts.results import Result, exit_code
+from tlcheck.worker.packages import project_folders
+
+_POLL = 0.3  # seconds
+Stamps = Mapping[Path, int]  # of files: when they were changed last
+
+
+def watch(args: argparse.Namespace) -> int:
+    """Check until Ctrl-C. Exit code: that of the last check. Raises UsageError for options that need an end."""
+    if args.format != "text" or args.output is not None or args.save is not None or args.live:
+        raise UsageError("--watch reports on the terminal: leave out --format, -o, --save and --live")
+    shown: dict[str, Result] = {}
+    code = 0
+    try:
+        while True:
+            before = _stamps(args)
+            code = _round(args, shown)
+            while _stamps(args) == before:
+                time.sleep(_POLL)
+    except KeyboardInterrupt:
+        return code
+
+
+def _round(args: argparse.Namespace, shown: dict[str, Result]) -> int:
+    """Check once without executing and once with it; what is as it was is lowered and judged by the cache."""
+    code = 0
+    for quick in (False,) if args.quick or _executes_one(args) else (True, False):
+        asked = argparse.Namespace(**{**vars(args), "quick": quick or args.quick})
+        try:
+            found = checked(asked, Interruption())
+        except UsageError as error:  # an edit may be half done
+            print(f"tlcheck: error: {error}", file=sys.stderr)
+            return 2
+        new = [result for result in found.results if shown.get(_name(result, quick)) != result]
+        shown |= {_name(result, quick): result for result in found.results}
+        code = exit_code(found.results, strict=args.strict)
+        if new:
+            text.write(console(), new, list(found.notes))
+        print(f"{'proofs' if quick else 'checked'} {time.strftime('%H:%M:%S')}: {len(new)} changed", flush=True)
+    return code
+
+
+def _executes_one(args: argparse.Namespace) -> bool:
+    """Whether the user says what is executed, which has no meaning beside --quick."""
+    return any(getattr(args, name) is not None for name in ("blocks", "seeds", "seed", "block"))
+
+
+def _name(result: Result, quick: bool) -> str:
+    return f"{result.run.case} {result.run.target} {result.run.toolchain} {result.saved} {quick}"
+
+
+def _stamps(args: argparse.Namespace) -> Stamps:
+    """Of the Python files beside the selected ones and in their projects, and of the settings."""
+    try:
+        found = projects(args, args.cases)
+    except UsageError:  # a file that is being replaced
+        return {}
+    places = {folder for each in found for s in each.selections for folder in (s.path.parent, *project_folders(s.path))}
+    files = [file for folder in places for file in folder.rglob("*.py") if not _is_hidden(file.relative_to(folder))]
+    settings = [each.config.file for each in found if each.config.file is not None]
+    return dict(_stamped([*files, *settings, *(s.path for each in found for s in each.selections)]))
+
+
+def _is_hidden(file: Path) -> bool:
+    return any(part.startswith(".") or part in ("site-packages", "__pycache__") for part in file.parts)
+
+
+def _stamped(files: Iterable[Path]) -> Iterable[tuple[Path, int]]:
+    for file in files:
+        try:
+            yield file, file.stat().st_mtime_ns
+        except OSError:
+            yield file, 0
