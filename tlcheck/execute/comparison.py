@@ -100,6 +100,13 @@ def union(a: Array, b: Array) -> Array:
     return np.asarray(both[np.diff(both, prepend=-1) != 0])
 
 
+def numberless(compared: Compared) -> int:
+    """How many elements are NaN as written, and were set: equal, and yet nothing was compared."""
+    if compared.expected.dtype.kind != "f":
+        return 0
+    return int((np.isnan(compared.expected) & ~is_poison(compared.expected)).sum())
+
+
 def _equal(expected: Array, got: Array) -> Mask:
     with np.errstate(all="ignore"):
         near = np.abs(got - expected) <= RELATIVE * np.abs(expected)

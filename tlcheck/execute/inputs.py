@@ -142,6 +142,19 @@ def contents(snapshot: Snapshot, name: str, kind: Kind, draw: Draw) -> Contents:
     return elements
 
 
+def rising(snapshot: Snapshot, name: str, kind: Kind, size: int, last: int) -> Contents:
+    """Offsets of `size - 1` parts that are about as long, from 0 to `last`."""
+
+    def elements(seed: int, start: int, count: int) -> Array | None:
+        number = np.arange(start, start + count)
+        part = last / max(1, size - 1)
+        apart = (_words(_key(snapshot, name, seed), start, count) >> np.uint64(12)).astype(np.float64) * 2.0**-53
+        found = np.minimum(np.floor((number + apart) * part), last)
+        return np.where(number == 0, 0, np.where(number == size - 1, last, found)).astype(kind.array)
+
+    return elements
+
+
 def given(arrays: Mapping[int, Array], kind: Kind) -> Contents:
     """The elements of a tensor that the case gives, as they lie in memory, for each seed."""
 

@@ -19,6 +19,8 @@ from tlcheck.execute.comparison import Difference, OutputOutcome, Written
 from tlcheck.execute.glance import Suspected
 from tlcheck.execute.launches import threads_of
 from tlcheck.execute.machine import Machine, Options, Tensor, World
+from tlcheck.execute.offsets import offsets
+from tlcheck.execute.plain import evaluated
 from tlcheck.execute.races import Race
 from tlcheck.execute.reasons import MEMORY, Illegal, Stopped
 from tlcheck.execute.values import Array, kind_of
@@ -123,6 +125,7 @@ class _Judge:
         self._roles = roles(self._written)
         self._outputs = _names(self._roles.outputs)
         self._unread = _names(self._roles.written)
+        self._offsets = offsets(self._written)
         self._extents = blocks.grid(self._written, sizes)
         self._blocks = self._chosen()
         self._worlds = self._fitting()
@@ -246,7 +249,8 @@ class _Judge:
                 return machine, draw
             except Illegal as illegal:
                 problem = illegal
-        raise Stopped(f"no inputs found: as written, {problem}")
+        line = f" (line {problem.line})" if problem is not None and problem.line else ""
+        raise Stopped(f"the author's, whatever the inputs: as written, {problem}{line}")
 
     def _machine(
         self, function: Function, written: bool, draw: inputs.Draw, jitter: int = 0, late: bool = True
@@ -277,11 +281,15 @@ class _Judge:
         if self._given:
             made = {seed: given.arranged(arrays[name], buffer, self._sizes) for seed, arrays in self._given.items()}
             return Tensor(kind, size, inputs.given(made, kind))
+        if name in self._offsets:
+            extent = self._offsets[name]
+            last = draw.below * size if extent is None else int(evaluated(extent, self._sizes))
+            return Tensor(kind, size, inputs.rising(self._snapshot, name, kind, size, last))
         return Tensor(kind, size, inputs.contents(self._snapshot, name, kind, draw))
 
     def _output(self, name: str, written: Machine, lowered: Machine, draw: inputs.Draw) -> OutputOutcome:
         """The verdict on one output, over all seeds."""
-        unknown = compared_elements = 0
+        unknown = numberless = compared_elements = 0
         for seed in dict.fromkeys(w.seed for w in self._worlds):
             expected, got = comparison.outcome(written.pages(name), seed), _left(lowered, name, seed)
             elements, initial = expected.elements, expected.values
@@ -290,6 +298,7 @@ class _Judge:
                 initial = written.pages(name).initial(seed, elements)
             compared = comparison.compare(expected, got, initial, elements)
             unknown += compared.unsettled
+            numberless += comparison.numberless(compared)
             compared_elements += len(elements)
             if compared.differs.any():
                 found = self._judged(name, compared, seed, lowered, draw)
@@ -299,6 +308,8 @@ class _Judge:
             return OutputOutcome(name, "undecided", "the blocks that ran write none of it")
         if unknown == compared_elements:
             return OutputOutcome(name, "undecided", "as written, all of it depends on memory that nothing wrote")
+        if unknown + numberless == compared_elements:
+            return OutputOutcome(name, "undecided", "as written, all of it is NaN")
         return OutputOutcome(name, "agreed")
 
     def _judged(

@@ -20,6 +20,7 @@ from tlcheck.verdicts.rules.rule import rule_of
 from tlcheck.witness import Accesses, Act, Element, Witness
 
 _BEFORE, _AFTER = 2, 1  # lines of TIR shown around a statement
+_LAYOUTS = "tl.LayoutInference"  # which comes right before LowerTileOp
 NO_SOURCE = "the snapshot has no source"
 
 
@@ -190,13 +191,13 @@ def _is_stopped(execution: Execution, by: Illegal) -> bool | str:
 
 
 def _pass_before(snapshot: Snapshot, checkpoint: str) -> str:
-    """The pass that led to a checkpoint, empty where these are many.
+    """The last pass before a checkpoint; empty before layouts are inferred.
 
-    `intent` and `tile-ops` are named after the passes that follow them.
+    What a snapshot has for `intent` and `tile-ops` are the passes that follow them.
     """
-    if checkpoint in ("source", "intent"):
-        return ""
-    return snapshot.passes.get("intent" if checkpoint == "tile-ops" else checkpoint, "")
+    if checkpoint == "tile-ops":
+        return _LAYOUTS
+    return "" if checkpoint in (SOURCE, "intent") else snapshot.passes.get(checkpoint, "")
 
 
 def _unordered(name: str, race: Race) -> str:

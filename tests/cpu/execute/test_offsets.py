@@ -1,0 +1,83 @@
+"""Offsets of packed sequences are seen in how a kernel uses them; what nothing can be compared of is not agreed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tests.fixtures.index import FOLDER
+from tlcheck.execute import inputs
+from tlcheck.execute.offsets import offsets
+from tlcheck.execute.run import execute
+from tlcheck.execute.values import kind_of
+from tlcheck.snapshot.codec import loads
+from tlcheck.snapshot.ir import Bind, Buffer, Expr, Function, Seq, Snapshot, Stmt, Store
+from tlcheck.snapshot.walk import rebuild
+
+SUMS = loads((FOLDER / "wrong/sums-0.1.9.snapshot.json").read_text())
+
+
+def _int(value: int) -> Expr:
+    return Expr("int", "int32", (), value)
+
+
+def _var(name: str, uid: int, dtype: str = "int32") -> Expr:
+    return Expr("var", dtype, (), name, uid)
+
+
+Y, TOTAL = _var("y", 1), _var("total", 2)
+L = Buffer("L", "int32", (_int(5),), "global", _var("L", 3, "handle"))
+B = Buffer("B", "float32", (TOTAL, _int(64)), "global", _var("B", 4, "handle"))
+
+
+def _kernel(step: int) -> Function:
+    """Rows of B from L[y] on, as long as they are below L[y + step]."""
+    first, end = _var("first", 5), _var("end", 6)
+    after = Expr("add", "int32", (Y, _int(step)))
+    held = Expr("select", "float32", (Expr("lt", "bool", (first, end)), *[Expr("float", "float32", (), 1.0)] * 2))
+    body: list[Stmt] = [
+        Bind(first, Expr("load", "int32", (Y,), buffer=L)),
+        Bind(end, Expr("load", "int32", (after,), buffer=L)),
+        Store(B, (Expr("add", "int32", (first, _int(3))), _int(0)), held),
+    ]
+    return Function("main", (L.data, B.data, TOTAL), (L, B), (), Seq(tuple(body)))
+
+
+def test_what_is_read_with_its_neighbour_is_an_offset_into_what_it_indexes() -> None:
+    found = offsets(_kernel(1))
+    assert list(found) == ["L"]
+    assert found["L"] is TOTAL
+    assert not offsets(_kernel(2))
+
+
+def test_offsets_rise_from_nothing_to_the_extent() -> None:
+    for size, last in ((5, 512), (64, 64), (2, 7), (1, 3)):
+        made = inputs.rising(SUMS, "L", kind_of("int32"), size, last)
+        whole = made(0, 0, size)
+        assert whole is not None
+        assert (whole[0], whole[-1]) == (0, last if size > 1 else 0)
+        assert (np.diff(whole) >= 0).all()
+        parts = [made(0, 0, size // 2), made(0, size // 2, size - size // 2)]
+        assert np.array_equal(np.concatenate([p for p in parts if p is not None]), whole)
+
+
+def _storing(value: float) -> Snapshot:
+    """What both levels store, whatever the inputs."""
+
+    def other(old: Stmt, new: Stmt) -> Stmt:
+        return replace(new, value=Expr("float", "float16", (), value)) if isinstance(new, Store) else new
+
+    kernel = SUMS.checkpoints["source"]
+    kernel = replace(kernel, body=rebuild(kernel.body, other))
+    lowered = SUMS.checkpoints["lower-tile-op"]
+    return replace(
+        SUMS, checkpoints={"source": kernel, "device-tir": replace(lowered, body=rebuild(lowered.body, other))}
+    )
+
+
+def test_an_output_without_a_number_is_not_agreed() -> None:
+    assert [(o.verdict, o.reason) for o in execute(_storing(float("nan"))).outputs] == [
+        ("undecided", "as written, all of it is NaN")
+    ]
+    assert [o.verdict for o in execute(_storing(float("inf"))).outputs] == ["agreed"]
