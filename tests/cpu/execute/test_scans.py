@@ -43,8 +43,9 @@ def _scanned(name: str, *sizes: int, size: int, threads: int, in_place: bool) ->
     body = Seq((*allocated, copies[0], barrier, scan, barrier, copies[1]))
     function = Function("main", (a.data, b.data), (a, b), (), Thread(tx, "threadIdx.x", _int(threads), body))
     values = np.random.default_rng(0).integers(-9, 9, size).astype(np.float64)
-    contents = {"A": lambda seed, start, count: values[start : start + count], "B": lambda *_: None}
-    tensors = {n: Tensor(kind_of("float32"), size, c) for n, c in contents.items()}
+    kind = kind_of("float32")
+    given = Tensor(kind, size, lambda seed, start, count: values[start : start + count])
+    tensors = {"A": given, "B": Tensor(kind, size, lambda seed, start, count: None)}
     machine = Machine(function, (threads, 1, 1), [World(0)], tensors, {}, Options(written=False))
     machine.watched(frozenset())
     machine.run()
