@@ -41,6 +41,7 @@ class Expect:
     def __post_init__(self) -> None:
         if bool(self.rule) == bool(self.error):
             raise ValueError("Expect takes exactly one of rule= and error=")
+        object.__setattr__(self, "targets", tuple(self.targets))
 
 
 @dataclass(frozen=True)

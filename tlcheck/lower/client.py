@@ -16,6 +16,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from tlcheck.case import Expect
 from tlcheck.errors import UsageError
 from tlcheck.worker import failures, protocol
@@ -132,7 +134,7 @@ class Worker:
         elif "failed" in message:
             raise UsageError(f"{self._command[0]}: cannot import tilelang: {message['failed']['message']}")
         elif message["id"] in self.running:
-            yield self.running.pop(message["id"]), protocol.read_answer(message["answer"])
+            yield self.running.pop(message["id"]), msgspec.convert(message["answer"], Answer)
 
     def _start(self) -> None:
         with self._log.open("wb") as log:
@@ -200,10 +202,5 @@ def processors() -> int:
 def discovered(job: Job, answer: Answer) -> Discovered:
     """What the answer to a `discover` job says."""
     result = answer.result or {}
-    cases = tuple(_declared(fields) for fields in result.get("cases", ()))
+    cases = msgspec.convert(result.get("cases", ()), tuple[DeclaredCase, ...])
     return Discovered(job, cases, tuple(result.get("kernels", ())), answer.failure, answer.output)
-
-
-def _declared(fields: Mapping[str, Any]) -> DeclaredCase:
-    expects = tuple(Expect(**{**expect, "targets": tuple(expect["targets"])}) for expect in fields["expects"])
-    return DeclaredCase(fields["name"], fields["args"], tuple(fields["targets"]), expects, fields["inputs"])

@@ -4,6 +4,8 @@ Controller to worker: `{"id": id, "job": Job, "more": whether the next job is do
 `{"stop": true}`, which ends what runs: it is answered with what it has come to. Worker to controller: first a hello,
 `{"ready": versions}` or `{"failed": failure}`; then one `{"id": id, "answer": Answer}` for each job, in order of
 completion.
+
+The controller reads with msgspec; a toolchain's interpreter does not have it, and reads by hand.
 """
 
 from __future__ import annotations
@@ -113,17 +115,6 @@ def send(descriptor: int, message: Mapping[str, Any]) -> None:
 def read_job(fields: Mapping[str, Any]) -> Job:
     several = {name: tuple(fields[name]) for name in ("pythonpath", "script_args", "seeds")}
     return Job(**{**fields, **several})
-
-
-def read_answer(fields: Mapping[str, Any]) -> Answer:
-    failure, dependencies = fields["failure"], fields["dependencies"]
-    return Answer(
-        **{
-            **fields,
-            "failure": Failure(**failure) if failure else None,
-            "dependencies": read_dependencies(dependencies) if dependencies else None,
-        }
-    )
 
 
 def read_dependencies(fields: Mapping[str, Any]) -> Dependencies:
