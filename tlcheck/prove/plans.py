@@ -187,6 +187,7 @@ class _Blocks(Plan):
 
     def holds(self) -> bool:
         algebra, intended, actual = self.build()
+        require_one_launch(algebra, intended, actual)
         space = _blocks(algebra)
         points = size(space)
         lanes = sum(size(f.space) for f in (*intended, *actual))

@@ -221,6 +221,20 @@ def test_another_launch_is_not_proved(tag: str, extent: int) -> None:
     assert verdict(with_change(PLAIN.snapshot(), change)) != "proved"
 
 
+@pytest.mark.parametrize(
+    "name", ["mutations/scatter_guarded", "mutations/scatter_gathered", "mutations/replicated_parallel"]
+)
+@pytest.mark.parametrize("more", [2, 1])
+def test_another_number_of_blocks_is_not_proved_block_by_block(name: str, more: int) -> None:
+    def change(stmt: Stmt) -> Stmt:
+        there = isinstance(stmt, Thread) and stmt.tag == "blockIdx.x"
+        return replace(stmt, extent=number(int(stmt.extent.value or 0) + more)) if there else stmt  # type: ignore
+
+    snapshot = FIXTURES[f"{name}-0.1.15"].snapshot()
+    assert verdict(snapshot) == "proved"
+    assert verdict(with_change(snapshot, change)) != "proved"
+
+
 def test_a_block_dimension_that_the_kernel_does_not_have_is_not_proved() -> None:
     def change(stmt: Stmt) -> Stmt:
         if not (isinstance(stmt, Thread) and stmt.tag == "blockIdx.x"):
