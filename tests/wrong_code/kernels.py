@@ -162,6 +162,191 @@ def twice():
     return main
 
 
+@tilelang.jit
+def stepless():
+    """A tile is loaded before a pipeline and read after it. The wait for it is in the pipeline's first step: the first
+    block's pipeline has none."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((64, 64), "float16"),
+        B: T.Tensor((256, 64), "float16"),
+        R: T.Tensor((4, 64, 64), "float16"),
+        C: T.Tensor((4, 64, 64), "float32"),
+    ):
+        with T.Kernel(4, threads=128) as bx:
+            a = T.alloc_shared((64, 64), "float16")
+            b = T.alloc_shared((64, 64), "float16")
+            r = T.alloc_fragment((64, 64), "float16")
+            c = T.alloc_fragment((64, 64), "float32")
+            T.copy(A, a)
+            T.clear(c)
+            for k in T.Pipelined(bx, num_stages=2):
+                T.copy(B[k * 64, 0], b)
+                T.gemm(a, b, c)
+            T.copy(a, r)
+            T.copy(r, R[bx, 0, 0])
+            T.copy(c, C[bx, 0, 0])
+
+    return main
+
+
+@tilelang.jit
+def conditional():
+    """What is set before a pipeline that only some blocks run: it is set in these blocks alone."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((64, 128), "float16"),
+        B: T.Tensor((128, 64), "float16"),
+        C: T.Tensor((2, 64, 64), "float32"),
+    ):
+        with T.Kernel(2, threads=128) as bx:
+            a = T.alloc_shared((64, 64), "float16")
+            b = T.alloc_shared((64, 64), "float16")
+            c = T.alloc_fragment((64, 64), "float32")
+            T.clear(c)
+            if bx > 0:
+                for k in T.Pipelined(2, num_stages=2):
+                    T.copy(A[0, k * 64], a)
+                    T.copy(B[k * 64, 0], b)
+                    T.gemm(a, b, c)
+            T.copy(c, C[bx, 0, 0])
+
+    return main
+
+
+@tilelang.jit
+def doubled():
+    """A tile is loaded, doubled in place, and multiplied in a pipeline: it is doubled before it is there."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((64, 64), "float16"),
+        B: T.Tensor((128, 64), "float16"),
+        C: T.Tensor((64, 64), "float32"),
+    ):
+        with T.Kernel(1, threads=128) as _:
+            a = T.alloc_shared((64, 64), "float16")
+            b = T.alloc_shared((64, 64), "float16")
+            c = T.alloc_fragment((64, 64), "float32")
+            T.copy(A, a)
+            for i, j in T.Parallel(64, 64):
+                a[i, j] = a[i, j] * 2
+            T.clear(c)
+            for k in T.Pipelined(2, num_stages=2):
+                T.copy(B[k * 64, 0], b)
+                T.gemm(a, b, c)
+            T.copy(c, C)
+
+    return main
+
+
+@tilelang.jit
+def summed():
+    """Two steps of a pipeline each, all added to one accumulator: it is cleared in each step anew."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((64, 128), "float16"),
+        B: T.Tensor((128, 64), "float16"),
+        C: T.Tensor((64, 64), "float32"),
+    ):
+        with T.Kernel(1, threads=128) as _:
+            a = T.alloc_shared((64, 64), "float16")
+            b = T.alloc_shared((64, 64), "float16")
+            c = T.alloc_fragment((64, 64), "float32")
+            T.clear(c)
+            for _ in T.serial(2):
+                for k in T.Pipelined(2, num_stages=2):
+                    T.copy(A[0, k * 64], a)
+                    T.copy(B[k * 64, 0], b)
+                    T.gemm(a, b, c)
+            T.copy(c, C)
+
+    return main
+
+
+@tilelang.jit
+def rotated():
+    """Threads read what others wrote, then write again, in a while loop: a barrier belongs at its end, too."""
+
+    @T.prim_func
+    def main(A: T.Tensor((4, 128), "float32"), B: T.Tensor((128,), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            s = T.alloc_shared((128,), "float32")
+            c = T.alloc_fragment((128,), "float32")
+            n = T.alloc_var("int32")
+            T.clear(c)
+            n = 0
+            while n < 4:
+                for i in T.Parallel(128):
+                    s[i] = A[n, i]
+                for i in T.Parallel(128):
+                    c[i] = c[i] + s[127 - i]
+                n = n + 1
+            T.copy(c, B)
+
+    return main
+
+
+@tilelang.jit
+def unaligned():
+    """Rows that bulk copies cannot load: cp.async loads them and wgmma reads them, after the loop without a fence."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((64, 102), "float16"),
+        B: T.Tensor((96, 66), "float16"),
+        C: T.Tensor((64, 64), "float32"),
+    ):
+        with T.Kernel(1, threads=128) as _:
+            a = T.alloc_shared((64, 32), "float16")
+            b = T.alloc_shared((32, 64), "float16")
+            c = T.alloc_fragment((64, 64), "float32")
+            T.clear(c)
+            for k in T.Pipelined(3, num_stages=3):
+                T.copy(A[0:64, k * 32 : k * 32 + 32], a)
+                T.copy(B[k * 32 : k * 32 + 32, 0:64], b)
+                T.gemm(a, b, c)
+            T.copy(c, C)
+
+    return main
+
+
+@tilelang.jit
+def shared_table():
+    """All threads fill a table, a pipeline's consumers read it: only the producers have a barrier between."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((192, 64), "float16"),
+        B: T.Tensor((192, 64), "float16"),
+        V: T.Tensor((64, 64), "float16"),
+        C: T.Tensor((64, 64), "float32"),
+    ):
+        with T.Kernel(1, threads=128) as _:
+            p = T.alloc_shared((64, 64), "float16")
+            a = T.alloc_shared((64, 64), "float16")
+            b = T.alloc_shared((64, 64), "float16")
+            h = T.alloc_fragment((64, 64), "float16")
+            c = T.alloc_fragment((64, 64), "float32")
+            T.clear(c)
+            for i, j in T.Parallel(64, 64):
+                p[i, j] = V[j, i]
+            T.copy(p, h)
+            for k in T.Pipelined(3, num_stages=2):
+                for i, j in T.Parallel(64, 64):
+                    a[i, j] = A[k * 64 + i, j] + B[k * 64 + j, i]
+                T.copy(B[k * 64, 0], b)
+                T.gemm(a, b, c)
+            for i, j in T.Parallel(64, 64):
+                c[i, j] = c[i, j] + h[i, j]
+            T.copy(c, C)
+
+    return main
+
+
 HALF, FLOAT, INT = "float16", "float32", "int32"
 wait = Case(gemm, {}, ("sm_80",), integers((HALF, 256, 256), (HALF, 256, 256), (FLOAT, 256, 256)))
 loop = Case(truncated, inputs=integers((FLOAT, 256), (FLOAT, 256)), reference=stepped)
@@ -174,4 +359,16 @@ reused = Case(
     {},
     ("sm_90",),
     integers((HALF, 128, 64), (HALF, 256, 64), (HALF, 2, 64, 64), (FLOAT, 64, 64)),
+)
+empty = Case(stepless, inputs=integers((HALF, 64, 64), (HALF, 256, 64), (HALF, 4, 64, 64), (FLOAT, 4, 64, 64)))
+skipped = Case(conditional, inputs=integers((HALF, 64, 128), (HALF, 128, 64), (FLOAT, 2, 64, 64)))
+scaled = Case(doubled, inputs=integers((HALF, 64, 64), (HALF, 128, 64), (FLOAT, 64, 64)))
+nested = Case(summed, inputs=integers((HALF, 64, 128), (HALF, 128, 64), (FLOAT, 64, 64)))
+repeated = Case(rotated, inputs=integers((FLOAT, 4, 128), (FLOAT, 128)))
+drained = Case(unaligned, {}, ("sm_90",), integers((HALF, 64, 102), (HALF, 96, 66), (FLOAT, 64, 64)))
+table = Case(
+    shared_table,
+    {},
+    ("sm_90",),
+    integers((HALF, 192, 64), (HALF, 192, 64), (HALF, 64, 64), (FLOAT, 64, 64)),
 )
