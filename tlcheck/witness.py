@@ -74,11 +74,16 @@ class Act(msgspec.Struct, frozen=True):
     @property
     def words(self) -> str:
         """`the write of block (0, 0), thread 5, k = 2 (TIR line 40)`."""
+        line = f" (TIR line {self.line})" if self.line else ""
+        return f"the {self.what} of {self.place}{line}" if self.place else f"the {self.what}{line}"
+
+    @property
+    def place(self) -> str:
+        """`block (0, 0), thread 5, k = 2`."""
         place = [f"block ({', '.join(map(str, self.block))})"] if self.block else []
         place += [f"thread {self.thread}"] if self.thread is not None else []
         place += [f"{name} = {value}" for name, value in self.iteration.items()]
-        line = f" (TIR line {self.line})" if self.line else ""
-        return f"the {self.what} of {', '.join(place)}{line}" if place else f"the {self.what}{line}"
+        return ", ".join(place)
 
 
 class Element(msgspec.Struct, frozen=True, tag_field="kind", tag="element"):
@@ -111,7 +116,8 @@ class Accesses(msgspec.Struct, frozen=True, tag_field="kind", tag="accesses"):
     def words(self, buffer: str) -> str:
         """`S[0, 1]: nothing orders the write of thread 5 and the read of thread 40`."""
         if self.second is None:
-            return f"{_indexed(buffer, self.index)}: {self.first.words}"
+            line = f" (TIR line {self.first.line})" if self.first.line else ""
+            return f"{self.first.what}, in {self.first.place}{line}"
         return f"{_indexed(buffer, self.index)}: nothing orders {self.first.words} and {self.second.words}"
 
 

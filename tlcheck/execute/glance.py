@@ -20,6 +20,7 @@ from tlcheck.execute.order import BARRIERS, PENDING, Watch
 from tlcheck.execute.places import Place
 from tlcheck.execute.races import WARP, Origin
 from tlcheck.execute.reasons import Stopped
+from tlcheck.execute.shadows import same_epoch
 from tlcheck.execute.values import Array, Value
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class _LastOf:
 
     def record(self, touched: _Units, now: Array) -> None:
         time, thread, slot = self.time.reshape(-1), self.thread.reshape(-1), touched.slot
-        again = (time[slot] == now) & (thread[slot] != touched.thread)
+        again = same_epoch(time[slot], now) & (thread[slot] != touched.thread)
         time[slot], thread[slot] = now, touched.thread
         several = again | (thread[slot] != touched.thread)
         if several.any():
@@ -234,7 +235,7 @@ class Glance(Watch):
         time, agent = shadow.time[touched.cell], shadow.agent[touched.cell]
         known = self._time(touched.own - touched.warp + agent)
         wrong = time > known
-        beside = (time == now) & (agent == touched.warp)
+        beside = same_epoch(time, now) & (agent == touched.warp)
         if wrong.any() or (beside.any() and (beside & (shadow.thread[touched.cell] != touched.thread)).any()):
             raise Suspected("order")
 
@@ -253,7 +254,7 @@ class Glance(Watch):
             return
         known = self.clocks.reshape(-1, self._agents_in_all)[touched.row, : self.warps].T
         own = np.arange(len(now))
-        beside = times[touched.warp, own] == now
+        beside = same_epoch(times[touched.warp, own], now)
         beside &= latest.thread[touched.warp, touched.cell] != touched.thread
         if (times > known).any() or beside.any():
             raise Suspected("order")

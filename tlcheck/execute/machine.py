@@ -136,7 +136,11 @@ class Machine:
         with np.errstate(all="ignore"):
             step = self.step(self.function.body)
             frame = Frame(dict(self.parameters), len(self.worlds), self.threads)
-            step.run(frame)
+            try:
+                step.run(frame)
+            except Illegal as illegal:
+                illegal.stmt = self.at
+                raise
 
     def _run_earlier(self) -> None:
         budget, seeds = Budget(self.options.statements, self.options.bytes), tuple(dict.fromkeys(self.seeds))

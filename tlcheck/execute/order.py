@@ -10,7 +10,7 @@ one of them writes and another one accesses is noted, and `run` asks what the ke
 
 Of tensors those are watched that the kernel writes. Bulk copies and wgmma see shared memory through the async proxy:
 what threads wrote before has to be followed by fence.proxy.async (PTX 8.2.3.1, "Proxies") on the way to them. `fenced`
-has what such fences cover, like `clocks`.
+has what such fences cover, like `clocks`. A fence moves its warp's time on by one, a synchronization to the next epoch.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import numpy as np
 from tlcheck.execute.frame import Mask
 from tlcheck.execute.memory import Cells, Pages, Position
 from tlcheck.execute.races import AGREEMENT, BLOCKS, NOWHERE, SEVERAL, WARP, Access, Origin, Race
-from tlcheck.execute.shadows import Latest, Shadow, Touched
+from tlcheck.execute.shadows import EPOCH, Latest, Shadow, Touched, same_epoch
 from tlcheck.execute.values import Array, Value
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Watch:
         self.warps = warps
         self.clocks = np.zeros((count, warps, warps + BARRIERS), np.int32)
         self.fenced = np.zeros((count, warps, warps), np.int32)
-        self.clocks[:, np.arange(warps), np.arange(warps)] = 1
+        self.clocks[:, np.arange(warps), np.arange(warps)] = EPOCH
         self.races: dict[tuple[object, ...], Race] = {}
         self.ordering = False  # whether atomics on tensors may order blocks
         self._tensors = {uid: name for uid, name in machine.pointers.free if name in written}
@@ -195,6 +195,8 @@ class Watch:
         """fence.proxy.async by active threads: what their warps know to be over may be seen by the async proxy."""
         for world, warps in self._warps_of(mask):
             self.fenced[world, warps] = self.clocks[world, warps][:, : self.warps]
+            own = self.clocks[world, warps, warps]
+            self.clocks[world, warps, warps] = np.where(own % EPOCH < EPOCH - 1, own + 1, own)
 
     # ---- inside
 
@@ -208,7 +210,7 @@ class Watch:
             yield world, np.unique(np.flatnonzero(mask[world]) // WARP)
 
     def _tick(self, world: int, warps: Array) -> None:
-        self.clocks[world, warps, warps] += 1
+        self.clocks[world, warps, warps] = (self.clocks[world, warps, warps] // EPOCH + 1) * EPOCH
 
     def _agent(self, key: object) -> int:
         """The number of an mbarrier among the agents."""
@@ -266,7 +268,7 @@ class Watch:
         """Is the last write of each cell over?"""
         agent, time = shadow.write_agent[touched.cell], shadow.write_time[touched.cell]
         over = time <= self.clocks[touched.world, touched.warp, agent]
-        beside = (agent == touched.warp) & (time == self._now(touched))
+        beside = (agent == touched.warp) & same_epoch(time, self._now(touched))
         wrong = ~over | (beside & (shadow.write_thread[touched.cell] != touched.thread))
         if changed is not None:
             wrong &= changed
@@ -312,7 +314,7 @@ class Watch:
                 continue
             own = touched.warp == warp
             known = self.clocks[touched.world, touched.warp, warp]
-            beside = own & (time == known) & (latest.thread[warp][touched.cell] != touched.thread)
+            beside = own & same_epoch(time, known) & (latest.thread[warp][touched.cell] != touched.thread)
             wrong = (time > known) | beside
             missing = ""
             if latest.world is not None:

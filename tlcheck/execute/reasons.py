@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tlcheck.snapshot.ir import Stmt
+
 
 class Stopped(Exception):  # noqa: N818
     """An execution that cannot go on; str() says why in a few words."""
@@ -28,13 +30,14 @@ class WrittenUnclear(Stopped):
 @dataclass
 class Illegal(Stopped):
     """An access that the machine forbids: what, where (a source line, 0 if unknown), in which world and lane, of
-    which buffer."""
+    which buffer. stmt: the statement as lowered, where one is to blame."""
 
     what: str
     line: int
     world: int
     lane: int
     buffer: str = "?"
+    stmt: Stmt | None = None
 
     def __str__(self) -> str:
         return self.what

@@ -9,6 +9,13 @@ import numpy as np
 from tlcheck.execute.races import WARP
 from tlcheck.execute.values import Array
 
+EPOCH = 64  # times from one synchronization of a warp to the next; within, its proxy fences count
+
+
+def same_epoch(one: Array, other: Array) -> Array:
+    """Whether no synchronization of a warp lies between two of its times."""
+    return np.asarray(one // EPOCH == other // EPOCH)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Touched:
@@ -83,7 +90,7 @@ class Latest:
         """These threads accessed these cells."""
         warp, cell, thread = touched.warp, touched.cell, touched.thread
         before = self.thread[warp, cell]
-        again = (self.time[warp, cell] == time) & (before != thread)
+        again = same_epoch(self.time[warp, cell], time) & (before != thread)
         if self.world is not None:
             again &= self.world[warp, cell] == touched.world
             self.world[warp, cell] = touched.world

@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from tlcheck.execute.comparison import Difference, OutputOutcome
 from tlcheck.execute.onset import Levels, Onset
-from tlcheck.execute.races import AGREEMENT, BLOCKS, SEVERAL, Access, Race
+from tlcheck.execute.races import AGREEMENT, BLOCKS, SEVERAL, Access, Origin, Race
 from tlcheck.execute.reasons import Deadlock, Illegal
 from tlcheck.execute.run import LOWERED, SOURCE, Execution, Request, execute
 from tlcheck.execute.writers import Writer
 from tlcheck.lower.runs import release_of
+from tlcheck.program.lines import line_of_use, nearest_line
 from tlcheck.snapshot.ir import Snapshot, Stmt
 from tlcheck.snapshot.text import render
 from tlcheck.verdicts.claim import AGREED, REFUTED, UNDECIDED, Claim, Excerpt, Executed, Finding, Kind, SourceLine
@@ -42,6 +43,7 @@ class _Claims:
     def __init__(self, snapshot: Snapshot, execution: Execution, request: Request) -> None:
         self._snapshot, self._execution = snapshot, execution
         self._levels = Levels(snapshot, request)
+        self._source = snapshot.checkpoints[SOURCE]
         self._written = {str(b.data.value): b for b in snapshot.checkpoints[SOURCE].buffers}
         self._executed = None
         if execution.blocks:
@@ -108,8 +110,8 @@ class _Claims:
         name = self._called(race.parameter or race.buffer)
         witness = Accesses(race.index, self._act(race.first), self._act(race.second))
         finding = self._finding(problem, _unordered(name, race), name, witness, race.second.origin.stmt)
-        stmt = race.second.origin.stmt
-        line = self._line(0 if stmt is None else stmt.line)
+        used = line_of_use(self._source, race.buffer, race.second.kind != "read")
+        line = self._line(self._near(race.second.origin.stmt, used))
         claim = Claim("order", name, name, line, UNDECIDED, "execution", executed=self._executed)
         return replace(claim, verdict=REFUTED, finding=finding)
 
@@ -124,7 +126,13 @@ class _Claims:
         stmt = writer.origin.stmt
         line = 0 if stmt is None else render(self._snapshot.checkpoints[at]).line_of(stmt) or 0
         maker = writer.thread if writer.thread >= 0 else None
-        return Act(what, writer.block, maker, dict(writer.origin.loops), line, 0 if stmt is None else stmt.line)
+        return Act(what, writer.block, maker, dict(writer.origin.loops), line, self._near(stmt))
+
+    def _near(self, stmt: Stmt | None, used: int = 0) -> int:
+        """The source line of a statement as lowered; else that of the buffer's use as written, else the nearest one."""
+        if stmt is None:
+            return used
+        return stmt.line or used or nearest_line(self._snapshot.checkpoints[LOWERED], stmt)
 
     def _illegal(self, illegal: Illegal) -> Claim:
         problem = "deadlock" if isinstance(illegal, Deadlock) else "illegal"
@@ -132,9 +140,11 @@ class _Claims:
         block = blocks[illegal.world % max(1, len(blocks))]
         seed = self._execution.seeds[illegal.world // max(1, len(blocks))]
         onset = self._levels.onset((block,), seed, lambda execution: _is_stopped(execution, illegal))
-        witness = Accesses((), Act(str(illegal), block, illegal.lane, {}, 0, illegal.line))
-        finding = self._finding(problem, str(illegal), illegal.buffer, witness, None, onset)
-        line = self._line(illegal.line)
+        stmt = None if isinstance(illegal, Deadlock) else illegal.stmt
+        act = self._made(str(illegal), Writer(block, illegal.lane, Origin(stmt)), LOWERED)
+        witness = Accesses((), act)
+        finding = self._finding(problem, str(illegal), illegal.buffer, witness, stmt, onset)
+        line = self._line(act.source or illegal.line)
         key = illegal.buffer
         claim = Claim("legality", key, key, line, UNDECIDED, "execution", executed=self._executed)
         return replace(claim, verdict=REFUTED, finding=finding)

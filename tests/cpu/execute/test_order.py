@@ -9,7 +9,7 @@ import pytest
 from tests.cpu.execute.test_hardware import FORMS, machine_of
 from tlcheck.execute.races import Race
 from tlcheck.execute.reasons import Stopped
-from tlcheck.snapshot.ir import Evaluate, Function, Seq, Stmt
+from tlcheck.snapshot.ir import Evaluate, Expr, For, Function, Seq, Stmt
 from tlcheck.snapshot.walk import rebuild, statements
 
 
@@ -62,3 +62,14 @@ def test_a_barrier_at_which_nobody_arrives_is_a_deadlock() -> None:
     lowered = without(FORMS["tma_2d"].checkpoints["device-tir"], "ptx_arrive_barrier", 0)
     with pytest.raises(Stopped, match="deadlock: waits at mbarrier"):
         races("tma_2d", lowered)
+
+
+def test_a_fence_before_the_write_does_not_cover_it() -> None:
+    """The fence and the write are between the same two barriers."""
+    name = "reduce_fp32"
+    lowered = FORMS[name].checkpoints["device-tir"]
+    loop = next(s for s in statements(lowered.body) if isinstance(s, For))
+    early = Seq((Evaluate(Expr("call", "handle", (), "fence_proxy_async")), loop))
+    without_fence = without(lowered, "fence_proxy_async", 0)
+    first = replace(without_fence, body=rebuild(without_fence.body, lambda old, new: early if old is loop else new))
+    assert {race.missing for race in races(name, first)} == {"fence.proxy.async"}

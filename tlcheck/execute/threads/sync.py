@@ -111,7 +111,12 @@ def _meet(number: int, threads: int, frame: Frame, machine: Machine) -> None:
     key, watch = ("bar.sync", number), machine.watch
     if watch is not None:
         watch.release(key, mask)
-    full = worlds[counters.come[worlds, number] >= threads]
+    come = counters.come[worlds, number]
+    if (come > threads).any():
+        world = int(worlds[np.argmax(come > threads)])
+        what = f"{come.max()} threads reach barrier {number}, which counts {threads}"
+        raise Illegal(what, machine.line, world, int(mask[world].argmax()))
+    full = worlds[come >= threads]
     counters.come[full, number] -= threads
     counters.passed[full, number] += 1
     if watch is not None:

@@ -33,7 +33,7 @@ GROUP = 128  # threads of a warpgroup
 _SPANS = (0, 128, 64, 32)  # bytes of the swizzle by the descriptor's layout code
 
 # A descriptor's 64 bits: start (0..13), LBO (16..29), SBO (32..45), in 16 bytes; layout (62..63). Bits 46 to 61 are not
-# the instruction's: they carry the number of the allocation, which a real address needs no bits for.
+# the instruction's: they carry the number of the buffer, which a real address needs no bits for.
 _FIELD = (1 << 14) - 1
 
 
@@ -87,9 +87,11 @@ def initialize(e: Expr, machine: Machine) -> Run:
     target, address = machine.pointer(e.args[0]), machine.pointer(e.args[1])
     layout, lbo, sbo = (machine.code(a) for a in e.args[2:5])
     known = _allocations(machine)
-    if address.root not in [place.root for place in known]:
+    names = [(place.root, place.name) for place in known]
+    if (address.root, address.name) not in names:
         known.append(address)
-    number = [place.root for place in known].index(address.root)
+        names.append((address.root, address.name))
+    number = names.index((address.root, address.name))
 
     def run(frame: Frame) -> Value:
         span = _SPANS[machine.uniform(layout.run(frame), "the layout of a descriptor")]
@@ -103,7 +105,7 @@ def initialize(e: Expr, machine: Machine) -> Run:
 
 
 def _allocations(machine: Machine) -> list[Place]:
-    """A place in each allocation, by the allocation's number in descriptors."""
+    """A place in each buffer, by the buffer's number in descriptors."""
     found = machine.shared_state.setdefault("wgmma allocations", [])
     assert isinstance(found, list)
     return found
