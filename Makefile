@@ -76,6 +76,7 @@ format: .venv/stamp
 docs: .venv/stamp
 	$(BIN)/python -m tlcheck.verdicts.rules.pages docs/rules
 	$(BIN)/python -m tlcheck.report.schemas docs/schemas
+	$(BIN)/python docs/pictures/make.py
 
 bench: pinned
 	$(BIN)/python benchmarks/check.py

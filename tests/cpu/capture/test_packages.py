@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.cpu.checking import installed
+from tests.cpu.checking import installed, published
 from tlcheck.cli.main import main
 from tlcheck.toolchain.releases import PINNED
 from tlcheck.worker.packages import import_path, place_of, project_folders
@@ -93,7 +93,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def check(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, Any]:
     code = main(["check", *argv, "--format", "json"])
-    return code, json.loads(capsys.readouterr().out)
+    return code, published(capsys.readouterr().out, "check")
 
 
 def test_places_of_modules(project: Path) -> None:
@@ -114,7 +114,7 @@ def test_modules_are_run_in_their_package(project: Path, capsys: pytest.CaptureF
     notes = "\n".join(report["notes"])
     assert "pkg/ops/library.py (sm_90): defines twice, which nothing in it compiles" in notes
     assert main(["check", "pkg/ops/library.py::twice", "--arg", "n=-4"]) == 2
-    assert "A would have the shape (-4,)" in capsys.readouterr().err
+    assert "A would have the shape (-4,)" in capsys.readouterr().out
     assert main(["capture", "pkg/ops/run.py", "-o", "elsewhere/kept"]) == 0
     capsys.readouterr()
     code, report = check(capsys, "elsewhere/kept/run_cases.py")

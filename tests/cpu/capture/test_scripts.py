@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cpu.checking import installed
+from tests.cpu.checking import installed, published
 from tlcheck.cli.main import main
 from tlcheck.toolchain.releases import PINNED
 
@@ -73,7 +72,7 @@ def script(name: str, *parts: str) -> None:
 def check(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, Any]:
     before = argv[: argv.index("--")] if "--" in argv else argv
     code = main(["check", *before, "--format", "json", *argv[len(before) :]])
-    return code, json.loads(capsys.readouterr().out)
+    return code, published(capsys.readouterr().out, "check")
 
 
 def cases(report: Any) -> dict[str, str]:
