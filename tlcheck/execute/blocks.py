@@ -26,6 +26,8 @@ def grid(function: Function, sizes: Mapping[str, int | float]) -> tuple[int, int
     for stmt in _launches(kernels(function)[-1].body):
         if stmt.tag.startswith("blockIdx."):
             found["xyz".index(stmt.tag[-1])] = int(evaluated(stmt.extent, sizes))
+    if not all(0 <= extent < 1 << 31 for extent in found):  # of gridDim.x; the others end sooner
+        raise NotModelled(f"a grid of {' x '.join(map(str, found))} blocks")
     return found[0], found[1], found[2]
 
 
