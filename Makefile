@@ -80,6 +80,7 @@ docs: .venv/stamp
 
 bench: pinned
 	$(BIN)/python benchmarks/check.py
+	$(BIN)/python benchmarks/execute.py
 	$(BIN)/tlcheck toolchain install 0.1.7
 	$(BIN)/python benchmarks/gate.py
 	$(BIN)/python benchmarks/crosscheck.py

@@ -122,8 +122,8 @@ def _measure(name: str, file: Path, lowering: float, answer: Connection) -> None
 
 
 def _unwatched(watched: Any) -> Any:
-    def made(machine: Any) -> Any:
-        found, machine.watch = watched(machine), None
+    def made(machine: Any, *about: Any) -> Any:
+        found, machine.watch = watched(machine, *about), None
         return found
 
     return made

@@ -1,9 +1,10 @@
 """A first look at the order of accesses: coarser and faster than `Watch`, and sure only where it finds nothing.
 
-Memory is looked at in units of up to 16 bytes: as large as the accesses of threads to them are, and split when a
+Shared memory is looked at in units of up to 16 bytes: as large as the accesses of threads to them are, and split when a
 smaller one comes. What is read or written in parts of a unit counts for all of it, and what several threads of a warp
-do counts as done by none of them in particular. Tensors are watched as `Watch` does. So whatever `Watch` would report
-is suspected here, and some things that are in order as well: the kernel then runs again, under `Watch`.
+do counts as done by none of them in particular. An element of a tensor is its writer's, whatever stands between. So
+whatever `Watch` would report is suspected here, and some things that are in order as well: the kernel then runs again,
+under `Watch`.
 """
 
 from __future__ import annotations
@@ -112,6 +113,21 @@ class _Remembered:
         self.version += 1
 
 
+class _Users:
+    """Which lane wrote each element of a tensor, and which one read it: its number from 1 on; 0 for none.
+
+    doubled: several lanes of the last write had one element.
+    """
+
+    def __init__(self, size: int, before: _Users | None) -> None:
+        self.writer, self.reader = np.zeros((2, size), np.int32)
+        self.atomic = np.zeros(size, np.bool_)
+        self.doubled = False
+        if before is not None:
+            old = len(before.writer)
+            self.writer[:old], self.reader[:old], self.atomic[:old] = before.writer, before.reader, before.atomic
+
+
 class Glance(Watch):
     """Watches like its base, but raises Suspected instead of keeping what a report needs."""
 
@@ -119,6 +135,7 @@ class Glance(Watch):
         super().__init__(machine, worlds, written)
         self._known_of: dict[int, _Remembered] = {}
         self._kept: dict[tuple[object, ...], tuple[object, object, _Units | None]] = {}
+        self._users: dict[int, _Users] = {}
         self._size = 0  # of what is kept
         self._agents_in_all = self.warps + BARRIERS
 
@@ -129,7 +146,7 @@ class Glance(Watch):
     ) -> None:
         """Active threads read elements."""
         if isinstance(place.memory, Pages):
-            super().read(place, position, mask, origin, proxy, by)
+            self._in_tensor("read", place, position, mask, by)
             return
         touched = self._looked_up(place, position, mask, proxy == "async" or place.arranged)
         if touched is None:
@@ -145,7 +162,7 @@ class Glance(Watch):
     def write(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value, by: Any = None) -> None:
         """Active threads are about to write elements."""
         if isinstance(place.memory, Pages):
-            super().write(place, position, mask, origin, value, by)
+            self._in_tensor("write", place, position, mask, by)
             return
         touched = self._looked_up(place, position, mask, False)
         if touched is not None:
@@ -156,14 +173,17 @@ class Glance(Watch):
         """Active threads have written elements: those that wrote another value than is there now disagree."""
         if isinstance(place.memory, Cells):
             touched = self._looked_up(place, position, mask, False)
-            if touched is None or not touched.doubled:
-                return
-        super().written(place, position, mask, origin, value)
+            doubled = touched is not None and touched.doubled
+        else:
+            doubled = self._users_of(place).doubled
+        if doubled:
+            super().written(place, position, mask, origin, value)
 
     def atomic(self, place: Place, position: Position, mask: Mask, origin: Origin, by: Any = None) -> None:
         """Active threads access elements with atomics: no conflict with one another."""
         if isinstance(place.memory, Pages):
-            super().atomic(place, position, mask, origin, by)
+            self.ordering = True
+            self._in_tensor("atomic", place, position, mask, by)
             return
         touched = self._looked_up(place, position, mask, False)
         if touched is None:
@@ -203,6 +223,37 @@ class Glance(Watch):
             self._kept.clear()
 
     # ---- inside
+
+    def _in_tensor(self, kind: str, place: Place, position: Position, mask: Mask, by: Any) -> None:
+        """Lanes access elements of a tensor: was another one there before? Barriers are not asked."""
+        for touched in self._touched(place, position, mask, by):
+            self._names[place.name] = self._tensors.get(place.root, "")
+            users, cell = self._users_of(place), touched.cell
+            me = touched.world * self.machine.threads + touched.thread + 1
+            writer, reader = users.writer[cell], users.reader[cell]
+            others = (writer != 0) & (writer != me)
+            if kind != "read":
+                others |= (reader != 0) & (reader != me)
+            if kind != "atomic":
+                others |= users.atomic[cell]
+            if others.any():
+                raise Suspected("order")
+            if kind == "write":
+                users.writer[cell] = me
+                users.doubled = bool((users.writer[cell] != me).any())
+            elif kind == "atomic":
+                users.atomic[cell] = True
+            else:
+                users.reader[cell] = me
+                several = (users.reader[cell] != me) | ((reader != 0) & (reader != me))
+                users.reader[cell[several]] = _SEVERAL
+
+    def _users_of(self, place: Place) -> _Users:
+        size = place.memory.flat.size
+        users = self._users.get(place.root)
+        if users is None or len(users.writer) < size:
+            users = self._users[place.root] = _Users(size, users)
+        return users
 
     def _found(self, *about: Any, **more: Any) -> None:
         raise Suspected("order")
