@@ -9,34 +9,40 @@ from pathlib import Path
 from typing import TextIO
 
 from tlcheck.cli.execution import add_quick_argument, request_of, with_inputs
-from tlcheck.cli.lowered import judge, lowered, session
+from tlcheck.cli.lowered import judge, lowered, session, show_traces
 from tlcheck.cli.options import add_lowering_arguments, settings_of
 from tlcheck.cli.projects import one_project
+from tlcheck.cli.scripts import add_script_arguments
 from tlcheck.config import Config
 from tlcheck.errors import UsageError
 from tlcheck.files import require_place
 from tlcheck.gate import bisect
-from tlcheck.gate.bisect import BisectRow
-from tlcheck.gate.bisect_passes import Passes, judge_passes
+from tlcheck.gate.bisect_passes import judge_passes
+from tlcheck.gate.compared_passes import LoweredPasses, compare_passes
+from tlcheck.lower.runs import near
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Settings
 from tlcheck.report import bisect_report
+from tlcheck.report.bisect_report import Bisected
 from tlcheck.report.console import console
 from tlcheck.report.outputs import Outputs
 from tlcheck.verdicts.judge import Policy
 from tlcheck.verdicts.results import Result, read_snapshot
 
-_CASE_HELP = "FILE[::NAME] or a folder of kernel files"
+_CASE_HELP = "FILE[::NAME], a script or a folder of kernel files"
 CLEAN, FOUND, NOT_CHECKED = 0, 1, 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("cases", nargs="+", metavar="CASE", help=_CASE_HELP)
-    parser.add_argument("--from", dest="first", metavar="TOOLCHAIN", help="the first of the releases to look at")
-    parser.add_argument("--to", dest="last", metavar="TOOLCHAIN", help="the last of them")
-    parser.add_argument("--passes", action="store_true", help="look at the passes of the one --toolchain instead")
+    parser.add_argument("--from", dest="first", metavar="TOOLCHAIN", help="the first release (default: the oldest)")
+    parser.add_argument("--to", dest="last", metavar="TOOLCHAIN", help="the last one (default: the newest)")
+    parser.add_argument(
+        "--passes", action="store_true", help="look at the passes of one --toolchain, or of the two that are given"
+    )
     add_quick_argument(parser)
     add_lowering_arguments(parser)
+    add_script_arguments(parser)
     parser.add_argument("--format", choices=("text", "json"), default="text", help="of the report (default: text)")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the report there")
 
@@ -45,23 +51,27 @@ def run(args: argparse.Namespace) -> int:
     _check(args)
     if args.output is not None and not args.output.is_dir():
         require_place(args.output)
-    found = one_project(args, args.cases)
-    config, chosen = found.config, found.selections
-    _require_files(chosen)
-    settings = settings_of(args, config, every_pass=args.passes)
-    rows: list[BisectRow] = []
-    passes: list[Passes] = []
-    results: list[Result] = []
-    if args.passes:
-        passes, results = _passes(chosen, settings, _policy(args, config))
-    else:
-        toolchains = bisect.range_of(args.first, args.last, config.requirements)
-        results = _releases(chosen, toolchains, settings, _policy(args, config))
-        rows = bisect.rows(results, toolchains)
-    states = [point.state for row in [*rows, *(found.row for found in passes)] for point in row.points]
-    code = FOUND if bisect.WRONG in states else NOT_CHECKED if any(r.failure for r in results) else CLEAN
-    _write(args, rows, passes, code)
+    chosen = one_project(args, args.cases)
+    _require_files(chosen.selections)
+    settings = settings_of(args, chosen.config, every_pass=args.passes)
+    found = _found(args, chosen.selections, settings, chosen.config)
+    code = FOUND if found.is_wrong else NOT_CHECKED if any(r.failure for r in found.results) else CLEAN
+    _write(args, found, code)
+    if args.verbose:
+        show_traces(found.results)
     return code
+
+
+def _found(args: argparse.Namespace, chosen: Sequence[Selection], settings: Settings, config: Config) -> Bisected:
+    policy = _policy(args, config)
+    if args.passes and args.first:
+        return _compared(chosen, (args.first, args.last), settings, policy)
+    if args.passes:
+        return _passes(chosen, settings, policy)
+    first, last = bisect.ends_of(args.first, args.last, config.requirements)
+    toolchains = bisect.range_of(first, last, config.requirements)
+    results, remarks = _releases(chosen, toolchains, settings, policy)
+    return Bisected(rows=tuple(bisect.rows(results, toolchains)), results=tuple(results), remarks=tuple(remarks))
 
 
 def _policy(args: argparse.Namespace, config: Config) -> Policy:
@@ -71,12 +81,12 @@ def _policy(args: argparse.Namespace, config: Config) -> Policy:
 
 def _check(args: argparse.Namespace) -> None:
     """Raises UsageError for options that do not go together."""
-    if args.passes and (args.first or args.last):
-        raise UsageError("--passes looks at one --toolchain: leave out --from and --to")
-    if not args.passes and not (args.first and args.last):
-        raise UsageError("give --from and --to, or --passes and a --toolchain")
-    if not args.passes and args.toolchain:
-        raise UsageError("--toolchain goes with --passes: leave it out, or --from and --to")
+    if args.passes and bool(args.first) != bool(args.last):
+        raise UsageError("--passes looks at one --toolchain, or at two: then give both --from and --to")
+    if args.first and args.toolchain:
+        raise UsageError("--toolchain goes with --passes alone: leave it out, or --from and --to")
+    if args.toolchain and not args.passes:
+        raise UsageError("--toolchain goes with --passes: give --from and --to for a range of releases")
 
 
 def _require_files(chosen: Sequence[Selection]) -> None:
@@ -88,15 +98,16 @@ def _require_files(chosen: Sequence[Selection]) -> None:
 
 def _releases(
     chosen: Sequence[Selection], toolchains: Sequence[str], settings: Settings, policy: Policy
-) -> list[Result]:
-    """Every case with every toolchain."""
+) -> tuple[list[Result], list[str]]:
+    """Every case with every toolchain, and what there is to say of scripts."""
     wanted = [replace(selection, toolchain=toolchain) for toolchain in toolchains for selection in chosen]
     inputs = with_inputs(settings, policy.execute)
     with judge(settings, policy) as judged, session(inputs, judged=judged) as made:
-        return [result for _, result in judged.each(made.lower(wanted))]
+        results = [result for _, result in judged.each(made.lower(wanted))]
+        return results, [f"{end.run.tilelang}: {remark}" for end in made.ends for remark in end.remarks]
 
 
-def _passes(chosen: Sequence[Selection], settings: Settings, policy: Policy) -> tuple[list[Passes], list[Result]]:
+def _passes(chosen: Sequence[Selection], settings: Settings, policy: Policy) -> Bisected:
     """Every case after each pass, and those that cannot be lowered. Raises UsageError if there are only these."""
     passes, failed = [], []
     with judge(settings, policy) as judged:
@@ -104,18 +115,39 @@ def _passes(chosen: Sequence[Selection], settings: Settings, policy: Policy) -> 
             if done.snapshot is None:
                 failed.append(judged(done))
             else:
-                passes.append(judge_passes(done.run, read_snapshot(done.snapshot)))
+                passes.append(judge_passes(done.run, read_snapshot(done.snapshot), policy.execute))
     if not passes:
         failure = next(result.failure for result in failed if result.failure)
-        raise UsageError(f"nothing to judge: {failure.phase}: {failure.message}")
-    return passes, failed
+        where = f" ({near(failure.where)})" if failure.where else ""
+        raise UsageError(f"nothing to judge: {failure.phase}: {failure.message}{where}")
+    return Bisected(passes=tuple(passes), results=tuple(failed))
 
 
-def _write(args: argparse.Namespace, rows: Sequence[BisectRow], passes: Sequence[Passes], code: int) -> None:
+def _compared(chosen: Sequence[Selection], toolchains: tuple[str, str], settings: Settings, policy: Policy) -> Bisected:
+    """Every case after each pass of two compilers. Raises UsageError where none is lowered by both."""
+    wanted = [replace(selection, toolchain=toolchain) for toolchain in toolchains for selection in chosen]
+    sides: dict[tuple[str, str], list[LoweredPasses]] = {}
+    compared, failed = [], []
+    with judge(settings, policy) as judged:
+        for done in lowered(wanted, settings):
+            if done.snapshot is None:
+                failed.append(judged(done))
+                continue
+            mine = sides.setdefault((bisect.case_key(done.run), done.run.target), [])
+            mine.append(LoweredPasses(done.run, read_snapshot(done.snapshot)))
+            if len(mine) == len(toolchains):
+                compared.append(compare_passes(mine[0], mine[1], policy.execute))
+    if not compared:
+        failures = [f"{r.run.tilelang}: {r.failure.phase}: {r.failure.message}" for r in failed if r.failure]
+        raise UsageError(f"nothing to compare: {(failures or ['no case is lowered by both'])[0]}")
+    return Bisected(compared=tuple(compared), results=tuple(failed))
+
+
+def _write(args: argparse.Namespace, found: Bisected, code: int) -> None:
     def write(file: TextIO) -> None:
         if args.format == "json":
-            file.write(bisect_report.as_json(rows, passes, code))
+            file.write(bisect_report.as_json(found, code))
         else:
-            bisect_report.write(console(file), rows, passes)
+            bisect_report.write(console(file), found)
 
     Outputs((args.format,), args.output).write("bisect", {args.format: write})

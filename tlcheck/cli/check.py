@@ -9,6 +9,7 @@ from pathlib import Path
 from tlcheck.cli.checking import Checked, checked
 from tlcheck.cli.execution import add_execution_arguments
 from tlcheck.cli.interruption import stoppable
+from tlcheck.cli.lowered import show_traces
 from tlcheck.cli.options import CASE_HELP, add_lowering_arguments, without_device
 from tlcheck.cli.scripts import add_live_arguments, add_script_arguments
 from tlcheck.cli.watch import watch
@@ -50,6 +51,8 @@ def run(args: argparse.Namespace) -> int:
         return without_device(missing)
     code = interruption.code(exit_code(found.results, strict=args.strict))
     target.write("check", _writers(found, code))
+    if args.verbose:
+        show_traces(found.results)
     return code
 
 

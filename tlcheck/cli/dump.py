@@ -13,7 +13,7 @@ from tlcheck.cli.projects import one_project
 from tlcheck.cli.scripts import add_script_arguments
 from tlcheck.errors import UsageError
 from tlcheck.files import replace_all, save
-from tlcheck.lower.runs import Lowered, unique_name
+from tlcheck.lower.runs import Lowered, near, unique_name
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Settings
 from tlcheck.report.listing import CUDA, listings
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     _check_checkpoint(args)
     chosen = one_project(args, [args.case])
-    snapshots, failures = _snapshots(chosen.selections, settings_of(args, chosen.config, args.every_pass))
+    snapshots, failures = _snapshots(chosen.selections, settings_of(args, chosen.config, args.every_pass), args.verbose)
     found = {name: listings(snapshot, args.at) for name, snapshot in snapshots.items()}
     for name, texts in found.items():
         if not texts:
@@ -60,7 +60,7 @@ def _check_checkpoint(args: argparse.Namespace) -> None:
         raise UsageError(f"no checkpoint {args.at!r}: there are {', '.join(known)}")
 
 
-def _snapshots(chosen: Sequence[Selection], settings: Settings) -> tuple[dict[str, Snapshot], list[str]]:
+def _snapshots(chosen: Sequence[Selection], settings: Settings, trace: bool) -> tuple[dict[str, Snapshot], list[str]]:
     """By a name that tells them apart, and a line for each run that has none."""
     if chosen[0].is_snapshot:
         return {chosen[0].path.name.removesuffix(".json").removesuffix(".snapshot"): read_snapshot(chosen[0].path)}, []
@@ -68,19 +68,22 @@ def _snapshots(chosen: Sequence[Selection], settings: Settings) -> tuple[dict[st
     failures: list[str] = []
     remarks: list[str] = []
     for done in lowered(chosen, settings, remarks):
-        failures += _failure(done)
-        if done.snapshot is not None:
-            snapshots[unique_name(done.run.slug, snapshots)] = read_snapshot(done.snapshot)
+        failures += _failure(done, trace)
+        file = done.snapshot or done.until
+        if file is not None:
+            snapshots[unique_name(done.run.slug, snapshots)] = read_snapshot(file)
     for remark in remarks:
         print(f"note: {remark}", file=sys.stderr)
     return snapshots, failures
 
 
-def _failure(done: Lowered) -> Iterator[str]:
+def _failure(done: Lowered, trace: bool) -> Iterator[str]:
     failure, run = done.failure, done.run
     if failure is not None:
         yield f"{run.case} {run.target} {run.tilelang}: {failure.phase}: {failure.message}"
-        yield from (f"    {line}" for line in failure.detail.splitlines())
+        if failure.where:
+            yield f"    at {near(failure.where)}"
+        yield from (f"    {line}" for line in (failure.trace if trace else failure.detail).splitlines())
     yield from (f"{run.case} {run.target}: no checkpoint {name}: {why}" for name, why in done.unsaved.items())
 
 

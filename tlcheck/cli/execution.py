@@ -29,7 +29,7 @@ def add_execution_arguments(parser: argparse._ActionsContainer) -> None:
         "--budget", metavar="N[,BYTES]", help="statements of one run, and bytes of memory (default: 400000,2G)"
     )
     parser.add_argument("--seed", type=int, metavar="S", help="only the inputs of this seed, as a witness names it")
-    parser.add_argument("--block", type=_block, metavar="X,Y,Z", help="only this block, as a witness names it")
+    parser.add_argument("--block", type=block, metavar="X,Y,Z", help="only this block, as a witness names it")
 
 
 def request_of(args: argparse.Namespace, config: Config, default: bool = True) -> Request | None:
@@ -82,7 +82,8 @@ def _blocks(text: str) -> int:
     return _ALL if text == "all" else count(text)
 
 
-def _block(text: str) -> tuple[int, int, int]:
+def block(text: str) -> tuple[int, int, int]:
+    """A block's place in the grid, as an option's value."""
     parts = [int(part) for part in text.split(",")]
     if not 1 <= len(parts) <= 3 or min(parts) < 0:
         raise argparse.ArgumentTypeError(f"{text} is no block: give X, X,Y or X,Y,Z")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from tlcheck.lower.runs import Lowered
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Session, Settings
 from tlcheck.verdicts.judge import Judge, Policy
+from tlcheck.verdicts.results import Result
 
 
 def lowered(chosen: Sequence[Selection], settings: Settings, remarks: list[str] | None = None) -> Iterator[Lowered]:
@@ -30,6 +32,13 @@ def lowered(chosen: Sequence[Selection], settings: Settings, remarks: list[str] 
 def judge(settings: Settings, policy: Policy) -> Judge:
     """Open a judge with what the user says of processors and of keeping results."""
     return Judge(policy, open_cache(settings.cache), settings.jobs)
+
+
+def show_traces(results: Iterable[Result]) -> None:
+    """Print the tracebacks of what could not be lowered, for `--verbose`: each once."""
+    sys.stdout.flush()
+    for trace in dict.fromkeys(r.failure.trace for r in results if r.failure is not None and r.failure.trace):
+        print(trace, file=sys.stderr)
 
 
 @contextmanager

@@ -23,6 +23,7 @@ COMMANDS = {
     "dump": "write the TIR of a kernel at a checkpoint, and its CUDA source",
     "run": "run kernels on a GPU and compare them with torch",
     "matrix": "check kernels with many toolchains, and say which can be supported",
+    "trace": "say where an element of an output comes from, as written and as lowered",
     "gate": "lower kernels with two toolchains and say whether the upgrade is safe",
     "diff": "say what differs between two kernels, releases, goldens or dumps",
     "golden": "keep approved IR with git: check, update, review",

@@ -38,6 +38,7 @@ def add_lowering_arguments(
     parser.add_argument("--jobs", type=count, metavar="N", help="kernels at a time (default: one per processor)")
     parser.add_argument("--no-fork", action="store_true", help="lower each kernel in a process of its own from start")
     parser.add_argument("--no-cache", action="store_true", help="neither use nor keep results of earlier runs")
+    parser.add_argument("-v", "--verbose", action="store_true", help="with the traceback of what is not lowered")
     parser.add_argument(
         "--pythonpath", action="append", default=[], metavar="DIR", help="where kernels' imports are; may be repeated"
     )

@@ -31,8 +31,8 @@ from tlcheck.execute.pointers import PLACED, Pointers
 from tlcheck.execute.races import NOWHERE, Origin
 from tlcheck.execute.reasons import TIME, BudgetSpent, Illegal, WrittenUnclear
 from tlcheck.execute.statements import compiled_statement
+from tlcheck.execute.tracer import Tracer
 from tlcheck.execute.values import Array, Kind, Value, lanes_of
-from tlcheck.execute.writers import Seeker
 from tlcheck.snapshot.ir import Buffer, Expr, Function, Stmt
 
 
@@ -60,6 +60,7 @@ class Options:
     early: before VectorizeLoop, when guards may be missing, and copies are narrower than the instructions that they
     become.
     late: asynchronous copies land when they are waited for, otherwise at once.
+    midway: the tile operators are no longer the author's: copies that a pass made asynchronous have to be waited for.
     statements, bytes: the budget. until: seconds of this process at which it ends.
     jitter: 0, or the number of a run in which all floats are changed a little.
     release: TileLang's, whose library and conventions the lowered kernel uses. plain: every iteration by itself.
@@ -67,6 +68,7 @@ class Options:
 
     written: bool
     early: bool = False
+    midway: bool = False
     exact: bool = True
     late: bool = True
     release: tuple[int, ...] = (0, 1, 15)
@@ -116,7 +118,7 @@ class Machine:
         self.watches: list[Watch] = []  # of this kernel and of the function's earlier ones
         self.looked_at: set[str] = set()  # tensors and shared buffers that accesses were compiled for
         self._written: frozenset[str] = frozenset()
-        self.seeker: Seeker | None = None
+        self.tracer: Tracer | None = None
         self.iterating = False
         self.followed = 0  # how many of the statements around the one being compiled have others after them
         self.spent = 0
@@ -223,7 +225,9 @@ class Machine:
         self._bytes += cells * 8
         if self._bytes > self.options.bytes:
             raise BudgetSpent("more memory than allowed")
-        self.memory[root] = Cells(size, kinds, self.seeds, self.lanes if own else 1)
+        self.memory[root] = made = Cells(size, kinds, self.seeds, self.lanes if own else 1)
+        if self.tracer is not None:
+            self.tracer.attach(root, made)
 
     @contextmanager
     def in_parallel(self) -> Iterator[None]:
@@ -279,11 +283,6 @@ class Machine:
             return NOWHERE
         found = [(name, frame.variables.get(uid)) for uid, name in self.loops.items()]
         return Origin(self.at, tuple([(name, value) for name, value in found if isinstance(value, int)]))
-
-    def seek(self, name: str, seed: int, element: int) -> Seeker:
-        """Look out, from now on, for writes of one element of a tensor."""
-        self.seeker = Seeker(self, name, seed, element)
-        return self.seeker
 
     def watched(self, written: frozenset[str], by: type[Watch] | None = None) -> Watch:
         """Watch the order of accesses in the worlds of the first seed; unless all is plain, just glance at it.

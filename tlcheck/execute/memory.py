@@ -10,12 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tlcheck.execute.frame import Mask
 from tlcheck.execute.reasons import BudgetSpent
 from tlcheck.execute.values import Array, Kind, Value, bits_of, from_bits, nothing
+
+if TYPE_CHECKING:
+    from tlcheck.execute.tracer import Tracer
 
 Position = int | slice | Array
 
@@ -41,6 +45,7 @@ class Cells:
         self.stride = len(seeds) * threads
         self.times = 1
         self._offset = np.arange(self.stride, dtype=np.intp).reshape(len(seeds), threads)
+        self.tracer: Tracer | None = None
         self.forget()
 
     def forget(self, reason: int = 0, mask: Mask | None = None) -> None:
@@ -102,6 +107,8 @@ class Cells:
 
     def take(self, position: Position, kind: Kind) -> Array:
         """The elements at a position."""
+        if self.tracer is not None:
+            self.tracer.took(self, position)
         if self.tags is None:
             return self.flat.take(position) if isinstance(position, np.ndarray) else self.data[position]
         assert isinstance(position, np.ndarray)
@@ -112,6 +119,8 @@ class Cells:
 
     def put(self, position: Position, value: Value, mask: Mask | None, kind: Kind) -> None:
         """Write elements in the lanes of `mask`. Of lanes that write one cell, the last one wins."""
+        if self.tracer is not None:
+            self.tracer.put(self, position, value, mask)
         if not isinstance(position, np.ndarray):
             target = self.data[position]
             if np.ndim(value) <= target.ndim and (self.data.shape[2] > 1 or np.shape(value)[-1:] in ((), (1,))):
@@ -137,6 +146,8 @@ class Cells:
 
     def accumulate(self, where: Array, values: Value, combine: np.ufunc, kind: Kind) -> None:
         """Combine values into the elements at indices into `flat`; one that occurs again is combined again."""
+        if self.tracer is not None:
+            self.tracer.put(self, where, values, None)
         if self.tags is not None:
             elements = np.unique(where)
             self.put(elements, self.take(elements, kind), None, kind)
@@ -236,6 +247,7 @@ class Pages:
         self.distinct = tuple(dict.fromkeys(seeds))
         self.order: Callable[[Array], Array] | None = None
         self.jitter: Callable[[Array], Array] | None = None
+        self.tracer: Tracer | None = None
         self._limit = limit
         self._tables = -(-size // PAGE)
         self.table = np.full(self._tables * len(self.distinct), -1, np.int32)
@@ -284,10 +296,14 @@ class Pages:
 
     def take(self, position: Position, kind: Kind) -> Array:
         """The elements at a position."""
+        if self.tracer is not None:
+            self.tracer.took(self, position)
         return self.flat[position]
 
     def put(self, position: Position, value: Value, mask: Mask | None, kind: Kind) -> None:
         """Write elements in the lanes of `mask`. Of lanes that write one element, the last one wins."""
+        if self.tracer is not None:
+            self.tracer.put(self, position, value, mask)
         where, values = spread(np.asarray(position), value, mask)
         self.flat[where] = values
         self.written[where] = True
@@ -299,6 +315,8 @@ class Pages:
 
     def accumulate(self, where: Array, values: Value, combine: np.ufunc, kind: Kind) -> None:
         """Combine values into the elements at indices into `flat`; one that occurs again is combined again."""
+        if self.tracer is not None:
+            self.tracer.put(self, where, values, None)
         combine.at(self.flat, where, values)
         self.written[where] = True
 

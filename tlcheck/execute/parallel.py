@@ -125,7 +125,9 @@ def _copies(machine: Machine, private: list[int], lanes: int) -> Iterator[None]:
     for root, cells in saved.items():
         assert isinstance(cells, Cells)
         before[root] = np.array(machine.per_world(cells.data, "a register used in T.Parallel"))
-        machine.memory[root] = cells.with_lanes(lanes, before[root])
+        machine.memory[root] = own = cells.with_lanes(lanes, before[root])
+        if machine.tracer is not None:
+            machine.tracer.attach(root, own)
     try:
         yield
     finally:

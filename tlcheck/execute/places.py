@@ -133,6 +133,8 @@ class Place:
         watch = self.machine.watch
         if watch is not None and watch.covers(self):
             watch.read(self, position, everywhere(mask, frame), self.machine.origin(frame))
+        if self.machine.tracer is not None:
+            self.machine.tracer.frame = frame
         found, outside = self.memory.take(position, self.kind), self.located(frame).outside
         if outside is None:
             return found
@@ -147,11 +149,11 @@ class Place:
         if watch is not None:
             lanes, origin = everywhere(mask, frame), self.machine.origin(frame)
             watch.write(self, position, lanes, origin, value)
+        if self.machine.tracer is not None:
+            self.machine.tracer.frame = frame
         self.memory.put(position, value, mask, self.kind)
         if watch is not None:
             watch.written(self, position, lanes, origin, value)
-        if self.machine.seeker is not None:
-            self.machine.seeker.look(self, frame, position, mask)
 
     def _refuse(self, crooked: Mask, frame: Frame) -> None:
         """Raise Illegal where an active lane's address is not aligned."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from math import prod
 
 import numpy as np
@@ -23,6 +24,7 @@ from tlcheck.execute.offsets import offsets
 from tlcheck.execute.plain import evaluated
 from tlcheck.execute.races import Race
 from tlcheck.execute.reasons import MEMORY, Illegal, Stopped
+from tlcheck.execute.tracer import watched_for
 from tlcheck.execute.values import Array, kind_of
 from tlcheck.execute.writers import Writer
 from tlcheck.program.async_copies import release_numbers
@@ -33,6 +35,7 @@ from tlcheck.snapshot.walk import expressions, postorder, statements
 SOURCE, LOWERED = "source", "device-tir"
 UNGUARDED = ("lower-tile-op", "type-cast")
 _MOST_BLOCKS = 1 << 16
+_TOGETHER = 8  # blocks that are searched at a time
 _DRAWS = (inputs.Draw(8), inputs.Draw(4), inputs.Draw(2), inputs.Draw(1))
 
 
@@ -128,7 +131,7 @@ class _Judge:
         self._offsets = offsets(self._written)
         self._extents = blocks.grid(self._written, sizes)
         self._blocks = self._chosen()
-        self._worlds = self._fitting()
+        self.worlds = self._fitting()
 
     def execution(self) -> Execution:
         """Run both sides and compare every output. What is found in a quick run is looked at in a plain one."""
@@ -201,15 +204,15 @@ class _Judge:
         return machine
 
     def _left_by(self, written: Machine) -> dict[str, Written]:
-        seed = self._worlds[0].seed
+        seed = self.worlds[0].seed
         return {name: comparison.outcome(written.pages(name), seed) for name in self._outputs}
 
     def _report(self, outputs: tuple[OutputOutcome, ...], written: int, lowered: int) -> Execution:
         return Execution(
             outputs,
-            tuple(dict.fromkeys(w.block for w in self._worlds)),
+            tuple(dict.fromkeys(w.block for w in self.worlds)),
             prod(self._extents),
-            tuple(dict.fromkeys(w.seed for w in self._worlds)),
+            tuple(dict.fromkeys(w.seed for w in self.worlds)),
             tuple(self._sizes.items()),
             (written, lowered),
         )
@@ -222,9 +225,24 @@ class _Judge:
         if self._request.blocks >= prod(self._extents):
             if prod(self._extents) > _MOST_BLOCKS:
                 raise Stopped("more blocks than can run at once")
-            x, y, z = (range(extent) for extent in self._extents)
-            return [(i, j, k) for k in z for j in y for i in x]
+            return list(self.every_block())
         return blocks.chosen((self._written, self._lowered), self._sizes, self._request.blocks)
+
+    def every_block(self) -> Iterator[blocks.Block]:
+        """All blocks of the grid, x first."""
+        x, y, z = (range(extent) for extent in self._extents)
+        return ((i, j, k) for k in z for j in y for i in x)
+
+    def machines(self) -> Machines:
+        """Both levels, on inputs that keep the kernel as written in bounds."""
+        self._plain = True  # each statement for itself, whoever watches it
+        _, draw = self._as_written()
+        names = {str(b.data.value): b for b in self._written.buffers}
+        return Machines(
+            lambda: self._machine(self._written, True, draw),
+            lambda: self._machine(self._lowered, self._tiled, draw),
+            {name: inputs.extent(buffer, self._sizes) for name, buffer in names.items()},
+        )
 
     def _fitting(self) -> list[World]:
         """As many blocks and seeds as the budget allows, known before anything runs."""
@@ -260,6 +278,7 @@ class _Judge:
             written=written,
             early=not written and self._request.checkpoint in UNGUARDED,
             late=late,
+            midway=written and function is not self._written,
             release=release_of(self._snapshot),
             statements=budget.statements,
             bytes=budget.bytes,
@@ -268,10 +287,10 @@ class _Judge:
             plain=self._plain,
         )
         tensors = {str(b.data.value): self._tensor(b, draw) for b in self._written.buffers}
-        values = inputs.scalars(self._snapshot, self._written, self._sizes, self._worlds[0].seed)
+        values = inputs.scalars(self._snapshot, self._written, self._sizes, self.worlds[0].seed)
         first = next(iter(self._given.values()), {})
         values |= {name: array.item() for name, array in first.items() if name in values}
-        return Machine(function, threads_of(function), self._worlds, tensors, values, options)
+        return Machine(function, threads_of(function), self.worlds, tensors, values, options)
 
     def _tensor(self, buffer: Buffer, draw: inputs.Draw) -> Tensor:
         name, kind = str(buffer.data.value), kind_of(buffer.dtype)
@@ -290,7 +309,7 @@ class _Judge:
     def _output(self, name: str, written: Machine, lowered: Machine, draw: inputs.Draw) -> OutputOutcome:
         """The verdict on one output, over all seeds."""
         unknown = numberless = compared_elements = 0
-        for seed in dict.fromkeys(w.seed for w in self._worlds):
+        for seed in dict.fromkeys(w.seed for w in self.worlds):
             expected, got = comparison.outcome(written.pages(name), seed), _left(lowered, name, seed)
             elements, initial = expected.elements, expected.values
             if not np.array_equal(elements, got.elements):
@@ -352,11 +371,15 @@ class _Judge:
     def _last_write(self, name: str, difference: Difference, machine: Machine) -> Writer | None:
         """Who writes an element last, in a run of its own; None also where the level has no such parameter."""
         try:
-            seeker = machine.seek(name, difference.seed, difference.element)
+            tracer, query = watched_for(machine, name, difference.seed, difference.element)
         except KeyError:
             return None
         machine.run()
-        return seeker.last
+        last = tracer.found.get(query)
+        if last is None:
+            return None
+        block = machine.worlds[last.world or 0].block
+        return Writer(block, -1 if last.lane is None else last.lane, last.origin)
 
 
 def _names(buffers: Sequence[Buffer]) -> tuple[str, ...]:
@@ -368,6 +391,46 @@ def has_copies(function: Function) -> bool:
     """Whether a kernel as lowered has asynchronous copies into shared memory."""
     calls = (e.value for s in statements(function.body) for e in postorder(expressions(s)) if e.op == "call")
     return any(call in ("ptx_cp_async", "tma_load", "tma_load_im2col") for call in calls)
+
+
+@dataclass(frozen=True)
+class Machines:
+    """Machines of one kernel that have not run yet, the same worlds each time. shapes: of parameters, by name."""
+
+    written: Callable[[], Machine]
+    lowered: Callable[[], Machine]
+    shapes: Mapping[str, tuple[int, ...]]
+
+
+def machines(snapshot: Snapshot, request: Request) -> Machines:
+    """The two levels of a request, to be run by whoever watches them. Raises Stopped for what cannot be executed."""
+    registry.load()
+    return _Judge(snapshot, request).machines()
+
+
+def block_of(snapshot: Snapshot, request: Request, name: str, element: int, most: int) -> blocks.Block | None:
+    """The block that writes an element as written: of the chosen ones, else of the first `most`; None if none does."""
+    registry.load()
+    for chosen in _candidates(snapshot, request, most):
+        if _writes(snapshot, request, chosen, name, element):
+            return next((b for b in chosen if _writes(snapshot, request, (b,), name, element)), None)
+    return None
+
+
+def _writes(snapshot: Snapshot, request: Request, chosen: tuple[blocks.Block, ...], name: str, element: int) -> bool:
+    """Whether one of these blocks writes an element as written."""
+    machine = _Judge(snapshot, replace(request, blocks=chosen)).machines().written()
+    tracer, _ = watched_for(machine, name, request.seeds[0], element)
+    machine.run()
+    return bool(tracer.found)
+
+
+def _candidates(snapshot: Snapshot, request: Request, most: int) -> Iterator[tuple[blocks.Block, ...]]:
+    judge = _Judge(snapshot, request)
+    yield tuple(dict.fromkeys(world.block for world in judge.worlds))
+    if isinstance(request.blocks, int):
+        every = list(islice(judge.every_block(), most))
+        yield from (tuple(every[start : start + _TOGETHER]) for start in range(0, len(every), _TOGETHER))
 
 
 def _left(machine: Machine, name: str, seed: int) -> Written:

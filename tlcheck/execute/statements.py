@@ -280,7 +280,7 @@ def _alloc(stmt: Alloc, machine: Machine) -> Step:
 
 
 def _block(stmt: Block, machine: Machine) -> Step:
-    for key, _ in stmt.annotations:
+    for key in (*(key for key, _ in stmt.annotations), *(("barrier_init",) if stmt.barriers else ())):
         if key in registry.ANNOTATIONS:
             registry.ANNOTATIONS[key](stmt, machine)
     for pointer, value in stmt.safe_values:

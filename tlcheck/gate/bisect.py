@@ -9,7 +9,7 @@ from itertools import pairwise
 from packaging.version import Version
 
 from tlcheck.errors import UsageError
-from tlcheck.lower.runs import toolchain_title
+from tlcheck.lower.runs import Run, toolchain_title
 from tlcheck.toolchain import environment
 from tlcheck.toolchain.releases import RELEASES
 from tlcheck.toolchain.resolve import recipe_of
@@ -53,6 +53,18 @@ class BisectRow:
         return tuple((a, b) for a, b in pairwise(self.points) if a.state != b.state)
 
 
+def ends_of(first: str | None, last: str | None, requirements: Iterable[str] = ()) -> tuple[str, str]:
+    """The ends that the user gives; else the oldest and the newest release that is installed. Raises UsageError."""
+    if first and last:
+        return first, last
+    own = tuple(requirements)
+    there = [r for r in RELEASES if environment.find(environment.release_recipe(r, own)) is not None]
+    if not there:
+        raise UsageError("no release is installed: run `tlcheck toolchain install --all`")
+    oldest, newest = min(there, key=Version), max(there, key=Version)
+    return first or oldest, last or newest
+
+
 def range_of(first: str, last: str, requirements: Iterable[str] = ()) -> list[str]:
     """The toolchains from one to another, both included, oldest first: the known releases between, and the ends.
 
@@ -86,16 +98,22 @@ def require_installed(releases: Sequence[str], requirements: tuple[str, ...]) ->
 def rows(results: Iterable[Result], toolchains: Sequence[str]) -> list[BisectRow]:
     """One row for each case and target, in the order of reports. A file that fails, fails for all of its cases."""
     found = sorted(results, key=lambda result: result.run.position)
-    keys = list(dict.fromkeys((r.run.case, r.run.target) for r in found if r.run.target))
-    keys = keys or list(dict.fromkeys((r.run.case, "") for r in found))
+    keys = list(dict.fromkeys((case_key(r.run), r.run.target) for r in found if r.run.target))
+    keys = keys or list(dict.fromkeys((case_key(r.run), "") for r in found))
     return [BisectRow(case, target, _points(case, target, found, toolchains)) for case, target in keys]
+
+
+def case_key(run: Run) -> str:
+    """What a case is called in every release: kernels of scripts have their arguments in their names, and releases
+    have types for what are strings in others."""
+    return run.case.replace("'", "")
 
 
 def _points(case: str, target: str, found: Sequence[Result], toolchains: Sequence[str]) -> tuple[Point, ...]:
     own: Mapping[str, Result] = {
         result.run.toolchain: result
         for result in found
-        if (result.run.case, result.run.target) == (case, target) or _is_of_file(result, case)
+        if (case_key(result.run), result.run.target) == (case, target) or _is_of_file(result, case)
     }
     return tuple(_point(toolchain, own.get(toolchain)) for toolchain in toolchains)
 

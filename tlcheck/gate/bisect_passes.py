@@ -1,17 +1,20 @@
-"""Which pass breaks a kernel: the kernel is judged after each pass from LowerTileOp on.
+"""Which pass breaks a kernel: each claim that is refuted at the end is looked for after each pass.
 
-Before it the atomics are still tile operators, for which there is nothing to compare.
+Atomics are proved from LowerTileOp on: before it they are still tile operators, for which there is nothing to compare.
+Outputs and accesses are executed from the first pass on (`pass_execution`).
 """
 
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tlcheck.errors import UsageError
+from tlcheck.execute.run import Request
 from tlcheck.gate.bisect import FAILS, RIGHT, UNDECIDED, WRONG, BisectRow, Point
+from tlcheck.gate.pass_execution import ExecutedPasses, PassOnset
+from tlcheck.gate.pipeline import Pipeline
 from tlcheck.lower.runs import Run
 from tlcheck.program.atomics import Site
 from tlcheck.prove.subject import subject
@@ -21,24 +24,24 @@ from tlcheck.verdicts.claim import Claim
 from tlcheck.verdicts.judging import judged
 from tlcheck.verdicts.results import Result
 
-_INTENT = ("tl.LayoutReducer", "tl.LayoutInference")  # the kernel as written is what the first of these gets
-_TILES, _VECTORS = "tl.LowerTileOp", "tl.VectorizeLoop"
-_NUMBERED = re.compile(r"\d{3}-")  # what the keys of a snapshot of every pass begin with
 _ABOVE, _BELOW = 4, 1  # lines of TIR around an atomic
 _SHOWN = 4  # places of one atomic
+_LINES = 40  # of a difference that is shown
 
 
 @dataclass(frozen=True)
 class Guilty:
-    """The first pass after which an atomic is wrong. number: its place in the pipeline.
+    """The first pass after which a claim is wrong. number: its place in the pipeline.
 
-    difference: lines of TIR around the atomic, before and after the pass, as a diff.
+    difference: lines of TIR, before and after the pass, as a diff. notes: what else there is to say of the pass, such
+    as which before it could not be executed.
     """
 
     pass_name: str
     number: int
     claim: Claim
     difference: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -49,54 +52,58 @@ class Passes:
     guilty: tuple[Guilty, ...]
 
 
-class _Pipeline:
-    """A snapshot of every pass, cut into snapshots of one pass each."""
+def judge_passes(run: Run, snapshot: Snapshot, request: Request | None = None) -> Passes:
+    """Judge a kernel after each of its passes; without a request its atomics alone.
 
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.snapshot = snapshot
-        self.keys = list(snapshot.checkpoints)
-        self.names = [snapshot.passes[key] for key in self.keys]
-        self._intent = min(self._place(name) for name in _INTENT) - 1
-        self.first, self._vectors = self._place(_TILES), self._place(_VECTORS)
-
-    def _place(self, name: str) -> int:
-        return self.names.index(name) if name in self.names else len(self.names)
-
-    @property
-    def is_known(self) -> bool:
-        """Whether this is the pipeline of a kernel for a GPU, with every pass."""
-        numbered = all(_NUMBERED.match(key) for key in self.keys)
-        return numbered and max(self._intent + 1, self.first) < len(self.names)
-
-    def stage(self, number: int) -> str:
-        """The checkpoint whose rules hold after a pass."""
-        if number < self.first:
-            return "tile-ops"
-        if number < self._vectors:
-            return "lower-tile-op"
-        return "vectorize-loop" if number == self._vectors else "device-tir"
-
-    def after(self, number: int) -> Snapshot:
-        """The kernel as written, its layouts, and what it is after a pass."""
-        places = {"source": 0, "intent": self._intent, "tile-ops": self.first - 1, self.stage(number): number}
-        checkpoints = {name: self.snapshot.checkpoints[self.keys[place]] for name, place in places.items()}
-        return replace(self.snapshot, checkpoints=checkpoints, passes={self.stage(number): self.names[number]})
-
-
-def judge_passes(run: Run, snapshot: Snapshot) -> Passes:
-    """Judge a kernel after each of its passes. Raises UsageError for a snapshot that does not hold every pass."""
-    pipeline = _Pipeline(snapshot)
+    Raises UsageError for a snapshot that does not hold every pass.
+    """
+    pipeline = Pipeline(snapshot)
     if not pipeline.is_known:
-        raise UsageError(f"{run.case}: no pass {_INTENT[-1]} and {_TILES}: nothing to judge passes by")
-    numbers = range(pipeline.first, len(pipeline.keys))
-    results = {number: judged(run, pipeline.after(number)) for number in numbers}
-    points = tuple(Point(pipeline.names[n], _state(result), result) for n, result in results.items())
-    guilty = tuple(_guilty(pipeline, number, claim) for number, claim in _firsts(results.items()))
-    return Passes(BisectRow(run.case, run.target, points, run.tilelang), guilty)
+        raise UsageError(f"{run.case}: no pass tl.LayoutInference and tl.LowerTileOp: nothing to judge passes by")
+    results = {n: judged(run, pipeline.after(n)) for n in range(pipeline.tiles, len(pipeline.keys))}
+    guilty = [_of_atomic(pipeline, number, claim) for number, claim in _firsts(results.items())]
+    executed = ExecutedPasses(pipeline, request) if request is not None else None
+    found = _explained(executed.refuted, [g.claim for g in guilty]) if executed is not None else []
+    onsets = _with_waits([(claim, executed.onset(claim)) for claim in found]) if executed is not None else []
+    guilty += [_executed(pipeline, claim, onset) for claim, onset in onsets]
+    numbers = range(1 if onsets else pipeline.tiles, len(pipeline.keys))
+    points = tuple(
+        Point(pipeline.names[n], _state(executed, [c for c, _ in onsets], n, results.get(n)), results.get(n))
+        for n in numbers
+    )
+    row = BisectRow(run.case, run.target, points, run.tilelang)
+    return Passes(row, tuple(sorted(guilty, key=lambda g: g.number)))
 
 
-def _state(result: Result) -> str:
-    """As of the last checkpoint: that the snapshot ends there says nothing against it."""
+def _with_waits(onsets: Sequence[tuple[Claim, PassOnset]]) -> list[tuple[Claim, PassOnset]]:
+    """A wait that is missing is the fault of the pass that leaves an output unwritten, where there is one: orders are
+    watched late.
+    """
+    outputs = [onset for claim, onset in onsets if claim.kind == "output"]
+    if not outputs:
+        return list(onsets)
+    first = min(outputs, key=lambda onset: onset.number)
+    return [(c, first if c.kind == "order" and not o.orders and first.number < o.number else o) for c, o in onsets]
+
+
+def _explained(claims: Sequence[Claim], atomics: Sequence[Claim]) -> list[Claim]:
+    """The claims that no wrong atomic of their buffer explains."""
+    wrong = {claim.buffer for claim in atomics}
+    return [claim for claim in claims if claim.buffer not in wrong]
+
+
+def _state(executed: ExecutedPasses | None, claims: Sequence[Claim], number: int, proved: Result | None) -> str:
+    """The worst that is known after a pass. That the snapshot ends there says nothing against it."""
+    states = [] if executed is None else [executed.state(claim, number).state for claim in claims]
+    if proved is not None and (proved.claims or proved.failure is not None):
+        states.append(_of_atomics(proved))
+    for worst in (FAILS, WRONG, UNDECIDED):
+        if worst in states:
+            return worst
+    return RIGHT
+
+
+def _of_atomics(result: Result) -> str:
     if result.failure is not None:
         return FAILS
     if any(claim.finding is not None for claim in result.claims):
@@ -116,13 +123,47 @@ def _firsts(results: Iterable[tuple[int, Result]]) -> Iterator[tuple[int, Claim]
                 yield number, claim
 
 
-def _guilty(pipeline: _Pipeline, number: int, claim: Claim) -> Guilty:
+def _executed(pipeline: Pipeline, claim: Claim, onset: PassOnset) -> Guilty:
+    before, after = pipeline.text(onset.number - 1), pipeline.text(onset.number)
+    name = pipeline.names[onset.number]
+    return Guilty(name, onset.number, claim, _shown(before, after, claim.buffer), tuple(_notes(pipeline, claim, onset)))
+
+
+def _notes(pipeline: Pipeline, claim: Claim, onset: PassOnset) -> Iterator[str]:
+    if onset.between:
+        names = [pipeline.names[n] for n in (onset.between[0], onset.between[-1])]
+        passes = names[0] if len(onset.between) == 1 else f"{names[0]} to {names[1]}"
+        yield f"or an earlier one: after {passes} the kernel could not be executed ({onset.reason})"
+    if onset.orders and pipeline.place(onset.orders) > pipeline.last:
+        yield f"{onset.orders}, which puts such an order into a kernel, is not among the passes"
+    elif claim.kind == "order" and not onset.orders and onset.number > pipeline.vectors:
+        yield "or an earlier one: orders are watched from tl.VectorizeLoop on"
+    elif onset.orders == pipeline.names[onset.number]:
+        yield f"{onset.orders} should have ordered them"
+    if onset.number == pipeline.tiles:
+        yield "with the layouts that tl.LayoutInference chose"
+
+
+def _shown(before: Sequence[str], after: Sequence[str], buffer: str) -> tuple[str, ...]:
+    """What a pass changed: where the buffer is concerned first, and no more than a screen."""
+    hunks: list[list[str]] = []
+    for line in list(difflib.unified_diff(before, after, n=1, lineterm=""))[2:]:
+        if line.startswith("@@") or not hunks:
+            hunks.append([])
+        hunks[-1].append(line)
+    hunks.sort(key=lambda hunk: not any(buffer in line for line in hunk))
+    lines = [line for hunk in hunks for line in hunk]
+    more = len(lines) - _LINES
+    return tuple(lines) if more <= 0 else (*lines[:_LINES], f"... {more} more lines: tlcheck dump --every-pass")
+
+
+def _of_atomic(pipeline: Pipeline, number: int, claim: Claim) -> Guilty:
     before, after = (_around(pipeline, n, claim) for n in (number - 1, number))
     lines = difflib.unified_diff(before, after, n=_ABOVE, lineterm="")
     return Guilty(pipeline.names[number], number, claim, tuple(lines)[2:])  # without the names of two files
 
 
-def _around(pipeline: _Pipeline, number: int, claim: Claim) -> list[str]:
+def _around(pipeline: Pipeline, number: int, claim: Claim) -> list[str]:
     """The lines around the places of an atomic after a pass."""
     stage = pipeline.stage(number)
     snapshot = pipeline.after(number)

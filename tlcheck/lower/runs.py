@@ -124,7 +124,8 @@ class Lowered:
     seconds: of processor time, by phase (`import`, `build`, `lower`, `extract`), when it was lowered.
     digest: hash of the snapshot's content, empty where results are not kept. origin: of a captured kernel, if it can be
     made without its script. recorded: a call of it; None where none was to be recorded. saved: it was not lowered now,
-    the user gave the snapshot. inputs: the case's own; None where it has none, or none were to be made.
+    the user gave the snapshot. inputs: the case's own; None where it has none, or none were to be made. until: the
+    passes before the one that failed, where all were wanted.
     """
 
     run: Run
@@ -137,6 +138,7 @@ class Lowered:
     recorded: RecordedCall | None = None
     saved: bool = False
     inputs: MadeInputs | None = None
+    until: Path | None = None
 
 
 def of_saved(file: Path, snapshot: Snapshot, position: int = 0) -> Lowered:

@@ -280,9 +280,16 @@ class _Work:
         """What the answer to a `lower` job says."""
         self._watcher.done(run)
         answer, result = done.answer, done.answer.result or {}
-        snapshot = Path(done.job.output) if answer.result is not None else None
+        output = Path(done.job.output)
+        snapshot = output if answer.result is not None else None
         return Lowered(
-            run, snapshot, answer.failure, result.get("unsaved", {}), result.get("seconds", {}), done.snapshot
+            run,
+            snapshot,
+            answer.failure,
+            result.get("unsaved", {}),
+            result.get("seconds", {}),
+            done.snapshot,
+            until=output if snapshot is None and output.exists() else None,
         )
 
     def _with_inputs(self, lowered: Lowered, job: Job) -> Iterator[Lowered]:

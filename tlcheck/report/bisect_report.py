@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
@@ -12,19 +13,45 @@ from rich.text import Text
 from tlcheck import __version__
 from tlcheck.gate.bisect import FAILS, RIGHT, UNDECIDED, WRONG, BisectRow, Point
 from tlcheck.gate.bisect_passes import Guilty, Passes
+from tlcheck.gate.compared_passes import ComparedPasses
 from tlcheck.verdicts.claim import Claim
+from tlcheck.verdicts.results import Result
 
 SCHEMA = 1
 _STYLES = {RIGHT: "green", WRONG: "bold red", UNDECIDED: "yellow", FAILS: "red"}
 _STATE, _WIDTH = 9, 100  # characters of the longest state, and of messages
 
 
-def write(console: Console, rows: Sequence[BisectRow], passes: Sequence[Passes] = ()) -> None:
+@dataclass(frozen=True)
+class Bisected:
+    """What bisecting found: of releases, of the passes of one compiler, or of two. results: of what was lowered for
+    releases, else of what could not be lowered. remarks: on scripts.
+    """
+
+    rows: tuple[BisectRow, ...] = ()
+    passes: tuple[Passes, ...] = ()
+    compared: tuple[ComparedPasses, ...] = ()
+    results: tuple[Result, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether something is, anywhere."""
+        of_two = [passes for compared in self.compared for passes in compared.judged]
+        rows = [*self.rows, *(found.row for found in (*self.passes, *of_two))]
+        return any(point.state == WRONG for row in rows for point in row.points)
+
+
+def write(console: Console, found: Bisected) -> None:
     """Print the rows, and of passes those that change something, with the TIR around it."""
-    for row in rows:
+    for row in found.rows:
         _print(console, *_of_releases(row))
-    for found in passes:
-        _print(console, *_of_passes(found))
+    for passes in found.passes:
+        _print(console, *_of_passes(passes))
+    for compared in found.compared:
+        _print(console, *_of_two(compared))
+    for remark in found.remarks:
+        _print(console, Text(remark, style="dim"))
 
 
 def _print(console: Console, *lines: Text) -> None:
@@ -76,33 +103,77 @@ def _of_passes(found: Passes) -> Iterator[Text]:
     yield Text.assemble(f"  {len(row.points)} passes, {first.at} to {last.at}: ", _word(last))
     for before, after in row.transitions:
         yield Text(f"  {before.state} after {before.at}, {after.state} after {after.at}")
-    for guilty in found.guilty:
-        yield from _of_guilty(guilty)
+    yield from _of_all_guilty(found.guilty)
     if not found.guilty:
         yield Text("  no pass makes it wrong", style="green")
 
 
-def _of_guilty(guilty: Guilty) -> Iterator[Text]:
-    claim = guilty.claim
-    assert claim.finding is not None
-    yield Text.assemble("  ", (f"{guilty.pass_name} (pass {guilty.number}) makes it wrong", "bold red"))
-    yield Text(f"    {claim.buffer}, {claim.source.words}: {claim.finding.rule} {claim.finding.what}")
-    yield Text(f"    {claim.finding.words}")
-    for line in guilty.difference:
-        style = {"-": "red", "+": "green"}.get(line[:1], "dim")
-        yield Text(f"    {line}", style=style)
+def _of_two(compared: ComparedPasses) -> Iterator[Text]:
+    yield Text(f"{compared.case} {compared.target}: {compared.old} and {compared.new}", style="bold")
+    first = compared.first
+    if first is None:
+        yield Text("  both end with the same TIR", style="green")
+    else:
+        only = {(True, False): compared.old, (False, True): compared.new}
+        side = only.get((first.old is not None, first.new is not None))
+        name = first.name or "the kernel before the first pass"
+        numbers = "" if side or not first.name else f" (passes {first.old} and {first.new})"
+        yield Text(f"  they differ since {name}{numbers}" + (f", only in {side}" if side else ""), style="bold")
+        yield from _of_difference(compared.difference)
+    for title, passes in zip((compared.old, compared.new), compared.judged, strict=True):
+        yield Text.assemble(f"  {title}: ", _word(passes.row.points[-1]))
+        yield from _of_all_guilty(passes.guilty)
 
 
-def as_json(rows: Sequence[BisectRow], passes: Sequence[Passes], exit_code: int) -> str:
+def _of_difference(lines: Sequence[str]) -> Iterator[Text]:
+    for line in lines:
+        yield Text(f"    {line}", style={"-": "red", "+": "green"}.get(line[:1], "dim"))
+
+
+def _of_all_guilty(guilty: Sequence[Guilty]) -> Iterator[Text]:
+    """Each pass once, with all that it makes wrong, then what it changed."""
+    for number in dict.fromkeys(g.number for g in guilty):
+        own = [g for g in guilty if g.number == number]
+        yield Text.assemble("  ", (f"{own[0].pass_name} (pass {number}) makes it wrong", "bold red"))
+        for note in dict.fromkeys(note for g in own for note in g.notes):
+            yield Text(f"    {note}", style="bold")
+        for one in own:
+            finding = one.claim.finding
+            assert finding is not None
+            yield Text(f"    {one.claim.buffer}, {one.claim.source.words}: {finding.rule} {finding.what}")
+            yield Text(f"    {finding.words}")
+        for difference in dict.fromkeys(g.difference for g in own if g.claim.kind != "order" or len(own) == 1):
+            yield from _of_difference(difference)
+
+
+def as_json(found: Bisected, exit_code: int) -> str:
     """The whole report, indented, with a newline at its end."""
     report = {
         "schema": SCHEMA,
         "tlcheck": __version__,
         "exit_code": exit_code,
-        "rows": [_row(row, "release") for row in rows]
-        + [{**_row(found.row, "pass"), "guilty": [_guilty(g) for g in found.guilty]} for found in passes],
+        "rows": [_row(row, "release") for row in found.rows] + [_passes(passes) for passes in found.passes],
+        "compared": [_two(compared) for compared in found.compared],
+        "remarks": list(found.remarks),
     }
     return json.dumps(report, indent=2) + "\n"
+
+
+def _passes(found: Passes) -> Mapping[str, Any]:
+    return {**_row(found.row, "pass"), "guilty": [_guilty(g) for g in found.guilty]}
+
+
+def _two(compared: ComparedPasses) -> Mapping[str, Any]:
+    first = compared.first
+    return {
+        "case": compared.case,
+        "target": compared.target,
+        "from": compared.old,
+        "to": compared.new,
+        "first": {"pass": first.name, "from": first.old, "to": first.new} if first is not None else None,
+        "tir": list(compared.difference),
+        "rows": [_passes(passes) for passes in compared.judged],
+    }
 
 
 def _row(row: BisectRow, kind: str) -> Mapping[str, Any]:
@@ -146,5 +217,6 @@ def _guilty(guilty: Guilty) -> Mapping[str, Any]:
         "pass": guilty.pass_name,
         "number": guilty.number,
         **_finding(guilty.claim),
+        "notes": list(guilty.notes),
         "tir": list(guilty.difference),
     }

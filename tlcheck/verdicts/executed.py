@@ -203,11 +203,15 @@ def _is_stopped(execution: Execution, by: Illegal) -> bool | str:
 def _pass_before(snapshot: Snapshot, checkpoint: str) -> str:
     """The last pass before a checkpoint; empty before layouts are inferred.
 
-    What a snapshot has for `intent` and `tile-ops` are the passes that follow them.
+    `intent` and `tile-ops` are named after the passes that follow them. Where LayoutReducer comes first, pipelines are
+    made between it and LayoutInference.
     """
-    if checkpoint == "tile-ops":
-        return _LAYOUTS
-    return "" if checkpoint in (SOURCE, "intent") else snapshot.passes.get(checkpoint, "")
+    if checkpoint in ("source", "intent"):
+        return ""
+    if checkpoint != "tile-ops":
+        return snapshot.passes.get(checkpoint, "")
+    name = snapshot.passes.get("intent", "")
+    return name if name == _LAYOUTS else ""
 
 
 def _unordered(name: str, race: Race) -> str:

@@ -6,12 +6,15 @@ import re
 import signal
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from tlcheck.worker.protocol import Failure
 
 _DETAIL_LINES = 12
+_TRACE = 16_000  # characters of a traceback, of its end
 _NOISE = re.compile(r'\s*(\[bt\]|\d+: |File "|Traceback|Stack trace|at 0x|_+$|\^+$|~+$)')
 _DIAGNOSTIC = re.compile(r"error: (.*)\n\s*-->\s*([^\n]*?:\d+):\d+")
 _FATAL = re.compile(r"Fatal Python error: .*")
@@ -22,8 +25,30 @@ class RequestError(Exception):
     """The user asked for something that is not there; the message is meant for them."""
 
 
+class PassError(Exception):
+    """A pass raised what this is raised from. modules: name -> module, the last is what the pass was given.
+
+    where: `FILE:LINE` of what the pass complains about, as far as it names a buffer.
+    """
+
+    def __init__(self, name: str, modules: Mapping[str, Any]) -> None:
+        super().__init__(name)
+        self.name, self.modules, self.where = name, modules, ""
+
+
 def from_exception(error: BaseException, phase: str, user_file: str) -> Failure:
     """The failure that an exception in a job is reported as; call it where the exception was caught."""
+    if isinstance(error, PassError):
+        assert error.__cause__ is not None
+        found = from_exception(error.__cause__, phase, user_file)
+        where = found.where or error.where
+        return replace(found, message=f"{error.name}: {found.message}", where=where)
+    failure = _from_exception(error, phase, user_file)
+    trace = "".join(traceback.format_exception(error)) if failure.kind == "exception" else ""
+    return replace(failure, trace=trace[-_TRACE:])
+
+
+def _from_exception(error: BaseException, phase: str, user_file: str) -> Failure:
     if isinstance(error, RequestError):
         return Failure("usage", phase, str(error))
     kind = "exit" if isinstance(error, SystemExit) else "exception"

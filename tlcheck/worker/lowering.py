@@ -10,7 +10,7 @@ import tilelang
 import tilelang.transform
 from tilelang import tvm
 
-from tlcheck.worker.failures import RequestError
+from tlcheck.worker.failures import PassError, RequestError
 from tlcheck.worker.shared_memory import MERGE, UNMERGED
 
 # LayoutReducer, where it exists, directly precedes LayoutInference; in 0.1.7.post2 it drops the annotations of tile
@@ -47,8 +47,11 @@ class _Recorder:
         self.passes: dict[str, str] = {}
         self._every_pass = every_pass
         self._depth = 0
+        self._given: tuple[str, Any] | None = None  # the pass that runs, and what it was given
 
     def before(self, module: Any, name: str) -> None:
+        if self._depth == 0:
+            self._given = name, module
         if self._depth == 0 and not self._every_pass:
             self._keep("source", module, name)  # the first pass gets the kernel as written
             self._keep(_BEFORE.get(name), module, name)
@@ -60,6 +63,7 @@ class _Recorder:
         self._depth -= 1
         if self._depth:
             return
+        self._given = None
         self._last = module, name
         self._keep(f"{len(self.modules):03}-{name}" if self._every_pass else self._checkpoint(name), module, name)
 
@@ -67,6 +71,15 @@ class _Recorder:
         """The last pass before code generation works on the device functions alone."""
         if not self._every_pass:
             self._keep("device-tir", *self._last)
+
+    def broken(self) -> PassError | None:
+        """The pass that was running when something was raised, with what there was until then."""
+        if self._given is None:
+            return None
+        name, module = self._given
+        last = {} if self._every_pass else {f"before-{name}": module}
+        self.passes |= dict.fromkeys(last, name)
+        return PassError(name, {**self.modules, **last})
 
     def _checkpoint(self, name: str) -> str | None:
         """DecoupleTypeCast is written in Python up to 0.1.13, and the only such pass between these two."""
@@ -90,11 +103,17 @@ def make_target(arch: str) -> Any:
 
 
 def lower(prim_func: Any, pass_configs: Mapping[str, Any], target: Any, every_pass: bool) -> LoweredModules:
-    """Lower as the JIT function would, but for compiling anything. Raises what TileLang raises."""
+    """Lower as the JIT function would, but for compiling anything. Raises PassError, and what TileLang raises."""
     recorder = _Recorder(every_pass)
     instrument = _instrument(recorder)
-    with tvm.transform.PassContext(opt_level=3, config=dict(pass_configs), instruments=[instrument]), target:
-        artifact = tilelang.lower(prim_func, target=target, enable_host_codegen=False, enable_device_compile=False)
+    try:
+        with tvm.transform.PassContext(opt_level=3, config=dict(pass_configs), instruments=[instrument]), target:
+            artifact = tilelang.lower(prim_func, target=target, enable_host_codegen=False, enable_device_compile=False)
+    except Exception as error:
+        broken = recorder.broken()
+        if broken is None:
+            raise
+        raise broken from error
     recorder.finish()
     return LoweredModules(recorder.modules, recorder.passes, artifact.kernel_source)
 

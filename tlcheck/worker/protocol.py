@@ -70,7 +70,8 @@ class Failure:
         `exit` (the kernel file ended the process), `crash` (a signal, named in the message), `timeout`, `killed` (from
         outside, as for want of memory), `worker` (the worker itself ended), `interrupted` (the user ended the run).
     phase: `start`, `import`, `build`, `lower`, `extract` or `inputs`.
-    message: one line. detail: further useful lines. where: `FILE:LINE` in the user's code, if known.
+    message: one line; where a pass raised it, that begins with the pass. detail: further useful lines. where:
+        `FILE:LINE` in the user's code, if known. trace: Python's traceback.
     """
 
     kind: str
@@ -78,6 +79,7 @@ class Failure:
     message: str
     detail: str = ""
     where: str = ""
+    trace: str = ""
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import gc
+import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from tlcheck.snapshot import codec
+from tlcheck.snapshot.ir import Function, Snapshot, Store
+from tlcheck.snapshot.walk import expressions, postorder, statements
 from tlcheck.worker import device, kernel_file, kernels, lowering, release, translate
 from tlcheck.worker.discovery import as_case
+from tlcheck.worker.failures import PassError
 from tlcheck.worker.lines import AtomicLines
 from tlcheck.worker.protocol import Job
 
@@ -53,9 +57,18 @@ def lower(
     output: Path,
     enter: Callable[[str], None],
 ) -> dict[str, Any]:
-    """Lower a kernel and write its snapshot. place: its case, file, line and args. Raises what TileLang raises."""
+    """Lower a kernel and write its snapshot. place: its case, file, line and args. Raises what TileLang raises.
+
+    Where a pass fails and every pass is wanted, what there is until then is written.
+    """
     enter("lower")
-    lowered = lowering.lower(prim_func, pass_configs, target, job.every_pass)
+    try:
+        lowered = lowering.lower(prim_func, pass_configs, target, job.every_pass)
+    except PassError as broken:
+        until = _until(broken, pass_configs, job, place)
+        if until is not None and job.every_pass:
+            output.write_text(codec.dumps(until))
+        raise
     enter("extract")
     # the process ends after this, and a collection would go through all that tilelang and torch have imported
     gc.disable()
@@ -72,3 +85,35 @@ def lower(
     output.write_text(codec.dumps(translate.translate(graph, meta)))
     enter("done")
     return {"checkpoints": meta["passes"], "unsaved": unsaved}
+
+
+def _until(broken: PassError, pass_configs: Mapping[str, Any], job: Job, place: Mapping[str, Any]) -> Snapshot | None:
+    """The kernel before the pass that failed; the error learns the line that it is about. None if nothing is left."""
+    try:
+        graph, unsaved = lowering.save(broken.modules)
+        meta = {
+            **place,
+            "toolchain": release.import_tilelang(),
+            "target": job.arch,
+            "pass_configs": kernels.configs_as_text(pass_configs),
+            "passes": {name: name.partition("-")[2] for name in broken.modules if name not in unsaved},
+            "cuda": "",
+        }
+        found = translate.translate(graph, meta)
+        last = list(found.checkpoints.values())[-1]
+    except Exception:  # what is half done may be anything, and the pass's own error is what counts
+        return None
+    line = accused(str(broken.__cause__), last) or found.line
+    broken.where = f"{found.file}:{line}"
+    return found
+
+
+def accused(message: str, function: Function) -> int:
+    """The line of the first statement that accesses a buffer that a message names; 0 if it names none."""
+    words = set(re.findall(r"\w+", message))
+    for stmt in statements(function.body):
+        own = [stmt.buffer] if isinstance(stmt, Store) else []
+        used = own + [e.buffer for e in postorder(expressions(stmt)) if e.buffer is not None]
+        if stmt.line and any(buffer.name in words for buffer in used):
+            return stmt.line
+    return 0

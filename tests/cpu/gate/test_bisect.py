@@ -13,7 +13,7 @@ import pytest
 from tests.cpu.checking import RIGHT, WRONG, StandInWorker, declared, failed, make_result, make_run, put_in_place
 from tlcheck.cli.main import main
 from tlcheck.errors import UsageError
-from tlcheck.gate.bisect import range_of, rows
+from tlcheck.gate.bisect import ends_of, range_of, rows
 from tlcheck.toolchain import environment
 from tlcheck.toolchain.environment import Recipe
 from tlcheck.toolchain.releases import RELEASES
@@ -43,6 +43,16 @@ def test_a_range_has_both_ends_and_what_is_between(installed: set[str]) -> None:
 def test_ends_that_are_no_releases(installed: set[str]) -> None:
     assert range_of("0.1.14", "current") == ["0.1.14", "0.1.15", "current"]
     assert range_of("current", "./build") == ["current", *RELEASES, "./build"]
+
+
+def test_without_ends_it_is_all_that_is_installed(installed: set[str]) -> None:
+    installed.clear()
+    with pytest.raises(UsageError, match="no release is installed"):
+        ends_of(None, None)
+    installed |= {"0.1.10", "0.1.9", "0.1.15"}
+    assert ends_of(None, None) == ("0.1.9", "0.1.15")
+    assert ends_of("0.1.10", None) == ("0.1.10", "0.1.15")
+    assert ends_of(None, "./build") == ("0.1.9", "./build")
 
 
 def test_what_cannot_be_a_range(installed: set[str]) -> None:
@@ -147,9 +157,8 @@ def test_workers_do_not_all_live_at_once(workers: Mapping[str, StandInWorker], m
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["k.py"], "give --from and --to, or --passes and a --toolchain"),
-        (["k.py", "--from", "0.1.7"], "give --from and --to"),
-        (["k.py", "--passes", "--from", "0.1.7"], "leave out --from and --to"),
+        (["k.py", "--toolchain", "0.1.8"], "--toolchain goes with --passes"),
+        (["k.py", "--passes", "--from", "0.1.7"], "or at two: then give both --from and --to"),
         (["k.py", "--from", "0.1.7", "--to", "0.1.8", "--toolchain", "0.1.8"], "--toolchain goes with --passes"),
         (["k.py@0.1.7", "--from", "0.1.7", "--to", "0.1.8"], "without a toolchain"),
         (["saved.json", "--from", "0.1.7", "--to", "0.1.8"], "bisecting needs FILE"),

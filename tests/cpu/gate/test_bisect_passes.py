@@ -79,3 +79,32 @@ def test_a_real_kernel(
     assert [guilty["pass"] for guilty in row["guilty"]] == [name]
     assert len(row["points"]) > 40
     assert row["points"][-1]["state"] == "wrong"
+
+
+@pytest.mark.toolchain
+@pytest.mark.usefixtures("kept_results")
+@pytest.mark.parametrize(
+    ("case", "arch", "release", "name", "output"),
+    [
+        ("wait", "sm_80", "0.1.9", "tl.InjectSoftwarePipeline", "C"),
+        ("reused", "sm_90", "0.1.13", "tl.ProducerConsumerWarpSpecialized", "R"),
+    ],
+)
+def test_an_output_is_executed_after_every_pass(
+    case: str,
+    arch: str,
+    release: str,
+    name: str,
+    output: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    installed(release)
+    monkeypatch.chdir(Path(__file__).parents[3])
+    argv = ["bisect", f"tests/wrong_code/kernels.py::{case}", "--arch", arch, "--toolchain", release, "--passes"]
+    assert main([*argv, "--format", "json"]) == 1
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    assert [guilty["pass"] for guilty in row["guilty"] if guilty["buffer"] == output] == [name]
+    states = {point["pass"]: point["state"] for point in row["points"]}
+    assert states[name] == "wrong"
+    assert row["points"][0]["state"] == "right"

@@ -56,8 +56,8 @@ def _seen(place: Place, frame: Frame, position: Any, mask: Any) -> None:
     if machine.watch is not None and machine.watch.covers(place):
         lanes = everywhere(mask, frame)
         machine.watch.atomic(place, position, lanes, machine.origin(frame))
-    if place.machine.seeker is not None:
-        place.machine.seeker.look(place, frame, position, mask)
+    if machine.tracer is not None:
+        machine.tracer.combines(frame, position, mask)
 
 
 def _position(place: Place, frame: Frame) -> tuple[Position, Mask | None]:

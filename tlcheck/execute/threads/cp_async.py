@@ -14,7 +14,6 @@ import numpy as np
 
 from tlcheck.execute.codes import Step
 from tlcheck.execute.frame import Frame, Mask, everywhere
-from tlcheck.execute.memory import Position
 from tlcheck.execute.places import Place
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import attribute, call
@@ -39,11 +38,13 @@ class Copy:
     mask: Mask
 
     def land(self, lanes: Mask) -> None:
-        """Arrive, in these lanes."""
-        watch = self.place.machine.watch
+        """Arrive, in these lanes; what all threads of a block copy together, once for all."""
+        watch, chosen = self.place.machine.watch, self.mask & lanes
         if watch is not None:
-            watch.landed(self.place, self.position, self.mask & lanes)
-        self.place.memory.put(self.position, self.values, self.mask & lanes, self.place.kind)
+            watch.landed(self.place, self.position, chosen)
+        if self.position.shape[-1] == np.shape(self.values)[-1] == 1:
+            chosen = np.asarray(chosen.any(axis=-1, keepdims=True))
+        self.place.memory.put(self.position, self.values, chosen, self.place.kind)
 
 
 @dataclass(slots=True, eq=False)
@@ -119,7 +120,7 @@ def cp_async(e: Expr, machine: Machine) -> Run:
         lanes = everywhere(mask, frame)
         if machine.watch is not None and target.shared:
             machine.watch.under_way(target, position, lanes, machine.origin(frame))
-        _issue(target, position, np.array(values), lanes, queue, late, reason)
+        issue(target, target.memory.flat_position(position), np.array(values), lanes, queue, late, reason)
         return 0
 
     return run
@@ -134,16 +135,13 @@ def _guarded(source: Place, holds: Value, frame: Frame) -> Value:
     return values
 
 
-def _issue(
-    target: Place, position: Position, values: Array, lanes: Mask, queue: CopyQueue, late: bool, reason: int
-) -> None:
-    memory = target.memory
-    where = memory.flat_position(position)
+def issue(target: Place, where: Array, values: Array, lanes: Mask, queue: CopyQueue, late: bool, reason: int) -> None:
+    """Put a copy under way, to flat positions of a place; without `late` it arrives at once."""
     if not late:
-        memory.put(where, values, lanes, target.kind)
+        target.memory.put(where, values, lanes, target.kind)
         return
     poison = [nothing(target.kind, seed, reason) for seed in target.machine.seeds]
-    memory.put(where, np.array(poison, target.kind.array).reshape(-1, 1), lanes, target.kind)
+    target.memory.put(where, np.array(poison, target.kind.array).reshape(-1, 1), lanes, target.kind)
     queue.open.append(Copy(target, where, values, lanes))
 
 

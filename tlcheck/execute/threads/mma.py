@@ -19,6 +19,8 @@ from tlcheck.snapshot.ir import Expr
 if TYPE_CHECKING:
     from tlcheck.execute.codes import Run
     from tlcheck.execute.machine import Machine
+    from tlcheck.execute.places import Place
+    from tlcheck.execute.tracer import TracedCell, Tracer
 
 WARP = 32
 # Types of elements as instructions name them, where that is not as TVM does.
@@ -60,11 +62,33 @@ def mma(e: Expr, machine: Machine) -> Run:
     finish = finished(c_kind, machine)
 
     def run(frame: Frame) -> Value:
+        if machine.tracer is not None:
+            machine.tracer.explain(_terms(machine.tracer, frame, (a, a_at), (b, b_at), c_at))
         product = multiplied(left(a.load(frame)), right(b.load(frame)))
         c.store(frame, finish(c.load(frame) + back(product)))
         return 0
 
     return run
+
+
+def _terms(
+    tracer: Tracer, frame: Frame, a: tuple[Place, Array], b: tuple[Place, Array], c_at: Array
+) -> Callable[[tuple[int, ...]], list[list[TracedCell]]]:
+    """The row of A and the column of B that an element of C is the product of, in the order of k."""
+
+    def terms(index: tuple[int, ...]) -> list[list[TracedCell]]:
+        element, world, lane = index
+        found = []
+        for (place, at), axis in ((a, 0), (b, 1)):
+            members = np.argwhere(at[..., axis] == c_at[element, lane % WARP, axis])
+            members = members[np.argsort(at[members[:, 0], members[:, 1], 1 - axis], kind="stable")]
+            where = np.asarray(place.memory.flat_position(place.located(frame).position))
+            where = np.broadcast_to(where, (len(at), frame.worlds, frame.lanes))
+            first = lane // WARP * WARP
+            found.append([tracer.cell(place.memory, where[e, world, first + thread]) for e, thread in members])
+        return found
+
+    return terms
 
 
 def multiplied(a: Array, b: Array) -> Array:

@@ -241,7 +241,7 @@ def _issue(
         hidden = np.broadcast_to(_poison(place.kind, reason, machine), (len(sums[0]), frame.worlds, frame.lanes))
         total = queue.sum_at(place, position, frame, lanes, hidden)
         total.left += 1
-        started = Product(total, lanes, registers, finish, not form.clears)
+        started = Product(total, lanes, registers, finish, not form.clears, lambda index: [])
         if form.wait is None or not machine.options.late:
             started.complete()
         else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -76,10 +77,15 @@ class _Transfer:
     def positions(self) -> Array:
         return self.pages.locate(self.box.elements, self.pages.kind, 0)
 
+    @cached_property
+    def where(self) -> Array:
+        """Flat positions in shared memory: one array, by which a tracer knows that a copy arrives that was issued."""
+        return where_in(self.cells, self.box.octets)
+
     def load(self) -> None:
         """Tensor to shared memory."""
         values = np.where(self.box.inside, self.pages.take(self.positions, self.kind), self.kind.array.type(0))
-        self.cells.put(where_in(self.cells, self.box.octets), values, self.mask, self.kind)
+        self.cells.put(self.where, values, self.mask, self.kind)
 
     @property
     def values(self) -> Array:
@@ -99,7 +105,7 @@ class _Transfer:
     def hide(self, machine: Machine, reason: int) -> None:
         """Make what is to come poison."""
         poison = np.array([nothing(self.kind, seed, reason) for seed in machine.seeds], self.kind.array).reshape(-1, 1)
-        self.cells.put(where_in(self.cells, self.box.octets), poison, self.mask, self.kind)
+        self.cells.put(self.where, poison, self.mask, self.kind)
 
     @property
     def octets(self) -> int:
@@ -295,6 +301,8 @@ def _leaving(transfer: _Transfer, shared: Place, tensor: Place, adds: bool, fram
                 watch.atomic(tensor, transfer.positions, chosen, origin, by)
             else:
                 watch.write(tensor, transfer.positions, chosen, origin, transfer.values, by)
+        if machine.tracer is not None:
+            machine.tracer.behalf = origin
         (transfer.add if adds else transfer.store)()
 
     return land

@@ -28,6 +28,7 @@ from tlcheck.snapshot.ir import Expr
 if TYPE_CHECKING:
     from tlcheck.execute.codes import Run
     from tlcheck.execute.machine import Machine
+    from tlcheck.execute.tracer import TracedCell
 
 GROUP = 128  # threads of a warpgroup
 _SPANS = (0, 128, 64, 32)  # bytes of the swizzle by the descriptor's layout code
@@ -143,6 +144,7 @@ class Product:
     product: Callable[[], Array]  # registers (elements, worlds, threads)
     finish: Callable[[Array], Array]
     keeps: bool  # whether it adds to what is there
+    terms: Callable[[tuple[int, ...]], list[list[TracedCell]]]
 
     def complete(self) -> None:
         """Do it; after the last one of its accumulators they have their values."""
@@ -151,6 +153,9 @@ class Product:
         total.values = np.where(self.mask, self.finish(before + self.product()), total.values)
         total.left -= 1
         if not total.left:
+            tracer = total.place.machine.tracer
+            if tracer is not None:
+                tracer.explain(self.terms)
             total.place.memory.put(total.position, total.values, self.mask, total.place.kind)
 
 
@@ -260,7 +265,7 @@ def from_registers(e: Expr, machine: Machine) -> Run:
     registers = machine.pointer(e.args[5], form.k * form.m // GROUP, e.args[6])
     index = _spread(form.k, max(1, 32 // form.left.bits))
 
-    def left(frame: Frame) -> Callable[[], Array]:
+    def left(frame: Frame) -> _MatrixOperand:
         position, _ = registers.position(frame)
         shape = (len(index[0]), frame.worlds, frame.lanes)
 
@@ -268,21 +273,37 @@ def from_registers(e: Expr, machine: Machine) -> Run:
             values = np.broadcast_to(registers.memory.take(position, registers.kind), shape)
             return _matrices(values, index, (form.m, form.k))
 
-        return read
+        def row(world: int, group: int, number: int) -> list[TracedCell]:
+            row_of, column_of = np.broadcast_arrays(*index)
+            held = np.argwhere(row_of == number)
+            held = held[np.argsort(column_of[held[:, 0], held[:, 1]], kind="stable")]
+            where = np.broadcast_to(np.asarray(registers.memory.flat_position(position)), shape)
+            assert machine.tracer is not None
+            return [machine.tracer.cell(registers.memory, where[e, world, group * GROUP + t]) for e, t in held]
+
+        return _MatrixOperand(read, row)
 
     right = _operand(e.args[7], e.args[8], (form.n, form.k), form.right, bool(e.args[1].value), machine)
     return _issue(e, 9, form, left, right, machine)
 
 
-Operand = Callable[[Frame], Callable[[], Array]]
+@dataclass(frozen=True)
+class _MatrixOperand:
+    """An operand: reading it later gives (worlds, groups, rows, K). row: where a group's row of it lies."""
+
+    read: Callable[[], Array]
+    row: Callable[[int, int, int], list[TracedCell]]
+
+
+Operand = Callable[[Frame], _MatrixOperand]
 
 
 def _operand(e: Expr, offset: Expr, shape: tuple[int, int], kind: Kind, by_k: bool, machine: Machine) -> Operand:
-    """A matrix in shared memory; reading it later gives (worlds, groups, rows, K)."""
+    """A matrix in shared memory."""
     word, more = machine.pointer(e), machine.code(offset)
     tiles: dict[tuple[bytes, bytes], list[_SharedTile]] = {}
 
-    def begin(frame: Frame) -> Callable[[], Array]:
+    def begin(frame: Frame) -> _MatrixOperand:
         groups = (frame.worlds, frame.lanes)
         words = np.broadcast_to(word.load(frame), groups)[:, ::GROUP]
         further = np.broadcast_to(np.asarray(more.run(frame)), groups)[:, ::GROUP].astype(np.uint64)
@@ -292,7 +313,16 @@ def _operand(e: Expr, offset: Expr, shape: tuple[int, int], kind: Kind, by_k: bo
         if key not in tiles:
             tiles[key] = list(_tiles(named, active, shape, kind, by_k, machine))
         found, origin = tiles[key], machine.origin(frame)
-        return lambda: _read(found, active.shape, shape, kind, machine, origin)
+
+        def row(world: int, group: int, number: int) -> list[TracedCell]:
+            matrix = decode(int(named[world, group]))
+            cells = _allocations(machine)[matrix.allocation].memory
+            assert isinstance(cells, Cells)
+            assert machine.tracer is not None
+            octets = matrix.octets(*shape, kind.bits // 8, by_k)[number]
+            return [machine.tracer.cell(cells, at // cells.grain * cells.stride + world) for at in octets.tolist()]
+
+        return _MatrixOperand(lambda: _read(found, active.shape, shape, kind, machine, origin), row)
 
     return begin
 
@@ -367,7 +397,12 @@ def _issue(e: Expr, at: int, form: _Form, left: Operand, right: Operand, machine
         a, b = left(frame), right(frame)
 
         def product() -> Array:
-            return _registers(multiplied(a(), np.swapaxes(b(), -1, -2)), index, frame.lanes)
+            return _registers(multiplied(a.read(), np.swapaxes(b.read(), -1, -2)), index, frame.lanes)
+
+        def terms(at: tuple[int, ...]) -> list[list[TracedCell]]:
+            element, world, (group, thread) = at[0], at[1], divmod(at[2], GROUP)
+            row, column = (int(np.broadcast_arrays(*index)[axis][element, thread]) for axis in (0, 1))
+            return [a.row(world, group, row), b.row(world, group, column)]
 
         keeps = machine.uniform(scale.run(frame), "the scale of C") != 0
         poison = [nothing(place.kind, seed, reason) for seed in machine.seeds]
@@ -376,7 +411,7 @@ def _issue(e: Expr, at: int, form: _Form, left: Operand, right: Operand, machine
         )
         total = queue.sum_at(place, position, frame, lanes, hidden)
         total.left += 1
-        queue.open.append(Product(total, lanes, product, finish, keeps))
+        queue.open.append(Product(total, lanes, product, finish, keeps, terms))
         return 0
 
     return run

@@ -6,18 +6,21 @@ its own place. An element outside its buffer reads as 0, or as the buffer's safe
 not written. Elements are converted to the destination's dtype.
 
 As written a copy is complete when the next statement runs, also one that the kernel waits for itself: what a wait that
-is missing does is a question to the kernel as lowered.
+is missing does is a question to the kernel as lowered, and between the passes (`under_way`).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from tlcheck.execute.codes import Run
 from tlcheck.execute.frame import Frame
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import call
 from tlcheck.execute.tiles.regions import Lattice, Region, Tile, region_of
+from tlcheck.execute.tiles.under_way import departure
 from tlcheck.execute.values import converted
 from tlcheck.snapshot.ir import Expr
 
@@ -34,12 +37,15 @@ def copy(e: Expr, machine: Machine) -> Run:
         if note in _OTHER_MEANING:
             raise NotModelled(f"{e.value} with {note}")
     source, target = paired(region_of(e.args[0], machine), region_of(e.args[1], machine), machine)
-    exact = machine.options.exact
+    exact, depart = machine.options.exact, departure(e, target, machine)
 
     def run(frame: Frame) -> int:
         inner = source.frame(frame, target)
-        values = source.read(inner)
-        target.write(inner, converted(values, source.kind, target.kind, exact))
+        values = converted(source.read(inner), source.kind, target.kind, exact)
+        if depart is None:
+            target.write(inner, values)
+        else:
+            depart(frame, inner, np.asarray(values))
         return 0
 
     return run

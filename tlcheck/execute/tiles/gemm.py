@@ -11,6 +11,7 @@ runs, also T.wgmma_gemm.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ from tlcheck.snapshot.ir import Expr
 
 if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine
+    from tlcheck.execute.tracer import TracedCell, Tracer
 
 _OFFSET_A, _OFFSET_B = 12, 13  # of the arguments, where matrices are pointers
 
@@ -42,10 +44,30 @@ def gemm(e: Expr, machine: Machine) -> Run:
     def run(frame: Frame) -> int:
         inner = a.frame(frame, b, c)
         product = multiplied(matrices(a, inner, across_a), matrices(b, inner, across_b), c.kind)
+        if machine.tracer is not None:
+            machine.tracer.explain(_terms(machine.tracer, inner, (a, across_a), (b, not across_b), c))
         accumulate(c, inner, product, machine.per_world(clear.run(frame), "clear_accum"), exact)
         return 0
 
     return run
+
+
+def _terms(
+    tracer: Tracer, frame: Frame, a: tuple[Tile, bool], b: tuple[Tile, bool], c: Tile
+) -> Callable[[tuple[int, ...]], list[list[TracedCell]]]:
+    """The row of A and the column of B that make an element of C. With each, whether k is its first axis."""
+
+    def terms(index: tuple[int, ...]) -> list[list[TracedCell]]:
+        columns = c.lattice.shape(frame)[-1]
+        found = []
+        for (tile, across), line in zip((a, b), divmod(index[0], columns), strict=True):
+            where = tile.flat(frame).reshape(*tile.lattice.shape(frame)[-2:], frame.worlds, -1)
+            own = where[:, line] if across else where[line]
+            world, lane = (index[1], index[2] if own.shape[-1] > 1 else 0)
+            found.append([tracer.cell(tile.place.memory, position) for position in own[:, world, lane]])
+        return found
+
+    return terms
 
 
 def _matrix(e: Expr, number: int, machine: Machine) -> Region:

@@ -150,7 +150,7 @@ class Tile:
         """axes: the axis of the region that each axis of the lattice goes along; the others stay at their start."""
         self.machine, self.lattice = machine, lattice
         self.kind = kind_of(region.buffer.dtype)
-        self.name = region.buffer.name
+        self.name, self.buffer = region.buffer.name, region.buffer
         self._starts = [remembered(machine.code(e)) for e in region.starts]
         steps = {axis: number for number, axis in enumerate(axes)}
         if not lattice.axes:
@@ -159,12 +159,21 @@ class Tile:
             _moved(start, lattice.axis(steps[axis])) if axis in steps else start
             for axis, start in enumerate(self._starts)
         ]
-        self._place = machine.pointers.place(machine, region.buffer, indices)
+        self.place = machine.pointers.place(machine, region.buffer, indices)
 
     @property
     def root(self) -> int:
         """The allocation that it lies in."""
-        return self._place.root
+        return self.place.root
+
+    @property
+    def shared(self) -> bool:
+        """Whether it lies in shared memory."""
+        return self.buffer.scope in ("shared", "shared.dyn")
+
+    def flat(self, frame: Frame) -> Array:
+        """Where its elements are, as indices into the flat data of its allocation."""
+        return self.place.memory.flat_position(self.place.located(frame).position)
 
     def frame(self, frame: Frame, *others: Tile) -> Frame:
         """The frame in which an operator on this tile and others runs: lanes are those of the caller only where one
@@ -175,17 +184,19 @@ class Tile:
 
     def differs(self, frame: Frame) -> bool:
         """Whether each lane has a tile of its own."""
-        memory = self._place.memory
+        memory = self.place.memory
         if isinstance(memory, Cells) and memory.data.shape[2] > 1:
             return True
         return any(differs(start.run(frame)) for start in self._starts)
 
     def read(self, frame: Frame) -> Array:
         """The elements, (points, worlds, lanes or 1); the buffer's safe value, or 0, where the region leaves it."""
-        located = self._place.located(frame)
+        located = self.place.located(frame)
         if isinstance(self.machine.watch, Author):
-            self.machine.watch.whole(self._place, located.position, self.mask(frame), frame.lanes, None)
-        found = self._place.memory.take(located.position, self.kind)
+            self.machine.watch.whole(self.place, located.position, self.mask(frame), frame.lanes, None)
+        if self.machine.tracer is not None:
+            self.machine.tracer.frame = frame
+        found = self.place.memory.take(located.position, self.kind)
         if found.ndim < 3:
             found = found[None]
         if located.outside is None:
@@ -195,26 +206,28 @@ class Tile:
 
     def write(self, frame: Frame, values: Value) -> None:
         """Write elements in the active lanes; those outside the buffer are dropped."""
-        located = self._place.located(frame)
+        located = self.place.located(frame)
         mask = self.mask(frame)
         if isinstance(self.machine.watch, Author):
-            self.machine.watch.whole(self._place, located.position, mask, frame.lanes, values)
-        self._place.memory.put(located.position, values, mask, self.kind)
+            self.machine.watch.whole(self.place, located.position, mask, frame.lanes, values)
+        self.place.memory.put(located.position, values, mask, self.kind)
 
     def combine(self, frame: Frame, values: Value, operation: np.ufunc) -> None:
         """Combine values into the elements, once for each lane that is active; several may have one element."""
-        located = self._place.located(frame)
-        position = self._place.memory.flat_position(located.position)
+        located = self.place.located(frame)
+        position = self.place.memory.flat_position(located.position)
         shape = np.broadcast_shapes((1, frame.worlds, frame.lanes), position.shape, np.shape(values))
         mask = self.mask(frame)
         chosen = np.broadcast_to(True if mask is None else mask, shape)
         where, terms = np.broadcast_to(position, shape)[chosen], np.broadcast_to(values, shape)[chosen]
-        self._place.memory.accumulate(where, terms, operation, self.kind)
+        if self.machine.tracer is not None:
+            self.machine.tracer.combines(frame, position, mask)
+        self.place.memory.accumulate(where, terms, operation, self.kind)
 
     def mask(self, frame: Frame) -> Mask | None:
         """The points and lanes that take part: active, of the lattice, and in the buffer."""
         mask = frame.active
-        for gone in (self._place.located(frame).outside, self.lattice.holes(frame)):
+        for gone in (self.place.located(frame).outside, self.lattice.holes(frame)):
             if gone is not None:
                 mask = ~gone if mask is None else mask & ~gone
         return mask

@@ -1,0 +1,95 @@
+"""Where an element comes from: every step of its way, at both levels, and where they part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.cpu.checking import RIGHT, WRONG
+from tlcheck.cli.main import main
+from tlcheck.execute.provenance import TracedStep
+from tlcheck.execute.reasons import Stopped
+from tlcheck.execute.run import Request
+from tlcheck.execute.trace import Traced, place_of, trace
+from tlcheck.snapshot.ir import Evaluate, Expr, Seq, Snapshot, Stmt, Store
+from tlcheck.snapshot.walk import statements
+from tlcheck.verdicts.results import read_snapshot
+
+REQUEST = Request(seeds=(0,))
+
+
+def traced(snapshot: Snapshot, index: tuple[int, ...]) -> Traced:
+    return trace(snapshot, REQUEST, "B", index, place_of(snapshot, REQUEST, "B", index), 8)
+
+
+def steps(step: TracedStep) -> Iterator[TracedStep]:
+    yield step
+    for source in step.sources:
+        yield from steps(source)
+
+
+def inputs(step: TracedStep) -> set[str]:
+    return {found.element for found in steps(step) if found.input}
+
+
+def test_a_product_comes_from_its_row_and_column_at_both_levels() -> None:
+    found = traced(read_snapshot(RIGHT), (3, 5))
+    assert found.first is None
+    assert inputs(found.written) == inputs(found.lowered) == {"A[3, 63]", "W[63, 5]"}
+    elements = [step.element for step in steps(found.written)]
+    assert elements == ["B[3, 5]", "c[3, 5]", "a[3, 63]", "A[3, 63]", "w[63, 5]", "W[63, 5]"]
+    assert float(found.written.value) == float(found.lowered.value)
+
+
+def test_a_lane_at_a_wrong_place_is_where_the_levels_part() -> None:
+    found = traced(read_snapshot(WRONG), (0, 1))
+    assert inputs(found.written) == {"A[0, 63]", "W[63, 1]"}
+    assert found.first is not None
+    assert inputs(found.lowered) != inputs(found.written)
+
+
+def test_a_copy_that_is_left_out_is_poison_at_the_first_difference() -> None:
+    saved = read_snapshot(RIGHT)
+    lowered = saved.checkpoints["device-tir"]
+    copy = next(s for s in statements(lowered.body) if isinstance(s, Store) and s.buffer.name == "a")
+    broken = replace(lowered, body=without(lowered.body, copy))
+    found = traced(replace(saved, checkpoints={**saved.checkpoints, "device-tir": broken}), (3, 5))
+    assert found.first is not None
+    assert found.first.is_poison
+
+
+def without(stmt: Stmt, gone: Stmt) -> Stmt:
+    """The statement with another one left out."""
+    if stmt is gone:
+        return Evaluate(Expr("int", "int32", (), 0))
+    fields = {name: getattr(stmt, name) for name in ("body", "then", "orelse") if hasattr(stmt, name)}
+    changed = {
+        name: tuple(without(s, gone) for s in value) if isinstance(stmt, Seq) else without(value, gone)
+        for name, value in fields.items()
+        if value is not None
+    }
+    return replace(stmt, **changed) if changed else stmt  # type: ignore[arg-type]
+
+
+def test_what_is_not_there_is_said() -> None:
+    saved = read_snapshot(RIGHT)
+    with pytest.raises(Stopped, match=r"no tensor Q; it has A, W, B"):
+        place_of(saved, REQUEST, "Q", (0,))
+    with pytest.raises(Stopped, match=r"B has the shape \[64, 64\]"):
+        place_of(saved, REQUEST, "B", (64, 0))
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(RIGHT.relative_to(Path.cwd()))
+    assert main(["trace", file, "--element", "B[3, 5]"]) == 0
+    out = capsys.readouterr().out
+    assert "cases/atomics.py:" in out
+    assert "A[3, 63] = " in out
+    assert "both levels have the same value" in out
+    assert main(["trace", file, "--element", "B"]) == 2
+    assert "expected a tensor and an index" in capsys.readouterr().err
+    assert main(["trace", file, "--element", "B[99, 0]"]) == 3
+    assert "not traced" in capsys.readouterr().err

@@ -1,0 +1,115 @@
+"""`tlcheck trace`: where an element of an output comes from, as written and as lowered side by side."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tlcheck.cli.execution import block
+from tlcheck.cli.lowered import lowered
+from tlcheck.cli.options import CASE_HELP, add_lowering_arguments, count, selections, settings_of
+from tlcheck.config import read_config
+from tlcheck.errors import UsageError
+from tlcheck.execute.reasons import Stopped
+from tlcheck.execute.run import SOURCE, Request, execute
+from tlcheck.execute.trace import Traced, place_of, trace
+from tlcheck.lower.runs import Lowered, Run, of_saved
+from tlcheck.lower.selection import Selection
+from tlcheck.lower.session import Settings
+from tlcheck.report import traced as report
+from tlcheck.report.console import console
+from tlcheck.snapshot.ir import Snapshot
+from tlcheck.verdicts.results import read_snapshot
+
+_ELEMENT = re.compile(r"\s*([A-Za-z_]\w*)\s*\[([-\d\s,]+)\]\s*")
+_DEPTH = 8
+CLEAN, DIFFERS, NOT_CHECKED = 0, 1, 3
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("cases", nargs="+", metavar="CASE", help=CASE_HELP)
+    parser.add_argument(
+        "--element", metavar="'NAME[I, J]'", help="of an output (default: the first that is wrong as lowered)"
+    )
+    parser.add_argument("--depth", type=count, default=_DEPTH, metavar="N", help=f"writes deep (default: {_DEPTH})")
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="inputs of this seed (default: 0)")
+    parser.add_argument("--block", type=block, metavar="X,Y,Z", help="only this block")
+    add_lowering_arguments(parser)
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="of the report (default: text)")
+
+
+def run(args: argparse.Namespace) -> int:
+    wanted = _element(args.element)
+    config = read_config(Path.cwd())
+    settings = settings_of(args, config)
+    found: list[tuple[Run, Snapshot, Traced]] = []
+    failures: list[str] = []
+    for done in _each(selections(args, args.cases, config), settings):
+        if done.snapshot is None:
+            assert done.failure is not None
+            failures.append(f"{done.run.case} {done.run.target}: {done.failure.phase}: {done.failure.message}")
+            continue
+        snapshot = read_snapshot(done.snapshot)
+        try:
+            found.append((done.run, snapshot, _traced(snapshot, wanted, args)))
+        except Stopped as stopped:
+            failures.append(f"{done.run.case} {done.run.target}: {stopped}")
+    code = DIFFERS if any(t.first is not None for *_, t in found) else NOT_CHECKED if failures else CLEAN
+    if args.format == "json":
+        sys.stdout.write(report.render_json(found, code))
+    else:
+        for run_of, snapshot, traced in found:
+            report.write(console(), run_of, snapshot, traced)
+    sys.stdout.flush()
+    for reason in failures:
+        print(f"tlcheck: not traced: {reason}", file=sys.stderr)
+    return code
+
+
+def _each(chosen: Sequence[Selection], settings: Settings) -> Iterator[Lowered]:
+    for place, selection in enumerate(chosen):
+        if selection.is_snapshot:
+            yield of_saved(selection.path, read_snapshot(selection.path), place)
+    yield from lowered([selection for selection in chosen if not selection.is_snapshot], settings)
+
+
+def _element(text: str | None) -> tuple[str, tuple[int, ...]] | None:
+    """Raises UsageError."""
+    if text is None:
+        return None
+    found = _ELEMENT.fullmatch(text)
+    try:
+        index = tuple(int(part) for part in found[2].split(",")) if found else ()
+    except ValueError:
+        index = ()
+    if found is None or not index:
+        raise UsageError(f"--element {text}: expected a tensor and an index, such as 'dQ[0, 0, 0, 1]'")
+    return found[1], index
+
+
+def _traced(snapshot: Snapshot, wanted: tuple[str, tuple[int, ...]] | None, args: argparse.Namespace) -> Traced:
+    """Raises Stopped where there is nothing to trace."""
+    if SOURCE not in snapshot.checkpoints:
+        raise Stopped("the snapshot has no source")
+    request = Request(seeds=(args.seed,)) if args.block is None else Request((args.block,), (args.seed,))
+    if wanted is None:
+        name, index, element = _wrong(snapshot, request)
+    else:
+        name, index = wanted
+        element = place_of(snapshot, request, name, index)
+    return trace(snapshot, request, name, index, element, args.depth)
+
+
+def _wrong(snapshot: Snapshot, request: Request) -> tuple[str, tuple[int, ...], int]:
+    """The first element that is wrong as lowered: tensor, index, place. Raises Stopped where none is."""
+    execution = execute(snapshot, request)
+    for outcome in execution.outputs:
+        found = outcome.difference
+        if found is not None:
+            return outcome.name, found.index or (found.element,), found.element
+    undecided = [outcome.reason for outcome in execution.outputs if outcome.reason]
+    reason = undecided[0] if undecided else "no element is wrong as lowered"
+    raise Stopped(f"{reason}; name one: --element 'NAME[I, J]'")

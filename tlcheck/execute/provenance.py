@@ -1,0 +1,149 @@
+"""Where an element of a tensor comes from: a tree of writes, as written and as lowered.
+
+Each level of the tree is one more run of the block that writes the element, watched for the cells that the level
+before asks for (`tracer`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+
+from tlcheck.execute import registry
+from tlcheck.execute.comparison import said
+from tlcheck.execute.frame import Frame
+from tlcheck.execute.machine import Machine
+from tlcheck.execute.memory import Cells, Pages
+from tlcheck.execute.plain import evaluated
+from tlcheck.execute.races import Origin
+from tlcheck.execute.reasons import Illegal, NotModelled
+from tlcheck.execute.tracer import END, FoundWrite, Query, TracedCell, Tracer
+from tlcheck.execute.values import is_poison
+from tlcheck.snapshot.ir import Alloc, Buffer
+from tlcheck.snapshot.walk import statements
+
+_WIDTH = 48  # cells that one level asks for
+
+
+@dataclass(frozen=True)
+class TracedStep:
+    """An element and who wrote it. element: `a[3, 17]`; value: a number, or why it is poison.
+
+    origin: of the write, None for what no statement wrote; then `input` says whether the kernel was given it.
+    lane: a thread, or an iteration of T.Parallel as written. sources: what it was made of; of a sum of products the
+    terms `products` of them are not shown.
+    """
+
+    element: str
+    value: str
+    origin: Origin | None = None
+    lane: int | None = None
+    input: bool = False
+    sources: tuple[TracedStep, ...] = ()
+    products: int = 0
+
+    @property
+    def is_poison(self) -> bool:
+        return self.value.startswith("poison")
+
+
+class Provenance:
+    """The ways of one kernel's elements. make: a machine that has not run yet, each time the same worlds: one.
+
+    shapes: of the parameters, by name.
+    """
+
+    def __init__(self, make: Callable[[], Machine], shapes: Mapping[str, tuple[int, ...]]) -> None:
+        self._make, self._shapes = make, shapes
+
+    def of(self, name: str, element: int, depth: int) -> TracedStep:
+        """The tree of an element of a tensor, `depth` writes deep. Raises KeyError where the kernel has no such."""
+        registry.load()
+        first = self._make()
+        self._ended(first)
+        pages = first.pages(name)
+        root = next(uid for uid, found in first.memory.items() if found is pages)
+        found: dict[Query, tuple[FoundWrite | None, str, str]] = {}
+        start = Query(TracedCell(root, pages.position_of(first.worlds[0].seed, element)), END)
+        asked = [start]
+        for _ in range(depth):
+            machine = self._make()
+            tracer = Tracer(machine, asked)
+            self._ended(machine)
+            for query in asked:
+                found[query] = self._described(machine, query, tracer.found.get(query))
+            further = [q for query in asked if (written := found[query][0]) is not None for q in written.sources]
+            asked = [q for q in dict.fromkeys(further) if q not in found][:_WIDTH]
+            if not asked:
+                break
+        return self._step(start, found)
+
+    def _ended(self, machine: Machine) -> None:
+        """Run a machine to its end, or to where an illegal access stops it."""
+        with suppress(Illegal):
+            machine.run()
+
+    def _described(
+        self, machine: Machine, query: Query, written: FoundWrite | None
+    ) -> tuple[FoundWrite | None, str, str]:
+        memory = machine.memory.get(query.cell.root)
+        name = "?" if memory is None else _named(machine, query.cell, memory, self._shapes)
+        if written is not None:
+            if query.before == END and memory is not None:  # an atomic's own value is not what it leaves
+                return written, name, _said(memory.flat[query.cell.position], machine)
+            return written, name, _said(written.value, machine)
+        if isinstance(memory, Pages):
+            seed = machine.worlds[0].seed
+            initial = memory.initial(seed, np.array([memory.element_at(query.cell.position)]))
+            return None, name, _said(initial[0], machine)
+        return None, name, "poison: never written"
+
+    def _step(self, query: Query, found: Mapping[Query, tuple[FoundWrite | None, str, str]]) -> TracedStep:
+        written, name, value = found[query]
+        if written is None:
+            return TracedStep(name, value, input=not value.startswith("poison"))
+        sources = tuple([self._step(q, found) for q in written.sources if q in found])
+        return TracedStep(name, value, written.origin, written.lane, sources=sources, products=written.terms)
+
+
+def _said(value: object, machine: Machine) -> str:
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, float) and is_poison(np.array([plain])).any():
+        return said(plain, machine.reasons)
+    return repr(plain)
+
+
+def _named(machine: Machine, cell: TracedCell, memory: Cells | Pages, shapes: Mapping[str, tuple[int, ...]]) -> str:
+    """`a[3, 17]`: a cell by the buffer that it is in, and the index there."""
+    if isinstance(memory, Pages):
+        name = next(name for uid, name in machine.pointers.free if uid == cell.root)
+        return _indexed(name, memory.element_at(cell.position), shapes.get(name, ()))
+    octet = cell.position // memory.stride * memory.grain
+    for start, buffer, size in _buffers(machine, cell.root):
+        if start <= octet < start + size:
+            shape = tuple(int(evaluated(e, {})) for e in buffer.shape)
+            width = size // max(1, int(np.prod(shape)))
+            return _indexed(buffer.name, (octet - start) // max(1, width), shape)
+    return f"memory[{octet}]"
+
+
+def _buffers(machine: Machine, root: int) -> list[tuple[int, Buffer, int]]:
+    """The buffers of an allocation: first byte, buffer, bytes."""
+    found = []
+    for stmt in statements(machine.function.body):
+        if isinstance(stmt, Alloc) and machine.pointers.root(stmt.buffer.data.uid) == root:
+            try:
+                start = machine.pointers.start(stmt.buffer.data.uid, machine)
+                first = int(start.run(Frame({}, 1, 1))) if start.uniform and not start.needs else 0
+                found.append((first, stmt.buffer, machine.pointers.size(stmt.buffer, machine)))
+            except NotModelled:
+                continue
+    return found
+
+
+def _indexed(name: str, element: int, shape: Sequence[int]) -> str:
+    index = np.unravel_index(element, tuple(shape)) if shape and element < np.prod(shape) else (element,)
+    return f"{name}[{', '.join(str(int(i)) for i in index)}]"

@@ -1,0 +1,96 @@
+"""One element traced as written and as lowered, and where the two part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tlcheck.execute.blocks import Block
+from tlcheck.execute.comparison import RELATIVE
+from tlcheck.execute.provenance import Provenance, TracedStep
+from tlcheck.execute.reasons import Stopped
+from tlcheck.execute.run import Request, block_of, machines
+from tlcheck.snapshot.ir import Snapshot
+
+_BLOCKS = 1024  # that are searched for the one that writes an element
+
+
+@dataclass(frozen=True)
+class Traced:
+    """An element of an output, with the inputs of one seed, by the block that writes it.
+
+    first: of the steps as lowered the one at which they part, None where both have one value.
+    """
+
+    name: str
+    index: tuple[int, ...]
+    block: Block
+    seed: int
+    written: TracedStep
+    lowered: TracedStep
+    first: TracedStep | None
+
+
+def place_of(snapshot: Snapshot, request: Request, name: str, index: tuple[int, ...]) -> int:
+    """The place of an element in its tensor's memory, where a layout may spread it. Raises Stopped for none."""
+    made = machines(snapshot, request)
+    shape = made.shapes.get(name)
+    if shape is None:
+        raise Stopped(f"the kernel has no tensor {name}; it has {', '.join(made.shapes)}")
+    if len(index) != len(shape) or any(not 0 <= i < size for i, size in zip(index, shape, strict=True)):
+        raise Stopped(f"{name} has the shape {list(shape)}")
+    element = int(np.ravel_multi_index(index, shape))
+    order = made.written().pages(name).order
+    return element if order is None else int(order(np.array([element]))[0])
+
+
+def trace(snapshot: Snapshot, request: Request, name: str, index: tuple[int, ...], element: int, depth: int) -> Traced:
+    """Trace an element, `depth` writes deep. element: its place in memory; index: what it is called.
+
+    Raises Stopped where that cannot be done, and says why.
+    """
+    own = replace(request, seeds=request.seeds[:1])
+    block = block_of(snapshot, own, name, element, _BLOCKS)
+    if block is None:
+        raise Stopped(f"as written, none of the blocks that were tried writes {name}{list(index)}: give --block")
+    made = machines(snapshot, replace(own, blocks=(block,)))
+    called = f"{name}[{', '.join(map(str, index))}]"
+    written = replace(Provenance(made.written, made.shapes).of(name, element, depth), element=called)
+    try:
+        lowered = replace(Provenance(made.lowered, made.shapes).of(name, element, depth), element=called)
+    except KeyError:
+        lowered = TracedStep(called, "nothing: as lowered the kernel has no such parameter")
+    return Traced(name, index, block, own.seeds[0], written, lowered, _parting(written, lowered))
+
+
+def _parting(written: TracedStep, lowered: TracedStep) -> TracedStep | None:
+    """The first step as lowered that is not as written: poison, or another input, or another value from equal ones."""
+    if _equal(written.value, lowered.value):
+        return None
+    steps = list(_deepest_first(lowered))
+    inputs = {step.element for step in _deepest_first(written) if step.input}
+    values = [step.value for step in _deepest_first(written)]
+
+    def known(step: TracedStep) -> bool:
+        return any(_equal(step.value, value) for value in values)
+
+    poisoned = [step for step in steps if step.is_poison]
+    others = [step for step in steps if step.input and step.element not in inputs]
+    made = [step for step in steps if not known(step) and all(known(source) for source in step.sources)]
+    return next(iter([*poisoned, *others, *made]), lowered)
+
+
+def _deepest_first(step: TracedStep) -> Iterator[TracedStep]:
+    for source in step.sources:
+        yield from _deepest_first(source)
+    yield step
+
+
+def _equal(one: str, other: str) -> bool:
+    try:
+        a, b = float(one), float(other)
+    except ValueError:
+        return one == other
+    return a == b or abs(a - b) <= RELATIVE * abs(a)

@@ -1,0 +1,165 @@
+"""The kernel executed after every pass: since which one an output, an order or an access is what it is at the end.
+
+Only what is refuted at the end is looked for, on the blocks and inputs that showed it. After some passes a kernel
+cannot be executed, such as between those that take an mbarrier apart: what is between the last pass after which it is
+right and the first after which it is wrong is said with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from tlcheck.execute.races import AGREEMENT, BLOCKS, Race
+from tlcheck.execute.reasons import Illegal
+from tlcheck.execute.run import LOWERED, Execution, Request, execute
+from tlcheck.gate.pipeline import Pipeline
+from tlcheck.verdicts.claim import REFUTED, UNDECIDED, Claim
+from tlcheck.verdicts.executed import claims_of
+
+_ORDERING = {"fence.proxy.async": "tl.InjectFenceProxy"}  # who puts what is missing; barriers:
+_BARRIERS = "tl.ThreadSync"
+_COPY = "a wait for the copy"
+_WITHOUT = (_COPY, AGREEMENT, BLOCKS)  # what no pass of its own puts in
+EARLY = {"tile-ops": "tile-ops", "lower-tile-op": "lower-tile-op"}  # stages with rules of their own; else the last's
+
+
+@dataclass(frozen=True)
+class PassState:
+    """How one claim fares after a pass: `right`, `wrong`, `undecided` or `unseen` (nothing there decides it)."""
+
+    state: str
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class PassOnset:
+    """Since when a claim is wrong. number: the first pass after which it is; between: passes before it of which it is
+    not known, from the one after the last that is right, and why. orders: the pass that should have ordered it.
+    """
+
+    number: int
+    between: tuple[int, ...] = ()
+    reason: str = ""
+    orders: str = ""
+
+
+class ExecutedPasses:
+    """Executes a kernel after each of its passes, as far as it is asked for."""
+
+    def __init__(self, pipeline: Pipeline, request: Request) -> None:
+        self._pipeline = pipeline
+        snapshot = pipeline.executable(pipeline.last, LOWERED)
+        final = execute(snapshot, request)
+        self.claims = claims_of(snapshot, final, request)
+        self._names = {str(b.data.value): b.name for b in snapshot.checkpoints["source"].buffers}
+        self._request = replace(request, blocks=_blocks(final, request), seeds=_seeds(final, request))
+        self._final = final
+        self._known: dict[tuple[tuple[str, ...], str], Execution] = {}
+
+    @property
+    def refuted(self) -> list[Claim]:
+        """The claims that are wrong at the end."""
+        return [claim for claim in self.claims if claim.verdict == REFUTED]
+
+    def state(self, claim: Claim, number: int) -> PassState:
+        """How a claim of `refuted` fares after a pass."""
+        if number == self._pipeline.last:
+            return PassState("wrong")
+        if claim.kind == "order" and number < self._since(claim):
+            return PassState("unseen")
+        return self._said(claim, self._execution(number))
+
+    def onset(self, claim: Claim) -> PassOnset:
+        """Since when a claim of `refuted` is wrong."""
+        numbers = range(self._since(claim) if claim.kind == "order" else 1, self._pipeline.last + 1)
+        states = {number: self.state(claim, number) for number in numbers}
+        right = max((n for n, s in states.items() if s.state == "right"), default=numbers.start - 1)
+        wrong = next(n for n in numbers if n > right and states[n].state == "wrong")
+        between = tuple(range(right + 1, wrong))
+        reason = next((states[n].reason for n in between if states[n].reason), "")
+        return PassOnset(wrong, between, reason, self._orders(claim))
+
+    def _since(self, claim: Claim) -> int:
+        """The first pass after which an order can be judged: that which puts in what is missing."""
+        name = self._orders(claim)
+        if not name:
+            return min(self._pipeline.vectors + 1, self._pipeline.last)
+        numbers = [n for n, found in enumerate(self._pipeline.names) if found == name]
+        return numbers[-1] if numbers else self._pipeline.last
+
+    def _orders(self, claim: Claim) -> str:
+        """The pass that should put what is missing between two accesses; empty for a wait, which copies bring along."""
+        if claim.kind != "order":
+            return ""
+        missing = next((r.missing for r in self._final.races if self._is_of(r, claim)), _COPY)
+        return "" if missing in _WITHOUT else _ORDERING.get(missing, _BARRIERS)
+
+    def _is_of(self, race: Race, claim: Claim) -> bool:
+        return claim.buffer in (race.buffer, self._names.get(race.parameter))
+
+    def _execution(self, number: int) -> Execution:
+        """Passes that leave the kernel as it is are not executed again."""
+        stage = EARLY.get(self._pipeline.stage(number), LOWERED)
+        key = self._pipeline.text(number), stage
+        if key not in self._known:
+            snapshot = self._pipeline.executable(number, stage)
+            self._known[key] = execute(snapshot, replace(self._request, checkpoint=stage))
+        return self._known[key]
+
+    def _said(self, claim: Claim, found: Execution) -> PassState:
+        outcomes = {self._names.get(o.name, o.name): o for o in found.outputs}
+        stopped = next((o.reason for o in found.outputs if o.verdict == UNDECIDED), "")
+        if claim.kind == "output":
+            outcome = outcomes.get(claim.buffer)
+            return _OUTCOMES[outcome.verdict](outcome.reason) if outcome is not None else PassState("undecided")
+        if claim.kind == "legality":
+            if found.illegal is not None:
+                return PassState("wrong") if _same(found.illegal, self._final.illegal) else _undecided(stopped)
+            return PassState("right") if found.statements[1] else _undecided(stopped)
+        if not found.statements[1]:
+            return _undecided(stopped)
+        return PassState("wrong" if any(self._is_of(r, claim) for r in found.races) else "right")
+
+
+def _undecided(reason: str) -> PassState:
+    return PassState("undecided", reason)
+
+
+_OUTCOMES = {
+    "agreed": lambda reason: PassState("right"),
+    "refuted": lambda reason: PassState("wrong"),
+    UNDECIDED: _undecided,
+}
+
+
+def _same(one: Illegal, other: Illegal | None) -> bool:
+    """Whether two illegal accesses are of one buffer and one kind."""
+    return other is not None and (type(one), one.buffer) == (type(other), other.buffer)
+
+
+def _blocks(found: Execution, request: Request) -> tuple[tuple[int, int, int], ...] | int:
+    """The blocks that showed what is wrong; where nobody wrote an element it may be any of them."""
+    seen = [b for b in _guilty_blocks(found) if b is not None]
+    if not seen or None in list(_guilty_blocks(found)):
+        return found.blocks or request.blocks
+    return tuple(dict.fromkeys(seen))
+
+
+def _guilty_blocks(found: Execution) -> Iterator[tuple[int, int, int] | None]:
+    for outcome in found.outputs:
+        if outcome.difference is not None:
+            yield outcome.difference.writer.block if outcome.difference.writer is not None else None
+    for race in found.races:
+        yield race.first.block
+        yield race.second.block
+    if found.illegal is not None:
+        yield found.blocks[found.illegal.world % len(found.blocks)] if found.blocks else None
+
+
+def _seeds(found: Execution, request: Request) -> tuple[int, ...]:
+    """The inputs that showed it; those of the first seed where only accesses are wrong."""
+    seeds = [o.difference.seed for o in found.outputs if o.difference is not None]
+    if found.illegal is not None:
+        return request.seeds
+    return tuple(dict.fromkeys(seeds)) or request.seeds[:1]

@@ -1,0 +1,79 @@
+"""A snapshot of every pass, cut into snapshots of one pass each."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from tlcheck.snapshot.ir import Block, Snapshot
+from tlcheck.snapshot.text import render, render_layout
+from tlcheck.snapshot.walk import statements
+
+_INTENT = ("tl.LayoutReducer", "tl.LayoutInference")  # proofs of atomics start with what the first of these gets
+_TILES, _VECTORS = "tl.LowerTileOp", "tl.VectorizeLoop"
+_NUMBERED = re.compile(r"\d{3}-")  # what the keys of a snapshot of every pass begin with
+
+
+class Pipeline:
+    """The passes of one kernel, by number. keys: of the snapshot; names: of the passes, the input's is empty.
+
+    tiles: number of LowerTileOp, vectors: of VectorizeLoop; as many as there are passes where they did not run.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self.keys = list(snapshot.checkpoints)
+        self.names = [snapshot.passes[key] for key in self.keys]
+        self.intent = max(0, min(self.place(name) for name in _INTENT) - 1)
+        self.tiles, self.vectors = self.place(_TILES), self.place(_VECTORS)
+
+    @property
+    def last(self) -> int:
+        """The number of the last pass."""
+        return len(self.keys) - 1
+
+    @property
+    def is_numbered(self) -> bool:
+        """Whether the snapshot holds passes rather than checkpoints."""
+        return all(_NUMBERED.match(key) for key in self.keys)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether this is the pipeline of a kernel for a GPU, with every pass."""
+        return self.is_numbered and max(self.intent + 1, self.tiles) < len(self.names)
+
+    def place(self, name: str) -> int:
+        """The number of the first pass of a name; that of all passes where there is none."""
+        return self.names.index(name) if name in self.names else len(self.names)
+
+    def stage(self, number: int) -> str:
+        """The checkpoint whose rules hold after a pass."""
+        if number < self.tiles:
+            return "tile-ops"
+        return (
+            "lower-tile-op" if number < self.vectors else "vectorize-loop" if number == self.vectors else "device-tir"
+        )
+
+    def after(self, number: int) -> Snapshot:
+        """The kernel as written, its layouts, and what it is after a pass."""
+        places = {"source": 0, "intent": self.intent, "tile-ops": self.tiles - 1, self.stage(number): number}
+        return self._cut(places, self.stage(number), number)
+
+    def executable(self, number: int, checkpoint: str) -> Snapshot:
+        """The kernel as written, and as what it is after a pass at a checkpoint."""
+        return self._cut({"source": 0, checkpoint: number}, checkpoint, number)
+
+    def text(self, number: int) -> tuple[str, ...]:
+        """The TIR after a pass."""
+        return render(self.snapshot.checkpoints[self.keys[number]]).lines
+
+    def whole(self, number: int) -> tuple[str, ...]:
+        """The TIR after a pass, with the layouts of its buffers, each once."""
+        function = self.snapshot.checkpoints[self.keys[number]]
+        blocks = [stmt for stmt in statements(function.body) if isinstance(stmt, Block)]
+        layouts = dict.fromkeys(render_layout(layout, str(data.value)) for b in blocks for data, layout in b.layouts)
+        return (*self.text(number), *layouts)
+
+    def _cut(self, places: dict[str, int], checkpoint: str, number: int) -> Snapshot:
+        checkpoints = {name: self.snapshot.checkpoints[self.keys[place]] for name, place in places.items()}
+        return replace(self.snapshot, checkpoints=checkpoints, passes={checkpoint: self.names[number]})
