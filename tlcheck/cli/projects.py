@@ -31,7 +31,8 @@ def projects(args: argparse.Namespace, cases: Sequence[str]) -> list[ProjectCase
         if folder not in folders:
             config = read_config(folder)
             folders[folder] = config if config.file is not None else own
-        found.setdefault(folders[folder], []).append(selection)
+        config = own if selection.is_snapshot else folders[folder]  # a snapshot may lie anywhere
+        found.setdefault(config, []).append(selection)
     return [ProjectCases(config, chosen) for config, chosen in found.items()]
 
 
