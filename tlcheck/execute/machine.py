@@ -116,7 +116,7 @@ class Machine:
         self.loops: dict[int, str] = {}
         self.watch: Watch | None = None
         self.watches: list[Watch] = []  # of this kernel and of the function's earlier ones
-        self.looked_at: set[str] = set()  # tensors and shared buffers that accesses were compiled for
+        self.looked_at: set[str] = set()  # tensors and shared buffers that were accessed
         self._written: frozenset[str] = frozenset()
         self.tracer: Tracer | None = None
         self.iterating = False

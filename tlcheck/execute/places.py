@@ -50,9 +50,11 @@ class Place:
         """root: uid of the allocation; start: in bytes; indices: (index, size, stride) of each dimension.
 
         arrange: gives each lane elements that other lanes point to, see ldmatrix. `aligned`: set to the bytes that the
-        address of the first element has to be a multiple of.
+        address of the first element has to be a multiple of. `unseen`: what claims call the
+        buffer, until a lane accesses it.
         """
         self.aligned = 1
+        self.unseen = ""
         self.name, self.kind, self.machine = name, kind, machine
         self.root = root
         self._start, self._indices, self._arrange = start, indices, arrange
@@ -99,6 +101,7 @@ class Place:
 
     def located(self, frame: Frame) -> Located:
         """The position, and which lanes are out of bounds."""
+        self._see(frame)
         if not self.steady:
             return self._locate(frame)
         if self._memory is not self.memory:
@@ -113,11 +116,18 @@ class Place:
 
     def address(self, frame: Frame) -> Value:
         """How many bytes into its allocation the element is, bounds unchecked."""
+        self._see(frame)
         total: Value = 0
         for index, _, stride in self._indices:
             at = index.run(frame)
             total = total + (at.astype(np.int64) if isinstance(at, np.ndarray) else at) * stride.run(frame)
         return total * (self.kind.bits // 8) + int(self._start.run(frame))
+
+    def _see(self, frame: Frame) -> None:
+        """Note that the buffer is accessed: by some lane, of a kernel whose blocks may all have ended."""
+        if self.unseen and (frame.active is None or frame.active.any()):
+            self.machine.looked_at.add(self.unseen)
+            self.unseen = ""
 
     @contextmanager
     def only_where(self, frame: Frame, condition: Value) -> Iterator[None]:

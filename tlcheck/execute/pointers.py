@@ -174,9 +174,10 @@ class Pointers:
             width = kind.bits // 8
             start = joined(lambda first, more: first + more * width, start, machine.code(buffer.elem_offset))
         root = self.root(buffer.data.uid)
+        place = Place(machine, buffer.name, kind, root, start, triples, arrange)
         if not buffer.scope.startswith("local"):
-            machine.looked_at.add(dict(self.free).get(root, buffer.name))
-        return Place(machine, buffer.name, kind, root, start, triples, arrange)
+            place.unseen = dict(self.free).get(root, buffer.name)
+        return place
 
     def _alias(self, pointer: Expr, value: Expr) -> None:
         if value.op == "var":

@@ -135,3 +135,12 @@ def test_a_vector_at_an_address_that_is_not_aligned_is_illegal() -> None:
         illegal = execute(kernel.snapshot((written,), (Store(c, (ramp,), value),))).illegal
         assert (illegal is None) == legal, (lanes, begin)
         assert illegal is None or (illegal.buffer == "C" and "no multiple" in str(illegal))
+
+
+def test_what_no_lane_accesses_is_not_said_to_be_legal() -> None:
+    """A block that does nothing has only shown that it does nothing."""
+    copy = Copy(32)
+    never = Expr("lt", "bool", (copy.kernel.bx, number(0)))
+    idle = [If(never, stmt) for stmt in (copy.write, copy.read)]
+    assert found(copy, idle, idle).lawful == ()
+    assert found(copy, copy.tiles, (copy.write, SYNC, *idle[1:])).lawful == ("G",)
