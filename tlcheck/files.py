@@ -37,6 +37,7 @@ def save(file: Path, content: str | bytes) -> None:
     """
     data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
     place = Path(os.path.realpath(file))
+    require_place(file)
     try:
         if place.exists() and not place.is_file():
             with place.open("wb") as stream:

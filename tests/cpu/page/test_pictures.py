@@ -110,7 +110,7 @@ def test_without_a_buffer_the_command_lists_them(capsys: pytest.CaptureFixture[s
         (["--buffer", "nothing"], "has no buffer 'nothing'; it has"),
         (["--buffer", "dQ", "-o", "x.gif"], "x.gif: a picture is a .svg"),
         (["-o", "x.svg"], "which buffer?"),
-        (["--buffer", "dQ", "-o", "no/such/x.svg"], "no/such/x.svg: No such file"),
+        (["--buffer", "dQ", "-o", "no/such/x.svg"], "no/such/x.svg: no folder "),
     ],
 )
 def test_bad_usage_is_one_line(
