@@ -50,7 +50,19 @@ def judged(snapshot: Snapshot, chosen: Iterable[Mutant]) -> Iterator[Judged]:
         kernels.append(Kernel(snapshot, dict.fromkeys(kernels[0].sizes, SMALL)))
     for mutant in chosen:
         found = _truth_of_all(kernels, mutant) if mutant.root not in doubtful else (UNSUPPORTED, "not proved as it is")
-        yield Judged(mutant.kind, mutant.checkpoints, mutant.root, *found, *_verdict(mutant, found[0]))
+        verdict = _verdict(mutant, found[0])
+        if (found[0], verdict[0]) == (SAME, REFUTED):  # made-up indices may miss the last one
+            found = max(found, *_truths_at_the_end(snapshot, mutant), key=lambda f: f[0] == CHANGED)
+        yield Judged(mutant.kind, mutant.checkpoints, mutant.root, *found, *verdict)
+
+
+def _truths_at_the_end(snapshot: Snapshot, mutant: Mutant) -> Iterator[tuple[str, str]]:
+    """What is found where memory holds the last index of the destination."""
+    function = next(iter(snapshot.checkpoints.values()))
+    buffer = next(b for b in function.buffers if b.name == mutant.root)
+    for extent in buffer.shape:
+        if extent.op == "int":
+            yield _truth(Kernel(snapshot, content=int(extent.value) - 1), mutant)
 
 
 def _verdict(mutant: Mutant, truth: str) -> tuple[str, str]:
