@@ -80,8 +80,9 @@ def _files(selection: Selection) -> Iterator[Selection]:
 
 
 def _is_for_tests(folder: Path) -> bool:
-    """Whether a folder is one of tests, by its name or since there are tests directly in it."""
-    return folder.resolve().name in ("test", "tests") or any(is_test(file) for file in folder.glob("*.py"))
+    """Whether a folder is one of tests, by its name or since nothing else is directly in it."""
+    files = [file for file in folder.glob("*.py") if file.stem not in ("conftest", "__init__")]
+    return folder.resolve().name in ("test", "tests") or (bool(files) and all(map(is_test, files)))
 
 
 def _is_kernel_file(relative: Path) -> bool:

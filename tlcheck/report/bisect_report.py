@@ -214,9 +214,9 @@ def _finding(claim: Claim) -> Mapping[str, Any]:
 
 def _guilty(guilty: Guilty) -> Mapping[str, Any]:
     return {
-        "pass": guilty.pass_name,
         "number": guilty.number,
         **_finding(guilty.claim),
+        "pass": guilty.pass_name,  # since when it is wrong, where the finding may name a later one
         "notes": list(guilty.notes),
         "tir": list(guilty.difference),
     }

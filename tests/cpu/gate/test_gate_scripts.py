@@ -149,7 +149,6 @@ def test_a_release_against_itself_and_nvcc(monkeypatch: pytest.MonkeyPatch, tmp_
             ["gate", "--from", OLD, "--to", PINNED, "--run"],
             "a script has no reference to compare with",
         ),
-        (["bisect", "--from", OLD, "--to", PINNED], "declares no case: name a kernel (scripts/kernels.py::add or "),
         (["golden", "check"], "or give the case files that `tlcheck capture scripts/kernels.py -o DIR` writes"),
     ],
 )
