@@ -61,8 +61,8 @@ def _truths_at_the_end(snapshot: Snapshot, mutant: Mutant) -> Iterator[tuple[str
     function = next(iter(snapshot.checkpoints.values()))
     buffer = next(b for b in function.buffers if b.name == mutant.root)
     for extent in buffer.shape:
-        if extent.op == "int":
-            yield _truth(Kernel(snapshot, content=int(extent.value) - 1), mutant)
+        if isinstance(extent.value, int):
+            yield _truth(Kernel(snapshot, content=extent.value - 1), mutant)
 
 
 def _verdict(mutant: Mutant, truth: str) -> tuple[str, str]:
