@@ -26,7 +26,7 @@ demo: pinned
 	$(BIN)/tlcheck check tests/fixtures/demo/attention_full_0.1.7.snapshot.json; \
 	  code=$$?; echo "exit code $$code"; test $$code -eq 1
 	@echo '--- the same kernel, lowered now with the pinned release'
-	$(BIN)/tlcheck check cases/attention_sink_bwd.py --arch sm_90 --toolchain pinned
+	$(BIN)/tlcheck check cases/attention_sink_bwd.py::full --arch sm_90 --toolchain pinned --blocks 1 --seeds 1
 
 test: pinned
 	$(BIN)/python -m pytest -n auto

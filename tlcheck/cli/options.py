@@ -101,7 +101,8 @@ def selections(args: argparse.Namespace, cases: Sequence[str], config: Config) -
     if not chosen:
         raise UsageError(f"nothing to work on: give {CASE_HELP}, or set `paths` in [tool.tlcheck]")
     given = [f"--{name}" for name in ("arch", "toolchain") if getattr(args, name)] + ["--arg"] * bool(args.args)
-    if given and all(selection.is_snapshot for selection in chosen):
+    runs = getattr(args, "runs_snapshots", False)  # with a toolchain, as `run` does
+    if given and not runs and all(selection.is_snapshot for selection in chosen):
         raise UsageError(f"{given[0]} has no meaning for a saved snapshot, which has its own")
     return chosen
 

@@ -53,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--replay", type=Path, metavar="DIR", help="run on kept inputs, compare with kept outputs")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="of the report (default: text)")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the report as JSON there as well")
+    parser.set_defaults(runs_snapshots=True)
 
 
 def run(args: argparse.Namespace) -> int:

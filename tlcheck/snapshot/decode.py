@@ -29,7 +29,7 @@ from tlcheck.snapshot.ir import (
 )
 from tlcheck.snapshot.walk import children
 
-_DEEPEST, _LARGEST = 500, 1_000_000
+_DEEPEST, _LARGEST = 10_000, 1_000_000
 T = TypeVar("T")
 Entry = list[Any]
 Pairs = tuple[tuple[str, str], ...]

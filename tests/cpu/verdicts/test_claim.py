@@ -116,7 +116,7 @@ def test_only_an_undecided_claim_of_its_kind_leaves_an_expectation_open(verdict:
 @pytest.mark.parametrize(
     ("verdicts", "code", "strict"),
     [
-        ((), 0, 0),  # until other claims than atomics' are made
+        ((), 3, 3),
         (("agreed",), 0, 0),
         (("undecided",), 3, 1),
         (("undecided", "agreed"), 0, 1),

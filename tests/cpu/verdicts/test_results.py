@@ -31,7 +31,7 @@ BROKEN = replace(CLEAN, broken=("gone",))
 @pytest.mark.parametrize(
     ("found", "code", "strict"),
     [
-        ([CLEAN, EMPTY], 0, 0),
+        ([CLEAN, EMPTY], 3, 3),
         ([CLEAN, make_result("proved", "undecided")], 0, 1),
         ([CLEAN, make_result("proved", "refuted")], 1, 1),
         ([CLEAN, BROKEN], 1, 1),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from dataclasses import replace
 
 import pytest
 
@@ -23,7 +24,8 @@ See the manual.
 
 def test_stack_frames_of_the_compiler_are_dropped() -> None:
     failure = from_exception(RuntimeError(CXX), "lower", "kernels.py")
-    assert failure == Failure(
+    assert "tvm::tir::LowerTileOp" in failure.trace  # which -v shows
+    assert replace(failure, trace="") == Failure(
         "exception", "lower", "RuntimeError: Check failed: (lanes == 4) is false: four lanes", "See the manual."
     )
 

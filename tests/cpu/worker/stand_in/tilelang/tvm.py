@@ -8,6 +8,7 @@ from typing import Any
 
 class PrimFunc:
     attrs: dict[str, Any] = {}  # noqa: RUF012
+    buffer_map: dict[str, Any] = {}  # noqa: RUF012
 
     def __init__(self, on_lower: Callable[[], object]) -> None:
         self.on_lower = on_lower
