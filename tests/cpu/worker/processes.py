@@ -12,7 +12,8 @@ WORKER = (Path(sys.executable), {"PYTHONPATH": str(Path(__file__).parent / "stan
 def children_of(pid: int) -> set[int]:
     """The workers under this process and all that they have started, at any depth, zombies included.
 
-    Other children do not count: a browser that another test has left running, for instance.
+    Other children do not count: a browser that another test has left running, for instance, or the workers that the
+    commands of other tests share (tests/warm.py).
     """
     parents = {}
     for entry in Path("/proc").glob("[0-9]*/stat"):
@@ -30,9 +31,10 @@ def children_of(pid: int) -> set[int]:
 
 def _is_worker(pid: int) -> bool:
     try:
-        return b"worker/__main__.py" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
     except (FileNotFoundError, ProcessLookupError):
         return False
+    return b"worker/__main__.py" in command and b"warm_worker.py" not in command
 
 
 def wait_until_gone(pids: set[int], seconds: float = 10.0) -> set[int]:
