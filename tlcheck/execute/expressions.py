@@ -135,11 +135,6 @@ def _narrowed(code: Code, frame: Frame, condition: Any) -> Value:
     return value
 
 
-def _lanes_of_condition(condition: Any) -> bool:
-    """Whether a condition says something of each lane, and not of vector lanes."""
-    return bool(condition.ndim <= 2)
-
-
 def _select(e: Expr, machine: Machine) -> Code:
     condition, then, other = (remembered(machine.code(a)) for a in e.args)
     lazy = not (then.steady and other.steady)

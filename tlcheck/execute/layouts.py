@@ -11,6 +11,7 @@ import numpy as np
 from tlcheck.execute.codes import Code
 from tlcheck.execute.frame import Frame
 from tlcheck.execute.memory import Pages
+from tlcheck.execute.plain import index_of
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.values import Array
 from tlcheck.snapshot.ir import Block, Expr, Layout
@@ -46,22 +47,13 @@ def order(layout: Layout, size: int, machine: Machine) -> Order:
     uids = [var.uid for var in layout.vars]
 
     def apply(elements: Array) -> Array:
-        frame = Frame(dict(zip(uids, _digits(elements, shape), strict=True)), 1, 1)
+        frame = Frame(dict(zip(uids, index_of(elements, shape), strict=True)), 1, 1)
         place: Array = np.zeros(elements.shape, np.intp)
         for code, extent in zip(codes, extents, strict=True):
             place = place * extent + code.run(frame)
         return place
 
     return apply
-
-
-def _digits(elements: Array, shape: list[int]) -> list[Array]:
-    """The logical index; np.unravel_index of NumPy 2.4 is wrong for large arrays of three dimensions."""
-    found: list[Array] = []
-    for extent in reversed(shape):
-        found.insert(0, elements % extent)
-        elements = elements // extent
-    return found
 
 
 def _variable(uid: int) -> Code:

@@ -101,7 +101,8 @@ class Place:
 
     def located(self, frame: Frame) -> Located:
         """The position, and which lanes are out of bounds."""
-        self._see(frame)
+        if self.unseen:
+            self._see(frame)
         if not self.steady:
             return self._locate(frame)
         if self._memory is not self.memory:
@@ -116,7 +117,8 @@ class Place:
 
     def address(self, frame: Frame) -> Value:
         """How many bytes into its allocation the element is, bounds unchecked."""
-        self._see(frame)
+        if self.unseen:
+            self._see(frame)
         total: Value = 0
         for index, _, stride in self._indices:
             at = index.run(frame)
@@ -125,7 +127,7 @@ class Place:
 
     def _see(self, frame: Frame) -> None:
         """Note that the buffer is accessed: by some lane, of a kernel whose blocks may all have ended."""
-        if self.unseen and (frame.active is None or frame.active.any()):
+        if frame.active is None or frame.active.any():
             self.machine.looked_at.add(self.unseen)
             self.unseen = ""
 

@@ -1,16 +1,31 @@
-"""Expressions of sizes alone, evaluated with plain Python integers or NumPy arrays."""
+"""Sizes and indices: plain Python integers or NumPy arrays of them."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
 from tlcheck.snapshot.walk import postorder
+
+Elements = TypeVar("Elements", int, npt.NDArray[Any])
+
+
+def index_of(element: Elements, shape: Sequence[int]) -> tuple[Elements, ...]:
+    """The index of an element of a row-major tensor, or of an array of elements.
+
+    np.unravel_index of NumPy 2.4 is wrong for large arrays of three dimensions.
+    """
+    found: list[Elements] = []
+    for extent in reversed(shape):
+        found.insert(0, element % extent)
+        element = element // extent
+    return tuple(found)
 
 
 def evaluated(e: Expr, values: Mapping[str, Any]) -> Any:

@@ -17,7 +17,7 @@ from tlcheck.execute.comparison import said
 from tlcheck.execute.frame import Frame
 from tlcheck.execute.machine import Machine
 from tlcheck.execute.memory import Cells, Pages
-from tlcheck.execute.plain import evaluated
+from tlcheck.execute.plain import evaluated, index_of
 from tlcheck.execute.races import Origin
 from tlcheck.execute.reasons import Illegal, NotModelled
 from tlcheck.execute.tracer import END, FoundWrite, Query, TracedCell, Tracer
@@ -145,5 +145,5 @@ def _buffers(machine: Machine, root: int) -> list[tuple[int, Buffer, int]]:
 
 
 def _indexed(name: str, element: int, shape: Sequence[int]) -> str:
-    index = np.unravel_index(element, tuple(shape)) if shape and element < np.prod(shape) else (element,)
-    return f"{name}[{', '.join(str(int(i)) for i in index)}]"
+    index = index_of(element, shape) if shape and element < np.prod(shape) else (element,)
+    return f"{name}[{', '.join(str(i) for i in index)}]"

@@ -21,7 +21,7 @@ from tlcheck.execute.glance import Suspected
 from tlcheck.execute.launches import threads_of
 from tlcheck.execute.machine import Machine, Options, Tensor, World
 from tlcheck.execute.offsets import offsets
-from tlcheck.execute.plain import evaluated
+from tlcheck.execute.plain import evaluated, index_of
 from tlcheck.execute.races import Race
 from tlcheck.execute.reasons import MEMORY, Illegal, Stopped
 from tlcheck.execute.tracer import watched_for
@@ -166,7 +166,7 @@ class _Judge:
     def _index_of(self, race: Race) -> tuple[int, ...]:
         """The logical index of the element that a race is about."""
         tensor = next((b for b in self._written.buffers if str(b.data.value) == race.parameter), None)
-        return race.index if tensor is None else _index(race.index[0], inputs.extent(tensor, self._sizes))
+        return race.index if tensor is None else index_of(race.index[0], inputs.extent(tensor, self._sizes))
 
     def _stored(self) -> frozenset[str]:
         """The parameters that the kernel writes, on either side."""
@@ -364,7 +364,7 @@ class _Judge:
         writer = self._last_write(name, difference, self._machine(self._lowered, self._tiled, draw))
         author = self._last_write(name, difference, self._machine(self._written, True, draw))
         buffer = next(b for b in self._written.buffers if b.data.value == name)
-        index = _index(difference.element, inputs.extent(buffer, self._sizes)) if not buffer.strides else ()
+        index = index_of(difference.element, inputs.extent(buffer, self._sizes)) if not buffer.strides else ()
         found = replace(difference, writer=writer, author=author, index=index or (difference.element,))
         return OutputOutcome(name, "refuted", "", found)
 
@@ -439,15 +439,6 @@ def _left(machine: Machine, name: str, seed: int) -> Written:
         return comparison.outcome(machine.pages(name), seed)
     except KeyError:
         return Written(np.empty(0, np.intp), np.empty(0))
-
-
-def _index(element: int, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The index of an element of a row-major tensor."""
-    found: list[int] = []
-    for extent in reversed(shape):
-        found.insert(0, element % extent)
-        element //= extent
-    return tuple(found)
 
 
 def _same_values(compared: comparison.Compared) -> bool:

@@ -65,25 +65,23 @@ class Cell:
 def cells_of(results: Iterable[Result], ends: Sequence[End]) -> list[Cell]:
     """The cells of what was judged. ends: how far scripts came."""
     scripts = {end.run.file for end in ends}
-    judged = [_cell(result, result.run.file in scripts) for result in results]
-    told = {_whole(cell.toolchain, cell.file, cell.target) for cell in judged if not cell.name}
-    cut = [end for end in ends if end.ended is not None and _whole_of(end.run) not in told]
-    return [*judged, *(_cell(Result(end.run, failure=end.ended), captured=True) for end in cut)]
+    results = list(results)
+    told = {_file_of(result.run) for result in results if not result.run.name}
+    cut = [Result(end.run, failure=end.ended) for end in ends if end.ended is not None]
+    results += [result for result in cut if _file_of(result.run) not in told]
+    content = {file: content_of(Path(file)) for file in {result.run.file for result in results}}
+    return [_cell(result, content[result.run.file], result.run.file in scripts) for result in results]
 
 
-def _whole_of(run: Run) -> tuple[str, str, str]:
-    return _whole(run.toolchain, run.file, run.target)
+def _file_of(run: Run) -> tuple[str, str, str]:
+    return run.toolchain, run.file, run.target
 
 
-def _whole(toolchain: str, file: str, target: str) -> tuple[str, str, str]:
-    return toolchain, file, target
-
-
-def _cell(result: Result, captured: bool) -> Cell:
+def _cell(result: Result, content: str, captured: bool) -> Cell:
     run, counts = result.run, Counter(claim.verdict for claim in result.claims)
     return Cell(
         file=run.file,
-        content=content_of(Path(run.file)),
+        content=content,
         name=run.name,
         args=run.args,
         target=run.target,
