@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from tlcheck.execute.frame import Frame, Mask
-from tlcheck.execute.reasons import Deadlock, NotModelled
+from tlcheck.execute.reasons import Deadlock, Entangled
 
 Ready = Callable[[], bool]
 
@@ -164,7 +164,7 @@ class Agents:
                 covered |= agent.own
         worlds = np.any([np.asarray(a.lanes).any(axis=-1) for a in waiting], axis=0)
         if not covered[worlds].all():
-            return NotModelled("threads that wait for each other in a divergent branch")
+            return Entangled("threads that wait for each other in a divergent branch")
         first = waiting[0]
         world, lane = (int(i) for i in np.argwhere(np.asarray(first.lanes))[0])
         return Deadlock("; ".join(dict.fromkeys(a.what for a in waiting)), first.line, world, lane)

@@ -39,8 +39,9 @@ def divided(stmt: Stmt, rest: Sequence[Stmt], machine: Machine) -> Step:
     branch = stmt
     last = not machine.followed
     with machine.following(bool(rest)):
-        condition, then = machine.code(branch.condition), machine.step(branch.then)
-        other = Step(lambda frame: None) if branch.orelse is None else machine.step(branch.orelse)
+        condition = machine.code(branch.condition)
+        then = machine.side(branch.then, condition)
+        other = Step(lambda frame: None) if branch.orelse is None else machine.side(branch.orelse, condition)
     after = machine.step(Seq(tuple(rest))) if rest else Step(lambda frame: None)
     agents = agents_of(machine)
 

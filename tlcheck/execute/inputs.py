@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 
@@ -28,9 +28,18 @@ _MOST_TRIED = 4096
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """How integers are drawn: index tensors have numbers below `below`."""
+    """How integers are drawn: those of a tensor are below `below`, or what `further` has for it."""
 
     below: int = 8
+    further: tuple[tuple[str, int], ...] = ()
+
+    def limit(self, name: str) -> int:
+        """What the integers of a tensor are below."""
+        return dict(self.further).get(name, self.below)
+
+    def with_limit(self, name: str, below: int) -> Draw:
+        """Another one for this tensor alone."""
+        return replace(self, further=(*self.further, (name, below)))
 
 
 def known(function: Function, given: Mapping[str, Array]) -> dict[str, int]:
@@ -97,7 +106,7 @@ def scalars(snapshot: Snapshot, function: Function, values: Mapping[str, int], s
         if p.dtype.startswith(("float", "bfloat")):
             kind = kind_of(p.dtype)
             key = _key(snapshot, str(p.value), seed)
-            found[str(p.value)] = float(_drawn(kind, seed, key, 0, 1, Draw())[0])
+            found[str(p.value)] = float(_drawn(kind, seed, key, 0, 1, 1)[0])
     return found
 
 
@@ -133,11 +142,11 @@ def span(buffer: Buffer, values: Mapping[str, int]) -> int:
     return first + sum((n - 1) * s for n, s in zip(shape, steps, strict=True)) + 1
 
 
-def contents(snapshot: Snapshot, name: str, kind: Kind, draw: Draw) -> Contents:
-    """Random elements: small integers for seed 0, numbers between -1 and 1 for the others."""
+def contents(snapshot: Snapshot, name: str, kind: Kind, below: int) -> Contents:
+    """Random elements: small integers for seed 0, numbers between -1 and 1 for the others; below: of integers."""
 
     def elements(seed: int, start: int, count: int) -> Array | None:
-        return _drawn(kind, seed, _key(snapshot, name, seed), start, count, draw)
+        return _drawn(kind, seed, _key(snapshot, name, seed), start, count, below)
 
     return elements
 
@@ -170,12 +179,12 @@ def _key(snapshot: Snapshot, name: str, seed: int) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
 
 
-def _drawn(kind: Kind, seed: int, key: int, start: int, count: int, draw: Draw) -> Array:
+def _drawn(kind: Kind, seed: int, key: int, start: int, count: int, below: int) -> Array:
     words = _words(key, start, count)
     if kind.family == "bool":
         return np.asarray(words >> np.uint64(63) != 0)
     if not kind.is_float:
-        low, high = (-_EXACT, _EXACT + 1) if kind.bits == 8 else (0, draw.below)
+        low, high = (-_EXACT, _EXACT + 1) if kind.bits == 8 else (0, below)
         low = max(low, kind.limits[0])
         return (_below(words, high - low) + low).astype(kind.array)
     if seed == 0:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -116,6 +116,7 @@ class Machine:
         self.loops: dict[int, str] = {}
         self.watch: Watch | None = None
         self.watches: list[Watch] = []  # of this kernel and of the function's earlier ones
+        self.untried: set[int] = set()  # what depends on memory: branches not taken so far, loops that ended early
         self.looked_at: set[str] = set()  # tensors and shared buffers that were accessed
         self._written: frozenset[str] = frozenset()
         self.tracer: Tracer | None = None
@@ -154,6 +155,7 @@ class Machine:
                     self.watches.append(before.watched(self._written, type(self.watch)))
                 before.run()
                 self.looked_at |= before.looked_at
+                self.untried |= before.untried
                 self.spend(before.spent)
                 self._left = before.after()
         for uid, name in self.pointers.free:
@@ -170,6 +172,19 @@ class Machine:
     def step(self, stmt: Stmt) -> Step:
         """A compiled statement."""
         return compiled_statement(stmt, self)
+
+    def side(self, body: Stmt, condition: Code) -> Step:
+        """A compiled side of a branch."""
+        step, untried = self.step(body), self.untried
+        if not self.options.written or condition.steady:
+            return step
+        untried.add(id(body))
+
+        def run(frame: Frame) -> None:
+            untried.discard(id(body))
+            step.run(frame)
+
+        return replace(step, run=run)
 
     def repeated(self, times: int) -> Machine:
         """This machine with each world `times` times: for statements that run once for all iterations of a loop.

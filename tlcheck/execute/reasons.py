@@ -19,6 +19,10 @@ class NotModelled(Stopped):
     """A construct that the machines do not know; its name is the text."""
 
 
+class Entangled(NotModelled):
+    """Threads that wait for each other, while others of their branch wait only because these do."""
+
+
 class BudgetSpent(Stopped):
     """More statements or bytes than were allowed."""
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import islice
+from itertools import islice, product
 from math import prod
 
 import numpy as np
@@ -23,7 +23,7 @@ from tlcheck.execute.machine import Machine, Options, Tensor, World
 from tlcheck.execute.offsets import offsets
 from tlcheck.execute.plain import evaluated, index_of
 from tlcheck.execute.races import Race
-from tlcheck.execute.reasons import MEMORY, Illegal, Stopped
+from tlcheck.execute.reasons import MEMORY, Entangled, Illegal, NotModelled, Stopped
 from tlcheck.execute.tracer import watched_for
 from tlcheck.execute.values import Array, kind_of
 from tlcheck.execute.writers import Writer
@@ -36,6 +36,7 @@ SOURCE, LOWERED = "source", "device-tir"
 UNGUARDED = ("lower-tile-op", "type-cast")
 _MOST_BLOCKS = 1 << 16
 _TOGETHER = 8  # blocks that are searched at a time
+_FURTHER = (64, 1024)  # tried for one tensor after the other
 _DRAWS = (inputs.Draw(8), inputs.Draw(4), inputs.Draw(2), inputs.Draw(1))
 
 
@@ -149,7 +150,7 @@ class _Judge:
             lowered = self._machine(self._lowered, self._tiled, draw)
             if self._request.checkpoint == LOWERED and not self._tiled:  # before that there are no barriers
                 lowered.watched(self._stored())
-            lowered.run()
+            self._run(lowered, draw)
         except Illegal as illegal:
             stopped = [OutputOutcome(n, "undecided", f"as lowered: {illegal}") for n in self._outputs]
             report = self._report(tuple(stopped), written.spent, 0)
@@ -162,6 +163,16 @@ class _Judge:
         found = tuple([replace(race, index=self._index_of(race)) for race in races])
         report = replace(report, illegal=stop, lawful=lawful)
         return replace(report, ordered=ordered, races=found, left=self._left_by(written))
+
+    def _run(self, lowered: Machine, draw: inputs.Draw) -> None:
+        """Run the kernel as lowered. Raises Illegal for a deadlock of one block that others had hidden."""
+        try:
+            lowered.run()
+        except Entangled:
+            for world in self.worlds:
+                with suppress(NotModelled):
+                    self._machine(self._lowered, self._tiled, draw, worlds=[world]).run()
+            raise
 
     def _index_of(self, race: Race) -> tuple[int, ...]:
         """The logical index of the element that a race is about."""
@@ -258,7 +269,25 @@ class _Judge:
         return [World(seed, block) for seed in seeds for block in self._blocks[: fit // len(seeds)]]
 
     def _as_written(self) -> tuple[Machine, inputs.Draw]:
-        """The kernel as written, on inputs that keep all its accesses in bounds."""
+        """The kernel as written, on inputs that keep its accesses in bounds and take it everywhere, if some can."""
+        machine, draw = self._in_bounds()
+        for name, below in product(self._steering(), _FURTHER):
+            if not machine.untried:
+                break
+            wider = draw.with_limit(name, below)
+            other = self._machine(self._written, True, wider)
+            with suppress(Stopped):
+                other.run()
+                if len(other.untried) < len(machine.untried):
+                    machine, draw = other, wider
+        return machine, draw
+
+    def _steering(self) -> list[str]:
+        """The integer tensors that are drawn: numbers in them may decide how often a loop runs."""
+        drawn = [b for b in self._written.buffers if str(b.data.value) not in self._unread]
+        return [] if self._given else [str(b.data.value) for b in drawn if b.dtype.startswith(("int", "uint"))]
+
+    def _in_bounds(self) -> tuple[Machine, inputs.Draw]:
         problem: Illegal | None = None
         for draw in _DRAWS[:1] if self._given else _DRAWS:
             machine = self._machine(self._written, True, draw)
@@ -271,7 +300,13 @@ class _Judge:
         raise Stopped(f"the author's, whatever the inputs: as written, {problem}{line}")
 
     def _machine(
-        self, function: Function, written: bool, draw: inputs.Draw, jitter: int = 0, late: bool = True
+        self,
+        function: Function,
+        written: bool,
+        draw: inputs.Draw,
+        jitter: int = 0,
+        late: bool = True,
+        worlds: Sequence[World] = (),
     ) -> Machine:
         budget = self._request.budget
         options = Options(
@@ -290,7 +325,7 @@ class _Judge:
         values = inputs.scalars(self._snapshot, self._written, self._sizes, self.worlds[0].seed)
         first = next(iter(self._given.values()), {})
         values |= {name: array.item() for name, array in first.items() if name in values}
-        return Machine(function, threads_of(function), self.worlds, tensors, values, options)
+        return Machine(function, threads_of(function), worlds or self.worlds, tensors, values, options)
 
     def _tensor(self, buffer: Buffer, draw: inputs.Draw) -> Tensor:
         name, kind = str(buffer.data.value), kind_of(buffer.dtype)
@@ -302,9 +337,9 @@ class _Judge:
             return Tensor(kind, size, inputs.given(made, kind))
         if name in self._offsets:
             extent = self._offsets[name]
-            last = draw.below * size if extent is None else int(evaluated(extent, self._sizes))
+            last = draw.limit(name) * size if extent is None else int(evaluated(extent, self._sizes))
             return Tensor(kind, size, inputs.rising(self._snapshot, name, kind, size, last))
-        return Tensor(kind, size, inputs.contents(self._snapshot, name, kind, draw))
+        return Tensor(kind, size, inputs.contents(self._snapshot, name, kind, draw.limit(name)))
 
     def _output(self, name: str, written: Machine, lowered: Machine, draw: inputs.Draw) -> OutputOutcome:
         """The verdict on one output, over all seeds."""

@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine
 
 
+_ENOUGH = 4  # iterations after which each part of a software pipeline has run
+
+
 def compiled_statement(stmt: Stmt, machine: Machine) -> Step:
     """The step of a statement. Raises NotModelled, with its name, for one that no handler knows."""
     if isinstance(stmt, Unknown):
@@ -92,9 +95,15 @@ def _for(stmt: For, machine: Machine) -> Step:
     with machine.following(True):
         body = machine.step(stmt.body)
 
+    open_ended = machine.options.written and not extent.steady
+    if open_ended:
+        machine.untried.add(id(stmt))
+
     def run(frame: Frame) -> None:
         machine.at = stmt
         first, count = start.run(frame), extent.run(frame)
+        if open_ended and np.max(count) >= _ENOUGH:
+            machine.untried.discard(id(stmt))
         if isinstance(first, np.ndarray) or isinstance(count, np.ndarray):
             _ragged(uid, first, count, body, frame, machine)
         else:
@@ -188,8 +197,9 @@ def _while(stmt: While, machine: Machine) -> Step:
 def _if(stmt: If, machine: Machine) -> Step:
     if waits(stmt):
         return divided(stmt, (), machine)
-    condition, then = machine.code(stmt.condition), machine.step(stmt.then)
-    other = None if stmt.orelse is None else machine.step(stmt.orelse)
+    condition = machine.code(stmt.condition)
+    then = machine.side(stmt.then, condition)
+    other = None if stmt.orelse is None else machine.side(stmt.orelse, condition)
     condition, inside, outside = remembered(condition), LastMask(), LastMask()
 
     def run(frame: Frame) -> None:
