@@ -217,6 +217,12 @@ class Glance(Watch):
             mine = (shadow.time[touched.cell] == PENDING) & (shadow.thread[touched.cell] == touched.thread)
             shadow.time[touched.cell[mine]] = self._time(touched.own)[mine]
 
+    def across_proxies(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
+        """The async proxy uses what active threads name: is what was written there visible to it?"""
+        touched = self._looked_up(place, position, mask, False)
+        if touched is not None:
+            self._after_fence(self._known_of[place.root], touched)
+
     def forget(self, root: int) -> None:
         """The allocation is declared anew."""
         if self._known_of.pop(root, None) is not None:

@@ -149,6 +149,11 @@ class Watch:
             mine = (shadow.write_time[touched.cell] == PENDING) & (shadow.write_thread[touched.cell] == touched.thread)
             shadow.write_time[touched.cell[mine]] = self._now(touched)[mine]
 
+    def across_proxies(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
+        """The async proxy uses what active threads name: is what was written there visible to it?"""
+        for touched in self._touched(place, position, mask):
+            self._unfenced(place, self._shadow(place), touched, self._event("read", "async", origin))
+
     def forget(self, root: int) -> None:
         """The allocation is declared anew."""
         self._shadows.pop(root, None)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cpu.execute.test_hardware import FORMS, machine_of
 from tlcheck.execute.races import Race
-from tlcheck.execute.reasons import Stopped
+from tlcheck.execute.reasons import Illegal, Stopped
 from tlcheck.snapshot.ir import Evaluate, Expr, For, Function, Seq, Stmt
 from tlcheck.snapshot.walk import rebuild, statements
 
@@ -44,6 +44,7 @@ def test_a_right_kernel_has_no_race(name: str) -> None:
         ("gemm_stmatrix", "tvm_storage_sync", 2, "staged", "__syncwarp or a barrier"),
         ("gemm_stmatrix", "fence_proxy_async", 0, "staged", "fence.proxy.async"),
         ("gemm_stmatrix", "mbarrier_wait_parity", 1, "a", "a wait for the copy"),
+        ("tma_2d", "ptx_fence_barrier_init", 0, "mbarrier", "fence.proxy.async"),
         ("tma_2d", "tvm_storage_sync", 1, "b", "a wait for the copy"),
         ("tma_2d", "tvm_storage_sync", 2, "b", "a barrier"),
         ("reduce_fp32", "tvm_storage_sync", 0, "a", "__syncwarp or a barrier"),
@@ -62,6 +63,13 @@ def test_a_barrier_at_which_nobody_arrives_is_a_deadlock() -> None:
     lowered = without(FORMS["tma_2d"].checkpoints["device-tir"], "ptx_arrive_barrier", 0)
     with pytest.raises(Stopped, match="deadlock: waits at mbarrier"):
         races("tma_2d", lowered)
+
+
+@pytest.mark.parametrize(("name", "registers"), [("gemm_nt", "c"), ("rs_fp16", "f")])
+def test_registers_that_were_written_need_a_fence_before_wgmma(name: str, registers: str) -> None:
+    lowered = without(FORMS[name].checkpoints["device-tir"], "warpgroup_arrive", 0)
+    with pytest.raises(Illegal, match=rf"wgmma uses {registers} with no warpgroup_arrive \(wgmma.fence\)"):
+        races(name, lowered)
 
 
 def test_a_fence_before_the_write_does_not_cover_it() -> None:

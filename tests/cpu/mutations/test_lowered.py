@@ -9,7 +9,6 @@ from tests.cpu.mutations.lowered import lowered_mutants
 from tlcheck.execute.run import Request, execute
 
 SURVIVORS = {
-    "delete ptx_fence_barrier_init 0": "not modelled: whether a copy engine sees that an mbarrier was made",
     "move ptx_arrive_barrier_expect_tx 0": "equivalent: the bytes are announced before the phase can end, as before",
     "move fence_proxy_async 0": "equivalent: the thread that begins the store fences after the barrier",
     "move tvm_storage_sync 1": "equivalent: it changes places with the binding of a constant",

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 @extern("tl::prefetch_tma_descriptor")
 @call(
     "prefetch_tma_descriptor",
-    "ptx_fence_barrier_init",
-    "warpgroup_arrive",
     "warpgroup_fence_operand",
 )
 def hint(e: Expr, machine: Machine) -> Run:

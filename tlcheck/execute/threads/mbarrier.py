@@ -100,6 +100,14 @@ class Barrier:
             position, _ = self.place.position(frame)
             machine.watch.atomic(self.place, position, frame.mask(), machine.origin(frame))
 
+    def used_by_copies(self, frame: Frame) -> None:
+        """Tell the watch that bulk copies of active threads will complete the barrier."""
+        self.used(frame)
+        machine = None if self.place is None else self.place.machine
+        if machine is not None and machine.watch is not None and self.place is not None:
+            position, _ = self.place.position(frame)
+            machine.watch.across_proxies(self.place, position, frame.mask(), machine.origin(frame))
+
     def __call__(self, frame: Frame) -> list[tuple[int, int, Mask]]:
         """(world, number, lanes of that world) for each barrier that active lanes name."""
         mask, index = frame.mask(), self.index.run(frame)

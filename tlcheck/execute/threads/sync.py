@@ -132,9 +132,12 @@ def _meet(number: int, threads: int, frame: Frame, machine: Machine) -> None:
         watch.acquire(key, mask)
 
 
-@call("fence_proxy_async")
+@call("fence_proxy_async", "ptx_fence_barrier_init")
 def fence(e: Expr, machine: Machine) -> Run:
-    """fence.proxy.async: what threads wrote before may be seen by bulk copies and wgmma (PTX 9.7.13.5)."""
+    """fence.proxy.async: what threads wrote before may be seen by bulk copies and wgmma (PTX 9.7.13.5).
+
+    fence.mbarrier_init says so of mbarriers alone. It stands where they are made, before anything else is written.
+    """
 
     def run(frame: Frame) -> int:
         if machine.watch is not None:

@@ -149,6 +149,7 @@ def load(e: Expr, machine: Machine) -> Run:
     reason = machine.reason(f"element of {shared.name} read while its copy is under way")
 
     def run(frame: Frame) -> Value:
+        done.used_by_copies(frame)
         for mask, pick in issuers(frame):
             cells, pages = _memories(shared, tensor_place, frame)
             transfer = _Transfer(pages, cells, tensor_place.kind, box(frame, pick), mask)

@@ -2,8 +2,11 @@
 
 A matrix in shared memory is named by a descriptor: start, leading and stride byte offsets (LBO, SBO), swizzle. An
 instruction is under way until a group that it was committed to is waited for; until then its accumulators are poison,
-and it may read shared memory as late as that. Descriptors: PTX 9.7.15.5.1, "Matrix Descriptor Format". Where elements
-are: "Strides" there, and the canonical layouts of CUTE (cute/arch/mma_sm90_desc.hpp).
+and it may read shared memory as late as that. Registers that something else has written need a wgmma.fence
+(`warpgroup_arrive`) before it, and so does the first instruction.
+
+Descriptors: PTX 9.7.15.5.1, "Matrix Descriptor Format". Where elements are: "Strides" there, and the canonical layouts
+of CUTE (cute/arch/mma_sm90_desc.hpp).
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from tlcheck.execute.frame import Frame, Mask
 from tlcheck.execute.memory import Cells
 from tlcheck.execute.places import Place
 from tlcheck.execute.races import Origin
-from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.reasons import Illegal, NotModelled
 from tlcheck.execute.registry import call
 from tlcheck.execute.threads.descriptors import swizzled
 from tlcheck.execute.threads.mma import finished, kind_named, multiplied, shape_of
@@ -126,12 +129,62 @@ def increase(e: Expr, machine: Machine) -> Run:
 
 
 @dataclass(eq=False)
+class _Used:
+    """Registers that an instruction used: with which values it left them, and how many fences there were by then."""
+
+    position: Any
+    values: Array
+    fences: Array
+
+
+@dataclass(eq=False)
+class RegisterFences:
+    """wgmma.fence (PTX 9.7.15.7.1): how many each thread has passed, (worlds, threads), and what registers held.
+
+    Reading registers before the next instruction writes them needs one too: not looked at.
+    """
+
+    passed: Array | None = None
+    last: dict[int, list[_Used]] = field(default_factory=dict)
+
+    def fence(self, lanes: Mask) -> None:
+        """The threads pass one."""
+        self.passed = lanes.astype(np.int32) if self.passed is None else self.passed + lanes
+
+    def used(self, place: Place, position: Any, values: Array, lanes: Mask) -> None:
+        """An instruction begins to use registers (elements, worlds, threads). Raises Illegal without the fence."""
+        if place.machine.options.written:
+            return
+        passed = np.zeros(lanes.shape, np.int32) if self.passed is None else self.passed
+        known = next((u for u in self.last.get(place.root, []) if np.array_equal(u.position, position)), None)
+        changed = lanes & (passed == 0) if known is None else lanes & (passed == known.fences) & _differ(known, values)
+        if changed.any():
+            world, lane = (int(i) for i in np.argwhere(changed)[0])
+            what = f"wgmma uses {place.name} with no warpgroup_arrive (wgmma.fence) after it was written"
+            raise Illegal(what, place.machine.line, world, lane, place.name)
+
+    def left(self, place: Place, position: Any, values: Array) -> None:
+        """An instruction is done with registers, which hold these values."""
+        users = self.last.setdefault(place.root, [])
+        users[:] = [u for u in users if not np.array_equal(u.position, position)]
+        passed = np.zeros(values.shape[1:], np.int32) if self.passed is None else self.passed
+        users.append(_Used(position, values, passed))
+
+
+def _differ(used: _Used, values: Array) -> Mask:
+    """The threads whose registers hold something else than the instruction left; poison is compared by its bits."""
+    word = f"i{values.itemsize}"
+    return np.asarray((used.values.view(word) != np.ascontiguousarray(values).view(word)).any(axis=0))
+
+
+@dataclass(eq=False)
 class _Sum:
     """Accumulators with instructions under way: their values so far, (elements, worlds, threads)."""
 
     place: Place
     position: Any
     values: Array
+    fences: RegisterFences
     left: int = 0
 
 
@@ -157,6 +210,7 @@ class Product:
             if tracer is not None:
                 tracer.explain(self.terms)
             total.place.memory.put(total.position, total.values, self.mask, total.place.kind)
+            total.fences.left(total.place, total.position, total.values)
 
 
 @dataclass(eq=False)
@@ -166,6 +220,7 @@ class ProductQueue:
     open: list[Product] = field(default_factory=list)
     groups: list[tuple[Mask, list[Product]]] = field(default_factory=list)
     sums: list[_Sum] = field(default_factory=list)
+    fences: RegisterFences = field(default_factory=RegisterFences)
 
     @classmethod
     def of(cls, machine: Machine) -> ProductQueue:
@@ -179,7 +234,9 @@ class ProductQueue:
             if known.place.root == place.root and known.left and np.array_equal(known.position, position):
                 return known
         self.sums = [s for s in self.sums if s.left]
-        made = _Sum(place, position, np.array(np.broadcast_to(place.memory.take(position, place.kind), poison.shape)))
+        before = np.array(np.broadcast_to(place.memory.take(position, place.kind), poison.shape))
+        made = _Sum(place, position, before, self.fences)
+        self.fences.used(place, position, made.values, lanes)
         self.sums.append(made)
         place.memory.put(position, poison, lanes, place.kind)
         return made
@@ -192,6 +249,18 @@ class ProductQueue:
             for product in products:
                 product.complete()
         self.groups = [group for group in self.groups if not any(group is d for d in due)]
+
+
+@call("warpgroup_arrive")
+def arrive(e: Expr, machine: Machine) -> Run:
+    """wgmma.fence: registers that the warpgroup has written may be used by its instructions."""
+    fences = ProductQueue.of(machine).fences
+
+    def run(frame: Frame) -> Value:
+        fences.fence(np.array(frame.mask()))
+        return 0
+
+    return run
 
 
 @call("warpgroup_commit_batch")
@@ -263,11 +332,14 @@ def from_registers(e: Expr, machine: Machine) -> Run:
     """
     form = _form(e, 2)
     registers = machine.pointer(e.args[5], form.k * form.m // GROUP, e.args[6])
-    index = _spread(form.k, max(1, 32 // form.left.bits))
+    index, fences = _spread(form.k, max(1, 32 // form.left.bits)), ProductQueue.of(machine).fences
 
     def left(frame: Frame) -> _MatrixOperand:
         position, _ = registers.position(frame)
         shape = (len(index[0]), frame.worlds, frame.lanes)
+        held = np.array(np.broadcast_to(registers.memory.take(position, registers.kind), shape))
+        fences.used(registers, position, held, np.array(frame.mask()))
+        fences.left(registers, position, held)
 
         def read() -> Array:
             values = np.broadcast_to(registers.memory.take(position, registers.kind), shape)

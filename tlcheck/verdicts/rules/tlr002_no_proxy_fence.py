@@ -2,7 +2,8 @@
 
 Bulk copies and wgmma read shared memory through the async proxy. What threads have written before is seen there only
 after fence.proxy.async (PTX, "Proxies"), executed by the writer or by who starts the operation, on the way from the
-write to it. A barrier alone is not enough.
+write to it. A barrier alone is not enough. An mbarrier that a bulk copy completes needs
+such a fence, or `fence.mbarrier_init`, after it was made.
 
 The witness names the write and the read.
 
