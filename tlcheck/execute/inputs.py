@@ -7,7 +7,7 @@ that two releases see the same numbers, and not of NumPy, whose generators may c
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
@@ -39,12 +39,20 @@ class Draw:
 
     def with_limit(self, name: str, below: int) -> Draw:
         """Another one for this tensor alone."""
-        return replace(self, further=(*self.further, (name, below)))
+        return replace(self, further=tuple({**dict(self.further), name: below}.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What decides which way a kernel goes. first: sizes to try before the usual ones; draw: of integers, if known."""
+
+    first: tuple[int, ...] = ()
+    draw: Draw | None = None
 
 
 def known(function: Function, given: Mapping[str, Array]) -> dict[str, int]:
     """The sizes and integer parameters that tensors and numbers of the case's own say."""
-    names = _symbols(function)
+    names = symbols(function)
     found = {name: int(given[name]) for name in names if name in given}
     for buffer in function.buffers:
         array = given.get(str(buffer.data.value))
@@ -54,14 +62,14 @@ def known(function: Function, given: Mapping[str, Array]) -> dict[str, int]:
     return found
 
 
-def sizes(function: Function, given: Mapping[str, int]) -> dict[str, int] | None:
+def sizes(function: Function, given: Mapping[str, int], first: Sequence[int] = ()) -> dict[str, int] | None:
     """A value for each symbolic size and integer parameter, such that the author's promises hold; None if none does.
 
-    given: those that are known already.
+    given: those that are known already. first: sizes to try before the usual ones.
     """
-    names = [name for name in _symbols(function) if name not in given]
+    names = [name for name in symbols(function) if name not in given]
     promises = [p for p in _promises(function) if _is_of(p, [*names, *given])]
-    for number, chosen in enumerate(_candidates(len(names))):
+    for number, chosen in enumerate(_candidates(len(names), (*first, *_SIZES))):
         values = {**given, **dict(zip(names, chosen, strict=True))}
         if all(evaluated(p, values) for p in promises):
             return values
@@ -70,14 +78,14 @@ def sizes(function: Function, given: Mapping[str, int]) -> dict[str, int] | None
     return None
 
 
-def _candidates(count: int) -> Iterator[tuple[int, ...]]:
+def _candidates(count: int, among: Sequence[int]) -> Iterator[tuple[int, ...]]:
     """The same size for all first, then every combination."""
-    for size in _SIZES:
+    for size in among:
         yield (size,) * count
-    yield from product(_SIZES, repeat=count)
+    yield from product(among, repeat=count)
 
 
-def _symbols(function: Function) -> list[str]:
+def symbols(function: Function) -> list[str]:
     """Names of the variables in shapes and of the scalar parameters, in order of appearance."""
     roots = [e for b in function.buffers for e in (*b.shape, *b.strides, *([b.elem_offset] if b.elem_offset else []))]
     found = [str(e.value) for e in postorder(roots) if e.op == "var"]

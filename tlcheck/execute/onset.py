@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
-from tlcheck.execute.run import SOURCE, Execution, Request, execute
+from tlcheck.execute.inputs import Course
+from tlcheck.execute.run import SOURCE, Execution, Request, course_of, execute
 from tlcheck.snapshot.ir import Snapshot
 
 Judgement = Callable[[Execution], bool | str]
@@ -41,7 +43,7 @@ class Levels:
 
         wrong: says of an execution whether it is, or why that is not known. None where not even the last one is.
         """
-        own = replace(self._request, blocks=tuple(blocks) or self._request.blocks, seeds=(seed,))
+        own = replace(self._request, blocks=tuple(blocks) or self._request.blocks, seeds=(seed,), course=self._course)
         names = [name for name in self._snapshot.checkpoints if name != SOURCE]
         found: Onset | None = None
         skipped: list[tuple[str, str]] = []
@@ -55,6 +57,10 @@ class Levels:
             else:
                 break
         return None if found is None else replace(found, skipped=tuple(skipped))
+
+    @cached_property
+    def _course(self) -> Course | None:
+        return course_of(self._snapshot, self._request)
 
     def _execution(self, request: Request) -> Execution:
         key = replace(request, given=None)

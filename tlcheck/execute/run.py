@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice, product
 from math import prod
 
@@ -36,7 +36,9 @@ SOURCE, LOWERED = "source", "device-tir"
 UNGUARDED = ("lower-tile-op", "type-cast")
 _MOST_BLOCKS = 1 << 16
 _TOGETHER = 8  # blocks that are searched at a time
-_FURTHER = (64, 1024)  # tried for one tensor after the other
+_FURTHER = (64, 1024, 16384)  # tried for one tensor after the other
+_TRIED = 10_000  # statements, and four times what the kernel takes, that may go into trying
+_LARGER = (1024, 4096)  # sizes tried where the usual ones leave something out
 _DRAWS = (inputs.Draw(8), inputs.Draw(4), inputs.Draw(2), inputs.Draw(1))
 
 
@@ -46,7 +48,7 @@ class Request:
 
     given: tensors and numbers of the case's own, for each seed, by parameter; without them all is random. poisoned: of
     these, what begins as poison, and gives its shape alone. plain: all iterations of loops by themselves, as a
-    witness needs it.
+    witness needs it. course: sizes and draws; without one they are what takes the usual blocks everywhere.
     """
 
     blocks: int | tuple[blocks.Block, ...] = 4
@@ -56,6 +58,7 @@ class Request:
     given: Mapping[int, Mapping[str, Array]] | None = None
     poisoned: frozenset[str] = frozenset()
     plain: bool = False
+    course: inputs.Course | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,7 @@ def execute(snapshot: Snapshot, request: Request | None = None) -> Execution:
     """Run a kernel on both levels and compare. What cannot be judged is undecided with its reason; never raises."""
     registry.load()
     try:
-        return _Judge(snapshot, request or Request()).execution()
+        return _judge(snapshot, request or Request()).execution()
     except Stopped as reason:
         return _undecided(snapshot, str(reason))
     except RecursionError:
@@ -108,11 +111,43 @@ def _undecided(snapshot: Snapshot, reason: str) -> Execution:
     return Execution(tuple([OutputOutcome(name, "undecided", reason) for name in names]))
 
 
+def _judge(snapshot: Snapshot, request: Request) -> _Judge:
+    """The judge of a request, on a course that is the same whatever blocks, seeds and checkpoint it names."""
+    if request.course is not None or request.given is not None or not _has_courses(snapshot):
+        return _Judge(snapshot, request)
+    usual = Request(budget=request.budget, poisoned=request.poisoned, plain=request.plain)
+    found = _farthest(snapshot, usual)
+    return found if usual == request else _Judge(snapshot, replace(request, course=found.course))
+
+
+def _has_courses(snapshot: Snapshot) -> bool:
+    """Whether sizes or integers are to be chosen."""
+    function = snapshot.checkpoints.get(SOURCE)
+    return function is not None and bool(inputs.symbols(function) or _integers(function))
+
+
+def _integers(function: Function) -> list[str]:
+    return [str(b.data.value) for b in function.buffers if b.dtype.startswith(("int", "uint"))]
+
+
+def _farthest(snapshot: Snapshot, request: Request) -> _Judge:
+    """The judge with the sizes that let the kernel as written do most, the smallest of them."""
+    best = _Judge(snapshot, request)
+    for size in _LARGER if inputs.symbols(snapshot.checkpoints[SOURCE]) else ():
+        if not best.as_written[0].untried:
+            break
+        with suppress(Stopped):
+            larger = _Judge(snapshot, replace(request, course=inputs.Course((size,))))
+            best = min(best, larger, key=lambda judge: len(judge.as_written[0].untried))
+    return best
+
+
 class _Judge:
     """One request: the kernel, its sizes, blocks and worlds."""
 
     def __init__(self, snapshot: Snapshot, request: Request) -> None:
         self._snapshot, self._request, self._plain = snapshot, request, request.plain
+        self._course = request.course or inputs.Course()
         for name in (SOURCE, request.checkpoint):
             if name not in snapshot.checkpoints:
                 raise Stopped(f"the snapshot has no checkpoint {name}")
@@ -122,7 +157,7 @@ class _Judge:
         self._tiled = is_tiled(self._lowered)
         self._given = request.given or {}
         first = next(iter(self._given.values()), {})
-        sizes = inputs.sizes(self._written, inputs.known(self._written, first))
+        sizes = inputs.sizes(self._written, inputs.known(self._written, first), self._course.first)
         if sizes is None:
             raise Stopped("no sizes found that keep what the kernel assumes")
         self._sizes = sizes
@@ -136,7 +171,7 @@ class _Judge:
 
     def execution(self) -> Execution:
         """Run both sides and compare every output. What is found in a quick run is looked at in a plain one."""
-        written, draw = self._as_written()
+        written, draw = self.as_written
         if not self._plain:
             with suppress(Suspected):
                 found = self._compared(written, draw)
@@ -247,7 +282,7 @@ class _Judge:
     def machines(self) -> Machines:
         """Both levels, on inputs that keep the kernel as written in bounds."""
         self._plain = True  # each statement for itself, whoever watches it
-        _, draw = self._as_written()
+        _, draw = self.as_written
         names = {str(b.data.value): b for b in self._written.buffers}
         return Machines(
             lambda: self._machine(self._written, True, draw),
@@ -268,28 +303,38 @@ class _Judge:
         seeds = self._request.seeds[: max(1, fit // max(1, min(len(self._blocks), fit)))]
         return [World(seed, block) for seed in seeds for block in self._blocks[: fit // len(seeds)]]
 
-    def _as_written(self) -> tuple[Machine, inputs.Draw]:
+    @property
+    def course(self) -> inputs.Course:
+        """The course that this request takes."""
+        return replace(self._course, draw=self.as_written[1])
+
+    @cached_property
+    def as_written(self) -> tuple[Machine, inputs.Draw]:
         """The kernel as written, on inputs that keep its accesses in bounds and take it everywhere, if some can."""
         machine, draw = self._in_bounds()
+        left = _TRIED + 4 * machine.spent
         for name, below in product(self._steering(), _FURTHER):
-            if not machine.untried:
+            if not machine.untried or left < 0:
                 break
             wider = draw.with_limit(name, below)
             other = self._machine(self._written, True, wider)
             with suppress(Stopped):
                 other.run()
+                left -= other.spent
                 if len(other.untried) < len(machine.untried):
                     machine, draw = other, wider
         return machine, draw
 
     def _steering(self) -> list[str]:
         """The integer tensors that are drawn: numbers in them may decide how often a loop runs."""
-        drawn = [b for b in self._written.buffers if str(b.data.value) not in self._unread]
-        return [] if self._given else [str(b.data.value) for b in drawn if b.dtype.startswith(("int", "uint"))]
+        if self._given or self._course.draw is not None:
+            return []
+        return [name for name in _integers(self._written) if name not in self._unread]
 
     def _in_bounds(self) -> tuple[Machine, inputs.Draw]:
         problem: Illegal | None = None
-        for draw in _DRAWS[:1] if self._given else _DRAWS:
+        known = () if self._course.draw is None else (self._course.draw,)
+        for draw in _DRAWS[:1] if self._given else (*known, *_DRAWS):
             machine = self._machine(self._written, True, draw)
             try:
                 machine.run()
@@ -440,12 +485,21 @@ class Machines:
 def machines(snapshot: Snapshot, request: Request) -> Machines:
     """The two levels of a request, to be run by whoever watches them. Raises Stopped for what cannot be executed."""
     registry.load()
-    return _Judge(snapshot, request).machines()
+    return _judge(snapshot, request).machines()
+
+
+def course_of(snapshot: Snapshot, request: Request) -> inputs.Course | None:
+    """The course that a request takes, for others that are to take the same; None where there is nothing to choose."""
+    registry.load()
+    with suppress(Stopped):
+        return _judge(snapshot, request).course if request.given is None and _has_courses(snapshot) else None
+    return None
 
 
 def block_of(snapshot: Snapshot, request: Request, name: str, element: int, most: int) -> blocks.Block | None:
     """The block that writes an element as written: of the chosen ones, else of the first `most`; None if none does."""
     registry.load()
+    request = replace(request, course=course_of(snapshot, request))
     for chosen in _candidates(snapshot, request, most):
         if _writes(snapshot, request, chosen, name, element):
             return next((b for b in chosen if _writes(snapshot, request, (b,), name, element)), None)
@@ -454,14 +508,14 @@ def block_of(snapshot: Snapshot, request: Request, name: str, element: int, most
 
 def _writes(snapshot: Snapshot, request: Request, chosen: tuple[blocks.Block, ...], name: str, element: int) -> bool:
     """Whether one of these blocks writes an element as written."""
-    machine = _Judge(snapshot, replace(request, blocks=chosen)).machines().written()
+    machine = _judge(snapshot, replace(request, blocks=chosen)).machines().written()
     tracer, _ = watched_for(machine, name, request.seeds[0], element)
     machine.run()
     return bool(tracer.found)
 
 
 def _candidates(snapshot: Snapshot, request: Request, most: int) -> Iterator[tuple[blocks.Block, ...]]:
-    judge = _Judge(snapshot, request)
+    judge = _judge(snapshot, request)
     yield tuple(dict.fromkeys(world.block for world in judge.worlds))
     if isinstance(request.blocks, int):
         every = list(islice(judge.every_block(), most))

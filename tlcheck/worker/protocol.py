@@ -39,7 +39,6 @@ class Job:
     live: the script has a GPU: its kernels are compiled and launched. record_limit: bytes that may be kept of one call
         of a kernel; 0 for nothing.
     seeds: of the inputs that are made.
-    known: hashes of kernels that need no lowering (`tlcheck.worker.traced`).
     number: tells the jobs of one crew apart.
     """
 
@@ -58,7 +57,6 @@ class Job:
     live: bool = False
     record_limit: int = 0
     seeds: tuple[int, ...] = ()
-    known: tuple[str, ...] = ()
     number: int = 0
 
 
@@ -117,7 +115,7 @@ def send(descriptor: int, message: Mapping[str, Any]) -> None:
 
 
 def read_job(fields: Mapping[str, Any]) -> Job:
-    several = {name: tuple(fields[name]) for name in ("pythonpath", "script_args", "seeds", "known")}
+    several = {name: tuple(fields[name]) for name in ("pythonpath", "script_args", "seeds")}
     return Job(**{**fields, **several})
 
 

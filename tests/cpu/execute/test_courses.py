@@ -1,4 +1,4 @@
-"""Numbers drawn for integer tensors take a kernel everywhere it can go, as far as some do."""
+"""Sizes and integers are drawn so that a kernel goes everywhere it can go, as far as some do."""
 
 from __future__ import annotations
 
@@ -6,16 +6,52 @@ from dataclasses import replace
 
 import pytest
 
+from tests.cpu.execute.tiles.building import Kernel, load, multiply, number, variable
 from tests.cpu.mutations.lowered import lowered_mutants
-from tests.fixtures.index import read
-from tlcheck.execute.run import Request, execute
+from tests.fixtures.index import FOLDER
+from tlcheck.execute.run import Request, course_of, execute
+from tlcheck.snapshot.codec import loads
+from tlcheck.snapshot.ir import Expr, For, If, Snapshot, Store
+
+RAGGED = loads((FOLDER / "era/loop_ragged_pipelined-0.1.15.snapshot.json").read_text())
 
 
 @pytest.mark.parametrize("name", ["delete mbarrier_wait_parity 0", "delete ptx_arrive_barrier_expect_tx 0"])
 def test_a_loop_whose_length_is_read_from_memory_runs_often_enough_for_its_pipeline(name: str) -> None:
     """Each number below 8 would end it before the steady part of its pipeline begins."""
-    snapshot = next(f for f in read().fixtures if f.path == "era/loop_ragged_pipelined-0.1.15").snapshot()
-    assert execute(snapshot, Request(blocks=4)).is_clean
-    mutant = next(m for m in lowered_mutants(snapshot.checkpoints["device-tir"]) if m.name == name)
-    changed = replace(snapshot, checkpoints={**snapshot.checkpoints, "device-tir": mutant.function})
-    assert not execute(changed, Request(blocks=4)).is_clean
+    assert execute(RAGGED).is_clean
+    mutant = next(m for m in lowered_mutants(RAGGED.checkpoints["device-tir"]) if m.name == name)
+    changed = replace(RAGGED, checkpoints={**RAGGED.checkpoints, "device-tir": mutant.function})
+    assert not execute(changed).is_clean
+
+
+def test_other_blocks_and_seeds_take_the_same_course() -> None:
+    """A witness of one block is looked at with that block alone."""
+    everywhere = course_of(RAGGED, Request())
+    assert everywhere is not None
+    assert everywhere.draw is not None
+    assert everywhere.draw.limit("L") == 64
+    assert course_of(RAGGED, Request(blocks=((0, 0, 0),), seeds=(7,))) == everywhere
+
+
+def sum_of_squares(of_large: int) -> Snapshot:
+    """B is 1 where the squares of A come to more than 2000; as lowered it is `of_large` there."""
+    kernel, n, i = Kernel(threads=1), variable("n"), variable("i")
+    a, b = kernel.tensor("A", "float32", [], [n]), kernel.tensor("B", "float32", [1])
+    total = kernel.tile("total", "float32", [1], "local")
+    square = replace(multiply(load(a, i), load(a, i)), dtype="float32")
+    more = Expr("add", "float32", (load(total, 0), square))
+    floating = [Expr("float", "float32", (), value) for value in (0.0, 1.0, float(of_large))]
+    begin, add = Store(total, (number(0),), floating[0]), Store(total, (number(0),), more)
+    exceeds = Expr("lt", "bool", (Expr("float", "float32", (), 2000.0), load(total, 0)))
+    small, right, lowered = (Store(b, (number(0),), value) for value in floating)
+    adding = For(i, number(0), n, "serial", add)
+    return kernel.snapshot([begin, adding, If(exceeds, right, small)], [begin, adding, If(exceeds, lowered, small)])
+
+
+def test_sizes_grow_where_the_usual_ones_leave_a_branch_out() -> None:
+    found = execute(sum_of_squares(2), Request(seeds=(0,)))
+    assert found.sizes == (("n", 1024),)
+    (outcome,) = found.outputs
+    assert outcome.difference is not None
+    assert (outcome.difference.expected, outcome.difference.got) == ("1.0", "2.0")
