@@ -217,10 +217,11 @@ _EXPLAINS: dict[Kind, tuple[Kind, ...]] = {
 def by_cause(claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
     """Each refuted claim with those that it explains under `also`: of one buffer, and of a kind that follows from it.
 
-    A wrong atomic leaves a wrong output; so do a race and an access out of bounds. What is on other buffers may have a
-    cause of its own and stays: an excuse for one must not cover the other.
+    A wrong atomic leaves a wrong output; so do a race and an access out of bounds. The same rule finds one race of a
+    buffer at several pairs of accesses. What is on other buffers may have a cause of its own and stays: an excuse for
+    one must not cover the other.
     """
-    explained = {place: cause for place, claim in enumerate(claims) if (cause := _cause(claim, claims)) is not None}
+    explained = {place: cause for place in range(len(claims)) if (cause := _cause(place, claims)) is not None}
     return tuple(
         replace(claim, also=tuple(claims[other] for other, cause in explained.items() if cause == place))
         for place, claim in enumerate(claims)
@@ -228,16 +229,21 @@ def by_cause(claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
     )
 
 
-def _cause(claim: Claim, claims: tuple[Claim, ...]) -> int | None:
+def _cause(number: int, claims: tuple[Claim, ...]) -> int | None:
     """The place of the claim that explains another, the first of the most basic kind."""
-    if claim.verdict != REFUTED:
+    if claims[number].verdict != REFUTED:
         return None
-    return next(_explaining(claim, claims), None)
+    return next(_explaining(number, claims), None)
 
 
-def _explaining(claim: Claim, claims: tuple[Claim, ...]) -> Iterator[int]:
+def _explaining(number: int, claims: tuple[Claim, ...]) -> Iterator[int]:
+    claim = claims[number]
     for kind, consequences in _EXPLAINS.items():
         if claim.kind in consequences:
             for place, other in enumerate(claims):
                 if (other.kind, other.buffer, other.verdict) == (kind, claim.buffer, REFUTED):
                     yield place
+    if claim.kind == "order":
+        for place, other in enumerate(claims[:number]):
+            if (other.kind, other.buffer, other.rules) == ("order", claim.buffer, claim.rules):
+                yield place

@@ -36,6 +36,8 @@ def shape(claims: tuple[Claim, ...]) -> list[tuple[str, list[str]]]:
         ((claim("legality"), claim("atomic"), claim("output")), [("atomic", ["legality", "output"])]),
         ((claim("order"), claim("output")), [("order", ["output"])]),
         ((claim("legality"), claim("output")), [("legality", ["output"])]),
+        ((claim("order"), claim("order"), claim("output")), [("order", ["order", "output"])]),
+        ((claim("order"), claim("order", buffer="C")), [("order", []), ("order", [])]),
         ((claim("order"), claim("legality")), [("order", []), ("legality", [])]),
         ((claim("atomic"), claim("output", buffer="C")), [("atomic", []), ("output", [])]),
         ((claim("atomic"), claim("output", "agreed")), [("atomic", []), ("output", [])]),
