@@ -34,6 +34,7 @@ from tlcheck.execute.statements import compiled_statement
 from tlcheck.execute.tracer import Tracer
 from tlcheck.execute.values import Array, Kind, Value, lanes_of
 from tlcheck.snapshot.ir import Buffer, Expr, Function, Stmt
+from tlcheck.snapshot.walk import first_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,9 @@ class Machine:
         self.loops: dict[int, str] = {}
         self.watch: Watch | None = None
         self.watches: list[Watch] = []  # of this kernel and of the function's earlier ones
-        self.untried: set[int] = set()  # what depends on memory: branches not taken so far, loops that ended early
+        self.untried: dict[
+            int, int
+        ] = {}  # lines of branches not taken and loops that ended early, where memory decides
         self.looked_at: set[str] = set()  # tensors and shared buffers that were accessed
         self._written: frozenset[str] = frozenset()
         self.tracer: Tracer | None = None
@@ -178,10 +181,10 @@ class Machine:
         step, untried = self.step(body), self.untried
         if not self.options.written or condition.steady:
             return step
-        untried.add(id(body))
+        untried[id(body)] = first_line(body)
 
         def run(frame: Frame) -> None:
-            untried.discard(id(body))
+            untried.pop(id(body), None)
             step.run(frame)
 
         return replace(step, run=run)

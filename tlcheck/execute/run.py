@@ -67,8 +67,9 @@ class Execution:
 
     statements: executed as written and as lowered. illegal: an access that stopped the lowered side. ordered: buffers
     whose accesses were watched, and why their order is not known, or nothing where it is. races: pairs of accesses that
-    nothing orders. lawful: buffers all of whose accesses were legal. left: what the kernel as written left of each
-    output, for the first seed.
+    nothing orders. lawful: buffers all of whose accesses were legal. unreached: source lines (0: unknown) of branches
+    that were not taken as written and of loops that ended early, where memory decides. left: what the kernel as written
+    left of each output, for the first seed.
     """
 
     outputs: tuple[OutputOutcome, ...]
@@ -81,6 +82,7 @@ class Execution:
     ordered: Mapping[str, str] = field(default_factory=dict)
     races: tuple[Race, ...] = ()
     lawful: tuple[str, ...] = ()
+    unreached: tuple[int, ...] = ()
     left: Mapping[str, Written] = field(default_factory=dict, compare=False)
 
     @property
@@ -261,6 +263,7 @@ class _Judge:
             tuple(dict.fromkeys(w.seed for w in self.worlds)),
             tuple(self._sizes.items()),
             (written, lowered),
+            unreached=tuple(sorted(self.as_written[0].untried.values())),
         )
 
     def _chosen(self) -> Sequence[blocks.Block]:

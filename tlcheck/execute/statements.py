@@ -33,6 +33,7 @@ from tlcheck.snapshot.ir import (
     Unknown,
     While,
 )
+from tlcheck.snapshot.walk import first_line
 
 if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine
@@ -97,13 +98,13 @@ def _for(stmt: For, machine: Machine) -> Step:
 
     open_ended = machine.options.written and not extent.steady
     if open_ended:
-        machine.untried.add(id(stmt))
+        machine.untried[id(stmt)] = first_line(stmt)
 
     def run(frame: Frame) -> None:
         machine.at = stmt
         first, count = start.run(frame), extent.run(frame)
         if open_ended and np.max(count) >= _ENOUGH:
-            machine.untried.discard(id(stmt))
+            machine.untried.pop(id(stmt), None)
         if isinstance(first, np.ndarray) or isinstance(count, np.ndarray):
             _ragged(uid, first, count, body, frame, machine)
         else:

@@ -112,6 +112,11 @@ def with_expressions(stmt: Stmt, new: Sequence[Expr]) -> Stmt:
     return replace(stmt, extent=new[0])
 
 
+def first_line(stmt: Stmt) -> int:
+    """The source line of a statement, else of the first one in it that has one; 0 if none has."""
+    return next((s.line for s in statements(stmt) if s.line), 0)
+
+
 def rebuild(root: Stmt, change: Callable[[Stmt, Stmt], Stmt]) -> Stmt:
     """`root` with every statement replaced, inner ones first. What does not change stays the same object.
 

@@ -6,7 +6,7 @@ Reports write these classes as they are: their fields are the fields of the JSON
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from tlcheck.witness import Witness
@@ -78,7 +78,9 @@ class Executed:
     """What was executed for a verdict: some blocks of all, on some inputs.
 
     blocks: their indices; of: how many the grid has. inputs: their names. seeds: of each. dtypes: what numbers were
-    computed as: `float64`, or `declared` for the kernel's own.
+    computed as: `float64`, or `declared` for the kernel's own. sizes: chosen for the kernel's symbolic ones. unreached:
+    source lines (0: unknown) of branches that were not taken and of loops that ended before their fourth iteration,
+    where what is in memory decides that.
     """
 
     blocks: tuple[tuple[int, ...], ...]
@@ -86,19 +88,31 @@ class Executed:
     inputs: tuple[str, ...]
     seeds: tuple[int, ...]
     dtypes: tuple[str, ...]
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    unreached: tuple[int, ...] = ()
 
     @property
     def short(self) -> str:
-        """`3 of 64 blocks, 2 inputs`."""
+        """`3 of 64 blocks, 2 inputs; not reached: line 162`."""
         count = len(self.seeds) or len(self.inputs)
-        return f"{len(self.blocks)} of {self.of} blocks, {count} input{'' if count == 1 else 's'}"
+        return f"{len(self.blocks)} of {self.of} blocks, {count} input{'' if count == 1 else 's'}{self._left_out}"
 
     @property
     def words(self) -> str:
-        """`3 of 64 blocks, inputs random (seeds 0, 1), as float64`."""
+        """`3 of 64 blocks, n = 128, inputs random (seeds 0, 1), as float64; not reached: line 162`."""
         seeds = f" (seeds {', '.join(map(str, self.seeds))})" if self.seeds else ""
         inputs = f", inputs {', '.join(self.inputs)}{seeds}" if self.inputs else ""
-        return f"{len(self.blocks)} of {self.of} blocks{inputs}, as {' and '.join(self.dtypes)}"
+        sizes = "".join(f", {name} = {size}" for name, size in self.sizes.items())
+        dtypes = " and ".join(self.dtypes)
+        return f"{len(self.blocks)} of {self.of} blocks{sizes}{inputs}, as {dtypes}{self._left_out}"
+
+    @property
+    def _left_out(self) -> str:
+        lines = sorted({line for line in self.unreached if line})
+        if lines:
+            return f"; not reached: line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))}"
+        count = len(self.unreached)
+        return f"; {count} branch{'es' if count > 1 else ''} not reached" if count else ""
 
 
 @dataclass(frozen=True, slots=True)

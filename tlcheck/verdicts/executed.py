@@ -48,7 +48,9 @@ class _Claims:
         self._executed = None
         if execution.blocks:
             inputs = ("the case's",) if request.given else ("random",)
-            self._executed = Executed(execution.blocks, execution.of, inputs, execution.seeds, ("float64",))
+            blocks, of, seeds = execution.blocks, execution.of, execution.seeds
+            sizes, unreached = dict(execution.sizes), execution.unreached
+            self._executed = Executed(blocks, of, inputs, seeds, ("float64",), sizes, unreached)
 
     def all(self) -> Iterator[Claim]:
         if self._execution.illegal is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from tests.cpu.execute.tiles.building import Kernel, load, multiply, number, variable
@@ -47,6 +48,13 @@ def sum_of_squares(of_large: int) -> Snapshot:
     small, right, lowered = (Store(b, (number(0),), value) for value in floating)
     adding = For(i, number(0), n, "serial", add)
     return kernel.snapshot([begin, adding, If(exceeds, right, small)], [begin, adding, If(exceeds, lowered, small)])
+
+
+def test_what_no_number_reaches_is_said() -> None:
+    """Numbers of tensors that the case gives are not drawn."""
+    snapshot = replace(RAGGED, case="")
+    arrays = {"A": np.ones((64, 32)), "L": np.full(5, 16), "B": np.zeros((64, 32))}
+    assert execute(snapshot, Request(given={0: arrays, 1: arrays})).unreached == (579,)
 
 
 def test_sizes_grow_where_the_usual_ones_leave_a_branch_out() -> None:

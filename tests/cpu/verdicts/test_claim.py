@@ -140,3 +140,17 @@ def test_the_kind_of_a_rule_is_in_its_id() -> None:
 def test_what_was_executed_is_said() -> None:
     executed = Executed(((0, 0), (7, 3)), 64, ("random",), (0, 1), ("float64",))
     assert executed.words == "2 of 64 blocks, inputs random (seeds 0, 1), as float64"
+
+
+@pytest.mark.parametrize(
+    ("unreached", "words"),
+    [
+        ((), ""),
+        ((162, 0, 170, 162), "; not reached: lines 162, 170"),
+        ((0, 0), "; 2 branches not reached"),
+    ],
+)
+def test_what_was_not_reached_is_said(unreached: tuple[int, ...], words: str) -> None:
+    executed = replace(RAN, sizes={"n": 128}, unreached=unreached)
+    assert executed.words == f"1 of 4 blocks, n = 128, inputs random (seeds 0, 1), as float64{words}"
+    assert executed.short == f"1 of 4 blocks, 2 inputs{words}"
