@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tlcheck.execute.frame import Frame, Mask
 from tlcheck.execute.reasons import Deadlock, Entangled
@@ -34,7 +35,7 @@ class Flight:
 class _Agent:
     """One flow of control. ready: whether it can go on; goal: what it waits for; lanes: those that wait.
 
-    own: its lanes. last: nothing of the kernel comes after it.
+    own: its lanes. last: nothing of the kernel comes after it. side: which of the sides that began together.
     """
 
     turn: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
@@ -46,6 +47,24 @@ class _Agent:
     ended: bool = False
     own: Mask | None = None
     last: bool = True
+    side: Side | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """A branch that runs beside others.
+
+    path: for each place where branches parted on the way to it, the number of that place and its own among them. warps:
+    its first one, in each world.
+    """
+
+    path: tuple[tuple[int, int], ...]
+    warps: npt.NDArray[np.intp]
+
+    def is_beside(self, other: Side) -> bool:
+        """Whether both run at the same time: they parted somewhere."""
+        mine = dict(self.path)
+        return any(mine.get(fork, number) != number for fork, number in other.path)
 
 
 class _Abandoned(BaseException):
@@ -61,6 +80,12 @@ class Agents:
         self._failure: BaseException | None = None
         self._shape = (worlds, threads)
         self.flights: list[Flight] = []
+        self._forks = 0
+
+    @property
+    def side(self) -> Side | None:
+        """The branch that runs; None outside of all."""
+        return self._current.side
 
     @property
     def alone(self) -> bool:
@@ -82,7 +107,11 @@ class Agents:
         last: nothing of the kernel comes after them.
         """
         last = last and self._current.last
-        children = [_Agent(own=np.array(frame.mask()), last=last) for frame, _ in frames]
+        self._forks += 1
+        masks = [np.array(frame.mask()) for frame, _ in frames]
+        before = () if self._current.side is None else self._current.side.path
+        sides = [Side((*before, (self._forks, n)), mask.argmax(axis=-1) // 32) for n, mask in enumerate(masks)]
+        children = [_Agent(own=mask, last=last, side=side) for mask, side in zip(masks, sides, strict=True)]
         for child, (frame, run) in zip(children, frames, strict=True):
             threading.Thread(target=self._body, args=(child, frame, run), daemon=True).start()
         me = self._current

@@ -3,7 +3,8 @@
 As written, statements run one after the other; what has no order are the iterations of a T.Parallel, the threads of
 code that is written for threads (in global memory until T.sync_threads; in shared memory TileLang puts the barriers),
 and the blocks. An epoch is what has no order within: two accesses of one element in one epoch by different lanes, of
-which one writes another value than is there, are the author's. So are those of different blocks in the whole run.
+which one writes another value than is there, are the author's. So are those of different blocks in the whole run, and
+those of branches that run side by side, where none of the author's barriers stands between them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tlcheck.execute.agents import Side, agents_of
 from tlcheck.execute.frame import Mask
 from tlcheck.execute.memory import Cells, Position
 from tlcheck.execute.order import Watch, changes, disagreement, touches
@@ -56,16 +58,24 @@ def attributed(
 
 
 class _Last:
-    """The last access of each cell: epoch, lane (-2: several of that epoch), world; epoch 0 for none."""
+    """The last access of each cell: epoch, lane (-2: several of that epoch), world; epoch 0 for none.
+
+    Of an access in a branch that runs beside others: the branch's number from 1 on (0: in none), first warp, and time.
+    """
+
+    _FIELDS = ("epoch", "lane", "world", "side", "warp", "time")
 
     def __init__(self) -> None:
         self.epoch = self.lane = self.world = np.zeros(0, np.int32)
+        self.side = self.warp = self.time = self.epoch
+        self._sides: list[Side] = []
 
     def reach(self, size: int) -> None:
         """Have room for so many cells."""
         if len(self.epoch) < size:
             more = np.zeros(size - len(self.epoch), np.int32)
-            self.epoch, self.lane, self.world = (np.r_[a, more] for a in (self.epoch, self.lane, self.world))
+            for name in self._FIELDS:
+                setattr(self, name, np.r_[getattr(self, name), more])
 
     def set(self, touched: Touched, epoch: int) -> None:
         """These lanes accessed these cells."""
@@ -74,6 +84,27 @@ class _Last:
         self.epoch[cell], self.world[cell] = epoch, touched.world
         self.lane[cell] = touched.thread
         self.lane[cell] = np.where(again | (self.lane[cell] != touched.thread), _SEVERAL, touched.thread)
+
+    def stamp(self, touched: Touched, side: Side | None, clocks: Array) -> None:
+        """They did so in a branch."""
+        cell, world = touched.cell, touched.world
+        if side is None:
+            self.side[cell] = 0
+            return
+        if side not in self._sides:
+            self._sides.append(side)
+        warp = side.warps[world]
+        self.side[cell] = self._sides.index(side) + 1
+        self.warp[cell], self.time[cell] = warp, clocks[world, warp, warp]
+
+    def unordered(self, touched: Touched, side: Side | None, clocks: Array) -> Mask:
+        """Which of them another branch has accessed that may not be there yet, as far as this one knows."""
+        cell, world = touched.cell, touched.world
+        if side is None:
+            return np.zeros(len(cell), np.bool_)
+        beside = np.array([False, *(side.is_beside(other) for other in self._sides)])[self.side[cell]]
+        late = self.time[cell] > clocks[world, side.warps[world], self.warp[cell]]
+        return np.asarray(beside & late & self._here(touched))
 
     def beside(self, touched: Touched, epoch: int) -> Mask:
         """Which of them another lane of the same epoch has accessed."""
@@ -89,24 +120,27 @@ class _Last:
 
 
 class Author(Watch):
-    """Watches some buffers of a kernel as written. own: buffer -> line of a race between iterations or threads; blocks:
-    of one between blocks."""
+    """Watches some buffers of a kernel as written. own: buffer -> line of a race between iterations or threads; sides:
+    of one between branches that run side by side; blocks: of one between blocks."""
 
     def __init__(self, machine: Machine, worlds: Mask, names: frozenset[str]) -> None:
         """names: of the buffers, and of the parameters."""
         super().__init__(machine, worlds, names)
         self.own: dict[str, int] = {}
+        self.sides: dict[str, int] = {}
         self.blocks: dict[str, int] = {}
         self._watching, self._epoch, self._iterating = names, 1, False
         self._last: dict[tuple[int, str], _Last] = {}
 
     def excuse(self, race: Race) -> str:
         """Why a race of the lowered kernel is the author's own; empty if it is not."""
-        line = (self.blocks if race.across else self.own).get(race.parameter or race.buffer)
-        if line is None:
-            return ""
-        who, where = "blocks" if race.across else "iterations or threads", f" (line {line})" if line else ""
-        return f"as written, {who} race for it as well{where}: the author's own"
+        name = race.parameter or race.buffer
+        within = {"iterations or threads": self.own, "branches that run side by side": self.sides}
+        for who, lines in ({"blocks": self.blocks} if race.across else within).items():
+            if name in lines:
+                where = f" (line {lines[name]})" if lines[name] else ""
+                return f"as written, {who} race for it as well{where}: the author's own"
+        return ""
 
     def covers(self, place: Place) -> bool:
         """Whether accesses to a place are watched."""
@@ -148,10 +182,12 @@ class Author(Watch):
 
     def meet(self, mask: Mask) -> None:
         """T.sync_threads."""
+        super().meet(mask)
         self._epoch += 1
 
     def pass_on(self, key: object, world: int) -> None:
         """A barrier lets its threads go."""
+        super().pass_on(key, world)
         self._epoch += 1
 
     def forget(self, root: int) -> None:
@@ -170,6 +206,7 @@ class Author(Watch):
         if isinstance(memory, Cells) and not self._iterating:
             self._epoch += 1  # TileLang puts the barriers between threads' accesses to shared memory
         changed: Any = True
+        side = agents_of(self.machine).side
         if value is not None:
             changed = changes(place, position, active, value, len(touched.cell))
         for other in _CONFLICTS[kind]:
@@ -178,8 +215,11 @@ class Author(Watch):
                 last.reach(memory.flat.size)
                 if (last.beside(touched, self._epoch) & changed).any():
                     self.own.setdefault(self._name(place), self.machine.line)
+                if (last.unordered(touched, side, self.clocks) & changed).any():
+                    self.sides.setdefault(self._name(place), self.machine.line)
                 if not isinstance(memory, Cells) and (last.across(touched) & changed).any():
                     self.blocks.setdefault(self._name(place), self.machine.line)
         mine = self._last.setdefault((place.root, kind), _Last())
         mine.reach(memory.flat.size)
         mine.set(touched, self._epoch)
+        mine.stamp(touched, side, self.clocks)

@@ -64,7 +64,7 @@ def test_a_snapshot_of_checkpoints_is_refused() -> None:
 @pytest.mark.parametrize(
     ("case", "release", "name"),
     [
-        ("cases/attention_sink_bwd.py::full", "0.1.7", "tl.LowerTileOp"),
+        ("cases/atomics.py::annotated_gemm", "0.1.7", "tl.LowerTileOp"),
         ("cases/atomics.py::invariant_rows", "0.1.14", "tl.VectorizeLoop"),
     ],
 )
@@ -86,7 +86,7 @@ def test_a_real_kernel(
 @pytest.mark.parametrize(
     ("case", "arch", "release", "name", "output"),
     [
-        ("wait", "sm_80", "0.1.9", "tl.InjectSoftwarePipeline", "C"),
+        ("gemm --arg m=64 --arg n=64 --arg k=160 --arg block=64", "sm_80", "0.1.9", "tl.InjectSoftwarePipeline", "C"),
         ("reused", "sm_90", "0.1.13", "tl.ProducerConsumerWarpSpecialized", "R"),
     ],
 )
@@ -101,7 +101,15 @@ def test_an_output_is_executed_after_every_pass(
 ) -> None:
     installed(release)
     monkeypatch.chdir(Path(__file__).parents[3])
-    argv = ["bisect", f"tests/wrong_code/kernels.py::{case}", "--arch", arch, "--toolchain", release, "--passes"]
+    argv = [
+        "bisect",
+        *f"tests/wrong_code/kernels.py::{case}".split(),
+        "--arch",
+        arch,
+        "--toolchain",
+        release,
+        "--passes",
+    ]
     assert main([*argv, "--format", "json"]) == 1
     (row,) = json.loads(capsys.readouterr().out)["rows"]
     assert [guilty["pass"] for guilty in row["guilty"] if guilty["buffer"] == output] == [name]
