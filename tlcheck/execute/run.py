@@ -15,13 +15,11 @@ import numpy as np
 from tlcheck.errors import fault
 from tlcheck.execute import blocks, comparison, given, inputs, registry
 from tlcheck.execute.authors import Author, attributed
-from tlcheck.execute.batches import alike
 from tlcheck.execute.budget import Budget, statements_needed, worlds_that_fit
 from tlcheck.execute.comparison import Difference, OutputOutcome, Written
 from tlcheck.execute.glance import Suspected
 from tlcheck.execute.launches import threads_of
 from tlcheck.execute.machine import Machine, Options, Tensor, World
-from tlcheck.execute.memory import Pages
 from tlcheck.execute.offsets import offsets
 from tlcheck.execute.plain import evaluated, index_of
 from tlcheck.execute.races import Race
@@ -172,7 +170,6 @@ class _Judge:
         self._extents = blocks.grid(self._written, sizes)
         self._blocks = self._chosen()
         self.worlds = self._fitting()
-        self._before: dict[tuple[str, int], Pages] = {}  # what the kernel as written left, by the limit of integers
 
     def execution(self) -> Execution:
         """Run both sides and compare every output. What is found in a quick run is looked at in a plain one."""
@@ -196,8 +193,7 @@ class _Judge:
             report = self._report(tuple(stopped), written.spent, 0)
             return replace(report, illegal=illegal, left=self._left_by(written))
         outputs = [self._output(name, written, lowered, draw) for name in self._outputs]
-        settled = lowered.is_settled and not self._roles.returning
-        early, stop = (0, None) if settled else self._with_early_copies(written, outputs, draw)
+        early, stop = self._with_early_copies(written, outputs, draw)
         report = self._report(tuple(outputs), written.spent, lowered.spent + early)
         ordered, races = attributed(lowered.watches, partial(self._author, draw))
         lawful = tuple(sorted(lowered.looked_at)) if lowered.watches and stop is None else ()
@@ -345,7 +341,6 @@ class _Judge:
             machine = self._machine(self._written, True, draw)
             try:
                 machine.run()
-                self._before = {(name, draw.limit(name)): left for name, left in machine.after().items()}
                 return machine, draw
             except Illegal as illegal:
                 problem = illegal
@@ -378,34 +373,21 @@ class _Judge:
         values = inputs.scalars(self._snapshot, self._written, self._sizes, self.worlds[0].seed)
         first = next(iter(self._given.values()), {})
         values |= {name: array.item() for name, array in first.items() if name in values}
-        *ahead, worlds = [worlds] if worlds else self._batches(function)
-        return Machine(function, threads_of(function), worlds, tensors, values, options, ahead=ahead)
-
-    def _batches(self, function: Function) -> list[list[World]]:
-        """The worlds that run together. Plainly all do: a witness names the world."""
-        if self._plain:
-            return [self.worlds]
-        seeds = dict.fromkeys(w.seed for w in self.worlds)
-        every = [tuple(dict.fromkeys(w.block for w in self.worlds if w.seed == seed)) for seed in seeds]
-        if any(blocks != every[0] for blocks in every):
-            return [self.worlds]
-        parts = alike(function, self._sizes, every[0])
-        return [[World(seed, block) for seed in seeds for block in part] for part in parts]
+        return Machine(function, threads_of(function), worlds or self.worlds, tensors, values, options)
 
     def _tensor(self, buffer: Buffer, draw: inputs.Draw) -> Tensor:
         name, kind = str(buffer.data.value), kind_of(buffer.dtype)
         size = inputs.span(buffer, self._sizes)
         if name in self._request.poisoned or (not self._given and name in self._unread):
             return Tensor(kind, size, lambda seed, start, count: None)
-        before = self._before.get((name, draw.limit(name)))
         if self._given:
             made = {seed: given.arranged(arrays[name], buffer, self._sizes) for seed, arrays in self._given.items()}
-            return Tensor(kind, size, inputs.given(made, kind), before)
+            return Tensor(kind, size, inputs.given(made, kind))
         if name in self._offsets:
             extent = self._offsets[name]
             last = draw.limit(name) * size if extent is None else int(evaluated(extent, self._sizes))
-            return Tensor(kind, size, inputs.rising(self._snapshot, name, kind, size, last), before)
-        return Tensor(kind, size, inputs.contents(self._snapshot, name, kind, draw.limit(name)), before)
+            return Tensor(kind, size, inputs.rising(self._snapshot, name, kind, size, last))
+        return Tensor(kind, size, inputs.contents(self._snapshot, name, kind, draw.limit(name)))
 
     def _output(self, name: str, written: Machine, lowered: Machine, draw: inputs.Draw) -> OutputOutcome:
         """The verdict on one output, over all seeds."""
