@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.fixtures.index import FOLDER
 from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.run import Request, execute
 from tlcheck.execute.threads import mma, tl_gemm, wgmma
 from tlcheck.execute.values import kind_of
+from tlcheck.snapshot.codec import loads
 
 MMA = "tl::gemm_ss<32, 128, 64, 2, 4, 1, 0, 0, 32, 128, 0, 0, false>"
 WGMMA = "tl::gemm_ss<128, 128, 64, 8, 1, 0, 1, 1, 64, 64, 0, 0, true, -1>"
@@ -65,3 +68,14 @@ def test_warps_of_mma_take_neighbouring_atoms() -> None:
 def test_other_forms_are_not_modelled(text: str) -> None:
     with pytest.raises(NotModelled, match="gemm"):
         tl_gemm._form(text)
+
+
+@pytest.mark.parametrize("name", ["annotated_gemm", "cast_bf16", "loop_pipelined"])
+def test_a_kernel_with_them_is_legal_and_in_order(name: str) -> None:
+    """They fence registers themselves."""
+    found = execute(
+        loads((FOLDER / f"era/{name}-0.1.6.post2.snapshot.json").read_text()), Request(blocks=1, seeds=(0,))
+    )
+    assert found.illegal is None
+    assert found.races == ()
+    assert {"a", "w"} <= set(found.lawful)

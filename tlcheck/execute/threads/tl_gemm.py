@@ -239,6 +239,7 @@ def _issue(
             return np.moveaxis(found[:, np.broadcast_to(which, sums[0].shape), sums[0], sums[1]], 0, 1)
 
         hidden = np.broadcast_to(_poison(place.kind, reason, machine), (len(sums[0]), frame.worlds, frame.lanes))
+        queue.fences.fence(lanes)  # the library's own
         total = queue.sum_at(place, position, frame, lanes, hidden)
         total.left += 1
         started = Product(total, lanes, registers, finish, not form.clears, lambda index: [])
