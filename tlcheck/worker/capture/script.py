@@ -71,13 +71,16 @@ def _replace(recording: Recording, job: Job) -> contextlib.AbstractContextManage
     import numpy
 
     from tlcheck.worker.capture import gpu, interception, tensors
+    from tlcheck.worker.capture.execution import Executor
+    from tlcheck.worker.capture.tape import Tape
 
     device.pretend(job.arch)
     random.seed(0)  # sizes are often drawn: each run has the same
     numpy.random.seed(0)
     gpu.install()
-    mode = tensors.install()
-    interception.install(recording, mode.empty, job.max_configs)
+    tape = Tape(Executor(job.interpreter, job.output))
+    mode = tensors.install(tape)
+    interception.install(recording, mode.empty, tape, job.max_configs)
     return mode
 
 
