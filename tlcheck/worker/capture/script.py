@@ -13,7 +13,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from tlcheck.worker import device, failures, kernel_file, packages
+from tlcheck.worker import breakpoints, device, failures, kernel_file, packages
 from tlcheck.worker.capture import borrowed, pytests, standins
 from tlcheck.worker.capture.pytests import TestRun, is_test
 from tlcheck.worker.capture.recording import Recording
@@ -32,6 +32,7 @@ def capture(job: Job, enter: Callable[[str], None], report: Callable[[Mapping[st
     file = Path(job.file).resolve()
     lines = AtomicLines()
     lines.watch()
+    breakpoints.watch()
     refusals = Refusals()
     refusals.watch(unittest.case._AssertRaisesContext)
     recording = Recording(job, lines, refusals, report)
