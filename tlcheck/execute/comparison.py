@@ -116,17 +116,25 @@ def _equal(expected: Array, got: Array) -> Mask:
 def explained(compared: Compared, moved: list[Array]) -> tuple[Mask, Mask]:
     """Of the elements that differ: those that rounding explains, and those that hang on a discrete choice.
 
-    moved: the expected values of runs with slightly changed numbers, in the order of `compared.elements`.
+    A choice moves an element by something like the numbers around it; a sum of which almost nothing is left moves by
+    much for its size only. moved: the expected values of runs with slightly changed numbers, in the order of
+    `compared.elements`.
     """
     with np.errstate(all="ignore"):
         distance = np.abs(compared.got - compared.expected)
         reach = np.max([np.abs(m - compared.expected) for m in moved], axis=0)
         lost = np.any([np.isnan(m) != np.isnan(compared.expected) for m in moved], axis=0)
-        far = (reach > FAR * np.abs(compared.expected) + np.finfo(np.float64).tiny) | lost
+        far = (reach > FAR * np.maximum(np.abs(compared.expected), _usual(compared.expected))) | lost
     known = ~is_poison(compared.got) if compared.got.dtype.kind == "f" else np.ones(len(compared.got), bool)
     explains = known & (distance <= reach) & ~far
     ties = known & far & ~explains
     return compared.differs & explains, compared.differs & ties
+
+
+def _usual(values: Array) -> float:
+    """The size of most numbers: the median of those that are neither zero nor infinite, or the smallest number."""
+    sizes = np.abs(values[np.isfinite(values) & (values != 0)]).astype(np.float64)
+    return float(np.median(sizes)) if sizes.size else float(np.finfo(np.float64).tiny)
 
 
 def said(value: float, reasons: list[str]) -> str:

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -36,9 +35,6 @@ from tlcheck.execute.tracer import Tracer
 from tlcheck.execute.values import Array, Kind, Value, lanes_of
 from tlcheck.snapshot.ir import Buffer, Expr, Function, Stmt
 from tlcheck.snapshot.walk import first_line
-
-if TYPE_CHECKING:
-    from tlcheck.execute.console import Console
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +123,6 @@ class Machine:
         self.looked_at: set[str] = set()  # tensors and shared buffers that were accessed
         self._written: frozenset[str] = frozenset()
         self.tracer: Tracer | None = None
-        self.console: Console | None = None
         self.iterating = False
         self.followed = 0  # how many of the statements around the one being compiled have others after them
         self.spent = 0

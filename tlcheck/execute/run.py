@@ -13,19 +13,19 @@ from math import prod
 import numpy as np
 
 from tlcheck.errors import fault
-from tlcheck.execute import blocks, comparison, inputs, registry
-from tlcheck.execute.arguments import Arguments
+from tlcheck.execute import blocks, comparison, given, inputs, registry
 from tlcheck.execute.authors import Author, attributed
 from tlcheck.execute.budget import Budget, statements_needed, worlds_that_fit
 from tlcheck.execute.comparison import Difference, OutputOutcome, Written
 from tlcheck.execute.glance import Suspected
 from tlcheck.execute.launches import threads_of
-from tlcheck.execute.machine import Machine, Options, World
-from tlcheck.execute.plain import index_of
+from tlcheck.execute.machine import Machine, Options, Tensor, World
+from tlcheck.execute.offsets import offsets
+from tlcheck.execute.plain import evaluated, index_of
 from tlcheck.execute.races import Race
 from tlcheck.execute.reasons import MEMORY, Entangled, Illegal, NotModelled, Stopped
 from tlcheck.execute.tracer import watched_for
-from tlcheck.execute.values import Array
+from tlcheck.execute.values import Array, kind_of
 from tlcheck.execute.writers import Writer
 from tlcheck.program.async_copies import release_numbers
 from tlcheck.program.roles import roles
@@ -39,6 +39,7 @@ _TOGETHER = 8  # blocks that are searched at a time
 _FURTHER = (64, 1024, 16384)  # tried for one tensor after the other
 _TRIED = 10_000  # statements, and four times what the kernel takes, that may go into trying
 _LARGER = (1024, 4096)  # sizes tried where the usual ones leave something out
+_DRAWS = (inputs.Draw(8), inputs.Draw(4), inputs.Draw(2), inputs.Draw(1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,11 +157,17 @@ class _Judge:
         self._written = snapshot.checkpoints[SOURCE]
         self._lowered = snapshot.checkpoints[request.checkpoint]
         self._tiled = is_tiled(self._lowered)
-        self._arguments = Arguments(snapshot, self._written, request.given or {}, request.poisoned, self._course)
-        self._sizes = self._arguments.sizes
+        self._given = request.given or {}
+        first = next(iter(self._given.values()), {})
+        sizes = inputs.sizes(self._written, inputs.known(self._written, first), self._course.first)
+        if sizes is None:
+            raise Stopped("no sizes found that keep what the kernel assumes")
+        self._sizes = sizes
         self._roles = roles(self._written)
         self._outputs = _names(self._roles.outputs)
-        self._extents = blocks.grid(self._written, self._sizes)
+        self._unread = _names(self._roles.written)
+        self._offsets = offsets(self._written)
+        self._extents = blocks.grid(self._written, sizes)
         self._blocks = self._chosen()
         self.worlds = self._fitting()
 
@@ -323,14 +330,14 @@ class _Judge:
 
     def _steering(self) -> list[str]:
         """The integer tensors that are drawn: numbers in them may decide how often a loop runs."""
-        if self._request.given or self._course.draw is not None:
+        if self._given or self._course.draw is not None:
             return []
-        unread = _names(self._roles.written)
-        return [name for name in _integers(self._written) if name not in unread]
+        return [name for name in _integers(self._written) if name not in self._unread]
 
     def _in_bounds(self) -> tuple[Machine, inputs.Draw]:
         problem: Illegal | None = None
-        for draw in self._arguments.draws:
+        known = () if self._course.draw is None else (self._course.draw,)
+        for draw in _DRAWS[:1] if self._given else (*known, *_DRAWS):
             machine = self._machine(self._written, True, draw)
             try:
                 machine.run()
@@ -362,8 +369,25 @@ class _Judge:
             jitter=jitter,
             plain=self._plain,
         )
-        tensors, values = self._arguments.tensors(draw), self._arguments.numbers(self.worlds[0].seed)
+        tensors = {str(b.data.value): self._tensor(b, draw) for b in self._written.buffers}
+        values = inputs.scalars(self._snapshot, self._written, self._sizes, self.worlds[0].seed)
+        first = next(iter(self._given.values()), {})
+        values |= {name: array.item() for name, array in first.items() if name in values}
         return Machine(function, threads_of(function), worlds or self.worlds, tensors, values, options)
+
+    def _tensor(self, buffer: Buffer, draw: inputs.Draw) -> Tensor:
+        name, kind = str(buffer.data.value), kind_of(buffer.dtype)
+        size = inputs.span(buffer, self._sizes)
+        if name in self._request.poisoned or (not self._given and name in self._unread):
+            return Tensor(kind, size, lambda seed, start, count: None)
+        if self._given:
+            made = {seed: given.arranged(arrays[name], buffer, self._sizes) for seed, arrays in self._given.items()}
+            return Tensor(kind, size, inputs.given(made, kind))
+        if name in self._offsets:
+            extent = self._offsets[name]
+            last = draw.limit(name) * size if extent is None else int(evaluated(extent, self._sizes))
+            return Tensor(kind, size, inputs.rising(self._snapshot, name, kind, size, last))
+        return Tensor(kind, size, inputs.contents(self._snapshot, name, kind, draw.limit(name)))
 
     def _output(self, name: str, written: Machine, lowered: Machine, draw: inputs.Draw) -> OutputOutcome:
         """The verdict on one output, over all seeds."""

@@ -30,9 +30,7 @@ _LARGE = 1 << 26  # bytes of a case's inputs
 _STATES = 4  # of its dependencies for which an entry keeps answers: people go back and forth between branches
 _VARIABLES = re.compile(r"(TILELANG|TL|TVM|CUDA|Z3)_\w*|PYTHONPATH|LD_LIBRARY_PATH|LD_PRELOAD")
 _REPEATABLE = frozenset(("exception", "exit", "usage", "target", "capture", "skipped"))
-_PASSING = re.compile(
-    r"(Memory|NoTime|OS|Blocking\w*|BrokenPipe|Connection\w*|\w*Timeout|CalledProcess)Error|.*bad_alloc"
-)
+_PASSING = re.compile(r"(Memory|OS|Blocking\w*|BrokenPipe|Connection\w*|\w*Timeout|CalledProcess)Error|.*bad_alloc")
 
 
 @dataclass(frozen=True)
@@ -89,9 +87,7 @@ class Jobs:
         return new
 
     def _key(self, job: Job) -> str:
-        executing = code_of("execute", "program", "lower/interpretation.py") if job.task == "capture" else ""
-        asked = asdict(replace(job, output="", timeout=0, number=0))
-        return key_of(self._base, asked, executing, os.path.realpath(job.file))
+        return key_of(self._base, asdict(replace(job, output="", timeout=0, number=0)), os.path.realpath(job.file))
 
     def _entry(self, key: str) -> _Entry:
         content = self._cache.get("jobs", key)

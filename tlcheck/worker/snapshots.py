@@ -12,7 +12,7 @@ from typing import Any
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Function, Snapshot, Store
 from tlcheck.snapshot.walk import expressions, postorder, statements
-from tlcheck.worker import breakpoints, device, kernel_file, kernels, lowering, release, translate
+from tlcheck.worker import device, kernel_file, kernels, lowering, release, translate
 from tlcheck.worker.discovery import as_case
 from tlcheck.worker.failures import PassError
 from tlcheck.worker.lines import AtomicLines
@@ -45,7 +45,6 @@ def _watched() -> AtomicLines:
     """Of all jobs of this process: a kernel file keeps what it has imported."""
     lines = AtomicLines()
     lines.watch()
-    breakpoints.watch()
     return lines
 
 
