@@ -53,16 +53,15 @@ class Plugin:
         shared: str | None = getattr(config, "workerinput", {}).get(_FOLDER)  # set in the processes of pytest-xdist
         self._own = shared is None
         self.folder = Path(shared or tempfile.mkdtemp(prefix="tlcheck-pytest-"))
-        self._workshop: Workshop | None = None
+        self._workshops: dict[Path, Workshop] = {}
 
-    @property
-    def workshop(self) -> Workshop:
-        """Made when the first kernel file is collected."""
-        if self._workshop is None:
-            from tlcheck.workshop import Workshop
+    def workshop(self, file: Path) -> Workshop:
+        """The workshop of a kernel file's project; all are made with the first. Raises UsageError."""
+        if not self._workshops:
+            from tlcheck.workshop import workshops
 
-            self._workshop = Workshop(self._root, self.folder, list(self._files()))
-        return self._workshop
+            self._workshops = workshops(self._root, self.folder, sorted(self._files()))
+        return self._workshops[file]
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -70,8 +69,9 @@ class Plugin:
         node.workerinput[_FOLDER] = str(self.folder)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        if self._workshop is not None:
-            self._workshop.wanted = sorted({item.path for item in session.items if isinstance(item, CaseTest)})
+        items = [item for item in session.items if isinstance(item, CaseTest)]
+        for workshop in self._workshops.values():
+            workshop.wanted = [(item.path, item.case, item.target) for item in items if item.path in workshop.files]
 
     def pytest_unconfigure(self) -> None:
         if self._own:
@@ -80,7 +80,7 @@ class Plugin:
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> KernelFile | None:
         if self._is_kernel_file(file_path):
             made: KernelFile = KernelFile.from_parent(parent, path=file_path)
-            made.workshop = self.workshop
+            made.plugin = self
             return made
         return None
 
@@ -115,18 +115,19 @@ def _is_in(path: Path, place: Path) -> bool:
 class KernelFile(pytest.File):
     """A kernel file; importing it is left to the toolchain."""
 
-    workshop: Workshop
+    plugin: Plugin
 
     def collect(self) -> Iterator[CaseTest]:
         from tlcheck.errors import UsageError
 
         try:
-            found = self.workshop.cases(Path(os.path.relpath(self.path)))
+            workshop = self.plugin.workshop(self.path)
+            found = workshop.cases(Path(os.path.relpath(self.path)))
         except UsageError as error:
             raise self.CollectError(f"tlcheck: {error}") from error
         for name, target in found:
             test: CaseTest = CaseTest.from_parent(self, name=f"{name}[{target}]")
-            test.workshop, test.case, test.target = self.workshop, name, target
+            test.workshop, test.case, test.target = workshop, name, target
             yield test
 
 

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from tlcheck.cache.store import open_cache
 from tlcheck.case import ALL_TARGETS
-from tlcheck.config import read_config
+from tlcheck.config import Config, naming, read_config
 from tlcheck.errors import UsageError
 from tlcheck.files import held, put
 from tlcheck.golden import states
@@ -58,15 +58,15 @@ class _Silent:
 
 @dataclass
 class Workshop:
-    """root: the project's folder. folder: shared with other processes. files: all that may be asked for.
+    """Lowers and judges kernels of one project. folder: shared with other processes. files: all that may be asked for.
 
-    wanted: those that will be judged, known when all are collected.
+    wanted: the cases that will be judged, file, name and target, known when all are collected.
     """
 
-    root: Path
+    config: Config
     folder: Path
     files: Sequence[Path]
-    wanted: Sequence[Path] = ()
+    wanted: Sequence[tuple[Path, str, str]] = ()
 
     def cases(self, file: Path) -> list[tuple[str, str]]:
         """Name and target of each case of a file. Raises UsageError where it cannot be imported."""
@@ -78,7 +78,8 @@ class Workshop:
     def _discover(self) -> dict[str, Discovered]:
         """By absolute path."""
         s = self._settings
-        toolchain = resolve(s.toolchain, s.requirements)
+        with naming(self.config, "toolchain"):
+            toolchain = resolve(s.toolchain, s.requirements)
         device = next(iter(s.arch), ALL_TARGETS[-1])
         jobs = [
             Job("discover", os.path.relpath(file), "", {}, device, s.pythonpath, s.timeout, number=number)
@@ -126,7 +127,10 @@ class Workshop:
 
     def _lower(self) -> dict[tuple[str, str, str], tuple[Lowered, Result]]:
         session = Session(self._settings, self.folder, _Silent())
-        selections = [Selection(Path(os.path.relpath(file)), found=True) for file in self.wanted]
+        wanted: dict[Path, set[tuple[str, str]]] = {}
+        for file, name, target in self.wanted:
+            wanted.setdefault(Path(os.path.relpath(file)), set()).add((name, target))
+        selections = [Selection(file, found=True, only=frozenset(cases)) for file, cases in wanted.items()]
         with Judge(Policy(self._accepted), session.cache) as judge:
             return {
                 (str(Path(lowered.run.file).resolve()), lowered.run.name, lowered.run.target): (lowered, result)
@@ -144,7 +148,7 @@ class Workshop:
 
     @cached_property
     def _settings(self) -> Settings:
-        config = read_config(self.root)
+        config = self.config
         return Settings(
             toolchain=config.toolchain,
             arch=config.arch,
@@ -154,8 +158,7 @@ class Workshop:
 
     @cached_property
     def _accepted(self) -> Acceptances:
-        config = read_config(self.root)
-        return read_acceptances(config.acceptance) if config.acceptance else Acceptances()
+        return read_acceptances(self.config.acceptance) if self.config.acceptance else Acceptances()
 
     @cached_property
     def _approved(self) -> Contents:
@@ -163,7 +166,25 @@ class Workshop:
 
     @cached_property
     def _project(self) -> Project:
-        return project_of(read_config(self.root))
+        return project_of(self.config)
+
+
+def workshops(root: Path, folder: Path, files: Sequence[Path]) -> dict[Path, Workshop]:
+    """The workshop of each file: one for the files of each project. root: of those that are in none.
+
+    Raises UsageError for settings that are wrong.
+    """
+    own = read_config(root)
+    projects: dict[Config, list[Path]] = {}
+    for file in files:
+        config = read_config(file.parent)
+        projects.setdefault(config if config.file is not None else own, []).append(file)
+    found: dict[Path, Workshop] = {}
+    for number, (config, mine) in enumerate(projects.items()):
+        shared = folder / str(number)
+        shared.mkdir(exist_ok=True)
+        found |= dict.fromkeys(mine, Workshop(config, shared, mine))
+    return found
 
 
 def _report(result: Result) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from bdb import BdbQuit
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from tlcheck.cli.options import (
 )
 from tlcheck.cli.projects import one_project
 from tlcheck.errors import UsageError
+from tlcheck.execute import console as kernels
 from tlcheck.files import make_folder, require_place, save
 from tlcheck.report import blame, device_json, device_text, times_report
 from tlcheck.report.console import console
@@ -42,6 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_device_arguments(parser)
     parser.add_argument(
         "--device", choices=("gpu", "cpu"), default="gpu", help="cpu: execute as written and as lowered, without a GPU"
+    )
+    parser.add_argument(
+        "--as-written", action="store_true", help="with --device cpu: as written alone; T.print and breakpoint() work"
     )
     parser.add_argument("--sanitize", metavar="LIST", default="", help="tools of compute-sanitizer, such as memcheck")
     parser.add_argument("--bench", action="store_true", help="time the kernels and their torch baselines")
@@ -78,8 +83,13 @@ def _run(args: argparse.Namespace, request: RunRequest) -> int:
 
 
 def _blame(args: argparse.Namespace, request: RunRequest) -> int:
-    with working() as (folder, watcher):
-        found = list(blamed(request, folder, watcher))
+    said = sys.stderr if args.format == "json" else sys.stdout
+    talks = kernels.Console(lambda line: print(line, file=said, flush=True)) if args.as_written else None
+    try:
+        with working() as (folder, watcher):
+            found = list(blamed(request, folder, watcher, talks))
+    except BdbQuit as quitted:  # the user has left the debugger
+        raise KeyboardInterrupt from quitted
     code = exit_code(found)
     _write(args, blame.render(found, _commit(request), code), lambda console: blame.write(console, found))
     return code
@@ -135,6 +145,8 @@ def _require_gpu(args: argparse.Namespace) -> None:
     if args.device == "cpu" and given:
         option = "from" if given[0] == "old" else given[0].replace("_", "-")
         raise UsageError(f"--{option} needs a GPU, and has no meaning with --device cpu")
+    if args.as_written and args.device != "cpu":
+        raise UsageError("--as-written interprets the kernel: add --device cpu")
 
 
 def _tools(text: str) -> tuple[str, ...]:

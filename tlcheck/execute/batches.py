@@ -1,4 +1,4 @@
-"""All blocks of a kernel, in batches that fit into memory."""
+"""Blocks in batches: all of a kernel, as many as fit into memory; or chosen ones, by how much they do."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from math import prod
 
 from tlcheck.execute.blocks import Block, grid
 from tlcheck.execute.budget import Budget, statements_needed, worlds_that_fit
-from tlcheck.execute.launches import threads_of
+from tlcheck.execute.launches import kernels, threads_of
 from tlcheck.execute.reasons import BudgetSpent
-from tlcheck.snapshot.ir import Function
+from tlcheck.snapshot.ir import Function, Thread
+from tlcheck.snapshot.walk import statements
 
+_WORTH = 1000  # statements of a block: for fewer it costs less to wait than to compile the kernel again
 _THREADS = 1 << 18  # of all worlds of a batch
 
 
@@ -27,3 +29,14 @@ def all_blocks(
     blocks = [(x, y, z) for z, y, x in product(*[range(n) for n in reversed(extents)])]
     parts = [blocks[start : start + together] for start in range(0, len(blocks), together)]
     return [[(seed, block) for seed in seeds for block in part] for part in parts]
+
+
+def alike(function: Function, sizes: Mapping[str, int | float], blocks: Sequence[Block]) -> list[list[Block]]:
+    """Blocks with others that execute as many statements: those with longer loops would keep the others waiting."""
+    kernel = kernels(function)[-1]
+    threads = [s for s in statements(kernel.body) if isinstance(s, Thread) and s.tag.startswith("blockIdx.")]
+    found: dict[int, list[Block]] = {}
+    for block in blocks:
+        own = {str(s.var.value): block["xyz".index(s.tag[-1])] for s in threads}
+        found.setdefault(statements_needed(kernel, {**sizes, **own}), []).append(block)
+    return list(found.values()) if max(found) >= _WORTH else [list(blocks)]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from tlcheck.execute.plain import evaluated
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.values import kind_of
-from tlcheck.snapshot.ir import Alloc, For, Function, Stmt
+from tlcheck.snapshot.ir import Alloc, Bind, For, Function, Stmt
 from tlcheck.snapshot.walk import children, statements
 
 
@@ -47,6 +48,9 @@ def statements_needed(function: Function, sizes: Mapping[str, int | float]) -> i
 
 
 def _count(stmt: Stmt, values: dict[str, Any]) -> int:
+    if isinstance(stmt, Bind):
+        with suppress(NotModelled):
+            values[str(stmt.var.value)] = evaluated(stmt.value, values)
     inner = sum(_count(s, values) for s in children(stmt))
     if isinstance(stmt, For) and stmt.kind != "parallel":
         try:

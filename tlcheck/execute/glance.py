@@ -41,7 +41,8 @@ class _Units:
     """The units of one access: flat cell that stands for each, and thread; row: world * warps + warp.
 
     slot, own: the unit among those of its warp, and the warp's own time among the clocks. version: of the units.
-    doubled: several threads touch one cell, also in different iterations of a loop.
+    doubled: several threads touch one cell, also in different iterations of a loop. seen: a number for what each world
+    accesses, those included that are not watched.
     """
 
     cell: Array
@@ -52,6 +53,7 @@ class _Units:
     own: Array
     version: int
     doubled: bool
+    seen: tuple[int, ...]
 
 
 class _LastOf:
@@ -134,10 +136,30 @@ class Glance(Watch):
     def __init__(self, machine: Machine, worlds: Mask, written: frozenset[str]) -> None:
         super().__init__(machine, worlds, written)
         self._known_of: dict[int, _Remembered] = {}
-        self._kept: dict[tuple[object, ...], tuple[object, object, _Units | None]] = {}
+        self._kept: dict[tuple[object, ...], tuple[object, object, _Units]] = {}
         self._users: dict[int, _Users] = {}
+        self._first = 1  # the number of the first lane
+        self._told = [0] * len(machine.worlds)  # of each world, a number for all that it has done so far
+        self._varies = False
         self._size = 0  # of what is kept
         self._agents_in_all = self.warps + BARRIERS
+
+    def follow(self, other: Glance) -> None:
+        """Go on where another one ended who watched other blocks: tensors are theirs as well."""
+        self._users, self._first = other._users, other._first + len(other.watched) * other.machine.threads
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether every schedule of asynchronous copies has the same result.
+
+        In watched worlds all accesses that conflict are ordered, so that each reads the same write whenever copies
+        land: as late as they may, as early, or between. The worlds of the other seeds are not watched. They need not be
+        where they have accessed the same cells, with the same barriers between, in the same sequence.
+        """
+        told: dict[object, set[int]] = {}
+        for world, number in zip(self.machine.worlds, self._told, strict=True):
+            told.setdefault(world.block, set()).add(number)
+        return not self._varies and all(len(numbers) == 1 for numbers in told.values())
 
     # ---- accesses
 
@@ -149,7 +171,8 @@ class Glance(Watch):
             self._in_tensor("read", place, position, mask, by)
             return
         touched = self._looked_up(place, position, mask, proxy == "async" or place.arranged)
-        if touched is None:
+        self._tell("read", proxy, touched)
+        if not len(touched.cell):
             return
         shadow, now = self._known_of[place.root], self._time(touched.own)
         self._after_write(shadow, touched, now)
@@ -165,7 +188,8 @@ class Glance(Watch):
             self._in_tensor("write", place, position, mask, by)
             return
         touched = self._looked_up(place, position, mask, False)
-        if touched is not None:
+        self._tell("write", place.root, touched)
+        if len(touched.cell):
             now = self._time(touched.own)
             self._written(place, touched, touched.warp, touched.thread, now, now)
 
@@ -173,7 +197,7 @@ class Glance(Watch):
         """Active threads have written elements: those that wrote another value than is there now disagree."""
         if isinstance(place.memory, Cells):
             touched = self._looked_up(place, position, mask, False)
-            doubled = touched is not None and touched.doubled
+            doubled = touched.doubled
         else:
             doubled = self._users_of(place).doubled
         if doubled:
@@ -186,7 +210,8 @@ class Glance(Watch):
             self._in_tensor("atomic", place, position, mask, by)
             return
         touched = self._looked_up(place, position, mask, False)
-        if touched is None:
+        self._tell("atomic", place.root, touched)
+        if not len(touched.cell):
             return
         shadow, now = self._known_of[place.root], self._time(touched.own)
         self._after_write(shadow, touched, now)
@@ -196,7 +221,8 @@ class Glance(Watch):
     def issue(self, place: Place, position: Position, mask: Mask, lane: Mask, origin: Origin, key: object) -> None:
         """A bulk copy into shared memory begins; see `Watch.issue`."""
         touched = self._looked_up(place, position, mask, True, lane)
-        if touched is not None:
+        self._tell("issue", key, touched)
+        if len(touched.cell):
             now, agent, phase = self._time(touched.own), self._agent(key), self._phase(key)
             several = np.full(len(touched.cell), _SEVERAL)
             over = phase[touched.row // self.warps] + 1
@@ -205,14 +231,15 @@ class Glance(Watch):
     def under_way(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
         """Threads begin copies into shared memory, which are over for nobody until they have landed."""
         touched = self._looked_up(place, position, mask, False)
-        if touched is not None:
+        self._tell("copy", place.root, touched)
+        if len(touched.cell):
             time = np.full(len(touched.cell), PENDING)
             self._written(place, touched, touched.warp, touched.thread, time, self._time(touched.own))
 
     def landed(self, place: Place, position: Position, mask: Mask) -> None:
         """Such copies have landed for the threads that began them."""
         touched = self._looked_up(place, position, mask, False)
-        if touched is not None:
+        if len(touched.cell):
             shadow = self._known_of[place.root]
             mine = (shadow.time[touched.cell] == PENDING) & (shadow.thread[touched.cell] == touched.thread)
             shadow.time[touched.cell[mine]] = self._time(touched.own)[mine]
@@ -220,7 +247,8 @@ class Glance(Watch):
     def across_proxies(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
         """The async proxy uses what active threads name: is what was written there visible to it?"""
         touched = self._looked_up(place, position, mask, False)
-        if touched is not None:
+        self._tell("proxy", place.root, touched)
+        if len(touched.cell):
             self._after_fence(self._known_of[place.root], touched)
 
     def forget(self, root: int) -> None:
@@ -228,14 +256,71 @@ class Glance(Watch):
         if self._known_of.pop(root, None) is not None:
             self._kept.clear()
 
+    def bulk_read(self, place: Place) -> None:
+        """A bulk copy reads a tensor when it lands: of one that the kernel writes, nobody knows what it gets."""
+        self._varies |= place.root in self._tensors
+
+    # ---- synchronization
+
+    def meet(self, mask: Mask) -> None:
+        """Barrier of all warps with active threads, in each world."""
+        self._pass("meet", None, mask)
+        super().meet(mask)
+
+    def within_warps(self, mask: Mask) -> None:
+        """__syncwarp."""
+        self._pass("warp", None, mask)
+        super().within_warps(mask)
+
+    def release(self, key: object, mask: Mask) -> None:
+        """Active warps pass on what they know to those who wait for `key` later."""
+        self._pass("release", key, mask)
+        super().release(key, mask)
+
+    def pass_on(self, key: object, world: int) -> None:
+        """A phase of `key` has ended in a world."""
+        self._told[world] = hash((self._told[world], "over", key))
+        super().pass_on(key, world)
+
+    def acquire(self, key: object, mask: Mask) -> None:
+        """Active warps have waited for `key`."""
+        self._pass("acquire", key, mask)
+        super().acquire(key, mask)
+
+    def fence(self, mask: Mask) -> None:
+        """fence.proxy.async by active threads."""
+        self._pass("fence", None, mask)
+        super().fence(mask)
+
     # ---- inside
+
+    def _tell(self, what: str, about: object, touched: _Units) -> None:
+        """Note an access in each world that makes it."""
+        self._told = [
+            hash((told, what, about, seen)) if seen else told
+            for told, seen in zip(self._told, touched.seen, strict=True)
+        ]
+
+    def _pass(self, what: str, key: object, of_lanes: Array) -> None:
+        """Note a synchronization, or what else lanes do, in each world that takes part."""
+        worlds, same = len(self._told), of_lanes.strides == (0, 0)
+        rows = [b""] * worlds if same else [of_lanes[..., world::worlds, :].tobytes() for world in range(worlds)]
+        self._told = [
+            hash((told, what, key, row)) if same or any(row) else told
+            for told, row in zip(self._told, rows, strict=True)
+        ]
 
     def _in_tensor(self, kind: str, place: Place, position: Position, mask: Mask, by: Any) -> None:
         """Lanes access elements of a tensor: was another one there before? Barriers are not asked."""
+        if not place.steady or by is not None:  # the same elements in all seeds?
+            assert isinstance(place.memory, Pages)
+            self._pass(kind, place.root, np.where(mask, place.memory.elements_at(np.asarray(position)), -1))
+        else:
+            self._pass(kind, place.root, mask)
         for touched in self._touched(place, position, mask, by):
             self._names[place.name] = self._tensors.get(place.root, "")
             users, cell = self._users_of(place), touched.cell
-            me = touched.world * self.machine.threads + touched.thread + 1
+            me = touched.world * self.machine.threads + touched.thread + self._first
             writer, reader = users.writer[cell], users.reader[cell]
             others = (writer != 0) & (writer != me)
             if kind != "read":
@@ -316,9 +401,7 @@ class Glance(Watch):
         if (times > known).any() or beside.any():
             raise Suspected("order")
 
-    def _looked_up(
-        self, place: Place, position: Position, mask: Mask, whole: bool, lane: Mask | None = None
-    ) -> _Units | None:
+    def _looked_up(self, place: Place, position: Position, mask: Mask, whole: bool, lane: Mask | None = None) -> _Units:
         """The units of an access. whole: it is of 16 bytes, or parts of these do not matter."""
         mask = np.asarray(mask.any(axis=0)) if mask.ndim > 2 else mask
         everywhere = mask.strides == (0, 0) and bool(mask[0, 0])
@@ -327,20 +410,18 @@ class Glance(Watch):
         known = self._kept.get(key)
         if known is not None and lane is None:
             touched = known[2]
-            if touched is None or touched.version == self._known_of[place.root].version:
+            if touched.version == self._known_of[place.root].version:
                 return touched
         touched = self._found_units(place, position, mask, whole, lane)
         if lane is None:
-            self._size += 64 + (0 if touched is None else len(touched.cell))
+            self._size += 64 + len(touched.cell)
             if self._size > _MOST_KEPT:
                 self._kept.clear()
                 self._size = 0
             self._kept[key] = (position, held, touched)
         return touched
 
-    def _found_units(
-        self, place: Place, position: Position, mask: Mask, whole: bool, lane: Mask | None
-    ) -> _Units | None:
+    def _found_units(self, place: Place, position: Position, mask: Mask, whole: bool, lane: Mask | None) -> _Units:
         cells = place.memory
         assert isinstance(cells, Cells)
         self._names[place.name] = ""
@@ -350,10 +431,12 @@ class Glance(Watch):
         worlds = len(self.watched)
         watched = self.watched if len(mask) == worlds else np.tile(self.watched, len(mask) // worlds)
         rows, lanes = np.nonzero(mask & watched[:, None])
-        if not len(rows):
-            return None
         flat = cells.flat_position(position)
         flat = flat if flat.ndim > 2 else flat[None]
+        seen = _digests(flat // shadow.stride, mask, lane, worlds)
+        if not len(rows):
+            no = np.empty(0, np.int64)
+            return _Units(no, no, no, no, no, no, shadow.version, False, seen)
         cell = flat[:, rows, lanes if flat.shape[2] > 1 else 0] // shadow.stride
         parts = place.kind.bits // 8 // cells.grain
         if not whole:
@@ -374,7 +457,18 @@ class Glance(Watch):
         row = world * self.warps + warp
         slot, own = warp * cells.flat.size + where, row * self._agents_in_all + warp
         doubled = not whole and _shared_by_threads(cell * worlds + rows % worlds, lanes)
-        return _Units(where, thread.astype(np.int16), warp, row, slot, own, shadow.version, doubled)
+        return _Units(where, thread.astype(np.int16), warp, row, slot, own, shadow.version, doubled, seen)
+
+
+def _digests(cell: Array, mask: Mask, lane: Mask | None, worlds: int) -> tuple[int, ...]:
+    """A number for what each world accesses, cells (elements, times * worlds, threads); 0 for nothing."""
+    numbers = []
+    for world in range(worlds):
+        active = mask[world::worlds]
+        parts = [active, cell[:, world :: worlds if cell.shape[1] > 1 else 1]]
+        parts += [] if lane is None else [lane[world]]
+        numbers.append(hash(tuple([part.tobytes() for part in parts])) if active.any() else 0)
+    return tuple(numbers)
 
 
 def _shared_by_threads(cell: Array, thread: Array) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from itertools import product
 from math import prod
 
@@ -153,8 +154,10 @@ def span(buffer: Buffer, values: Mapping[str, int]) -> int:
 def contents(snapshot: Snapshot, name: str, kind: Kind, below: int) -> Contents:
     """Random elements: small integers for seed 0, numbers between -1 and 1 for the others; below: of integers."""
 
+    key = cache(partial(_key, snapshot, name))
+
     def elements(seed: int, start: int, count: int) -> Array | None:
-        return _drawn(kind, seed, _key(snapshot, name, seed), start, count, below)
+        return _drawn(kind, seed, key(seed), start, count, below)
 
     return elements
 

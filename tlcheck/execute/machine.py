@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -36,6 +37,9 @@ from tlcheck.execute.values import Array, Kind, Value, lanes_of
 from tlcheck.snapshot.ir import Buffer, Expr, Function, Stmt
 from tlcheck.snapshot.walk import first_line
 
+if TYPE_CHECKING:
+    from tlcheck.execute.console import Console
+
 
 @dataclass(frozen=True, slots=True)
 class World:
@@ -47,11 +51,12 @@ class World:
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A global tensor: size in elements; contents as `Pages` wants them."""
+    """A global tensor: size in elements; contents as `Pages` wants them. before: as an earlier run left it."""
 
     kind: Kind
     size: int
     contents: Contents
+    before: Pages | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +100,15 @@ class Machine:
         scalars: Mapping[str, int | float],
         options: Options,
         left: Mapping[str, Pages] | None = None,
+        ahead: Sequence[Sequence[World]] = (),
     ) -> None:
         """tensors, scalars: by the name of the parameter (sizes in shapes count as parameters).
 
-        left: tensors as an earlier kernel left them.
+        left: tensors as an earlier kernel left them. ahead: further worlds of the last kernel, in batches that run
+        before these: blocks that differ in how much they do would have to wait for one another.
         """
         *self._earlier, function = kernels(function)
+        self._ahead = ahead
         self.function, self.options = function, options
         self._left = dict(left or {})
         self.worlds = tuple(worlds)
@@ -120,9 +128,11 @@ class Machine:
         self.untried: dict[
             int, int
         ] = {}  # lines of branches not taken and loops that ended early, where memory decides
+        self._untried_ahead: list[dict[int, int]] = []
         self.looked_at: set[str] = set()  # tensors and shared buffers that were accessed
         self._written: frozenset[str] = frozenset()
         self.tracer: Tracer | None = None
+        self.console: Console | None = None
         self.iterating = False
         self.followed = 0  # how many of the statements around the one being compiled have others after them
         self.spent = 0
@@ -138,7 +148,7 @@ class Machine:
 
     def run(self) -> None:
         """Run the kernel once in all worlds."""
-        self._run_earlier()
+        ahead, earlier = self._run_earlier(), set(self.untried)
         with np.errstate(all="ignore"):
             step = self.step(self.function.body)
             frame = Frame(dict(self.parameters), len(self.worlds), self.threads)
@@ -147,23 +157,44 @@ class Machine:
             except Illegal as illegal:
                 illegal.stmt = self.at
                 raise
+        self.spent += ahead  # a budget is for blocks that run together
+        for there in self._untried_ahead:
+            self.untried = {key: line for key, line in self.untried.items() if key in earlier or key in there}
 
-    def _run_earlier(self) -> None:
+    def _run_earlier(self) -> int:
+        """Run the kernels and the blocks that come before; the statements of these blocks."""
         budget, seeds = Budget(self.options.statements, self.options.bytes), tuple(dict.fromkeys(self.seeds))
         for kernel in self._earlier:
             for batch in all_blocks(kernel, seeds, self.scalars, self.options.written, budget):
-                worlds, threads = [World(*w) for w in batch], threads_of(kernel)
-                before = Machine(kernel, threads, worlds, self.tensors, self.scalars, self.options, self._left)
-                if self.watch is not None:
-                    self.watches.append(before.watched(self._written, type(self.watch)))
-                before.run()
-                self.looked_at |= before.looked_at
+                before = self._run_before(kernel, [World(*w) for w in batch])
                 self.untried |= before.untried
                 self.spend(before.spent)
-                self._left = before.after()
+        spent = 0
+        others: Watch | None = None
+        for worlds in self._ahead:
+            before = self._run_before(self.function, worlds, others)
+            spent, others = spent + before.spent, before.watch
+            self._untried_ahead.append(before.untried)
+        if isinstance(self.watch, Glance) and isinstance(others, Glance):
+            self.watch.follow(others)
         for uid, name in self.pointers.free:
             if name in self._left:
                 self.memory[uid] = self._left.pop(name).continued(self.seeds)
+        return spent
+
+    def _run_before(self, kernel: Function, worlds: Sequence[World], others: Watch | None = None) -> Machine:
+        """Run a kernel in other worlds. others: who watched blocks that run at the same time on a GPU."""
+        before = Machine(kernel, threads_of(kernel), worlds, self.tensors, self.scalars, self.options, self._left)
+        if self.watch is not None:
+            before.watched(self._written, type(self.watch))
+            self.watches += before.watches
+        if isinstance(before.watch, Glance) and isinstance(others, Glance):
+            before.watch.follow(others)
+        before.run()
+        self.looked_at |= before.looked_at
+        self._left = before.after()
+        before.memory.clear()  # whoever watched it keeps the machine
+        return before
 
     def code(self, e: Expr) -> Code:
         """A compiled expression."""
@@ -313,6 +344,11 @@ class Machine:
         self.watches.append(self.watch)
         return self.watch
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether a glance has seen that every schedule of asynchronous copies has the same result."""
+        return bool(self.watches) and all(isinstance(w, Glance) and w.is_settled for w in self.watches)
+
     def spend(self, statements: int) -> None:
         """Count statements. Raises BudgetSpent."""
         self.spent += statements
@@ -362,10 +398,16 @@ class Machine:
             if name in self._left:
                 self.memory[uid] = self._left[name].continued(self.seeds)
             elif tensor is not None:
-                limit = self.options.bytes
-                pages = Pages(tensor.kind, tensor.size, self.seeds, tensor.contents, limit)
-                pages.jitter = self.shaken if self.options.jitter and tensor.kind.is_float else None
-                self.memory[uid] = pages
+                self.memory[uid] = self._tensor(tensor)
+
+    def _tensor(self, tensor: Tensor) -> Pages:
+        if tensor.before is not None and not self.options.jitter:
+            afresh = tensor.before.afresh(self.seeds)
+            if afresh is not None:
+                return afresh
+        pages = Pages(tensor.kind, tensor.size, self.seeds, tensor.contents, self.options.bytes)
+        pages.jitter = self.shaken if self.options.jitter and tensor.kind.is_float else None
+        return pages
 
 
 class _Repeated(dict[int, Cells | Pages]):

@@ -7,7 +7,7 @@ array of indices into the flat data. `locate` makes positions from element indic
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -221,18 +221,23 @@ class Cells:
         return result
 
 
-PAGE_BITS = 10
+PAGE_BITS = 12
 PAGE = 1 << PAGE_BITS
+_AT_ONCE = 4  # pages
 Contents = Callable[[int, int, int], Array | None]
 
 
 @dataclass(slots=True, eq=False)
 class _Real:
-    """The pages of a tensor that are real: their elements, which of these were written, and the number of pages."""
+    """The pages of a tensor that are real: their elements, which of these were written, and the number of pages.
+
+    lent: the elements are another run's as well.
+    """
 
     elements: Array
     written: Mask
     pages: int = 0
+    lent: bool = False
 
 
 class Pages:
@@ -263,6 +268,18 @@ class Pages:
     def written(self) -> Mask:
         """Which of them were written."""
         return self._real.written
+
+    def afresh(self, seeds: tuple[int, ...]) -> Pages | None:
+        """The tensor for a run of its own, with the pages that are real; None where a run has written to it."""
+        real = self._real
+        if self.distinct != tuple(dict.fromkeys(seeds)) or self.jitter is not None or self.written.any():
+            return None
+        other = self.continued(seeds)
+        other.order = other.tracer = None
+        other.table = self.table.copy()
+        other._real = _Real(real.elements, np.zeros(real.elements.size, np.bool_), real.pages, True)
+        real.lent = True
+        return other
 
     def continued(self, seeds: tuple[int, ...]) -> Pages:
         """The same tensor, for other worlds of the same seeds."""
@@ -305,6 +322,7 @@ class Pages:
         if self.tracer is not None:
             self.tracer.put(self, position, value, mask)
         where, values = spread(np.asarray(position), value, mask)
+        self._own()
         self.flat[where] = values
         self.written[where] = True
 
@@ -317,6 +335,7 @@ class Pages:
         """Combine values into the elements at indices into `flat`; one that occurs again is combined again."""
         if self.tracer is not None:
             self.tracer.put(self, where, values, None)
+        self._own()
         combine.at(self.flat, where, values)
         self.written[where] = True
 
@@ -328,18 +347,20 @@ class Pages:
         real = self._real
         needed = real.pages + len(numbers)
         if needed * PAGE > self.flat.size:
-            self._grow(max(needed, 2 * (self.flat.size // PAGE), 16))
+            self._grow(max(needed, 2 * (self.flat.size // PAGE), 4))
+        self._own()
         gaps = (np.diff(numbers) != 1) | (numbers[1:] % self._tables == 0)
-        for run in np.split(numbers, np.flatnonzero(gaps) + 1):
+        for run in _parts(np.split(numbers, np.flatnonzero(gaps) + 1)):
             which, page = divmod(int(run[0]), self._tables)
             count = min(len(run) * PAGE, self.size - page * PAGE)
             begin, end = real.pages * PAGE, (real.pages + len(run)) * PAGE
             found = self.contents(self.distinct[which], page * PAGE, count)
             if found is not None and self.jitter is not None:
                 found = self.jitter(found)
-            self.flat[begin:end] = nothing(self.kind, self.distinct[which])
             if found is not None:
                 self.flat[begin : begin + count] = found
+                begin += count
+            self.flat[begin:end] = nothing(self.kind, self.distinct[which])
             self.table[run] = np.arange(real.pages, real.pages + len(run))
             real.pages += len(run)
 
@@ -348,7 +369,12 @@ class Pages:
             raise BudgetSpent("more memory than allowed")
         flat, written = np.empty(pages * PAGE, self.kind.array), np.zeros(pages * PAGE, np.bool_)
         flat[: self.flat.size], written[: self.written.size] = self.flat, self.written
-        self._real.elements, self._real.written = flat, written
+        self._real.elements, self._real.written, self._real.lent = flat, written, False
+
+    def _own(self) -> None:
+        """Before the elements change: no other run has them."""
+        if self._real.lent:
+            self._real.elements, self._real.lent = self._real.elements.copy(), False
 
     def position_of(self, seed: int, element: int) -> int:
         """Where an element of memory is."""
@@ -361,6 +387,14 @@ class Pages:
         """Which element of memory is at a position."""
         number = int(np.flatnonzero(self.table == position >> PAGE_BITS)[0])
         return number % self._tables * PAGE + (position & (PAGE - 1))
+
+    def elements_at(self, positions: Array) -> Array:
+        """Which elements of memory are at positions."""
+        page_of = np.zeros(max(1, self._real.pages), np.intp)
+        numbers = np.flatnonzero(self.table >= 0)
+        page_of[self.table[numbers]] = numbers % self._tables
+        found: Array = (page_of[positions >> PAGE_BITS] << PAGE_BITS) + (positions & (PAGE - 1))
+        return found
 
     def initial(self, seed: int, elements: Array) -> Array:
         """What elements, in ascending order, are before the kernel runs."""
@@ -383,6 +417,12 @@ class Pages:
         slots = table[pages]
         row, column = np.nonzero(self.written.reshape(-1, PAGE)[slots])
         return pages[row] * PAGE + column, self.flat.reshape(-1, PAGE)[slots[row], column]
+
+
+def _parts(runs: list[Array]) -> Iterator[Array]:
+    """Runs of pages, the long ones in parts: what is drawn at once fits into a cache."""
+    for run in runs:
+        yield from (run[start : start + _AT_ONCE] for start in range(0, len(run), _AT_ONCE))
 
 
 def spread(position: Array, value: Value, mask: Mask | None) -> tuple[Array, Value]:

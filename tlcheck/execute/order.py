@@ -154,6 +154,9 @@ class Watch:
         for touched in self._touched(place, position, mask):
             self._unfenced(place, self._shadow(place), touched, self._event("read", "async", origin))
 
+    def bulk_read(self, place: Place) -> None:
+        """A bulk copy reads a tensor: not watched."""
+
     def forget(self, root: int) -> None:
         """The allocation is declared anew."""
         self._shadows.pop(root, None)

@@ -13,19 +13,21 @@ from math import prod
 import numpy as np
 
 from tlcheck.errors import fault
-from tlcheck.execute import blocks, comparison, given, inputs, registry
+from tlcheck.execute import blocks, comparison, inputs, registry
+from tlcheck.execute.arguments import Arguments
 from tlcheck.execute.authors import Author, attributed
+from tlcheck.execute.batches import alike
 from tlcheck.execute.budget import Budget, statements_needed, worlds_that_fit
 from tlcheck.execute.comparison import Difference, OutputOutcome, Written
 from tlcheck.execute.glance import Suspected
 from tlcheck.execute.launches import threads_of
-from tlcheck.execute.machine import Machine, Options, Tensor, World
-from tlcheck.execute.offsets import offsets
-from tlcheck.execute.plain import evaluated, index_of
+from tlcheck.execute.machine import Machine, Options, World
+from tlcheck.execute.memory import Pages
+from tlcheck.execute.plain import index_of
 from tlcheck.execute.races import Race
 from tlcheck.execute.reasons import MEMORY, Entangled, Illegal, NotModelled, Stopped
 from tlcheck.execute.tracer import watched_for
-from tlcheck.execute.values import Array, kind_of
+from tlcheck.execute.values import Array
 from tlcheck.execute.writers import Writer
 from tlcheck.program.async_copies import release_numbers
 from tlcheck.program.roles import roles
@@ -39,7 +41,6 @@ _TOGETHER = 8  # blocks that are searched at a time
 _FURTHER = (64, 1024, 16384)  # tried for one tensor after the other
 _TRIED = 10_000  # statements, and four times what the kernel takes, that may go into trying
 _LARGER = (1024, 4096)  # sizes tried where the usual ones leave something out
-_DRAWS = (inputs.Draw(8), inputs.Draw(4), inputs.Draw(2), inputs.Draw(1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,19 +158,14 @@ class _Judge:
         self._written = snapshot.checkpoints[SOURCE]
         self._lowered = snapshot.checkpoints[request.checkpoint]
         self._tiled = is_tiled(self._lowered)
-        self._given = request.given or {}
-        first = next(iter(self._given.values()), {})
-        sizes = inputs.sizes(self._written, inputs.known(self._written, first), self._course.first)
-        if sizes is None:
-            raise Stopped("no sizes found that keep what the kernel assumes")
-        self._sizes = sizes
+        self._arguments = Arguments(snapshot, self._written, request.given or {}, request.poisoned, self._course)
+        self._sizes = self._arguments.sizes
         self._roles = roles(self._written)
         self._outputs = _names(self._roles.outputs)
-        self._unread = _names(self._roles.written)
-        self._offsets = offsets(self._written)
-        self._extents = blocks.grid(self._written, sizes)
+        self._extents = blocks.grid(self._written, self._sizes)
         self._blocks = self._chosen()
         self.worlds = self._fitting()
+        self._before: dict[tuple[str, int], Pages] = {}  # what the kernel as written left, by the limit of integers
 
     def execution(self) -> Execution:
         """Run both sides and compare every output. What is found in a quick run is looked at in a plain one."""
@@ -193,7 +189,8 @@ class _Judge:
             report = self._report(tuple(stopped), written.spent, 0)
             return replace(report, illegal=illegal, left=self._left_by(written))
         outputs = [self._output(name, written, lowered, draw) for name in self._outputs]
-        early, stop = self._with_early_copies(written, outputs, draw)
+        settled = lowered.is_settled and not self._roles.returning
+        early, stop = (0, None) if settled else self._with_early_copies(written, outputs, draw)
         report = self._report(tuple(outputs), written.spent, lowered.spent + early)
         ordered, races = attributed(lowered.watches, partial(self._author, draw))
         lawful = tuple(sorted(lowered.looked_at)) if lowered.watches and stop is None else ()
@@ -330,17 +327,18 @@ class _Judge:
 
     def _steering(self) -> list[str]:
         """The integer tensors that are drawn: numbers in them may decide how often a loop runs."""
-        if self._given or self._course.draw is not None:
+        if self._request.given or self._course.draw is not None:
             return []
-        return [name for name in _integers(self._written) if name not in self._unread]
+        unread = _names(self._roles.written)
+        return [name for name in _integers(self._written) if name not in unread]
 
     def _in_bounds(self) -> tuple[Machine, inputs.Draw]:
         problem: Illegal | None = None
-        known = () if self._course.draw is None else (self._course.draw,)
-        for draw in _DRAWS[:1] if self._given else (*known, *_DRAWS):
+        for draw in self._arguments.draws:
             machine = self._machine(self._written, True, draw)
             try:
                 machine.run()
+                self._before = {(name, draw.limit(name)): left for name, left in machine.after().items()}
                 return machine, draw
             except Illegal as illegal:
                 problem = illegal
@@ -369,25 +367,21 @@ class _Judge:
             jitter=jitter,
             plain=self._plain,
         )
-        tensors = {str(b.data.value): self._tensor(b, draw) for b in self._written.buffers}
-        values = inputs.scalars(self._snapshot, self._written, self._sizes, self.worlds[0].seed)
-        first = next(iter(self._given.values()), {})
-        values |= {name: array.item() for name, array in first.items() if name in values}
-        return Machine(function, threads_of(function), worlds or self.worlds, tensors, values, options)
+        tensors = self._arguments.tensors(draw, self._before)
+        values = self._arguments.numbers(self.worlds[0].seed)
+        *ahead, worlds = [worlds] if worlds else self._batches(function)
+        return Machine(function, threads_of(function), worlds, tensors, values, options, ahead=ahead)
 
-    def _tensor(self, buffer: Buffer, draw: inputs.Draw) -> Tensor:
-        name, kind = str(buffer.data.value), kind_of(buffer.dtype)
-        size = inputs.span(buffer, self._sizes)
-        if name in self._request.poisoned or (not self._given and name in self._unread):
-            return Tensor(kind, size, lambda seed, start, count: None)
-        if self._given:
-            made = {seed: given.arranged(arrays[name], buffer, self._sizes) for seed, arrays in self._given.items()}
-            return Tensor(kind, size, inputs.given(made, kind))
-        if name in self._offsets:
-            extent = self._offsets[name]
-            last = draw.limit(name) * size if extent is None else int(evaluated(extent, self._sizes))
-            return Tensor(kind, size, inputs.rising(self._snapshot, name, kind, size, last))
-        return Tensor(kind, size, inputs.contents(self._snapshot, name, kind, draw.limit(name)))
+    def _batches(self, function: Function) -> list[list[World]]:
+        """The worlds that run together. Plainly all do: a witness names the world."""
+        if self._plain:
+            return [self.worlds]
+        seeds = dict.fromkeys(w.seed for w in self.worlds)
+        every = [tuple(dict.fromkeys(w.block for w in self.worlds if w.seed == seed)) for seed in seeds]
+        if any(blocks != every[0] for blocks in every):
+            return [self.worlds]
+        parts = alike(function, self._sizes, every[0])
+        return [[World(seed, block) for seed in seeds for block in part] for part in parts]
 
     def _output(self, name: str, written: Machine, lowered: Machine, draw: inputs.Draw) -> OutputOutcome:
         """The verdict on one output, over all seeds."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from tlcheck.facts import changes
 from tlcheck.gate.compiler import CompiledCuda
 from tlcheck.gate.device_outcomes import device_outcomes
 from tlcheck.gate.outcome import FAILS_IN_BOTH, LoweredPair, LoweredSide, Outcome
-from tlcheck.gate.synchronization import takes_away, unordered
+from tlcheck.gate.support import in_words
+from tlcheck.gate.synchronization import guarded, takes_away, unordered
 from tlcheck.gate.verdicts import all_claims, verdict_outcomes
 from tlcheck.lower.runs import near
 from tlcheck.worker.protocol import Failure
@@ -44,7 +46,15 @@ def _static_outcomes(before: LoweredSide, after: LoweredSide, file: str, *, one_
         yield from _checked(before, after)
         yield from _facts(before, after)
         yield from _seconds(before, after)
-        yield from compile_outcomes(before.compiled, after.compiled, after.line)
+        compiled = compile_outcomes(before.compiled, after.compiled, after.line)
+        yield from (_supported(outcome, outcome.subject, before, after) for outcome in compiled)
+
+
+def _supported(outcome: Outcome, about: str, before: LoweredSide, after: LoweredSide) -> Outcome:
+    """With what the claims say about it. about: the buffers."""
+    if outcome.klass not in ("changed", "slower-risk"):
+        return outcome
+    return replace(outcome, claims=in_words(about, before.result.claims, after.result.claims))
 
 
 def _undeclared(compared: LoweredPair) -> Iterator[Outcome]:
@@ -110,18 +120,16 @@ def _facts(before: LoweredSide, after: LoweredSide) -> Iterator[Outcome]:
         klass, words = "slower-risk" if change.slower else "changed", change.words
         if takes_away(change):
             left = unordered(change, before.facts, after.facts, all_claims(after.result.claims))
-            klass = "sync-risk" if left else klass
-            order = (
-                f"the order {left if left.startswith('of ') else f'of {left}'} is not decided now"
-                if left
-                else "the order is agreed"
-            )
-            words = f"{words}; {order}"
+            if left:
+                klass = "sync-risk"
+                words = f"{words}; the order {left if left.startswith('of ') else f'of {left}'} is not decided now"
         if change.kind in _ATOMIC and righted.issuperset(subjects):
             klass = "fixed"
         line = next((lines[s] for s in subjects if s in lines and change.kind in _ATOMIC), after.line)
         subject = change.subject if buffers.issuperset(subjects) else ""
-        yield Outcome(klass, change.kind, change.before, change.after, words, subject, line)
+        guards = ", ".join(sorted(guarded(before.facts, after.facts))) if change.kind == "barrier" else subject
+        found = Outcome(klass, change.kind, change.before, change.after, words, subject, line)
+        yield _supported(found, guards, before, after)
 
 
 def _seconds(before: LoweredSide, after: LoweredSide) -> Iterator[Outcome]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -28,6 +29,11 @@ class DifferenceGroup:
         if len(sentences) == 1:
             return sentences.pop()
         return f"{self.kind}: " + " -> ".join(dict.fromkeys(part for part in (self.before, self.after) if part))
+
+    @property
+    def claims(self) -> dict[str, int]:
+        """What the claims say about it, with how many members it is said of."""
+        return Counter(outcome.claims for _, outcome in self.members if outcome.claims)
 
 
 def groups(comparisons: Iterable[LoweredPair]) -> list[DifferenceGroup]:

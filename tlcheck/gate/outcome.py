@@ -40,6 +40,7 @@ class Outcome:
     kind: what differs: `error`, `lowering time`, a rule's id, or a kind of `facts.Change`. before, after: in words that
     are equal for equal differences of different kernels. subject: a buffer, or empty. words: the whole sentence.
     line: in the kernel's file. finding: what refutes the atomic now. accepted: the reason, if the project accepts it.
+    claims: what the claims say about it, where it is no claim itself.
     """
 
     klass: str
@@ -52,6 +53,7 @@ class Outcome:
     detail: str = ""
     finding: Finding | None = None
     accepted: str = ""
+    claims: str = ""
 
     @property
     def id(self) -> str:

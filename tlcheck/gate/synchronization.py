@@ -28,12 +28,12 @@ def unordered(change: Change, before: Facts, after: Facts, claims: Sequence[Clai
     examined = [claim for claim in claims if claim.kind in ("order", "legality")]
     if not any(claim.verdict != UNDECIDED for claim in examined):
         return "of any access"
-    buffers = _guarded(before, after) if change.kind == "barrier" else frozenset[str]()
+    buffers = guarded(before, after) if change.kind == "barrier" else frozenset[str]()
     open_ = [c.buffer for c in examined if c.kind == "order" and c.verdict == UNDECIDED]
     return ", ".join(dict.fromkeys(name for name in open_ if not buffers or name in buffers))
 
 
-def _guarded(before: Facts, after: Facts) -> frozenset[str]:
+def guarded(before: Facts, after: Facts) -> frozenset[str]:
     """The buffers before an access of which there was a barrier; none where one stood at the end."""
     kept = {(s.name, s.place) for s in after.syncs}
     gone = {s.place for s in before.syncs if s.place and (s.name, s.place) not in kept}

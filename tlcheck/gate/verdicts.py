@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from tlcheck.gate.outcome import Outcome
 from tlcheck.verdicts.claim import Claim
 
-_WORST_FIRST = ("refuted", "undecided", "agreed", "proved")
+WORST_FIRST = ("refuted", "undecided", "agreed", "proved")
 _OF_LOWERED = ("order", "legality")  # about buffers as lowered: a release may make others of the same kernel
 Name = tuple[str, str]
 
@@ -39,7 +39,7 @@ def _keyed(claims: Sequence[Claim], others: Sequence[Claim]) -> dict[tuple[Name,
     found: dict[tuple[Name, int], Claim] = {}
     for name, group in groups.items():
         alike = len(other.get(name, group)) == len(group)
-        members = group if alike else [min(group, key=lambda a: _WORST_FIRST.index(a.verdict))]
+        members = group if alike else [min(group, key=lambda a: WORST_FIRST.index(a.verdict))]
         found.update({(name, number): claim for number, claim in enumerate(members)})
     return found
 

@@ -12,7 +12,7 @@ from typing import Any
 from tlcheck.facts import Change, Facts, changes, from_json
 from tlcheck.golden.golden import FACTS, Golden
 from tlcheck.golden.normal import parse
-from tlcheck.golden.textdiff import SAME, Row, TextDiff, compare_texts
+from tlcheck.golden.textdiff import MOVED, RENAMED, SAME, Row, TextDiff, compare_texts
 
 _ASKED = ("argument ", "pass config ")  # in a header
 _LOWERED = ("lower-tile-op", "type-cast", "vectorize-loop", "device-tir")
@@ -152,8 +152,10 @@ def _header_words(before: Mapping[str, str], after: Mapping[str, str]) -> Iterab
 def in_words(text: TextDiff) -> str:
     """`only names differ`; `2 statements changed, 1 added: first T.copy(...) -> ...`."""
     if text.verdict != "changed":
-        words = {"names": "only names differ", "order": "only the order of statements differs"}
-        return words.get(text.verdict, "only names and the order of statements differ")
+        differing = ["names"] if text.counts[RENAMED] > text.respelled else []
+        differing += ["the terms of equal indices"] if text.respelled else []
+        differing += ["the order of statements"] if text.counts[MOVED] else []
+        return f"only {' and '.join(differing)} differ{'s' if differing == ['the order of statements'] else ''}"
     kinds = {"nested": "moved in or out of a loop or branch", "moved": "moved"}
     counted = [
         (text.counts[kind], kinds.get(kind, kind)) for kind in ("changed", "added", "removed", "nested", "moved")

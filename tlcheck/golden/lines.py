@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from tlcheck.golden.indices import simpler
+
 LAYOUT = "# layout "
 _TOKEN = re.compile(
     r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|[A-Za-z_]\w*(?:\.\w+)*|\d[\w.]*(?:(?<=e)[+-]\d+)?|//|[=!<>]=|->|[^\w\s]|\s+|\w+'
@@ -27,13 +29,15 @@ _MARK = "\0"
 class TextDocument:
     """A text to compare. All tuples have one entry for each line; places of lines count from 0.
 
-    lines: as they were. texts: without indentation. depths: of indentation. parents: the enclosing line, -1 at the top.
-    keys: the text with each variable replaced by a mark. shapes: the key with numbers replaced too. refs: for each mark
-    the declaration that it means. declared: those that the line makes, name -> number. owners: declaration -> line.
+    lines: as they were. texts: without indentation. forms: with simpler indices. depths: of indentation. parents: the
+    enclosing line, -1 at the top. keys: the form with each variable replaced by a mark. shapes: the key with numbers
+    replaced too. refs: for each mark the declaration that it means. declared: those that the line makes, name ->
+    number. owners: declaration -> line.
     """
 
     lines: tuple[str, ...]
     texts: tuple[str, ...]
+    forms: tuple[str, ...]
     depths: tuple[int, ...]
     parents: tuple[int, ...]
     keys: tuple[str, ...]
@@ -55,13 +59,15 @@ def document(lines: Sequence[str]) -> TextDocument:
     """Read the lines of one text."""
     texts = tuple([line.lstrip(" ") for line in lines])
     depths = tuple([len(line) - len(text) for line, text in zip(lines, texts, strict=True)])
+    forms = tuple([simpler(text) for text in texts])
     scopes = _Scopes()
-    for text, depth in zip(texts, depths, strict=True):
-        scopes.read(text, depth)
+    for form, depth in zip(forms, depths, strict=True):
+        scopes.read(form, depth)
     shapes = _cached(lambda key: _NUMBER.sub("0", key))
     return TextDocument(
         tuple(lines),
         texts,
+        forms,
         depths,
         _parents(depths),
         tuple(scopes.keys),

@@ -43,8 +43,9 @@ class TextLine:
 class Row:
     """A line of both texts, or one that only one of them has.
 
-    kind: `same`; `renamed`, the same with other names; `nested`, the same inside other statements; `changed`;
-    `moved`, the same at another place (a row for each place, with one side); `removed`; `added`.
+    kind: `same`; `renamed`, the same with other names, or equal indices in other terms; `nested`, the same inside
+    other statements; `changed`; `moved`, the same at another place (a row for each place, with one side); `removed`;
+    `added`.
     """
 
     kind: str
@@ -60,11 +61,15 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class TextDiff:
-    """The rows, and how many there are of each kind. renamed: old name -> new one of what is else the same."""
+    """The rows, and how many there are of each kind. renamed: old name -> new one of what is else the same.
+
+    respelled: how many of the renamed rows differ in nothing but the terms of equal indices.
+    """
 
     rows: tuple[Row, ...]
     counts: Counter[str]
     renamed: Mapping[str, str] = field(default_factory=dict)
+    respelled: int = 0
 
     @property
     def verdict(self) -> str:
@@ -83,7 +88,7 @@ def compare_texts(before: Sequence[str], after: Sequence[str]) -> TextDiff:
     a, b = document(before), document(after)
     comparison = _Comparison(a, b)
     rows = comparison.rows()
-    return TextDiff(tuple(rows), Counter(row.kind for row in rows), comparison.renamed())
+    return TextDiff(tuple(rows), Counter(row.kind for row in rows), comparison.renamed(), comparison.respelled)
 
 
 def differing_words(left: str, right: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
@@ -145,6 +150,7 @@ class _Comparison:
             if other >= 0:
                 self._declare(place, other)
         self._moved_from, self._moved_to = self._moves()
+        self.respelled = 0  # rows until now
 
     def rows(self) -> list[Row]:
         found: list[Row] = []
@@ -196,13 +202,16 @@ class _Comparison:
             return CHANGED
         if not self._stands_the_same(place, other):
             return NESTED
-        return SAME if self._a.texts[place] == self._b.texts[other] else RENAMED
+        if self._a.texts[place] == self._b.texts[other]:
+            return SAME
+        self.respelled += self._a.forms[place] == self._b.forms[other]
+        return RENAMED
 
     def _means_the_same(self, place: int, other: int) -> bool:
         ours, theirs = self._a.refs[place], self._b.refs[other]
         if all(self._meaning.get(x, -1) == y for x, y in zip(ours, theirs, strict=True)):
             return True
-        same_text = self._a.texts[place] == self._b.texts[other]
+        same_text = self._a.forms[place] == self._b.forms[other]
         return same_text and all(map(self._may_mean, ours, theirs))
 
     def _may_mean(self, ours: int, theirs: int) -> bool:

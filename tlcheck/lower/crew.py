@@ -21,7 +21,7 @@ _TOGETHER = 32  # jobs that one process does at most
 
 def _kind(job: Job) -> str:
     """What jobs that may share a process have in common."""
-    return repr(replace(job, name="", output="", number=0) if job.task == "lower" else job)
+    return repr(replace(job, name="", output="", known=(), number=0) if job.task == "lower" else job)
 
 
 class Crew:

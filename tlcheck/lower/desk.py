@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tlcheck.cache.store import Cache
 from tlcheck.errors import UsageError
@@ -62,21 +62,33 @@ class Desk:
         if kept is not None:
             self._ready.append(Done(job, kept.answer, side.labelled(kept.versions), kept.snapshot))
         else:
-            self._asked[job.number] = side
-            self._crew.add(side.worker, job)
+            self._ask(side, side.kept.with_known(job) if side.kept is not None else job)
+
+    def _ask(self, side: ToolchainSide, job: Job) -> None:
+        self._asked[job.number] = side
+        self._crew.add(side.worker, job)
 
     def answers(self) -> Iterator[Done]:
         """Every job's end, what is known already first. Raises UsageError for a broken toolchain."""
         yield from self._kept()
         for job, answer in self._crew.answers():
-            yield self._done(self._asked.pop(job.number), job, answer)
+            done = self._done(self._asked.pop(job.number), job, answer)
+            if done is not None:
+                yield done
             yield from self._kept()
 
     def _kept(self) -> Iterator[Done]:
         while self._ready:
             yield self._ready.popleft()
 
-    def _done(self, side: ToolchainSide, job: Job, answer: Answer) -> Done:
+    def _done(self, side: ToolchainSide, job: Job, answer: Answer) -> Done | None:
+        """What an answer says; None where the job has to be done again."""
         versions = side.worker.versions
+        if side.kept is not None and "place" in (answer.result or {}):
+            found = side.kept.move(job, answer)
+            if found is None:
+                self._ask(side, replace(job, known=()))
+                return None
+            answer = found
         kept = side.kept.keep(job, answer, versions).snapshot if side.kept is not None else ""
         return Done(job, answer, side.labelled(versions), kept)

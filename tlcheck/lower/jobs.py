@@ -1,7 +1,8 @@
 """Answers to jobs, kept for as long as everything that they depend on is as it was.
 
 An entry belongs to a job, its toolchain and tlcheck's own code. It lists answers with the files, modules and variables
-that each rests on, which only the job itself could find out; the answer holds whose are as they were.
+that each rests on, which only the job itself could find out; the answer holds whose are as they were. Where none does,
+the worker traces the kernel, and one that is known by its IR is not lowered: its snapshot moves to its lines of now.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from tlcheck.cache.code import code_of
 from tlcheck.cache.store import Cache, key_of
 from tlcheck.lower.client import environment
 from tlcheck.lower.dependencies import Present
+from tlcheck.snapshot.moved import moved
 from tlcheck.toolchain.content import content_of, packages_of
 from tlcheck.toolchain.identity import identify, probe
 from tlcheck.toolchain.resolve import Toolchain
@@ -30,7 +32,9 @@ _LARGE = 1 << 26  # bytes of a case's inputs
 _STATES = 4  # of its dependencies for which an entry keeps answers: people go back and forth between branches
 _VARIABLES = re.compile(r"(TILELANG|TL|TVM|CUDA|Z3)_\w*|PYTHONPATH|LD_LIBRARY_PATH|LD_PRELOAD")
 _REPEATABLE = frozenset(("exception", "exit", "usage", "target", "capture", "skipped"))
-_PASSING = re.compile(r"(Memory|OS|Blocking\w*|BrokenPipe|Connection\w*|\w*Timeout|CalledProcess)Error|.*bad_alloc")
+_PASSING = re.compile(
+    r"(Memory|NoTime|OS|Blocking\w*|BrokenPipe|Connection\w*|\w*Timeout|CalledProcess)Error|.*bad_alloc"
+)
 
 
 @dataclass(frozen=True)
@@ -76,6 +80,25 @@ class Jobs:
                 return kept if not kept.snapshot or self._write(kept.snapshot, Path(job.output)) else None
         return None
 
+    def with_known(self, job: Job) -> Job:
+        """The job, with the kernels that its worker need not lower: those of earlier states of its files."""
+        if job.task != "lower":
+            return job
+        results = (kept.answer.result or {} for kept in self._entry(self._key(job)).kept)
+        return replace(job, known=tuple(dict.fromkeys(result["traced"] for result in results if "traced" in result)))
+
+    def move(self, job: Job, answer: Answer) -> Answer | None:
+        """The answer to a job whose kernel was known, its snapshot written; None where that is there no more."""
+        now = answer.result or {}
+        for kept in self._entry(self._key(job)).kept:
+            then = kept.answer.result or {}
+            if then.get("traced") == now["traced"] and (content := self._cache.get("snapshots", kept.snapshot)):
+                lines = dict(zip(then["lines"], now["lines"], strict=True))
+                if (text := moved(content.decode(), now["place"], lines)) is not None:
+                    Path(job.output).write_text(text)
+                    return replace(answer, result={**then, "lines": now["lines"]})
+        return None
+
     def keep(self, job: Job, answer: Answer, versions: Mapping[str, str]) -> Kept:
         """Keep an answer, if it would be the same again."""
         if answer.dependencies is None or _is_large(job) or not all(map(_is_repeatable, _failures(job, answer))):
@@ -87,7 +110,9 @@ class Jobs:
         return new
 
     def _key(self, job: Job) -> str:
-        return key_of(self._base, asdict(replace(job, output="", timeout=0, number=0)), os.path.realpath(job.file))
+        executing = code_of("execute", "program", "lower/interpretation.py") if job.task == "capture" else ""
+        asked = asdict(replace(job, output="", timeout=0, number=0, known=()))
+        return key_of(self._base, asked, executing, os.path.realpath(job.file))
 
     def _entry(self, key: str) -> _Entry:
         content = self._cache.get("jobs", key)

@@ -7,6 +7,7 @@ import hashlib
 import importlib.util
 import json
 import re
+import sys
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -206,6 +207,7 @@ def with_scripts(job: Job, how: Scripts) -> Job:
         script_args=how.args,
         max_configs=how.max_configs,
         tools=_pytest_folder(),
+        interpreter=sys.executable,
         live=how.live,
         record_limit=how.record_limit,
     )

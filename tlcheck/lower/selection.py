@@ -23,7 +23,7 @@ class Selection:
     """A kernel file, or one case or kernel in it, or a saved snapshot.
 
     toolchain: as the user named it; empty for the default one. found: in a folder, not named by the user. tests: in a
-    folder of tests that the user named.
+    folder of tests that the user named. only: the cases that are wanted, each with its target; all where None.
     """
 
     path: Path
@@ -31,6 +31,7 @@ class Selection:
     toolchain: str = ""
     found: bool = False
     tests: bool = False
+    only: frozenset[tuple[str, str]] | None = None
 
     @property
     def is_snapshot(self) -> bool:

@@ -263,6 +263,8 @@ class _Work:
     def _runs_of(self, run: Run, selection: Selection, found: Discovered) -> Iterator[Run]:
         for place, case in enumerate(found.cases):
             for number, target in enumerate(self._targets(case, bool(selection.name))):
+                if selection.only is not None and (case.name, target) not in selection.only:
+                    continue
                 position = (*run.position, place, number)
                 own = case.expects, position, case.inputs
                 yield Run(run.file, case.name, target, run.toolchain, run.versions, case.args, *own)

@@ -33,7 +33,7 @@ def gate_page(gate: Gate) -> Page:
     clusters = [_cluster(group) for group in groups(gate.comparisons)]
     said = (seconds_in_words(gate), slowest_in_words(gate), unchanged_in_words(gate))
     notes = [text for text in (*said, *gate.notes) if text]
-    tone = BAD if gate.failed else GOOD
+    tone = {0: GOOD, 1: BAD}.get(gate.exit_code, WARN)  # what was not checked is not green
     return Page("tlcheck gate", verdict_in_words(gate), tone, sides, entries, clusters, notes)
 
 
@@ -60,7 +60,8 @@ def _tag(klass: str) -> Tag:
 
 def _words(outcome: Outcome) -> str:
     accepted = f" (accepted: {outcome.accepted})" if outcome.accepted else ""
-    return f"{outcome.klass}: {outcome.words}{accepted}"
+    claims = f"; {outcome.claims}" if outcome.claims else ""
+    return f"{outcome.klass}: {outcome.words}{claims}{accepted}"
 
 
 def _remarks(compared: LoweredPair, before: str) -> Iterator[Remark]:
@@ -131,7 +132,7 @@ def _counted(picture: Picture) -> Grid:
 def _cluster(group: DifferenceGroup) -> Cluster:
     accepted = (f"accepted: {group.accepted}",) if group.accepted else ()
     tag = Tag(group.klass, QUIET if group.accepted else _TONES.get(group.klass, BAD))
-    return Cluster((group.words, *accepted), tag, _members(compared for compared, _ in group.members))
+    return Cluster((group.words, *group.claims, *accepted), tag, _members(compared for compared, _ in group.members))
 
 
 def _members(comparisons: Iterable[LoweredPair]) -> list[str]:

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from tlcheck.program.tma import NAME, bulk, is_reduction
-from tlcheck.program.walk import Placed, Program, Scope, expressions
+from tlcheck.program.walk import Placed, Program, Scope, expressions, subexpressions
 from tlcheck.snapshot.ir import Buffer, Expr
 
 _ELEMENT = re.compile(r"^atomic_?(add|max|min|or|and|xor)(x2|x4)?_?(ret)?(_elem_op)?$")
+_PLAIN = re.compile(r"^atomic_?(load|store)(_elem_op)?$")
 _TILE = {"atomicadd": "add", "atomicmax": "max", "atomicmin": "min"}
 
 
@@ -62,6 +63,28 @@ class FoundAtomics:
     unread: tuple[Expr, ...]
 
 
+@dataclass(frozen=True)
+class PlainAtomic:
+    """An atomic that adds nothing: a `load` or a `store`. root: of the memory, empty where it was not understood."""
+
+    operation: str
+    root: str
+    line: int
+
+
+def loads_and_stores(program: Program) -> list[PlainAtomic]:
+    """The atomic loads and stores of a function in program order, those of one line once."""
+    found: dict[PlainAtomic, None] = {}
+    for placed in program.statements:
+        for expr in expressions(placed.stmt):
+            for e in subexpressions(expr):
+                name, args = _called(e)
+                if args and (match := _PLAIN.match(name.lower())):
+                    place = pointer(program, args[0])
+                    found[PlainAtomic(match[1], "" if place is None else place.root, placed.stmt.line)] = None
+    return list(found)
+
+
 def atomics(
     program: Program, plain: set[int] | None = None, descriptors: Mapping[str, Expr] | None = None
 ) -> FoundAtomics:
@@ -84,12 +107,17 @@ def atomics(
 
 def atomic_name(call: Expr) -> str:
     """The name under which a call is an atomic; empty if it is none."""
-    if call.op != "call":
-        return ""
-    name = str(call.value)
-    if name == "call_extern" and call.args and call.args[0].op == "str":
-        name = str(call.args[0].value)
-    return name if is_atomic(name) or is_reduction(call) else ""
+    name, _ = _called(call)
+    return name if name and (is_atomic(name) or is_reduction(call)) else ""
+
+
+def _called(e: Expr) -> tuple[str, tuple[Expr, ...]]:
+    """The name and the arguments of a call, of the function itself where that is external; empty for what is none."""
+    if e.op != "call":
+        return "", ()
+    if e.value == "call_extern" and e.args and e.args[0].op == "str":
+        return str(e.args[0].value), e.args[1:]
+    return str(e.value), e.args
 
 
 def is_atomic(name: str) -> bool:
@@ -137,7 +165,7 @@ def _site(program: Program, call: Expr, scope: Scope, placed: Placed, descriptor
     if name in _TILE:
         return _tile_site(program, call, scope, placed)
     match = _ELEMENT.match(name.lower())
-    args = call.args[1:] if call.value == "call_extern" else call.args
+    _, args = _called(call)
     if match is None or len(args) < 2:
         return None
     target_expr = args[0]

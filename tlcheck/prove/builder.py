@@ -103,7 +103,7 @@ class _Frame:
         pointer = site.target
         if self.b.logical and pointer.buffer.scope.startswith("local"):
             raise UnreadableError("its destination is in registers, where each thread has memory of its own")
-        indices = [self.algebra.poly(at_lane(i, self.around.lane)) for i in pointer.indices]
+        indices = [self.algebra.poly(at_lane(i, self.around.lane, site.scope)) for i in pointer.indices]
         for position, var in enumerate(self.around.tile):
             indices[position] = add(indices[position], self.algebra.poly(var))
         self.indices = indices

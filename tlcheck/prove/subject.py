@@ -68,6 +68,14 @@ class PreparedSnapshot:
         statements = self.programs[checkpoint].statements
         return bool(self.found[checkpoint].unread) or any(_is_opaque(p.stmt) for p in statements)
 
+    def hides(self, checkpoint: str) -> bool:
+        """Whether a checkpoint has anything that no form of is known: it may hold any atomic."""
+        return any(
+            isinstance(p.stmt, Unknown)
+            or any(e.op == "unknown" for v in expressions(p.stmt) for e in subexpressions(v))
+            for p in self.programs[checkpoint].statements
+        )
+
     def clash(self, root: str) -> Clash | None:
         """Two elements that the layout of a buffer puts in one place; None if none, or too many to look at."""
         if root not in self._clashes:

@@ -56,14 +56,27 @@ class Value:
     conditions: tuple[Expr, ...] = ()
 
 
-def at_lane(expr: Expr, lane: Expr | None) -> Expr:
-    """One lane of a vector expression: a ramp becomes base + stride * lane."""
+def at_lane(expr: Expr, lane: Expr | None, scope: Scope) -> Expr:
+    """One lane of a vector expression: a ramp becomes base + stride * lane, a vector that is held in a variable that
+    lane of its value.
+    """
+    expr = _with_vectors(expr, scope)
     if _is_scalar(expr):
         return expr
     made: dict[int, Expr] = {}
     for e in postorder([expr]):
         made[id(e)] = e if _is_scalar(e) else _one_lane(e, tuple(made[id(a)] for a in e.args), lane)
     return made[id(expr)]
+
+
+def _with_vectors(expr: Expr, scope: Scope) -> Expr:
+    """The expression with its variables that hold vectors replaced by what they hold."""
+    held = {uid: value for uid, value in scope.bindings if dtype_of(value.dtype).lanes > 1}
+    for _ in range(MAX_DEPTH if held else 0):
+        before, expr = expr, substitute([expr], held)[0]
+        if expr is before:
+            break
+    return expr
 
 
 def _is_scalar(e: Expr) -> bool:
@@ -107,7 +120,7 @@ class Reader:
             indices = (*value.indices[:-1], Expr("add", last.dtype, (last, lane)))
             expr = Expr("load", value.dtype, indices, buffer=value.buffer)
         else:
-            expr = at_lane(value, lane)
+            expr = at_lane(value, lane, scope)
         reading = _Reading(self, dict(scope.bindings), unguarded, placed)
         form, leaves = reading.form(Expr("cast", dtype_of(dtype).name, (expr,)), placed)
         return Value(form, leaves, tuple(reading.conditions))
@@ -131,7 +144,7 @@ class Reader:
         guards = {id(g.condition) for g in placed.scope.guards}
         if stmt.predicate is not None or any(id(g.condition) not in guards for g in store.scope.guards):
             raise UnreadableError(f"its value comes from {root}, which is stored to under another condition")
-        return _solve(stmt, own, load, root, self.program)
+        return _solve(store, own, load, root, self.program)
 
     def require_unchanged(self, load: Expr, read: Placed, used: Placed) -> None:
         """Raises UnreadableError where what was read before its use may have been written again in between."""
@@ -245,6 +258,9 @@ class _Reading:
                 e = e.args[0]
             elif e.op == "var" and e.uid in self.bound:
                 e, depth = self.bound[e.uid], depth + 1
+            elif e.op == "let":
+                self.bound = {**self.bound, e.args[0].uid: e.args[1]}
+                e, depth = e.args[2], depth + 1
             elif e.op == "call" and e.value == "if_then_else" and self.unguarded and not self._is_index(e):
                 self.conditions.append(e.args[0])
                 e = e.args[1]
@@ -292,11 +308,13 @@ def _function(call: Expr) -> tuple[str, tuple[Expr, ...]]:
 
 
 def _solve(
-    store: Store, own: list[Axis], load: Expr, root: str, program: Program
+    placed: Placed, own: list[Axis], load: Expr, root: str, program: Program
 ) -> tuple[Expr, tuple[Expr, ...]] | None:
     """The stored value for the index that `load` reads; the store's own loop variable (or lane) takes the value that
     hits it, which has to be one that it takes at all. None where another element is stored to.
     """
+    store = placed.stmt
+    assert isinstance(store, Store)
     if len(store.indices) != 1 or len(load.args) != 1:
         raise UnreadableError(f"its value comes from {root}, which has several dimensions")
     width = dtype_of(store.indices[0].dtype).lanes
@@ -304,8 +322,8 @@ def _solve(
     ranges = {a.var.uid: (a.start, a.extent) for a in own}
     ranges[lane.uid] = (Expr("int", "int32", value=0), Expr("int", "int32", value=width))
     free = [*(a.var for a in own), lane]
-    index = at_lane(store.indices[0], lane)
-    value = at_lane(store.value, lane)
+    index = at_lane(store.indices[0], lane, placed.scope)
+    value = at_lane(store.value, lane, placed.scope)
     algebra = Algebra(lambda e: _content(algebra, program, e))
     poly = algebra.poly(index)
     hit = [v for v in free if algebra.variables(poly) & {v.uid}]

@@ -84,8 +84,8 @@ def lines(blame: Blame) -> Iterator[str]:
     run = blame.run
     executed, of = blame.blocks
     blocks = f"  ({executed} of {of} blocks)" if executed != of else ""
-    answers = f"as written: {_written(blame)}   as lowered: {_lowered(blame)}{blocks}"
-    yield f"{run.case} {run.target} {run.tilelang}   {answers}"
+    lowered = "" if blame.lowered == "not asked" else f"   as lowered: {_lowered(blame)}"
+    yield f"{run.case} {run.target} {run.tilelang}   as written: {_written(blame)}{lowered}{blocks}"
     for found in blame.findings:
         element = next(iter(found.elements), None)
         shown = f"{found.buffer}: {found.message} ({found.inputs})"

@@ -53,6 +53,8 @@ def _named(names: Sequence[str]) -> Iterable[str]:
 
 def _kind(comparison: GoldenComparison) -> str:
     names = {"changed": "differs", "header": "the same IR"}
+    if comparison.kind == "names" and all(text.respelled == text.counts[RENAMED] for text in comparison.texts.values()):
+        return "differs in the terms of equal indices only"
     return names.get(comparison.kind, f"differs in {comparison.kind} only")
 
 

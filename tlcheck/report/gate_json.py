@@ -59,6 +59,7 @@ class OutcomeReport(msgspec.Struct, frozen=True, rename=_NAMES):
     """One difference. id: what an acceptance names. subject: a buffer, or empty. words: the whole sentence.
 
     line: in the kernel's file. rule: that refutes a claim now. accepted: the project's reason; null if it has none.
+    claims: what the claims say about it, such as `outputs still agreed`; empty where it is about a claim itself.
     """
 
     id: str
@@ -72,6 +73,7 @@ class OutcomeReport(msgspec.Struct, frozen=True, rename=_NAMES):
     detail: str
     rule: str | None
     accepted: str | None
+    claims: str
 
 
 class ComparisonReport(msgspec.Struct, frozen=True, rename=_NAMES):
@@ -211,6 +213,7 @@ def _outcome(outcome: Outcome) -> OutcomeReport:
         detail=outcome.detail,
         rule=outcome.finding.rule if outcome.finding is not None else None,
         accepted=outcome.accepted or None,
+        claims=outcome.claims,
     )
 
 

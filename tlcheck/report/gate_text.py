@@ -62,6 +62,9 @@ def _group(group: DifferenceGroup) -> Iterator[Text]:
     compared, first = group.members[0]
     if first.words != group.words and f"{first.before} -> {first.after}" not in first.words:
         yield Text(f"      such as {compared.case} {compared.target}: {_cut(first.words)}", style="dim")
+    for claims, count in group.claims.items():
+        of = f"  {plural(count, 'run')}" if len(group.claims) > 1 else ""
+        yield Text(f"      claims: {claims}{of}")
     if first.finding is not None:
         yield Text(f"      witness: {first.finding.words}")
         yield Text(f"      tlcheck explain {first.finding.rule}")

@@ -1,7 +1,8 @@
 """Whom to blame for a wrong result, without a GPU: `tlcheck run --device cpu`.
 
 Each case is executed on its own inputs as written and as lowered. As written it is compared with the reference: what
-differs there is its author's. As lowered it is compared with what is written: what differs there is TileLang's.
+differs there is its author's. As lowered it is compared with what is written: what differs there is TileLang's. With
+`--as-written` the first is all there is: an interpreter.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ import numpy as np
 
 from tlcheck.errors import UsageError
 from tlcheck.execute import given
+from tlcheck.execute.console import Console
 from tlcheck.execute.inputs import known
+from tlcheck.execute.interpreter import interpret
+from tlcheck.execute.reasons import Illegal, Stopped
 from tlcheck.execute.run import SOURCE, Execution, Request, execute
 from tlcheck.lower.runs import Lowered, Run
 from tlcheck.lower.selection import Selection
@@ -33,7 +37,7 @@ from tlcheck.verdicts.executed import claims_of
 from tlcheck.worker.gpu.task import Task
 
 ALL = 1 << 60  # blocks
-Answer = Literal["agrees", "differs", "undecided", "no reference", "not run"]
+Answer = Literal["agrees", "differs", "undecided", "no reference", "not run", "not asked"]
 
 
 @dataclass(frozen=True)
@@ -61,8 +65,11 @@ def exit_code(blames: Sequence[Blame]) -> int:
     return 3 if {"undecided", "not run"} & set(answers) else 0
 
 
-def blamed(request: RunRequest, folder: Path, watcher: Watcher) -> Iterator[Blame]:
-    """Execute every case that is selected. Raises UsageError, also for inputs that do not fit the kernel."""
+def blamed(request: RunRequest, folder: Path, watcher: Watcher, console: Console | None = None) -> Iterator[Blame]:
+    """Execute every case that is selected. Raises UsageError, also for inputs that do not fit the kernel.
+
+    console: that of kernels that are executed as written alone; None to execute them as lowered, too.
+    """
     groups: dict[str, list[Selection]] = {}
     for selection in request.selections:
         if selection.is_snapshot:
@@ -74,23 +81,33 @@ def blamed(request: RunRequest, folder: Path, watcher: Watcher) -> Iterator[Blam
         pool = Pool(resolve(toolchain, request.settings.requirements), 1, own)
         session = Session(replace(request.settings, toolchain=toolchain), own, watcher)
         for lowered in sorted(session.lower(selections), key=lambda done: done.run.position):
-            yield _blamed(lowered, pool, request)
+            yield _blamed(lowered, pool, request, console)
 
 
-def _blamed(lowered: Lowered, pool: Pool, request: RunRequest) -> Blame:
+def _blamed(lowered: Lowered, pool: Pool, request: RunRequest, console: Console | None) -> Blame:
     if lowered.snapshot is None:
         failure = lowered.failure
         reason = f"{failure.phase}: {failure.message}" if failure else "not lowered"
         return Blame(lowered.run, "not run", "not run", (reason, reason))
     snapshot = codec.loads(lowered.snapshot.read_text(encoding="utf-8"))
-    return _OneCase(lowered.run, snapshot, pool, request).blame()
+    return _OneCase(lowered.run, snapshot, pool, request, console).blame()
+
+
+@dataclass(frozen=True)
+class _Executed:
+    """An execution and its claims; stopped: why the kernel as written alone did not come to its end."""
+
+    execution: Execution
+    claims: tuple[Claim, ...] = ()
+    stopped: str = ""
 
 
 class _OneCase:
     """One case on its way: inputs, executions, comparison."""
 
-    def __init__(self, run: Run, snapshot: Snapshot, pool: Pool, request: RunRequest) -> None:
+    def __init__(self, run: Run, snapshot: Snapshot, pool: Pool, request: RunRequest, console: Console | None) -> None:
         self._run, self._snapshot, self._pool, self._request = run, snapshot, pool, request
+        self._console = console
         self._function = snapshot.checkpoints[SOURCE]
         buffers = {b.data.uid: b for b in reversed(self._function.buffers)}
         self._parameters = [(str(p.value), buffers.get(p.uid)) for p in self._function.params]
@@ -101,25 +118,31 @@ class _OneCase:
 
     def blame(self) -> Blame:
         """Execute and compare. Raises UsageError where the case's inputs do not fit."""
+        if not self._run.has_inputs:
+            return self._blame([self._executed(Request(ALL, tuple(range(self._request.options.seeds))))])
         done = self._process("inputs")
         if done.failure is not None:
             if done.failure.kind == "usage":
                 raise UsageError(f"{self._run.case}: {done.failure.message}")
             reason = f"{done.failure.phase}: {done.failure.message}"
             return Blame(self._run, "not run", "not run", (reason, reason))
-        executions = {made["folder"]: self._executed(made, done.content) for made in done.content["sets"]}
-        claims = [claim for _, found in executions.values() for claim in found]
-        lowered, reason = _judged(claims)
-        first, _ = next(iter(executions.values()))
-        blame = Blame(
+        executed = {made["folder"]: self._executed_on(made, done.content) for made in done.content["sets"]}
+        blame = self._blame(list(executed.values()))
+        return self._compared(blame, executed) if done.content["reference"] else blame
+
+    def _blame(self, executed: Sequence[_Executed]) -> Blame:
+        """What the executions say without a reference."""
+        claims = [claim for done in executed for claim in done.claims]
+        stopped = next((done.stopped for done in executed if done.stopped), "")
+        lowered, reason = _judged(claims) if self._console is None else ("not asked", "")
+        return Blame(
             self._run,
-            "no reference",
+            "undecided" if stopped else "no reference",
             lowered,
-            ("", reason),
+            (stopped, reason),
             refuted=tuple({(c.kind, c.key): c for c in claims if c.verdict == REFUTED}.values()),
-            blocks=(len(first.blocks), first.of),
+            blocks=(len(executed[0].execution.blocks), executed[0].execution.of),
         )
-        return self._compared(blame, executions) if done.content["reference"] else blame
 
     def _process(self, kind: str, executed: Mapping[str, bool] | None = None) -> EndedProcess:
         found, options = as_written(self._snapshot), self._request.options
@@ -144,7 +167,7 @@ class _OneCase:
         (done,) = self._pool.run([task])
         return done
 
-    def _executed(self, made: Mapping[str, Any], said: Mapping[str, Any]) -> tuple[Execution, tuple[Claim, ...]]:
+    def _executed_on(self, made: Mapping[str, Any], said: Mapping[str, Any]) -> _Executed:
         """The kernel on one set of inputs; what it leaves as written is put beside them."""
         folder = Path(made["folder"])
         try:
@@ -156,20 +179,31 @@ class _OneCase:
             given.require_shapes(self._function, arrays, known(self._function, arrays))
         except UsageError as error:
             raise UsageError(f"{self._run.case}: {said['where']}: {error}") from error
-        request = Request(ALL, (0,), given={0: arrays}, poisoned=given.poisoned(self._function, said["updates"]))
-        execution = execute(self._snapshot, request)
+        poisoned = given.poisoned(self._function, said["updates"])
+        done = self._executed(Request(ALL, (0,), given={0: arrays}, poisoned=poisoned))
         for place, (_, buffer) in enumerate(self._parameters):
-            left = execution.left.get(str(buffer.data.value)) if buffer is not None else None
+            left = done.execution.left.get(str(buffer.data.value)) if buffer is not None else None
             if left is not None:
                 np.save(folder / f"{place}.elements.npy", left.elements)
                 np.save(folder / f"{place}.values.npy", left.values)
-        return execution, claims_of(self._snapshot, execution, request)
+        return done
 
-    def _compared(self, blame: Blame, executions: Mapping[str, tuple[Execution, Any]]) -> Blame:
+    def _executed(self, request: Request) -> _Executed:
+        if self._console is None:
+            execution = execute(self._snapshot, request)
+            return _Executed(execution, claims_of(self._snapshot, execution, request))
+        try:
+            return _Executed(interpret(self._snapshot, request, self._console))
+        except Stopped as stopped:
+            line = f" (line {stopped.line})" if isinstance(stopped, Illegal) and stopped.line else ""
+            return _Executed(Execution(()), stopped=f"{stopped}{line}")
+
+    def _compared(self, blame: Blame, executed: Mapping[str, _Executed]) -> Blame:
         """With what the reference says of the kernel as written."""
-        ran = {folder: len(e.blocks) == e.of for folder, (e, _) in executions.items() if e.left}
+        left = {folder: done.execution for folder, done in executed.items() if done.execution.left}
+        ran = {folder: len(execution.blocks) == execution.of for folder, execution in left.items()}
         if not ran:
-            return replace(blame, written="undecided", reasons=(blame.reasons[1], blame.reasons[1]))
+            return replace(blame, written="undecided", reasons=(max(blame.reasons), blame.reasons[1]))
         done = self._process("refer", ran)
         trials = done.content.get("trials", ())
         findings = tuple(found for found in results.findings_of(trials) if found.kind != "inexact-inputs")

@@ -4,12 +4,12 @@ reason).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tlcheck.errors import fault
 from tlcheck.lower.runs import release_of
-from tlcheck.program.atomics import Site, atomic_name
+from tlcheck.program.atomics import Site, atomic_name, loads_and_stores
 from tlcheck.program.device_library import device_library
 from tlcheck.prove.evidence import Evidence
 from tlcheck.prove.subject import LOWERED, PreparedSnapshot, device_of, evidences, subject
@@ -38,10 +38,13 @@ _BEFORE, _AFTER = 2, 1  # lines of TIR shown around an atomic
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All claims of one snapshot. problem: why it counts as not checked, empty if it was."""
+    """All claims of one snapshot. problem: why it counts as not checked, empty if it was. unjudged: atomics that are
+    none of them, in words.
+    """
 
     claims: tuple[Claim, ...]
     problem: str = ""
+    unjudged: tuple[str, ...] = ()
 
     def count(self, verdict: str) -> int:
         """Number of claims with a verdict."""
@@ -52,11 +55,22 @@ def check(snapshot: Snapshot) -> Report:
     """Judge every atomic of a snapshot."""
     of = subject(snapshot)
     problem = _problem(of)
+    unjudged = tuple(_unjudged(of))
     if problem:
-        return Report((), problem)
+        return Report((), problem, unjudged)
     found = list(evidences(of))
     judged = tuple(_judge(of, group, found) for group in _groups(of.written))
-    return Report(judged + tuple(_unread(snapshot, call) for call in of.unread))
+    return Report(judged + tuple(_unread(snapshot, call) for call in of.unread), unjudged=unjudged)
+
+
+def _unjudged(of: PreparedSnapshot) -> Iterator[str]:
+    """Say of each atomic load and store where it is, and what is known of it."""
+    if of.reference not in of.programs:
+        return
+    for found in loads_and_stores(of.programs[of.reference]):
+        what = f"atomic {found.operation} {'of' if found.operation == 'load' else 'to'} {found.root or '?'}"
+        where = _place(of.snapshot, found.line).words
+        yield f"{what}, {where}: adds nothing that could be proved; executed outputs show what comes of it"
 
 
 def _unread(snapshot: Snapshot, call: Expr) -> Claim:
@@ -77,7 +91,7 @@ def _problem(of: PreparedSnapshot) -> str:
         return "the snapshot has nothing after the kernel as written"
     if of.unread and not of.written:
         return "none of its atomics could be read"
-    if not of.written and of.opaque(of.reference):
+    if not of.written and of.hides(of.reference):
         return "parts of the kernel were not understood, and there is no atomic in the rest"
     return ""
 

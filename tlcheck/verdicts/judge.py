@@ -133,7 +133,7 @@ class Judge:
         if self.watcher is not None:
             self.watcher.has_judged(lowered.run)
         saved = str(lowered.snapshot) if lowered.saved else ""
-        return self.policy.apply(replace(result, saved=saved, notes=notes_of(lowered)))
+        return self.policy.apply(replace(result, saved=saved, notes=(*result.notes, *notes_of(lowered))))
 
     def _verdicts(self, run: Run, snapshot: Path, inputs: MadeInputs) -> Verdicts:
         """Take what is kept, or have a process judge it. Runs in a thread."""

@@ -116,7 +116,9 @@ def verdicts_of(snapshot: Snapshot, request: Request | None = None, seconds: flo
     except Exception as error:
         return Verdicts(failure=internal_failure(error), pass_configs=snapshot.pass_configs)
     failure = Failure("check", "check", report.problem) if report.problem and not found else None
-    return Verdicts(by_cause(with_content(report.claims, found) + found), failure, snapshot.pass_configs)
+    return Verdicts(
+        by_cause(with_content(report.claims, found) + found), failure, snapshot.pass_configs, report.unjudged
+    )
 
 
 def judged(run: Run, snapshot: Snapshot) -> Result:

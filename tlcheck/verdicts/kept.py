@@ -26,11 +26,12 @@ _KEPT = ("check",)  # kinds of failures that say something of the snapshot; any 
 
 @dataclass(frozen=True)
 class Verdicts:
-    """What of a result comes from the snapshot alone: its claims, or why it was not checked."""
+    """What of a result comes from the snapshot alone: its claims, or why it was not checked; notes: see `Result`."""
 
     claims: tuple[Claim, ...] = ()
     failure: Failure | None = None
     pass_configs: Mapping[str, str] | None = None
+    notes: tuple[str, ...] = ()
 
 
 def dumps(verdicts: Verdicts) -> bytes:

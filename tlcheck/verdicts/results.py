@@ -67,7 +67,9 @@ def read_snapshot(file: Path) -> Snapshot:
 
 def result_of(run: Run, verdicts: Verdicts) -> Result:
     """The result of a run. Source lines are read anew: a comment beside an atomic changes them and not the snapshot."""
-    return _with_lines(Result(run, verdicts.claims, verdicts.failure, pass_configs=verdicts.pass_configs))
+    return _with_lines(
+        Result(run, verdicts.claims, verdicts.failure, pass_configs=verdicts.pass_configs, notes=verdicts.notes)
+    )
 
 
 def notes_of(lowered: Lowered) -> tuple[str, ...]:

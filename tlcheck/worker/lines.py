@@ -51,7 +51,7 @@ class AtomicLines:
         @functools.wraps(function)
         def watched(*args: Any, **kwargs: Any) -> Any:
             made = function(*args, **kwargs)
-            place = _caller(sys._getframe(1))
+            place = caller(sys._getframe(1))
             if place and isinstance(made, _tir.Call):
                 self._calls.append((made, *place))
             return made
@@ -82,7 +82,7 @@ _STAMPED: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def _caller(frame: FrameType | None) -> tuple[str, int] | None:
+def caller(frame: FrameType | None) -> tuple[str, int] | None:
     """File and line outside of TileLang that this frame came from; None where there is none."""
     while frame is not None:
         file = frame.f_code.co_filename

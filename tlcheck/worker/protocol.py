@@ -36,9 +36,11 @@ class Job:
     every_pass: keep the module after each pass instead of at the checkpoints.
     script_args: command line of a captured script. max_configs: of each of its autotuned kernels.
     tools: folder with pytest, for toolchains that have none; empty if there is none.
+    interpreter: tlcheck's own, for the values that a script asks for.
     live: the script has a GPU: its kernels are compiled and launched. record_limit: bytes that may be kept of one call
         of a kernel; 0 for nothing.
     seeds: of the inputs that are made.
+    known: hashes of kernels that need no lowering (`tlcheck.worker.traced`).
     number: tells the jobs of one crew apart.
     """
 
@@ -54,9 +56,11 @@ class Job:
     script_args: tuple[str, ...] = ()
     max_configs: int = 1
     tools: str = ""
+    interpreter: str = ""
     live: bool = False
     record_limit: int = 0
     seeds: tuple[int, ...] = ()
+    known: tuple[str, ...] = ()
     number: int = 0
 
 
@@ -115,7 +119,7 @@ def send(descriptor: int, message: Mapping[str, Any]) -> None:
 
 
 def read_job(fields: Mapping[str, Any]) -> Job:
-    several = {name: tuple(fields[name]) for name in ("pythonpath", "script_args", "seeds")}
+    several = {name: tuple(fields[name]) for name in ("pythonpath", "script_args", "seeds", "known")}
     return Job(**{**fields, **several})
 
 

@@ -12,17 +12,21 @@ from typing import Any
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Function, Snapshot, Store
 from tlcheck.snapshot.walk import expressions, postorder, statements
-from tlcheck.worker import device, kernel_file, kernels, lowering, release, translate
+from tlcheck.worker import breakpoints, compiler, device, kernel_file, kernels, lowering, release, translate
+from tlcheck.worker.compiler import Compiler
 from tlcheck.worker.discovery import as_case
 from tlcheck.worker.failures import PassError
 from tlcheck.worker.lines import AtomicLines
 from tlcheck.worker.protocol import Job
+from tlcheck.worker.traced import trace
 
 
 def write(job: Job, enter: Callable[[str], None]) -> dict[str, Any]:
-    """Write the snapshot to `job.output`. Raises RequestError and whatever the kernel or TileLang raises."""
+    """Write the snapshot to `job.output`, unless it is known. Raises RequestError and whatever the kernel or TileLang
+    raises.
+    """
     device.pretend(job.arch)
-    lines = _watched()
+    lines, before = _watched()
     enter("import")
     module = kernel_file.load(job)
     case = as_case(kernel_file.lookup(module, job.name))
@@ -37,15 +41,28 @@ def write(job: Job, enter: Callable[[str], None]) -> dict[str, Any]:
         "args": {key: repr(value) for key, value in args.items()},
     }
     stamped = lines.stamp(built.prim_func)
-    return lower(stamped, built.pass_configs, target, job, meta, Path(job.output), enter)
+    traced = _traced(stamped, built.pass_configs, meta["file"]) if before.is_as_before() else {}
+    if traced.get("traced") in job.known:
+        return {**traced, "place": {key: meta[key] for key in ("file", "line", "args")}}
+    return {**traced, **lower(stamped, built.pass_configs, target, job, meta, Path(job.output), enter)}
+
+
+def _traced(prim_func: Any, pass_configs: Mapping[str, Any], file: str) -> dict[str, Any]:
+    """What the kernel is; nothing where TVM cannot say."""
+    try:
+        found = trace(prim_func, pass_configs, file)
+    except Exception:  # lowering it may still work, and says better what does not
+        return {}
+    return {"traced": found.digest, "lines": found.lines}
 
 
 @cache
-def _watched() -> AtomicLines:
+def _watched() -> tuple[AtomicLines, Compiler]:
     """Of all jobs of this process: a kernel file keeps what it has imported."""
     lines = AtomicLines()
     lines.watch()
-    return lines
+    breakpoints.watch()
+    return lines, compiler.present()
 
 
 def lower(

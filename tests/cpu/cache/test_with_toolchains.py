@@ -12,7 +12,9 @@ from tlcheck.cache.store import Cache
 from tlcheck.cli import lowered
 from tlcheck.cli.main import main
 from tlcheck.lower import session
+from tlcheck.lower.desk import Desk, Done, ToolchainSide
 from tlcheck.toolchain.releases import PINNED
+from tlcheck.worker.protocol import Answer, Job
 
 pytestmark = pytest.mark.toolchain
 
@@ -64,3 +66,82 @@ def test_a_warm_run_starts_no_worker_and_says_the_same(
     assert changed == report(capsys, "fresh", "--no-cache")
     assert changed[1] != plain[1]
     assert json.loads(changed[0])["summary"]["proved"] == 1
+
+
+SEVERAL = """
+import tilelang.language as T
+from tlcheck.case import Case
+
+FIRST
+
+@T.macro
+def scaled(B, A, i, by):
+    T.atomic_add(B[i], A[i] * by)
+
+def one(size=256):
+    @T.prim_func
+    def main(A: T.Tensor((size,), "float32"), B: T.Tensor((size,), "float32")):
+        with T.Kernel(1, threads=64) as _:
+            for i in T.Parallel(size):
+                scaled(B, A, i, 2.0)
+    return main
+
+def two(size=256):
+    @T.prim_func
+    def main(A: T.Tensor((size,), "float32"), B: T.Tensor((size,), "float32")):
+        with T.Kernel(1, threads=64) as _:
+            for i in T.Parallel(size):
+                scaled(B, A, i, 3.0)
+    return main
+
+small = Case(one, targets=("sm_80",))
+wide = Case(two, args={"size": 256}, targets=("sm_80",))
+"""
+POSTPROC = """
+from tilelang.engine.callback import register_cuda_postproc_callback
+
+@register_cuda_postproc_callback
+def marked(code, _):
+    return code + "// 1\\n"
+"""
+
+
+def lowered_cases(monkeypatch: pytest.MonkeyPatch, folder: str) -> tuple[set[str], dict[str, bytes]]:
+    """The cases that were lowered, not only traced; and all snapshots."""
+    found = set()
+    done = Desk._done
+
+    def noted(self: Desk, side: ToolchainSide, job: Job, answer: Answer) -> Done | None:
+        if job.task == "lower" and "place" not in (answer.result or {}):
+            found.add(job.name)
+        return done(self, side, job, answer)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Desk, "_done", noted)
+        assert main(["check", "several.py", "--quick", "--save", folder]) == 0
+    return found, {file.name: file.read_bytes() for file in Path(folder).iterdir()}
+
+
+def edit(old: str, new: str) -> None:
+    Path("several.py").write_text(Path("several.py").read_text().replace(old, new))
+
+
+def test_after_an_edit_of_one_kernel_the_others_are_not_lowered(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("several.py").write_text(SEVERAL.replace("FIRST", ""))
+    assert lowered_cases(monkeypatch, "first")[0] == {"small", "wide"}
+    edit("scaled(B, A, i, 2.0)", "scaled(B, A, i, 2.5)\n                T.atomic_add(B[0], 1.0)")
+    edit('"size": 256', '"size": 0x100')
+    names, snapshots = lowered_cases(monkeypatch, "edited")
+    assert names == {"small"}
+    monkeypatch.setenv("TLCHECK_NO_CACHE", "1")
+    monkeypatch.setattr(session, "open_cache", lambda wanted: Cache(None))
+    assert lowered_cases(monkeypatch, "fresh") == ({"small", "wide"}, snapshots)
+
+
+def test_a_kernel_file_that_changes_the_compiler_is_lowered_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("several.py").write_text(SEVERAL.replace("FIRST", POSTPROC))
+    assert lowered_cases(monkeypatch, "first")[0] == {"small", "wide"}
+    edit("// 1", "// 2")
+    names, snapshots = lowered_cases(monkeypatch, "edited")
+    assert names == {"small", "wide"}
+    assert all(b"// 2" in content for content in snapshots.values())

@@ -73,8 +73,10 @@ def test_a_race_is_suspected(name: str, call: str, number: int) -> None:
 
 @pytest.mark.parametrize("file", FIXTURES, ids=lambda file: file.name.removesuffix(".snapshot.json"))
 def test_executions_are_equal(file: Path) -> None:
+    """But for the statements: a quick run leaves out the early copies of which it knows that they change nothing."""
     snapshot = codec.loads(file.read_text())
-    assert execute(snapshot, Request()) == execute(snapshot, Request(plain=True))
+    quick, plain = execute(snapshot, Request()), execute(snapshot, Request(plain=True))
+    assert quick == replace(plain, statements=quick.statements)
 
 
 # ---- which loops

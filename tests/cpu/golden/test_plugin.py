@@ -65,6 +65,29 @@ def test_each_case_and_target_is_a_test_that_fails_with_the_difference(project: 
 
 @pytest.mark.toolchain
 @pytest.mark.usefixtures("_pinned")
+def test_only_what_is_selected_is_lowered_with_the_settings_of_its_own_project(project: Path) -> None:
+    log = project / "built"
+    kernel = (
+        f"def kernel(name):\n    open({str(log)!r}, 'a').write(name)\n    return products()\n"
+        "one = Case(kernel, {'name': 'one '}, targets=('sm_80',))\n"
+        "two = Case(kernel, {'name': 'two '}, targets=('sm_80',))\n"
+    )
+    (project / "kernels" / "k.py").write_text(SMALL + kernel)
+    other = project / "kernels" / "other"
+    other.mkdir()
+    (other / "k.py").write_text(SMALL + kernel)
+    (other / "pyproject.toml").write_text("[tool.tlcheck]\ntoolchain = 'nowhere'\n")
+    code, out = run("kernels/k.py", "-k", "two")
+    assert (code, log.read_text()) == (0, "two ")
+    assert "1 passed, 1 deselected" in out
+    code, out = run("kernels")
+    assert code == pytest.ExitCode.INTERRUPTED
+    assert "nowhere" in out
+    assert "toolchain in kernels/other/pyproject.toml:2" in out
+
+
+@pytest.mark.toolchain
+@pytest.mark.usefixtures("_pinned")
 def test_processes_of_xdist_lower_each_file_once(project: Path) -> None:
     log = project / "imports"
     line = f"open({str(log)!r}, 'a').write('x')\n"

@@ -111,6 +111,14 @@ def test_archs_that_are_asked_for(workers: dict[str, StandInWorker], tmp_path: P
     assert names(named) == [("k.py::hopper", "sm_100", "pinned")]
 
 
+def test_only_the_cases_that_are_wanted_of_a_file(workers: dict[str, StandInWorker], tmp_path: Path) -> None:
+    workers["pinned"].files = {"k.py": (declared("a"), declared("b"), declared("c"))}
+    wanted = frozenset((("a", "sm_90"), ("c", "sm_80")))
+    done, _, watcher = lower(tmp_path, [Selection(Path("k.py"), found=True, only=wanted)])
+    assert names(done) == [("k.py::a", "sm_90", "pinned"), ("k.py::c", "sm_80", "pinned")]
+    assert watcher.expected == 2
+
+
 def test_the_settings_reach_the_worker(
     workers: dict[str, StandInWorker], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

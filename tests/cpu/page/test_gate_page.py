@@ -111,3 +111,14 @@ def test_the_page_of_the_gate_is_read_in_a_browser(browser: Opened, report: Path
     browser.keys("l")
     browser.until(lambda: browser.texts(".plate.pair .caption")[:2] == ["0.1.15 (before)", "0.1.7 (after)"])
     assert browser.complaints() == []
+
+
+def test_what_was_not_checked_is_not_green_and_a_change_says_what_the_claims_say() -> None:
+    right, other = saved("annotated_gemm", "0.1.11"), saved("annotated_gemm", "0.1.8")
+    incomplete = page_of(compared(failing("boom"), failing("boom")))
+    assert (incomplete.verdict.partition(":")[0], incomplete.tone) == ("INCOMPLETE", "warn")
+    assert page_of(compared(right, right)).tone == "good"
+    (entry,) = page_of(compared(other, right)).entries
+    changed = [words for words in entry.words if words.startswith(("changed: ", "slower-risk: "))]
+    assert changed
+    assert all(words.endswith("; additions still proved") for words in changed), changed

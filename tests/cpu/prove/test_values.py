@@ -9,7 +9,7 @@ import pytest
 
 from tests.fixtures.index import read
 from tlcheck.snapshot.dtypes import keeps
-from tlcheck.snapshot.ir import Alloc, Buffer, Evaluate, Expr, For, Seq, Stmt, Store, Thread
+from tlcheck.snapshot.ir import Alloc, Bind, Buffer, Evaluate, Expr, For, Seq, Stmt, Store, Thread
 from tlcheck.snapshot.walk import rebuild
 from tlcheck.verdicts.check import check
 
@@ -68,6 +68,35 @@ def test_a_store_counts_where_it_is_read(index: int, expected: str) -> None:
         other = replace(value, args=(number(0),))
         stores = (Store(REGISTERS, (number(index),), value), Store(REGISTERS, (number(3),), other))
         return [Alloc(REGISTERS), *stores], register(number(2))
+
+    assert verdict(of_value(make)) == expected
+
+
+HELD = Expr("var", "float32x4", value="held", uid=90_003)
+
+
+def ramp(base: Expr) -> Expr:
+    return Expr("ramp", "int32x4", (base, number(1)))
+
+
+@pytest.mark.parametrize(("lane", "expected"), [(2, "proved"), (1, "refuted")])
+def test_a_vector_that_a_variable_holds_is_looked_through(lane: int, expected: str) -> None:
+    """Bound to four neighbours, of which number 2 is the value, and stored to four registers."""
+
+    def make(value: Expr) -> tuple[list[Stmt], Expr]:
+        vector = replace(value, dtype="float32x4", args=(ramp(Expr("sub", "int32", (value.args[0], number(2)))),))
+        stored = Store(REGISTERS, (ramp(number(0)),), HELD)
+        return [Alloc(REGISTERS), Bind(HELD, vector), stored], register(number(lane))
+
+    assert verdict(of_value(make)) == expected
+
+
+@pytest.mark.parametrize(("moved", "expected"), [(0, "proved"), (1, "refuted")])
+def test_a_let_within_a_value_is_looked_through(moved: int, expected: str) -> None:
+    def make(value: Expr) -> tuple[list[Stmt], Expr]:
+        name = Expr("var", "float32", value="x", uid=90_004)
+        other = replace(value, args=(Expr("add", "int32", (value.args[0], number(moved))),))
+        return [], Expr("let", "float32", (name, other, name))
 
     assert verdict(of_value(make)) == expected
 

@@ -156,6 +156,7 @@ def load(e: Expr, machine: Machine) -> Run:
             barriers = [(w, n) for w, n, _ in done(frame) if mask[w].any()]
             land = _landing(transfer, done, barriers)
             if machine.watch is not None:
+                machine.watch.bulk_read(tensor_place)
                 where, origin = where_in(cells, transfer.box.octets), machine.origin(frame)
                 for number in dict.fromkeys(n for _, n in barriers):
                     those = np.isin(np.arange(frame.worlds), [w for w, n in barriers if n == number]).reshape(-1, 1)

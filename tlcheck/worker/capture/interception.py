@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,26 +16,30 @@ from tilelang.jit.kernel import JITKernel
 from tlcheck.worker.capture import calls
 from tlcheck.worker.capture.outputs import Kernel, positions
 from tlcheck.worker.capture.recording import Recording
+from tlcheck.worker.capture.tape import Tape
 
 _MILLISECONDS = 1.0  # that everything takes
 # The name under which a tuner passes the pass configurations of one configuration on; empty where there are none.
 _PASS_CONFIGS: str = getattr(tilelang.autotuner.tuner, "_PASS_CONFIGS_KEY", "")
 
 
-def install(recording: Recording, empty: Callable[..., Any], max_configs: int) -> None:
-    """From now on kernels go to `recording`. empty: makes an output. max_configs: of an autotuned kernel."""
-    _patch_kernels(recording, empty)
+def install(recording: Recording, empty: Callable[..., Any], tape: Tape, max_configs: int) -> None:
+    """From now on kernels go to `recording`. empty: makes an output. tape: is told of calls. max_configs: of an
+    autotuned kernel.
+    """
+    _patch_kernels(recording, empty, tape)
     calls.note()
     _patch_profiler()
     _patch_tuner(max_configs)
 
 
-def _patch_kernels(recording: Recording, empty: Callable[..., Any]) -> None:
+def _patch_kernels(recording: Recording, empty: Callable[..., Any], tape: Tape) -> None:
     def compile_kernel(self: Any, func: Any, out_idx: Any = None) -> Any:
         call = calls.current(func)
         configs = dict(self.pass_configs or {})
-        source = recording.add(func, configs, call, calls.kind_of(getattr(self, "target", None))).source
-        kernel = Kernel(func, positions(out_idx, len(func.params)), empty, source)
+        recorded = recording.add(func, configs, call, calls.kind_of(getattr(self, "target", None)))
+        source, launch = recorded.source, partial(tape.launch, recorded.number)
+        kernel = Kernel(func, positions(out_idx, len(func.params)), empty, launch, source)
         self.artifact = SimpleNamespace(params=_params(func), kernel_source=source, host_mod="", rt_mod=None)
         return kernel
 

@@ -1,4 +1,4 @@
-"""What a kernel's call returns: tensors of the right shape and dtype, without values."""
+"""What a kernel's call returns: tensors of the right shape and dtype, without values until somebody asks for them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from tilelang import tvm
 
-from tlcheck.worker.capture.tensors import NoValuesError
+from tlcheck.worker.capture.execution import NoValuesError
 
 _tir = getattr(tvm, "tirx", None) or tvm.tir
 _DTYPES = {
@@ -27,14 +27,21 @@ _DTYPES = {
 class Kernel:
     """What takes the place of TileLang's adapter: called like a kernel, it launches nothing.
 
-    outputs: positions of the parameters that the kernel makes itself.
+    outputs: positions of the parameters that the kernel makes itself. launch: is told of a call's arguments.
     """
 
-    def __init__(self, prim_func: Any, outputs: Sequence[int], empty: Callable[..., Any], source: str) -> None:
+    def __init__(
+        self,
+        prim_func: Any,
+        outputs: Sequence[int],
+        empty: Callable[..., Any],
+        launch: Callable[[Sequence[Any]], None],
+        source: str,
+    ) -> None:
         self.prim_func = self.func_or_mod = prim_func
         self.result_idx = list(outputs)
         self.params = [prim_func.buffer_map.get(var, var) for var in prim_func.params]
-        self._empty, self._source = empty, source
+        self._empty, self._launch, self._source = empty, launch, source
         self.func = self.__call__
         self.libpath = self.lib_code = self.kernel_global_source = source
 
@@ -43,11 +50,14 @@ class Kernel:
         inputs = [place for place in range(len(self.params)) if place not in self.result_idx]
         given = [*args, *kwargs.values()]
         if not self.result_idx or len(given) == len(self.params):
+            self._launch(given)
             return None
         if len(given) != len(inputs):
             raise ValueError(f"the kernel takes {len(inputs)} inputs, and was called with {len(given)}")
         sizes = self._sizes(dict(zip(inputs, given, strict=True)))
         made = [self._output(self.params[place], sizes) for place in self.result_idx]
+        arguments = dict(zip([*inputs, *self.result_idx], [*given, *made], strict=True))
+        self._launch([arguments[place] for place in range(len(self.params))])
         return made[0] if len(made) == 1 else made
 
     def get_kernel_source(self, kernel_only: bool = True) -> str:

@@ -13,7 +13,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from tlcheck.worker import device, failures, kernel_file, packages
+from tlcheck.worker import breakpoints, device, failures, kernel_file, packages
 from tlcheck.worker.capture import borrowed, pytests, standins
 from tlcheck.worker.capture.pytests import TestRun, is_test
 from tlcheck.worker.capture.recording import Recording
@@ -32,6 +32,7 @@ def capture(job: Job, enter: Callable[[str], None], report: Callable[[Mapping[st
     file = Path(job.file).resolve()
     lines = AtomicLines()
     lines.watch()
+    breakpoints.watch()
     refusals = Refusals()
     refusals.watch(unittest.case._AssertRaisesContext)
     recording = Recording(job, lines, refusals, report)
@@ -71,13 +72,16 @@ def _replace(recording: Recording, job: Job) -> contextlib.AbstractContextManage
     import numpy
 
     from tlcheck.worker.capture import gpu, interception, tensors
+    from tlcheck.worker.capture.execution import Executor
+    from tlcheck.worker.capture.tape import Tape
 
     device.pretend(job.arch)
     random.seed(0)  # sizes are often drawn: each run has the same
     numpy.random.seed(0)
     gpu.install()
-    mode = tensors.install()
-    interception.install(recording, mode.empty, job.max_configs)
+    tape = Tape(Executor(job.interpreter, job.output))
+    mode = tensors.install(tape)
+    interception.install(recording, mode.empty, tape, job.max_configs)
     return mode
 
 

@@ -2,13 +2,14 @@
 
 All tensors live on the CPU as far as torch is concerned, so that autograd works, and claim to be on the GPU towards
 the script. Those with few elements have their values, which scripts compute sizes and indices from; large ones, and all
-that kernels write, have only shape, dtype and strides (torch's FakeTensor): whoever asks for their values is told that
-there are none.
+that kernels write, have only shape, dtype and strides (torch's FakeTensor). Where somebody asks for their values, these
+are made from what was done until then (`tape`); if that takes too long, they are told that there are none.
 """
 
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -16,23 +17,22 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.overrides import TorchFunctionMode
 from torch.utils._device import DeviceContext
+from torch.utils._pytree import tree_map
 
-from tlcheck.worker.capture.unseen import UnseenError
+from tlcheck.worker.capture.execution import NoValuesError
+from tlcheck.worker.capture.tape import Tape
 
 _FEW = 2**20  # elements of a tensor that has its values
 _GPU = torch.device("cuda", 0)
 _CPU = torch.device("cpu")
 
 
-class NoValuesError(UnseenError):
-    """The script asked for values that do not exist, since nothing is launched."""
-
-
 class Pretence(TorchFunctionMode):  # type: ignore[misc, unused-ignore]
     """While active, every call of torch's functions goes through here."""
 
-    def __init__(self) -> None:
+    def __init__(self, tape: Tape) -> None:
         super().__init__()
+        self.tape = tape
         self._fake = FakeTensorMode(allow_non_fake_inputs=True)
         self._gpu_draws = torch.Generator("cpu")  # a real GPU has its own: what it draws changes nothing on the CPU
 
@@ -43,6 +43,8 @@ class Pretence(TorchFunctionMode):  # type: ignore[misc, unused-ignore]
         given = dict(kwargs or {})
         if answer := _ANSWERS.get(func):
             return answer(*args, **given)
+        if func in _COMPARISONS:
+            return self.compared(func, args, given, True)
         if func in _BACKWARD:
             return func(*args, **given)
         given.pop("pin_memory", None)
@@ -56,18 +58,33 @@ class Pretence(TorchFunctionMode):  # type: ignore[misc, unused-ignore]
         with torch._C.DisableTorchFunction(), self._fake:
             return torch.empty(tuple(shape), dtype=dtype)
 
+    def compared(self, func: Callable[..., Any], args: Any, kwargs: Any, otherwise: Any) -> Any:
+        """What a comparison comes to; `otherwise` where the numbers cannot be made."""
+        try:
+            args, kwargs = self._with_values(args), self._with_values(kwargs)
+        except NoValuesError:
+            return otherwise
+        with torch._C.DisableTorchFunction():
+            return func(*args, **kwargs)
+
     def _call(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         name = getattr(func, "__name__", "")
+        if name not in _METADATA:
+            self.tape.settle(_tensors((args, kwargs)))
         if any(isinstance(value, FakeTensor) for value in _tensors((args, kwargs))):
             return self._without_values(func, args, kwargs, name)
         if name.endswith("_") or name in _DIRECT:
             return func(*args, **kwargs)
-        try:
-            with self._fake:
-                made = func(*args, **kwargs)
-        except Exception:
-            return func(*args, **kwargs)
-        return made if any(t.numel() > _FEW for t in _tensors(made)) else func(*args, **kwargs)
+        with self.tape.trying() as keep:
+            try:
+                with self._fake:
+                    made = func(*args, **kwargs)
+            except Exception:
+                made = None
+            if any(t.numel() > _FEW for t in _tensors(made)):
+                keep()
+                return made
+        return func(*args, **kwargs)
 
     def _without_values(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: Any, name: str) -> Any:
         if name == "__get__":
@@ -77,16 +94,40 @@ class Pretence(TorchFunctionMode):  # type: ignore[misc, unused-ignore]
         try:
             with self._fake:
                 return func(*args, **kwargs)
-        except torch._subclasses.fake_tensor.UnsupportedFakeTensorException as error:
-            raise NoValuesError(f"{name}: {error}") from error
-        except RuntimeError as error:
-            if type(error).__name__ in _VALUES_WANTED or "meta" in str(error) or "FakeTensor" in str(error):
+        except (RuntimeError, TypeError) as error:
+            if not _wants_values(error):
+                raise
+            if name in _INDEXED and any(isinstance(t, FakeTensor) for t in _tensors(args[1])):
+                return self._without_values(func, (args[0], self._with_values(args[1]), *args[2:]), kwargs, name)
+            if name in _CHANGING or re.search("[^_]_$", name):
                 raise NoValuesError(f"`{name}` of a tensor whose values do not exist without a launch") from error
-            raise
+        return self._on_values(func, args, kwargs, name)
+
+    def _on_values(self, func: Callable[..., Any], args: Any, kwargs: Any, name: str) -> Any:
+        """Do it on the CPU, with the values made."""
+        try:
+            args, kwargs = self._with_values(args), self._with_values(kwargs)
+        except NoValuesError as error:
+            text = f"`{name}` of a tensor whose values do not exist without a launch: {error}"
+            raise type(error)(text) from error
+        return func(*args, **kwargs)
+
+    def _with_values(self, value: Any) -> Any:
+        """An argument whose tensors have values. Raises NoValuesError."""
+        with torch._C.DisableTorchFunction():
+            return tree_map(lambda part: self.tape.value(part) if isinstance(part, FakeTensor) else part, value)
 
 
-_VALUES_WANTED = ("DataDependentOutputException", "DynamicOutputShapeException")
+def _wants_values(error: Exception) -> bool:
+    """Whether this is what torch says of a tensor without values."""
+    text = str(error)
+    return type(error).__name__ in _VALUES_WANTED or any(word in text for word in ("meta", "FakeTensor", "subclasses"))
+
+
+_VALUES_WANTED = ("DataDependentOutputException", "DynamicOutputShapeException", "UnsupportedFakeTensorException")
 _DIRECT = {"__get__", "__set__", "__setitem__", "size", "stride", "dim", "numel", "is_contiguous", "element_size"}
+_METADATA = _DIRECT - {"__setitem__"}
+_CHANGING = {"__setitem__", *(f"__i{name}__" for name in ("add", "sub", "mul", "truediv", "and", "or", "xor", "pow"))}
 _INDEXED = {"__getitem__", "__setitem__"}
 _BACKWARD = {torch.Tensor.backward, torch.autograd.backward, torch.autograd.grad}
 _MOVES = {torch.Tensor.to, torch.Tensor.type}
@@ -152,7 +193,7 @@ def _address(tensor: Any) -> int:
     return id(tensor) * 256
 
 
-# What would need values or a device. Comparisons of numbers that do not exist are taken to have gone well.
+# What would need a device.
 _ANSWERS: dict[Any, Callable[..., Any]] = {
     torch.Tensor.cuda: _same,
     torch.Tensor.cpu: _same,
@@ -164,24 +205,20 @@ _ANSWERS: dict[Any, Callable[..., Any]] = {
     torch.Tensor.device.__get__: _answer(_GPU),  # type: ignore[attr-defined, unused-ignore]
     torch.Tensor.is_cuda.__get__: _answer(True),  # type: ignore[attr-defined, unused-ignore]
     torch.Tensor.is_cpu.__get__: _answer(False),  # type: ignore[attr-defined, unused-ignore]
-    torch.testing.assert_close: _answer(None),
-    torch.allclose: _answer(True),
-    torch.Tensor.allclose: _answer(True),
-    torch.equal: _answer(True),
-    torch.Tensor.equal: _answer(True),
 }
+_COMPARISONS = {torch.allclose, torch.Tensor.allclose, torch.equal, torch.Tensor.equal}
 
 
-def install() -> Pretence:
+def install(tape: Tape) -> Pretence:
     """Make what torch does outside of its functions say the same. Returns the mode, not yet active."""
-    _claim_gpu()
+    _claim_gpu(tape)
     torch.set_default_device = _answer(None)
     torch.compile = _compile
     torch.Generator = _Generator  # type: ignore[misc, unused-ignore]
-    torch.testing.assert_close = _answer(None)
+    mode, close = Pretence(tape), torch.testing.assert_close
+    torch.testing.assert_close = lambda *args, **kwargs: mode.compared(close, args, kwargs, None)
     add = DeviceContext.__torch_function__
     DeviceContext.__torch_function__ = _unless_gpu(add)  # type: ignore[method-assign, unused-ignore]
-    mode = Pretence()
     torch.autograd._engine_run_backward = _within(mode, torch.autograd._engine_run_backward)
     return mode
 
@@ -226,8 +263,11 @@ def _unless_gpu(add: Callable[..., Any]) -> Callable[..., Any]:
     return torch_function
 
 
-def _claim_gpu() -> None:
-    """Have FakeTensor, which answers for its device itself, name the GPU to the script and the CPU to torch."""
+def _claim_gpu(tape: Tape) -> None:
+    """Have FakeTensor, which answers for its device itself, name the GPU to the script and the CPU to torch.
+
+    tape: is told of what is done without values.
+    """
     own, dispatch = FakeTensor.device, FakeTensorMode.__torch_dispatch__
     inside = [0]
 
@@ -235,10 +275,14 @@ def _claim_gpu() -> None:
         outside = torch._C._is_torch_function_mode_enabled() and torch._C._len_torch_function_stack() > 0
         return _GPU if outside and not inside[0] else own.fget(tensor)
 
-    def torch_dispatch(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def torch_dispatch(self: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         inside[0] += 1
         try:
-            return dispatch(self, *args, **kwargs)
+            made = dispatch(self, func, types, args, kwargs)
+            if inside[0] == 1:
+                with torch._C.DisableTorchFunction():
+                    tape.note(func, args, kwargs or {}, made)
+            return made
         finally:
             inside[0] -= 1
 

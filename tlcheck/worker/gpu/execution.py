@@ -28,7 +28,7 @@ def write_inputs(subject: LoadedCase, task: Task) -> list[dict[str, Any]]:
     for folder, label, seed, values in _sets(subject, task):
         folder.mkdir()
         for place, value in enumerate(values):
-            np.save(folder / f"{place}.npy", _array(value))
+            np.save(folder / f"{place}.npy", as_array(value))
         found.append({"folder": str(folder), "label": label, "seed": seed, "count": len(values)})
     return found
 
@@ -38,7 +38,7 @@ def arrays(subject: LoadedCase, seeds: Iterable[int]) -> Iterator[tuple[int, lis
     (_, variant), *_ = draws.variants(subject.case, exact=False, referred=False)
     for seed in seeds:
         values = _made(subject, variant, seed, "cpu")
-        yield seed, [_array(value) for value in values]
+        yield seed, [as_array(value) for value in values]
 
 
 def compare(subject: LoadedCase, task: Task, enter: Enter) -> Iterator[dict[str, Any]]:
@@ -97,7 +97,7 @@ def where(function: Callable[..., Any] | None) -> str:
     return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else "the case"
 
 
-def _array(value: Any) -> Any:
+def as_array(value: Any) -> Any:
     """A tensor's elements in a dtype that NumPy has: narrow floating-point ones become float32, which has them all."""
     if not torch.is_tensor(value):
         return np.asarray(value)

@@ -1,0 +1,73 @@
+"""What a kernel is called with: sizes, tensors and numbers; the case's own, else drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tlcheck.execute import given, inputs
+from tlcheck.execute.inputs import Course, Draw
+from tlcheck.execute.machine import Tensor
+from tlcheck.execute.memory import Pages
+from tlcheck.execute.offsets import offsets
+from tlcheck.execute.plain import evaluated
+from tlcheck.execute.reasons import Stopped
+from tlcheck.execute.values import Array, kind_of
+from tlcheck.program.roles import roles
+from tlcheck.snapshot.ir import Buffer, Function, Snapshot
+
+_DRAWS = (Draw(8), Draw(4), Draw(2), Draw(1))
+
+
+class Arguments:
+    """The arguments of a kernel's call. sizes: of symbolic shapes, and integer parameters.
+
+    draws: the ways to draw what is not given, until the kernel as written stays in bounds.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        function: Function,
+        own: Mapping[int, Mapping[str, Array]],
+        poisoned: frozenset[str],
+        course: Course,
+    ) -> None:
+        """function: the kernel as written. own, poisoned: `Request.given` and `Request.poisoned`.
+
+        Raises Stopped where no sizes fit.
+        """
+        self._snapshot, self._function, self._own = snapshot, function, own
+        self._first: Mapping[str, Array] = next(iter(own.values()), {})
+        sizes = inputs.sizes(self._function, inputs.known(self._function, self._first), course.first)
+        if sizes is None:
+            raise Stopped("no sizes found that keep what the kernel assumes")
+        self.sizes = sizes
+        known = () if course.draw is None else (course.draw,)
+        self.draws: Sequence[Draw] = _DRAWS[:1] if own else (*known, *_DRAWS)
+        unread = {str(b.data.value) for b in roles(self._function).written}
+        self._poisoned = poisoned if own else poisoned | unread
+        self._offsets = offsets(self._function)
+
+    def tensors(self, draw: Draw, drawn: Mapping[tuple[str, int], Pages] | None = None) -> dict[str, Tensor]:
+        """Every global tensor, by the name of its pointer. drawn: what an earlier run drew, by name and limit."""
+        return {str(b.data.value): self._tensor(b, draw, drawn or {}) for b in self._function.buffers}
+
+    def numbers(self, seed: int) -> dict[str, int | float]:
+        """The sizes, and every parameter that is a number."""
+        values = inputs.scalars(self._snapshot, self._function, self.sizes, seed)
+        return values | {name: array.item() for name, array in self._first.items() if name in values}
+
+    def _tensor(self, buffer: Buffer, draw: Draw, drawn: Mapping[tuple[str, int], Pages]) -> Tensor:
+        name, kind = str(buffer.data.value), kind_of(buffer.dtype)
+        size = inputs.span(buffer, self.sizes)
+        if name in self._poisoned:
+            return Tensor(kind, size, lambda seed, start, count: None)
+        before = drawn.get((name, draw.limit(name)))
+        if self._own:
+            made = {seed: given.arranged(arrays[name], buffer, self.sizes) for seed, arrays in self._own.items()}
+            return Tensor(kind, size, inputs.given(made, kind), before)
+        if name in self._offsets:
+            extent = self._offsets[name]
+            last = draw.limit(name) * size if extent is None else int(evaluated(extent, self.sizes))
+            return Tensor(kind, size, inputs.rising(self._snapshot, name, kind, size, last), before)
+        return Tensor(kind, size, inputs.contents(self._snapshot, name, kind, draw.limit(name)), before)

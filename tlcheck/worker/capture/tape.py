@@ -1,0 +1,227 @@
+"""What was done to tensors without values, so that values can be made when the script asks for one.
+
+Every operation that torch has followed without values (at the level of its dispatcher, `backward()` included) and every
+launch of a kernel is an entry. Tensors are known by the storage that they are views of. To make the values of
+a storage, the entries that it depends on are done on the CPU, in their order; others wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils._pytree import tree_leaves, tree_map
+
+from tlcheck.worker.capture.execution import Executor, NoValuesError
+
+_MOST = 100_000  # entries
+_BYTES = 1 << 31  # of all tensors that have been given values
+Key = tuple[int, int]  # a storage, and which content of it: a tensor with values may be written by torch itself
+
+
+@dataclass(frozen=True)
+class View:
+    """A tensor, as a view of a storage."""
+
+    key: Key
+    dtype: Any
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+
+
+@dataclass
+class _Entry:
+    """Something that was done. kernel: that was launched, None for an operation of torch.
+
+    made: views that it returned. changed: storages that were there before, and that it writes.
+    """
+
+    do: Callable[..., Any] | None
+    kernel: str
+    args: Any
+    kwargs: Any
+    made: list[View | None] = field(default_factory=list)
+    changed: frozenset[Key] = frozenset()
+
+    @property
+    def makes_room(self) -> bool:
+        """Whether it leaves what it makes as it finds it: zeros here, so that every run has the same."""
+        return self.do is not None and self.do.__name__.startswith(("empty", "new_empty"))
+
+    @property
+    def read(self) -> frozenset[Key]:
+        return frozenset(leaf.key for leaf in tree_leaves((self.args, self.kwargs)) if isinstance(leaf, View))
+
+    @property
+    def written(self) -> frozenset[Key]:
+        return self.changed | {view.key for view in self.made if view is not None}
+
+
+class Tape:
+    """The entries that were not done yet, and the values of what was."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self._entries: list[_Entry] = []
+        self._storages: dict[Key, Any] = {}  # kept, so that none gets another's address
+        self._values: dict[Key, Any] = {}  # storages on the CPU
+        self._stale: dict[int, tuple[Key, Any]] = {}  # tensors with values that an entry writes
+        self._bytes = 0
+
+    @contextmanager
+    def trying(self) -> Iterator[Callable[[], None]]:
+        """What is noted within is forgotten, unless it is kept by a call of what this gives."""
+        length, stale, kept = len(self._entries), dict(self._stale), list[bool]()
+        try:
+            yield lambda: kept.append(True)
+        finally:
+            if not kept:
+                del self._entries[length:]
+                self._stale = stale
+
+    def note(self, func: Any, args: Any, kwargs: Any, made: Any) -> None:
+        """An operation that torch has done without values."""
+        if len(self._entries) > _MOST:
+            return
+        outputs = [leaf if isinstance(leaf, torch.Tensor) else None for leaf in tree_leaves(made)]
+        before = {_address(t) for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)}
+        changed = _changed(func, args, kwargs)
+        if not changed and all(t is None or _address(t) in before for t in outputs):
+            return  # a view, which its storage and strides say all of
+        noted_args, noted_kwargs = self._noted(args), self._noted(kwargs)
+        views = [None if t is None or _address(t) in before else self._view(t) for t in outputs]
+        keys = frozenset(self._view(t).key for t in changed)
+        self._entries.append(_Entry(func, "", noted_args, noted_kwargs, views, keys))
+        self._mark(changed)
+
+    def launch(self, kernel: str, arguments: Sequence[Any]) -> None:
+        """A kernel that was launched on these arguments, in the order of its parameters."""
+        if len(self._entries) > _MOST:
+            return
+        with torch._C.DisableTorchFunction():
+            tensors = [value for value in arguments if isinstance(value, torch.Tensor)]
+            keys = frozenset(self._view(t).key for t in tensors)
+            self._entries.append(_Entry(None, kernel, self._noted(list(arguments)), {}, [], keys))
+            self._mark(tensors)
+
+    def value(self, tensor: Any) -> Any:
+        """A tensor on the CPU with the values of one without. Raises NoValuesError."""
+        view = self._view(tensor)
+        with self._executor.waiting(), torch.no_grad():
+            self._make(view.key)
+            return self._tensor(view).clone()
+
+    def settle(self, tensors: Iterable[Any]) -> None:
+        """Give tensors that have values those that entries have written, as far as these can be made."""
+        for tensor in tensors:
+            stale = self._stale.pop(_address(tensor), None) if self._stale else None
+            if stale is None:
+                continue
+            key, owner = stale
+            try:
+                with self._executor.waiting(), torch.no_grad():
+                    self._make(key)
+            except NoValuesError:
+                continue  # it keeps what was in it before
+            owner.untyped_storage().copy_(self._values[key])
+            torch.autograd.graph.increment_version(owner)
+
+    def _mark(self, tensors: Iterable[Any]) -> None:
+        for tensor in tensors:
+            if not isinstance(tensor, FakeTensor):
+                self._stale.setdefault(_address(tensor), (self._view(tensor).key, tensor))
+
+    def _noted(self, values: Any) -> Any:
+        return tree_map(lambda value: self._view(value) if isinstance(value, torch.Tensor) else value, values)
+
+    def _view(self, tensor: Any) -> View:
+        address = _address(tensor)
+        if isinstance(tensor, FakeTensor):
+            key = (address, 0)
+        elif address in self._stale:
+            key = self._stale[address][0]
+        else:
+            key = (address, 1 + tensor._version)
+            if key not in self._values:
+                self._values[key] = tensor.untyped_storage().clone()
+        self._storages.setdefault(key, tensor.untyped_storage())
+        return View(key, tensor.dtype, tuple(tensor.shape), tensor.stride(), tensor.storage_offset())
+
+    def _make(self, key: Key) -> None:
+        """Do what a storage depends on."""
+        for entry in self._needed(key):
+            self._executor.require_time()
+            self._do(entry)
+            self._entries.remove(entry)
+        if key not in self._values:
+            raise NoValuesError("nobody knows where its values come from")
+
+    def _needed(self, key: Key) -> list[_Entry]:
+        """The entries to be done, in order: those that write what is needed, and before one that changes a storage
+        those that read it as it was."""
+        needed, changed, found = {key}, set[Key](), list[_Entry]()
+        for entry in reversed(self._entries):
+            self._resolve(entry, needed | changed)
+            if entry.written & needed or entry.read & changed:
+                needed |= entry.read | entry.changed
+                changed |= entry.changed
+                found.append(entry)
+        unknown = needed - self._values.keys() - {made for entry in found for made in entry.written}
+        if unknown:
+            raise NoValuesError("nobody knows where its values come from")
+        size = sum(self._storages[k].nbytes() for k in needed - self._values.keys())
+        if size + self._bytes > _BYTES:
+            raise NoValuesError(f"its values would take more than {_BYTES >> 30} GiB")
+        return found[::-1]
+
+    def _resolve(self, entry: _Entry, touched: set[Key]) -> None:
+        """Find out what a launched kernel writes, once that matters: until then it may be all of its tensors."""
+        if entry.kernel and entry.changed & touched:
+            written = self._executor.written(entry.kernel)
+            entry.changed = frozenset(entry.args[place].key for place in written)
+
+    def _do(self, entry: _Entry) -> None:
+        args, kwargs = self._real(entry.args), self._real(entry.kwargs)
+        if entry.do is None:
+            self._executor.run(entry.kernel, args)
+            return
+        with torch.random.fork_rng(devices=[]):
+            outputs = tree_leaves(entry.do(*args, **kwargs))
+        for view, output in zip(entry.made, outputs, strict=True):
+            if view is not None:
+                self._keep(view, output.zero_() if entry.makes_room else output)
+
+    def _keep(self, view: View, output: Any) -> None:
+        """Take an operation's output for the values of a storage."""
+        size = self._storages[view.key].nbytes()
+        self._bytes += size
+        same = (output.stride(), output.storage_offset()) == (view.strides, view.offset)
+        if same and output.untyped_storage().nbytes() >= size:
+            self._values[view.key] = output.untyped_storage()
+            return
+        self._values[view.key] = torch.empty(size, dtype=torch.uint8).untyped_storage()
+        self._tensor(view).copy_(output)
+
+    def _real(self, values: Any) -> Any:
+        return tree_map(lambda value: self._tensor(value) if isinstance(value, View) else value, values)
+
+    def _tensor(self, view: View) -> Any:
+        """A view of the values of its storage."""
+        empty = torch.empty(0, dtype=view.dtype)
+        return empty.set_(self._values[view.key], view.offset, view.shape, view.strides)
+
+
+def _address(tensor: Any) -> int:
+    return int(tensor.untyped_storage()._cdata)
+
+
+def _changed(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
+    """The tensors that an operation writes, by its schema."""
+    given = {**{a.name: v for a, v in zip(func._schema.arguments, args, strict=False)}, **kwargs}
+    names = [a.name for a in func._schema.arguments if a.alias_info is not None and a.alias_info.is_write]
+    return [leaf for name in names for leaf in tree_leaves(given.get(name)) if isinstance(leaf, torch.Tensor)]

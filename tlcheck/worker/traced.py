@@ -1,0 +1,43 @@
+"""A kernel before the first pass, as one hash: equal ones are lowered alike, wherever their lines stand in the file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tilelang import tvm
+
+from tlcheck.worker import kernels
+from tlcheck.worker.graph import read_graph
+
+
+@dataclass(frozen=True)
+class Traced:
+    """digest: of the IR, with its lines as places among `lines`, and of the configuration of passes.
+
+    lines: those of the kernel's file that the IR names, in order.
+    """
+
+    digest: str
+    lines: tuple[int, ...]
+
+
+def trace(prim_func: Any, pass_configs: Mapping[str, Any], file: str) -> Traced:
+    """What a PrimFunc of this file is. Raises what TVM raises where it cannot be written as JSON."""
+    text = str(tvm.ir.save_json(prim_func))
+    graph = read_graph(text)
+    spans = [index for index, kind in enumerate(graph.types) if kind == "Span"]
+    wanted = os.path.realpath(file)
+    own = {index for index in spans if os.path.realpath(graph.text(graph.data[index]["source_name"])) == wanted}
+    lines = sorted({graph.data[index]["line"] for index in own})
+    places = {line: place for place, line in enumerate(lines)}
+    data = list(graph.data)
+    for index in spans:
+        data[index] = places[graph.data[index]["line"]] if index in own else None
+    beside = {key: value for key, value in json.loads(text).items() if key != "nodes"}
+    content = [graph.types, data, beside, kernels.configs_as_text(pass_configs)]
+    return Traced(hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest(), tuple(lines))
