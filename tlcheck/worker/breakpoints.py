@@ -38,9 +38,8 @@ def _call(*_args: object, **_options: object) -> Any:
 
 def _scope() -> Iterator[Any]:
     """The loop, block and thread variables around what is being built: a Python name may be one of a loop before."""
-    for frame in (
-        tvm.script.ir_builder.IRBuilder.current().frames if tvm.script.ir_builder.IRBuilder.is_in_scope() else ()
-    ):
+    builder = tvm.script.ir_builder.IRBuilder
+    for frame in builder.current().frames if builder.is_in_scope() else ():
         if hasattr(frame, "iter_var"):
             yield frame.iter_var.var
         yield from getattr(frame, "vars", ())
