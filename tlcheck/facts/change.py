@@ -29,6 +29,21 @@ class Change:
         return f"{self.subject}: {self.detail or self.rewrite}"
 
     @property
+    def takes_away(self) -> bool:
+        """Whether there is less synchronization than before, or at another place."""
+        return self.after in _GONE.get(self.kind, ())
+
+    @property
+    def risk(self) -> str:
+        """`sync-risk`, `slower-risk` or `changed`, as far as the facts alone tell."""
+        return "sync-risk" if self.takes_away else "slower-risk" if self.slower else "changed"
+
+    @property
+    def told(self) -> str:
+        """The words, after the risk where there is one."""
+        return self.words if self.risk == "changed" else f"{self.risk}: {self.words}"
+
+    @property
     def rewrite(self) -> str:
         """What happened, without the subject."""
         return f"{_KINDS.get(self.kind, '')}{self.before} -> {self.after}"
@@ -40,6 +55,11 @@ class Change:
         return replace(self, subject=", ".join([*(names[:_SHOWN] if more else names), *more]))
 
 
+_GONE = {
+    "barrier": ("removed", "moved"),
+    "barrier count": ("less often",),
+    "wait": ("fewer",),
+}
 _KINDS = {"layout": "layout ", "functions": "functions ", "read": "read ", "write": "write "}
 
 

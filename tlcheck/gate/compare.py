@@ -12,7 +12,7 @@ from tlcheck.gate.compiler import CompiledCuda
 from tlcheck.gate.device_outcomes import device_outcomes
 from tlcheck.gate.outcome import FAILS_IN_BOTH, LoweredPair, LoweredSide, Outcome
 from tlcheck.gate.support import in_words
-from tlcheck.gate.synchronization import guarded, takes_away, unordered
+from tlcheck.gate.synchronization import guarded, unordered
 from tlcheck.gate.verdicts import all_claims, verdict_outcomes
 from tlcheck.lower.runs import near
 from tlcheck.worker.protocol import Failure
@@ -118,7 +118,7 @@ def _facts(before: LoweredSide, after: LoweredSide) -> Iterator[Outcome]:
     for change in changes(before.facts, after.facts):
         subjects = change.subject.split(", ")
         klass, words = "slower-risk" if change.slower else "changed", change.words
-        if takes_away(change):
+        if change.takes_away:
             left = unordered(change, before.facts, after.facts, all_claims(after.result.claims))
             if left:
                 klass = "sync-risk"

@@ -7,17 +7,6 @@ from collections.abc import Sequence
 from tlcheck.facts import Change, Facts
 from tlcheck.verdicts.claim import UNDECIDED, Claim
 
-_GONE = {
-    "barrier": ("removed", "moved"),
-    "barrier count": ("less often",),
-    "wait": ("fewer",),
-}
-
-
-def takes_away(change: Change) -> bool:
-    """Whether there is less synchronization than before, or at another place."""
-    return change.after in _GONE.get(change.kind, ())
-
 
 def unordered(change: Change, before: Facts, after: Facts, claims: Sequence[Claim]) -> str:
     """Whose order the new side leaves open, in words; empty where it is decided.

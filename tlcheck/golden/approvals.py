@@ -6,10 +6,9 @@ import getpass
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
 from datetime import datetime, timezone
-from typing import Any
+
+import msgspec
 
 from tlcheck.errors import UsageError
 
@@ -25,30 +24,34 @@ _HEAD = """\
 """
 
 
-@dataclass(frozen=True)
-class Decision:
+class Decision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """hash: of the golden's content. when: UTC, ISO 8601. findings: those that the content has, each with the reason
-    for which it was accepted."""
+    for which it was accepted. claims: what was claimed of the kernel then, with the verdicts."""
 
     who: str
     when: str
     reason: str
     hash: str
     findings: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """`Ada <ada@x.org> on 2026-01-01: faster`."""
+        return f"{self.who} on {self.when[:10]}: {self.reason}"
 
 
-@dataclass(frozen=True)
-class Approvals:
+class Approvals(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """By `str(key)`. rejected: the last rejection of each, to be shown when the same content comes again."""
 
-    approved: Mapping[str, Decision] = field(default_factory=dict)
-    rejected: Mapping[str, Decision] = field(default_factory=dict)
+    approved: dict[str, Decision] = {}
+    rejected: dict[str, Decision] = {}
 
 
-def decision(digest: str, reason: str, findings: tuple[str, ...] = ()) -> Decision:
+def decision(digest: str, reason: str, findings: tuple[str, ...] = (), claims: tuple[str, ...] = ()) -> Decision:
     """One that is made now by the user."""
     now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return Decision(_user(), now, reason, digest, findings)
+    return Decision(_user(), now, reason, digest, findings, claims)
 
 
 def _user() -> str:
@@ -81,8 +84,9 @@ def dumps(approvals: Approvals) -> str:
 
 def _entries(made: Decision) -> str:
     text = "".join(f"{name} = {_string(getattr(made, name))}\n" for name in ("who", "when", "reason", "hash"))
-    if made.findings:
-        text += f"findings = [{', '.join(_string(finding) for finding in made.findings)}]\n"
+    for name in ("findings", "claims"):
+        if texts := getattr(made, name):
+            text += f"{name} = [{', '.join(map(_string, texts))}]\n"
     return text
 
 
@@ -96,28 +100,6 @@ def loads(text: str, where: str) -> Approvals:
     if any(line.startswith(("<<<<<<< ", ">>>>>>> ")) for line in text.splitlines()):
         raise UsageError(f"{where} has merge-conflict markers: keep the entries of both sides, for one golden either")
     try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        return msgspec.convert(tomllib.loads(text), Approvals)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise UsageError(f"{where}: {error}") from error
-    if unknown := sorted(set(content) - {"approved", "rejected"}):
-        raise UsageError(f"{where}: unknown table [{unknown[0]}]")
-    read = {kind: _decisions(content.get(kind, {}), where) for kind in ("approved", "rejected")}
-    return Approvals(read["approved"], read["rejected"])
-
-
-def _decisions(table: Any, where: str) -> dict[str, Decision]:
-    if not isinstance(table, dict):
-        raise UsageError(f'{where}: expected tables such as [approved."kernel.py::case sm_90"]')
-    return {key: _decision(key, entry, where) for key, entry in table.items()}
-
-
-def _decision(key: str, entry: Any, where: str) -> Decision:
-    names = {f.name for f in fields(Decision)}
-    required = names - {"findings"}
-    if not isinstance(entry, dict) or not required <= set(entry) <= names:
-        raise UsageError(f"{where}: {key}: an entry has {', '.join(sorted(required))}")
-    findings = entry.get("findings", [])
-    texts = [*(entry[name] for name in required), *(findings if isinstance(findings, list) else [None])]
-    if not all(isinstance(text, str) for text in texts):
-        raise UsageError(f"{where}: {key}: all values are texts")
-    return Decision(**{**entry, "findings": tuple(findings)})

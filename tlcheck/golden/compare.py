@@ -68,7 +68,7 @@ class GoldenComparison:
         texts = tuple(f"{name}: {in_words(text)}" for name, text in self.texts.items())
         asked = tuple(word for word in self.header if word.startswith(_ASKED))
         rest = tuple(word for word in self.header if not word.startswith(_ASKED))
-        words = (change.words for change in self.changes)
+        words = (change.told for change in self.changes)
         return (*asked, *words, *self.missing, *texts, *self.elsewhere, *rest)
 
     @cached_property

@@ -37,7 +37,7 @@ class Decisions:
         """What has no `problem`."""
         reasons, _ = pending.reasons(self.accepted, self.root)
         findings = tuple(f"{finding} ({why})" for finding, why in reasons.items())
-        self.store.accept(pending, decision(pending.digest, reason, findings))
+        self.store.accept(pending, decision(pending.digest, reason, findings, pending.claimed))
 
     def reject(self, pending: Pending, reason: str) -> None:
         self.store.reject(pending, decision(pending.digest, reason))

@@ -20,7 +20,7 @@ META = "pending.json"
 @dataclass(frozen=True)
 class Pending:
     """golden: None where the approved one is to be removed. versions: of what lowered it. claims: the refuted ones of
-    the content, with what the case or its source says of them. notes: in words.
+    the content, with what the case or its source says of them. notes: in words. claimed: all claims, with verdicts.
     """
 
     key: Key
@@ -28,6 +28,7 @@ class Pending:
     versions: Mapping[str, str]
     claims: tuple[Claim, ...] = ()
     notes: tuple[str, ...] = ()
+    claimed: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -53,7 +54,7 @@ class Pending:
     def meta(self) -> str:
         """All but the content, as the file that says that the content is complete."""
         parts = tuple(sorted(self.golden.parts)) if self.golden else ()
-        meta = Meta(self.digest, parts, self.versions, self.claims, self.notes)
+        meta = Meta(self.digest, parts, self.versions, self.claims, self.notes, self.claimed)
         return json.dumps(msgspec.to_builtins(meta), indent=1) + "\n"
 
 
@@ -66,6 +67,7 @@ class Meta:
     versions: Mapping[str, str]
     claims: tuple[Claim, ...]
     notes: tuple[str, ...]
+    claimed: tuple[str, ...] = ()
 
 
 def read_meta(text: str) -> Meta:

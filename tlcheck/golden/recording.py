@@ -53,7 +53,8 @@ class Recorded:
         notes = [f"not checked: {result.failure.message}"] if result.failure else []
         notes += [claim.words for claim in result.claims if claim.verdict == "undecided"]
         refuted = tuple(claim for claim in result.claims if claim.finding is not None)
-        return Pending(self.key, self.golden, self.lowered.run.versions, refuted, tuple(notes))
+        claimed = tuple(f"{claim.kind} {claim.buffer}: {claim.verdict}" for claim in result.claims)
+        return Pending(self.key, self.golden, self.lowered.run.versions, refuted, tuple(notes), claimed)
 
 
 def recorded(lowered: Lowered, project: Project) -> Recorded:

@@ -1,4 +1,4 @@
-"""Goldens of a git revision, read without checking it out."""
+"""Goldens of git revisions, read without checking them out, and what differs between two of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,52 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tlcheck.errors import UsageError
+from tlcheck.golden.approvals import Decision
+from tlcheck.golden.compare import GoldenComparison, compare
+from tlcheck.golden.golden import Golden, Key
 from tlcheck.golden.store import Contents, contents
+
+
+class Revisions:
+    """The goldens of two revisions, by `str(key)`.
+
+    comparisons: of those that both have and that differ. decided: what was decided of each that differs, in words.
+    problems: why one does not count as approved.
+    """
+
+    def __init__(self, base: Contents, head: Contents) -> None:
+        self.comparisons: dict[str, GoldenComparison] = {}
+        self.decided: dict[str, str] = {}
+        self.problems: dict[str, str] = {}
+        for key in sorted({*base.goldens, *head.goldens}):
+            self._compare(str(key), base.goldens.get(key), head.goldens.get(key))
+            self._decide(key, base, head)
+
+    def _compare(self, name: str, one: Golden | None, other: Golden | None) -> None:
+        if one is not None and other is not None and one.digest != other.digest:
+            try:
+                self.comparisons[name] = compare(one, other)
+            except ValueError as error:
+                self.problems[name] = f"changed, and cannot be compared: {error}"
+
+    def _decide(self, key: Key, base: Contents, head: Contents) -> None:
+        one, other, name = base.goldens.get(key), head.goldens.get(key), str(key)
+        made = head.approvals.approved.get(name)
+        what = "added" if one is None else "removed" if other is None else "changed"
+        if other is None:
+            if made is None:
+                self.decided[name] = "removed, as was accepted"
+            else:
+                self.problems[name] = "removed, and still approved: its files are gone"
+        elif problem := head.problem(key):
+            self.problems.setdefault(name, problem if one == other else f"{what}, {problem}")
+        elif one is None or one.digest != other.digest:
+            assert made is not None
+            self.decided[name] = f"{what}, accepted by {made.words}{_claims(made)}"
+
+
+def _claims(made: Decision) -> str:
+    return f" (claims then: {', '.join(made.claims)})" if made.claims else ""
 
 
 def contents_at(folder: Path, revision: str) -> Contents:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from tlcheck.errors import UsageError
 from tlcheck.files import held, replace_all
@@ -97,7 +99,7 @@ class GoldenStore:
         """Forget the content, and keep that it was rejected."""
         with self._deciding(pending):
             made = self._approvals()
-            self._write(replace(made, rejected={**made.rejected, str(pending.key): decision}))
+            self._write(msgspec.structs.replace(made, rejected={**made.rejected, str(pending.key): decision}))
             self.forget(pending.key)
 
     def forget(self, key: Key) -> None:
@@ -194,7 +196,7 @@ class GoldenStore:
     def _pending(self, key: Key, path: Path) -> Pending:
         meta = self._meta(key)
         if not meta.hash:
-            return Pending(key, None, meta.versions, meta.claims, meta.notes)
+            return Pending(key, None, meta.versions, meta.claims, meta.notes, meta.claimed)
         try:
             texts = {name: self._path(key, name + PENDING_SUFFIX).read_bytes() for name in meta.parts}
         except OSError as error:
@@ -202,7 +204,7 @@ class GoldenStore:
         golden = Golden({name: data.decode("utf-8", "surrogateescape") for name, data in texts.items()})
         if golden.digest != meta.hash:
             raise UsageError(f"{path}: the content that waits was changed: run `tlcheck golden update` again")
-        return Pending(key, golden, meta.versions, meta.claims, meta.notes)
+        return Pending(key, golden, meta.versions, meta.claims, meta.notes, meta.claimed)
 
     def _path(self, key: Key, part: str) -> Path:
         return self.folder / f"{key.stem}.{part}"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tlcheck.golden.compare import GoldenComparison, compare, grouped
+from tlcheck.golden.compare import GoldenComparison, grouped
 from tlcheck.golden.golden import Golden, Key
 from tlcheck.golden.normal import normal_lines, parse
 from tlcheck.golden.recording import Recorded
+from tlcheck.golden.revisions import Revisions
 from tlcheck.golden.states import CHANGED, MISSING, NOT_LOWERED, ORPHANED, SAME, UNUSABLE, State, state_of
 from tlcheck.golden.store import Contents
 from tlcheck.lower.runs import Lowered
@@ -38,7 +39,11 @@ class GoldenPage:
         state = state_of(recorded, self.approved)
         self.states.append(state)
         result = self.judge(recorded.lowered) if recorded.snapshot is not None else None
-        remarks = [*_why(state, recorded), *(remarks_of(result) if result is not None else ())]
+        remarks = [
+            *_why(state, recorded),
+            *_approved(recorded.key, self.approved),
+            *(remarks_of(result) if result is not None else ()),
+        ]
         tags = [_tag(state), *(tags_of(result) if result is not None else ())]
         views = views_of(state.comparison, self.approved.goldens.get(recorded.key), recorded.snapshot)
         plates = plates_of(recorded.snapshot, result) if recorded.snapshot is not None else ()
@@ -65,6 +70,13 @@ def _tag(state: State) -> Tag:
     if state.expected:
         return Tag("expected not to lower", QUIET)
     return Tag(_WORDS.get(state.kind, state.kind), _TONES[state.kind])
+
+
+def _approved(key: Key, approved: Contents) -> Iterator[Remark]:
+    """Who accepted what is compared with, and why."""
+    made = approved.approvals.approved.get(str(key))
+    if made is not None and key in approved.goldens and not approved.problem(key):
+        yield Remark(f"approved by {made.words}", QUIET, made.claims)
 
 
 def _why(state: State, recorded: Recorded) -> Iterator[Remark]:
@@ -152,27 +164,25 @@ def unsettled(entries: Iterable[Entry]) -> list[Cluster]:
 
 def revisions_page(base: Contents, head: Contents, name: str) -> Page:
     """The goldens of two git revisions; needs no TileLang. name: of the first revision."""
-    comparisons: dict[str, GoldenComparison] = {}
+    revisions = Revisions(base, head)
     entries = []
     for key in sorted({*base.goldens, *head.goldens}):
-        old, new = base.goldens.get(key), head.goldens.get(key)
-        remarks = [Remark(head.problem(key), BAD)] if new is not None and head.problem(key) else []
-        if old is not None and new is not None:
-            try:
-                comparisons[str(key)] = compare(old, new)
-            except ValueError as error:
-                remarks.append(Remark(f"cannot be compared: {error}", BAD))
-        comparison = comparisons.get(str(key))
+        old, new, comparison = base.goldens.get(key), head.goldens.get(key), revisions.comparisons.get(str(key))
+        problem, decided = revisions.problems.get(str(key)), revisions.decided.get(str(key))
+        remarks = [Remark(problem, BAD)] if problem else [Remark(decided, GOOD)] if decided else []
         tag = _revision_tag(old, new, comparison)
         entries.append(_entry(key, [tag], comparison, remarks, views_of(comparison, new or old, None), ()))
     counted = [f"{n} {w}" for w in ("changed", "added", "removed") if (n := sum(e.tags[0].word == w for e in entries))]
-    verdict = f"{len(head.goldens)} goldens: {', '.join(counted) or 'nothing changed'} since {name}"
-    clusters = [*unsettled(entries), *clusters_of(comparisons)]
-    return Page("tlcheck golden", verdict, WARN if counted else GOOD, (name, "now"), entries, clusters)
+    approved = (
+        f"; {len(revisions.problems)} not approved" if revisions.problems else "; all approved" if counted else ""
+    )
+    verdict = f"{len(head.goldens)} goldens: {', '.join(counted) or 'nothing changed'} since {name}{approved}"
+    clusters = [*unsettled(entries), *clusters_of(revisions.comparisons)]
+    return Page("tlcheck golden", verdict, WARN if revisions.problems else GOOD, (name, "now"), entries, clusters)
 
 
 def _revision_tag(old: Golden | None, new: Golden | None, comparison: GoldenComparison | None) -> Tag:
     if old is None or new is None:
         return Tag("added" if old is None else "removed", WARN)
-    same = comparison is not None and comparison.is_same
+    same = old == new or (comparison is not None and comparison.is_same)
     return Tag("the same", GOOD) if same else Tag("changed", WARN)

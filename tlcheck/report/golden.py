@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from tlcheck.golden.compare import GoldenComparison, GoldenGroup, compare, grouped
-from tlcheck.golden.golden import Golden, Key
+from tlcheck.golden.compare import GoldenGroup, grouped
+from tlcheck.golden.revisions import Revisions
 from tlcheck.golden.states import CHANGED, MISSING, NOT_LOWERED, ORPHANED, SAME, UNUSABLE, State
 from tlcheck.golden.store import Contents
 from tlcheck.report import diff_markdown
@@ -72,38 +72,13 @@ _KINDS = (SAME, CHANGED, MISSING, UNUSABLE, ORPHANED, NOT_LOWERED)
 
 
 def write_revisions(console: Console, base: Contents, head: Contents, name: str, form: str) -> int:
-    """The report of `golden diff`. Returns the exit code: 1 where the goldens differ or cannot be compared."""
-    comparisons, notes = _compared(base, head)
-    groups = grouped(comparisons)
+    """The report of `golden diff`. Returns the exit code: 1 where something that differs is not approved."""
+    revisions = Revisions(base, head)
+    groups = grouped(revisions.comparisons)
     real = sum(len(group.names) for group in groups)
     summary = f"{plural(len(head.goldens), 'golden')}, {real} changed since {name}"
-    write_groups_and_notes(console, groups, notes, summary, form)
-    return 1 if groups or notes else 0
-
-
-def _compared(base: Contents, head: Contents) -> tuple[dict[str, GoldenComparison], list[str]]:
-    comparisons: dict[str, GoldenComparison] = {}
-    notes = []
-    for key in sorted({*base.goldens, *head.goldens}):
-        one, other = base.goldens.get(key), head.goldens.get(key)
-        if one is None or other is None:
-            notes.append(f"{key}: {'added' if one is None else 'removed'}{_state(head, key)}")
-        elif one.digest != other.digest:
-            notes += _difference(comparisons, key, one, other, _state(head, key))
-        elif head.problem(key):
-            notes.append(f"{key}: {head.problem(key)}")
-    return comparisons, notes
-
-
-def _difference(found: dict[str, GoldenComparison], key: Key, one: Golden, other: Golden, state: str) -> Iterator[str]:
-    try:
-        found[str(key)] = compare(one, other)
-        if state:
-            yield f"{key}: changed{state}"
-    except ValueError as error:
-        yield f"{key}: changed, and cannot be compared: {error}"
-
-
-def _state(contents: Contents, key: Key) -> str:
-    problem = contents.problem(key) if key in contents.goldens else ""
-    return f", {problem}" if problem else ""
+    open_ = len(revisions.problems)
+    approved = f"; {open_} not approved" if open_ else "; all approved" if revisions.decided else ""
+    notes = [f"{key}: {words}" for key, words in (*revisions.decided.items(), *revisions.problems.items())]
+    write_groups_and_notes(console, groups, notes, f"{summary}{approved}", form)
+    return 1 if revisions.problems else 0

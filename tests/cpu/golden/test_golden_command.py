@@ -168,15 +168,24 @@ def test_two_revisions_are_compared_without_a_toolchain(capsys: pytest.CaptureFi
     assert check(capsys, "golden", "diff", "--base", "HEAD") == (0, "2 goldens, 0 changed since HEAD\n")
     approve("loop_pipelined", "tail_tile_odd")
     code, out = check(capsys, "golden", "diff", "--base", "HEAD")
-    assert code == 1
+    assert code == 0
     assert "loop_pipelined sm_90  differs" in out
-    assert "tail_tile_odd sm_90: added" in out
+    assert "tail_tile_odd sm_90: added, accepted by " in out
+    assert out.endswith(", 1 changed since HEAD; all approved\n")
     git("add", "golden")
     git("commit", "-qm", "new")
-    assert check(capsys, "golden", "diff", "--base", "HEAD~1", "--head", "HEAD") == (1, out.replace("HEAD", "HEAD~1"))
+    assert check(capsys, "golden", "diff", "--base", "HEAD~1", "--head", "HEAD") == (0, out.replace("HEAD", "HEAD~1"))
     code, out = check(capsys, "golden", "diff", "--base", "HEAD~1", "--format", "markdown")
-    assert code == 1
+    assert code == 0
     assert "<details>" in out
+    edited, *gone = sorted(Path("golden").rglob("*.lower-tile-op.tir"))
+    edited.write_text(edited.read_text() + "pass\n")
+    for part in gone[-1].parent.glob(gone[-1].name.partition(".lower")[0] + ".*"):
+        part.unlink()
+    code, out = check(capsys, "golden", "diff", "--base", "HEAD")
+    assert code == 1
+    assert "changed, not approved: it was changed after" in out
+    assert "removed, and still approved: its files are gone" in out
     assert main(["golden", "diff", "--base", "nowhere"]) == 2
     assert main(["golden", "diff", "--base=--output=x"]) == 2
     assert "git knows no revision" in capsys.readouterr().err

@@ -259,7 +259,12 @@ def test_places_of_goldens(tmp_path: Path) -> None:
 
 def test_approvals_are_read_as_written() -> None:
     awkward = Decision(
-        'A "quoted" \\ name <a@b>', "2026-01-01T00:00:00Z", "line\nbreak \x7f \u00e9 \U0001f600", "ab", ("x",)
+        'A "quoted" \\ name <a@b>',
+        "2026-01-01T00:00:00Z",
+        "line\nbreak \x7f \u00e9 \U0001f600",
+        "ab",
+        ("x",),
+        ("output C: agreed",),
     )
     made = Approvals({"k.py::a sm_90": awkward, "b": awkward}, {"c": awkward})
     assert approvals.loads(approvals.dumps(made), "here") == made
@@ -271,10 +276,10 @@ def test_approvals_are_read_as_written() -> None:
     [
         ("<<<<<<< HEAD\n", "merge-conflict"),
         ("[approved\n", "here: "),
-        ("[accepted.a]\n", "unknown table"),
-        ("approved = 1\n", "expected tables"),
-        ('[approved.a]\nwho = "x"\n', "an entry has"),
-        ('[approved.a]\nwho = 1\nwhen = ""\nreason = ""\nhash = ""\n', "all values are texts"),
+        ("[accepted.a]\n", "unknown field `accepted`"),
+        ("approved = 1\n", "Expected `object`, got `int`"),
+        ('[approved.a]\nwho = "x"\n', "missing required field `when`"),
+        ('[approved.a]\nwho = 1\nwhen = ""\nreason = ""\nhash = ""\n', "Expected `str`, got `int`"),
     ],
 )
 def test_approvals_that_cannot_be_read(text: str, what: str) -> None:

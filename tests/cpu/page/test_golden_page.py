@@ -145,12 +145,19 @@ def test_two_revisions_need_no_toolchain(
         git("add", ".")
         git("commit", "-qm", release)
     capsys.readouterr()
-    assert main(["report", "golden", "--base", "HEAD~1", "-o", "r.html"]) == 1
-    assert capsys.readouterr().out == "3 goldens: 1 changed, 1 added since HEAD~1: r.html\n"
+    assert main(["report", "golden", "--base", "HEAD~1", "-o", "r.html"]) == 0
+    assert capsys.readouterr().out == "3 goldens: 1 changed, 1 added since HEAD~1; all approved: r.html\n"
     found = {e["name"]: e["tags"][0][0] for e in unpacked(Path("r.html").read_text())["entries"]}
     assert found == {"loop_pipelined": "changed", "tile_small": "the same", "cast_bf16": "added"}
     clusters = unpacked(Path("r.html").read_text())["clusters"]
     assert [cluster["tag"][0] for cluster in clusters] == ["added", "changed"]
+    accepted = next(e for e in unpacked(Path("r.html").read_text())["entries"] if e["name"] == "loop_pipelined")
+    assert "changed, accepted by " in str(accepted["remarks"])
+    assert ": read (claims then: atomic B: proved)" in str(accepted["remarks"])
+    Path("golden/approvals.toml").write_text("")
+    assert main(["report", "golden", "--base", "HEAD~1", "-o", "r.html"]) == 1
+    assert "not approved" in capsys.readouterr().out
+    git("checkout", "golden")
     assert main(["report", "golden", "--base", "HEAD", "-o", "r.html"]) == 0
 
 
