@@ -25,8 +25,8 @@ class Change:
 
     @property
     def words(self) -> str:
-        """`dQ: AtomicAddx4 -> 4 x AtomicAdd`."""
-        return f"{self.subject}: {self.detail or self.rewrite}"
+        """`dQ: AtomicAddx4 -> 4 x AtomicAdd`; `x: read 64 float16 -> 8 float16x8 in a block`."""
+        return f"{self.subject}: {self._kind}{self.detail}" if self.detail else f"{self.subject}: {self.rewrite}"
 
     @property
     def takes_away(self) -> bool:
@@ -46,7 +46,11 @@ class Change:
     @property
     def rewrite(self) -> str:
         """What happened, without the subject."""
-        return f"{_KINDS.get(self.kind, '')}{self.before} -> {self.after}"
+        return f"{self._kind}{self.before} -> {self.after}"
+
+    @property
+    def _kind(self) -> str:
+        return f"{_KINDS[self.kind]} " if self.kind in _KINDS else ""
 
     def of(self, subjects: Iterable[str]) -> Change:
         """The same change of several subjects."""
@@ -60,7 +64,14 @@ _GONE = {
     "barrier count": ("less often",),
     "wait": ("fewer",),
 }
-_KINDS = {"layout": "layout ", "functions": "functions ", "read": "read ", "write": "write "}
+_KINDS = {  # those that `before -> after` does not say
+    "layout": "layout",
+    "functions": "functions",
+    "read": "read",
+    "read count": "read",
+    "write": "write",
+    "write count": "write",
+}
 
 
 def counted(old: int, new: int, noun: str) -> tuple[str, str]:

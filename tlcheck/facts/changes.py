@@ -7,11 +7,13 @@ first change names the cause where the kernel was edited, and the worst effect w
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 
 from tlcheck.facts.change import Change, counted
 from tlcheck.facts.instructions import access_changes, tensor_core_changes
 from tlcheck.facts.model import BufferFacts, Facts, LayoutFacts
 from tlcheck.facts.waits import barrier_changes, wait_changes
+from tlcheck.snapshot.dtypes import dtype_of
 
 __all__ = ["Change", "changes"]
 
@@ -88,7 +90,7 @@ def _relaid(name: str, one: LayoutFacts | None, other: LayoutFacts | None) -> Ch
     first, second = ("no layout" if layout is None else layout.kind for layout in (one, other))
     if one is None or other is None or first != second:
         return Change("layout", name, first, second)
-    return Change("layout", name, first, f"another {second}", f"layout {first} {one.text} -> {other.text}")
+    return Change("layout", name, first, f"another {second}", f"{first} {one.text} -> {other.text}")
 
 
 def _stage_changes(before: Facts, after: Facts) -> Iterator[Change]:
@@ -138,10 +140,28 @@ def _size_changes(before: Facts, after: Facts) -> Iterator[Change]:
     for name in sorted(old.keys() & new.keys()):
         one, other = old[name], new[name]
         if one.role == other.role == "shared" and one.size != other.size:
-            yield Change("shared memory", name, *counted(one.size, other.size, "byte"))
+            yield _resized(one, other)
     one_sum, other_sum = (sum(b.size for b in x.values() if b.role == "fragment") // 4 for x in (old, new))
     if one_sum != other_sum:
         yield Change("registers", "fragments", *counted(one_sum, other_sum, "register"))
+
+
+def _resized(one: BufferFacts, other: BufferFacts) -> Change:
+    """Another size of shared memory; of a buffer whose versions are what it was, by how many stages it has."""
+    in_bytes = counted(one.size, other.size, "byte")
+    old, new = _versions(one), _versions(other)
+    if not (old and new) or (one.shape, one.dtype) != (other.shape, other.dtype):
+        return Change("shared memory", one.name, *in_bytes)
+    before, after = counted(old, new, "stage")
+    return Change("shared memory", one.name, before, after, f"{before} -> {after} ({' -> '.join(in_bytes)})")
+
+
+def _versions(buffer: BufferFacts) -> int:
+    """How many versions of a buffer there is room for; 0 where that is not known."""
+    if not all(dim.isdecimal() for dim in buffer.shape):
+        return 0
+    bits = prod(map(int, buffer.shape)) * dtype_of(buffer.dtype).bits
+    return buffer.size * 8 // bits if bits and buffer.size * 8 % bits == 0 else 0
 
 
 def _function_changes(before: Facts, after: Facts) -> Iterator[Change]:

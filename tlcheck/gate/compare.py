@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 from tlcheck.facts import changes
 from tlcheck.gate.compiler import CompiledCuda
@@ -14,7 +13,7 @@ from tlcheck.gate.outcome import FAILS_IN_BOTH, LoweredPair, LoweredSide, Outcom
 from tlcheck.gate.support import in_words
 from tlcheck.gate.synchronization import guarded, unordered
 from tlcheck.gate.verdicts import all_claims, verdict_outcomes
-from tlcheck.lower.runs import near
+from tlcheck.lower.runs import line_of, near
 from tlcheck.worker.protocol import Failure
 
 _SLOWER, _SECONDS = 2.0, 1.0  # lowering is slower by this factor, and by so many seconds: less is noise
@@ -31,15 +30,15 @@ def outcomes(compared: LoweredPair, *, one_toolchain: bool) -> tuple[Outcome, ..
     if before is None or after is None:
         return tuple(_undeclared(compared))
     return (
-        *_static_outcomes(before, after, compared.file, one_toolchain=one_toolchain),
+        *_static_outcomes(before, after, one_toolchain=one_toolchain),
         *device_outcomes(before, after, one_toolchain=one_toolchain),
     )
 
 
-def _static_outcomes(before: LoweredSide, after: LoweredSide, file: str, *, one_toolchain: bool) -> Iterator[Outcome]:
-    """What needs no GPU. file: the kernel's."""
+def _static_outcomes(before: LoweredSide, after: LoweredSide, *, one_toolchain: bool) -> Iterator[Outcome]:
+    """What needs no GPU."""
     if before.facts is None or after.facts is None:
-        yield from _failures(before, after, file)
+        yield from _failures(before, after)
     elif one_toolchain and before.digest != after.digest:
         yield _not_deterministic(before, after)
     else:
@@ -72,9 +71,9 @@ def _refuted(after: LoweredSide) -> Iterator[Outcome]:
     return (outcome for outcome in verdict_outcomes((), after.result.claims) if outcome.klass == "wrong")
 
 
-def _failures(before: LoweredSide, after: LoweredSide, file: str) -> Iterator[Outcome]:
+def _failures(before: LoweredSide, after: LoweredSide) -> Iterator[Outcome]:
     old, new = before.result.failure, after.result.failure
-    line = before.line or _line(new, file)
+    line = before.line or (line_of(after.result.run, new) if new is not None else 0)
     if old is not None and new is not None:
         changed = "" if _first(old) == _first(new) else f"; before: {_first(old)}"
         words = f"{_said(new)}{changed}"
@@ -153,12 +152,6 @@ def _said(failure: Failure) -> str:
     phase = failure.phase if plain else f"{failure.phase} ({failure.kind})"
     where = f" ({near(failure.where)})" if failure.where and failure.phase == "run" else ""
     return f"{phase}: {_first(failure)}{where}"
-
-
-def _line(failure: Failure | None, file: str) -> int:
-    """Where it failed, if that is in the kernel's own file, else 0."""
-    place, _, number = failure.where.rpartition(":") if failure is not None else ("", "", "")
-    return int(number) if number.isdigit() and Path(place) == Path(file).resolve() else 0
 
 
 def _first(failure: Failure) -> str:

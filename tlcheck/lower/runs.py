@@ -141,6 +141,21 @@ class Lowered:
     until: Path | None = None
 
 
+def line_of(run: Run, failure: Failure) -> int:
+    """The line of the run's own file that a failure is about: where it was raised, else where the kernel is bound; 0
+    where neither is known.
+    """
+    place, _, number = failure.where.rpartition(":")
+    if number.isdigit() and Path(place).resolve() == Path(run.file).resolve():
+        return int(number)
+    try:
+        lines = Path(run.file).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return 0
+    bound = re.compile(rf"(?:(?:async )?def |class )?{re.escape(run.name)}\b")
+    return next((n for n, line in enumerate(lines, 1) if run.name and bound.match(line)), 0)
+
+
 def of_saved(file: Path, snapshot: Snapshot, position: int = 0) -> Lowered:
     """A snapshot that the user saved, as a run; what a case expects is not in it."""
     s = snapshot

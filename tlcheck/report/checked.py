@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from tlcheck.lower.runs import line_of
 from tlcheck.report.notices import ERROR, NOTE, WARNING, Document, Notice, Subject
 from tlcheck.verdicts.claim import Claim, Finding
 from tlcheck.verdicts.results import Result
@@ -38,8 +39,9 @@ def _notices(result: Result) -> Iterator[Notice]:
     line = result.claims[0].source.line if result.claims else 1
     if result.failure is not None:
         excuse = result.excuse.reason if result.excuse is not None else ""
+        at = line_of(result.run, result.failure)
         title = f"{result.failure.phase}: {result.failure.message}"
-        yield Notice(NOT_CHECKED, ERROR, title, title, result.run.file, 1, result.failure.detail, excuse)
+        yield Notice(NOT_CHECKED, ERROR, title, title, result.run.file, at, result.failure.detail, excuse)
     for claim in result.claims:
         excuse = claim.excuse.reason if claim.excuse is not None else ""
         if claim.finding is not None:

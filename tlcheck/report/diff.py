@@ -93,7 +93,7 @@ def plain_parts(golden: Golden) -> Iterator[RenderableType]:
 
 
 def _wide(text: TextDiff) -> Iterator[tuple[Text, ...]]:
-    for row in _shown(text.rows):
+    for row in shown(text.rows):
         if row is None:
             yield Text("..."), Text(), Text(), Text("..."), Text()
             continue
@@ -104,7 +104,7 @@ def _wide(text: TextDiff) -> Iterator[tuple[Text, ...]]:
 
 
 def _narrow(text: TextDiff) -> Iterator[tuple[Text, ...]]:
-    for row in _shown(text.rows):
+    for row in shown(text.rows):
         if row is None:
             yield Text("..."), Text(), Text()
             continue
@@ -141,7 +141,7 @@ def _side(row: Row, side: TextLine | None, spans: Sequence[Span]) -> Text:
     return text
 
 
-def _shown(rows: Sequence[Row]) -> Iterator[Row | None]:
+def shown(rows: Sequence[Row]) -> Iterator[Row | None]:
     """Rows that differ by more than names with their surroundings; None for what is left out between."""
     wanted = (lambda row: row.kind != SAME) if _names_only(rows) else (lambda row: row.kind not in (SAME, RENAMED))
     near = {n for place, row in enumerate(rows) if wanted(row) for n in range(place - _CONTEXT, place + _CONTEXT + 1)}

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from tlcheck.golden.compare import GoldenGroup
 from tlcheck.golden.textdiff import MOVED, RENAMED, SAME, Row
+from tlcheck.report.diff import shown
+from tlcheck.report.markdown import inert
 from tlcheck.verdicts.words import plural
 
 _LINES = 80  # of a diff
@@ -19,16 +21,16 @@ def render(groups: Sequence[GoldenGroup], notes: Sequence[str], head: str) -> st
     lines = [f"### {head}", ""]
     for group in groups:
         lines += _group(group)
-    lines += [f"- {_escaped(note)}" for note in notes]
+    lines += [f"- {inert(note)}" for note in notes]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
 def _group(group: GoldenGroup) -> Iterator[str]:
     names = [*group.names[:_NAMES], *([f"and {len(group.names) - _NAMES} more"] if len(group.names) > _NAMES else [])]
-    yield f"**{plural(len(group.names), 'run')}**: {', '.join(_code(name) for name in names)}"
+    yield f"**{plural(len(group.names), 'run')}**: {', '.join(inert(name) for name in names)}"
     yield ""
     summary = group.comparison.summary
-    yield from (f"- {_escaped(line)}" for line in summary[:_WORDS])
+    yield from (f"- {inert(line)}" for line in summary[:_WORDS])
     if len(summary) > _WORDS:
         yield f"- and {len(summary) - _WORDS} more"
     yield ""
@@ -36,7 +38,7 @@ def _group(group: GoldenGroup) -> Iterator[str]:
         yield f"<details><summary>TIR at {checkpoint}</summary>"
         yield ""
         yield "```diff"
-        rows = [line for row in text.rows for line in _lines(row)]
+        rows = [line for row in shown(text.rows) for line in _lines(row)]
         yield from rows[:_LINES]
         if len(rows) > _LINES:
             yield f"  ... {len(rows) - _LINES} lines more"
@@ -45,8 +47,13 @@ def _group(group: GoldenGroup) -> Iterator[str]:
         yield ""
 
 
-def _lines(row: Row) -> Iterator[str]:
-    if row.kind in (SAME, RENAMED):
+def _lines(row: Row | None) -> Iterator[str]:
+    """A row as lines of a diff; what is left out is a line of its own."""
+    if row is None:
+        yield "@@ ... @@"
+        return
+    if row.kind in (SAME, RENAMED) and row.right is not None:
+        yield f"  {_cut(row.right.text)}"
         return
     moved = "* " if row.kind == MOVED else ""
     if row.left is not None:
@@ -58,12 +65,3 @@ def _lines(row: Row) -> Iterator[str]:
 def _cut(text: str) -> str:
     text = text.replace("```", "'''")
     return text if len(text) <= _WIDTH else text[: _WIDTH - 3] + "..."
-
-
-def _code(text: str) -> str:
-    return "`" + text.replace("`", "'") + "`"
-
-
-def _escaped(text: str) -> str:
-    """No character of a kernel is markup."""
-    return "".join(f"&#{ord(c)};" if c in "\\`*_{}[]<>#|~&@" else c for c in text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from html import escape
@@ -10,6 +11,7 @@ from tlcheck.report.notices import ERROR, Document, Notice, Told, cases_in_words
 
 LIMIT = 60_000  # characters: GitHub takes comments of up to 65,536
 _MARKS = {"error": ":x:", "warning": ":warning:", "note": ":information_source:"}
+_MARKUP = re.compile(r"[\\`*_<>|#@\[\]&~]")
 _OPEN = 5  # kernels that are listed without folding
 
 
@@ -28,7 +30,7 @@ def render(document: Document) -> str:
 
 def _head(document: Document) -> str:
     mark = ":x:" if document.failed else ":warning:" if document.incomplete else ":white_check_mark:"
-    return f"### {mark} tlcheck {document.command}\n\n{escaped(document.verdict)}\n"
+    return f"### {mark} tlcheck {document.command}\n\n{inert(document.verdict)}\n"
 
 
 def _table(told: list[Told]) -> str:
@@ -43,9 +45,9 @@ def _table(told: list[Told]) -> str:
 
 def _section(told: Told) -> str:
     notice = told.first
-    accepted = f" — accepted: {escaped(notice.accepted)}" if notice.accepted else ""
+    accepted = f" — accepted: {inert(notice.accepted)}" if notice.accepted else ""
     mark = "" if notice.accepted else f"{_MARKS[notice.level]} "
-    head = f"{mark}**{notice.id}**: {escaped(notice.title)}{accepted}"
+    head = f"{mark}**{notice.id}**: {inert(notice.title)}{accepted}"
     cases = [f"- `{case}`" for case in cases_in_words(told)]
     detail = _fenced(notice) if notice.level == ERROR else []
     if len(cases) <= _OPEN:
@@ -71,12 +73,14 @@ def _evidence(document: Document) -> Iterator[str]:
 
 def _notes(document: Document) -> Iterator[str]:
     for note in document.notes:
-        yield f"> {escaped(note)}\n"  # a paragraph of its own
+        yield f"> {inert(note)}\n"  # a paragraph of its own
 
 
-def escaped(text: str) -> str:
-    """Text of kernels is no markup: no tags, no mentions, no table cells, one line."""
-    plain = " ".join(text.split())
-    for special in "\\`*_<|#@[]":
-        plain = plain.replace(special, f"\\{special}")
-    return plain.replace("\\@", "@&#8203;")
+def inert(text: str) -> str:
+    """One line of text as it is where nothing in it is markup, else as code: no tags, no mentions, and readable where
+    Markdown is not rendered, too.
+    """
+    plain = " ".join(text.split()).replace("``", "''")
+    if not _MARKUP.search(plain):
+        return plain
+    return f"`` {plain} ``" if "`" in plain else f"`{plain}`"

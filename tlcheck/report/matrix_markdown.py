@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tlcheck.matrix.cells import State
 from tlcheck.matrix.table import Matrix
 from tlcheck.matrix.words import column_in_words, since_in_words, told, verdict_in_words
-from tlcheck.report.markdown import escaped
+from tlcheck.report.markdown import inert
 
 _MARKS: dict[State, str] = {
     "fine": ":white_check_mark:",
@@ -20,11 +20,11 @@ _MARKS: dict[State, str] = {
 
 def render(found: Matrix) -> str:
     """The verdict, the table, and what is not fine in it."""
-    return "\n".join([f"### {escaped(verdict_in_words(found))}", "", *_table(found), "", *_rows(found), *_end(found)])
+    return "\n".join([f"### {inert(verdict_in_words(found))}", "", *_table(found), "", *_rows(found), *_end(found)])
 
 
 def _table(found: Matrix) -> Iterator[str]:
-    yield f"| kernel | {' | '.join(escaped(column.title) for column in found.columns)} |"
+    yield f"| kernel | {' | '.join(inert(column.title) for column in found.columns)} |"
     yield "|---" * (len(found.columns) + 1) + "|"
     for row in found.rows:
         title = row.title.replace("`", "'").replace("|", "\\|")
@@ -37,11 +37,11 @@ def _rows(found: Matrix) -> Iterator[str]:
         lines = list(told(row))
         if lines:
             since = since_in_words(row)
-            yield f"**{escaped(row.title)}**{f': {since}' if since else ''}"
+            yield f"**{inert(row.title)}**{f': {since}' if since else ''}"
             yield ""
-            yield from (f"- {state} {escaped(toolchains)}: {escaped(words)}" for state, toolchains, words in lines)
+            yield from (f"- {state} {inert(toolchains)}: {inert(words)}" for state, toolchains, words in lines)
             yield ""
 
 
 def _end(found: Matrix) -> Iterator[str]:
-    yield from (f"> {escaped(note)}\n" for note in found.notes)
+    yield from (f"> {inert(note)}\n" for note in found.notes)

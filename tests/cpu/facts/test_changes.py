@@ -88,7 +88,7 @@ def test_what_the_author_wrote_comes_before_what_follows_from_it() -> None:
         "a: 64 x 64 -> 128 x 64",
         "loop k: 8 -> 4",
         "kernel: 64 mma m16n8k16 fp16 fp16 fp32 -> 128 mma m16n8k16 fp16 fp16 fp32 in a block",
-        "A: 512 float16x8 -> 1024 float16x8 in a block",
+        "A: read 512 float16x8 -> 1024 float16x8 in a block",
         "shared memory: 8192 -> 16384 bytes",
         "a: 8192 -> 16384 bytes",
     ]

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
+
+import pytest
 
 from tests.cpu.report.documents import DOCUMENT, EMPTY, WRONG
-from tlcheck.report import github
+from tlcheck.lower.runs import Run
+from tlcheck.report import checked, github
 from tlcheck.report.notices import Document, Subject
+from tlcheck.verdicts.results import Result
+from tlcheck.worker.protocol import Failure
 
 COMMAND = re.compile(r"^::(error|warning|notice) ((file=[^:,]+,line=[1-9]\d*,)?title=[^:,]+)::(.+)$")
 
@@ -36,3 +42,18 @@ def test_no_more_than_github_shows() -> None:
 
 def test_a_clean_report_is_a_notice() -> None:
     assert github.render(EMPTY) == "::notice title=tlcheck::PASS: nothing\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "where", "line"),
+    [("second", "", 4), ("second", "k.py:2", 2), ("second", "other.py:9", 4), ("absent", "", 1), ("", "", 1)],
+)
+def test_an_error_is_annotated_where_it_was_raised_else_at_the_kernel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, where: str, line: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("k.py").write_text("first = Case(f)\nseconds = 1\n\nsecond = Case(g)\n")
+    failure = Failure("exception", "lower", "ValueError: no", where=where)
+    failed = Result(Run("k.py", name, "sm_80", "pinned", {}), failure=failure)
+    text = github.render(checked.document_of([failed], [], 3))
+    assert f"::error file=k.py,line={line},title=tlcheck not-checked::" in text

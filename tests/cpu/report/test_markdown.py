@@ -21,11 +21,19 @@ def test_the_verdict_comes_first_then_a_table_then_each_notice_once() -> None:
     assert "> something to know" in lines
 
 
-def test_texts_of_kernels_are_no_markup() -> None:
+def test_texts_of_kernels_are_no_markup_and_still_readable_as_they_are() -> None:
     (line,) = (line for line in markdown.render(DOCUMENT).splitlines() if line.startswith(":information_source:"))
-    assert "a \\| b \\<b>" in line
-    assert "@someone" not in line
-    assert "second line" in line
+    code = line.partition(": ``")[2]
+    assert code.endswith(" ``")
+    assert "``" not in code.removesuffix(" ``")
+    assert "a | b <b>" in code
+    assert "`code` @someone % 100" in code
+    assert code.endswith("end second line ``")
+
+
+def test_words_without_markup_stay_words() -> None:
+    assert markdown.inert("loop k: 2 -> 3 stages") == "`loop k: 2 -> 3 stages`"
+    assert markdown.inert("2 wrong, 3 the same") == "2 wrong, 3 the same"
 
 
 def test_many_kernels_are_folded() -> None:
