@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
@@ -121,6 +121,10 @@ class Machine:
         self.parameters: dict[int, Value] = {uid: scalars[name] for uid, name in self.pointers.free if name in scalars}
         self.memory: dict[int, Cells | Pages] = {}
         self.made: list[tuple[object, Place]] = []
+        self.each = len(self.worlds)  # worlds, however many iterations of a loop run at once in them
+        self.axes: tuple[int, ...] = (self.each,)  # of `worlds`: iterations of loops that run at once, then the worlds
+        self.fixed: dict[int, Array] = {}  # the variables of loops that run at once, in each world
+        self.sums: MutableMapping[int, tuple[int, int]] = {}  # by allocation: iterations to add up, of so many worlds
         self.at: Stmt | None = None
         self.loops: dict[int, str] = {}
         self.watch: Watch | None = None

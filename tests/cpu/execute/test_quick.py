@@ -92,9 +92,10 @@ def _var(name: str, uid: int, dtype: str = "int32") -> Expr:
     return Expr("var", dtype, (), name, uid)
 
 
-TX, STEP = _var("tx", 1), _var("i", 2)
+TX, STEP, INNER = _var("tx", 1), _var("i", 2), _var("j", 6)
 A = Buffer("A", "float32", (_int(2 * COUNT * THREADS),), "global", _var("A", 3, "handle"))
 LOCAL = Buffer("r", "float32", (_int(2 * COUNT),), "local", _var("r", 4, "handle"))
+OTHER = Buffer("t", "float32", (_int(2 * COUNT),), "local", _var("t", 7, "handle"))
 SHARED = Buffer("s", "float32", (_int(2 * COUNT * THREADS),), "shared", _var("s", 5, "handle"))
 
 
@@ -105,15 +106,43 @@ def _sum(*terms: Expr) -> Expr:
     return first
 
 
+def _cast(e: Expr) -> Expr:
+    return Expr("cast", "float32", (e,))
+
+
 def _load(buffer: Buffer, index: Expr) -> Expr:
     return Expr("load", "float32", (index,), None, 0, buffer)
 
 
 ROW = _sum(Expr("mul", "int32", (STEP, _int(THREADS))), TX)
+A_ROW, LESS = _load(A, ROW), Expr("lt", "bool", (STEP, _int(3)))
 BODIES: dict[str, tuple[Stmt, bool]] = {
     "own register": (Store(LOCAL, (STEP,), _sum(_load(LOCAL, STEP), _load(A, ROW))), True),
     "two registers": (Store(LOCAL, (_sum(STEP, _int(COUNT)),), _sum(_load(LOCAL, STEP), _load(A, ROW))), True),
     "the one before": (Store(LOCAL, (_sum(STEP, _int(1)),), _load(LOCAL, STEP)), False),
+    "written first": (Seq((Store(OTHER, (_int(9),), A_ROW), Store(LOCAL, (STEP,), _load(OTHER, _int(9))))), True),
+    "read first": (Seq((Store(LOCAL, (STEP,), _load(OTHER, _int(9))), Store(OTHER, (_int(9),), A_ROW))), False),
+    "written here and there": (
+        Seq((Store(OTHER, (_int(9),), A_ROW, LESS), Store(LOCAL, (STEP,), _load(OTHER, _int(9))))),
+        False,
+    ),
+    "what remains is of many": (
+        Seq((Store(LOCAL, (_int(9),), A_ROW), Store(LOCAL, (STEP,), _load(LOCAL, _int(9))))),
+        False,
+    ),
+    "a loop within": (
+        Seq(
+            (
+                For(INNER, _int(0), _int(2), "unrolled", Store(OTHER, (INNER,), _sum(A_ROW, _cast(INNER)))),
+                Store(LOCAL, (STEP,), _sum(_load(OTHER, _int(0)), _load(OTHER, _int(1)))),
+            )
+        ),
+        True,
+    ),
+    "a loop that begins where the step is": (
+        For(INNER, _int(0), _int(2), "unrolled", Store(LOCAL, (_sum(STEP, INNER),), _load(LOCAL, STEP))),
+        False,
+    ),
     "one sum": (Store(LOCAL, (_int(0),), _sum(_load(LOCAL, _int(0)), _load(A, ROW))), False),
     "to shared": (Store(SHARED, (ROW,), _load(A, ROW)), True),
     "within shared": (Store(SHARED, (ROW,), _load(SHARED, ROW)), False),
@@ -122,17 +151,16 @@ BODIES: dict[str, tuple[Stmt, bool]] = {
 }
 
 
-def _registers(body: Stmt, plain: bool) -> tuple[Array, Array]:
+def _registers(body: Stmt, plain: bool) -> list[Array]:
     """What a loop leaves of registers and shared memory."""
     given = Store(LOCAL, (STEP,), Expr("cast", "float32", (STEP,)))
     loops = (For(STEP, _int(0), _int(2 * COUNT), "serial", given), For(STEP, _int(0), _int(COUNT), "unrolled", body))
-    inner = Thread(TX, "threadIdx.x", _int(THREADS), Seq((Alloc(LOCAL), Alloc(SHARED), *loops)))
+    inner = Thread(TX, "threadIdx.x", _int(THREADS), Seq((Alloc(LOCAL), Alloc(OTHER), Alloc(SHARED), *loops)))
     tensor = Tensor(kind_of("float32"), 2 * COUNT * THREADS, lambda seed, start, count: np.arange(start, start + count))
     function = Function("main", (A.data,), (A,), (), inner)
     machine = Machine(function, (THREADS, 1, 1), [World(0), World(1)], {"A": tensor}, {}, Options(False, plain=plain))
     machine.run()
-    left = [machine.memory[buffer.data.uid].flat for buffer in (LOCAL, SHARED)]
-    return left[0], left[1]
+    return [machine.memory[buffer.data.uid].flat for buffer in (LOCAL, OTHER, SHARED)]
 
 
 @pytest.mark.parametrize("name", sorted(BODIES))

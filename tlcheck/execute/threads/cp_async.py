@@ -14,6 +14,7 @@ import numpy as np
 
 from tlcheck.execute.codes import Step
 from tlcheck.execute.frame import Frame, Mask, everywhere
+from tlcheck.execute.memory import Position
 from tlcheck.execute.places import Place
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import attribute, call
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine
 
 _SIZES = (4, 8, 16)
+_KEPT = 16  # positions of a copy: it takes turns among the stages of a pipeline
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +41,7 @@ class Copy:
 
     def land(self, lanes: Mask) -> None:
         """Arrive, in these lanes; what all threads of a block copy together, once for all."""
-        watch, chosen = self.place.machine.watch, self.mask & lanes
+        watch, chosen = self.place.machine.watch, _both(self.mask, lanes)
         if watch is not None:
             watch.landed(self.place, self.position, chosen)
         if self.position.shape[-1] == np.shape(self.values)[-1] == 1:
@@ -78,7 +80,7 @@ class CopyQueue:
 
     def commit(self, lanes: Mask) -> None:
         """Make a group of the open copies of these lanes."""
-        mine = [Copy(c.place, c.position, c.values, c.mask & lanes) for c in self.open]
+        mine = [Copy(c.place, c.position, c.values, _both(c.mask, lanes)) for c in self.open]
         left = [Copy(c.place, c.position, c.values, c.mask & ~lanes) for c in self.open]
         self.open = [c for c in left if c.mask.any()]
         self.groups.append(_Group(lanes.copy(), mine, np.zeros_like(lanes)))
@@ -100,6 +102,12 @@ class CopyQueue:
         self.groups = [g for g in self.groups if (g.members & ~g.landed).any()]
 
 
+def _both(mask: Mask, lanes: Mask) -> Mask:
+    """The lanes of both masks; the mask itself where it has no others: what is known of it is known by the object."""
+    chosen = mask & lanes
+    return mask if np.array_equal(chosen, mask) else chosen
+
+
 def queue_of(machine: Machine) -> CopyQueue:
     found = machine.shared_state.setdefault("cp.async", CopyQueue())
     assert isinstance(found, CopyQueue)
@@ -113,17 +121,42 @@ def cp_async(e: Expr, machine: Machine) -> Run:
     condition = None if predicate is None else machine.code(predicate)
     queue, late = queue_of(machine), machine.options.late
     reason = machine.reason(f"element of {target.name} read while its copy is under way")
+    folded = _Folded(target)
 
     def run(frame: Frame) -> Value:
-        values = source.load(frame) if condition is None else _guarded(source, condition.run(frame), frame)
+        values = np.array(source.load(frame) if condition is None else _guarded(source, condition.run(frame), frame))
         position, mask = target.position(frame)
         lanes = everywhere(mask, frame)
+        if frame.worlds > machine.each:
+            position, lanes, values = folded(position, lanes, values, mask)
         if machine.watch is not None and target.shared:
             machine.watch.under_way(target, position, lanes, machine.origin(frame))
-        issue(target, target.memory.flat_position(position), np.array(values), lanes, queue, late, reason)
+        issue(target, target.memory.flat_position(position), values, lanes, queue, late, reason)
         return 0
 
     return run
+
+
+class _Folded:
+    """A copy where all iterations of a loop run at once (`iterations`), as one of more elements in each world."""
+
+    def __init__(self, target: Place) -> None:
+        self._target = target
+        self._kept: dict[tuple[int, int], tuple[Position, Mask | None, Array, Mask]] = {}  # with what the keys number
+
+    def __call__(self, position: Position, lanes: Mask, values: Array, mask: Mask | None) -> tuple[Array, Mask, Array]:
+        """mask: what `lanes` were made of, the same in all iterations."""
+        worlds, key = self._target.machine.each, (id(position), id(mask))
+        if key not in self._kept:
+            if len(self._kept) >= _KEPT:
+                self._kept.clear()
+            where = self._target.memory.flat_position(position)
+            where = np.broadcast_to(where, (*where.shape[:-2], *lanes.shape)).reshape(-1, worlds, lanes.shape[1])
+            active = lanes[:worlds] if mask is None else lanes[:worlds].copy()
+            self._kept[key] = position, mask, where, active
+        _, _, where, active = self._kept[key]
+        values = np.broadcast_to(values, (*values.shape[:-2], *lanes.shape))
+        return where, active, values.reshape(where.shape)
 
 
 def _guarded(source: Place, holds: Value, frame: Frame) -> Value:
@@ -140,7 +173,7 @@ def issue(target: Place, where: Array, values: Array, lanes: Mask, queue: CopyQu
     if not late:
         target.memory.put(where, values, lanes, target.kind)
         return
-    poison = [nothing(target.kind, seed, reason) for seed in target.machine.seeds]
+    poison = [nothing(target.kind, seed, reason) for seed in target.machine.seeds[: target.machine.each]]
     target.memory.put(where, np.array(poison, target.kind.array).reshape(-1, 1), lanes, target.kind)
     queue.open.append(Copy(target, where, values, lanes))
 

@@ -6,11 +6,13 @@ With g = thread / 4 and t = thread % 4: which element of a matrix a thread holds
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tlcheck.execute.frame import Frame
+from tlcheck.execute.memory import Position
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import call
 from tlcheck.execute.values import Array, Kind, Value, kind_of, rounding
@@ -57,18 +59,82 @@ def mma(e: Expr, machine: Machine) -> Run:
     for place, kind in ((a, a_kind), (b, b_kind), (c, c_kind)):
         if place.kind.bits != kind.bits or place.kind.is_float != kind.is_float:
             raise NotModelled(f"ptx_mma on {kind.name} in registers of {place.kind.name}")
-    left, right = gather(a_at, (m, k), machine), gather(b_at, (k, n), machine)
-    back = scatter(c_at, (m, n), machine)
+    left, right = _reading(a, a_at, (m, k)), _reading(b, b_at, (k, n))
+    back, add_up = scatter(c_at, (m, n), len(machine.worlds), machine.threads), _adding_up(c, c_at, (m, n))
     finish = finished(c_kind, machine)
 
     def run(frame: Frame) -> Value:
         if machine.tracer is not None:
             machine.tracer.explain(_terms(machine.tracer, frame, (a, a_at), (b, b_at), c_at))
-        product = multiplied(left(a.load(frame)), right(b.load(frame)))
-        c.store(frame, finish(c.load(frame) + back(product)))
+        product = multiplied(left(frame), right(frame))
+        product = np.broadcast_to(product, (*machine.axes, *product.shape[-3:])).reshape(-1, *product.shape[-3:])
+        if c.root in machine.sums:
+            add_up(frame, product, finish)
+        else:
+            c.store(frame, finish(c.load(frame) + back(product)))
         return 0
 
     return run
+
+
+def _reading(place: Place, where: Array, shape: tuple[int, int]) -> Callable[[Frame], Array]:
+    """Reads an operand: (axes of the machine, warps, rows, columns), 1 along loops that change nothing in it."""
+    machine = place.machine
+    axes = machine.axes
+    whole = gather(where, shape, len(machine.worlds), machine.threads)
+    made: list[tuple[Position, Array, Callable[[Array], Array]]] = []  # for the last position
+
+    def run(frame: Frame) -> Array:
+        position, outside = place.position(frame)[0], place.located(frame).outside
+        if len(axes) == 1 or outside is not None or machine.tracer is not None:
+            found = whole(place.load(frame))
+            return found.reshape(*axes, *found.shape[1:])
+        if not made or made[0][0] is not position:
+            flat = np.broadcast_to(place.memory.flat_position(position), (len(where), frame.worlds, frame.lanes))
+            few = _once(flat.reshape(len(where), *axes, frame.lanes))
+            made[:] = [(position, few, gather(where, shape, prod(few.shape[1:-1]), frame.lanes))]
+        _, few, some = made[0]
+        found = some(place.memory.take(few.reshape(len(where), -1, frame.lanes), place.kind))
+        return found.reshape(*few.shape[1:-1], *found.shape[1:])
+
+    return run
+
+
+def _once(position: Array) -> Array:
+    """A position (elements, loops, worlds, lanes), with 1 for loops on which it does not depend."""
+    for axis in range(1, position.ndim - 2):
+        first = position.take([0], axis)
+        if (position == first).all():
+            position = first
+    return position
+
+
+def _adding_up(c: Place, c_at: Array, shape: tuple[int, int]) -> Callable[..., None]:
+    """Adds the products of all iterations of a loop to the accumulators that they have in common, see `iterations`."""
+    made: list[tuple[Position, Array, Callable[[Array], Array]]] = []  # for the last position
+
+    def run(frame: Frame, product: Array, finish: Callable[[Array], Array]) -> None:
+        times, worlds = c.machine.sums[c.root]
+        position, mask = c.position(frame)
+        if not made or made[0][0] is not position:
+            flat = np.broadcast_to(c.memory.flat_position(position), (len(c_at), frame.worlds, frame.lanes))
+            where = _first_of(flat, times, worlds)
+            made[:] = [(position, where, scatter(c_at, shape, where.shape[1], frame.lanes))]
+        _, where, back = made[0]
+        lanes = (
+            None if mask is None else _first_of(np.broadcast_to(mask, (1, frame.worlds, frame.lanes)), times, worlds)[0]
+        )
+        total = product.reshape(-1, times, worlds, *product.shape[1:]).sum(axis=1)
+        total = back(total.reshape(-1, *product.shape[1:]))
+        c.memory.put(where, finish(c.memory.take(where, c.kind) + total), lanes, c.kind)
+
+    return run
+
+
+def _first_of(of_worlds: Array, times: int, worlds: int) -> Array:
+    """What (elements, worlds, lanes) is in the first iteration of a loop."""
+    elements, _, lanes = of_worlds.shape
+    return of_worlds.reshape(elements, -1, times, worlds, lanes)[:, :, 0].reshape(elements, -1, lanes)
 
 
 def _terms(
@@ -154,9 +220,8 @@ def _accumulator(rows: int) -> Array:
     return np.array([np.stack([down + group, 2 * place + i], -1) for down in range(0, rows, 8) for i in range(2)])
 
 
-def gather(where: Array, shape: tuple[int, int], machine: Machine) -> Callable[[Array], Array]:
+def gather(where: Array, shape: tuple[int, int], worlds: int, threads: int) -> Callable[[Array], Array]:
     """Registers (elements, worlds, threads) -> matrices (worlds, warps, rows, columns)."""
-    worlds, threads = len(machine.worlds), machine.threads
     if threads % WARP:
         raise NotModelled("warp instruction in a block of incomplete warps")
     source = np.zeros(shape, np.intp)
@@ -168,9 +233,8 @@ def gather(where: Array, shape: tuple[int, int], machine: Machine) -> Callable[[
     return lambda registers: np.ascontiguousarray(np.broadcast_to(registers, full)).reshape(-1).take(index)
 
 
-def scatter(where: Array, shape: tuple[int, int], machine: Machine) -> Callable[[Array], Array]:
+def scatter(where: Array, shape: tuple[int, int], worlds: int, threads: int) -> Callable[[Array], Array]:
     """Matrices (worlds, warps, rows, columns) -> registers (elements, worlds, threads)."""
-    worlds, threads = len(machine.worlds), machine.threads
     inner = where[..., 0] * shape[1] + where[..., 1]
     matrices = np.arange(worlds * (threads // WARP)).reshape(1, worlds, -1, 1) * (shape[0] * shape[1])
     index = (matrices + inner[:, None, None, :]).reshape(len(where), worlds, threads)
