@@ -57,21 +57,24 @@ class Cells:
             return
         if self.tags is not None:
             self.tags[:] = 0
-            return
-        for world, seed in enumerate(self.seeds):
-            self.data[:, world] = nothing(self.kinds[0], seed, reason)
+        else:
+            self.data[...] = self._poison(reason)
 
     def _forget_lanes(self, reason: int, mask: Mask) -> None:
-        whole, some = np.asarray(mask.all(axis=-1)), np.asarray(mask.any(axis=-1))
-        if self.data.shape[2] == 1 and not whole[some].all():
-            return  # what a block shares is not new to a part of its threads
-        for world, seed in enumerate(self.seeds):
-            own = self.data.shape[2] > 1
-            lanes = np.broadcast_to(mask[world] if own else mask[world].any(keepdims=True), self.data.shape[2:])
-            if self.tags is not None:
-                self.tags.reshape(self.data.shape)[:, world, lanes] = 0
-            else:
-                self.data[:, world, lanes] = nothing(self.kinds[0], seed, reason)
+        if self.data.shape[2] == 1:
+            whole, some = np.asarray(mask.all(axis=-1)), np.asarray(mask.any(axis=-1))
+            if not whole[some].all():
+                return  # what a block shares is not new to a part of its threads
+            mask = some[:, None]
+        if self.tags is not None:
+            self.tags.reshape(self.data.shape)[:, mask] = 0
+        else:
+            np.copyto(self.data, self._poison(reason), where=mask)
+
+    def _poison(self, reason: int) -> Array:
+        """What is in each world before anything is written, (worlds, 1)."""
+        values = [nothing(self.kinds[0], seed, reason) for seed in self.seeds]
+        return np.array(values, self.data.dtype).reshape(-1, 1)
 
     def with_lanes(self, lanes: int, data: Array) -> Cells:
         """Such an allocation for another number of threads, all with this data, (cells, worlds, 1)."""

@@ -27,8 +27,8 @@ from tlcheck.execute.places import Place
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import call
 from tlcheck.execute.threads.descriptors import swizzled
-from tlcheck.execute.threads.mma import finished, multiplied
-from tlcheck.execute.threads.wgmma import Product, ProductQueue
+from tlcheck.execute.threads.mma import finished
+from tlcheck.execute.threads.wgmma import MatrixOperand, Product, ProductQueue
 from tlcheck.execute.values import Array, Kind, Value, nothing
 from tlcheck.snapshot.ir import Expr
 
@@ -233,8 +233,7 @@ def _issue(
         position, _ = place.position(frame)
         a, b = left(frame), right(frame)
 
-        def registers() -> Array:
-            found = multiplied(a(), np.swapaxes(b(), -1, -2))
+        def registers(found: Array) -> Array:
             which = own if found.shape[1] > 1 else np.zeros_like(own)
             return np.moveaxis(found[:, np.broadcast_to(which, sums[0].shape), sums[0], sums[1]], 0, 1)
 
@@ -242,7 +241,9 @@ def _issue(
         queue.fences.fence(lanes)  # the library's own
         total = queue.sum_at(place, position, frame, lanes, hidden)
         total.left += 1
-        started = Product(total, lanes, registers, finish, not form.clears, lambda index: [])
+        started = Product(
+            total, lanes, MatrixOperand(a), MatrixOperand(b), registers, finish, not form.clears, lambda index: []
+        )
         if form.wait is None or not machine.options.late:
             started.complete()
         else:

@@ -11,7 +11,7 @@ of CUTE (cute/arch/mma_sm90_desc.hpp).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ import numpy as np
 from tlcheck.execute.frame import Frame, Mask
 from tlcheck.execute.memory import Cells
 from tlcheck.execute.places import Place
-from tlcheck.execute.races import Origin
+from tlcheck.execute.races import NOWHERE, Origin
 from tlcheck.execute.reasons import Illegal, NotModelled
 from tlcheck.execute.registry import call
 from tlcheck.execute.threads.descriptors import swizzled
@@ -194,17 +194,21 @@ class Product:
 
     total: _Sum
     mask: Mask
-    product: Callable[[], Array]  # registers (elements, worlds, threads)
+    left: MatrixOperand
+    right: MatrixOperand
+    registers: Callable[[Array], Array]  # matrices to registers (elements, worlds, threads)
     finish: Callable[[Array], Array]
     keeps: bool  # whether it adds to what is there
     terms: Callable[[tuple[int, ...]], list[list[TracedCell]]]
 
-    def complete(self) -> None:
-        """Do it; after the last one of its accumulators they have their values."""
-        total = self.total
-        before = total.values if self.keeps else 0
-        total.values = np.where(self.mask, self.finish(before + self.product()), total.values)
-        total.left -= 1
+    def complete(self, others: Sequence[Product] = ()) -> None:
+        """Do it, and others that add to the same; after the last one of its accumulators they have their values."""
+        total, together = self.total, [self, *others]
+        left, right = _side_by_side([p.left for p in together]), _side_by_side([p.right for p in together])
+        product = self.registers(multiplied(left, np.swapaxes(right, -1, -2)))
+        after = self.finish(product + total.values if self.keeps else product)
+        total.values = after if self.mask.all() else np.where(self.mask, after, total.values)
+        total.left -= len(together)
         if not total.left:
             tracer = total.place.machine.tracer
             if tracer is not None:
@@ -246,8 +250,8 @@ class ProductQueue:
         mine = [group for group in self.groups if (group[0] & lanes).any()]
         due = mine[: len(mine) - newest] if newest else mine
         for _, products in due:
-            for product in products:
-                product.complete()
+            for first, *others in _added_together(products):
+                first.complete(others)
         self.groups = [group for group in self.groups if not any(group is d for d in due)]
 
 
@@ -261,6 +265,28 @@ def arrive(e: Expr, machine: Machine) -> Run:
         return 0
 
     return run
+
+
+def _added_together(products: list[Product]) -> Iterator[list[Product]]:
+    """Products of one group that add to the same accumulators, one after the other: one product of more columns.
+
+    The sum is another one where each instruction rounds it. Plainly, each reads for itself.
+    """
+    part: list[Product] = []
+    for product in products:
+        options = product.total.place.machine.options
+        if part and not (
+            product.total is part[0].total
+            and product.keeps
+            and np.array_equal(product.mask, part[0].mask)
+            and options.exact
+            and not options.plain
+        ):
+            yield part
+            part = []
+        part.append(product)
+    if part:
+        yield part
 
 
 @call("warpgroup_commit_batch")
@@ -334,7 +360,7 @@ def from_registers(e: Expr, machine: Machine) -> Run:
     registers = machine.pointer(e.args[5], form.k * form.m // GROUP, e.args[6])
     index, fences = _spread(form.k, max(1, 32 // form.left.bits)), ProductQueue.of(machine).fences
 
-    def left(frame: Frame) -> _MatrixOperand:
+    def left(frame: Frame) -> MatrixOperand:
         position, _ = registers.position(frame)
         shape = (len(index[0]), frame.worlds, frame.lanes)
         held = np.array(np.broadcast_to(registers.memory.take(position, registers.kind), shape))
@@ -353,29 +379,45 @@ def from_registers(e: Expr, machine: Machine) -> Run:
             assert machine.tracer is not None
             return [machine.tracer.cell(registers.memory, where[e, world, group * GROUP + t]) for e, t in held]
 
-        return _MatrixOperand(read, row)
+        return MatrixOperand(read, row)
 
     right = _operand(e.args[7], e.args[8], (form.n, form.k), form.right, bool(e.args[1].value), machine)
     return _issue(e, 9, form, left, right, machine)
 
 
 @dataclass(frozen=True)
-class _MatrixOperand:
-    """An operand: reading it later gives (worlds, groups, rows, K). row: where a group's row of it lies."""
+class MatrixOperand:
+    """An operand: reading it later gives (worlds, groups, rows, K). row: where a group's row of it lies.
+
+    tiles: where it is, if that is shared memory.
+    """
 
     read: Callable[[], Array]
-    row: Callable[[int, int, int], list[TracedCell]]
+    row: Callable[[int, int, int], list[TracedCell]] | None = None
+    tiles: _SharedTiles | None = None
 
 
-Operand = Callable[[Frame], _MatrixOperand]
+Operand = Callable[[Frame], MatrixOperand]
+
+
+def _side_by_side(operands: list[MatrixOperand]) -> Array:
+    """Operands as one: their columns one after the other."""
+    first, *others = operands
+    if not others:
+        return first.read()
+    if first.tiles is not None:
+        joined = first.tiles.joined([o.tiles for o in others])
+        if joined is not None:
+            return joined.read()
+    return np.concatenate([o.read() for o in operands], axis=-1)
 
 
 def _operand(e: Expr, offset: Expr, shape: tuple[int, int], kind: Kind, by_k: bool, machine: Machine) -> Operand:
     """A matrix in shared memory."""
     word, more = machine.pointer(e), machine.code(offset)
-    tiles: dict[tuple[bytes, bytes], list[_SharedTile]] = {}
+    tiles: dict[tuple[bytes, bytes], _SharedTiles] = {}
 
-    def begin(frame: Frame) -> _MatrixOperand:
+    def begin(frame: Frame) -> MatrixOperand:
         groups = (frame.worlds, frame.lanes)
         words = np.broadcast_to(word.load(frame), groups)[:, ::GROUP]
         further = np.broadcast_to(np.asarray(more.run(frame)), groups)[:, ::GROUP].astype(np.uint64)
@@ -383,8 +425,9 @@ def _operand(e: Expr, offset: Expr, shape: tuple[int, int], kind: Kind, by_k: bo
         named = np.where(active, words + further, np.uint64(0))
         key = named.tobytes(), active.tobytes()
         if key not in tiles:
-            tiles[key] = list(_tiles(named, active, shape, kind, by_k, machine))
-        found, origin = tiles[key], machine.origin(frame)
+            found = list(_tiles(named, active, shape, kind, by_k, machine))
+            tiles[key] = _SharedTiles(found, active.shape, shape, kind, machine)
+        mine, origin = tiles[key], machine.origin(frame)
 
         def row(world: int, group: int, number: int) -> list[TracedCell]:
             matrix = decode(int(named[world, group]))
@@ -394,7 +437,7 @@ def _operand(e: Expr, offset: Expr, shape: tuple[int, int], kind: Kind, by_k: bo
             octets = matrix.octets(*shape, kind.bits // 8, by_k)[number]
             return [machine.tracer.cell(cells, at // cells.grain * cells.stride + world) for at in octets.tolist()]
 
-        return _MatrixOperand(lambda: _read(found, active.shape, shape, kind, machine, origin), row)
+        return MatrixOperand(lambda: mine.read(origin), row, mine)
 
     return begin
 
@@ -434,23 +477,48 @@ def _tiles(
         yield _SharedTile(place, cell[..., None] + worlds, worlds, groups, cells, mask)
 
 
-def _read(
-    tiles: list[_SharedTile],
-    groups: tuple[int, ...],
-    shape: tuple[int, int],
-    kind: Kind,
-    machine: Machine,
-    origin: Origin,
-) -> Array:
-    """The matrices of all active groups; zeros for the others. The first thread of a warpgroup reads for all."""
-    found = np.zeros((*groups, *shape), kind.array)
-    for tile in tiles:
-        if machine.watch is not None:
-            machine.watch.read(tile.place, tile.cells, tile.mask, origin, "async")
-        memory = tile.place.memory
-        assert isinstance(memory, Cells)
-        found[tile.worlds, tile.groups] = np.moveaxis(memory.take(tile.position, kind), -1, 0)
-    return found
+@dataclass(frozen=True, eq=False)
+class _SharedTiles:
+    """The matrices in shared memory that the active groups of an instruction read, of one shape."""
+
+    tiles: list[_SharedTile]
+    groups: tuple[int, ...]
+    shape: tuple[int, int]
+    kind: Kind
+    machine: Machine
+    kept: dict[tuple[int, ...], tuple[object, _SharedTiles | None]] = field(default_factory=dict)
+
+    def read(self, origin: Origin = NOWHERE) -> Array:
+        """The matrices of all active groups; zeros for the others. The first thread of a warpgroup reads for all."""
+        found = np.zeros((*self.groups, *self.shape), self.kind.array)
+        for tile in self.tiles:
+            if self.machine.watch is not None:
+                self.machine.watch.read(tile.place, tile.cells, tile.mask, origin, "async")
+            memory = tile.place.memory
+            assert isinstance(memory, Cells)
+            found[tile.worlds, tile.groups] = np.moveaxis(memory.take(tile.position, self.kind), -1, 0)
+        return found
+
+    def joined(self, others: list[_SharedTiles | None]) -> _SharedTiles | None:
+        """These and others that the same groups read, column after column; None where others read them."""
+        key = tuple([id(other) for other in others])
+        if key not in self.kept:
+            self.kept[key] = others, self._join([o for o in others if o is not None])  # `others` keeps their numbers
+        return self.kept[key][1]
+
+    def _join(self, others: list[_SharedTiles]) -> _SharedTiles | None:
+        every = [self, *others]
+        if len({len(each.tiles) for each in every}) > 1:
+            return None
+        made = []
+        for first, *more in zip(*[each.tiles for each in every], strict=True):
+            for tile in more:
+                if tile.place is not first.place or not np.array_equal(tile.mask, first.mask):
+                    return None
+            position = np.concatenate([tile.position for tile in (first, *more)], axis=1)
+            cells = np.concatenate([tile.cells for tile in (first, *more)])
+            made.append(_SharedTile(first.place, position, first.worlds, first.groups, cells, first.mask))
+        return _SharedTiles(made, self.groups, (self.shape[0], self.shape[1] * len(every)), self.kind, self.machine)
 
 
 def _issue(e: Expr, at: int, form: _Form, left: Operand, right: Operand, machine: Machine) -> Run:
@@ -468,12 +536,14 @@ def _issue(e: Expr, at: int, form: _Form, left: Operand, right: Operand, machine
         position, _ = place.position(frame)
         a, b = left(frame), right(frame)
 
-        def product() -> Array:
-            return _registers(multiplied(a.read(), np.swapaxes(b.read(), -1, -2)), index, frame.lanes)
+        def registers(matrices: Array) -> Array:
+            return _registers(matrices, index, frame.lanes)
 
         def terms(at: tuple[int, ...]) -> list[list[TracedCell]]:
             element, world, (group, thread) = at[0], at[1], divmod(at[2], GROUP)
             row, column = (int(np.broadcast_arrays(*index)[axis][element, thread]) for axis in (0, 1))
+            assert a.row is not None
+            assert b.row is not None
             return [a.row(world, group, row), b.row(world, group, column)]
 
         keeps = machine.uniform(scale.run(frame), "the scale of C") != 0
@@ -483,7 +553,7 @@ def _issue(e: Expr, at: int, form: _Form, left: Operand, right: Operand, machine
         )
         total = queue.sum_at(place, position, frame, lanes, hidden)
         total.left += 1
-        queue.open.append(Product(total, lanes, product, finish, keeps, terms))
+        queue.open.append(Product(total, lanes, a, b, registers, finish, keeps, terms))
         return 0
 
     return run
