@@ -22,7 +22,7 @@ from tlcheck.gate.compared_passes import LoweredPasses, compare_passes
 from tlcheck.lower.runs import near
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Settings
-from tlcheck.report import bisect_report
+from tlcheck.report import bisect_json, bisect_report
 from tlcheck.report.bisect_report import Bisected
 from tlcheck.report.console import console
 from tlcheck.report.outputs import Outputs
@@ -146,7 +146,7 @@ def _compared(chosen: Sequence[Selection], toolchains: tuple[str, str], settings
 def _write(args: argparse.Namespace, found: Bisected, code: int) -> None:
     def write(file: TextIO) -> None:
         if args.format == "json":
-            file.write(bisect_report.as_json(found, code))
+            file.write(bisect_json.render(found, code))
         else:
             bisect_report.write(console(file), found)
 

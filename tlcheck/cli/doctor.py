@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterable
-from dataclasses import asdict
 from pathlib import Path
 
 from rich.text import Text
 
+from tlcheck import __version__
 from tlcheck.config import read_config
 from tlcheck.report.console import console
+from tlcheck.report.doctor_json import SCHEMA, DoctorReport
+from tlcheck.report.json import written
 from tlcheck.toolchain.health import Item, examine
 
-SCHEMA = 1
 _STYLES = {"ok": "green", "absent": "yellow", "problem": "bold red"}
 
 
@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _show_json(items: Iterable[Item]) -> list[Item]:
     shown = list(items)
-    print(json.dumps({"schema": SCHEMA, "items": [asdict(item) for item in shown]}, indent=2))
+    print(written(DoctorReport(SCHEMA, __version__, tuple(shown))), end="")
     return shown
 
 

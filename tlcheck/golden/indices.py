@@ -53,24 +53,24 @@ def _simpler_indices(text: str) -> str:
 
 
 @dataclass
-class _Sum:
+class _IndexSum:
     """terms: text of an atom -> its factor, and the atom; in the order in which they came."""
 
     constant: int = 0
     terms: dict[str, tuple[int, ast.expr]] = field(default_factory=dict)
 
-    def add(self, other: _Sum, times: int = 1) -> _Sum:
+    def add(self, other: _IndexSum, times: int = 1) -> _IndexSum:
         """The sum of this and a multiple of another one."""
         terms = dict(self.terms)
         for text, (factor, atom) in other.terms.items():
             terms[text] = (terms.get(text, (0, atom))[0] + times * factor, atom)
-        return _Sum(self.constant + times * other.constant, {t: (f, a) for t, (f, a) in terms.items() if f})
+        return _IndexSum(self.constant + times * other.constant, {t: (f, a) for t, (f, a) in terms.items() if f})
 
-    def split(self, by: int) -> tuple[_Sum, _Sum]:
+    def split(self, by: int) -> tuple[_IndexSum, _IndexSum]:
         """The quotient of what a number divides, and the rest."""
         divided = {text: (factor // by, atom) for text, (factor, atom) in self.terms.items() if factor % by == 0}
         rest = {text: term for text, term in self.terms.items() if text not in divided}
-        return _Sum(self.constant // by, divided), _Sum(self.constant % by, rest)
+        return _IndexSum(self.constant // by, divided), _IndexSum(self.constant % by, rest)
 
     def is_below(self, limit: int) -> bool:
         """Whether its value is surely from 0 on and less than the limit."""
@@ -110,8 +110,8 @@ def _number(node: ast.expr) -> int:
     return value if type(value) is int and value > 0 else 0
 
 
-def _atom(node: ast.expr) -> _Sum:
-    return _Sum(0, {ast.unparse(node): (1, node)})
+def _atom(node: ast.expr) -> _IndexSum:
+    return _IndexSum(0, {ast.unparse(node): (1, node)})
 
 
 class _Simplified(ast.NodeTransformer):
@@ -120,16 +120,16 @@ class _Simplified(ast.NodeTransformer):
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         return self.sum_of(node).node()
 
-    def sum_of(self, node: ast.expr) -> _Sum:
+    def sum_of(self, node: ast.expr) -> _IndexSum:
         """A node as a sum, simplified."""
         if isinstance(node, ast.Constant) and type(node.value) is int:
-            return _Sum(node.value)
+            return _IndexSum(node.value)
         if isinstance(node, ast.BinOp):
             return self._operation(node)
         found: ast.expr = self.generic_visit(node)  # type: ignore[assignment]
         return _atom(found)
 
-    def _operation(self, node: ast.BinOp) -> _Sum:
+    def _operation(self, node: ast.BinOp) -> _IndexSum:
         left, right = self.sum_of(node.left), self.sum_of(node.right)
         match node.op:
             case ast.Add():
@@ -137,9 +137,9 @@ class _Simplified(ast.NodeTransformer):
             case ast.Sub():
                 return left.add(right, -1)
             case ast.Mult() if not right.terms:
-                return _Sum().add(left, right.constant)
+                return _IndexSum().add(left, right.constant)
             case ast.Mult() if not left.terms:
-                return _Sum().add(right, left.constant)
+                return _IndexSum().add(right, left.constant)
             case ast.Mod() if not right.terms and right.constant > 0:
                 return _modulo(left, right.constant)
             case ast.FloorDiv() if not right.terms and right.constant > 0:
@@ -147,18 +147,18 @@ class _Simplified(ast.NodeTransformer):
         return _atom(ast.BinOp(left.node(), node.op, right.node()))
 
 
-def _modulo(value: _Sum, by: int) -> _Sum:
+def _modulo(value: _IndexSum, by: int) -> _IndexSum:
     _, rest = value.split(by)
     if rest.is_below(by):
         return rest
     inner = {text: (factor % by, atom) for text, (factor, atom) in rest.terms.items()}
-    rest = _without_modulo(_Sum(rest.constant, inner), by)
+    rest = _without_modulo(_IndexSum(rest.constant, inner), by)
     return rest if rest.is_below(by) else _atom(ast.BinOp(rest.node(), ast.Mod(), ast.Constant(by)))
 
 
-def _without_modulo(value: _Sum, by: int) -> _Sum:
+def _without_modulo(value: _IndexSum, by: int) -> _IndexSum:
     """The same modulo a number, of `x % n` only x where that divides n."""
-    found = _Sum(value.constant)
+    found = _IndexSum(value.constant)
     for factor, atom in value.terms.values():
         top = _top(atom)
         if top is not None and (top + 1) % by == 0 and isinstance(atom, ast.BinOp):
@@ -168,7 +168,7 @@ def _without_modulo(value: _Sum, by: int) -> _Sum:
     return found.split(by)[1]
 
 
-def _divided(value: _Sum, by: int) -> _Sum:
+def _divided(value: _IndexSum, by: int) -> _IndexSum:
     quotient, rest = value.split(by)
     if rest.is_below(by):
         return quotient

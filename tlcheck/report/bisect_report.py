@@ -1,23 +1,19 @@
-"""What bisecting found, for people and for programs."""
+"""What bisecting found, for people."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
-from tlcheck import __version__
 from tlcheck.gate.bisect import FAILS, RIGHT, UNDECIDED, WRONG, BisectRow, Point
 from tlcheck.gate.bisect_passes import Guilty, Passes
 from tlcheck.gate.compared_passes import ComparedPasses
 from tlcheck.verdicts.claim import Claim
 from tlcheck.verdicts.results import Result
 
-SCHEMA = 1
 _STYLES = {RIGHT: "green", WRONG: "bold red", UNDECIDED: "yellow", FAILS: "red"}
 _STATE, _WIDTH = 9, 100  # characters of the longest state, and of messages
 
@@ -144,79 +140,3 @@ def _of_all_guilty(guilty: Sequence[Guilty]) -> Iterator[Text]:
             yield Text(f"    {finding.words}")
         for difference in dict.fromkeys(g.difference for g in own if g.claim.kind != "order" or len(own) == 1):
             yield from _of_difference(difference)
-
-
-def as_json(found: Bisected, exit_code: int) -> str:
-    """The whole report, indented, with a newline at its end."""
-    report = {
-        "schema": SCHEMA,
-        "tlcheck": __version__,
-        "exit_code": exit_code,
-        "rows": [_row(row, "release") for row in found.rows] + [_passes(passes) for passes in found.passes],
-        "compared": [_two(compared) for compared in found.compared],
-        "remarks": list(found.remarks),
-    }
-    return json.dumps(report, indent=2) + "\n"
-
-
-def _passes(found: Passes) -> Mapping[str, Any]:
-    return {**_row(found.row, "pass"), "guilty": [_guilty(g) for g in found.guilty]}
-
-
-def _two(compared: ComparedPasses) -> Mapping[str, Any]:
-    first = compared.first
-    return {
-        "case": compared.case,
-        "target": compared.target,
-        "from": compared.old,
-        "to": compared.new,
-        "first": {"pass": first.name, "from": first.old, "to": first.new} if first is not None else None,
-        "tir": list(compared.difference),
-        "rows": [_passes(passes) for passes in compared.judged],
-    }
-
-
-def _row(row: BisectRow, kind: str) -> Mapping[str, Any]:
-    return {
-        "case": row.case,
-        "target": row.target,
-        "toolchain": row.release or None,
-        "points": [{kind: point.at, "state": point.state, **_details(point)} for point in row.points],
-        "transitions": [
-            {"before": before.at, "after": after.at, "from": before.state, "to": after.state}
-            for before, after in row.transitions
-        ],
-    }
-
-
-def _details(point: Point) -> Mapping[str, Any]:
-    failure = point.result.failure if point.result is not None else None
-    return {
-        "findings": [_finding(claim) for claim in point.wrong],
-        "failure": {"phase": failure.phase, "message": failure.message} if failure else None,
-    }
-
-
-def _finding(claim: Claim) -> Mapping[str, Any]:
-    found = claim.finding
-    assert found is not None
-    return {
-        "buffer": claim.buffer,
-        "file": claim.source.file,
-        "line": claim.source.line,
-        "rule": found.rule,
-        "checkpoint": found.checkpoint,
-        "pass": found.pass_name,
-        "what": found.what,
-        "witness": found.words,
-    }
-
-
-def _guilty(guilty: Guilty) -> Mapping[str, Any]:
-    return {
-        "number": guilty.number,
-        **_finding(guilty.claim),
-        "pass": guilty.pass_name,  # since when it is wrong, where the finding may name a later one
-        "notes": list(guilty.notes),
-        "tir": list(guilty.difference),
-    }

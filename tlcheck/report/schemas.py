@@ -15,19 +15,25 @@ from typing import Any
 import msgspec
 
 from tlcheck.matrix.resume import MatrixReport
+from tlcheck.report.bisect_json import BisectReport
 from tlcheck.report.blame import CpuReport
 from tlcheck.report.device_json import GpuReport
+from tlcheck.report.doctor_json import DoctorReport
 from tlcheck.report.gate_json import GateReport
 from tlcheck.report.json import CheckReport
 from tlcheck.report.times_report import TimesReport
+from tlcheck.report.traced_json import TraceReport
 
 REPORTS: Mapping[str, type] = {
+    "bisect": BisectReport,
     "check": CheckReport,
+    "doctor": DoctorReport,
     "gate": GateReport,
     "matrix": MatrixReport,
     "run": GpuReport,
     "run-cpu": CpuReport,
     "run-times": TimesReport,
+    "trace": TraceReport,
 }
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

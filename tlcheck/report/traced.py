@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -16,11 +14,12 @@ from tlcheck.execute.provenance import TracedStep
 from tlcheck.execute.run import LOWERED, SOURCE
 from tlcheck.execute.trace import Traced
 from tlcheck.lower.runs import Run, near
+from tlcheck.report.json import written
+from tlcheck.report.traced_json import SCHEMA, TracedElement, TracedRun, TraceReport
 from tlcheck.snapshot.ir import Evaluate, Snapshot, Stmt, Store
 from tlcheck.snapshot.text import Text as Tir
 from tlcheck.snapshot.text import render
 
-SCHEMA = 1
 _MARK = "  <-- the first difference"
 
 
@@ -67,21 +66,21 @@ class TracedLines:
             code = self._source[stmt.line - 1].strip() if stmt.line <= len(self._source) else ""
             yield f"{near(self._snapshot.file)}:{stmt.line}" + (f" `{code}`" if code else "")
 
-    def as_json(self, step: TracedStep, level: str) -> Mapping[str, Any]:
-        """A tree for programs."""
+    def tree(self, step: TracedStep, level: str) -> TracedElement:
+        """A step and what it is made of, for programs."""
         stmt = step.origin.stmt if step.origin is not None else None
-        return {
-            "element": step.element,
-            "value": step.value,
-            "operation": operation(stmt) if step.origin is not None else "input" if step.input else "nobody",
-            "lane": step.lane,
-            "iteration": dict(step.origin.loops) if step.origin is not None else {},
-            "tir_line": self._texts[level].line_of(stmt) if stmt is not None else 0,
-            "source_line": stmt.line if stmt is not None else 0,
-            "products": step.products,
-            "first_difference": step is self._traced.first,
-            "sources": [self.as_json(source, level) for source in step.sources],
-        }
+        return TracedElement(
+            element=step.element,
+            value=step.value,
+            operation=operation(stmt) if step.origin is not None else "input" if step.input else "nobody",
+            lane=step.lane,
+            iteration=dict(step.origin.loops) if step.origin is not None else {},
+            tir_line=self._texts[level].line_of(stmt) or 0 if stmt is not None else 0,
+            source_line=stmt.line if stmt is not None else 0,
+            products=step.products,
+            first_difference=step is self._traced.first,
+            sources=tuple(self.tree(source, level) for source in step.sources),
+        )
 
 
 def operation(stmt: Stmt | None) -> str:
@@ -121,24 +120,24 @@ def _print(console: Console, line: str) -> None:
 
 def render_json(found: Sequence[tuple[Run, Snapshot, Traced]], exit_code: int) -> str:
     """The report for programs, with a newline at its end."""
-    runs = [_as_json(run, snapshot, traced) for run, snapshot, traced in found]
-    return json.dumps({"schema": SCHEMA, "tlcheck": __version__, "exit_code": exit_code, "runs": runs}, indent=1) + "\n"
+    runs = tuple(_report(run, snapshot, traced) for run, snapshot, traced in found)
+    return written(TraceReport(SCHEMA, __version__, exit_code, runs))
 
 
-def _as_json(run: Run, snapshot: Snapshot, traced: Traced) -> Mapping[str, Any]:
+def _report(run: Run, snapshot: Snapshot, traced: Traced) -> TracedRun:
     shown = TracedLines(snapshot, traced)
-    return {
-        "case": run.case,
-        "target": run.target,
-        "versions": dict(sorted(run.versions.items())),
-        "buffer": traced.name,
-        "index": list(traced.index),
-        "block": list(traced.block),
-        "seed": traced.seed,
-        "agree": traced.first is None,
-        "written": shown.as_json(traced.written, SOURCE),
-        "lowered": shown.as_json(traced.lowered, LOWERED),
-    }
+    return TracedRun(
+        case=run.case,
+        target=run.target,
+        versions=dict(sorted(run.versions.items())),
+        buffer=traced.name,
+        index=tuple(traced.index),
+        block=tuple(traced.block),
+        seed=traced.seed,
+        agree=traced.first is None,
+        written=shown.tree(traced.written, SOURCE),
+        lowered=shown.tree(traced.lowered, LOWERED),
+    )
 
 
 def _lines(file: str) -> list[str]:

@@ -20,7 +20,7 @@ _PACKAGES = ("tilelang", "tvm", "tvm_ffi")
 
 
 @dataclass(frozen=True)
-class Compiler:
+class CompilerState:
     """The compiler of this process. functions: module and name -> what is there. registered: names of functions that
     native code may call. variables: of the environment.
 
@@ -41,7 +41,7 @@ class Compiler:
         )
 
 
-def present() -> Compiler:
+def present() -> CompilerState:
     """The compiler as it is now."""
     functions = {
         (module, name): value
@@ -51,4 +51,4 @@ def present() -> Compiler:
         if callable(value)
     }
     # not os.environ: what is read there counts as read by the kernel
-    return Compiler(functions, frozenset(map(str, list_global_func_names())), dict(os.environb))
+    return CompilerState(functions, frozenset(map(str, list_global_func_names())), dict(os.environb))

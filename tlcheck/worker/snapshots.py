@@ -13,7 +13,7 @@ from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Function, Snapshot, Store
 from tlcheck.snapshot.walk import expressions, postorder, statements
 from tlcheck.worker import breakpoints, compiler, device, kernel_file, kernels, lowering, release, translate
-from tlcheck.worker.compiler import Compiler
+from tlcheck.worker.compiler import CompilerState
 from tlcheck.worker.discovery import as_case
 from tlcheck.worker.failures import PassError
 from tlcheck.worker.lines import AtomicLines
@@ -57,7 +57,7 @@ def _traced(prim_func: Any, pass_configs: Mapping[str, Any], file: str) -> dict[
 
 
 @cache
-def _watched() -> tuple[AtomicLines, Compiler]:
+def _watched() -> tuple[AtomicLines, CompilerState]:
     """Of all jobs of this process: a kernel file keeps what it has imported."""
     lines = AtomicLines()
     lines.watch()

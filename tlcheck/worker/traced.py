@@ -16,7 +16,7 @@ from tlcheck.worker.graph import read_graph
 
 
 @dataclass(frozen=True)
-class Traced:
+class TracedKernel:
     """digest: of the IR, with its lines as places among `lines`, and of the configuration of passes.
 
     lines: those of the kernel's file that the IR names, in order.
@@ -26,7 +26,7 @@ class Traced:
     lines: tuple[int, ...]
 
 
-def trace(prim_func: Any, pass_configs: Mapping[str, Any], file: str) -> Traced:
+def trace(prim_func: Any, pass_configs: Mapping[str, Any], file: str) -> TracedKernel:
     """What a PrimFunc of this file is. Raises what TVM raises where it cannot be written as JSON."""
     text = str(tvm.ir.save_json(prim_func))
     graph = read_graph(text)
@@ -40,4 +40,4 @@ def trace(prim_func: Any, pass_configs: Mapping[str, Any], file: str) -> Traced:
         data[index] = places[graph.data[index]["line"]] if index in own else None
     beside = {key: value for key, value in json.loads(text).items() if key != "nodes"}
     content = [graph.types, data, beside, kernels.configs_as_text(pass_configs)]
-    return Traced(hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest(), tuple(lines))
+    return TracedKernel(hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest(), tuple(lines))

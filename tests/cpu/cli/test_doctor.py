@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from tests.cpu.checking import published
 from tlcheck.cli.main import main
 from tlcheck.toolchain import environment, health, store
 from tlcheck.toolchain.environment import Recipe, release_recipe
@@ -39,8 +39,7 @@ def put(recipe: Recipe, python: str) -> None:
 def doctor(capsys: pytest.CaptureFixture[str]) -> tuple[int, Mapping[str, Mapping[str, str]]]:
     """Exit code, and the items by name."""
     code = main(["doctor", "--format", "json"])
-    shown = json.loads(capsys.readouterr().out)
-    assert shown["schema"] == 1
+    shown = published(capsys.readouterr().out, "doctor")
     return code, {item["name"]: item for item in shown["items"]}
 
 

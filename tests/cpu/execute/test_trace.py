@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.cpu.checking import RIGHT, WRONG
+from tests.cpu.checking import RIGHT, WRONG, published
 from tlcheck.cli.main import main
 from tlcheck.execute.provenance import TracedStep
 from tlcheck.execute.reasons import Stopped
@@ -82,6 +83,14 @@ def test_what_is_not_there_is_said() -> None:
         place_of(saved, REQUEST, "B", (64, 0))
 
 
+def leaves(element: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """What an element is made of in the end."""
+    if not element["sources"]:
+        yield element
+    for source in element["sources"]:
+        yield from leaves(source)
+
+
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     file = str(RIGHT.relative_to(Path.cwd()))
     assert main(["trace", file, "--element", "B[3, 5]"]) == 0
@@ -89,6 +98,10 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert "cases/atomics.py:" in out
     assert "A[3, 63] = " in out
     assert "both levels have the same value" in out
+    assert main(["trace", file, "--element", "B[3, 5]", "--format", "json"]) == 0
+    (run,) = published(capsys.readouterr().out, "trace")["runs"]
+    assert run["agree"]
+    assert "A[3, 63]" in {source["element"] for source in leaves(run["lowered"])}
     assert main(["trace", file, "--element", "B"]) == 2
     assert "expected a tensor and an index" in capsys.readouterr().err
     assert main(["trace", file, "--element", "B[99, 0]"]) == 3

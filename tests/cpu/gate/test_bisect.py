@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,7 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.cpu.checking import RIGHT, WRONG, StandInWorker, declared, failed, make_result, make_run, put_in_place
+from tests.cpu.checking import (
+    RIGHT,
+    WRONG,
+    StandInWorker,
+    declared,
+    failed,
+    make_result,
+    make_run,
+    published,
+    put_in_place,
+)
 from tlcheck.cli.main import main
 from tlcheck.errors import UsageError
 from tlcheck.gate.bisect import ends_of, range_of, rows
@@ -127,7 +136,7 @@ def test_the_row_in_words_and_as_json(capsys: pytest.CaptureFixture[str]) -> Non
         "  fails in 0.1.7.post3, wrong in 0.1.8",
     ]
     assert main([*command, "--format", "json", "-o", "out.json"]) == 1
-    (row,) = json.loads(Path("out.json").read_text())["rows"]
+    (row,) = published(Path("out.json").read_text(), "bisect")["rows"]
     assert [point["state"] for point in row["points"]] == ["wrong", "right", "right", "fails", "wrong"]
     assert row["points"][0]["findings"][0]["pass"] == "tl.LowerTileOp"
     assert row["transitions"][0] == {"before": "0.1.7", "after": "0.1.7.post1", "from": "wrong", "to": "right"}

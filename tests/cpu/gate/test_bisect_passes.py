@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cpu.checking import INVARIANT, RIGHT, WRONG, installed, make_run
+from tests.cpu.checking import INVARIANT, RIGHT, WRONG, installed, make_run, published
 from tlcheck.cli.main import main
 from tlcheck.errors import UsageError
 from tlcheck.gate.bisect_passes import judge_passes
@@ -75,7 +75,7 @@ def test_a_real_kernel(
     monkeypatch.chdir(Path(__file__).parents[3])
     argv = ["bisect", case, "--arch", "sm_90", "--toolchain", release, "--passes"]
     assert main([*argv, "--format", "json"]) == 1
-    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    (row,) = published(capsys.readouterr().out, "bisect")["rows"]
     assert [guilty["pass"] for guilty in row["guilty"]] == [name]
     assert len(row["points"]) > 40
     assert row["points"][-1]["state"] == "wrong"
@@ -112,7 +112,7 @@ def test_an_output_is_executed_after_every_pass(
     ]
     assert main([*argv, "--format", "json"]) == 1
     (row,) = json.loads(capsys.readouterr().out)["rows"]
-    assert [guilty["pass"] for guilty in row["guilty"] if guilty["buffer"] == output] == [name]
-    states = {point["pass"]: point["state"] for point in row["points"]}
+    assert [guilty["pass"] for guilty in row["guilty"] if guilty["finding"]["buffer"] == output] == [name]
+    states = {point["at"]: point["state"] for point in row["points"]}
     assert states[name] == "wrong"
     assert row["points"][0]["state"] == "right"

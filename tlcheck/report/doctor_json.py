@@ -1,0 +1,21 @@
+"""The form of `tlcheck doctor --format json`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tlcheck.toolchain.health import Item
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class DoctorReport:
+    """What is installed, what works, and what to do about the rest.
+
+    schema: of this form. tlcheck: its version. items: cheap ones first.
+    """
+
+    schema: int
+    tlcheck: str
+    items: tuple[Item, ...]

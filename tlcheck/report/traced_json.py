@@ -1,0 +1,56 @@
+"""The form of `tlcheck trace --format json`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class TracedElement:
+    """An element, who wrote it and from what.
+
+    value: in words. operation: `store`, the name of a call, `input` where it is as it was given, or `nobody`. lane: the
+    thread, as written the iteration; null for what all do together. iteration: of the loops around. tir_line,
+    source_line: 0 where they are not known. products: how many were summed. first_difference: whether it is the first
+    that is not the same at both levels. sources: the elements that it was made of.
+    """
+
+    element: str
+    value: str
+    operation: str
+    lane: int | None
+    iteration: Mapping[str, int]
+    tir_line: int
+    source_line: int
+    products: int
+    first_difference: bool
+    sources: tuple[TracedElement, ...]
+
+
+@dataclass(frozen=True)
+class TracedRun:
+    """One element of one case. agree: whether it is the same as written and as lowered. block: that wrote it."""
+
+    case: str
+    target: str
+    versions: Mapping[str, str]
+    buffer: str
+    index: tuple[int, ...]
+    block: tuple[int, ...]
+    seed: int
+    agree: bool
+    written: TracedElement
+    lowered: TracedElement
+
+
+@dataclass(frozen=True)
+class TraceReport:
+    """What `tlcheck trace` found. schema: of this form. tlcheck: its version. exit_code: of the command."""
+
+    schema: int
+    tlcheck: str
+    exit_code: int
+    runs: tuple[TracedRun, ...]
