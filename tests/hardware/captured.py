@@ -134,7 +134,7 @@ class Execution:
             raise Stopped("more memory than allowed")
         if name in [str(b.data.value) for b in roles(self.written).written]:
             return Tensor(kind, size, lambda seed, start, count: None)
-        return Tensor(kind, size, inputs.contents(self.snapshot, name, kind, draw.below))
+        return Tensor(kind, size, inputs.contents(self.snapshot, name, kind, draw))
 
     def before(self, name: str, seed: int) -> Octets:
         """The bytes of a tensor before the kernel runs: where it is touched, and what is not poison there."""

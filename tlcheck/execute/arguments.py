@@ -15,7 +15,7 @@ from tlcheck.execute.values import Array, kind_of
 from tlcheck.program.roles import roles
 from tlcheck.snapshot.ir import Buffer, Function, Snapshot
 
-_DRAWS = (Draw(8), Draw(4), Draw(2), Draw(1))
+_DRAWS = (Draw(8), *(Draw(below, gaps=False) for below in (8, 4, 2, 1)))
 
 
 class Arguments:
@@ -69,5 +69,5 @@ class Arguments:
         if name in self._offsets:
             extent = self._offsets[name]
             last = draw.limit(name) * size if extent is None else int(evaluated(extent, self.sizes))
-            return Tensor(kind, size, inputs.rising(self._snapshot, name, kind, size, last), before)
-        return Tensor(kind, size, inputs.contents(self._snapshot, name, kind, draw.limit(name)), before)
+            return Tensor(kind, size, inputs.rising(self._snapshot, name, kind, size, last, draw.gaps), before)
+        return Tensor(kind, size, inputs.contents(self._snapshot, name, kind, draw), before)

@@ -29,14 +29,18 @@ _MOST_TRIED = 4096
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """How integers are drawn: those of a tensor are below `below`, or what `further` has for it."""
+    """How integers are drawn: below `below`; those of a tensor in `further` below another limit, but for seed 0.
+
+    So some loops have no step, and others many. gaps: with seed 0, every other part between offsets is empty.
+    """
 
     below: int = 8
     further: tuple[tuple[str, int], ...] = ()
+    gaps: bool = True
 
-    def limit(self, name: str) -> int:
+    def limit(self, name: str, seed: int = 1) -> int:
         """What the integers of a tensor are below."""
-        return dict(self.further).get(name, self.below)
+        return dict(self.further).get(name, self.below) if seed else self.below
 
     def with_limit(self, name: str, below: int) -> Draw:
         """Another one for this tensor alone."""
@@ -151,24 +155,28 @@ def span(buffer: Buffer, values: Mapping[str, int]) -> int:
     return first + sum((n - 1) * s for n, s in zip(shape, steps, strict=True)) + 1
 
 
-def contents(snapshot: Snapshot, name: str, kind: Kind, below: int) -> Contents:
-    """Random elements: small integers for seed 0, numbers between -1 and 1 for the others; below: of integers."""
+def contents(snapshot: Snapshot, name: str, kind: Kind, draw: Draw) -> Contents:
+    """Random elements: small integers for seed 0, numbers between -1 and 1 for the others."""
 
     key = cache(partial(_key, snapshot, name))
 
     def elements(seed: int, start: int, count: int) -> Array | None:
-        return _drawn(kind, seed, key(seed), start, count, below)
+        return _drawn(kind, seed, key(seed), start, count, draw.limit(name, seed))
 
     return elements
 
 
-def rising(snapshot: Snapshot, name: str, kind: Kind, size: int, last: int) -> Contents:
-    """Offsets of `size - 1` parts that are about as long, from 0 to `last`."""
+def rising(snapshot: Snapshot, name: str, kind: Kind, size: int, last: int, gaps: bool) -> Contents:
+    """Offsets of `size - 1` parts that are about as long, from 0 to `last`. gaps: see `Draw`."""
 
     def elements(seed: int, start: int, count: int) -> Array | None:
         number = np.arange(start, start + count)
+        if gaps and not seed:
+            number = np.minimum((number + 1) // 2 * 2, size - 1)
         part = last / max(1, size - 1)
-        apart = (_words(_key(snapshot, name, seed), start, count) >> np.uint64(12)).astype(np.float64) * 2.0**-53
+        first, after = (int(number[0]), int(number[-1]) + 1) if count else (0, 0)
+        words = _words(_key(snapshot, name, seed), first, after - first)
+        apart = (words[number - first] >> np.uint64(12)).astype(np.float64) * 2.0**-53
         found = np.minimum(np.floor((number + apart) * part), last)
         return np.where(number == 0, 0, np.where(number == size - 1, last, found)).astype(kind.array)
 

@@ -52,14 +52,23 @@ def test_what_is_read_with_its_neighbour_is_an_offset_into_what_it_indexes() -> 
 
 
 def test_offsets_rise_from_nothing_to_the_extent() -> None:
-    for size, last in ((5, 512), (64, 64), (2, 7), (1, 3)):
-        made = inputs.rising(SUMS, "L", kind_of("int32"), size, last)
+    for size, last, gaps in ((5, 512, False), (5, 512, True), (64, 64, False), (2, 7, True), (1, 3, True)):
+        made = inputs.rising(SUMS, "L", kind_of("int32"), size, last, gaps)
         whole = made(0, 0, size)
         assert whole is not None
         assert (whole[0], whole[-1]) == (0, last if size > 1 else 0)
         assert (np.diff(whole) >= 0).all()
         parts = [made(0, 0, size // 2), made(0, size // 2, size - size // 2)]
         assert np.array_equal(np.concatenate([p for p in parts if p is not None]), whole)
+
+
+def test_every_other_part_is_empty_for_the_first_seed() -> None:
+    made = inputs.rising(SUMS, "L", kind_of("int32"), 9, 512, True)
+    first, second = made(0, 0, 9), made(1, 0, 9)
+    assert first is not None
+    assert second is not None
+    assert (np.diff(first) == 0).tolist() == [False, True] * 4
+    assert (np.diff(second) > 0).all()
 
 
 def _storing(value: float) -> Snapshot:
