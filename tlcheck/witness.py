@@ -90,7 +90,8 @@ class Element(msgspec.Struct, frozen=True, tag_field="kind", tag="element"):
     """One element of an output that is not what was written.
 
     got, expected: as Python writes the number (`nan` is none in JSON), or `poison` for what was never written. inputs:
-    which, in words. writer: who wrote it last, None if nobody did.
+    which, in words. writer: who wrote it last, None if nobody did. written, lowered: the first steps of its trace at
+    each level: a write, and below it what that read; none where it cannot be traced.
     """
 
     index: tuple[int, ...]
@@ -98,6 +99,14 @@ class Element(msgspec.Struct, frozen=True, tag_field="kind", tag="element"):
     expected: str
     inputs: str
     writer: Act | None = None
+    written: tuple[str, ...] = ()
+    lowered: tuple[str, ...] = ()
+
+    @property
+    def steps(self) -> list[str]:
+        """The trace, both levels below one another."""
+        levels = (("as written", self.written), ("as lowered", self.lowered))
+        return [line for title, lines in levels if lines for line in (title, *(f"  {line}" for line in lines))]
 
     def words(self, buffer: str) -> str:
         """`dQ[0, 1] is 0.5, expected 2.0 (random, seed 0); last is the write of block (0, 0), thread 5`."""

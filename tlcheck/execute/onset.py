@@ -43,7 +43,7 @@ class Levels:
 
         wrong: says of an execution whether it is, or why that is not known. None where not even the last one is.
         """
-        own = replace(self._request, blocks=tuple(blocks) or self._request.blocks, seeds=(seed,), course=self._course)
+        own = self.showing(blocks, seed)
         names = [name for name in self._snapshot.checkpoints if name != SOURCE]
         found: Onset | None = None
         skipped: list[tuple[str, str]] = []
@@ -57,6 +57,10 @@ class Levels:
             else:
                 break
         return None if found is None else replace(found, skipped=tuple(skipped))
+
+    def showing(self, blocks: Sequence[tuple[int, int, int]], seed: int) -> Request:
+        """The request of these blocks and the inputs of one seed."""
+        return replace(self._request, blocks=tuple(blocks) or self._request.blocks, seeds=(seed,), course=self._course)
 
     @cached_property
     def _course(self) -> Course | None:

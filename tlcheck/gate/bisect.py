@@ -9,6 +9,7 @@ from itertools import pairwise
 from packaging.version import Version
 
 from tlcheck.errors import UsageError
+from tlcheck.gate.pairing import unquoted
 from tlcheck.lower.runs import Run, toolchain_title
 from tlcheck.toolchain import environment
 from tlcheck.toolchain.releases import RELEASES
@@ -60,7 +61,7 @@ def ends_of(first: str | None, last: str | None, requirements: Iterable[str] = (
     own = tuple(requirements)
     there = [r for r in RELEASES if environment.find(environment.release_recipe(r, own)) is not None]
     if not there:
-        raise UsageError("no release is installed: run `tlcheck toolchain install --all`")
+        raise UsageError("no release is installed: run `tlcheck toolchain install RELEASE...`")
     oldest, newest = min(there, key=Version), max(there, key=Version)
     return first or oldest, last or newest
 
@@ -89,6 +90,7 @@ def _version(toolchain: str) -> Version | None:
 
 
 def require_installed(releases: Sequence[str], requirements: tuple[str, ...]) -> None:
+    """Raise UsageError, with the command that installs them, if some of the releases are not there."""
     missing = [r for r in releases if environment.find(environment.release_recipe(r, requirements)) is None]
     if missing:
         own = "".join(f" --with '{requirement}'" for requirement in requirements)
@@ -104,9 +106,8 @@ def rows(results: Iterable[Result], toolchains: Sequence[str]) -> list[BisectRow
 
 
 def case_key(run: Run) -> str:
-    """What a case is called in every release: kernels of scripts have their arguments in their names, and releases
-    have types for what are strings in others."""
-    return run.case.replace("'", "")
+    """What a case is called in every release: kernels of scripts have their arguments in their names."""
+    return unquoted(run.case)
 
 
 def _points(case: str, target: str, found: Sequence[Result], toolchains: Sequence[str]) -> tuple[Point, ...]:

@@ -143,9 +143,14 @@ def _call(kernel: LoweredSide) -> tuple[object, ...]:
 
 
 def call_of(name: str, args: Mapping[str, str]) -> tuple[object, ...]:
-    """What a captured kernel is of. Releases have types for what are strings in others: quotes do not count."""
-    given = tuple(sorted((key, text.replace("'", "")) for key, text in args.items()))
-    return _NUMBER.sub("", name).replace("'", ""), given
+    """What a captured kernel is of."""
+    given = tuple(sorted((key, unquoted(text)) for key, text in args.items()))
+    return unquoted(_NUMBER.sub("", name)), given
+
+
+def unquoted(text: str) -> str:
+    """A kernel's name or argument as it is in every release: some have types for what are strings in others."""
+    return text.replace("'", "")
 
 
 def _aligned(old: Sequence[LoweredSide], new: Sequence[LoweredSide]) -> Iterator[_Pair]:

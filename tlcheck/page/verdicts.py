@@ -8,6 +8,7 @@ from tlcheck.page.model import BAD, GOOD, QUIET, WARN, Remark, Tag
 from tlcheck.verdicts.claim import AGREED, PROVED, Claim, Excerpt
 from tlcheck.verdicts.results import Result
 from tlcheck.verdicts.words import VERDICTS, also_in_words, content_in_words
+from tlcheck.witness import Element
 
 _TONES = {"proved": GOOD, "agreed": GOOD, "refuted": BAD, "undecided": WARN, "expected": QUIET, "accepted": QUIET}
 
@@ -55,6 +56,7 @@ def _remark(claim: Claim) -> Remark:
     also += [f"also {words}" for words in also_in_words(claim)]
     lines = [
         found.words,
+        *(found.witness.steps if isinstance(found.witness, Element) else ()),
         f"first {found.place}",
         where,
         *([found.advice] if found.advice else []),

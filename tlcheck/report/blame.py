@@ -13,6 +13,7 @@ from tlcheck.report.json import written
 from tlcheck.run.blame import Answer, Blame
 from tlcheck.run.results import DeviceFinding
 from tlcheck.verdicts.claim import Claim
+from tlcheck.witness import Element
 
 SCHEMA = 2
 
@@ -99,6 +100,8 @@ def lines(blame: Blame) -> Iterator[str]:
         by = f", {found_by.pass_name}" if found_by.pass_name else ""
         yield f"    -> TileLang {run.release}{by}: {found_by.rule} {found_by.name}: {found_by.what}"
         yield f"        {found_by.words}"
+        if isinstance(found_by.witness, Element):
+            yield from (f"        {line}" for line in found_by.witness.steps)
 
 
 def _written(blame: Blame) -> str:

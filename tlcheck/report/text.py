@@ -14,6 +14,7 @@ from tlcheck.report.console import ENDLESS, OPEN_BOX
 from tlcheck.verdicts.claim import Claim, Excerpt, Finding
 from tlcheck.verdicts.results import Result
 from tlcheck.verdicts.words import also_in_words, content_in_words, counts_in_words, silence_in_words, summary_in_words
+from tlcheck.witness import Element
 
 _STYLES = {
     "proved": "green",
@@ -152,6 +153,8 @@ def _rows(result: Result, claim: Claim, finding: Finding) -> Iterator[tuple[str,
     if finding.excerpt is not None:
         yield "TIR", _excerpt(finding.excerpt)
     yield "witness", finding.words
+    if isinstance(finding.witness, Element) and finding.witness.steps:
+        yield "trace", "\n".join(finding.witness.steps)
     if finding.others:
         yield "also", ", ".join(finding.others)
     for words in also_in_words(claim):

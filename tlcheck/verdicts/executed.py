@@ -8,8 +8,9 @@ from dataclasses import replace
 from tlcheck.execute.comparison import Difference, OutputOutcome
 from tlcheck.execute.onset import Levels, Onset
 from tlcheck.execute.races import AGREEMENT, BLOCKS, SEVERAL, Access, Origin, Race
-from tlcheck.execute.reasons import Deadlock, Illegal
+from tlcheck.execute.reasons import Deadlock, Illegal, Stopped
 from tlcheck.execute.run import LOWERED, SOURCE, Execution, Request, execute
+from tlcheck.execute.trace import trace
 from tlcheck.execute.writers import Writer
 from tlcheck.lower.runs import release_of
 from tlcheck.program.lines import line_of_use, nearest_line
@@ -18,9 +19,11 @@ from tlcheck.snapshot.text import render
 from tlcheck.verdicts.claim import AGREED, REFUTED, UNDECIDED, Claim, Excerpt, Executed, Finding, Kind, SourceLine
 from tlcheck.verdicts.remedies import pass_config
 from tlcheck.verdicts.rules.rule import rule_of
+from tlcheck.verdicts.steps import TracedLines
 from tlcheck.witness import Accesses, Act, Element, Witness
 
 _BEFORE, _AFTER = 2, 1  # lines of TIR shown around a statement
+_STEPS = 2  # of a wrong element's trace that are shown
 _LAYOUTS = "tl.LayoutInference"  # which comes right before LowerTileOp
 NO_SOURCE = "the snapshot has no source"
 
@@ -91,21 +94,33 @@ class _Claims:
         onset = self._levels.onset(found.blocks, found.seed, lambda execution: _is_wrong(execution, outcome.name))
         if onset is not None:
             found = replace(_outcome(onset.execution, outcome.name).difference or found, count=found.count)
-        return self._differs(claim, found, onset)
+        return self._differs(claim, outcome.name, found, onset)
 
-    def _differs(self, claim: Claim, found: Difference, onset: Onset | None) -> Claim:
+    def _differs(self, claim: Claim, parameter: str, found: Difference, onset: Onset | None) -> Claim:
         """An output that is wrong, at the checkpoint at which it first is."""
         at = LOWERED if onset is None else onset.checkpoint
         poisoned = found.got.startswith("poison")
         inputs = f"inputs of seed {found.seed}; {found.count} elements differ"
         writer = None if found.writer is None else self._made("write", found.writer, at)
-        witness = Element(found.index, found.got, found.expected, inputs, writer)
+        written, lowered = self._steps(parameter, found)
+        witness = Element(found.index, found.got, found.expected, inputs, writer, written, lowered)
         name = claim.buffer
         what = f"{name} depends on what was never written, or is still under way" if poisoned else f"{name} is wrong"
         stmt = found.writer.origin.stmt if found.writer is not None else None
         finding = self._finding("poison" if poisoned else "differs", what, name, witness, stmt, onset)
         author = found.author.origin.stmt if found.author is not None else None
         return replace(claim, verdict=REFUTED, source=self._line(author.line if author else 0), finding=finding)
+
+    def _steps(self, parameter: str, found: Difference) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The first steps of the element's trace as written and as lowered; none where it cannot be traced."""
+        try:
+            request = self._levels.showing(found.blocks, found.seed)
+            lines = TracedLines(
+                self._snapshot, trace(self._snapshot, request, parameter, found.index, found.element, _STEPS)
+            )
+            return tuple(lines.written(_STEPS)), tuple(lines.lowered(_STEPS))
+        except Stopped:
+            return (), ()
 
     def _race(self, race: Race) -> Claim:
         problem = "fence" if race.missing == "fence.proxy.async" else "race"

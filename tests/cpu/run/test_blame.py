@@ -50,8 +50,15 @@ class TestBlame:
     ) -> None:
         code, found = run(tmp_path, "loop", "0.1.7", WRONG)
         assert (code, found["written"]["answer"], found["lowered"]["answer"]) == (1, "agrees", "differs")
-        assert [refuted["buffer"] for refuted in found["lowered"]["refuted"]] == ["C"]
-        assert "-> TileLang 0.1.7" in capsys.readouterr().out
+        (refuted,) = found["lowered"]["refuted"]
+        assert refuted["buffer"] == "C"
+        witness, said = refuted["finding"]["witness"], capsys.readouterr().out
+        for level, value in (("written", witness["expected"]), ("lowered", witness["got"])):
+            first, *_ = witness[level]
+            assert first.startswith(f"C[{witness['index'][0]}] = {value}   ")
+            assert f"        as {level}\n          {first}\n" in said
+        assert any(len(witness[level]) > 1 for level in ("written", "lowered"))
+        assert "-> TileLang 0.1.7" in said
 
     def test_without_a_reference_only_tilelang_is_judged(self, tmp_path: Path) -> None:
         code, found = run(tmp_path, "alone")

@@ -1,0 +1,75 @@
+"""Where an element comes from, in words: a line for each write, at both levels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tlcheck.execute.provenance import TracedStep
+from tlcheck.execute.run import LOWERED, SOURCE
+from tlcheck.execute.trace import Traced
+from tlcheck.lower.runs import near
+from tlcheck.snapshot.ir import Evaluate, Snapshot, Stmt, Store
+from tlcheck.snapshot.text import render
+
+MARK = "  <-- the first difference"
+
+
+class TracedLines:
+    """The lines of one traced element of a snapshot. source: the kernel's file, to quote from."""
+
+    def __init__(self, snapshot: Snapshot, traced: Traced, source: Sequence[str] = ()) -> None:
+        self._snapshot, self._traced = snapshot, traced
+        self._texts = {level: render(snapshot.checkpoints[level]) for level in (SOURCE, LOWERED)}
+        self._source = source
+
+    def written(self, steps: int | None = None) -> list[str]:
+        """The tree as written, or its first steps."""
+        return list(self._tree(self._traced.written, SOURCE, 0, steps))
+
+    def lowered(self, steps: int | None = None) -> list[str]:
+        """The tree as lowered, or its first steps."""
+        return list(self._tree(self._traced.lowered, LOWERED, 0, steps))
+
+    def _tree(self, step: TracedStep, level: str, depth: int, steps: int | None) -> Iterator[str]:
+        mark = MARK if self.is_first(step) else ""
+        yield f"{'  ' * depth}{step.element} = {step.value}   {self._made(step, level)}{mark}".rstrip()
+        if steps is None or depth + 1 < steps:
+            for source in step.sources:
+                yield from self._tree(source, level, depth + 1, steps)
+
+    def _made(self, step: TracedStep, level: str) -> str:
+        if step.origin is None:
+            return "an input" if step.input else "nothing wrote it"
+        parts = [operation(step.origin.stmt)]
+        if step.products:
+            parts[0] += f" of {step.products} products, the last"
+        if step.lane is not None:
+            parts.append(f"{'iteration' if level == SOURCE else 'thread'} {step.lane}")
+        parts += [f"{name} = {value}" for name, value in step.origin.loops]
+        parts += self._places(step.origin.stmt, level)
+        return ", ".join(parts)
+
+    def _places(self, stmt: Stmt | None, level: str) -> Iterator[str]:
+        line = self.tir_line(stmt, level)
+        if line and level == LOWERED:
+            yield f"TIR line {line}"
+        if stmt is not None and stmt.line:
+            code = self._source[stmt.line - 1].strip() if stmt.line <= len(self._source) else ""
+            yield f"{near(self._snapshot.file)}:{stmt.line}" + (f" `{code}`" if code else "")
+
+    def tir_line(self, stmt: Stmt | None, level: str) -> int:
+        """The line of a statement in the TIR of a level; 0 where it is not there."""
+        return self._texts[level].line_of(stmt) or 0 if stmt is not None else 0
+
+    def is_first(self, step: TracedStep) -> bool:
+        """Whether the levels part at this step."""
+        return step is self._traced.first
+
+
+def operation(stmt: Stmt | None) -> str:
+    """What a statement does, in a word: `store`, or the name of its call."""
+    if isinstance(stmt, Evaluate) and stmt.value.op == "call":
+        name = stmt.value.value
+        named = name in ("call_extern", "call_pure_extern") and stmt.value.args
+        return str(stmt.value.args[0].value if named else name)
+    return "store" if isinstance(stmt, Store) or stmt is None else type(stmt).__name__.lower()
