@@ -100,3 +100,14 @@ def test_so_do_check_and_doctor(copy: Path, title: str, case: str, capsys: pytes
     assert "TLR001 unordered-accesses" in told
     in_use = next(item for item in examine(Config(toolchain=str(copy))) if item.name == "in use")
     assert (in_use.state, in_use.detail.endswith(f", {title} in {installed(PINNED).python}")) == ("ok", True)
+
+
+def test_bisect_names_the_pass_since_which_two_compilers_differ(
+    copy: Path, case: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bisect", f"{case}::reverse", "--passes", "--from", PINNED, "--to", str(copy)]) == 1
+    said = capsys.readouterr().out
+    assert f"they differ since tl.ThreadSync, only in {PINNED}\n" in said
+    assert "-    T.tvm_storage_sync(" in said
+    assert f"  {PINNED}: right\n" in said
+    assert "TLR001 nothing orders two accesses to staged" in said
