@@ -222,6 +222,13 @@ class Place:
         return wrong if wrong.any() else None
 
 
+def refuse_outside(place: Place, octets: Array, kind: Kind, what: str, by: tuple[int, int]) -> None:
+    """Raise Illegal where elements at these bytes of an allocation are not in it. by: the world and lane that ask."""
+    memory = place.memory
+    if octets.size and (octets.min() < 0 or octets.max() // (kind.bits // 8) >= memory.room(kind, 0)):
+        raise Illegal(f"{what} {place.name} beyond the end of its memory", place.machine.line, *by, place.name)
+
+
 def _is_same(a: Located, b: Located) -> bool:
     x, y = a.position, b.position
     if not isinstance(x, np.ndarray) or not isinstance(y, np.ndarray):

@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from tests.cpu.mutations.tools import binary, integer, rewrite, with_statement
-from tlcheck.snapshot.ir import Evaluate, Expr, For, Function, If, Seq, Stmt, Store
-from tlcheck.snapshot.walk import expressions, postorder, statements, with_expressions
-
-SYNCHRONIZATION = frozenset(
-    "tvm_storage_sync sync_threads_partial sync_warp fence_proxy_async mbarrier_wait_parity ptx_arrive_barrier"
-    " ptx_arrive_barrier_expect_tx mbarrier_expect_tx ptx_init_barrier_thread_count ptx_commit_group ptx_wait_group"
-    " warpgroup_arrive warpgroup_commit_batch warpgroup_wait tma_store_arrive tma_store_wait ptx_cp_async_barrier"
-    " ptx_cp_async_barrier_noinc ptx_fence_barrier_init".split()
+from tests.cpu.mutations import compiler_bugs
+from tests.cpu.mutations.tools import (
+    SYNCHRONIZATION,
+    Mutation,
+    binary,
+    called,
+    integer,
+    rewrite,
+    with_argument,
+    with_statement,
 )
+from tlcheck.execute.values import kind_of
+from tlcheck.snapshot.ir import Alloc, Bind, Evaluate, Expr, For, Function, If, Seq, Stmt, Store
+from tlcheck.snapshot.walk import children, expressions, postorder, statements, with_expressions
+
 # Call -> the argument that says how much, and by how much it changes.
 _COUNTS = {
     "ptx_wait_group": (0, 1),
@@ -25,7 +30,23 @@ _COUNTS = {
     "ptx_arrive_barrier_expect_tx": (1, 16),
 }
 _MATRICES = {"ptx_mma": (6, 8), "ptx_wgmma_ss": (6, 8)}  # where the two operands are
-_INTO_SHARED = ("tma_load", "tma_load_im2col", "ptx_cp_async")
+# Call -> bytes by which its address in shared memory moves, so that it stays aligned.
+_INTO_SHARED = {
+    "tma_load": 128,
+    "tma_load_im2col": 128,
+    "tma_store": 128,
+    "ptx_cp_async": 16,
+    "ptx_ldmatrix": 16,
+    "ptx_stmatrix": 16,
+    "initialize_wgmma_descriptor": 128,
+}
+_IDLE = (
+    "warpgroup_fence_operand",
+    "prefetch_tma_descriptor",
+    "set_max_nreg",
+    "initialize_wgmma_descriptor",
+    "increase_descriptor_offset",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,61 +74,59 @@ def lowered_mutants(function: Function) -> Iterator[LoweredMutant]:
                 yield LoweredMutant(kind, what, number, with_statement(function, stmt, change))
 
 
-Mutation = tuple[str, Callable[[Stmt], Stmt]]
-
-
-def _called(stmt: Stmt) -> str:
-    return str(stmt.value.value) if isinstance(stmt, Evaluate) and stmt.value.op == "call" else ""
-
-
 def _deleted(stmt: Stmt) -> Iterator[Mutation]:
-    if _called(stmt) in SYNCHRONIZATION:
-        yield _called(stmt), lambda now: Seq(())
+    if called(stmt) in SYNCHRONIZATION:
+        yield called(stmt), lambda now: Seq(())
 
 
 def _moved(stmt: Stmt) -> Iterator[Mutation]:
-    """A statement that synchronizes changes places with the one after it."""
+    """A statement that synchronizes changes places with the next one that does something else."""
     if isinstance(stmt, Seq):
-        for place, part in enumerate(stmt.body[:-1]):
-            if _called(part) in SYNCHRONIZATION and _called(stmt.body[place + 1]) not in SYNCHRONIZATION:
-                yield _called(part), lambda now, place=place: _exchanged(now, place)  # type: ignore[misc]
+        for place, part in enumerate(stmt.body):
+            after = next((n for n in range(place + 1, len(stmt.body)) if not _is_idle(stmt.body[n])), None)
+            if called(part) in SYNCHRONIZATION and after and called(stmt.body[after]) not in SYNCHRONIZATION:
+                yield called(part), lambda now, place=place, after=after: _put(now, place, after)  # type: ignore[misc]
 
 
-def _exchanged(stmt: Stmt, place: int) -> Stmt:
+def _is_idle(stmt: Stmt) -> bool:
+    """Whether a statement touches no memory, whatever it stands beside."""
+    return isinstance(stmt, (Alloc, Bind)) or called(stmt) in _IDLE
+
+
+def _put(stmt: Stmt, place: int, after: int) -> Stmt:
+    """A sequence whose statement at `place` stands after the one at `after`."""
     assert isinstance(stmt, Seq)
     body = list(stmt.body)
-    body[place : place + 2] = reversed(body[place : place + 2])
+    body.insert(after, body.pop(place))
     return replace(stmt, body=tuple(body))
 
 
 def _weakened(stmt: Stmt) -> Iterator[Mutation]:
-    name = _called(stmt)
+    name = called(stmt)
     if name in _COUNTS:
         at, step = _COUNTS[name]
-        yield name, lambda now: _with_argument(now, at, lambda e: binary("add", e, integer(step)))
+        yield name, lambda now: with_argument(now, at, lambda e: binary("add", e, integer(step)))
     if name == "tvm_storage_sync" and isinstance(stmt, Evaluate) and len(stmt.value.args) == 3:
-        yield "barrier id", lambda now: _with_argument(now, 1, lambda e: replace(e, value=int(e.value or 0) + 5))
-        yield "barrier count", lambda now: _with_argument(now, 2, lambda e: replace(e, value=int(e.value or 0) // 2))
-
-
-def _with_argument(stmt: Stmt, at: int, change: Callable[[Expr], Expr]) -> Stmt:
-    assert isinstance(stmt, Evaluate)
-    args = list(stmt.value.args)
-    args[at] = change(args[at])
-    return replace(stmt, value=replace(stmt.value, args=tuple(args)))
+        yield "barrier id", lambda now: with_argument(now, 1, lambda e: replace(e, value=int(e.value or 0) + 5))
+        yield "barrier count", lambda now: with_argument(now, 2, lambda e: replace(e, value=int(e.value or 0) // 2))
 
 
 def _shifted(stmt: Stmt) -> Iterator[Mutation]:
-    """A store one element on; a copy into shared memory 128 bytes on."""
+    """A store one element on; what copies to or from shared memory some bytes on."""
     if isinstance(stmt, Store) and not stmt.buffer.scope.startswith("local"):
         yield "store", lambda now: _further(now)
-    if _called(stmt) in _INTO_SHARED:
-        first = next(e for e in postorder(expressions(stmt)) if e.op == "load" and e.buffer is not None)
-        moved = replace(first, args=(*first.args[:-1], binary("add", first.args[-1], integer(1))))
+    if called(stmt) in _INTO_SHARED:
+        first = next(e for e in postorder(expressions(stmt)) if e.op == "load" and _is_shared(e))
+        step = _INTO_SHARED[called(stmt)] * 8 // kind_of(first.dtype).bits
+        moved = replace(first, args=(*first.args[:-1], binary("add", first.args[-1], integer(step))))
         yield (
-            _called(stmt),
+            called(stmt),
             lambda now: with_expressions(now, [rewrite(e, {id(first): moved}) for e in expressions(now)]),
         )
+
+
+def _is_shared(e: Expr) -> bool:
+    return e.buffer is not None and e.buffer.scope.startswith("shared") and e.buffer.scope != "shared.barrier"
 
 
 def _further(stmt: Stmt) -> Stmt:
@@ -121,8 +140,12 @@ def _further(stmt: Stmt) -> Stmt:
 
 
 def _unguarded(stmt: Stmt) -> Iterator[Mutation]:
-    if isinstance(stmt, If) and stmt.orelse is None:
+    if isinstance(stmt, If) and stmt.orelse is None and not all(_is_idle(s) for s in _leaves(stmt.then)):
         yield "guard", lambda now: now.then if isinstance(now, If) else now
+
+
+def _leaves(stmt: Stmt) -> Iterator[Stmt]:
+    return (s for s in statements(stmt) if not children(s) and not isinstance(s, Seq))
 
 
 def _shortened(stmt: Stmt) -> Iterator[Mutation]:
@@ -137,13 +160,13 @@ def _loop(stmt: Stmt) -> For:
 
 def _swapped(stmt: Stmt) -> Iterator[Mutation]:
     """The operands of a product, or of a difference or quotient in what is stored."""
-    name = _called(stmt)
+    name = called(stmt)
     if name in _MATRICES and isinstance(stmt, Evaluate):
         one, other = _MATRICES[name]
         yield (
             name,
-            lambda now: _with_argument(
-                _with_argument(now, one, lambda e: stmt.value.args[other]), other, lambda e: stmt.value.args[one]
+            lambda now: with_argument(
+                with_argument(now, one, lambda e: stmt.value.args[other]), other, lambda e: stmt.value.args[one]
             ),
         )
     if isinstance(stmt, Store):
@@ -164,4 +187,5 @@ _KINDS: dict[str, Callable[[Stmt], Iterator[Mutation]]] = {
     "drop": _unguarded,
     "shorten": _shortened,
     "swap": _swapped,
+    **compiler_bugs.KINDS,
 }

@@ -6,9 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from tests.cpu.prove.oracle_text import atomic_name
-from tlcheck.snapshot.ir import Expr, Function, Stmt
+from tlcheck.snapshot.ir import Evaluate, Expr, Function, Stmt
 from tlcheck.snapshot.walk import expressions, postorder, rebuild, statements, with_expressions
 
+Mutation = tuple[str, Callable[[Stmt], Stmt]]  # what is changed, and how
+SYNCHRONIZATION = frozenset(
+    "tvm_storage_sync sync_threads_partial sync_warp fence_proxy_async mbarrier_wait_parity ptx_arrive_barrier"
+    " ptx_arrive_barrier_expect_tx mbarrier_expect_tx ptx_init_barrier_thread_count ptx_commit_group ptx_wait_group"
+    " warpgroup_arrive warpgroup_commit_batch warpgroup_wait tma_store_arrive tma_store_wait ptx_cp_async_barrier"
+    " ptx_cp_async_barrier_noinc ptx_fence_barrier_init".split()
+)
 POINTERS = ("address_of", "access_ptr", "if_then_else")
 
 
@@ -69,3 +76,16 @@ def flipped(e: Expr, step: int = 1) -> Expr:
 
 def with_statement(function: Function, at: Stmt, change: Callable[..., Stmt]) -> Function:
     return replace(function, body=rebuild(function.body, lambda old, now: change(now) if old is at else now))
+
+
+def called(stmt: Stmt) -> str:
+    """The name of the call that a statement is, if it is one."""
+    return str(stmt.value.value) if isinstance(stmt, Evaluate) and stmt.value.op == "call" else ""
+
+
+def with_argument(stmt: Stmt, at: int, change: Callable[[Expr], Expr]) -> Stmt:
+    """A call with another argument."""
+    assert isinstance(stmt, Evaluate)
+    args = list(stmt.value.args)
+    args[at] = change(args[at])
+    return replace(stmt, value=replace(stmt.value, args=tuple(args)))

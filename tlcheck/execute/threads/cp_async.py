@@ -124,7 +124,8 @@ def cp_async(e: Expr, machine: Machine) -> Run:
     folded = _Folded(target)
 
     def run(frame: Frame) -> Value:
-        values = np.array(source.load(frame) if condition is None else _guarded(source, condition.run(frame), frame))
+        found = source.load(frame) if condition is None else _guarded(source, condition.run(frame), frame)
+        values = np.array(found, ndmin=3)
         position, mask = target.position(frame)
         lanes = everywhere(mask, frame)
         if frame.worlds > machine.each:

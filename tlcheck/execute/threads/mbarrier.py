@@ -138,14 +138,17 @@ def barrier(e: Expr, machine: Machine) -> Barrier:
 
 @call("ptx_init_barrier_thread_count")
 def init(e: Expr, machine: Machine) -> Run:
-    """mbarrier.init: (barrier, number of arrivals)."""
+    """mbarrier.init: (barrier, number of arrivals). Making one that is there is undefined (PTX, "mbarrier.init")."""
     which, count = barrier(e.args[0], machine), machine.code(e.args[1])
 
     def run(frame: Frame) -> Value:
         arrivals = machine.uniform(count.run(frame), "the number of arrivals at an mbarrier")
         if which.place is not None:
             which.place.store(frame, np.uint64(arrivals))
-        for world, number, _ in which(frame):
+        for world, number, lanes in which(frame):
+            if lanes.sum() > 1:
+                name, second = which.barriers.name.split("#")[0], int(np.flatnonzero(lanes)[1])
+                raise Illegal(f"several threads make {name}[{number}]", machine.line, world, second, name)
             which.barriers.make(world, number, arrivals)
         return 0
 

@@ -18,7 +18,7 @@ from tlcheck.execute.agents import Agents, Flight, agents_of
 from tlcheck.execute.codes import Code
 from tlcheck.execute.frame import Frame, Mask
 from tlcheck.execute.memory import Cells, Pages
-from tlcheck.execute.places import Place
+from tlcheck.execute.places import Place, refuse_outside
 from tlcheck.execute.reasons import Illegal, NotModelled
 from tlcheck.execute.registry import call
 from tlcheck.execute.threads.descriptors import Box, Im2col, Tiled, descriptor, is_descriptor, unlawful
@@ -113,11 +113,14 @@ class _Transfer:
         return len(self.box.octets) * self.kind.bits // 8
 
 
-def _memories(shared: Place, tensor: Place, frame: Frame) -> tuple[Cells, Pages]:
+def _transfer(shared: Place, tensor: Place, box: Box, issuer: Mask, frame: Frame) -> _Transfer:
+    """A copy, which has to stay within the allocation of shared memory."""
     cells, pages = shared.memory, tensor.memory
     if not isinstance(cells, Cells) or not isinstance(pages, Pages):
         raise NotModelled("bulk copy that is not between a tensor and shared memory")
-    return cells, pages
+    world, lane = (int(i) for i in np.argwhere(np.broadcast_to(issuer, (frame.worlds, frame.lanes)))[0])
+    refuse_outside(shared, box.octets[:, issuer.any(axis=-1)], tensor.kind, "bulk copy of", (world, lane))
+    return _Transfer(pages, cells, tensor.kind, box, issuer)
 
 
 def _bulk(frame: Frame, shared: Place, tensor: Place, octets: int, pick: Callable[[Value], Value], line: int) -> Box:
@@ -151,13 +154,12 @@ def load(e: Expr, machine: Machine) -> Run:
     def run(frame: Frame) -> Value:
         done.used_by_copies(frame)
         for mask, pick in issuers(frame):
-            cells, pages = _memories(shared, tensor_place, frame)
-            transfer = _Transfer(pages, cells, tensor_place.kind, box(frame, pick), mask)
+            transfer = _transfer(shared, tensor_place, box(frame, pick), mask, frame)
             barriers = [(w, n) for w, n, _ in done(frame) if mask[w].any()]
             land = _landing(transfer, done, barriers)
             if machine.watch is not None:
                 machine.watch.bulk_read(tensor_place)
-                where, origin = where_in(cells, transfer.box.octets), machine.origin(frame)
+                where, origin = where_in(transfer.cells, transfer.box.octets), machine.origin(frame)
                 for number in dict.fromkeys(n for _, n in barriers):
                     those = np.isin(np.arange(frame.worlds), [w for w, n in barriers if n == number]).reshape(-1, 1)
                     key = done.barriers.name, number
@@ -279,8 +281,7 @@ def store(e: Expr, machine: Machine) -> Run:
 
     def run(frame: Frame) -> Value:
         for mask, pick in issuers(frame):
-            cells, pages = _memories(shared, tensor, frame)
-            transfer = _Transfer(pages, cells, tensor.kind, box(frame, pick), mask)
+            transfer = _transfer(shared, tensor, box(frame, pick), mask, frame)
             stores.open.append((mask, _leaving(transfer, shared, tensor, adds, frame)))
         return 0
 
@@ -288,14 +289,15 @@ def store(e: Expr, machine: Machine) -> Run:
 
 
 def _leaving(transfer: _Transfer, shared: Place, tensor: Place, adds: bool, frame: Frame) -> Callable[[], None]:
-    """Carry out a store; the thread that issued it reads shared memory then, as late as it may."""
+    """Carry out a store; the thread that issued it reads shared memory then, as late as it may, or at once."""
     machine, by = shared.machine, transfer.issuer.argmax(axis=-1)[:, None]
-    origin = machine.origin(frame)
+    origin, where = machine.origin(frame), where_in(transfer.cells, transfer.box.octets)
+    if machine.watch is not None:
+        machine.watch.read(shared, where, transfer.issuer, origin, "async")
 
     def land() -> None:
         watch = machine.watch
         if watch is not None:
-            where = where_in(transfer.cells, transfer.box.octets)
             watch.read(shared, where, transfer.issuer, origin, "async")
         if watch is not None and watch.covers(tensor):
             chosen = transfer.box.inside & transfer.mask

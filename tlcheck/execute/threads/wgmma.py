@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tlcheck.execute.frame import Frame, Mask
 from tlcheck.execute.memory import Cells
-from tlcheck.execute.places import Place
+from tlcheck.execute.places import Place, refuse_outside
 from tlcheck.execute.races import NOWHERE, Origin
 from tlcheck.execute.reasons import Illegal, NotModelled
 from tlcheck.execute.registry import call
@@ -130,34 +131,37 @@ def increase(e: Expr, machine: Machine) -> Run:
 
 @dataclass(eq=False)
 class _Used:
-    """Registers that an instruction used: with which values it left them, and how many fences there were by then."""
+    """Registers that an instruction used: what they held when it left them, or at a fence after that."""
 
+    place: Place
     position: Any
     values: Array
-    fences: Array
 
 
 @dataclass(eq=False)
 class RegisterFences:
-    """wgmma.fence (PTX 9.7.15.7.1): how many each thread has passed, (worlds, threads), and what registers held.
+    """wgmma.fence (PTX 9.7.15.7.1): which threads have passed one, (worlds, threads), and what registers held then.
 
     Reading registers before the next instruction writes them needs one too: not looked at.
     """
 
-    passed: Array | None = None
+    passed: Mask | None = None
     last: dict[int, list[_Used]] = field(default_factory=dict)
 
     def fence(self, lanes: Mask) -> None:
-        """The threads pass one."""
-        self.passed = lanes.astype(np.int32) if self.passed is None else self.passed + lanes
+        """The threads pass one: it covers what their registers hold now."""
+        self.passed = lanes if self.passed is None else self.passed | lanes
+        for known in chain.from_iterable(self.last.values()):
+            now = known.place.memory.take(known.position, known.place.kind)
+            known.values = np.where(lanes, now, known.values)
 
     def used(self, place: Place, position: Any, values: Array, lanes: Mask) -> None:
         """An instruction begins to use registers (elements, worlds, threads). Raises Illegal without the fence."""
         if place.machine.options.written:
             return
-        passed = np.zeros(lanes.shape, np.int32) if self.passed is None else self.passed
+        passed = np.False_ if self.passed is None else self.passed
         known = next((u for u in self.last.get(place.root, []) if np.array_equal(u.position, position)), None)
-        changed = lanes & (passed == 0) if known is None else lanes & (passed == known.fences) & _differ(known, values)
+        changed = lanes & (~passed if known is None else _differ(known, values))
         if changed.any():
             world, lane = (int(i) for i in np.argwhere(changed)[0])
             what = f"wgmma uses {place.name} with no warpgroup_arrive (wgmma.fence) after it was written"
@@ -167,12 +171,11 @@ class RegisterFences:
         """An instruction is done with registers, which hold these values."""
         users = self.last.setdefault(place.root, [])
         users[:] = [u for u in users if not np.array_equal(u.position, position)]
-        passed = np.zeros(values.shape[1:], np.int32) if self.passed is None else self.passed
-        users.append(_Used(position, values, passed))
+        users.append(_Used(place, position, values))
 
 
 def _differ(used: _Used, values: Array) -> Mask:
-    """The threads whose registers hold something else than the instruction left; poison is compared by its bits."""
+    """The threads whose registers hold something else than they did; poison is compared by its bits."""
     word = f"i{values.itemsize}"
     return np.asarray((used.values.view(word) != np.ascontiguousarray(values).view(word)).any(axis=0))
 
@@ -428,6 +431,7 @@ def _operand(e: Expr, offset: Expr, shape: tuple[int, int], kind: Kind, by_k: bo
             found = list(_tiles(named, active, shape, kind, by_k, machine))
             tiles[key] = _SharedTiles(found, active.shape, shape, kind, machine)
         mine, origin = tiles[key], machine.origin(frame)
+        mine.seen(origin)
 
         def row(world: int, group: int, number: int) -> list[TracedCell]:
             matrix = decode(int(named[world, group]))
@@ -469,8 +473,10 @@ def _tiles(
         place = places[matrix.allocation]
         memory = place.memory
         assert isinstance(memory, Cells)
-        cell = matrix.octets(*shape, kind.bits // 8, by_k) // memory.grain * memory.stride
+        octets = matrix.octets(*shape, kind.bits // 8, by_k)
         worlds, groups = np.nonzero(active & (words == word))
+        refuse_outside(place, octets, kind, "wgmma reads", (int(worlds[0]), int(groups[0]) * GROUP))
+        cell = octets // memory.grain * memory.stride
         mask = np.zeros((len(machine.worlds), machine.threads), np.bool_)
         mask[worlds, groups * GROUP] = True
         cells = cell.reshape(-1, 1, 1) + np.arange(len(mask)).reshape(1, -1, 1)
@@ -488,12 +494,17 @@ class _SharedTiles:
     machine: Machine
     kept: dict[tuple[int, ...], tuple[object, _SharedTiles | None]] = field(default_factory=dict)
 
+    def seen(self, origin: Origin) -> None:
+        """Tell the watch that the matrices are read: when the instruction is issued, and again as late as it may be."""
+        if self.machine.watch is not None:
+            for tile in self.tiles:
+                self.machine.watch.read(tile.place, tile.cells, tile.mask, origin, "async")
+
     def read(self, origin: Origin = NOWHERE) -> Array:
         """The matrices of all active groups; zeros for the others. The first thread of a warpgroup reads for all."""
         found = np.zeros((*self.groups, *self.shape), self.kind.array)
+        self.seen(origin)
         for tile in self.tiles:
-            if self.machine.watch is not None:
-                self.machine.watch.read(tile.place, tile.cells, tile.mask, origin, "async")
             memory = tile.place.memory
             assert isinstance(memory, Cells)
             found[tile.worlds, tile.groups] = np.moveaxis(memory.take(tile.position, self.kind), -1, 0)

@@ -1,9 +1,10 @@
 """TLL001: an access that the machine forbids
 
 An access as lowered is out of the bounds of its buffer, or its address is no multiple of what the instruction needs
-(vectors, cp.async, ldmatrix, bulk copies, tensor maps); more threads arrive at an mbarrier than it was made for, or not
-as many threads reach a barrier as it counts; wgmma uses registers with no `warpgroup_arrive` (wgmma.fence) after
-something else has written them; while the kernel as written does nothing of that kind on the same inputs.
+(vectors, cp.async, ldmatrix, bulk copies, tensor maps); several threads make an mbarrier, or more arrive at it than it
+was made for; not as many threads reach a barrier as it counts; wgmma uses registers with no `warpgroup_arrive`
+(wgmma.fence) after something else has written them; while the kernel as written does nothing of that kind on the same
+inputs.
 
 The witness names block and thread.
 
