@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
@@ -14,8 +16,11 @@ from tlcheck.execute import registry
 from tlcheck.execute.glance import Suspected
 from tlcheck.execute.iterations import at_once
 from tlcheck.execute.machine import Machine, Options, Tensor, World
+from tlcheck.execute.memory import Cells
+from tlcheck.execute.places import Place
 from tlcheck.execute.run import Request, execute, machines
-from tlcheck.execute.values import Array, kind_of
+from tlcheck.execute.threads.cp_async import Copy
+from tlcheck.execute.values import Array, is_poison, kind_of
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Alloc, Buffer, Expr, For, Function, Seq, Stmt, Store, Thread
 
@@ -194,3 +199,13 @@ def test_iterations_that_depend_on_one_another_stay_apart(name: str, monkeypatch
     for a, b in zip(quick, plain, strict=True):
         np.testing.assert_array_equal(a, b)
     assert seen == [together, False]
+
+
+def test_one_number_for_all_lanes_lands_too() -> None:
+    """What a predicate leaves out is a zero that has no shape."""
+    memory = Cells(16, (kind_of("float32"),), (0,), 1)
+    place = SimpleNamespace(machine=SimpleNamespace(watch=None), memory=memory, kind=kind_of("float32"))
+    lanes = np.ones((1, 32), np.bool_)
+    Copy(cast(Place, place), np.array([[[1]]]), np.array(0.0), lanes).land(lanes)
+    assert memory.data[1, 0, 0] == 0.0
+    assert is_poison(memory.data[0, 0]).all()

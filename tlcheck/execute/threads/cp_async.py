@@ -44,7 +44,7 @@ class Copy:
         watch, chosen = self.place.machine.watch, _both(self.mask, lanes)
         if watch is not None:
             watch.landed(self.place, self.position, chosen)
-        if self.position.shape[-1] == np.shape(self.values)[-1] == 1:
+        if self.position.shape[-1:] == np.shape(self.values)[-1:] == (1,):
             chosen = np.asarray(chosen.any(axis=-1, keepdims=True))
         self.place.memory.put(self.position, self.values, chosen, self.place.kind)
 
