@@ -24,7 +24,7 @@ Key = tuple[int, int]  # a storage, and which content of it: a tensor with value
 
 
 @dataclass(frozen=True)
-class View:
+class TapedView:
     """A tensor, as a view of a storage."""
 
     key: Key
@@ -35,7 +35,7 @@ class View:
 
 
 @dataclass
-class _Entry:
+class _TapedCall:
     """Something that was done. kernel: that was launched, None for an operation of torch.
 
     made: views that it returned. changed: storages that were there before, and that it writes.
@@ -45,7 +45,7 @@ class _Entry:
     kernel: str
     args: Any
     kwargs: Any
-    made: list[View | None] = field(default_factory=list)
+    made: list[TapedView | None] = field(default_factory=list)
     changed: frozenset[Key] = frozenset()
 
     @property
@@ -55,7 +55,7 @@ class _Entry:
 
     @property
     def read(self) -> frozenset[Key]:
-        return frozenset(leaf.key for leaf in tree_leaves((self.args, self.kwargs)) if isinstance(leaf, View))
+        return frozenset(leaf.key for leaf in tree_leaves((self.args, self.kwargs)) if isinstance(leaf, TapedView))
 
     @property
     def written(self) -> frozenset[Key]:
@@ -67,7 +67,7 @@ class Tape:
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
-        self._entries: list[_Entry] = []
+        self._entries: list[_TapedCall] = []
         self._storages: dict[Key, Any] = {}  # kept, so that none gets another's address
         self._values: dict[Key, Any] = {}  # storages on the CPU
         self._stale: dict[int, tuple[Key, Any]] = {}  # tensors with values that an entry writes
@@ -96,7 +96,7 @@ class Tape:
         noted_args, noted_kwargs = self._noted(args), self._noted(kwargs)
         views = [None if t is None or _address(t) in before else self._view(t) for t in outputs]
         keys = frozenset(self._view(t).key for t in changed)
-        self._entries.append(_Entry(func, "", noted_args, noted_kwargs, views, keys))
+        self._entries.append(_TapedCall(func, "", noted_args, noted_kwargs, views, keys))
         self._mark(changed)
 
     def launch(self, kernel: str, arguments: Sequence[Any]) -> None:
@@ -106,7 +106,7 @@ class Tape:
         with torch._C.DisableTorchFunction():
             tensors = [value for value in arguments if isinstance(value, torch.Tensor)]
             keys = frozenset(self._view(t).key for t in tensors)
-            self._entries.append(_Entry(None, kernel, self._noted(list(arguments)), {}, [], keys))
+            self._entries.append(_TapedCall(None, kernel, self._noted(list(arguments)), {}, [], keys))
             self._mark(tensors)
 
     def value(self, tensor: Any) -> Any:
@@ -139,7 +139,7 @@ class Tape:
     def _noted(self, values: Any) -> Any:
         return tree_map(lambda value: self._view(value) if isinstance(value, torch.Tensor) else value, values)
 
-    def _view(self, tensor: Any) -> View:
+    def _view(self, tensor: Any) -> TapedView:
         address = _address(tensor)
         if isinstance(tensor, FakeTensor):
             key = (address, 0)
@@ -150,7 +150,7 @@ class Tape:
             if key not in self._values:
                 self._values[key] = tensor.untyped_storage().clone()
         self._storages.setdefault(key, tensor.untyped_storage())
-        return View(key, tensor.dtype, tuple(tensor.shape), tensor.stride(), tensor.storage_offset())
+        return TapedView(key, tensor.dtype, tuple(tensor.shape), tensor.stride(), tensor.storage_offset())
 
     def _make(self, key: Key) -> None:
         """Do what a storage depends on."""
@@ -161,10 +161,10 @@ class Tape:
         if key not in self._values:
             raise NoValuesError("nobody knows where its values come from")
 
-    def _needed(self, key: Key) -> list[_Entry]:
+    def _needed(self, key: Key) -> list[_TapedCall]:
         """The entries to be done, in order: those that write what is needed, and before one that changes a storage
         those that read it as it was."""
-        needed, changed, found = {key}, set[Key](), list[_Entry]()
+        needed, changed, found = {key}, set[Key](), list[_TapedCall]()
         for entry in reversed(self._entries):
             self._resolve(entry, needed | changed)
             if entry.written & needed or entry.read & changed:
@@ -179,13 +179,13 @@ class Tape:
             raise NoValuesError(f"its values would take more than {_BYTES >> 30} GiB")
         return found[::-1]
 
-    def _resolve(self, entry: _Entry, touched: set[Key]) -> None:
+    def _resolve(self, entry: _TapedCall, touched: set[Key]) -> None:
         """Find out what a launched kernel writes, once that matters: until then it may be all of its tensors."""
         if entry.kernel and entry.changed & touched:
             written = self._executor.written(entry.kernel)
             entry.changed = frozenset(entry.args[place].key for place in written)
 
-    def _do(self, entry: _Entry) -> None:
+    def _do(self, entry: _TapedCall) -> None:
         args, kwargs = self._real(entry.args), self._real(entry.kwargs)
         if entry.do is None:
             self._executor.run(entry.kernel, args)
@@ -196,7 +196,7 @@ class Tape:
             if view is not None:
                 self._keep(view, output.zero_() if entry.makes_room else output)
 
-    def _keep(self, view: View, output: Any) -> None:
+    def _keep(self, view: TapedView, output: Any) -> None:
         """Take an operation's output for the values of a storage."""
         size = self._storages[view.key].nbytes()
         self._bytes += size
@@ -208,9 +208,9 @@ class Tape:
         self._tensor(view).copy_(output)
 
     def _real(self, values: Any) -> Any:
-        return tree_map(lambda value: self._tensor(value) if isinstance(value, View) else value, values)
+        return tree_map(lambda value: self._tensor(value) if isinstance(value, TapedView) else value, values)
 
-    def _tensor(self, view: View) -> Any:
+    def _tensor(self, view: TapedView) -> Any:
         """A view of the values of its storage."""
         empty = torch.empty(0, dtype=view.dtype)
         return empty.set_(self._values[view.key], view.offset, view.shape, view.strides)
