@@ -40,8 +40,9 @@ def test_a_fence_after_the_instruction_that_reads_comes_too_late(kernel: str, na
     assert (buffer, "fence.proxy.async") in {(race.buffer, race.missing) for race in executed(kernel, name).races}
 
 
-def test_copies_whose_predicate_never_holds_arrive_as_zeros() -> None:
-    kernel = kernels()["tails sm_80"]
+@pytest.mark.parametrize("name", ["tails sm_80", "loop_ragged_pipelined sm_80"])
+def test_copies_whose_predicate_never_holds_arrive_as_zeros(name: str) -> None:
+    kernel = kernels()[name]
     assert verdict(kernel, kernel.checkpoints["device-tir"]) == "clean"
 
 

@@ -156,7 +156,7 @@ class _Folded:
             active = lanes[:worlds] if mask is None else lanes[:worlds].copy()
             self._kept[key] = position, mask, where, active
         _, _, where, active = self._kept[key]
-        values = np.broadcast_to(values, (*values.shape[:-2], *lanes.shape))
+        values = np.broadcast_to(values, (where.size // lanes.size, *lanes.shape))
         return where, active, values.reshape(where.shape)
 
 
