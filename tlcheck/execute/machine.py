@@ -129,12 +129,12 @@ class Machine:
         self.loops: dict[int, str] = {}
         self.watch: Watch | None = None
         self.watches: list[Watch] = []  # of this kernel and of the function's earlier ones
-        self.untried: dict[
-            int, int
-        ] = {}  # lines of branches not taken and loops that ended early, where memory decides
+        self.steered: set[int] = set()  # branches and loops, as written, on which what is in memory decides
+        self.untried: dict[int, int] = {}  # lines of such branches that were not taken, and loops that ended early
         self._untried_ahead: list[dict[int, int]] = []
         self.looked_at: set[str] = set()  # tensors and shared buffers that were accessed
         self._written: frozenset[str] = frozenset()
+        self._watches_every = False
         self.tracer: Tracer | None = None
         self.console: Console | None = None
         self.iterating = False
@@ -190,11 +190,12 @@ class Machine:
         """Run a kernel in other worlds. others: who watched blocks that run at the same time on a GPU."""
         before = Machine(kernel, threads_of(kernel), worlds, self.tensors, self.scalars, self.options, self._left)
         if self.watch is not None:
-            before.watched(self._written, type(self.watch))
+            before.watched(self._written, type(self.watch), self._watches_every)
             self.watches += before.watches
         if isinstance(before.watch, Glance) and isinstance(others, Glance):
             before.watch.follow(others)
         before.run()
+        self.steered |= before.steered
         self.looked_at |= before.looked_at
         self._left = before.after()
         before.memory.clear()  # whoever watched it keeps the machine
@@ -216,6 +217,7 @@ class Machine:
         step, untried = self.step(body), self.untried
         if not self.options.written or condition.steady:
             return step
+        self.steered.add(id(body))
         untried[id(body)] = first_line(body)
 
         def run(frame: Frame) -> None:
@@ -337,14 +339,15 @@ class Machine:
         found = [(name, frame.variables.get(uid)) for uid, name in self.loops.items()]
         return Origin(self.at, tuple([(name, value) for name, value in found if isinstance(value, int)]))
 
-    def watched(self, written: frozenset[str], by: type[Watch] | None = None) -> Watch:
+    def watched(self, written: frozenset[str], by: type[Watch] | None = None, every: bool = False) -> Watch:
         """Watch the order of accesses in the worlds of the first seed; unless all is plain, just glance at it.
 
-        written: the parameters that the kernel writes. by: who watches, if somebody else.
+        written: the parameters that the kernel writes. by: who watches, if somebody else. every: watch all seeds, since
+        they go different ways.
         """
-        self._written = written
+        self._written, self._watches_every = written, every
         by = by or (Watch if self.options.plain else Glance)
-        self.watch = by(self, np.array([w.seed == self.worlds[0].seed for w in self.worlds]), written)
+        self.watch = by(self, np.array([every or w.seed == self.worlds[0].seed for w in self.worlds]), written)
         self.watches.append(self.watch)
         return self.watch
 

@@ -182,7 +182,7 @@ class _Judge:
         try:
             lowered = self._machine(self._lowered, self._tiled, draw)
             if self._request.checkpoint == LOWERED and not self._tiled:  # before that there are no barriers
-                lowered.watched(self._stored())
+                lowered.watched(self._stored(), every=bool(written.steered))
             self._run(lowered, draw)
         except Illegal as illegal:
             stopped = [OutputOutcome(n, "undecided", f"as lowered: {illegal}") for n in self._outputs]
@@ -244,7 +244,7 @@ class _Judge:
     def _author(self, draw: inputs.Draw, names: frozenset[str]) -> Machine:
         """The kernel as written, once more, watched for races of its own on these buffers."""
         machine = self._machine(self._written, True, draw)
-        machine.watched(names, Author)
+        machine.watched(names, Author, every=True)
         machine.run()
         return machine
 

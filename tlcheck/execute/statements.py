@@ -98,6 +98,7 @@ def _for(stmt: For, machine: Machine) -> Step:
 
     open_ended = machine.options.written and not extent.steady
     if open_ended:
+        machine.steered.add(id(stmt))
         machine.untried[id(stmt)] = first_line(stmt)
 
     def run(frame: Frame) -> None:
@@ -173,6 +174,8 @@ def iterate(frame: Frame, body: Step) -> None:
 
 
 def _while(stmt: While, machine: Machine) -> Step:
+    if machine.options.written:
+        machine.steered.add(id(stmt))
     condition = machine.code(stmt.condition)
     with machine.following(True):
         body = machine.step(stmt.body)
