@@ -1,16 +1,22 @@
-"""The examples of docs/cases.md do what the page says."""
+"""The examples of docs/cases.md and docs/extending.md do what the pages say."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.cpu.checking import installed, published
+from tests.cpu.execute.tiles.building import Kernel, call, region
 from tlcheck.cli.main import main
-from tlcheck.toolchain.releases import PINNED
+from tlcheck.execute import registry
+from tlcheck.toolchain.releases import PINNED, RELEASES
+from tlcheck.verdicts import rules
+from tlcheck.verdicts.rules.rule import _rule
 
+EXTENDING = (Path(__file__).parents[3] / "docs" / "extending.md").read_text(encoding="utf-8")
 PAGE = (Path(__file__).parents[3] / "docs" / "cases.md").read_text(encoding="utf-8")
 
 
@@ -28,3 +34,28 @@ def test_the_case_of_the_page_is_checked(
     (run,) = published(capsys.readouterr().out, "check")["runs"]
     assert (run["case"], run["target"]) == ("scale.py::small", "sm_90")
     assert {claim["verdict"] for claim in run["claims"]} == {"agreed"}
+
+
+def _examples() -> list[str]:
+    return re.findall(r"```python\n(.*?)```", EXTENDING, re.DOTALL)
+
+
+def test_the_operator_of_the_page_is_executed(monkeypatch: pytest.MonkeyPatch) -> None:
+    registry.load()
+    monkeypatch.setattr(registry, "CALLS", dict(registry.CALLS))
+    exec(compile(_examples()[0], "double.py", "exec"), {"__name__": "double"})
+    kernel, held = Kernel(), np.arange(24.0).reshape(4, 6)
+    tensor = kernel.tensor("A", "float32", held)
+    assert np.array_equal(kernel.run(call("double", region(tensor)))["A"], 2 * held)
+
+
+def test_the_rule_of_the_page_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "tll009_asleep.py").write_text(_examples()[1])
+    monkeypatch.setattr("tlcheck.verdicts.rules.__path__", [*rules.__path__, str(tmp_path)])
+    rule = _rule("tll009_asleep")
+    assert (rule.id, rule.name, rule.title, rule.problem) == ("TLL009", "asleep", "a thread that sleeps", "asleep")
+
+
+def test_the_release_of_the_page_is_the_next_one() -> None:
+    assert PINNED in EXTENDING
+    assert "0.1.16" not in RELEASES, "the page is about a release that is known by now"
