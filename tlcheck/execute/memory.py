@@ -87,7 +87,7 @@ class Cells:
     def repeated(self, times: int) -> Cells:
         """The same allocation, for each world `times` times."""
         other = copy(self)
-        other.seeds, other.times = self.seeds * times, times
+        other.seeds, other.times = self.seeds * times, self.times * times
         other._offset = np.tile(self._offset, (times, 1))
         return other
 

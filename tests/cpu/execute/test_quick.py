@@ -209,3 +209,11 @@ def test_one_number_for_all_lanes_lands_too() -> None:
     Copy(cast(Place, place), np.array([[[1]]]), np.array(0.0), lanes).land(lanes)
     assert memory.data[1, 0, 0] == 0.0
     assert is_poison(memory.data[0, 0]).all()
+
+
+def test_a_loop_at_once_within_another_has_the_worlds_of_both() -> None:
+    """Also one with a single step."""
+    cells, kind = Cells(4, (kind_of("float32"),), (0, 1), 32), kind_of("float32")
+    for inner in (1, 5):
+        within = cells.repeated(3).repeated(inner)
+        assert within.take(within.locate(0, kind, 0), kind).shape == (2 * 3 * inner, 32)
