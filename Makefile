@@ -3,11 +3,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-releases test-wheel mutants fuzz examples device lint format docs bench fixtures device-library clean
+.PHONY: help demo test test-releases test-wheel mutants kills fuzz examples device lint format docs bench fixtures device-library clean
 
 help:
 	@echo "targets: demo test lint format docs fixtures device-library clean"
-	@echo "that take long: test-releases test-wheel mutants fuzz examples device bench"
+	@echo "that take long: test-releases test-wheel mutants kills fuzz examples device bench"
 
 # One stamp for the environment, so that a changed dependency rebuilds it.
 .venv/stamp: pyproject.toml constraints.txt
@@ -48,6 +48,10 @@ test-wheel: pinned
 # Slow measurements, of which `make test` takes a fixed sample.
 mutants: .venv/stamp
 	$(BIN)/python -m pytest -n auto tests/mutants
+
+# Installs killed at ten moments.
+kills: .venv/stamp
+	EVERY_MOMENT=1 $(BIN)/python -m pytest tests/cpu/toolchain/test_kills.py
 
 # Snapshots that no compiler made, ten thousand of them: none may raise, hang or take much memory.
 fuzz: .venv/stamp

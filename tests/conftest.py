@@ -71,6 +71,13 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
     return report
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run those tests of a file that need a toolchain in one process: they share its worker and what is set up once."""
+    for item in items:
+        if item.get_closest_marker("toolchain") and not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+
+
 @pytest.fixture(scope="session")
 def _shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The user's toolchains and an empty place for results, the same for all of xdist's processes."""

@@ -20,7 +20,7 @@ from tlcheck.verdicts import judge
 from tlcheck.verdicts.judge import _Process as Process
 
 WRAPPER = str(Path(__file__).with_name("warm_worker.py"))
-MOST = 3  # workers that wait: each takes half a gigabyte
+MOST = 6  # workers that wait: each takes half a gigabyte
 # What tests set, and no import reads but to find nvcc, which no worker runs.
 VARIABLES = ("TLCHECK_CACHE", "TLCHECK_NO_CACHE", "PYTEST_CURRENT_TEST", "BLOCK", "CUDA_HOME", "PWD", "OLDPWD")
 

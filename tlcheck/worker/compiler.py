@@ -21,34 +21,42 @@ _PACKAGES = ("tilelang", "tvm", "tvm_ffi")
 
 @dataclass(frozen=True)
 class CompilerState:
-    """The compiler of this process. functions: module and name -> what is there. registered: names of functions that
-    native code may call. variables: of the environment.
+    """The compiler of this process. functions: of each module, name -> what is there. registered: names of functions
+    that native code may call. variables: of the environment.
 
     What is changed below that, such as one method of a class, is not seen.
     """
 
-    functions: Mapping[tuple[str, str], Any]
+    functions: Mapping[str, Mapping[str, Any]]
     registered: frozenset[str]
     variables: Mapping[bytes, bytes]
 
     def is_as_before(self) -> bool:
         """Whether all is still there, as it was when this was made; what was imported since may have come."""
-        now = present()
         return (
-            self.registered == now.registered
-            and self.variables == now.variables
-            and all(now.functions.get(place) is function for place, function in self.functions.items())
+            self.variables == os.environb
+            and self.registered == _registered()
+            and all(
+                module in sys.modules and _has(vars(sys.modules[module]), functions)
+                for module, functions in self.functions.items()
+            )
         )
+
+
+def _has(content: Mapping[str, Any], functions: Mapping[str, Any]) -> bool:
+    return all(content.get(name) is function for name, function in functions.items())
 
 
 def present() -> CompilerState:
     """The compiler as it is now."""
     functions = {
-        (module, name): value
+        module: {name: value for name, value in list(vars(content).items()) if callable(value)}
         for module, content in list(sys.modules.items())
         if module.partition(".")[0] in _PACKAGES and isinstance(content, ModuleType)
-        for name, value in list(vars(content).items())
-        if callable(value)
     }
     # not os.environ: what is read there counts as read by the kernel
-    return CompilerState(functions, frozenset(map(str, list_global_func_names())), dict(os.environb))
+    return CompilerState(functions, _registered(), dict(os.environb))
+
+
+def _registered() -> frozenset[str]:
+    return frozenset(map(str, list_global_func_names()))

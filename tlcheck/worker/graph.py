@@ -51,14 +51,26 @@ class NodeGraph:
 
 
 def read_graph(text: str) -> NodeGraph:
-    """Read either dialect: tvm_ffi's (0.1.7 and later) or the one of 0.1.6.post2."""
+    """Read the text of a graph. Raises GraphError."""
     try:
         whole = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise _no_graph(error) from None
+    return as_graph(whole)
+
+
+def as_graph(whole: dict[str, Any]) -> NodeGraph:
+    """The graph in either dialect: tvm_ffi's (0.1.7 and later) or the one of 0.1.6.post2. Raises GraphError."""
+    try:
         if "root_index" in whole:
             return _read_ffi(whole["nodes"], whole["root_index"])
         return _read_attrs(whole["nodes"], whole["root"])
     except (KeyError, TypeError, IndexError, ValueError, RecursionError) as error:
-        raise GraphError(f"not a graph of TVM nodes: {type(error).__name__}: {error}") from None
+        raise _no_graph(error) from None
+
+
+def _no_graph(error: Exception) -> GraphError:
+    return GraphError(f"not a graph of TVM nodes: {type(error).__name__}: {error}")
 
 
 def _read_ffi(nodes: list[Mapping[str, Any]], root: int) -> NodeGraph:

@@ -12,7 +12,7 @@ from typing import Any
 from tilelang import tvm
 
 from tlcheck.worker import kernels
-from tlcheck.worker.graph import read_graph
+from tlcheck.worker.graph import as_graph
 
 
 @dataclass(frozen=True)
@@ -28,16 +28,18 @@ class TracedKernel:
 
 def trace(prim_func: Any, pass_configs: Mapping[str, Any], file: str) -> TracedKernel:
     """What a PrimFunc of this file is. Raises what TVM raises where it cannot be written as JSON."""
-    text = str(tvm.ir.save_json(prim_func))
-    graph = read_graph(text)
+    whole = json.loads(str(tvm.ir.save_json(prim_func)))
+    graph = as_graph(whole)
     spans = [index for index, kind in enumerate(graph.types) if kind == "Span"]
     wanted = os.path.realpath(file)
-    own = {index for index in spans if os.path.realpath(graph.text(graph.data[index]["source_name"])) == wanted}
+    files = {graph.data[index]["source_name"] for index in spans}
+    same = {name for name in files if os.path.realpath(graph.text(name)) == wanted}
+    own = {index for index in spans if graph.data[index]["source_name"] in same}
     lines = sorted({graph.data[index]["line"] for index in own})
     places = {line: place for place, line in enumerate(lines)}
     data = list(graph.data)
     for index in spans:
         data[index] = places[graph.data[index]["line"]] if index in own else None
-    beside = {key: value for key, value in json.loads(text).items() if key != "nodes"}
+    beside = {key: value for key, value in whole.items() if key != "nodes"}
     content = [graph.types, data, beside, kernels.configs_as_text(pass_configs)]
     return TracedKernel(hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest(), tuple(lines))

@@ -1,0 +1,14 @@
+"""Tests that share what is dear to set up stay in one process."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+
+@pytest.mark.xdist_group("groups")
+def test_a_group_is_part_of_the_name_by_which_tests_are_given_out(request: pytest.FixtureRequest) -> None:
+    """Later releases of pytest than pytest-xdist knows drop it in silence, and every module is set up twice."""
+    name = request.node.nodeid
+    assert name.endswith("@groups") if "PYTEST_XDIST_WORKER" in os.environ else "@" not in name
