@@ -2,7 +2,8 @@
 
 Lanes move in lockstep until a branch divides them and something in it waits. Then each side becomes an *agent*, with a
 frame of its own. One agent runs at a time; it gives way where it waits for what is not there yet. Agents are Python
-threads that hand each other the turn, so that statements need not know of it, and every run takes the same turns.
+threads that hand each other the turn, so that statements need not know of it, and every run takes the same turns. In a
+second run one branch may be behind all others: what is wrong with the order of branches shows in such a run.
 
 What is under way (`flights`) lands when everybody waits: first what somebody waits for, oldest first.
 """
@@ -18,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tlcheck.execute.frame import Frame, Mask
+from tlcheck.execute.races import WARP
 from tlcheck.execute.reasons import Deadlock, Entangled
 
 Ready = Callable[[], bool]
@@ -74,7 +76,9 @@ class _Abandoned(BaseException):
 class Agents:
     """All flows of control of one machine."""
 
-    def __init__(self, threads: int, worlds: int) -> None:
+    def __init__(self, threads: int, worlds: int, behind: int | None = None) -> None:
+        """behind: a warp whose branch comes to each of its waits only when no other one can go on."""
+        self._behind = behind
         self._agents = [_Agent()]
         self._current = self._agents[0]
         self._failure: BaseException | None = None
@@ -94,9 +98,9 @@ class Agents:
 
     def wait(self, ready: Ready, what: str, line: int, frame: Frame, goal: object = None) -> None:
         """Let others run until `ready`. Raises Deadlock where that never happens."""
-        if ready():
-            return
         me = self._current
+        if ready() and not self._is_behind(me):
+            return
         me.ready, me.what, me.line, me.goal, me.lanes = ready, what, line, goal, frame.mask()
         self._give_way(me)
         me.ready, me.lanes = lambda: True, None  # what it waited for is over
@@ -162,8 +166,18 @@ class Agents:
             chosen.turn.release()
         return chosen
 
+    def _is_behind(self, agent: _Agent) -> bool:
+        if self._behind is None or agent.own is None:
+            return False
+        return bool(agent.own[:, self._behind * WARP : (self._behind + 1) * WARP].any())
+
     def _next(self) -> _Agent:
         while True:
+            for agent in self._agents:
+                if agent.ready() and not self._is_behind(agent):
+                    return agent
+            if self._behind is not None and self._arrive():
+                continue
             for agent in self._agents:
                 if agent.ready():
                     return agent
@@ -207,6 +221,6 @@ def agents_of(machine: Any) -> Agents:
     """The agents of a machine."""
     found = machine.shared_state.get("agents")
     if found is None:
-        found = machine.shared_state["agents"] = Agents(machine.threads, len(machine.worlds))
+        found = machine.shared_state["agents"] = Agents(machine.threads, len(machine.worlds), machine.options.behind)
     assert isinstance(found, Agents)
     return found

@@ -27,7 +27,7 @@ class Difference:
 
     element: its place in the output's memory, in elements; index: in its shape, the place where a layout spreads it;
     its number where the tensor has strides. expected, got: as Python writes numbers; `poison: why` for poison. writer:
-    the last write as lowered, if any; author: as written.
+    the last write as lowered, if any; author: as written. rounded: seen where floats have their own types.
     """
 
     element: int
@@ -38,6 +38,7 @@ class Difference:
     count: int
     writer: Writer | None = None
     author: Writer | None = None
+    rounded: bool = False
 
     @property
     def blocks(self) -> tuple[tuple[int, int, int], ...]:
@@ -76,6 +77,7 @@ class Compared:
     """
 
     elements: Array
+    initial: Array
     expected: Array
     got: Array
     differs: Mask
@@ -88,10 +90,21 @@ def compare(expected: Written, got: Written, initial: Array, elements: Array) ->
     left[np.searchsorted(elements, expected.elements)] = expected.values
     right[np.searchsorted(elements, got.elements)] = got.values
     if left.dtype.kind != "f":
-        return Compared(elements, left, right, left != right, 0)
+        return Compared(elements, initial, left, right, left != right, 0)
     unknown = is_poison(left)
     differs = ~(_equal(left, right) | unknown) | (is_poison(right) & ~unknown)
-    return Compared(elements, left, right, differs, int(unknown.sum()))
+    return Compared(elements, initial, left, right, differs, int(unknown.sum()))
+
+
+def strays(expected: Array, got: Array) -> Mask | None:
+    """Which values are not among the expected ones, wherever these are; None if both have the same, each as often."""
+    ordered = np.sort(expected)
+    if _equal(ordered, np.sort(got)).all():
+        return None
+    after = np.searchsorted(ordered, got)
+    near = [ordered[np.clip(after + step, 0, len(ordered) - 1)] for step in (-1, 0)]
+    found = ~(_equal(near[0], got) | _equal(near[1], got))
+    return found if found.any() else ~_equal(expected, got)
 
 
 def union(a: Array, b: Array) -> Array:

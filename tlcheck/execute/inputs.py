@@ -203,13 +203,21 @@ def _drawn(kind: Kind, seed: int, key: int, start: int, count: int, below: int) 
     if kind.family == "bool":
         return np.asarray(words >> np.uint64(63) != 0)
     if not kind.is_float:
-        low, high = (-_EXACT, _EXACT + 1) if kind.bits == 8 else (0, below)
-        low = max(low, kind.limits[0])
+        low, high = _range(kind, seed, below)
         return (_below(words, high - low) + low).astype(kind.array)
     if seed == 0:
         return _below(words, 2 * _EXACT + 1).astype(np.float64) - _EXACT
     unit = (words >> np.uint64(11)).astype(np.float64) * 2.0**-52 - 1.0
     return np.asarray(rounded(unit, kind))
+
+
+def _range(kind: Kind, seed: int, below: int) -> tuple[int, int]:
+    """The integers that are drawn: of 8 bits all, which may be several packed numbers, but for seed 0."""
+    if kind.bits > 8:
+        return 0, below
+    if seed and below >= Draw().below:
+        return kind.limits[0], kind.limits[1] + 1
+    return max(-_EXACT, kind.limits[0]), _EXACT + 1
 
 
 def _below(words: Array, limit: int) -> Array:

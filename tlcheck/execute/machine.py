@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from tlcheck.execute.races import NOWHERE, Origin
 from tlcheck.execute.reasons import TIME, BudgetSpent, Illegal, WrittenUnclear
 from tlcheck.execute.statements import compiled_statement
 from tlcheck.execute.tracer import Tracer
-from tlcheck.execute.values import Array, Kind, Value, lanes_of
+from tlcheck.execute.values import Array, Kind, Value, lanes_of, rounding
 from tlcheck.snapshot.ir import Buffer, Expr, Function, Stmt
 from tlcheck.snapshot.walk import first_line
 
@@ -68,7 +68,10 @@ class Options:
     late: asynchronous copies land when they are waited for, otherwise at once.
     midway: the tile operators are no longer the author's: copies that a pass made asynchronous have to be waited for.
     statements, bytes: the budget. until: seconds of this process at which it ends.
+    costly: sums as written cost what rounding each of their terms may, where floats are not exact.
     jitter: 0, or the number of a run in which all floats are changed a little.
+    order: in which lanes' atomics act: as they are numbered (0), from the last one on (1), every other one first (2).
+    behind: a warp whose branch lets all others go first (`agents`).
     release: TileLang's, whose library and conventions the lowered kernel uses. plain: every iteration by itself.
     """
 
@@ -76,6 +79,7 @@ class Options:
     early: bool = False
     midway: bool = False
     exact: bool = True
+    costly: bool = False
     late: bool = True
     release: tuple[int, ...] = (0, 1, 15)
     statements: int = 10**9
@@ -83,6 +87,8 @@ class Options:
     until: float = math.inf
     jitter: int = 0
     plain: bool = True
+    behind: int | None = None
+    order: int = 0
 
 
 class Machine:
@@ -326,6 +332,24 @@ class Machine:
         """Floats changed by up to 2^-40 of themselves, see `Options.jitter`."""
         array = np.asarray(value, np.float64)
         return array * (1.0 + 2.0**-40 * self._noise.uniform(-1.0, 1.0, array.shape))
+
+    def summed(self, kind: Kind, terms: int | Array) -> Callable[[Any], Any] | None:
+        """What to do with sums of so many terms that were made in float64; None for nothing."""
+        settle = rounding(kind, self.options.exact)
+        if settle is None or not self.options.costly:
+            return settle
+        step, uniform = kind.unit * np.sqrt(terms), self._noise.uniform
+
+        def run(values: Value) -> Value:
+            array = np.asarray(values, np.float64)
+            known = array[np.isfinite(array)]
+            size = np.maximum(np.abs(array), np.sqrt(np.mean(known**2)) if known.size else 0.0)
+            found: Value = settle(
+                array + np.where(np.isfinite(size), step * size, 0.0) * uniform(-1.0, 1.0, array.shape)
+            )
+            return found
+
+        return run
 
     @property
     def line(self) -> int:

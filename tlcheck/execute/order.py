@@ -66,6 +66,8 @@ class Watch:
         self._agents: dict[object, int] = {}
         self._passed: dict[object, tuple[Array, Array]] = {}
         self._released: dict[object, tuple[Array, Array]] = {}
+        self._waited: dict[tuple[object, int], list[tuple[Array, Array]]] = {}  # warps that did, and when
+        self.overtaken: set[int] = set()  # warps, the first of each branch, see `waited`
 
     @property
     def buffers(self) -> dict[str, str]:
@@ -188,6 +190,9 @@ class Watch:
         clocks, fenced = self._passed.setdefault(key, self._nothing())
         released = self._released.setdefault(key, self._nothing())
         clocks[world], fenced[world] = released[0][world], released[1][world]
+        for warps, times in self._waited.pop((key, world), ()):
+            if (clocks[world, warps] < times).all():
+                self.overtaken.add(int(warps[0]))
         agent = self._agent(key)
         clocks[world, agent] += 1
         released[0][world, agent] = clocks[world, agent]
@@ -198,6 +203,15 @@ class Watch:
         for world, warps in self._warps_of(mask):
             self.clocks[world, warps] = np.maximum(self.clocks[world, warps], clocks[world])
             self.fenced[world, warps] = np.maximum(self.fenced[world, warps], fenced[world])
+
+    def waited(self, key: object, mask: Mask) -> None:
+        """Active warps have waited for a phase of an mbarrier, by its parity.
+
+        If the next phase may end before they do, one of the same parity may be all that is left to wait for: they are
+        overtaken unless those who end it know that some of these warps have gone on.
+        """
+        for world, warps in self._warps_of(mask):
+            self._waited.setdefault((key, world), []).append((warps, self.clocks[world, warps, warps]))
 
     def fence(self, mask: Mask) -> None:
         """fence.proxy.async by active threads: what their warps know to be over may be seen by the async proxy."""

@@ -22,6 +22,14 @@ if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine
 
 
+def is_shared_out(stmt: Stmt) -> bool:
+    """Whether the threads share the iterations of a T.Parallel: not where all of them have to come together in each."""
+    if not isinstance(stmt, For) or stmt.kind != "parallel":
+        return False
+    calls = (e.value for s in statements(stmt.body) for e in postorder(expressions(s)) if e.op == "call")
+    return "tvm_thread_allreduce" not in calls
+
+
 def parallel(stmt: For, machine: Machine) -> Step:
     """A nest of parallel loops, in row-major order of its iterations. One within other statements runs in sequence."""
     loops, inner = _nest(stmt)

@@ -62,17 +62,13 @@ class Provenance:
     def of(self, name: str, element: int, depth: int) -> TracedStep:
         """The tree of an element of a tensor, `depth` writes deep. Raises KeyError where the kernel has no such."""
         registry.load()
-        first = self._make()
-        self._ended(first)
-        pages = first.pages(name)
-        root = next(uid for uid, found in first.memory.items() if found is pages)
+        start = self._ended(self._make(), name, element)
         found: dict[Query, tuple[FoundWrite | None, str, str]] = {}
-        start = Query(TracedCell(root, pages.position_of(first.worlds[0].seed, element)), END)
         asked = [start]
         for _ in range(depth):
             machine = self._make()
             tracer = Tracer(machine, asked)
-            self._ended(machine)
+            self._ended(machine, name, element)
             for query in asked:
                 found[query] = self._described(machine, query, tracer.found.get(query))
             further = [q for query in asked if (written := found[query][0]) is not None for q in written.sources]
@@ -81,10 +77,16 @@ class Provenance:
                 break
         return self._step(start, found)
 
-    def _ended(self, machine: Machine) -> None:
-        """Run a machine to its end, or to where an illegal access stops it."""
+    def _ended(self, machine: Machine, name: str, element: int) -> Query:
+        """Run a machine to its end, or to where an illegal access stops it; the last write of an element as a query.
+
+        The element may be none that the kernel touches: then it gets its place in memory after the run, in each run.
+        """
         with suppress(Illegal):
             machine.run()
+        pages = machine.pages(name)
+        root = next(uid for uid, found in machine.memory.items() if found is pages)
+        return Query(TracedCell(root, pages.position_of(machine.worlds[0].seed, element)), END)
 
     def _described(
         self, machine: Machine, query: Query, written: FoundWrite | None

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import islice, product
+from itertools import product
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -23,23 +24,25 @@ from tlcheck.execute.glance import Suspected
 from tlcheck.execute.launches import threads_of
 from tlcheck.execute.machine import Machine, Options, World
 from tlcheck.execute.memory import Pages
+from tlcheck.execute.parallel import is_shared_out
 from tlcheck.execute.plain import index_of
 from tlcheck.execute.races import Race
-from tlcheck.execute.reasons import MEMORY, Entangled, Illegal, NotModelled, Stopped
+from tlcheck.execute.reasons import MEMORY, Deadlock, Entangled, Illegal, NotModelled, Stopped
+from tlcheck.execute.roundings import coarser, rounds
 from tlcheck.execute.tracer import watched_for
-from tlcheck.execute.values import Array
+from tlcheck.execute.values import Array, kind_of
 from tlcheck.execute.writers import Writer
 from tlcheck.program.async_copies import release_numbers
 from tlcheck.program.roles import roles
-from tlcheck.snapshot.ir import Alloc, Buffer, For, Function, Snapshot
+from tlcheck.snapshot.ir import Alloc, Buffer, Function, Snapshot
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
 SOURCE, LOWERED = "source", "device-tir"
 UNGUARDED = ("lower-tile-op", "type-cast")
 _MOST_BLOCKS = 1 << 16
-_TOGETHER = 8  # blocks that are searched at a time
 _FURTHER = (64, 1024, 16384)  # tried for one tensor after the other
 _TRIED = 10_000  # statements, and four times what the kernel takes, that may go into trying
+_ROUNDED = 20_000  # statements of both levels, up to which a kernel runs again with floats of its own types
 _LARGER = (1024, 4096)  # sizes tried where the usual ones leave something out
 
 
@@ -70,7 +73,7 @@ class Execution:
     whose accesses were watched, and why their order is not known, or nothing where it is. races: pairs of accesses that
     nothing orders. lawful: buffers all of whose accesses were legal. unreached: source lines (0: unknown) of branches
     that were not taken as written and of loops that ended early, where memory decides. left: what the kernel as written
-    left of each output, for the first seed.
+    left of each output, for the first seed. rounded: whether one block was also run with floats in their own types.
     """
 
     outputs: tuple[OutputOutcome, ...]
@@ -85,6 +88,7 @@ class Execution:
     lawful: tuple[str, ...] = ()
     unreached: tuple[int, ...] = ()
     left: Mapping[str, Written] = field(default_factory=dict, compare=False)
+    rounded: bool = False
 
     @property
     def is_clean(self) -> bool:
@@ -191,11 +195,15 @@ class _Judge:
         outputs = [self._output(name, written, lowered, draw) for name in self._outputs]
         settled = lowered.is_settled and not self._roles.returning
         early, stop = (0, None) if settled else self._with_early_copies(written, outputs, draw)
+        stop = stop or self._hang(lowered, draw)
+        rounded = stop is None and written.spent + lowered.spent <= _ROUNDED and rounds(self._lowered)
+        if rounded:
+            rounded = self._with_own_types(outputs, draw)
         report = self._report(tuple(outputs), written.spent, lowered.spent + early)
         ordered, races = attributed(lowered.watches, partial(self._author, draw))
         lawful = tuple(sorted(lowered.looked_at)) if lowered.watches and stop is None else ()
         found = tuple([replace(race, index=self._index_of(race)) for race in races])
-        report = replace(report, illegal=stop, lawful=lawful)
+        report = replace(report, illegal=stop, lawful=lawful, rounded=rounded)
         return replace(report, ordered=ordered, races=found, left=self._left_by(written))
 
     def _run(self, lowered: Machine, draw: inputs.Draw) -> None:
@@ -205,8 +213,27 @@ class _Judge:
         except Entangled:
             for world in self.worlds:
                 with suppress(NotModelled):
-                    self._machine(self._lowered, self._tiled, draw, worlds=[world]).run()
+                    self._run_alone(world, draw)
             raise
+
+    def _run_alone(self, world: World, draw: inputs.Draw) -> None:
+        """Run the kernel as lowered in one world."""
+        try:
+            self._machine(self._lowered, self._tiled, draw, worlds=[world]).run()
+        except Illegal as illegal:
+            illegal.world = self.worlds.index(world)
+            raise
+
+    def _hang(self, lowered: Machine, draw: inputs.Draw) -> Deadlock | None:
+        """A deadlock that takes another order of branches: of each that may be overtaken, one in which it is."""
+        for warp in sorted({warp for watch in lowered.watches for warp in watch.overtaken}):
+            try:
+                self._machine(self._lowered, self._tiled, draw, behind=warp).run()
+            except Deadlock as deadlock:
+                return replace(deadlock, what=f"{deadlock.what}, where the branch of warp {warp} comes last")
+            except Stopped:
+                continue
+        return None
 
     def _index_of(self, race: Race) -> tuple[int, ...]:
         """The logical index of the element that a race is about."""
@@ -240,6 +267,32 @@ class _Judge:
             elif outcome.verdict == "agreed":
                 outputs[place] = self._output(outcome.name, written, machine, draw)
         return machine.spent, illegal
+
+    def _with_own_types(self, outputs: list[OutputOutcome], draw: inputs.Draw) -> bool:
+        """Run one block on the last inputs with floats in their own types: what agreed and loses more is refuted.
+
+        Whether that was possible.
+        """
+        world, kinds = self.worlds[-1], {str(b.data.value): kind_of(b.dtype) for b in self._written.buffers}
+        exact = self._machine(self._written, True, draw, worlds=[world])
+        written = self._machine(self._written, True, draw, worlds=[world], exact=False, costly=True)
+        lowered = self._machine(self._lowered, self._tiled, draw, worlds=[world], exact=False)
+        try:
+            for machine in (exact, written, lowered):
+                machine.run()
+        except Stopped:
+            return False
+        for place, outcome in enumerate(outputs):
+            if outcome.verdict != "agreed" or self._roles.returning:
+                continue
+            name, sides = outcome.name, [_left(m, outcome.name, world.seed) for m in (exact, written, lowered)]
+            wrong = coarser(sides[0], sides[1], sides[2], kinds[name])
+            if wrong is not None:
+                initial = exact.pages(name).initial(world.seed, sides[0].elements)
+                compared = comparison.compare(sides[0], sides[2], initial, sides[0].elements)
+                found = comparison.first(compared, wrong, world.seed, lowered.reasons)
+                outputs[place] = self._refuted(name, replace(found, rounded=True), draw)
+        return True
 
     def _author(self, draw: inputs.Draw, names: frozenset[str]) -> Machine:
         """The kernel as written, once more, watched for races of its own on these buffers."""
@@ -288,6 +341,8 @@ class _Judge:
             lambda: self._machine(self._written, True, draw),
             lambda: self._machine(self._lowered, self._tiled, draw),
             {name: inputs.extent(buffer, self._sizes) for name, buffer in names.items()},
+            tuple(dict.fromkeys(world.block for world in self.worlds)),
+            self.every_block,
         )
 
     def _fitting(self) -> list[World]:
@@ -350,22 +405,21 @@ class _Judge:
         function: Function,
         written: bool,
         draw: inputs.Draw,
-        jitter: int = 0,
-        late: bool = True,
         worlds: Sequence[World] = (),
+        **special: Any,
     ) -> Machine:
+        """A machine that has not run yet. special: `Options` of this one."""
         budget = self._request.budget
         options = Options(
             written=written,
             early=not written and self._request.checkpoint in UNGUARDED,
-            late=late,
             midway=written and function is not self._written,
             release=release_of(self._snapshot),
             statements=budget.statements,
             bytes=budget.bytes,
             until=self._until,
-            jitter=jitter,
             plain=self._plain,
+            **special,
         )
         tensors = self._arguments.tensors(draw, self._before)
         values = self._arguments.numbers(self.worlds[0].seed)
@@ -412,12 +466,12 @@ class _Judge:
         self, name: str, compared: comparison.Compared, seed: int, lowered: Machine, draw: inputs.Draw
     ) -> OutputOutcome:
         """The verdict where elements differ by more than the first bound."""
-        if self._roles.returning and _same_values(compared):
-            return OutputOutcome(name, "agreed")
+        if self._roles.returning:
+            return self._in_any_order(name, compared, seed, lowered, draw)
         differs = compared.differs
         moved = []
         for jitter in (1, 2):
-            machine = self._machine(self._written, True, draw, jitter)
+            machine = self._machine(self._written, True, draw, jitter=jitter)
             machine.run()
             left = comparison.outcome(machine.pages(name), seed)
             values = compared.expected.astype(np.float64)
@@ -433,9 +487,29 @@ class _Judge:
             return OutputOutcome(name, "undecided", "tie: rounding decides what is chosen")
         return OutputOutcome(name, "agreed")
 
+    def _in_any_order(
+        self, name: str, compared: comparison.Compared, seed: int, lowered: Machine, draw: inputs.Draw
+    ) -> OutputOutcome:
+        """The verdict where atomics return what was there: other threads may have come first than as written.
+
+        Other orders as written tell what hangs on them. Values that are the same ones in each have to be the same ones
+        as lowered, wherever they are.
+        """
+        strays = comparison.strays(compared.expected, compared.got)
+        if strays is None:
+            return OutputOutcome(name, "agreed")
+        for order in (1, 2):
+            machine = self._machine(self._written, True, draw, order=order)
+            machine.run()
+            left, values = comparison.outcome(machine.pages(name), seed), compared.initial.copy()
+            at = np.minimum(np.searchsorted(compared.elements, left.elements), len(values) - 1)
+            values[at] = left.values
+            elsewhere = bool((compared.elements[at] != left.elements).any())
+            if elsewhere or comparison.strays(compared.expected, values) is not None:
+                return OutputOutcome(name, "undecided", "it depends on the order of atomics")
+        return self._refuted(name, comparison.first(compared, strays, seed, lowered.reasons), draw)
+
     def _refuted(self, name: str, difference: Difference, draw: inputs.Draw) -> OutputOutcome:
-        if self._roles.returning and not difference.got.startswith("poison"):
-            return OutputOutcome(name, "undecided", "it depends on the order of atomics")
         if not self._plain:
             return OutputOutcome(name, "refuted", "", difference)
         writer = self._last_write(name, difference, self._machine(self._lowered, self._tiled, draw))
@@ -472,11 +546,16 @@ def has_copies(function: Function) -> bool:
 
 @dataclass(frozen=True)
 class Machines:
-    """Machines of one kernel that have not run yet, the same worlds each time. shapes: of parameters, by name."""
+    """Machines of one kernel that have not run yet, the same worlds each time.
+
+    shapes: of parameters, by name. chosen: the blocks that run; every_block: all of the grid.
+    """
 
     written: Callable[[], Machine]
     lowered: Callable[[], Machine]
     shapes: Mapping[str, tuple[int, ...]]
+    chosen: tuple[blocks.Block, ...]
+    every_block: Callable[[], Iterator[blocks.Block]]
 
 
 def machines(snapshot: Snapshot, request: Request) -> Machines:
@@ -493,32 +572,6 @@ def course_of(snapshot: Snapshot, request: Request) -> inputs.Course | None:
     return None
 
 
-def block_of(snapshot: Snapshot, request: Request, name: str, element: int, most: int) -> blocks.Block | None:
-    """The block that writes an element as written: of the chosen ones, else of the first `most`; None if none does."""
-    registry.load()
-    request = replace(request, course=course_of(snapshot, request))
-    for chosen in _candidates(snapshot, request, most):
-        if _writes(snapshot, request, chosen, name, element):
-            return next((b for b in chosen if _writes(snapshot, request, (b,), name, element)), None)
-    return None
-
-
-def _writes(snapshot: Snapshot, request: Request, chosen: tuple[blocks.Block, ...], name: str, element: int) -> bool:
-    """Whether one of these blocks writes an element as written."""
-    machine = _judge(snapshot, replace(request, blocks=chosen)).machines().written()
-    tracer, _ = watched_for(machine, name, request.seeds[0], element)
-    machine.run()
-    return bool(tracer.found)
-
-
-def _candidates(snapshot: Snapshot, request: Request, most: int) -> Iterator[tuple[blocks.Block, ...]]:
-    judge = _judge(snapshot, request)
-    yield tuple(dict.fromkeys(world.block for world in judge.worlds))
-    if isinstance(request.blocks, int):
-        every = list(islice(judge.every_block(), most))
-        yield from (tuple(every[start : start + _TOGETHER]) for start in range(0, len(every), _TOGETHER))
-
-
 def _left(machine: Machine, name: str, seed: int) -> Written:
     """What the lowered kernel left of an output; nothing of one that it has no parameter for."""
     try:
@@ -527,15 +580,10 @@ def _left(machine: Machine, name: str, seed: int) -> Written:
         return Written(np.empty(0, np.intp), np.empty(0))
 
 
-def _same_values(compared: comparison.Compared) -> bool:
-    """Whether both sides have the same values, in whichever order."""
-    return bool(np.array_equal(np.sort(compared.expected), np.sort(compared.got), equal_nan=True))
-
-
 def is_tiled(function: Function) -> bool:
     """Whether a kernel still has what LowerTileOp takes away: tile operators, T.Parallel, fragments of the block."""
     for stmt in statements(function.body):
-        if isinstance(stmt, For) and stmt.kind == "parallel":
+        if is_shared_out(stmt):
             return True
         if isinstance(stmt, Alloc) and stmt.buffer.scope == "local.fragment":
             return True

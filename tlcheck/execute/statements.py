@@ -12,7 +12,7 @@ from tlcheck.execute.branches import divided, waits
 from tlcheck.execute.codes import Code, Step, remembered
 from tlcheck.execute.frame import Frame, LastMask
 from tlcheck.execute.iterations import at_once
-from tlcheck.execute.parallel import parallel
+from tlcheck.execute.parallel import is_shared_out, parallel
 from tlcheck.execute.places import Place
 from tlcheck.execute.reasons import Illegal, NotModelled
 from tlcheck.execute.values import Value
@@ -82,7 +82,7 @@ def _seq(stmt: Seq, machine: Machine) -> Step:
 
 
 def _for(stmt: For, machine: Machine) -> Step:
-    if stmt.kind == "parallel" and machine.options.written:
+    if machine.options.written and is_shared_out(stmt):
         return parallel(stmt, machine)
     if stmt.kind == "thread_binding":
         raise NotModelled("loop bound to threads")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 
@@ -11,10 +12,12 @@ from tlcheck.execute.blocks import Block
 from tlcheck.execute.comparison import RELATIVE
 from tlcheck.execute.provenance import Provenance, TracedStep
 from tlcheck.execute.reasons import Stopped
-from tlcheck.execute.run import Request, block_of, machines
+from tlcheck.execute.run import Request, course_of, machines
+from tlcheck.execute.tracer import watched_for
 from tlcheck.snapshot.ir import Snapshot
 
 _BLOCKS = 1024  # that are searched for the one that writes an element
+_TOGETHER = 8  # so many at a time
 
 
 @dataclass(frozen=True)
@@ -46,13 +49,38 @@ def place_of(snapshot: Snapshot, request: Request, name: str, index: tuple[int, 
     return element if order is None else int(order(np.array([element]))[0])
 
 
+def block_of(snapshot: Snapshot, request: Request, name: str, element: int) -> Block | None:
+    """The block that writes an element as written: of the chosen ones, else of the first ones; None if none does."""
+    request = replace(request, course=course_of(snapshot, request))
+    for chosen in _candidates(snapshot, request):
+        if _writes(snapshot, request, chosen, name, element):
+            return next((b for b in chosen if _writes(snapshot, request, (b,), name, element)), None)
+    return None
+
+
+def _candidates(snapshot: Snapshot, request: Request) -> Iterator[tuple[Block, ...]]:
+    made = machines(snapshot, request)
+    yield made.chosen
+    if isinstance(request.blocks, int):
+        every = list(islice(made.every_block(), _BLOCKS))
+        yield from (tuple(every[start : start + _TOGETHER]) for start in range(0, len(every), _TOGETHER))
+
+
+def _writes(snapshot: Snapshot, request: Request, chosen: tuple[Block, ...], name: str, element: int) -> bool:
+    """Whether one of these blocks writes an element as written."""
+    machine = machines(snapshot, replace(request, blocks=chosen)).written()
+    tracer, _ = watched_for(machine, name, request.seeds[0], element)
+    machine.run()
+    return bool(tracer.found)
+
+
 def trace(snapshot: Snapshot, request: Request, name: str, index: tuple[int, ...], element: int, depth: int) -> Traced:
     """Trace an element, `depth` writes deep. element: its place in memory; index: what it is called.
 
     Raises Stopped where that cannot be done, and says why.
     """
     own = replace(request, seeds=request.seeds[:1])
-    block = block_of(snapshot, own, name, element, _BLOCKS)
+    block = block_of(snapshot, own, name, element)
     if block is None:
         raise Stopped(f"as written, none of the blocks that were tried writes {name}{list(index)}: give --block")
     made = machines(snapshot, replace(own, blocks=(block,)))

@@ -34,6 +34,7 @@ _SMALL_FLOATS = {
     "float32": np.float32,
     "float64": np.float64,
 }
+_SATURATING = frozenset({"float8_e4m3", "float8_e4m3fn", "float8_e5m2"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,16 @@ class Kind:
         return np.dtype(_SMALL_FLOATS[self.name]) if self.family == "float" else self.array
 
     @property
+    def unit(self) -> float:
+        """The largest part of itself that a number loses when it is rounded to the type."""
+        return float(_limits(self.memory).eps) / 2
+
+    @property
+    def largest(self) -> float:
+        """The largest number of a floating type."""
+        return float(_limits(self.memory).max)
+
+    @property
     def words(self) -> np.dtype[Any]:
         """Unsigned integers of the same width."""
         return np.dtype(f"uint{max(8, self.bits)}")
@@ -73,6 +84,11 @@ class Kind:
         if self.family == "int":
             return -(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1
         return 0, (1 << self.bits) - 1
+
+
+@cache
+def _limits(dtype: np.dtype[Any]) -> Any:
+    return ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
 
 
 @cache
@@ -113,10 +129,17 @@ def rounded(value: Value, kind: Kind) -> Value:
     if not kind.is_float or kind.bits == 64:
         return value
     array = np.asarray(value, dtype=np.float64)
-    near = array.astype(kind.memory).astype(np.float64)
+    near = _narrowed(array, kind).astype(np.float64)
     unordered = np.isnan(array)
     found = np.where(unordered, array, near) if unordered.any() else near
     return found if isinstance(value, np.ndarray) else float(found)
+
+
+def _narrowed(array: Array, kind: Kind) -> Array:
+    """Numbers as a kind has them in memory; of 8 bits, none becomes more than the largest (PTX, "cvt.satfinite")."""
+    if kind.name in _SATURATING:
+        array = np.clip(array, -kind.largest, kind.largest)
+    return array.astype(kind.memory)
 
 
 def rounding(kind: Kind, exact: bool) -> Callable[[Any], Any] | None:
@@ -129,7 +152,7 @@ def rounding(kind: Kind, exact: bool) -> Callable[[Any], Any] | None:
 def bits_of(value: Value, kind: Kind) -> Array:
     """The bits of values, after rounding to the dtype, as unsigned integers of its width."""
     array = np.asarray(value, dtype=kind.array)
-    return np.ascontiguousarray(array.astype(kind.memory)).view(kind.words)
+    return np.ascontiguousarray(_narrowed(array, kind)).view(kind.words)
 
 
 def from_bits(bits: Array, kind: Kind) -> Array:

@@ -77,7 +77,7 @@ def accesses(root: Expr) -> Iterator[tuple[Expr, int]]:
 
 
 def _is_address(e: Expr) -> bool:
-    return e.op == "call" and e.value in (*_MODES, "address_of") and bool(e.args)
+    return e.op == "call" and e.value in (*_MODES, "address_of") and len(e.args) > (e.value == "tvm_access_ptr")
 
 
 def _addressed(e: Expr) -> Expr:

@@ -103,7 +103,7 @@ class Executed:
         seeds = f" (seeds {', '.join(map(str, self.seeds))})" if self.seeds else ""
         inputs = f", inputs {', '.join(self.inputs)}{seeds}" if self.inputs else ""
         sizes = "".join(f", {name} = {size}" for name, size in self.sizes.items())
-        dtypes = " and ".join(self.dtypes)
+        dtypes = "float64" + (", one block also in the kernel's own types" if "declared" in self.dtypes else "")
         return f"{len(self.blocks)} of {self.of} blocks{sizes}{inputs}, as {dtypes}{self._left_out}"
 
     @property

@@ -53,7 +53,8 @@ class _Claims:
             inputs = ("the case's",) if request.given else ("random",)
             blocks, of, seeds = execution.blocks, execution.of, execution.seeds
             sizes, unreached = dict(execution.sizes), execution.unreached
-            self._executed = Executed(blocks, of, inputs, seeds, ("float64",), sizes, unreached)
+            dtypes = ("float64", "declared") if execution.rounded else ("float64",)
+            self._executed = Executed(blocks, of, inputs, seeds, dtypes, sizes, unreached)
 
     def all(self) -> Iterator[Claim]:
         if self._execution.illegal is not None:
@@ -100,12 +101,14 @@ class _Claims:
         """An output that is wrong, at the checkpoint at which it first is."""
         at = LOWERED if onset is None else onset.checkpoint
         poisoned = found.got.startswith("poison")
-        inputs = f"inputs of seed {found.seed}; {found.count} elements differ"
+        types = ", floats in their own types" if found.rounded else ""
+        inputs = f"inputs of seed {found.seed}{types}; {found.count} elements differ"
         writer = None if found.writer is None else self._made("write", found.writer, at)
         written, lowered = self._steps(parameter, found)
         witness = Element(found.index, found.got, found.expected, inputs, writer, written, lowered)
         name = claim.buffer
         what = f"{name} depends on what was never written, or is still under way" if poisoned else f"{name} is wrong"
+        what = f"{name} is rounded by more than what is written" if found.rounded else what
         stmt = found.writer.origin.stmt if found.writer is not None else None
         finding = self._finding("poison" if poisoned else "differs", what, name, witness, stmt, onset)
         author = found.author.origin.stmt if found.author is not None else None

@@ -112,6 +112,12 @@ def verdicts_of(snapshot: Snapshot, request: Request | None = None, seconds: flo
     try:
         with _limited(seconds):
             report = check(snapshot)
+    except TimeoutError:
+        message = f"the proofs took more than {seconds:g} s of the processor"
+        return Verdicts(failure=Failure("timeout", "check", message), pass_configs=snapshot.pass_configs)
+    except Exception as error:
+        return Verdicts(failure=internal_failure(error), pass_configs=snapshot.pass_configs)
+    try:
         found = executed(snapshot, request) if request is not None else ()
     except Exception as error:
         return Verdicts(failure=internal_failure(error), pass_configs=snapshot.pass_configs)

@@ -37,6 +37,23 @@ def test_broken_snapshots_are_refused_or_judged() -> None:
     assert said.count("judged") > 10
 
 
+@pytest.mark.parametrize("number", [135, 906])
+def test_snapshots_that_once_raised(number: int) -> None:
+    """An element that no run touches is traced; an address of a pointer without its type."""
+    assert fuzz.outcome(number) == "judged"
+
+
+def test_proofs_without_an_end_are_a_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    def forever(snapshot: Snapshot) -> None:
+        while True:
+            pass
+
+    monkeypatch.setattr("tlcheck.verdicts.judging.check", forever)
+    found = verdicts_of(SUMS, None, 0.05).failure
+    assert found is not None
+    assert (found.kind, found.message) == ("timeout", "the proofs took more than 0.05 s of the processor")
+
+
 def changed(change: Stmt | None = None, value: Expr | None = None) -> Snapshot:
     """As lowered, the last store is another statement, or stores another value."""
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.cpu.execute.tiles.building import Array, Kernel, flag, load, number, random, variable
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.snapshot.ir import Attr, Evaluate, Expr, Store
+from tlcheck.snapshot.ir import Attr, Evaluate, Expr, For, Seq, Store
 
 THREADS = 12
 
@@ -44,3 +44,16 @@ def test_threads_for_which_the_condition_fails_add_nothing() -> None:
 def test_without_a_reducer_it_is_not_modelled() -> None:
     with pytest.raises(NotModelled, match="does not say"):
         combined("add", 0, said=False)
+
+
+def test_threads_come_together_in_each_iteration_of_a_parallel_loop() -> None:
+    kernel, a, i = Kernel(threads=THREADS), random("int32", THREADS), variable("i")
+    source, target = kernel.tensor("A", "int32", a), kernel.tensor("B", "int32", (3, THREADS))
+    result = kernel.tile("r", "int32", (1,), "local")
+    args = (number(1), Expr("mul", "int32", (load(source, kernel.tx), i)), flag(True), load(result, 0), kernel.tx)
+    reduce = Attr(
+        "reduce_scope", number(0), Evaluate(Expr("call", "handle", args, "tvm_thread_allreduce")), reducer("add", 0)
+    )
+    store = Store(target, (i, kernel.tx), load(result, 0))
+    found = kernel.run(For(i, number(0), number(3), "parallel", Seq((reduce, store))))["B"]
+    assert (found == np.arange(3, dtype=np.int32)[:, None] * a.sum(dtype=np.int32)).all()

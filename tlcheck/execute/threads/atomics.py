@@ -85,16 +85,18 @@ def _in_order(place: Place, where: Array, values: Array, combine: Callable[[Any,
     """Combine one after the other where several go to one element; what was there before each of them."""
     flat, before = where.reshape(-1), np.empty(where.size, place.kind.array)
     changes, memory = np.broadcast_to(values, where.shape).reshape(-1), place.memory
-    for turn in _turns(flat):
+    for turn in _turns(flat, place.machine.options.order):
         old = memory.take(flat[turn], place.kind)
         before[turn] = old
         memory.put(flat[turn], combine(old, changes[turn]), None, place.kind)
     return before.reshape(where.shape)
 
 
-def _turns(where: Array) -> list[Array]:
-    """The first of each element, the second ones, and so on."""
-    order = np.argsort(where, kind="stable")
+def _turns(where: Array, number: int) -> list[Array]:
+    """The first of each element, the second ones, and so on. number: of the order, see `Options.order`."""
+    lanes = np.arange(len(where))
+    lanes = (lanes, lanes[::-1], np.r_[lanes[::2], lanes[1::2]])[number]
+    order = lanes[np.argsort(where[lanes], kind="stable")]
     ordered = where[order]
     starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
     rank = np.arange(len(where)) - np.repeat(starts, np.diff(np.r_[starts, len(where)]))

@@ -239,7 +239,9 @@ def wait(e: Expr, machine: Machine) -> Run:
         agents_of(machine).wait(ready, f"waits at {waits}", machine.line, frame, which.barriers)
         if machine.watch is not None:
             for world, number, lanes in which(frame):
-                machine.watch.acquire((which.barriers.name, number), _only(world, lanes, frame.worlds))
+                key, mask = (which.barriers.name, number), _only(world, lanes, frame.worlds)
+                machine.watch.acquire(key, mask)
+                machine.watch.waited(key, mask)
         return 0
 
     return run

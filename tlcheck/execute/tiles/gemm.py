@@ -22,7 +22,7 @@ from tlcheck.execute.frame import Frame
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import call
 from tlcheck.execute.tiles.regions import ONE, ZERO, Region, Tile, region_of, whole
-from tlcheck.execute.values import Array, Kind, Value, rounded
+from tlcheck.execute.values import Array, Kind, Value
 from tlcheck.snapshot.ir import Expr
 
 if TYPE_CHECKING:
@@ -39,14 +39,15 @@ def gemm(e: Expr, machine: Machine) -> Run:
         raise NotModelled("gemm of two blocks")
     a, b, c = (whole(_matrix(e, number, machine), machine) for number in range(3))
     across_a, across_b = (bool(e.args[i].value) for i in (3, 4))
-    clear, exact = machine.code(e.args[9]), machine.options.exact
+    clear = machine.code(e.args[9])
 
     def run(frame: Frame) -> int:
         inner = a.frame(frame, b, c)
-        product = multiplied(matrices(a, inner, across_a), matrices(b, inner, across_b), c.kind)
+        left = matrices(a, inner, across_a)
+        product = multiplied(left, matrices(b, inner, across_b), c.kind)
         if machine.tracer is not None:
             machine.tracer.explain(_terms(machine.tracer, inner, (a, across_a), (b, not across_b), c))
-        accumulate(c, inner, product, machine.per_world(clear.run(frame), "clear_accum"), exact)
+        accumulate(c, inner, product, machine.per_world(clear.run(frame), "clear_accum"), left.shape[-1])
         return 0
 
     return run
@@ -114,12 +115,12 @@ def multiplied(a: Array, b: Array, kind: Kind) -> Array:
     return np.asarray(np.matmul(a.astype(np.int64), b.astype(np.int64)))
 
 
-def accumulate(c: Tile, frame: Frame, product: Array, clear: Value, exact: bool) -> None:
-    """Write a product of matrices (worlds, lanes, rows, columns) into an accumulator."""
+def accumulate(c: Tile, frame: Frame, product: Array, clear: Value, terms: int) -> None:
+    """Write a product of matrices (worlds, lanes, rows, columns), sums of so many terms, into an accumulator."""
     cleared = np.asarray(clear)
     if not cleared.all():
         before = matrices(c, frame).astype(product.dtype, copy=False)
         product = product + np.where(cleared.reshape(*cleared.shape, 1, 1), 0, before)
-    total = product if exact else rounded(product, c.kind)
-    total = np.asarray(total).astype(c.kind.array, copy=False)
+    settle = c.machine.summed(c.kind, terms)
+    total = np.asarray(product if settle is None else settle(product)).astype(c.kind.array, copy=False)
     c.write(frame, np.moveaxis(total, (2, 3), (0, 1)).reshape(-1, *total.shape[:2]))

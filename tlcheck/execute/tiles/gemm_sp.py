@@ -35,14 +35,14 @@ def gemm_sp(e: Expr, machine: Machine) -> Run:
         raise NotModelled("gemm_sp with metadata in the order of CUTLASS")
     a, metadata, b, c = (whole(region_of(e.args[i], machine), machine) for i in range(4))
     across_a, across_e, across_b = (bool(e.args[i].value) for i in (4, 5, 6))
-    clear, exact = machine.code(e.args[11]), machine.options.exact
+    clear = machine.code(e.args[11])
 
     def run(frame: Frame) -> int:
         inner = a.frame(frame, metadata, b, c)
         places = matrices(metadata, inner, across_e).view(metadata.kind.words)
         dense = expanded(matrices(a, inner, across_a), places, a.kind)
         product = multiplied(dense, matrices(b, inner, across_b), c.kind)
-        accumulate(c, inner, product, machine.per_world(clear.run(frame), "clear_accum"), exact)
+        accumulate(c, inner, product, machine.per_world(clear.run(frame), "clear_accum"), dense.shape[-1])
         return 0
 
     return run

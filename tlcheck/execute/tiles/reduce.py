@@ -23,7 +23,7 @@ from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import call
 from tlcheck.execute.tiles.extremes import reduced
 from tlcheck.execute.tiles.regions import region_of, whole
-from tlcheck.execute.values import Array, converted, rounded
+from tlcheck.execute.values import Array, converted
 from tlcheck.snapshot.ir import Expr
 
 if TYPE_CHECKING:
@@ -68,7 +68,8 @@ def reduce(e: Expr, machine: Machine) -> Run:
         found = found.reshape(-1, *found.shape[-2:])
         if not clear:
             found = reduced(combine, np.stack([target.read(inner), found]), 0, propagate)
-        target.write(inner, found if exact else rounded(found, target.kind))
+        settle = machine.summed(target.kind, terms.shape[axis])
+        target.write(inner, found if settle is None else settle(found))
         return 0
 
     return run

@@ -21,7 +21,7 @@ from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import call, store
 from tlcheck.execute.tiles.annotations import entries
 from tlcheck.execute.tiles.reduce import KINDS
-from tlcheck.execute.tiles.regions import Tile, block_frame, region_of, whole
+from tlcheck.execute.tiles.regions import Tile, block_frame, combine_into, region_of, whole
 from tlcheck.execute.values import Kind, Value, converted
 from tlcheck.snapshot.ir import Block, Buffer, Expr, Store
 from tlcheck.snapshot.walk import statements
@@ -152,7 +152,7 @@ def _update(place: Place, frame: Frame, value: Value, combine: np.ufunc) -> None
     shape = np.broadcast_shapes(position.shape, np.shape(value), (frame.worlds, frame.lanes))
     chosen = np.broadcast_to(frame.mask(), shape)
     where, terms = np.broadcast_to(position, shape)[chosen], np.broadcast_to(value, shape)[chosen]
-    place.memory.accumulate(where, terms, combine, place.kind)
+    combine_into(place, where, terms, combine)
 
 
 def _copied(source: Tile, target: Tile, frame: Frame, exact: bool) -> int:

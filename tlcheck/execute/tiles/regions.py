@@ -26,6 +26,7 @@ from tlcheck.snapshot.walk import statements
 
 if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine
+    from tlcheck.execute.places import Place
 
 ZERO, ONE = Expr("int", "int32", (), 0), Expr("int", "int32", (), 1)
 
@@ -222,7 +223,7 @@ class Tile:
         where, terms = np.broadcast_to(position, shape)[chosen], np.broadcast_to(values, shape)[chosen]
         if self.machine.tracer is not None:
             self.machine.tracer.combines(frame, position, mask)
-        self.place.memory.accumulate(where, terms, operation, self.kind)
+        combine_into(self.place, where, terms, operation)
 
     def mask(self, frame: Frame) -> Mask | None:
         """The points and lanes that take part: active, of the lattice, and in the buffer."""
@@ -236,6 +237,16 @@ class Tile:
         """The elements with the axes of the lattice: (*shape, worlds, lanes or 1)."""
         found = self.read(frame)
         return found.reshape(*self.lattice.shape(frame), *found.shape[1:])
+
+
+def combine_into(place: Place, where: Array, terms: Array, operation: np.ufunc) -> None:
+    """Combine terms into elements at indices into the flat memory, some of them several times."""
+    place.memory.accumulate(where, terms, operation, place.kind)
+    if place.kind.is_float and not place.machine.options.exact:
+        elements, times = np.unique(where, return_counts=True)
+        settle = place.machine.summed(place.kind, times)
+        if settle is not None:
+            place.memory.put(elements, settle(place.memory.take(elements, place.kind)), None, place.kind)
 
 
 def whole(region: Region, machine: Machine) -> Tile:

@@ -16,7 +16,7 @@ from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import call
 from tlcheck.execute.tiles.extremes import accumulated
 from tlcheck.execute.tiles.regions import region_of, whole
-from tlcheck.execute.values import converted, rounded
+from tlcheck.execute.values import converted
 from tlcheck.snapshot.ir import Expr
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ def _scan(e: Expr, machine: Machine, combine: np.ufunc) -> Run:
         found = accumulated(combine, lines, axis)
         found = np.flip(found, axis) if back else found
         found = found.reshape(-1, *found.shape[-2:])
-        found = found if exact else np.asarray(rounded(found, source.kind))
+        settle = machine.summed(source.kind, lines.shape[axis])
+        found = found if settle is None else np.asarray(settle(found))
         target.write(inner, converted(found, source.kind, target.kind, exact))
         return 0
 
