@@ -11,8 +11,8 @@ from pathlib import Path
 from tlcheck.cli.golden_review import review
 from tlcheck.cli.lowered import judge, lowered
 from tlcheck.cli.options import CASE_HELP, add_lowering_arguments, settings_of
-from tlcheck.cli.projects import one_project
-from tlcheck.config import read_config
+from tlcheck.cli.projects import one_project, project_above
+from tlcheck.config import Config, read_config
 from tlcheck.errors import UsageError
 from tlcheck.golden import states
 from tlcheck.golden.decisions import Decisions
@@ -132,22 +132,22 @@ def _review(args: argparse.Namespace) -> int:
     project = this_project()
     store = GoldenStore(project.folder)
     store.finish()
-    return review(store, Decisions(store, project_acceptances(), project.root))
+    return review(store, Decisions(store, acceptances_of(read_config(Path.cwd())), project.root))
 
 
-def project_acceptances() -> Acceptances:
-    """Of the working folder. Raises UsageError."""
-    config = read_config(Path.cwd())
+def acceptances_of(config: Config) -> Acceptances:
+    """Raises UsageError."""
     return read_acceptances(config.acceptance) if config.acceptance else Acceptances()
 
 
 def _decide(args: argparse.Namespace) -> int:
     """Accept or reject without a terminal. What cannot be accepted stays, the rest is."""
-    project = this_project()
+    config = project_above([case.partition("::")[0] for case in args.cases])
+    project = project_of(config)
     store = GoldenStore(project.folder)
     store.finish()
     chosen = _chosen(store.pending(), args, project)
-    decisions = Decisions(store, project_acceptances(), project.root)
+    decisions = Decisions(store, acceptances_of(config), project.root)
     refused = []
     for pending in chosen:
         if args.action == "reject":
@@ -169,7 +169,7 @@ def _chosen(waiting: list[Pending], args: argparse.Namespace, project: Project) 
     if not waiting:
         raise UsageError(f"nothing waits in {project.folder}: `tlcheck golden update CASE` comes first")
     chosen: dict[object, Pending] = {}
-    for case in args.cases or ["."]:
+    for case in args.cases or [str(project.root)]:
         place = _place(case, project)
         mine = [pending for pending in waiting if GoldenScope((place,), archs).has(pending.key)]
         if not mine:

@@ -49,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Capture the kernels, write everything, and check what was written: its exit code."""
     config = read_config(Path.cwd())
+    _require_own_project(config)
     has_table = config.file == _PROJECT.absolute()
     if not has_table:
         config = replace(config, pythonpath=_import_folders())
@@ -70,6 +71,16 @@ def run(args: argparse.Namespace) -> int:
     checking = argparse.ArgumentParser()
     check.add_arguments(checking)
     return check.run(checking.parse_args([str(_CASES), "--toolchain", settings.toolchain]))
+
+
+def _require_own_project(config: Config) -> None:
+    """Raises UsageError where a folder above has the project's settings: a second table would take their place."""
+    here = Path.cwd()
+    above = [folder / _PROJECT for folder in here.parents if (folder / _PROJECT).is_file()]
+    if config.file in above:
+        raise UsageError(f"{config.file} has [tool.tlcheck] for this folder, too: run `tlcheck init` beside it")
+    if above and not _PROJECT.exists():
+        raise UsageError(f"this folder is part of {above[0]}: run `tlcheck init` there, or make a {_PROJECT} here")
 
 
 def _import_folders() -> tuple[Path, ...]:

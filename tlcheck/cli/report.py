@@ -7,14 +7,15 @@ import os
 from pathlib import Path
 
 from tlcheck.cli.golden import (
+    acceptances_of,
     add_lowering,
     judge_of,
-    project_acceptances,
     project_of_cases,
     recorded_runs,
     scope_of,
     this_project,
 )
+from tlcheck.cli.projects import one_project
 from tlcheck.errors import UsageError
 from tlcheck.files import replace_all, require_place
 from tlcheck.golden import states
@@ -59,7 +60,8 @@ def _place(output: Path) -> Path:
 
 def _of_runs(args: argparse.Namespace) -> tuple[Page, int]:
     project = project_of_cases(args)
-    with judge_of(args, project_acceptances()) as judge:
+    accepted = acceptances_of(one_project(args, args.cases).config)
+    with judge_of(args, accepted) as judge:
         made = GoldenPage(GoldenStore(project.folder).read(), judge)
         for recorded in recorded_runs(args, project):
             made.add(recorded)

@@ -17,13 +17,15 @@ class Revisions:
     """The goldens of two revisions, by `str(key)`.
 
     comparisons: of those that both have and that differ. decided: what was decided of each that differs, in words.
-    problems: why one does not count as approved.
+    problems: why one does not count as approved. added, removed: how many only one has.
     """
 
     def __init__(self, base: Contents, head: Contents) -> None:
         self.comparisons: dict[str, GoldenComparison] = {}
         self.decided: dict[str, str] = {}
         self.problems: dict[str, str] = {}
+        self.added = len(head.goldens.keys() - base.goldens.keys())
+        self.removed = len(base.goldens.keys() - head.goldens.keys())
         for key in sorted({*base.goldens, *head.goldens}):
             self._compare(str(key), base.goldens.get(key), head.goldens.get(key))
             self._decide(key, base, head)

@@ -76,7 +76,9 @@ def write_revisions(console: Console, base: Contents, head: Contents, name: str,
     revisions = Revisions(base, head)
     groups = grouped(revisions.comparisons)
     real = sum(len(group.names) for group in groups)
-    summary = f"{plural(len(head.goldens), 'golden')}, {real} changed since {name}"
+    counts = [(revisions.added, "added"), (revisions.removed, "removed")]
+    differ = "".join(f"{count} {what}, " for count, what in counts if count)
+    summary = f"{plural(len(head.goldens), 'golden')}, {differ}{real} changed since {name}"
     open_ = len(revisions.problems)
     approved = f"; {open_} not approved" if open_ else "; all approved" if revisions.decided else ""
     notes = [f"{key}: {words}" for key, words in (*revisions.decided.items(), *revisions.problems.items())]

@@ -167,6 +167,38 @@ assert y[y > 5].cpu().numpy().sum() == 7 + 128 * 6
 assert before.unique().tolist() == [10.0]
 add(1024)
 """
+# a small tensor in place, compared as it is
+PLACED = """
+@tilelang.jit
+def bump(n, block=128):
+    @T.prim_func
+    def main(A: T.Tensor((n,), "float32"), B: T.Tensor((n,), "float32")):
+        with T.Kernel(T.ceildiv(n, block), threads=128) as bx:
+            for i in T.Parallel(block):
+                B[bx * block + i] = B[bx * block + i] + A[bx * block + i]
+    return main
+
+a, b = torch.rand(256, device="cuda"), torch.ones(256, device="cuda")
+bump(256)(a, b)
+torch.testing.assert_close(b, a + 1)
+x, y = torch.randn(1 << 21), torch.randn(1 << 21)
+assert not torch.equal(x, y)
+bump(384)
+"""
+# 4 GiB of values, of which three tensors are needed at once; what is drawn again is drawn alike
+CHAIN = """
+torch.manual_seed(7)
+x = first = torch.rand(1 << 22, device="cuda:0", generator=None)
+for _ in range(80):
+    x = x.mul(0.5)
+    x = (x * 2.0 - 1.0).abs() + 0.0
+    y = x.cumsum(0)
+y = add(1 << 22)(x)
+assert y.max().item() > 1.0
+torch.testing.assert_close(y, x + 1)
+assert (first >= 0).all()
+add(512)
+"""
 WRONG = """
 y = add(256)(torch.zeros(256, device="cuda"))
 torch.testing.assert_close(y, torch.zeros(256, device="cuda"))
@@ -198,7 +230,8 @@ def test_scripts_get_the_values_that_they_ask_for(
     installed(PINNED)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pyproject.toml").write_text("[tool.tlcheck]\n")
-    scripts = {"routing": ROUTING, "masks": MASKS, "views": VIEWS, "wrong": WRONG, "large": LARGE, "test_sums": TESTS}
+    scripts = {"routing": ROUTING, "masks": MASKS, "views": VIEWS, "placed": PLACED, "chain": CHAIN}
+    scripts |= {"wrong": WRONG, "large": LARGE, "test_sums": TESTS}
     for name, text in scripts.items():
         (tmp_path / f"{name}.py").write_text(HEAD + text)
     assert main(["check", *(f"{name}.py" for name in scripts), "--quick", "--arch", "sm_90", "--format", "json"]) in (
@@ -217,6 +250,8 @@ def test_scripts_get_the_values_that_they_ask_for(
         "routing.py": ["topk[tokens=128,experts=8,k=2]", "count[tokens=128,k=2,experts=8]", *routed],
         "masks.py": ["mask[n=2097152]", *(f"scale[n=128,factor={factor}.0]" for factor in (2, 3, 4, 5, 6))],
         "views.py": [f"add[n={n}]" for n in (2097152, 256, 512, 1024)],
+        "placed.py": ["bump[n=256]", "bump[n=384]"],
+        "chain.py": ["add[n=4194304]", "add[n=512]"],
         "wrong.py": ["add[n=256]"],
         "large.py": ["add[n=536870912]"],
         "test_sums.py": [f"add[n={n}]" for n in (128, 256, 384, 768, 640)],

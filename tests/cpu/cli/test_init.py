@@ -114,6 +114,21 @@ def test_without_a_kernel_nothing_is_written(
     assert sorted(path.name for path in project.iterdir()) == ["mylib", "pyproject.toml", "tests"]
 
 
+@pytest.mark.parametrize("has_table", [True, False])
+def test_a_part_of_a_project_gets_no_settings_of_its_own(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, has_table: bool
+) -> None:
+    file = project / "pyproject.toml"
+    if has_table:
+        file.write_text("[tool.tlcheck]\n")
+    monkeypatch.chdir(project / "tests")
+    assert main(["init"]) == 2
+    said = capsys.readouterr().err
+    assert str(file) in said
+    assert ("run `tlcheck init` beside it" in said) is has_table
+    assert sorted(path.name for path in (project / "tests").iterdir()) == ["test_scatter.py"]
+
+
 def test_without_a_test_it_says_what_to_give(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

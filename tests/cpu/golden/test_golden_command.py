@@ -152,6 +152,28 @@ def test_the_bytes_do_not_depend_on_the_order(tmp_path: Path) -> None:
     assert first == second
 
 
+def test_what_is_named_is_decided_in_its_own_project(
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """From wherever that is done, and without a name in the working folder's, subfolders included."""
+    assert main(["golden", "update", str(saved("cast_bf16")), str(saved("loop_pipelined"))]) == 0
+    inside, outside = tmp_path / "cases", tmp_path_factory.mktemp("elsewhere")
+    inside.mkdir()
+    (outside / "pyproject.toml").write_text("[tool.tlcheck]\n")
+    monkeypatch.chdir(outside)
+    named = f"{tmp_path / 'cases' / 'atomics.py'}::cast_bf16"
+    assert main(["golden", "accept", named, "--reason", "seen"]) == 0
+    assert capsys.readouterr().out.endswith("accepted cases/atomics.py::cast_bf16 sm_90\n")
+    assert main(["golden", "accept", named, "mine.py", "--reason", "seen"]) == 2
+    assert "are of two projects" in capsys.readouterr().err
+    monkeypatch.chdir(inside)
+    assert main(["golden", "reject", "--reason", "no"]) == 0
+    assert capsys.readouterr().out == "rejected cases/atomics.py::loop_pipelined sm_90\n"
+
+
 def test_configured_checkpoints(capsys: pytest.CaptureFixture[str]) -> None:
     Path("pyproject.toml").write_text('[tool.tlcheck]\ngolden_checkpoints = ["intent", "device-tir"]\n')
     approve("cast_bf16")
@@ -173,7 +195,7 @@ def test_two_revisions_are_compared_without_a_toolchain(capsys: pytest.CaptureFi
     assert code == 0
     assert "loop_pipelined sm_90  differs" in out
     assert "tail_tile_odd sm_90: added, accepted by " in out
-    assert out.endswith(", 1 changed since HEAD; all approved\n")
+    assert out.endswith("3 goldens, 1 added, 1 changed since HEAD; all approved\n")
     git("add", "golden")
     git("commit", "-qm", "new")
     assert check(capsys, "golden", "diff", "--base", "HEAD~1", "--head", "HEAD") == (0, out.replace("HEAD", "HEAD~1"))

@@ -2,24 +2,26 @@
 
 Every operation that torch has followed without values (at the level of its dispatcher, `backward()` included) and every
 launch of a kernel is an entry. Tensors are known by the storage that they are views of. To make the values of
-a storage, the entries that it depends on are done on the CPU, in their order; others wait.
+a storage, the entries that it depends on are done on the CPU, in their order; others wait. Values that no tensor of
+the script and no other entry will ask for again are given up as soon as they are used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
+from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._pytree import tree_leaves, tree_map
 
 from tlcheck.worker.capture.execution import Executor, NoValuesError
 
 _MOST = 100_000  # entries
-_BYTES = 1 << 31  # of all tensors that have been given values
+_BYTES = 1 << 31  # of all values that are held at once
 Key = tuple[int, int]  # a storage, and which content of it: a tensor with values may be written by torch itself
 
 
@@ -34,11 +36,12 @@ class TapedView:
     offset: int
 
 
-@dataclass
+@dataclass(eq=False)
 class _TapedCall:
     """Something that was done. kernel: that was launched, None for an operation of torch.
 
-    made: views that it returned. changed: storages that were there before, and that it writes.
+    made: views that it returned. changed: storages that were there before, and that it writes. draws: the state of
+    torch's generator, for an operation that draws from it.
     """
 
     do: Callable[..., Any] | None
@@ -47,6 +50,7 @@ class _TapedCall:
     kwargs: Any
     made: list[TapedView | None] = field(default_factory=list)
     changed: frozenset[Key] = frozenset()
+    draws: Any = None
 
     @property
     def makes_room(self) -> bool:
@@ -62,13 +66,25 @@ class _TapedCall:
         return self.changed | {view.key for view in self.made if view is not None}
 
 
+class _TapedStorage:
+    """A storage of the script. While it is known here no other one gets its address, even when it is gone."""
+
+    def __init__(self, storage: Any) -> None:
+        self._weak, self.bytes = StorageWeakRef(storage), int(storage.nbytes())
+
+    @property
+    def is_held(self) -> bool:
+        """Whether a tensor is left that is a view of it."""
+        return not self._weak.expired()
+
+
 class Tape:
     """The entries that were not done yet, and the values of what was."""
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
         self._entries: list[_TapedCall] = []
-        self._storages: dict[Key, Any] = {}  # kept, so that none gets another's address
+        self._storages: dict[Key, _TapedStorage] = {}
         self._values: dict[Key, Any] = {}  # storages on the CPU
         self._stale: dict[int, tuple[Key, Any]] = {}  # tensors with values that an entry writes
         self._bytes = 0
@@ -81,6 +97,9 @@ class Tape:
             yield lambda: kept.append(True)
         finally:
             if not kept:
+                draws = [entry.draws for entry in self._entries[length:] if entry.draws is not None]
+                if draws:
+                    torch.random.set_rng_state(draws[0])
                 del self._entries[length:]
                 self._stale = stale
 
@@ -96,7 +115,9 @@ class Tape:
         noted_args, noted_kwargs = self._noted(args), self._noted(kwargs)
         views = [None if t is None or _address(t) in before else self._view(t) for t in outputs]
         keys = frozenset(self._view(t).key for t in changed)
-        self._entries.append(_TapedCall(func, "", noted_args, noted_kwargs, views, keys))
+        is_drawn = torch.Tag.nondeterministic_seeded in func.tags and kwargs.get("generator") is None
+        draws = _drawn() if is_drawn else None
+        self._entries.append(_TapedCall(func, "", noted_args, noted_kwargs, views, keys, draws))
         self._mark(changed)
 
     def launch(self, kernel: str, arguments: Sequence[Any]) -> None:
@@ -116,8 +137,9 @@ class Tape:
             self._make(view.key)
             return self._tensor(view).clone()
 
-    def settle(self, tensors: Iterable[Any]) -> None:
-        """Give tensors that have values those that entries have written, as far as these can be made."""
+    def settle(self, tensors: Iterable[Any]) -> bool:
+        """Give tensors that have values those that entries have written; whether all of these could be made."""
+        all_made = True
         for tensor in tensors:
             stale = self._stale.pop(_address(tensor), None) if self._stale else None
             if stale is None:
@@ -127,9 +149,11 @@ class Tape:
                 with self._executor.waiting(), torch.no_grad():
                     self._make(key)
             except NoValuesError:
-                continue  # it keeps what was in it before
+                all_made = False  # it keeps what was in it before
+                continue
             owner.untyped_storage().copy_(self._values[key])
             torch.autograd.graph.increment_version(owner)
+        return all_made
 
     def _mark(self, tensors: Iterable[Any]) -> None:
         for tensor in tensors:
@@ -149,15 +173,21 @@ class Tape:
             key = (address, 1 + tensor._version)
             if key not in self._values:
                 self._values[key] = tensor.untyped_storage().clone()
-        self._storages.setdefault(key, tensor.untyped_storage())
+        if key not in self._storages:
+            self._storages[key] = _TapedStorage(tensor.untyped_storage())
         return TapedView(key, tensor.dtype, tuple(tensor.shape), tensor.stride(), tensor.storage_offset())
 
     def _make(self, key: Key) -> None:
         """Do what a storage depends on."""
-        for entry in self._needed(key):
+        chain = self._needed(key)
+        kept = self._forget(chain, key)
+        last = {used: entry for entry in chain for used in entry.read | entry.written}
+        self._require_room(chain, kept, last)
+        for entry in chain:
             self._executor.require_time()
             self._do(entry)
             self._entries.remove(entry)
+            self._give_up(used for used in entry.read | entry.written if last[used] is entry and used not in kept)
         if key not in self._values:
             raise NoValuesError("nobody knows where its values come from")
 
@@ -171,13 +201,42 @@ class Tape:
                 needed |= entry.read | entry.changed
                 changed |= entry.changed
                 found.append(entry)
-        unknown = needed - self._values.keys() - {made for entry in found for made in entry.written}
-        if unknown:
+        if needed - self._values.keys() - {made for entry in found for made in entry.written}:
             raise NoValuesError("nobody knows where its values come from")
-        size = sum(self._storages[k].nbytes() for k in needed - self._values.keys())
-        if size + self._bytes > _BYTES:
-            raise NoValuesError(f"its values would take more than {_BYTES >> 30} GiB")
         return found[::-1]
+
+    def _forget(self, chain: Sequence[_TapedCall], key: Key) -> set[Key]:
+        """Drop the entries and values that nobody can ask for any more. Returns what is kept after a chain is done."""
+        held = {each for each, storage in self._storages.items() if _is_without_values(each) and storage.is_held}
+        kept = held | {key} | {stale for stale, _ in self._stale.values()}
+        doing, left = set(chain), list[_TapedCall]()
+        for entry in reversed(self._entries):
+            if entry in doing:
+                left.append(entry)
+            elif entry.written & kept:
+                kept |= entry.read | entry.changed
+                left.append(entry)
+        self._entries = left[::-1]
+        used = kept.union(*(entry.read | entry.written for entry in self._entries))
+        self._give_up([each for each in self._values if each not in used])
+        self._storages = {each: storage for each, storage in self._storages.items() if each in used}
+        return kept
+
+    def _give_up(self, keys: Iterable[Key]) -> None:
+        for key in keys:
+            if self._values.pop(key, None) is not None and _is_without_values(key):
+                self._bytes -= self._storages[key].bytes
+
+    def _require_room(self, chain: Sequence[_TapedCall], kept: set[Key], last: Mapping[Key, _TapedCall]) -> None:
+        """Raise NoValuesError if doing the entries would hold too much at once."""
+        held, size = set(self._values), self._bytes
+        for entry in chain:
+            size += sum(self._storages[made].bytes for made in entry.written - held)
+            held |= entry.written
+            if size > _BYTES:
+                raise NoValuesError(f"its values would take more than {_BYTES >> 30} GiB")
+            over = {used for used in entry.read | entry.written if last[used] is entry and used not in kept}
+            size -= sum(self._storages[used].bytes for used in over if _is_without_values(used))
 
     def _resolve(self, entry: _TapedCall, touched: set[Key]) -> None:
         """Find out what a launched kernel writes, once that matters: until then it may be all of its tensors."""
@@ -191,6 +250,8 @@ class Tape:
             self._executor.run(entry.kernel, args)
             return
         with torch.random.fork_rng(devices=[]):
+            if entry.draws is not None:
+                torch.random.set_rng_state(entry.draws)
             outputs = tree_leaves(entry.do(*args, **kwargs))
         for view, output in zip(entry.made, outputs, strict=True):
             if view is not None:
@@ -198,7 +259,7 @@ class Tape:
 
     def _keep(self, view: TapedView, output: Any) -> None:
         """Take an operation's output for the values of a storage."""
-        size = self._storages[view.key].nbytes()
+        size = self._storages[view.key].bytes
         self._bytes += size
         same = (output.stride(), output.storage_offset()) == (view.strides, view.offset)
         if same and output.untyped_storage().nbytes() >= size:
@@ -214,6 +275,18 @@ class Tape:
         """A view of the values of its storage."""
         empty = torch.empty(0, dtype=view.dtype)
         return empty.set_(self._values[view.key], view.offset, view.shape, view.strides)
+
+
+def _is_without_values(key: Key) -> bool:
+    """Whether it is of a tensor without values: others are copied here when something is noted of them."""
+    return key[1] == 0
+
+
+def _drawn() -> Any:
+    """The state of torch's generator, which goes on: what is drawn next is something else, as it would be."""
+    state = torch.random.get_rng_state()
+    torch.rand(1)
+    return state
 
 
 def _address(tensor: Any) -> int:

@@ -60,6 +60,8 @@ class Pretence(TorchFunctionMode):  # type: ignore[misc, unused-ignore]
 
     def compared(self, func: Callable[..., Any], args: Any, kwargs: Any, otherwise: Any) -> Any:
         """What a comparison comes to; `otherwise` where the numbers cannot be made."""
+        if not self.tape.settle(_tensors((args, kwargs))):
+            return otherwise
         try:
             args, kwargs = self._with_values(args), self._with_values(kwargs)
         except NoValuesError:
