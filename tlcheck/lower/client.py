@@ -155,6 +155,8 @@ class Worker:
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):
             self._process.stdin.close()
+        if not self.versions:  # it imports tilelang, hears nothing meanwhile, and has nothing to put away
+            self._process.kill()
         try:
             self._process.wait(_END_SECONDS)
         except subprocess.TimeoutExpired:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
 
+from tlcheck import __version__
+from tlcheck.golden.normal import normal_number
 from tlcheck.page.golden import plates_of, texts_of, unsettled
-from tlcheck.page.model import BAD, GOOD, QUIET, WARN, Entry, Page, Tag, View
-from tlcheck.page.verdicts import remarks_of, tags_of
+from tlcheck.page.model import BAD, GOOD, QUIET, WARN, Entry, Page, Remark, Spot, Tag, View, by_severity
+from tlcheck.page.verdicts import claims_of, in_pipeline, passes_of, remarks_of, tags_of
 from tlcheck.snapshot.ir import Snapshot
+from tlcheck.toolchain.checkout import commit_of
 from tlcheck.verdicts.results import Result
 from tlcheck.verdicts.words import summary_in_words
 
@@ -21,17 +26,51 @@ def entry_of(result: Result, snapshot: Snapshot | None) -> Entry:
         tags = [Tag("not checked", BAD) if result.excuse is None else Tag("expected error", QUIET)]
     else:
         tags = tags_of(result) or [Tag("nothing decided", WARN)]
-    views = [] if snapshot is None else [_view(name, lines) for name, lines in texts_of(snapshot).items()]
-    plates = plates_of(snapshot, result) if snapshot is not None else ()
-    return Entry(run.file, run.name, run.target, tags, (), list(remarks_of(result)), views, plates)
+    remarks = list(remarks_of(result))
+    if snapshot is None:
+        return Entry(run.file, run.name, run.target, tags, (), remarks)
+    remarks = [replace(remark, spots=list(_shown(remark.spots, snapshot))) for remark in remarks]
+    views = [_view(name, lines) for name, lines in texts_of(snapshot).items()] + list(_sources(remarks, snapshot))
+    plates = plates_of(snapshot, result)
+    passes = passes_of(result, in_pipeline(list(snapshot.checkpoints)))
+    return Entry(run.file, run.name, run.target, tags, (), remarks, views, plates, claims_of(result), passes)
 
 
 def _view(name: str, lines: Sequence[str]) -> View:
     return View(name, lines, syntax="cuda" if name == "cuda" else "tir")
 
 
+def _shown(spots: Sequence[Spot], snapshot: Snapshot) -> Iterator[Spot]:
+    """Lines as the page counts them: it shows layouts between those of the TIR."""
+    for spot in spots:
+        function = snapshot.checkpoints.get(spot.view)
+        line = spot.line if function is None else normal_number(function, spot.line)
+        if line:
+            yield Spot(spot.view, line)
+
+
+def _sources(remarks: Sequence[Remark], snapshot: Snapshot) -> Iterator[View]:
+    """The user's files that something is said of, as far as they are there."""
+    named = {spot.view: None for remark in remarks for spot in remark.spots if spot.view not in snapshot.checkpoints}
+    for name in named:
+        file = Path(name)
+        if file.is_file():
+            yield View(name, file.read_text(encoding="utf-8", errors="replace").splitlines())
+
+
 def page_of(results: Sequence[Result], entries: Sequence[Entry], notes: Sequence[str], code: int) -> Page:
     """Show a whole run; equal failures stand together."""
     verdict = summary_in_words(list(results))
     sides = ("", "as lowered")
-    return Page("tlcheck check", verdict, _TONES.get(code, WARN), sides, entries, unsettled(entries), notes)
+    tone = _TONES.get(code, WARN)
+    return Page(
+        "tlcheck check", verdict, tone, sides, by_severity(entries), unsettled(entries), notes, made_with(results)
+    )
+
+
+def made_with(results: Sequence[Result]) -> list[str]:
+    """The versions that a run was made with, and the commits of the files that were checked."""
+    releases = dict.fromkeys(f"tilelang {result.run.tilelang}" for result in results)
+    commits = {commit_of(Path(file).absolute()) for file in {result.run.file for result in results}}
+    own = [f"kernels at commit {', '.join(sorted(filter(None, commits)))}"] if any(commits) else []
+    return [f"tlcheck {__version__}", *releases, *own]

@@ -13,7 +13,7 @@ from tlcheck.program.layouts import layouts
 from tlcheck.program.walk import Program, walk
 from tlcheck.snapshot.ir import Buffer, Layout, Snapshot
 from tlcheck.verdicts.claim import Claim
-from tlcheck.witness import Addition
+from tlcheck.witness import Accesses, Addition
 
 _VECTORS = (2, 4, 8)
 _CHECKPOINTS = ("intent", "tile-ops")  # annotates; has all that were inferred
@@ -37,14 +37,16 @@ class Gallery:
 
     def picture(self, name: str) -> Picture | str:
         """Of a buffer; why there is none, in words."""
-        own = [claim for claim in self.claims if claim.buffer == name]
+        own = [each for claim in self.claims for each in (claim, *claim.also) if each.buffer == name]
         witness = next((w for claim in own if (w := _addition(claim)) is not None), None)
-        at = witness.element if witness is not None and witness.element is not None else ()
+        race = next((w for claim in own if (w := _accesses(claim)) is not None), None)
+        at = witness.element if witness is not None and witness.element is not None else race.index if race else ()
         drawn = picture(name, self.layouts.get(name), self.buffers.get(name), at)
         if isinstance(drawn, str) or drawn.kind != OFFSET:
             return drawn
         drawn = replace(drawn, vector=self.widths.get(name, 0))
-        return drawn if witness is None else marked(drawn, witness)
+        drawn = drawn if witness is None else marked(drawn, witness)
+        return drawn if race is None else accessed(drawn, race)
 
 
 def gallery(snapshot: Snapshot, claims: Sequence[Claim] = ()) -> Gallery:
@@ -72,6 +74,31 @@ def _addition(claim: Claim) -> Addition | None:
     """The wrong addition that refutes a claim."""
     witness = claim.finding.witness if claim.finding is not None else None
     return witness if isinstance(witness, Addition) else None
+
+
+def _accesses(claim: Claim) -> Accesses | None:
+    """The accesses that refute a claim."""
+    witness = claim.finding.witness if claim.finding is not None else None
+    return witness if isinstance(witness, Accesses) else None
+
+
+def accessed(drawn: Picture, witness: Accesses) -> Picture:
+    """With the element that nothing orders two accesses to, or that must not be accessed."""
+    words = witness.words(drawn.buffer)
+    cell = _at_index(drawn, witness.index)
+    marks = (*drawn.marks, Mark(*cell, "written", words)) if cell is not None else drawn.marks
+    return replace(drawn, marks=marks, notes=(*drawn.notes, words))
+
+
+def _at_index(drawn: Picture, index: Sequence[int]) -> tuple[int, int] | None:
+    """The cell of an element; passes make a buffer flat, and then an index is an offset."""
+    if len(index) == 1:
+        return _at_offset(drawn, index[0])
+    if len(index) != len(drawn.window.indices):
+        return None
+    same = np.logical_and.reduce([one == place for one, place in zip(drawn.window.indices, index, strict=True)])
+    found = np.argwhere(same & drawn.window.inside)
+    return (int(found[0][0]), int(found[0][1])) if len(found) else None
 
 
 def marked(drawn: Picture, witness: Addition) -> Picture:

@@ -16,9 +16,9 @@ from tlcheck.gate.words import seconds_in_words, slowest_in_words, unchanged_in_
 from tlcheck.golden.textdiff import compare_texts
 from tlcheck.lower.runs import toolchain_title
 from tlcheck.page.golden import in_order, plates_of, texts_of
-from tlcheck.page.model import BAD, GOOD, QUIET, WARN, Cluster, Entry, Page, Plate, Remark, Tag, View
+from tlcheck.page.model import BAD, GOOD, QUIET, WARN, Cluster, Entry, Page, Plate, Remark, Tag, View, by_severity
 from tlcheck.page.picture import THREAD, Grid, Picture
-from tlcheck.page.verdicts import remarks_of, tags_of
+from tlcheck.page.verdicts import claims_of, remarks_of, tags_of
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.verdicts.results import read_snapshot
 
@@ -29,7 +29,7 @@ def gate_page(gate: Gate) -> Page:
     """Reads the snapshots again: their folder must still be there."""
     before, after = (toolchain_title(*side) for side in zip((gate.before, gate.after), gate.versions, strict=True))
     sides = (f"{before} (before)", f"{after} (after)")
-    entries = [_entry(compared, sides) for compared in gate.comparisons]
+    entries = by_severity(_entry(compared, sides) for compared in gate.comparisons)
     clusters = [_cluster(group) for group in groups(gate.comparisons)]
     said = (seconds_in_words(gate), slowest_in_words(gate), unchanged_in_words(gate))
     notes = [text for text in (*said, *gate.notes) if text]
@@ -43,10 +43,11 @@ def _entry(compared: LoweredPair, sides: tuple[str, str]) -> Entry:
     tags = [*(_tag(klass) for klass in compared.classes), *verdicts]
     evidence = evidence_in_words(compared)
     words = [*map(_words, compared.outcomes), *([f"on the device: {evidence}"] if evidence else [])]
+    claims = claims_of(compared.after.result) if compared.after is not None else {}
     remarks = list(_remarks(compared, sides[0]))
     views = list(_views(old, new, sides))
     plates = _plates(compared.before, old, compared.after, new)
-    return Entry(compared.file, compared.name, compared.target, tags, words, remarks, views, plates)
+    return Entry(compared.file, compared.name, compared.target, tags, words, remarks, views, plates, claims)
 
 
 def _snapshot(side: LoweredSide | None) -> Snapshot | None:

@@ -14,7 +14,21 @@ from tlcheck.golden.states import CHANGED, MISSING, NOT_LOWERED, ORPHANED, SAME,
 from tlcheck.golden.store import Contents
 from tlcheck.lower.runs import Lowered
 from tlcheck.page.gallery import gallery
-from tlcheck.page.model import BAD, GOOD, QUIET, WARN, Cluster, Entry, Page, Plate, Remark, Tag, View
+from tlcheck.page.model import (
+    BAD,
+    GOOD,
+    QUIET,
+    SEVERITY,
+    WARN,
+    Cluster,
+    Entry,
+    Page,
+    Plate,
+    Remark,
+    Tag,
+    View,
+    by_severity,
+)
 from tlcheck.page.picture import Picture
 from tlcheck.page.verdicts import remarks_of, tags_of
 from tlcheck.report.golden import summary_of
@@ -60,7 +74,7 @@ class GoldenPage:
         comparisons = {str(s.key): s.comparison for s in self.states if s.comparison is not None}
         bad = {s.kind for s in self.states if not s.expected} - {SAME}
         tone = BAD if bad else GOOD
-        entries = sorted(self._entries, key=lambda entry: (entry.file, entry.name, entry.target))
+        entries = by_severity(sorted(self._entries, key=lambda entry: (entry.file, entry.name, entry.target)))
         verdict = summary_of(self.states)
         clusters = [*unsettled(entries), *clusters_of(comparisons)]
         return Page("tlcheck golden", verdict, tone, ("approved", "now"), entries, clusters)
@@ -151,15 +165,18 @@ def clusters_of(comparisons: Mapping[str, GoldenComparison]) -> list[Cluster]:
 
 
 def unsettled(entries: Iterable[Entry]) -> list[Cluster]:
-    """What is not as it should be and has nothing to be compared with, by its reason: the largest groups first."""
+    """What is not as it should be and has nothing to be compared with, by its reasons: the worst first, then the
+    largest groups.
+    """
     found: dict[tuple[Tag, str], list[str]] = {}
     for entry in entries:
         tag = entry.tags[0]
         if tag.tone in (BAD, WARN) and not entry.words:
-            why = entry.remarks[0].title if entry.remarks else tag.word
-            found.setdefault((tag, why), []).append(entry.title)
-    made = [Cluster((why,), tag, titles) for (tag, why), titles in found.items()]
-    return sorted(made, key=lambda cluster: -len(cluster.members))
+            own = [remark.title for remark in entry.remarks if remark.tone == tag.tone]
+            for why in own or [remark.title for remark in entry.remarks[:1]] or [tag.word]:
+                found.setdefault((tag, why), []).append(entry.title)
+    made = [Cluster((why,), tag, list(dict.fromkeys(titles))) for (tag, why), titles in found.items()]
+    return sorted(made, key=lambda cluster: (SEVERITY.index(cluster.tag.tone), -len(cluster.members)))
 
 
 def revisions_page(base: Contents, head: Contents, name: str) -> Page:

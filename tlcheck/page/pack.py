@@ -54,6 +54,7 @@ class _Pack:
             "tone": page.tone,
             "sides": page.sides,
             "notes": list(page.notes),
+            "made": list(page.made),
             "kinds": KINDS,
             "entries": entries,
             "clusters": [
@@ -75,6 +76,8 @@ class _Pack:
             "remarks": [_remark(remark) for remark in entry.remarks],
             "views": [self._view(view) for view in entry.views],
             "plates": [self._plate(plate) for plate in entry.plates],
+            "claims": [[kind, [_tag(tag) for tag in tags]] for kind, tags in entry.claims.items()],
+            "passes": [_tag(tag) for tag in entry.passes],
         }
 
     def _view(self, view: View) -> dict[str, Any]:
@@ -114,7 +117,9 @@ def _tag(tag: Tag) -> list[str]:
 
 
 def _remark(remark: Remark) -> dict[str, Any]:
-    return {"title": remark.title, "tone": remark.tone, "lines": list(remark.lines), "code": list(remark.code)}
+    spots = [[spot.view, spot.line] for spot in remark.spots]
+    said = {"title": remark.title, "tone": remark.tone, "lines": list(remark.lines), "code": list(remark.code)}
+    return {**said, "spots": spots}
 
 
 def _spans(row: Row) -> list[list[int]]:

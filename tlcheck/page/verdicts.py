@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
-from tlcheck.page.model import BAD, GOOD, QUIET, WARN, Remark, Tag
-from tlcheck.verdicts.claim import AGREED, PROVED, Claim, Excerpt
+from tlcheck.page.model import BAD, GOOD, QUIET, SEVERITY, WARN, Remark, Spot, Tag
+from tlcheck.snapshot.ir import CHECKPOINTS
+from tlcheck.verdicts.claim import AGREED, PROVED, Claim, Excerpt, Finding
 from tlcheck.verdicts.results import Result
 from tlcheck.verdicts.words import VERDICTS, also_in_words, content_in_words
-from tlcheck.witness import Element
+from tlcheck.witness import Accesses, Element
 
 _TONES = {"proved": GOOD, "agreed": GOOD, "refuted": BAD, "undecided": WARN, "expected": QUIET, "accepted": QUIET}
 
@@ -16,8 +17,58 @@ _TONES = {"proved": GOOD, "agreed": GOOD, "refuted": BAD, "undecided": WARN, "ex
 def tags_of(result: Result) -> list[Tag]:
     """The verdicts that its atomics have, the worst first."""
     found = [verdict for verdict in VERDICTS if result.count(verdict)]
-    order = (BAD, WARN, QUIET, GOOD)
-    return sorted((Tag(verdict, _TONES[verdict]) for verdict in found), key=lambda tag: order.index(tag.tone))
+    return sorted((Tag(verdict, _TONES[verdict]) for verdict in found), key=_severity)
+
+
+def claims_of(result: Result) -> Mapping[str, Sequence[Tag]]:
+    """By kind, each buffer with its verdict, the worst first; those that another one explains among them."""
+    found: dict[str, dict[Tag, None]] = {}
+    for claim in _all(result):
+        words = f"{claim.buffer}: {claim.counts_as}"
+        found.setdefault(claim.kind, {})[Tag(words, _TONES[claim.counts_as])] = None
+    return {kind: sorted(tags, key=_severity) for kind, tags in found.items()}
+
+
+def passes_of(result: Result, names: Sequence[str]) -> list[Tag]:
+    """The checkpoints of a wrong kernel in order: right, the first wrong one, wrong. Empty where none is known.
+
+    An execution runs them from the last one back to one that is right: those before it are not looked at. A race is
+    found at the last one only, since the barriers come last.
+    """
+    found = [claim.finding for claim in _all(result) if claim.kind != "order" and claim.finding is not None]
+    known = [finding for finding in found if finding.checkpoint in names]
+    if not known:
+        return []
+    first = min(known, key=lambda finding: names.index(finding.checkpoint))
+    skipped = {reason.partition(" ")[0] for reason in first.skipped}
+    begin = names.index(first.checkpoint)
+    right = next((name for name in reversed(names[:begin]) if name not in skipped), "")
+    return [_stage(name, place - begin, name in skipped, name == right, first) for place, name in enumerate(names)]
+
+
+def _stage(name: str, after: int, is_skipped: bool, is_right: bool, first: Finding) -> Tag:
+    if not after:
+        by = f", after {first.pass_name}" if first.pass_name else ""
+        return Tag(f"{name}: the first wrong one{by}", BAD)
+    if is_skipped:
+        return Tag(f"{name}: not executed", WARN)
+    if after > 0:
+        return Tag(f"{name}: wrong", BAD)
+    return Tag(f"{name}: right", GOOD) if is_right else Tag(name, QUIET)
+
+
+def in_pipeline(names: Sequence[str]) -> list[str]:
+    """Names of checkpoints in the order of the pipeline."""
+    return [name for name in CHECKPOINTS if name in names]
+
+
+def _all(result: Result) -> Iterator[Claim]:
+    for claim in result.claims:
+        yield from (claim, *claim.also)
+
+
+def _severity(shown: Tag | Remark) -> int:
+    return SEVERITY.index(shown.tone)
 
 
 def remarks_of(result: Result) -> Iterator[Remark]:
@@ -27,9 +78,7 @@ def remarks_of(result: Result) -> Iterator[Remark]:
         first, _, rest = result.failure.message.partition("\n")
         lines = [*rest.splitlines(), *([f"known: {result.excuse.reason}"] if result.excuse else [])]
         yield Remark(f"{result.failure.phase}: {first}", tone, lines, result.failure.detail.splitlines())
-    for claim in result.claims:
-        if not claim.is_clean:
-            yield _remark(claim)
+    yield from sorted((_remark(claim, result) for claim in result.claims if not claim.is_clean), key=_severity)
     for verdict in (PROVED, AGREED):
         clean = [claim for claim in result.claims if claim.verdict == verdict]
         if clean:
@@ -45,7 +94,7 @@ def _clean(claim: Claim) -> str:
     return f"{claim.buffer}: {claim.call} -> {made}, {claim.source.words}; {content_in_words(claim)}"
 
 
-def _remark(claim: Claim) -> Remark:
+def _remark(claim: Claim, result: Result) -> Remark:
     found = claim.finding
     known = [f"{claim.excuse.kind}: {claim.excuse.reason}"] if claim.excuse is not None else []
     where = f"{claim.source.words}: {claim.source.text}".removesuffix(": ")
@@ -59,12 +108,34 @@ def _remark(claim: Claim) -> Remark:
         *(found.witness.steps if isinstance(found.witness, Element) else ()),
         f"first {found.place}",
         where,
-        *([found.advice] if found.advice else []),
+        *([f"to do: {found.advice}"] if found.advice else []),
         *also,
         *known,
+        f"more: {_more(result, found)}",
     ]
     code = _excerpt(found.excerpt) if found.excerpt is not None else ()
-    return Remark(title, QUIET if claim.excuse is not None else BAD, lines, code)
+    return Remark(title, QUIET if claim.excuse is not None else BAD, lines, code, list(_spots(claim, found)))
+
+
+def _spots(claim: Claim, found: Finding) -> Iterator[Spot]:
+    """The lines of TIR that it is about, and that of the user's file."""
+    acts = found.witness
+    lines = [act.line for act in (acts.first, acts.second) if act is not None] if isinstance(acts, Accesses) else []
+    lines += [found.excerpt.marked] if found.excerpt is not None else []
+    yield from (Spot(found.checkpoint, line) for line in dict.fromkeys(lines) if line)
+    if claim.source.line:
+        yield Spot(claim.source.file, claim.source.line)
+
+
+def _more(result: Result, found: Finding) -> str:
+    """The commands that say more."""
+    explain = f"tlcheck explain {found.rule}"
+    if result.saved:
+        return explain
+    run = result.run
+    case = run.file if "[" in run.name else run.case  # a script's kernels are found by running it
+    since = f"tlcheck bisect {case} --arch {run.target}"
+    return f"{explain}; since when: {since}; by which pass: {since} --toolchain {run.toolchain} --passes"
 
 
 def _excerpt(excerpt: Excerpt) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -225,3 +226,13 @@ def test_a_toolchain_that_does_not_import_stops_all(tmp_path: Path) -> None:
             list(crew.answers())
     assert good._process.poll() is not None
     assert broken._process.poll() is not None
+
+
+def test_a_worker_that_still_imports_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is killed, where one that can hear would end by itself."""
+    monkeypatch.setattr("tlcheck.lower.client._END_SECONDS", 600)
+    (tmp_path / "tilelang.py").write_text("import time\ntime.sleep(20)")
+    worker = Worker(WORKER[0], {"PYTHONPATH": str(tmp_path)})
+    worker.start()
+    worker.close()
+    assert worker._process.returncode == -signal.SIGKILL

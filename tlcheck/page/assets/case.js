@@ -12,8 +12,10 @@ function overview() {
     return make("section", { class: "cluster" }, make("div", {}, tagOf(cluster.tag), make("div", { class: "words" }, lines)), folded(links, MANY, "members"));
   });
   const notes = data.notes.map((note) => make("li", {}, note));
-  const nothing = clusters.length ? null : make("p", { class: "quiet" }, "Nothing differs.");
-  return [make("h2", {}, clusters.length ? "What differs" : "Overview"), nothing, ...clusters, notes.length ? make("ul", { class: "notes" }, notes) : null];
+  const [head, none] = data.sides[0] ? ["What differs", "Nothing differs."] : ["What was found", "Nothing is wrong."];
+  const nothing = clusters.length ? null : make("p", { class: "quiet" }, none);
+  const made = data.made.length ? make("p", { class: "made" }, data.made.join(", ")) : null;
+  return [make("h2", {}, clusters.length ? head : "Overview"), nothing, ...clusters, notes.length ? make("ul", { class: "notes" }, notes) : null, made];
 }
 
 function shortName(entry) {
@@ -35,14 +37,52 @@ function caseElement(entry) {
   const back = make("a", { class: "back", href: "#" }, "all cases");
   const file = make("p", { class: "path" }, back, entry.name ? entry.file : null);
   const words = entry.words.map((word) => make("li", {}, word));
-  return [file, head, make("p", { class: "tags" }, entry.tags.map(tagOf)), folded(words, MANY, "differences"), ...entry.remarks.map(remarkElement), ...tabs(entry)];
+  return [file, head, make("p", { class: "tags" }, entry.tags.map(tagOf)), claimsElement(entry), passesElement(entry), folded(words, MANY, "differences"), ...entry.remarks.map(remarkElement), ...tabs(entry)];
+}
+
+/** Every claim with its verdict, a line for each kind. */
+function claimsElement(entry) {
+  if (!entry.claims.length) return null;
+  const rows = entry.claims.map(([kind, tags]) => make("tr", {}, make("th", { scope: "row" }, kind), make("td", {}, tags.map(tagOf))));
+  return make("table", { class: "claims", "aria-label": "claims" }, rows);
+}
+
+/** The checkpoints in their order, and which one is the first that is wrong. */
+function passesElement(entry) {
+  if (!entry.passes.length) return null;
+  const steps = entry.passes.map(([words, tone]) => {
+    const open = () => go(entry, words.split(":")[0]);
+    return make("li", {}, make("button", { type: "button", class: `tag tone-${tone}`, onclick: open }, words));
+  });
+  return make("ol", { class: "passes", "aria-label": "from source to device" }, steps);
 }
 
 function remarkElement(remark) {
   const lines = remark.lines.map((line) => make("p", {}, line));
   const code = remark.code.length ? make("pre", {}, remark.code.join("\n")) : null;
+  const places = remark.spots.length ? make("p", { class: "spots" }, "shown in: ", remark.spots.map((spot) => spotLink(spot))) : null;
   if (!lines.length && !code) return make("p", { class: `remark tone-${remark.tone}` }, remark.title);
-  return make("details", { class: `remark tone-${remark.tone}`, open: remark.tone === "bad" }, make("summary", {}, remark.title), lines, code);
+  return make("details", { class: `remark tone-${remark.tone}`, open: remark.tone === "bad" }, make("summary", {}, remark.title), lines, code, places);
+}
+
+/** A button that shows a line of a text. */
+function spotLink([view, line]) {
+  const place = () => {
+    go(current.entry, view);
+    const row = byId("panel").querySelector(`.row[data-line="${line}"]`);
+    if (row) pointAt(row);
+  };
+  const known = current.entry.views.some((one) => one.name === view);
+  return known ? make("button", { type: "button", class: "spot", onclick: place }, `${view}:${line}`) : make("span", {}, `${view}:${line}`);
+}
+
+/** What is said of a line of a text: the remark's title, and its other lines. */
+function spoken(entry, view, line) {
+  const about = entry.remarks.filter((remark) => remark.spots.some((spot) => spot[0] === view && spot[1] === line));
+  return about.map((remark) => {
+    const others = remark.spots.filter((spot) => spot[0] !== view || spot[1] !== line);
+    return make("p", { class: `spoken tone-${remark.tone}` }, remark.title, " ", others.map((spot) => spotLink(spot)));
+  });
 }
 
 function viewNames(entry) {
@@ -107,6 +147,11 @@ function fill(panel, entry) {
     tools.append(make("button", { type: "button", onclick: () => jump(1) }, "next difference (n)"));
   }
   panel.replaceChildren(tools, textElement(view, hits, showAll));
+  for (const row of panel.querySelectorAll(".row[data-line]")) {
+    const said = spoken(entry, view.name, Number(row.dataset.line));
+    row.classList.toggle("risky", said.length > 0);
+    row.append(...said);
+  }
 }
 
 function flipColumns() {
@@ -117,10 +162,15 @@ function flipColumns() {
 
 /** To the next or previous difference, or line with what is searched for. */
 function jump(step) {
-  const rows = [...document.querySelectorAll("#panel .row[data-first], #panel .row.hit")];
+  const rows = [...document.querySelectorAll("#panel .row[data-first], #panel .row.hit, #panel .row.risky")];
   if (!rows.length) return;
-  const at = rows.indexOf(document.querySelector("#panel .row.at"));
-  const next = rows[at < 0 ? (step > 0 ? 0 : rows.length - 1) : (at + step + rows.length) % rows.length];
-  for (const row of rows) row.classList.toggle("at", row === next);
-  next.scrollIntoView({ block: "center" });
+  const now = rows.indexOf(document.querySelector("#panel .row.at"));
+  const next = rows[now < 0 ? (step > 0 ? 0 : rows.length - 1) : (now + step + rows.length) % rows.length];
+  pointAt(next);
+}
+
+function pointAt(row) {
+  for (const other of document.querySelectorAll("#panel .row.at")) other.classList.remove("at");
+  row.classList.add("at");
+  row.scrollIntoView({ block: "center" });
 }

@@ -73,7 +73,7 @@ function rowElement(row, syntax) {
   const [ours, theirs] = row.marks || [];
   const only = row.kind === "one";
   const sign = SIGNS[row.kind] || "";
-  const element = make("div", { class: `row ${row.kind}${row.hit ? " hit" : ""}` });
+  const element = make("div", { class: `row ${row.kind}${row.hit ? " hit" : ""}`, "data-line": only ? row.r : null });
   const both = !only && row.left >= 0 && row.right >= 0 && row.kind !== "same" && row.kind !== "renamed";
   if (!only) element.append(side("left", row.l, row.left, both ? "-" : sign, syntax, ours));
   element.append(side("right", row.r, row.right, both ? "+" : sign, syntax, theirs));

@@ -1,0 +1,128 @@
+"""The page of `check`: claims at a glance, the first wrong checkpoint, and lines that lead to each other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.cpu.checking import WRONG, make_finding, saved_result
+from tests.cpu.page.conftest import Opened
+from tlcheck import __version__
+from tlcheck.golden.normal import normal_lines
+from tlcheck.page.checked import entry_of, page_of
+from tlcheck.page.gallery import accessed, gallery
+from tlcheck.page.html import render
+from tlcheck.page.model import BAD, GOOD, QUIET, WARN, Entry, Spot, Tag, by_severity
+from tlcheck.page.picture import Picture
+from tlcheck.page.verdicts import passes_of
+from tlcheck.snapshot.ir import Snapshot
+from tlcheck.verdicts.results import Result, read_snapshot
+from tlcheck.witness import Accesses, Act
+
+STAGES = ["source", "intent", "tile-ops", "lower-tile-op", "device-tir"]
+
+
+@pytest.fixture(scope="module")
+def snapshot() -> Snapshot:
+    return read_snapshot(WRONG)
+
+
+@pytest.fixture(scope="module")
+def result(snapshot: Snapshot) -> Result:
+    return saved_result(WRONG, snapshot, 0)
+
+
+def test_claims_stand_by_kind_with_the_worst_first(result: Result, snapshot: Snapshot) -> None:
+    (wrong,) = (claim for claim in result.claims if claim.finding is not None)
+    right = replace(wrong, finding=None, verdict="agreed", kind="order", buffer="x")
+    explained = replace(right, verdict="undecided", buffer="y", reason="why")
+    both = replace(result, claims=(right, replace(wrong, also=(explained,))))
+    assert entry_of(both, snapshot).claims == {
+        "order": [Tag("y: undecided", WARN), Tag("x: agreed", GOOD)],
+        "atomic": [Tag("B: refuted", BAD)],
+    }
+
+
+def test_the_first_wrong_checkpoint_is_named_and_no_other_is_called_right_that_was_not_looked_at(
+    result: Result,
+) -> None:
+    claim = next(claim for claim in result.claims if claim.finding is not None)
+    found = replace(make_finding(), checkpoint="lower-tile-op", skipped=("tile-ops (sync_grid)",))
+    wrong = replace(result, claims=(replace(claim, finding=found),))
+    assert passes_of(wrong, STAGES) == [
+        Tag("source", QUIET),
+        Tag("intent: right", GOOD),
+        Tag("tile-ops: not executed", WARN),
+        Tag("lower-tile-op: the first wrong one, after tl.LowerTileOp", BAD),
+        Tag("device-tir: wrong", BAD),
+    ]
+    race = replace(claim, kind="order", finding=replace(found, checkpoint="device-tir"))
+    assert passes_of(replace(result, claims=(race,)), STAGES) == []
+
+
+def test_lines_are_counted_as_they_are_shown(result: Result, snapshot: Snapshot) -> None:
+    entry = entry_of(result, snapshot)
+    (remark,) = (remark for remark in entry.remarks if remark.tone == BAD)
+    (spot,) = (spot for spot in remark.spots if spot.view in snapshot.checkpoints)
+    marked = next(line for line in remark.code if line.startswith(">"))
+    shown = normal_lines(snapshot.checkpoints[spot.view])
+    assert marked.endswith(shown[spot.line - 1])
+    assert marked.split()[1] != str(spot.line)  # there are layouts above
+    assert any(line.startswith("more: tlcheck explain TLA001") for line in remark.lines)
+
+
+def test_an_element_that_nothing_orders_is_drawn(result: Result, snapshot: Snapshot) -> None:
+    drawn = gallery(snapshot).picture("B")
+    assert isinstance(drawn, Picture)
+    row, column = 3, 5
+    place = tuple(int(index[row, column]) for index in drawn.window.indices)
+    for index in (place, (int(drawn.values[row, column]),)):  # as written, and as passes make it: an offset
+        race = Accesses(index, Act("write", (0,), 1), Act("read", (0,), 2))
+        (mark,) = accessed(drawn, race).marks
+        assert (mark.row, mark.column, mark.kind) == (row, column, "written")
+    claim = next(claim for claim in result.claims if claim.buffer == "B")
+    refuted = replace(claim, finding=replace(make_finding("TLR001"), witness=race))
+    marked = gallery(snapshot, (refuted,)).picture("B")
+    assert isinstance(marked, Picture)
+    assert "nothing orders the write of block (0), thread 1" in marked.notes[-1]
+
+
+def test_the_worst_files_and_cases_come_first() -> None:
+    listed = [("a", "one", GOOD), ("b", "two", GOOD), ("b", "three", BAD), ("c", "four", WARN), ("b", "five", WARN)]
+    entries = [Entry(file, name, "sm_90", [Tag("word", tone)]) for file, name, tone in listed]
+    assert [entry.name for entry in by_severity(entries)] == ["three", "five", "two", "four", "one"]
+
+
+def test_lines_lead_to_each_other(browser: Opened, result: Result, snapshot: Snapshot, tmp_path: Path) -> None:
+    """From the finding to the TIR, from there to the user's file, and back."""
+    source = tmp_path / "kernels.py"
+    source.write_text("import tilelang\n\nhere = 1\n")
+    entry = entry_of(result, snapshot)
+    (remark,) = (remark for remark in entry.remarks if remark.tone == BAD)
+    spots = [spot for spot in remark.spots if spot.view in snapshot.checkpoints]
+    line = Spot(str(source), 3)
+    claims = [
+        replace(c, source=replace(c.source, file=line.view, line=line.line)) if c.finding else c for c in result.claims
+    ]
+    entry = entry_of(replace(result, claims=tuple(claims)), snapshot)
+    file = tmp_path / "check.html"
+    file.write_text(render(page_of([result], [entry], [], 1)))
+    browser.open(file)
+    assert browser.text(".made").startswith(f"tlcheck {__version__}, tilelang 0.1.7")
+    browser.click("#cases a")
+    assert browser.texts(".claims td .tag") == ["B: refuted"]
+    browser.click(".remark .spot")
+    assert browser.text("[role=tab][aria-selected=true]") == spots[0].view
+    assert browser.text(".row.at .number") == str(spots[0].line)
+    browser.click(".row.at .spoken .spot")
+    assert browser.text("[role=tab][aria-selected=true]") == line.view
+    assert browser.text(".row.at code") == "here = 1"
+    browser.click(".row.at .spoken .spot")
+    assert browser.text(".row.at .number") == str(spots[0].line)
+    browser.js(
+        "[...document.querySelectorAll('.passes button')].find((b) => b.textContent === 'device-tir: wrong').click()"
+    )
+    assert browser.text("[role=tab][aria-selected=true]") == "device-tir"
+    assert browser.complaints() == []
