@@ -39,7 +39,7 @@ class Gallery:
         """Of a buffer; why there is none, in words."""
         own = [each for claim in self.claims for each in (claim, *claim.also) if each.buffer == name]
         witness = next((w for claim in own if (w := _addition(claim)) is not None), None)
-        race = next((w for claim in own if (w := _accesses(claim)) is not None), None)
+        race = next((r for claim in own if (r := _accesses(claim)) is not None), None)
         at = witness.element if witness is not None and witness.element is not None else race.index if race else ()
         drawn = picture(name, self.layouts.get(name), self.buffers.get(name), at)
         if isinstance(drawn, str) or drawn.kind != OFFSET:
