@@ -81,6 +81,7 @@ docs: .venv/stamp
 	$(BIN)/python -m tlcheck.verdicts.rules.pages docs/rules
 	$(BIN)/python -m tlcheck.report.schemas docs/schemas
 	$(BIN)/python docs/pictures/make.py
+	$(BIN)/python docs/findings/make.py
 
 bench: pinned
 	$(BIN)/python benchmarks/check.py

@@ -14,14 +14,14 @@ import pytest
 from tlcheck.toolchain.releases import RELEASES
 
 ROOT = Path(__file__).parents[2]
-KERNELS = Path("tests", "wrong_code", "kernels.py")
-EXPECTED = msgspec.toml.decode((ROOT / KERNELS).with_name("expected.toml").read_text())
+FOLDER = Path("tests", "wrong_code")
+EXPECTED = msgspec.toml.decode((ROOT / FOLDER / "expected.toml").read_text())
 WORST = ("refuted", "undecided", "agreed", "proved")
 
 
 @pytest.mark.parametrize("release", RELEASES)
 def test_verdicts(release: str) -> None:
-    command = [sys.executable, "-m", "tlcheck", "check", str(KERNELS), "--arch", "sm_80,sm_90"]
+    command = [sys.executable, "-m", "tlcheck", "check", str(FOLDER), "--arch", "sm_80,sm_90"]
     done = subprocess.run(
         [*command, "--toolchain", release, "--format", "json"], cwd=ROOT, capture_output=True, text=True, check=False
     )

@@ -347,6 +347,127 @@ def shared_table():
     return main
 
 
+@tilelang.jit
+def every_other():
+    """Every other step of a pipeline loads a tile, and the step after it uses the same one."""
+
+    @T.prim_func
+    def main(A: T.Tensor((4, 128), "float32"), B: T.Tensor((4, 128), "float32"), C: T.Tensor((4, 128), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            a = T.alloc_shared((128,), "float32")
+            b = T.alloc_shared((128,), "float32")
+            for k in T.Pipelined(4, num_stages=2):
+                if k % 2 == 0:
+                    T.copy(A[k, :], a)
+                T.copy(B[k, :], b)
+                for i in T.Parallel(128):
+                    C[k, i] = a[i] + b[i]
+
+    return main
+
+
+@tilelang.jit
+def stepping():
+    """Each step of a pipeline says which row the next one loads."""
+
+    @T.prim_func
+    def main(A: T.Tensor((8, 128), "float32"), C: T.Tensor((4, 128), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            a = T.alloc_shared((128,), "float32")
+            row = T.alloc_var("int32")
+            row = 0
+            for k in T.Pipelined(4, num_stages=2):
+                T.copy(A[row, :], a)
+                for i in T.Parallel(128):
+                    C[k, i] = a[i]
+                row = row + 2
+
+    return main
+
+
+@tilelang.jit
+def used_then_loaded():
+    """Each step of a pipeline uses a tile, and then loads the next one into its place."""
+
+    @T.prim_func
+    def main(A: T.Tensor((4, 128), "float32"), B: T.Tensor((4, 128), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            s = T.alloc_shared((128,), "float32")
+            T.copy(A[0, :], s)
+            for k in T.Pipelined(3, num_stages=2):
+                for i in T.Parallel(128):
+                    B[k, i] = s[127 - i]
+                T.copy(A[k + 1, :], s)
+            T.copy(s, B[3, :])
+
+    return main
+
+
+@tilelang.jit
+def alternating():
+    """Even steps of a loop read what threads wrote in odd ones: a barrier belongs between the two branches."""
+
+    @T.prim_func
+    def main(A: T.Tensor((8, 128), "float32"), B: T.Tensor((128,), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            tx = T.get_thread_binding()
+            s = T.alloc_shared((128,), "float32")
+            c = T.alloc_local((1,), "float32")
+            c[0] = 0
+            s[tx] = A[0, tx]
+            for k in T.serial(8):
+                if k % 2 == 0:
+                    c[0] = c[0] + s[127 - tx]
+                else:
+                    s[tx] = A[k, tx]
+            B[tx] = c[0]
+
+    return main
+
+
+@tilelang.jit
+def partly_filled():
+    """A part of a tile is set after the tile was loaded, by other threads."""
+
+    @T.prim_func
+    def main(A: T.Tensor((256,), "float32"), B: T.Tensor((256,), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            s = T.alloc_shared((256,), "float32")
+            T.copy(A, s)
+            T.fill(s[100:150], 7)
+            for i in T.Parallel(256):
+                B[i] = s[255 - i]
+
+    return main
+
+
+@tilelang.jit
+def stored_operand():
+    """The left operand of a product, in registers, is also stored through shared memory."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((64, 64), "float16"),
+        B: T.Tensor((64, 64), "float16"),
+        C: T.Tensor((64, 64), "float32"),
+        D: T.Tensor((64, 64), "float16"),
+    ):
+        with T.Kernel(1, threads=128) as _:
+            a = T.alloc_fragment((64, 64), "float16")
+            b = T.alloc_shared((64, 64), "float16")
+            d = T.alloc_shared((64, 64), "float16")
+            c = T.alloc_fragment((64, 64), "float32")
+            T.copy(A, a)
+            T.copy(B, b)
+            T.clear(c)
+            T.gemm(a, b, c)
+            T.copy(c, C)
+            T.copy(a, d)
+            T.copy(d, D)
+
+    return main
+
+
 HALF, FLOAT, INT = "float16", "float32", "int32"
 wait = Case(gemm, {}, ("sm_80",), integers((HALF, 256, 256), (HALF, 256, 256), (FLOAT, 256, 256)))
 loop = Case(truncated, inputs=integers((FLOAT, 256), (FLOAT, 256)), reference=stepped)
@@ -372,3 +493,9 @@ table = Case(
     ("sm_90",),
     integers((HALF, 192, 64), (HALF, 192, 64), (HALF, 64, 64), (FLOAT, 64, 64)),
 )
+reloaded = Case(every_other)
+moved = Case(stepping)
+replaced = Case(used_then_loaded)
+turns = Case(alternating, {}, ("sm_80",))
+filled = Case(partly_filled, {}, ("sm_80",))
+operand = Case(stored_operand, {}, ("sm_80",))

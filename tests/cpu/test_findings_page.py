@@ -1,0 +1,49 @@
+"""docs/findings.md is what its data make of it."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def maker() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("findings_make", ROOT / "docs" / "findings" / "make.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look for it
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_is_up_to_date(maker: ModuleType) -> None:
+    assert (ROOT / "docs" / "findings.md").read_text() == maker.made(), "run `make docs`"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (["0.1.9"], "0.1.9"),
+        (["0.1.9", "0.1.10", "0.1.11", "0.1.13"], "0.1.9 to 0.1.11, 0.1.13"),
+        (["0.1.6.post2", "0.1.15"], "0.1.6.post2, 0.1.15"),
+    ],
+)
+def test_releases_are_named_by_their_spans(maker: ModuleType, wrong: list[str], words: str) -> None:
+    assert maker.spans(dict.fromkeys(wrong)) == words
+
+
+def test_archs_that_differ_have_rows_of_their_own(maker: ModuleType) -> None:
+    refuted = {"verdict": "refuted", "rules": ["TLR001"]}
+    expected = {"k": {"sm_80": {"0.1.9": refuted}, "sm_90": {"0.1.9": refuted, "0.1.10": refuted}}}
+    rows = list(maker.table([maker.Written(("k",), "a title")], expected))
+    assert rows[2:] == [
+        "| [`k`](#k-a-title) | sm_80 | 0.1.9 | TLR001 |",
+        "| [`k`](#k-a-title) | sm_90 | 0.1.9 to 0.1.10 | TLR001 |",
+    ]
