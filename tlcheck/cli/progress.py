@@ -54,8 +54,9 @@ class Bar:
         self.progress.update(self.task, completed=self.judged if self.judging else self.lowered)
 
     def line(self) -> str:
-        """`8 of 10 lowered, 3 checked, 90 s: checking k.py::gemm sm_90`."""
-        lowered = f"{self.lowered} of {self.runs} lowered" if self.runs else "starting"
+        """`8 of 10 lowered, 3 checked, 90 s: checking k.py::gemm sm_90`; of how many is not known while scripts run."""
+        counted = f"{self.lowered} of {self.runs}" if self.runs else str(self.lowered)
+        lowered = f"{counted} lowered" if self.runs or self.lowered else "starting"
         parts = [lowered, *([f"{self.judged} checked"] if self.judged else [])]
         return f"{', '.join(parts)}, {time.monotonic() - self.began:.0f} s: {self.doing}"
 

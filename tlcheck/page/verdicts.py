@@ -8,7 +8,7 @@ from tlcheck.page.model import BAD, GOOD, QUIET, SEVERITY, WARN, Remark, Spot, T
 from tlcheck.snapshot.ir import CHECKPOINTS
 from tlcheck.verdicts.claim import AGREED, PROVED, Claim, Excerpt, Finding
 from tlcheck.verdicts.results import Result
-from tlcheck.verdicts.words import VERDICTS, also_in_words, content_in_words
+from tlcheck.verdicts.words import VERDICTS, also_in_words, bisect_of, content_in_words
 from tlcheck.witness import Accesses, Element
 
 _TONES = {"proved": GOOD, "agreed": GOOD, "refuted": BAD, "undecided": WARN, "expected": QUIET, "accepted": QUIET}
@@ -132,10 +132,8 @@ def _more(result: Result, found: Finding) -> str:
     explain = f"tlcheck explain {found.rule}"
     if result.saved:
         return explain
-    run = result.run
-    case = run.file if "[" in run.name else run.case  # a script's kernels are found by running it
-    since = f"tlcheck bisect {case} --arch {run.target}"
-    return f"{explain}; since when: {since}; by which pass: {since} --toolchain {run.toolchain} --passes"
+    since = bisect_of(result.run)
+    return f"{explain}; since when: {since}; by which pass: {since} --toolchain {result.run.toolchain} --passes"
 
 
 def _excerpt(excerpt: Excerpt) -> list[str]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from tlcheck.lower.runs import Run
 from tlcheck.verdicts.claim import Claim, Kind
 from tlcheck.verdicts.results import Result
 
@@ -16,6 +17,14 @@ _NOUNS: Mapping[Kind, str] = {
     "order": "order claim",
     "legality": "legality claim",
 }
+
+
+def bisect_of(run: Run) -> str:
+    """The command that says since which release a kernel is wrong; with `--passes` and one toolchain by which pass.
+
+    The kernels of a script have their arguments in their names, and are found by running it.
+    """
+    return f"tlcheck bisect {run.file if '[' in run.name else run.case} --arch {run.target}"
 
 
 def element_in_words(buffer: str, element: Mapping[str, Any]) -> str:

@@ -27,6 +27,13 @@ def test_a_line_now_and_then_without_a_terminal(
     assert "tlcheck: 1 of 3 lowered, 0 s: checking k.py::case sm_90\n" in said
 
 
+def test_how_many_there_are_is_not_known_while_scripts_run() -> None:
+    with progress.bar() as made:
+        assert made.line().startswith("starting, ")
+        made.done(make_run())
+        assert made.line().startswith("1 lowered, ")
+
+
 def test_a_bar_ends_with_the_last_verdict() -> None:
     with progress.bar() as made:
         made.judging = True

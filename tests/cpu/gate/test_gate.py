@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -158,6 +159,8 @@ def test_every_format_from_one_run(
     assert "::error file=cases/atomics.py" in shown  # where the kernel is, whichever file has the case
     assert "2 runs" in shown
     assert shown.count("witness: ") == 1
+    assert re.search(r"^      found at [a-z-]+, after \S+$", shown, re.MULTILINE)
+    assert "::a --arch sm_90 --toolchain new --passes\n" in shown
 
 
 @pytest.mark.parametrize(
