@@ -30,7 +30,7 @@ from tlcheck.execute.order import Watch
 from tlcheck.execute.places import Arrange, Place
 from tlcheck.execute.pointers import PLACED, Pointers
 from tlcheck.execute.races import NOWHERE, Origin
-from tlcheck.execute.reasons import TIME, BudgetSpent, Illegal, WrittenUnclear
+from tlcheck.execute.reasons import TIME, BudgetSpent, Illegal, NotModelled, WrittenUnclear
 from tlcheck.execute.statements import compiled_statement
 from tlcheck.execute.tracer import Tracer
 from tlcheck.execute.values import Array, Kind, Value, lanes_of, rounding
@@ -245,6 +245,8 @@ class Machine:
 
     def place(self, buffer: Buffer, indices: Sequence[Expr]) -> Place:
         """The element of a buffer in each lane."""
+        if lanes_of(buffer.dtype) > 1 and any(lanes_of(i.dtype) > 1 for i in indices):
+            raise NotModelled("a vector of vectors")
         found = self.pointers.place(self, buffer, [self.code(i) for i in indices])
         if indices and not self.options.written and not buffer.scope.startswith("local"):
             found.aligned = _vector_octets(indices[-1], found.kind)

@@ -11,7 +11,7 @@ import numpy as np
 from tlcheck.execute.codes import Code
 from tlcheck.execute.places import Arrange, Place
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.execute.values import Array, Kind, kind_of
+from tlcheck.execute.values import Array, Kind, kind_of, lanes_of
 from tlcheck.snapshot.ir import Alloc, Bind, Buffer, Expr, For, Function, Store, Thread
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
@@ -73,15 +73,23 @@ class Pointers:
             if e.op != "int" or not isinstance(e.value, int):
                 raise NotModelled("allocation of unknown size")
             count *= e.value
-        return count * kind_of(buffer.dtype).bits // 8
+        return count * lanes_of(buffer.dtype) * kind_of(buffer.dtype).bits // 8
 
     def place(self, machine: Machine, buffer: Buffer, indices: list[Code]) -> Place:
-        """The element of a buffer at compiled indices."""
+        """The element of a buffer at compiled indices. One that is a vector is a dimension of its own."""
         if len(indices) != len(buffer.shape):
             raise NotModelled("access with another number of indices")
-        shape = [machine.code(e) for e in buffer.shape]
+        shape, strides = self._form(buffer, machine)
+        triples = list(zip(indices, shape, strides, strict=True))
+        lanes = lanes_of(buffer.dtype)
+        triples += [(step, constant(lanes), constant(1)) for step in _vector(np.arange(lanes))]
+        return self._place(machine, buffer, triples)
+
+    def _form(self, buffer: Buffer, machine: Machine) -> tuple[list[Code], list[Code]]:
+        """Shape and strides of a buffer; strides in numbers, of which an element may be several."""
+        shape, lanes = [machine.code(e) for e in buffer.shape], lanes_of(buffer.dtype)
         strides = [machine.code(e) for e in buffer.strides] or compact(shape)
-        return self._place(machine, buffer, list(zip(indices, shape, strides, strict=True)))
+        return shape, strides if lanes == 1 else [joined(_multiply, s, constant(lanes)) for s in strides]
 
     def pointed(
         self,
@@ -93,8 +101,7 @@ class Pointers:
     ) -> Place:
         """The elements `steps` from where a pointer points, `offset` elements on; a single one is no vector."""
         buffer, indices = self._target(pointer, machine)
-        shape = [machine.code(e) for e in buffer.shape]
-        strides = [machine.code(e) for e in buffer.strides] or compact(shape)
+        _, strides = self._form(buffer, machine)
         terms = [joined(_multiply, i, s) for i, s in zip(indices, strides, strict=True)]
         if offset is not None:
             terms.append(offset if isinstance(offset, Code) else machine.code(offset))

@@ -456,8 +456,9 @@ class _Judge:
                     return found
         if not compared_elements:
             return OutputOutcome(name, "undecided", "the blocks that ran write none of it")
-        if unknown == compared_elements:
-            return OutputOutcome(name, "undecided", "as written, all of it depends on memory that nothing wrote")
+        if 2 * unknown >= compared_elements:
+            part = "all" if unknown == compared_elements else f"{unknown / compared_elements:.0%}"
+            return OutputOutcome(name, "undecided", f"as written, {part} of it depends on memory that nothing wrote")
         if unknown + numberless == compared_elements:
             return OutputOutcome(name, "undecided", "as written, all of it is NaN")
         return OutputOutcome(name, "agreed")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from tests.cpu.execute.test_wide import pointer
 from tests.cpu.execute.tiles.building import Array, Kernel, call, load, multiply, number, random, text
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.threads import imported
-from tlcheck.snapshot.ir import Expr, Stmt
+from tlcheck.snapshot.ir import Expr, Stmt, Store
 
 THREADS = 4
 FP4 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, 0, -0.5, -1, -1.5, -2, -3, -4, -6])  # e2m1, by its four bits
@@ -103,3 +105,18 @@ def test_dp4a_adds_the_products_of_four_bytes() -> None:
     found = kernel.run(extern("DP4A", *[pointer(load(x, i)) for x, i in zip(buffers, at, strict=True)]))["C"]
     products = a.astype(np.int64) * b.astype(np.int64)
     assert np.array_equal(found, (c + products.reshape(-1, 4).sum(1)).astype(np.int32))
+
+
+def test_a_buffer_of_pairs() -> None:
+    """An element of the buffer is a vector: element i has the numbers 2i and 2i + 1."""
+    kernel, a = Kernel(threads=THREADS), random("float16", THREADS, 2)
+    source, target = kernel.tensor("A", "float16", a), kernel.tensor("B", "float16", (THREADS,))
+    pairs = kernel.tile("p", "float16x2", (3,), "local")
+    row = Expr("ramp", "int32x2", (number(0), number(1)), 2)
+    read = Expr("load", "float16x2", (kernel.tx, row), buffer=source)
+    halves = [
+        Expr("shuffle", "float16", (replace(load(pairs, 2), dtype="float16x2"), number(lane)), 1) for lane in range(2)
+    ]
+    total = Expr("add", "float16", tuple(halves))
+    found = kernel.run(Store(pairs, (number(2),), read), Store(target, (kernel.tx,), total))["B"]
+    assert np.array_equal(found, a.sum(axis=1))
