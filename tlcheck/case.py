@@ -104,3 +104,8 @@ class Case:
     baselines: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     traffic: Number | None = None
     flops: Number | None = None
+
+    def __post_init__(self) -> None:
+        called_with = (self.inputs, self.exact, self.variants, self.recorded)
+        if self.reference is not None and not any(called_with):
+            raise ValueError("Case takes reference= together with inputs=, the tensors that it is called with")

@@ -107,6 +107,11 @@ def test_a_file_that_is_not_there(worker: Client) -> None:
         ("\nraise ValueError('odd\\nheads')", "ValueError: odd", 4),
         ("import torch_of_the_moon", "ModuleNotFoundError: No module named 'torch_of_the_moon'", 3),
         ("import json\njson.loads('{')", "JSONDecodeError: ", 4),
+        (
+            "from tlcheck import Case\ndef f(): ...\ncase = Case(f, reference=f)",
+            "ValueError: Case takes reference= together with inputs=",
+            5,
+        ),
     ],
 )
 def test_a_file_that_does_not_import(worker: Client, write: Write, source: str, message: str, line: int) -> None:
