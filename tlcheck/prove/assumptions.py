@@ -192,7 +192,11 @@ def _multiple(algebra: Algebra, uid: int, factor: int) -> Poly:
 
 
 def inputs(program: Program) -> frozenset[str]:
-    """The roots whose content is up to the caller, in a kernel as written."""
+    """The roots whose content is up to the caller, in a kernel as written, and stays the same.
+
+    A tile that each iteration of a loop loads from another place is none: its elements have other content each time,
+    and a pipeline has several of it.
+    """
     given = {program.roots.of(b.data) for b in program.function.buffers}
     copies, written = _writes(program)
     while True:
@@ -207,6 +211,7 @@ def _writes(program: Program) -> tuple[dict[str, set[str]], set[str]]:
     copies: dict[str, set[str]] = {}
     written: set[str] = set()
     for placed in program.statements:
+        loops = {axis.var.uid for axis in placed.scope.axes if axis.kind not in ("block", "thread")}
         if isinstance(placed.stmt, Store):
             written.add(program.roots.of(placed.stmt.buffer.data))
         for value in expressions(placed.stmt):
@@ -214,6 +219,8 @@ def _writes(program: Program) -> tuple[dict[str, set[str]], set[str]]:
                 if call.op == "call" and call.value == "copy":
                     source, target = (_root(program, a) for a in call.args[:2])
                     copies.setdefault(target, set()).add(source)
+                    if any(e.op == "var" and e.uid in loops for e in subexpressions(call.args[0])):
+                        written.add(target)
                 elif call.op == "call" and not is_atomic(str(call.value)) and call.value not in _POINTERS:
                     written.update(_root(program, a) for a in call.args if a.op == "call" and a.value in _POINTERS)
     return copies, written

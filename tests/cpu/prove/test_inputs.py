@@ -22,6 +22,7 @@ FIXTURES = {f.path: f for f in read().fixtures}
             {"a", "c"},
         ),  # c is a product; a is given to a call that could write it
         ("era/annotated_gemm-0.1.15", {"A", "W", "B"}, {"a", "c"}),
+        ("era/loop_ragged_pipelined-0.1.15", {"A", "B", "L"}, {"s"}),  # each step loads s from another place
     ],
 )
 def test_what_the_caller_fills(path: str, filled: set[str], computed: set[str]) -> None:
