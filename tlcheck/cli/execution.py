@@ -9,10 +9,8 @@ from tlcheck.cli.options import count
 from tlcheck.config import Config
 from tlcheck.errors import UsageError
 from tlcheck.execute.budget import Budget, parsed
-from tlcheck.execute.run import Request
+from tlcheck.execute.run import ALL, Request
 from tlcheck.lower.session import Settings
-
-_ALL = 1 << 60
 
 
 def add_quick_argument(parser: argparse._ActionsContainer) -> None:
@@ -48,7 +46,7 @@ def request_of(args: argparse.Namespace, config: Config, default: bool = True) -
     wanted = default if config.execute is None else config.execute
     if args.quick or not (wanted or given):
         return None
-    return _asked(args, Request(blocks=config.blocks, seeds=tuple(range(config.seeds)), budget=_budget(args, config)))
+    return asked(args, config)
 
 
 def with_inputs(settings: Settings, request: Request | None) -> Settings:
@@ -56,7 +54,9 @@ def with_inputs(settings: Settings, request: Request | None) -> Settings:
     return settings if request is None else replace(settings, seeds=request.seeds)
 
 
-def _asked(args: argparse.Namespace, request: Request) -> Request:
+def asked(args: argparse.Namespace, config: Config) -> Request:
+    """How to execute where that is certain. Raises UsageError."""
+    request = Request(blocks=config.blocks, seeds=tuple(range(config.seeds)), budget=_budget(args, config))
     blocks, seeds, seed, block = (getattr(args, name, None) for name in ("blocks", "seeds", "seed", "block"))
     if blocks is not None:
         request = replace(request, blocks=blocks)
@@ -79,7 +79,7 @@ def _budget(args: argparse.Namespace, config: Config) -> Budget:
 
 
 def _blocks(text: str) -> int:
-    return _ALL if text == "all" else count(text)
+    return ALL if text == "all" else count(text)
 
 
 def block(text: str) -> tuple[int, int, int]:

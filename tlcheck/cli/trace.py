@@ -6,15 +6,17 @@ import argparse
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from tlcheck.cli.execution import block
+from tlcheck.cli.execution import asked, block, with_inputs
 from tlcheck.cli.lowered import lowered
 from tlcheck.cli.options import CASE_HELP, add_lowering_arguments, count, selections, settings_of
 from tlcheck.config import read_config
 from tlcheck.errors import UsageError
+from tlcheck.execute.comparison import Difference
 from tlcheck.execute.reasons import Stopped
-from tlcheck.execute.run import SOURCE, Request, execute
+from tlcheck.execute.run import ALL, SOURCE, Request, execute
 from tlcheck.execute.trace import Traced, place_of, trace
 from tlcheck.lower.runs import Lowered, Run, of_saved
 from tlcheck.lower.selection import Selection
@@ -22,6 +24,7 @@ from tlcheck.lower.session import Settings
 from tlcheck.report import traced as report
 from tlcheck.report.console import console
 from tlcheck.snapshot.ir import Snapshot
+from tlcheck.verdicts.judging import with_given
 from tlcheck.verdicts.results import read_snapshot
 
 _ELEMENT = re.compile(r"\s*([A-Za-z_]\w*)\s*\[([-\d\s,]+)\]\s*")
@@ -35,7 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--element", metavar="'NAME[I, J]'", help="of an output (default: the first that is wrong as lowered)"
     )
     parser.add_argument("--depth", type=count, default=_DEPTH, metavar="N", help=f"writes deep (default: {_DEPTH})")
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help="inputs of this seed (default: 0)")
+    parser.add_argument(
+        "--seed", type=int, metavar="S", help="inputs of this seed (default: the first that is wrong, or 0)"
+    )
     parser.add_argument("--block", type=block, metavar="X,Y,Z", help="only this block")
     add_lowering_arguments(parser)
     parser.add_argument("--format", choices=("text", "json"), default="text", help="of the report (default: text)")
@@ -44,7 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     wanted = _element(args.element)
     config = read_config(Path.cwd())
-    settings = settings_of(args, config)
+    request = asked(args, config)
+    settings = with_inputs(settings_of(args, config), request)
     found: list[tuple[Run, Snapshot, Traced]] = []
     failures: list[str] = []
     for done in _each(selections(args, args.cases, config), settings):
@@ -54,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
             continue
         snapshot = read_snapshot(done.snapshot)
         try:
-            found.append((done.run, snapshot, _traced(snapshot, wanted, args)))
+            found.append((done.run, snapshot, _traced(snapshot, wanted, _given(done, snapshot, request), args.depth)))
         except Stopped as stopped:
             failures.append(f"{done.run.case} {done.run.target}: {stopped}")
     code = DIFFERS if any(t.first is not None for *_, t in found) else NOT_CHECKED if failures else CLEAN
@@ -90,26 +96,43 @@ def _element(text: str | None) -> tuple[str, tuple[int, ...]] | None:
     return found[1], index
 
 
-def _traced(snapshot: Snapshot, wanted: tuple[str, tuple[int, ...]] | None, args: argparse.Namespace) -> Traced:
+def _given(done: Lowered, snapshot: Snapshot, request: Request) -> Request:
+    """The request on the inputs that the case declares, if any. Raises UsageError and Stopped."""
+    if done.inputs is None:
+        return request
+    failure = done.inputs.failure
+    if failure is not None:
+        message = f"{failure.phase}: {failure.message}"
+        raise UsageError(f"{done.run.case}: {message}") if failure.kind == "usage" else Stopped(message)
+    assert done.inputs.given is not None
+    try:
+        return with_given(request, snapshot, done.inputs.given)
+    except UsageError as error:
+        raise UsageError(f"{done.run.case}: {done.inputs.given.where}: {error}") from error
+
+
+def _traced(snapshot: Snapshot, wanted: tuple[str, tuple[int, ...]] | None, request: Request, depth: int) -> Traced:
     """Raises Stopped where there is nothing to trace."""
     if SOURCE not in snapshot.checkpoints:
         raise Stopped("the snapshot has no source")
-    request = Request(seeds=(args.seed,)) if args.block is None else Request((args.block,), (args.seed,))
-    if wanted is None:
-        name, index, element = _wrong(snapshot, request)
-    else:
+    if wanted is not None:
         name, index = wanted
-        element = place_of(snapshot, request, name, index)
-    return trace(snapshot, request, name, index, element, args.depth)
+        return trace(snapshot, request, name, index, place_of(snapshot, request, name, index), depth)
+    name, found = _wrong(snapshot, request)
+    request = replace(request, seeds=(found.seed,), blocks=found.blocks or request.blocks)
+    return trace(snapshot, request, name, found.index, found.element, depth)
 
 
-def _wrong(snapshot: Snapshot, request: Request) -> tuple[str, tuple[int, ...], int]:
-    """The first element that is wrong as lowered: tensor, index, place. Raises Stopped where none is."""
-    execution = execute(snapshot, request)
-    for outcome in execution.outputs:
-        found = outcome.difference
-        if found is not None:
-            return outcome.name, found.index or (found.element,), found.element
-    undecided = [outcome.reason for outcome in execution.outputs if outcome.reason]
-    reason = undecided[0] if undecided else "no element is wrong as lowered"
-    raise Stopped(f"{reason}; name one: --element 'NAME[I, J]'")
+def _wrong(snapshot: Snapshot, request: Request) -> tuple[str, Difference]:
+    """The first element that is wrong as lowered, and its output: of the usual blocks, else of all.
+
+    Raises Stopped where none is.
+    """
+    reason = ""
+    for blocks in dict.fromkeys((request.blocks, request.blocks if isinstance(request.blocks, tuple) else ALL)):
+        execution = execute(snapshot, replace(request, blocks=blocks))
+        for outcome in execution.outputs:
+            if outcome.difference is not None:
+                return outcome.name, outcome.difference
+            reason = reason or outcome.reason
+    raise Stopped(f"{reason or 'no element is wrong as lowered'}; name one: --element 'NAME[I, J]'")

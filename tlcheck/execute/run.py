@@ -39,6 +39,7 @@ from tlcheck.snapshot.walk import expressions, postorder, statements
 
 SOURCE, LOWERED = "source", "device-tir"
 UNGUARDED = ("lower-tile-op", "type-cast")
+ALL = 1 << 60  # blocks
 _MOST_BLOCKS = 1 << 16
 _FURTHER = (64, 1024, 16384)  # tried for one tensor after the other
 _TRIED = 10_000  # statements, and four times what the kernel takes, that may go into trying
@@ -63,6 +64,11 @@ class Request:
     poisoned: frozenset[str] = frozenset()
     plain: bool = False
     course: inputs.Course | None = None
+
+    @property
+    def inputs(self) -> str:
+        """What the kernel is executed on, in words."""
+        return "random" if self.given is None else "the case's"
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,13 +24,14 @@ _TOGETHER = 8  # so many at a time
 class Traced:
     """An element of an output, with the inputs of one seed, by the block that writes it.
 
-    first: of the steps as lowered the one at which they part, None where both have one value.
+    inputs: see `Request`. first: of the steps as lowered the one at which they part, None where both have one value.
     """
 
     name: str
     index: tuple[int, ...]
     block: Block
     seed: int
+    inputs: str
     written: TracedStep
     lowered: TracedStep
     first: TracedStep | None
@@ -90,7 +91,7 @@ def trace(snapshot: Snapshot, request: Request, name: str, index: tuple[int, ...
         lowered = replace(Provenance(made.lowered, made.shapes).of(name, element, depth), element=called)
     except KeyError:
         lowered = TracedStep(called, "nothing: as lowered the kernel has no such parameter")
-    return Traced(name, index, block, own.seeds[0], written, lowered, _parting(written, lowered))
+    return Traced(name, index, block, own.seeds[0], request.inputs, written, lowered, _parting(written, lowered))
 
 
 def _parting(written: TracedStep, lowered: TracedStep) -> TracedStep | None:

@@ -24,7 +24,7 @@ def write(console: Console, run: Run, snapshot: Snapshot, traced: Traced) -> Non
     """Both trees, side by side where there is room for it."""
     shown = TracedLines(snapshot, traced, _lines(snapshot.file))
     block = ", ".join(map(str, traced.block))
-    head = f"{run.case} {run.target} {run.tilelang}: block ({block}), inputs of seed {traced.seed}"
+    head = f"{run.case} {run.target} {run.tilelang}: block ({block}), {traced.inputs} inputs of seed {traced.seed}"
     console.print(Text(head, "bold"), soft_wrap=True)
     left, right = ["as written", *shown.written()], ["as lowered", *shown.lowered()]
     width = max(map(len, left))
@@ -79,6 +79,7 @@ def _report(run: Run, snapshot: Snapshot, traced: Traced) -> TracedRun:
         index=tuple(traced.index),
         block=tuple(traced.block),
         seed=traced.seed,
+        inputs=traced.inputs,
         agree=traced.first is None,
         written=_element(shown, traced.written, SOURCE),
         lowered=_element(shown, traced.lowered, LOWERED),

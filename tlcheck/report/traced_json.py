@@ -32,7 +32,10 @@ class TracedElement:
 
 @dataclass(frozen=True)
 class TracedRun:
-    """One element of one case. agree: whether it is the same as written and as lowered. block: that wrote it."""
+    """One element of one case. agree: whether it is the same as written and as lowered. block: that wrote it.
+
+    seed, inputs: what it was executed on: `the case's` or `random` inputs of this seed.
+    """
 
     case: str
     target: str
@@ -41,6 +44,7 @@ class TracedRun:
     index: tuple[int, ...]
     block: tuple[int, ...]
     seed: int
+    inputs: str
     agree: bool
     written: TracedElement
     lowered: TracedElement

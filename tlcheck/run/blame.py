@@ -20,7 +20,7 @@ from tlcheck.execute.console import Console
 from tlcheck.execute.inputs import known
 from tlcheck.execute.interpreter import interpret
 from tlcheck.execute.reasons import Illegal, Stopped
-from tlcheck.execute.run import SOURCE, Execution, Request, execute
+from tlcheck.execute.run import ALL, SOURCE, Execution, Request, execute
 from tlcheck.lower.runs import Lowered, Run
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Session, Watcher
@@ -36,7 +36,6 @@ from tlcheck.verdicts.claim import REFUTED, UNDECIDED, Claim
 from tlcheck.verdicts.executed import claims_of
 from tlcheck.worker.gpu.task import Task
 
-ALL = 1 << 60  # blocks
 Answer = Literal["agrees", "differs", "undecided", "no reference", "not run", "not asked"]
 
 

@@ -50,11 +50,10 @@ class _Claims:
         self._written = {str(b.data.value): b for b in snapshot.checkpoints[SOURCE].buffers}
         self._executed = None
         if execution.blocks:
-            inputs = ("the case's",) if request.given else ("random",)
             blocks, of, seeds = execution.blocks, execution.of, execution.seeds
             sizes, unreached = dict(execution.sizes), execution.unreached
             dtypes = ("float64", "declared") if execution.rounded else ("float64",)
-            self._executed = Executed(blocks, of, inputs, seeds, dtypes, sizes, unreached)
+            self._executed = Executed(blocks, of, (request.inputs,), seeds, dtypes, sizes, unreached)
 
     def all(self) -> Iterator[Claim]:
         if self._execution.illegal is not None:

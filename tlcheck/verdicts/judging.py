@@ -60,7 +60,7 @@ def _verdicts_in(file: Path, request: Request | None, inputs: GivenInputs | None
     try:
         snapshot = codec.loads(file.read_text(encoding="utf-8"))
         if request is not None and inputs is not None:
-            request = _with_inputs(request, snapshot, inputs)
+            request = with_given(request, snapshot, inputs)
         return verdicts_of(snapshot, request)
     except UsageError as error:
         where = inputs.where if inputs is not None else ""
@@ -69,7 +69,7 @@ def _verdicts_in(file: Path, request: Request | None, inputs: GivenInputs | None
         return Verdicts(failure=internal_failure(error))
 
 
-def _with_inputs(request: Request, snapshot: Snapshot, inputs: GivenInputs) -> Request:
+def with_given(request: Request, snapshot: Snapshot, inputs: GivenInputs) -> Request:
     """The request with a case's own inputs. Raises UsageError where they do not fit the kernel."""
     if SOURCE not in snapshot.checkpoints:
         return request

@@ -60,6 +60,21 @@ class TestBlame:
         assert any(len(witness[level]) > 1 for level in ("written", "lowered"))
         assert "-> TileLang 0.1.7" in said
 
+    @pytest.mark.parametrize("named", [True, False])
+    def test_the_trace_of_a_wrong_element_has_the_same_inputs(
+        self, named: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        _, found = run(tmp_path, "loop", "0.1.7", WRONG)
+        witness = found["lowered"]["refuted"][0]["finding"]["witness"]
+        element = ["--element", f"C[{', '.join(map(str, witness['index']))}]"] if named else []
+        command = ["trace", f"{WRONG}::loop", "--arch", "sm_80", "--toolchain", "0.1.7", "--format", "json", *element]
+        capsys.readouterr()
+        assert main(command) == 1
+        (traced,) = published(capsys.readouterr().out, "trace")["runs"]
+        assert (traced["inputs"], traced["seed"], traced["index"]) == ("the case's", 0, witness["index"])
+        values = traced["written"]["value"], traced["lowered"]["value"]
+        assert values == (witness["expected"], witness["got"])
+
     def test_without_a_reference_only_tilelang_is_judged(self, tmp_path: Path) -> None:
         code, found = run(tmp_path, "alone")
         assert (code, found["written"]["answer"], found["lowered"]["answer"]) == (0, "no reference", "agrees")
