@@ -110,8 +110,9 @@ def _releases(
 def _passes(chosen: Sequence[Selection], settings: Settings, policy: Policy) -> Bisected:
     """Every case after each pass, and those that cannot be lowered. Raises UsageError if there are only these."""
     passes, failed = [], []
-    with judge(settings, policy) as judged:
-        for done in lowered(chosen, settings):
+    with judge(settings, policy) as judged, session(settings) as made:
+        for done in sorted(made.lower(chosen), key=lambda done: done.run.position):
+            made.watcher.stage(f"looking at the passes of {done.run.case} {done.run.target}")
             if done.snapshot is None:
                 failed.append(judged(done))
             else:

@@ -13,6 +13,7 @@ from tlcheck.gate.bisect_passes import Guilty, Passes
 from tlcheck.gate.compared_passes import ComparedPasses
 from tlcheck.verdicts.claim import Claim
 from tlcheck.verdicts.results import Result
+from tlcheck.verdicts.words import bisect_of
 
 _STYLES = {RIGHT: "green", WRONG: "bold red", UNDECIDED: "yellow", FAILS: "red"}
 _STATE, _WIDTH = 9, 100  # characters of the longest state, and of messages
@@ -42,6 +43,7 @@ def write(console: Console, found: Bisected) -> None:
     """Print the rows, and of passes those that change something, with the TIR around it."""
     for row in found.rows:
         _print(console, *_of_releases(row))
+    _print(console, *_next(found.rows))
     for passes in found.passes:
         _print(console, *_of_passes(passes))
     for compared in found.compared:
@@ -63,6 +65,14 @@ def _of_releases(row: BisectRow) -> Iterator[Text]:
         space = " " * (_STATE - len(point.state)) if why else ""
         yield Text.assemble(f"  {point.at:<{width}}  ", _word(point), space, why)
     yield from _transitions(row)
+
+
+def _next(rows: Sequence[BisectRow]) -> Iterator[Text]:
+    """The command that names the pass: each once, for the newest release that is wrong."""
+    newest = (next((p.result for p in reversed(row.points) if p.state == WRONG), None) for row in rows)
+    runs = [result.run for result in newest if result is not None]
+    for command in dict.fromkeys(f"{bisect_of(run)} --toolchain {run.toolchain} --passes" for run in runs):
+        yield Text(f"by which pass: {command}")
 
 
 def _word(point: Point) -> tuple[str, str]:
