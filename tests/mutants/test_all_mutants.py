@@ -17,5 +17,5 @@ def test_all_mutants(fixture: Fixture) -> None:
     wrong = mistakes(fixture, found)
     assert not wrong, "\n".join(map(str, wrong))
     assert coverage(found) == expected, sorted({j.detail for j in found if not j.covered})
-    if expected.left == 0:
+    if expected.judged and not expected.left:
         assert len({j.kind for j in found if j.truth == CHANGED}) >= 7

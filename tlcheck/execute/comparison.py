@@ -73,7 +73,8 @@ def outcome(pages: Pages, seed: int) -> Written:
 class Compared:
     """Elements that both sides have, and which of them differ.
 
-    initial: what untouched elements are. unsettled: elements whose expected value is poison.
+    initial: what untouched elements are. written, lowered: which of them each side has written. unsettled: how many
+    expected values are poison.
     """
 
     elements: Array
@@ -81,19 +82,22 @@ class Compared:
     expected: Array
     got: Array
     differs: Mask
+    written: Mask
+    lowered: Mask
     unsettled: int
 
 
 def compare(expected: Written, got: Written, initial: Array, elements: Array) -> Compared:
     """Compare what was written on either side, element by element. initial: of `elements`, the union of both sides."""
-    left, right = initial.copy(), initial.copy()
-    left[np.searchsorted(elements, expected.elements)] = expected.values
-    right[np.searchsorted(elements, got.elements)] = got.values
+    left, right, wrote = initial.copy(), initial.copy(), np.zeros((2, len(elements)), np.bool_)
+    for side, values, touched in ((expected, left, wrote[0]), (got, right, wrote[1])):
+        at = np.searchsorted(elements, side.elements)
+        values[at], touched[at] = side.values, True
     if left.dtype.kind != "f":
-        return Compared(elements, initial, left, right, left != right, 0)
+        return Compared(elements, initial, left, right, left != right, wrote[0], wrote[1], 0)
     unknown = is_poison(left)
     differs = ~(_equal(left, right) | unknown) | (is_poison(right) & ~unknown)
-    return Compared(elements, initial, left, right, differs, int(unknown.sum()))
+    return Compared(elements, initial, left, right, differs, wrote[0], wrote[1], int(unknown.sum()))
 
 
 def strays(expected: Array, got: Array) -> Mask | None:

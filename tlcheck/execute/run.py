@@ -499,19 +499,19 @@ class _Judge:
     ) -> OutputOutcome:
         """The verdict where atomics return what was there: other threads may have come first than as written.
 
-        Other orders as written tell what hangs on them. Values that are the same ones in each have to be the same ones
-        as lowered, wherever they are.
+        Other orders as written tell what hangs on them. Values that are the same ones in each, at the same elements
+        in whichever order, have to be so as lowered.
         """
-        strays = comparison.strays(compared.expected, compared.got)
-        if strays is None:
+        strays, lone = comparison.strays(compared.expected, compared.got), compared.written ^ compared.lowered
+        if strays is None and not lone.any():
             return OutputOutcome(name, "agreed")
+        strays = lone if strays is None else strays
         for order in (1, 2):
             machine = self._machine(self._written, True, draw, order=order)
             machine.run()
             left, values = comparison.outcome(machine.pages(name), seed), compared.initial.copy()
-            at = np.minimum(np.searchsorted(compared.elements, left.elements), len(values) - 1)
-            values[at] = left.values
-            elsewhere = bool((compared.elements[at] != left.elements).any())
+            elsewhere = not np.array_equal(left.elements, compared.elements[compared.written])
+            values[compared.written] = values[compared.written] if elsewhere else left.values
             if elsewhere or comparison.strays(compared.expected, values) is not None:
                 return OutputOutcome(name, "undecided", "it depends on the order of atomics")
         return self._refuted(name, comparison.first(compared, strays, seed, lowered.reasons), draw)

@@ -7,6 +7,7 @@ import pytest
 
 from tlcheck.execute.comparison import Compared, explained
 
+WRITTEN = np.ones(4, np.bool_)
 EXPECTED = np.array([4.0, 1e-7, -3.0, 5.0])
 
 
@@ -22,7 +23,7 @@ EXPECTED = np.array([4.0, 1e-7, -3.0, 5.0])
 def test_one_element(got: float, noise: float, rounding: bool, tie: bool) -> None:
     found, moved = EXPECTED.copy(), EXPECTED.copy()
     found[1], moved[1] = got, EXPECTED[1] + noise
-    compared = Compared(np.arange(4), EXPECTED, EXPECTED, found, found != EXPECTED, 0)
+    compared = Compared(np.arange(4), EXPECTED, EXPECTED, found, found != EXPECTED, WRITTEN, WRITTEN, 0)
     explains, ties = explained(compared, [moved])
     assert (bool(explains[1]), bool(ties[1])) == (rounding, tie)
     assert not explains[[0, 2, 3]].any()

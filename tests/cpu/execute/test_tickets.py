@@ -21,12 +21,13 @@ class Tickets:
         self.n = self.kernel.tensor("N", "int32", (1,))
         self.b = self.kernel.tensor("B", "float32", (4 * THREADS,))
 
-    def stored(self, source: Expr, factor: float = 1.0, places: int = 0) -> Stmt:
-        """places: where it is not 0, so many elements are all that the threads have."""
+    def stored(self, source: Expr, factor: float = 1.0, places: int = 0, further: int = 0) -> Stmt:
+        """places: where it is not 0, so many elements are all that the threads have. further: than the ticket says."""
         address = Expr("call", "handle", (load(self.n, 0),), "address_of")
         ticket = Expr("call", "int32", (address, number(1)), "atomic_add_ret_elem_op")
         if places:
             ticket = Expr("floormod", "int32", (ticket, number(places)))
+        ticket = Expr("add", "int32", (ticket, number(further)))
         value = Expr("mul", "float32", (load(self.a, source), Expr("float", "float32", (), factor)))
         return Store(self.b, (ticket,), value)
 
@@ -50,6 +51,11 @@ def test_a_value_that_no_order_stores_is_refuted(tickets: Tickets) -> None:
     assert found.verdict == "refuted"
     assert found.difference is not None
     assert float(found.difference.got) == 1.5 * float(found.difference.expected)
+
+
+def test_another_place_than_any_order_has_is_refuted(tickets: Tickets) -> None:
+    found = tickets.judged(tickets.stored(tickets.kernel.tx), tickets.stored(tickets.kernel.tx, further=1))
+    assert found.verdict == "refuted"
 
 
 def test_an_element_that_is_stored_twice_is_refuted(tickets: Tickets) -> None:
