@@ -81,7 +81,9 @@ def read_acceptances(file: Path) -> Acceptances:
     """Raises UsageError if the file is not as described."""
     try:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except OSError as error:
+        raise UsageError(f"{file}: {error.strerror}") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"{file}: {error}") from error
     entries = content.get("accept", [])
     if not isinstance(entries, list) or set(content) - {"accept"}:

@@ -100,8 +100,9 @@ def test_a_wrong_file_is_one_line(tmp_path: Path, text: str, message: str) -> No
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="No such file"):
+    with pytest.raises(UsageError) as error:
         read_acceptances(tmp_path / "nowhere.toml")
+    assert str(error.value) == f"{tmp_path / 'nowhere.toml'}: No such file or directory"
 
 
 @pytest.mark.parametrize(
