@@ -3,11 +3,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-releases test-wheel mutants kills fuzz examples device lint format docs bench fixtures device-library clean
+.PHONY: help demo test test-releases test-wheel test-cluster mutants kills fuzz examples device lint format docs bench fixtures device-library clean
 
 help:
 	@echo "targets: demo test lint format docs fixtures device-library clean"
-	@echo "that take long: test-releases test-wheel mutants kills fuzz examples device bench"
+	@echo "that take long: test-releases test-wheel test-cluster mutants kills fuzz examples device bench"
 
 # One stamp for the environment, so that a changed dependency rebuilds it.
 .venv/stamp: pyproject.toml constraints.txt
@@ -44,6 +44,12 @@ test-releases: pinned
 # The wheel in an empty environment, by the words of the docs: downloads what tlcheck depends on.
 test-wheel: pinned
 	$(BIN)/python -m pytest tests/wheel
+
+# A Ray cluster of separate processes on this machine: installs Ray.
+test-cluster: pinned
+	$(BIN)/pip install --quiet --constraint constraints.txt -e '.[cluster]'
+	$(BIN)/tlcheck toolchain install 0.1.9
+	$(BIN)/python -m pytest tests/cluster
 
 # Slow measurements, of which `make test` takes a fixed sample.
 mutants: .venv/stamp

@@ -17,7 +17,7 @@ import pytest
 from tlcheck.lower import session
 from tlcheck.lower.client import Worker, environment
 from tlcheck.verdicts import judge
-from tlcheck.verdicts.judge import _Process as Process
+from tlcheck.verdicts.judge import JudgingProcess as Process
 
 WRAPPER = str(Path(__file__).with_name("warm_worker.py"))
 MOST = 6  # workers that wait: each takes half a gigabyte
@@ -102,13 +102,13 @@ class WarmProcess(Process):
 def install(patch: pytest.MonkeyPatch) -> None:
     """Have commands use them."""
     patch.setattr(session, "Worker", WarmWorker)
-    patch.setattr(judge, "_Process", WarmProcess)
+    patch.setattr(judge, "JudgingProcess", WarmProcess)
 
 
 def uninstall(patch: pytest.MonkeyPatch) -> None:
     """Have commands start their own."""
     patch.setattr(session, "Worker", Worker)
-    patch.setattr(judge, "_Process", Process)
+    patch.setattr(judge, "JudgingProcess", Process)
 
 
 def end() -> None:

@@ -10,7 +10,7 @@ from tlcheck.cli.checking import Checked, checked
 from tlcheck.cli.execution import add_execution_arguments
 from tlcheck.cli.interruption import stoppable
 from tlcheck.cli.lowered import show_traces
-from tlcheck.cli.options import CASE_HELP, add_lowering_arguments, without_device
+from tlcheck.cli.options import CASE_HELP, add_cluster_argument, add_lowering_arguments, without_device
 from tlcheck.cli.scripts import add_live_arguments, add_script_arguments
 from tlcheck.cli.watch import watch
 from tlcheck.files import make_folder
@@ -27,6 +27,7 @@ from tlcheck.verdicts.results import exit_code
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("cases", nargs="*", metavar="CASE", help=CASE_HELP)
     add_lowering_arguments(parser)
+    add_cluster_argument(parser)
     parser.add_argument("--format", default="text", metavar="LIST", help=f"{', '.join(PAGE_FORMATS)} (default: text)")
     parser.add_argument("-o", "--output", type=Path, metavar="PATH", help="a file, or a folder for several formats")
     parser.add_argument("--save", type=Path, metavar="DIR", help="keep the snapshots that are made")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tlcheck.cli.execution import add_quick_argument, request_of, with_inputs
 from tlcheck.cli.options import (
+    add_cluster_argument,
     add_device_arguments,
     add_lowering_arguments,
     device_options,
@@ -52,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", default="text", metavar="LIST", help=f"{', '.join(PAGE_FORMATS)} (default: text)")
     parser.add_argument("-o", "--output", type=Path, metavar="PATH", help="a file, or a folder for several formats")
     add_lowering_arguments(parser, toolchain=False)
+    add_cluster_argument(parser)
     add_quick_argument(parser)
     add_device_arguments(parser.add_argument_group("with --run"))
     add_script_arguments(parser)

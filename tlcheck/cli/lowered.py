@@ -31,7 +31,7 @@ def lowered(chosen: Sequence[Selection], settings: Settings, remarks: list[str] 
 
 def judge(settings: Settings, policy: Policy) -> Judge:
     """Open a judge with what the user says of processors and of keeping results."""
-    return Judge(policy, open_cache(settings.cache), settings.jobs)
+    return Judge(policy, open_cache(settings.cache), settings.jobs, settings.cluster)
 
 
 def show_traces(results: Iterable[Result]) -> None:

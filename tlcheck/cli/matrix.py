@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tlcheck.cli.execution import add_execution_arguments, request_of, with_inputs
 from tlcheck.cli.lowered import judge, session
-from tlcheck.cli.options import add_lowering_arguments, settings_of
+from tlcheck.cli.options import add_cluster_argument, add_lowering_arguments, settings_of
 from tlcheck.cli.projects import one_project
 from tlcheck.cli.scripts import add_script_arguments
 from tlcheck.errors import UsageError
@@ -47,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--resume", type=Path, metavar="FILE", help="take from this JSON report what it knows of the same files"
     )
     add_lowering_arguments(parser, toolchain=False)
+    add_cluster_argument(parser)
     add_execution_arguments(parser)
     add_script_arguments(parser)
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from tlcheck.config import Config, naming
 from tlcheck.errors import UsageError
+from tlcheck.lower.elsewhere import MachinePool
 from tlcheck.lower.scripts import Scripts
 from tlcheck.lower.selection import Selection, parse_archs, parse_args, select
 from tlcheck.lower.session import Settings
@@ -42,6 +43,25 @@ def add_lowering_arguments(
     parser.add_argument(
         "--pythonpath", action="append", default=[], metavar="DIR", help="where kernels' imports are; may be repeated"
     )
+
+
+def add_cluster_argument(parser: argparse.ArgumentParser) -> None:
+    """Where the work is done."""
+    parser.add_argument(
+        "--cluster", metavar="ADDRESS", help="lower and judge on a Ray cluster: ray://HOST:PORT, HOST:PORT or `auto`"
+    )
+
+
+def _cluster(args: argparse.Namespace) -> MachinePool | None:
+    """The cluster that the user names, connected to. Raises UsageError, also for what a cluster does not do."""
+    if getattr(args, "cluster", None) is None:
+        return None
+    for name in ("jobs", "live"):
+        if getattr(args, name, None):
+            raise UsageError(f"--{name} is for this machine: it has no meaning with --cluster")
+    from tlcheck.cluster.connection import connected
+
+    return connected(args.cluster)
 
 
 def add_device_arguments(parser: argparse._ActionsContainer) -> None:
@@ -130,6 +150,7 @@ def settings_of(args: argparse.Namespace, config: Config, every_pass: bool = Fal
         every_pass=every_pass,
         cache=not args.no_cache,
         scripts=_scripts_of(args),
+        cluster=_cluster(args),
     )
 
 

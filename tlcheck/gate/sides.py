@@ -20,7 +20,7 @@ from tlcheck.gate.pairing import FoundSides, Key, paired
 from tlcheck.lower.client import processors
 from tlcheck.lower.runs import Lowered
 from tlcheck.lower.selection import Selection
-from tlcheck.lower.session import Session
+from tlcheck.lower.session import Session, Settings
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.verdicts.judge import Judge, Policy
@@ -100,10 +100,10 @@ def _seconds(lowered: Lowered) -> float:
 
 
 def _judged(
-    lowered: Iterator[Lowered], cache: Cache, jobs: int, execute: Request | None
+    lowered: Iterator[Lowered], cache: Cache, settings: Settings, execute: Request | None
 ) -> Iterator[tuple[Lowered, Result]]:
     """By what cases expect; what the project accepts of a gate are differences."""
-    with Judge(Policy(execute=execute), cache, jobs) as judge:
+    with Judge(Policy(execute=execute), cache, settings.jobs, settings.cluster) as judge:
         yield from judge.each(lowered)
 
 
@@ -124,7 +124,7 @@ def sides(
     jobs = session.settings.jobs or processors()
     pool = ThreadPoolExecutor(jobs)
     try:
-        for lowered, result in _judged(session.lower(both), benches[0].cache, jobs, execute):
+        for lowered, result in _judged(session.lower(both), benches[0].cache, session.settings, execute):
             run = lowered.run
             second = int(run.position[0] >= len(selections))
             key = (run.file, run.name, run.target)

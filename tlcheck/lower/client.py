@@ -74,6 +74,7 @@ class Worker:
     """
 
     def __init__(self, python: Path, env: Mapping[str, str], *, fork: bool = True) -> None:
+        self.python = python
         self._command = [str(python), str(_MAIN), *([] if fork else ["--no-fork"])]
         self._env = env
         self.fork = fork

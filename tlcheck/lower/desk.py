@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from tlcheck.cache.store import Cache
 from tlcheck.errors import UsageError
 from tlcheck.lower.client import Worker
-from tlcheck.lower.crew import Crew
+from tlcheck.lower.elsewhere import Hands
 from tlcheck.lower.jobs import Jobs
 from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.worker.protocol import Answer, Job
@@ -42,7 +42,7 @@ class Done:
 class Desk:
     """Like a `Crew`; a worker whose answers are all there is never started."""
 
-    def __init__(self, crew: Crew, cache: Cache, *, fork: bool) -> None:
+    def __init__(self, crew: Hands, cache: Cache, *, fork: bool) -> None:
         self._crew, self._cache, self._fork = crew, cache, fork
         self._ready: deque[Done] = deque()
         self._asked: dict[int, ToolchainSide] = {}

@@ -206,14 +206,14 @@ def with_scripts(job: Job, how: Scripts) -> Job:
         args={},
         script_args=how.args,
         max_configs=how.max_configs,
-        tools=_pytest_folder(),
+        tools=pytest_folder(),
         interpreter=sys.executable,
         live=how.live,
         record_limit=how.record_limit,
     )
 
 
-def _pytest_folder() -> str:
+def pytest_folder() -> str:
     """Where this environment has pytest; empty if it has none."""
     spec = importlib.util.find_spec("pytest")
     return str(Path(spec.origin).parents[1]) if spec is not None and spec.origin else ""

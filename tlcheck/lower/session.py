@@ -16,6 +16,7 @@ from tlcheck.execute.given import GivenInputs
 from tlcheck.lower.client import DeclaredCase, Discovered, Worker, discovered, processors
 from tlcheck.lower.crew import Crew
 from tlcheck.lower.desk import Desk, Done, ToolchainSide
+from tlcheck.lower.elsewhere import Hands, MachinePool
 from tlcheck.lower.runs import Lowered, MadeInputs, Run
 from tlcheck.lower.scripts import End, Script, Scripts, captured, is_helper, is_script, require_no_script, with_scripts
 from tlcheck.lower.selection import Selection
@@ -32,7 +33,8 @@ class Settings:
 
     timeout: processor seconds for one case. fork: see `Worker`. every_pass: see `Job`. cache: whether results are kept.
     scripts: how files without cases are run; None where they are not. seeds: of the inputs to be made by cases that
-    declare some. toolchain_from: the setting that names the toolchain, if one does.
+    declare some. toolchain_from: the setting that names the toolchain, if one does. cluster: who lowers and judges, if
+    not this machine.
     """
 
     toolchain: str = "pinned"
@@ -48,6 +50,7 @@ class Settings:
     scripts: Scripts | None = None
     seeds: tuple[int, ...] = ()
     toolchain_from: str = ""
+    cluster: MachinePool | None = None
 
 
 class Watcher(Protocol):
@@ -79,7 +82,7 @@ class Session:
     def __post_init__(self) -> None:
         self.cache = open_cache(self.settings.cache)
         self.stopped = False
-        self._crew: Crew | None = None
+        self._crew: Hands | None = None
 
     @property
     def remarks(self) -> list[str]:
@@ -93,18 +96,25 @@ class Session:
         """
         if self.settings.scripts is None:
             require_no_script(selections)
-        with Crew(self.settings.jobs or processors(), self._begins) as crew:
+        with self._hands() as crew:
             self._crew = crew
             if self.stopped:
                 crew.stop()
             yield from _Work(self, Desk(crew, self.cache, fork=self.settings.fork)).lower(selections)
         self.cache.trim()
 
+    def _hands(self) -> Hands:
+        if self.settings.cluster is not None:
+            return self.settings.cluster.crew(self._begins)
+        return Crew(self.settings.jobs or processors(), self._begins)
+
     def _begins(self, job: Job) -> None:
         """Say what runs now."""
+        place = self.settings.cluster.place if self.settings.cluster is not None else ""
         verb = _VERBS[job.task]
         name = f"::{job.name}" if job.name else ""
-        self.watcher.stage(" ".join([verb, f"{job.file}{name}", *([] if job.task == "discover" else [job.arch])]))
+        arch = "" if job.task == "discover" else f" {job.arch}"
+        self.watcher.stage(f"{verb} {job.file}{name}{arch}{place}")
 
     def stop(self) -> None:
         """End the lowering: what is not done yet fails as interrupted."""

@@ -29,6 +29,7 @@ from tlcheck.cache.store import Cache
 from tlcheck.execute.given import GivenInputs
 from tlcheck.execute.run import Request
 from tlcheck.lower.client import processors
+from tlcheck.lower.elsewhere import Judging, MachinePool
 from tlcheck.lower.runs import Lowered, MadeInputs, Run
 from tlcheck.verdicts.acceptance import Acceptances
 from tlcheck.verdicts.expectations import advise, settle
@@ -76,14 +77,18 @@ class Judge:
     One that raises or dies is the failure of one run; the others go on. To be closed, as by `with`.
     """
 
-    def __init__(self, policy: Policy, cache: Cache, jobs: int | None = None) -> None:
+    def __init__(
+        self, policy: Policy, cache: Cache, jobs: int | None = None, cluster: MachinePool | None = None
+    ) -> None:
+        """cluster: where it is judged, if not on this machine."""
         self.policy, self.cache = policy, cache
+        self._cluster = cluster
         self.watcher: JudgeWatcher | None = None
-        self._threads = ThreadPoolExecutor(jobs or processors(), "judge")
+        self._threads = ThreadPoolExecutor(cluster.processors if cluster else jobs or processors(), "judge")
         self._lock, self._closed = Lock(), False
         self._stopped = Event()
-        self._all: list[_Process] = []
-        self._idle: list[_Process] = []
+        self._all: list[Judging] = []
+        self._idle: list[Judging] = []
 
     def __enter__(self) -> Judge:
         return self
@@ -164,18 +169,18 @@ class Judge:
             self._idle.append(process)
         return found
 
-    def _process(self) -> _Process:
+    def _process(self) -> Judging:
         """One that has nothing to do, or a new one. Raises CancelledError after the end."""
         with self._lock:
             if self._closed:
                 raise CancelledError
             if not self._idle:
-                self._all.append(_Process())
+                self._all.append(self._cluster.judging() if self._cluster is not None else JudgingProcess())
                 self._idle.append(self._all[-1])
             return self._idle.pop()
 
 
-class _Process:
+class JudgingProcess:
     """A process that judges one snapshot after the other. Ctrl-C is for its parent alone."""
 
     def __init__(self) -> None:

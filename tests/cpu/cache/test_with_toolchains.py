@@ -59,7 +59,7 @@ def test_a_warm_run_starts_no_worker_and_says_the_same(
     assert report(capsys, "cold") == plain
     with monkeypatch.context() as warm:
         warm.setattr("tlcheck.lower.session.Worker.start", refuse)
-        warm.setattr("tlcheck.verdicts.judge._Process.__init__", refuse)
+        warm.setattr("tlcheck.verdicts.judge.JudgingProcess.__init__", refuse)
         assert report(capsys, "warm") == plain
     Path("size.py").write_text("SIZE = 512\n")
     changed = report(capsys, "changed")

@@ -17,7 +17,7 @@ from tlcheck.errors import UsageError
 from tlcheck.lower.runs import Lowered, MadeInputs, Run
 from tlcheck.verdicts import judge as judging
 from tlcheck.verdicts.acceptance import Acceptance, Acceptances
-from tlcheck.verdicts.judge import Judge, Policy
+from tlcheck.verdicts.judge import Judge, JudgingProcess, Policy
 from tlcheck.worker.protocol import Failure
 
 EXPECTED = make_run(expects=[Expect(releases="<=0.1.7", rule="TLA001", reason="known")])
@@ -73,6 +73,7 @@ def test_a_process_that_dies_is_the_failure_of_one_kernel() -> None:
     with Judge(Policy(), NOTHING, 1) as judge:
         assert judge(Lowered(make_run(), RIGHT)).failure is None
         (process,) = judge._all
+        assert isinstance(process, JudgingProcess)
         os.kill(process._process.pid, signal.SIGKILL)
         failure = judge(Lowered(make_run(), WRONG)).failure
         assert failure is not None
@@ -109,7 +110,9 @@ def test_no_process_is_left(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt), Judge(Policy(), NOTHING, 2) as judge:
         list(judge.each(interrupted()))
-    assert all(process._process.poll() is not None for process in judge._all)
+    started = [process for process in judge._all if isinstance(process, JudgingProcess)]
+    assert len(started) == len(judge._all)
+    assert all(process._process.poll() is not None for process in started)
 
 
 def test_what_cannot_be_read_of_an_expectation_is_bad_usage() -> None:

@@ -33,7 +33,7 @@ def refuse(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     def start(self: object) -> None:
         raise AssertionError("judged again")
 
-    monkeypatch.setattr(judging._Process, "__init__", start)
+    monkeypatch.setattr(judging.JudgingProcess, "__init__", start)
     return monkeypatch
 
 

@@ -1,0 +1,184 @@
+"""A Ray cluster of separate processes on this machine. Not in `make test`: Ray is an extra, and is started for real.
+
+What comes back from nodes must be, byte for byte, what this machine alone says, whatever happens to the nodes.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.cpu.checking import installed
+from tlcheck.toolchain.releases import PINNED
+
+pytest.importorskip("ray")
+
+RAY = Path(sys.executable).with_name("ray")
+OLD = "0.1.9"
+MATRIX = ("matrix", "kernels", "--toolchains", f"{OLD},{PINNED}", "--arch", "sm_80", "--no-cache", "--format", "json")
+HEADER = "import tilelang\nimport tilelang.language as T\nfrom tlcheck.case import Case\nfrom shapes import WIDTH\n\n"
+KERNEL = """
+@tilelang.jit
+def scale_{number}(n=WIDTH):
+    @T.prim_func
+    def main(A: T.Tensor((n,), "float32"), B: T.Tensor((n,), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            for i in T.Parallel(n):
+                B[i] = A[i] * {number}
+    return main
+
+case_{number} = Case(scale_{number})
+"""
+
+Start = Callable[..., "subprocess.Popen[bytes]"]
+
+
+@pytest.fixture(autouse=True)
+def _toolchains() -> None:
+    installed(OLD), installed(PINNED)
+
+
+@pytest.fixture
+def port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+@pytest.fixture
+def start(port: int, tmp_path: Path) -> Iterator[Start]:
+    """Start the head, with `head=True`, or one node more; all end with the test."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(*, head: bool = False, wait: bool = True, **env: str) -> subprocess.Popen[bytes]:
+        place = ["--head", "--port", str(port), "--include-dashboard=false"] if head else ["--address", address(port)]
+        command = [str(RAY), "start", *place, "--node-ip-address=127.0.0.1", "--disable-usage-stats", "--block"]
+        command += ["--num-cpus", "0" if head else "1", "--object-store-memory", "100000000"]
+        log = tmp_path / f"node-{len(started)}.log"
+        with log.open("wb") as file:
+            patient = {**os.environ, "RAY_raylet_start_wait_time_s": "300", **env}
+            process = subprocess.Popen(
+                command, env=patient, stdout=file, stderr=file, cwd=tmp_path, start_new_session=True
+            )
+        started.append(process)
+        if wait:
+            wait_for(lambda: b"Ray runtime started" in log.read_bytes() or process.poll() is not None)
+            assert process.poll() is None, log.read_text()
+        return process
+
+    yield start
+    for process in started:
+        kill(process)
+
+
+def address(port: int) -> str:
+    return f"127.0.0.1:{port}"
+
+
+def wait_for(holds: Callable[[], bool], seconds: float = 300) -> None:
+    """Wait until something holds; the test fails where it never does."""
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.2)
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """End a node as a power cut does: all of its processes at once, those that are in sessions of their own too."""
+    for pid in [process.pid, *descendants(process.pid)]:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    process.wait()
+
+
+def descendants(pid: int) -> list[int]:
+    """All processes below one: Ray starts some in threads."""
+    found: list[int] = []
+    with suppress(OSError):
+        for children in Path(f"/proc/{pid}/task").glob("*/children"):
+            found += [int(child) for child in children.read_text().split()]
+    return [*found, *(below for child in found for below in descendants(child))]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Twelve kernels in two files, which import a third one from another folder."""
+    project = tmp_path / "project"
+    (project / "kernels").mkdir(parents=True)
+    (project / "lib").mkdir()
+    (project / "pyproject.toml").write_text('[tool.tlcheck]\npythonpath = ["lib"]\n')
+    (project / "lib" / "shapes.py").write_text("WIDTH = 512\n")
+    for name, numbers in {"a": range(2, 11), "b": range(11, 14)}.items():
+        text = "".join(KERNEL.format(number=number) for number in numbers)
+        (project / "kernels" / f"{name}.py").write_text(HEADER + text)
+    return project
+
+
+def begin(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "tlcheck", *arguments]
+    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+
+
+def run(folder: Path, *arguments: str) -> tuple[bytes, str]:
+    out, err = begin(folder, *arguments).communicate(timeout=500)
+    return out, err.decode()
+
+
+def test_a_cluster_says_what_one_machine_says_whatever_its_nodes_do(
+    start: Start, port: int, folder: Path, tmp_path: Path
+) -> None:
+    alone, _ = run(folder, *MATRIX)
+    assert alone.count(b'"state":"fine"') + alone.count(b'"state": "fine"') == 24
+    start(head=True)
+    no_index = {"PIP_INDEX_URL": "http://127.0.0.1:9/", "PIP_CONFIG_FILE": os.devnull, "PIP_RETRIES": "0"}
+    unable = {"TLCHECK_CACHE": str(tmp_path / "empty"), **no_index}
+    start(**unable)
+    victim = start()
+
+    started = begin(folder, *MATRIX, "--cluster", address(port))
+    start(wait=False)  # a late one: what the victim has not done is its
+    wait_for(lambda: any("worker/__main__.py" in line for line in commands(victim.pid)))
+    time.sleep(5)  # the victim is at its jobs
+    kill(victim)
+    out, err = started.communicate(timeout=500)
+
+    assert out == alone, err.decode()
+    assert f"does without {OLD}" in err.decode()
+
+
+def commands(pid: int) -> list[str]:
+    found = []
+    for each in descendants(pid):
+        with suppress(OSError):
+            found.append(Path(f"/proc/{each}/cmdline").read_bytes().decode(errors="replace"))
+    return found
+
+
+def test_ctrl_c_leaves_no_job_behind(start: Start, port: int, folder: Path) -> None:
+    start(head=True)
+    node = start()
+    started = begin(folder, *MATRIX, "--cluster", address(port))
+    wait_for(lambda: any("worker/__main__.py" in line for line in commands(node.pid)))
+    started.send_signal(signal.SIGINT)
+    started.communicate(timeout=60)
+    assert started.returncode == 130
+    wait_for(lambda: not any("worker/__main__.py" in line for line in commands(node.pid)), 30)
+
+
+def test_what_does_not_travel_is_one_line(start: Start, port: int, folder: Path, tmp_path: Path) -> None:
+    start(head=True)
+    (tmp_path / "outside.py").write_text(HEADER)
+    elsewhere = run(folder, "check", "../outside.py", "--cluster", address(port))[1]
+    assert elsewhere.startswith("tlcheck: error: --cluster: ../outside.py is not below the current folder")
+    nobody = run(folder, "check", "kernels", "--cluster", "127.0.0.1:1")[1]
+    assert nobody.startswith("tlcheck: error: --cluster 127.0.0.1:1: ")
+    assert nobody.count("\n") == 1

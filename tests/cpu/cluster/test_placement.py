@@ -1,0 +1,82 @@
+"""Which job a node of a cluster gets next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tlcheck.cluster.placement import Placement, Waiting
+
+OLD, NEW = "0.1.9", "0.1.15"
+
+
+def placement(jobs: Iterable[tuple[str, str]], **nodes: Iterable[str]) -> Placement[str]:
+    """Jobs as (toolchain, kernel), and what nodes have installed."""
+    made: Placement[str] = Placement()
+    for toolchain, kernel in jobs:
+        made.add(Waiting(toolchain, kernel, f"{kernel} {toolchain}"))
+    for node, installed in nodes.items():
+        made.joins(node, installed)
+    return made
+
+
+def taken(made: Placement[str], node: str) -> str | None:
+    job = made.take(node)
+    return None if job is None else job.work
+
+
+def test_a_node_goes_on_with_its_toolchain() -> None:
+    made = placement([(OLD, "a"), (NEW, "a"), (NEW, "b"), (NEW, "c"), (OLD, "b")], one=(OLD, NEW), two=(OLD, NEW))
+    assert [taken(made, "one"), taken(made, "two")] == ["a 0.1.15", "a 0.1.9"]
+    assert [taken(made, "one"), taken(made, "one"), taken(made, "two")] == ["b 0.1.15", "c 0.1.15", "b 0.1.9"]
+
+
+def test_a_toolchain_is_not_installed_for_a_few_jobs() -> None:
+    made = placement([(OLD, f"k{n}") for n in range(8)], one=[OLD], two=[])
+    first = made.take("one")
+    assert first is not None
+    made.ended(first, 10.0)
+    assert made.take("two") is None  # 70 s are left, and installing takes 90
+    made.joins("three", [OLD])
+    assert taken(made, "three") == "k1 0.1.9"
+
+
+def test_somebody_begins_with_a_toolchain_that_nobody_has() -> None:
+    made = placement([(OLD, "a")], one=[])
+    assert taken(made, "one") == "a 0.1.9"
+
+
+def test_what_took_long_with_one_toolchain_comes_first_with_another() -> None:
+    made = placement([(name, kernel) for name in (NEW, OLD) for kernel in "abc"], one=(OLD, NEW))
+    for seconds in (1.0, 9.0, 5.0):
+        job = made.take("one")
+        assert job is not None
+        made.ended(job, seconds)
+    assert [taken(made, "one") for _ in range(3)] == ["b 0.1.9", "c 0.1.9", "a 0.1.9"]
+
+
+def test_a_node_that_cannot_gets_no_more_of_a_toolchain() -> None:
+    made = placement([(OLD, "a"), (OLD, "b"), (NEW, "a")], one=[NEW], two=[OLD])
+    job = made.take("one")
+    assert job is not None
+    made.cannot("one", OLD)
+    made.add(Waiting(OLD, "a", "a 0.1.9"))
+    assert [taken(made, "one"), taken(made, "one")] == ["a 0.1.15", None]
+    assert made.hopeless() is None
+    made.cannot("two", OLD)
+    assert made.hopeless() == OLD
+    made.joins("three", [OLD])
+    assert made.hopeless() is None
+
+
+def test_a_node_that_left_counts_no_more() -> None:
+    made = placement([(OLD, f"k{n}") for n in range(4)], one=[OLD], two=[])
+    assert taken(made, "one") == "k0 0.1.9"
+    assert taken(made, "two") is None
+    made.leaves("one")
+    assert taken(made, "two") == "k1 0.1.9"
+
+
+def test_what_waits_can_be_taken_away() -> None:
+    made = placement([(OLD, "a"), (NEW, "b")], one=[OLD])
+    assert {job.work for job in made.empty()} == {"a 0.1.9", "b 0.1.15"}
+    assert len(made) == 0

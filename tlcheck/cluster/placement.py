@@ -1,0 +1,117 @@
+"""Which job a node gets next."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+INSTALL = 90.0  # seconds to make a toolchain: what is measured with a near index
+IMPORT = 6.0  # to import tilelang
+
+Work = TypeVar("Work")
+
+
+@dataclass(frozen=True)
+class Waiting(Generic[Work]):
+    """A job. what: the same for the same kernel with any toolchain, so that one says how long another will take."""
+
+    toolchain: str
+    what: Hashable
+    work: Work
+
+
+class Placement(Generic[Work]):
+    """The jobs that wait, and what is known of nodes. It knows no Ray: the simulation in benchmarks/ has the same.
+
+    A node goes on with a toolchain that it has. It begins with another one only if that has so much left that it is
+    worth it. Of a toolchain, kernels that nobody has seen come first, then those that took longest elsewhere.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: defaultdict[str, list[tuple[float, int, Waiting[Work]]]] = defaultdict(list)  # heaps
+        self._added = 0
+        self._took: dict[Hashable, float] = {}
+        self._total = self._count = 0.0  # seconds, and jobs, of all that ended
+        self._using: defaultdict[str, set[str]] = defaultdict(set)  # toolchain -> nodes
+        self._installed: dict[str, frozenset[str]] = {}  # node -> toolchains
+        self._unfit: set[tuple[str, str]] = set()  # nodes and toolchains
+
+    def __len__(self) -> int:
+        return sum(map(len, self._waiting.values()))
+
+    def add(self, job: Waiting[Work]) -> None:
+        """Have a job wait."""
+        self._added += 1
+        heapq.heappush(self._waiting[job.toolchain], (-math.inf, self._added, job))
+
+    def empty(self) -> list[Waiting[Work]]:
+        """Take all that waits."""
+        found = [job for waiting in self._waiting.values() for _, _, job in waiting]
+        self._waiting.clear()
+        return found
+
+    def joins(self, node: str, installed: Iterable[str]) -> None:
+        """A node is there. installed: toolchains that it need not make."""
+        self._installed[node] = frozenset(installed)
+
+    def leaves(self, node: str) -> None:
+        """A node is gone."""
+        self._installed.pop(node, None)
+        for nodes in self._using.values():
+            nodes.discard(node)
+
+    @property
+    def nodes(self) -> Collection[str]:
+        """Those that are there."""
+        return self._installed.keys()
+
+    def cannot(self, node: str, toolchain: str) -> None:
+        """A node cannot have a toolchain."""
+        self._unfit.add((node, toolchain))
+        self._using[toolchain].discard(node)
+
+    def hopeless(self) -> str | None:
+        """A toolchain that has jobs and that no node can have."""
+        for toolchain, waiting in self._waiting.items():
+            if waiting and self._installed and all((node, toolchain) in self._unfit for node in self._installed):
+                return toolchain
+        return None
+
+    def ended(self, job: Waiting[Work], seconds: float) -> None:
+        """A job took so long."""
+        self._took[job.what] = seconds
+        self._total, self._count = self._total + seconds, self._count + 1
+
+    def take(self, node: str) -> Waiting[Work] | None:
+        """The node's next job; None where nothing that waits is worth its while."""
+        left = {name: len(waiting) for name, waiting in self._waiting.items() if waiting}
+        left = {name: number for name, number in left.items() if (node, name) not in self._unfit}
+        own = {name: number for name, number in left.items() if node in self._using[name]}
+        chosen = max(own, key=lambda name: own[name] / len(self._using[name])) if own else self._new(node, left)
+        if chosen is None:
+            return None
+        self._using[chosen].add(node)
+        return self._longest(self._waiting[chosen])
+
+    def _new(self, node: str, left: Mapping[str, int]) -> str | None:
+        """A toolchain for the node to begin with: the one of which most is left for each node that has it."""
+        mean = self._total / self._count if self._count else 1.0
+
+        def gain(name: str) -> float:
+            cost = IMPORT if name in self._installed[node] else INSTALL
+            return left[name] * mean / (len(self._using[name]) + 1) - (cost if self._using[name] else 0.0)
+
+        best = max(left, key=gain, default=None)
+        return best if best is not None and gain(best) > 0 else None
+
+    def _longest(self, waiting: list[tuple[float, int, Waiting[Work]]]) -> Waiting[Work]:
+        while True:
+            key, number, job = heapq.heappop(waiting)
+            seconds = self._took.get(job.what)
+            if seconds is None or key != -math.inf:
+                return job
+            heapq.heappush(waiting, (-seconds, number, job))
