@@ -5,11 +5,14 @@ code that is written for threads (in global memory until T.sync_threads; in shar
 and the blocks. An epoch is what has no order within: two accesses of one element in one epoch by different lanes, of
 which one writes another value than is there, are the author's. So are those of different blocks in the whole run, and
 those of branches that run side by side, where none of the author's barriers stands between them.
+
+No barrier fits into a statement: what threads read in one they may read before or after other threads write it there.
+Where TileLang was told to put no barriers, only the author's T.sync_threads ends an epoch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +24,7 @@ from tlcheck.execute.order import Watch, changes, disagreement, touches
 from tlcheck.execute.races import Origin, Race
 from tlcheck.execute.shadows import Touched
 from tlcheck.execute.values import Array, Value
+from tlcheck.snapshot.ir import Stmt
 
 if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine
@@ -32,22 +36,17 @@ _CONFLICTS = {"read": ("write", "atomic"), "write": ("read", "write", "atomic"),
 
 
 def attributed(
-    watches: Sequence[Watch], written: Callable[[frozenset[str]], Machine]
+    watches: Sequence[Watch], authors: Callable[[], Sequence[Author]]
 ) -> tuple[dict[str, str], tuple[Race, ...]]:
     """The buffers that were watched as lowered, with why their order is not known, and the races that are TileLang's.
 
-    written: runs the kernel as written, with an author to watch these buffers and parameters.
+    authors: watched the kernel as written; asked for where something races.
     """
     names = sorted({parameter or name for watch in watches for name, parameter in watch.buffers.items()})
     ordered = dict.fromkeys(names, "")
-    found = [(race, watch.ordering) for watch in watches for race in watch.races.values()]
-    if not found:
-        return ordered, ()
-    machine = written(frozenset(race.parameter or race.buffer for race, _ in found))
-    authors = [watch for watch in machine.watches if isinstance(watch, Author)]
     races: list[Race] = []
-    for race, ordering in found:
-        reason = next(filter(None, (author.excuse(race) for author in authors)), "")
+    for race, ordering in [(race, watch.ordering) for watch in watches for race in watch.races.values()]:
+        reason = next(filter(None, (author.excuse(race) for author in authors())), "")
         if race.across and ordering:
             reason = reason or "blocks access it that atomics may order"
         if reason:
@@ -55,6 +54,20 @@ def attributed(
         else:
             races.append(race)
     return ordered, tuple(races)
+
+
+def open_to_order(authors: Sequence[Author], name: str, last: Set[str]) -> str:
+    """Why the value of an output depends on an order that the kernel does not say; empty where it does not.
+
+    last: parameters that are written and not read, so that no other output depends on them.
+    """
+    for author in authors:
+        for who, lines in author.contested.items():
+            for racing, line in lines.items():
+                if racing == name or racing not in last:
+                    where = f" (line {line})" if line else ""
+                    return f"as written, {who} race for {racing}{where}: the author's own"
+    return ""
 
 
 class _Last:
@@ -130,14 +143,22 @@ class Author(Watch):
         self.sides: dict[str, int] = {}
         self.blocks: dict[str, int] = {}
         self._watching, self._epoch, self._iterating = names, 1, False
+        self._barriers = int(machine.options.barriers)
+        self._statement: tuple[Stmt | None, tuple[tuple[str, int], ...]] = (None, ())
+        self._stored, self._fresh = False, True  # whether that statement has written, whether it has just begun
         self._last: dict[tuple[int, str], _Last] = {}
+
+    @property
+    def contested(self) -> dict[str, dict[str, int]]:
+        """Who races for which buffers, in which line."""
+        within = {"iterations or threads": self.own, "branches that run side by side": self.sides}
+        return {**within, "blocks": self.blocks}
 
     def excuse(self, race: Race) -> str:
         """Why a race of the lowered kernel is the author's own; empty if it is not."""
         name = race.parameter or race.buffer
-        within = {"iterations or threads": self.own, "branches that run side by side": self.sides}
-        for who, lines in ({"blocks": self.blocks} if race.across else within).items():
-            if name in lines:
+        for who, lines in self.contested.items():
+            if (who == "blocks") == race.across and name in lines:
                 where = f" (line {lines[name]})" if lines[name] else ""
                 return f"as written, {who} race for it as well{where}: the author's own"
         return ""
@@ -149,7 +170,7 @@ class Author(Watch):
     def iterating(self, begins: bool) -> None:
         """A T.Parallel begins or ends."""
         self._iterating = begins
-        self._epoch += 1
+        self._epoch += self._barriers
 
     def whole(self, place: Place, position: Position, mask: Mask | None, lanes: int, value: Value | None) -> None:
         """A tile operator reads a region (value: None) or writes it; the block does so together."""
@@ -157,27 +178,33 @@ class Author(Watch):
         active = np.broadcast_to(everywhere, (*everywhere.shape[:-2], len(self.watched), lanes))
         active = active & self.watched[:, None]
         if self.covers(place) and active.any():
-            self._epoch += 1
+            self._epoch += self._barriers
             self._accessed(place, position, active, "write" if value is not None else "read", value, _TILE)
-            self._epoch += 1
+            self._epoch += self._barriers
 
     def read(
         self, place: Place, position: Position, mask: Mask, origin: Origin, proxy: str = "generic", by: Any = None
     ) -> None:
         """Active lanes read elements."""
+        self._begin(origin, stores=False)
         self._accessed(place, position, mask, "read", None, by)
 
     def write(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value, by: Any = None) -> None:
         """Active lanes are about to write elements."""
+        self._begin(origin, stores=True)
         self._accessed(place, position, mask, "write", value, by)
 
     def written(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value) -> None:
         """Active lanes have written elements."""
-        if disagreement(place, position, self._seen(mask), len(self.watched), value) is not None:
-            self.own.setdefault(self._name(place), self.machine.line)
+        found = disagreement(place, position, self._seen(mask), len(self.watched), value)
+        if found is not None:
+            touched, _, world = found
+            lines = self.own if world == touched.world[0] else self.blocks
+            lines.setdefault(self._name(place), self.machine.line)
 
     def atomic(self, place: Place, position: Position, mask: Mask, origin: Origin, by: Any = None) -> None:
         """Active lanes access elements with atomics."""
+        self._begin(origin, stores=True)
         self._accessed(place, position, mask, "atomic", None, by)
 
     def meet(self, mask: Mask) -> None:
@@ -198,13 +225,21 @@ class Author(Watch):
     def _name(self, place: Place) -> str:
         return self._tensors.get(place.root, "") or place.name
 
+    def _begin(self, origin: Origin, stores: bool) -> None:
+        """Notice whether another statement runs, or the same one again."""
+        stmt, loops = self._statement
+        if origin.stmt is not stmt or origin.loops != loops or (self._stored and not stores):
+            self._statement, self._stored, self._fresh = (origin.stmt, origin.loops), False, True
+        self._stored = self._stored or stores
+
     def _accessed(self, place: Place, position: Position, mask: Mask, kind: str, value: Value | None, by: Any) -> None:
         active = self._seen(mask)
         if not active.any():
             return
         touched, memory = touches(place, position, active, len(self.watched), by), place.memory
-        if isinstance(memory, Cells) and not self._iterating:
-            self._epoch += 1  # TileLang puts the barriers between threads' accesses to shared memory
+        if isinstance(memory, Cells) and not self._iterating and self._fresh:
+            self._epoch += self._barriers  # TileLang puts them between statements of threads
+            self._fresh = False
         changed: Any = True
         side = agents_of(self.machine).side
         if value is not None:

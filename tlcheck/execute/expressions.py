@@ -303,19 +303,25 @@ def _divide(a: Any, b: Any) -> Any:
 
 
 def _floordiv(a: Any, b: Any) -> Any:
+    """Round down. By zero, which means nothing, it is what compilers' usual code for it leaves: see `_floormod`."""
     if b.__class__ is int and b > 0 and b & (b - 1) == 0:
         return a >> (b.bit_length() - 1)
+    if isinstance(b, np.ndarray) and not b.all():
+        return np.where(b == 0, -(a < np.int8(0)).astype(b.dtype), np.floor_divide(a, b))
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return np.floor_divide(a, b)
-    return a // b if b else 0
+    return a // b if b else -int(a < 0)
 
 
 def _floormod(a: Any, b: Any) -> Any:
+    """The rest of `_floordiv`: of a division by zero the dividend, so that both levels of a kernel agree on it."""
     if b.__class__ is int and b > 0 and b & (b - 1) == 0:
         return a & (b - 1)
+    if isinstance(b, np.ndarray) and not b.all():
+        return np.where(b == 0, a, np.mod(a, b))
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return np.mod(a, b)
-    return a % b if b else 0
+    return a % b if b else a
 
 
 def _truncdiv(a: Any, b: Any) -> Any:

@@ -73,6 +73,7 @@ class Options:
     order: in which lanes' atomics act: as they are numbered (0), from the last one on (1), every other one first (2).
     behind: a warp whose branch lets all others go first (`agents`).
     release: TileLang's, whose library and conventions the lowered kernel uses. plain: every iteration by itself.
+    barriers: TileLang puts them between accesses to shared memory where the author has not.
     """
 
     written: bool
@@ -89,6 +90,7 @@ class Options:
     plain: bool = True
     behind: int | None = None
     order: int = 0
+    barriers: bool = True
 
 
 class Machine:

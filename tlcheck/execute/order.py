@@ -110,9 +110,11 @@ class Watch:
         """Active threads have written elements: those that wrote another value than is there now disagree."""
         found = disagreement(place, position, self._seen(mask), len(self.watched), value)
         if found is not None:
-            touched, other = found
+            touched, other, world = found
             event = self._event("write", "generic", origin)
-            self._found(place, touched, 0, event, other, event, AGREEMENT)
+            elsewhere = world != touched.world[0]
+            missing = BLOCKS if elsewhere else AGREEMENT
+            self._found(place, touched, 0, event, other, event, missing, world if elsewhere else -1)
 
     def atomic(self, place: Place, position: Position, mask: Mask, origin: Origin, by: Any = None) -> None:
         """Active threads access elements with atomics: no conflict with one another. by: as for `read`."""
@@ -428,8 +430,8 @@ def changes(place: Place, position: Position, active: Mask, value: Value, size: 
 
 def disagreement(
     place: Place, position: Position, active: Mask, worlds: int, value: Value
-) -> tuple[Touched, int] | None:
-    """An element into which two lanes have just written different values, and the second lane; None for none.
+) -> tuple[Touched, int, int] | None:
+    """An element into which two lanes have just written different values, the second lane and its world; None for none.
 
     Of lanes that write one element the last one wins, so that the others find another value there than their own.
     """
@@ -446,10 +448,13 @@ def disagreement(
         return None
     at = int(lost[0])
     world, lane = (np.broadcast_to(i, shape)[chosen] for i in np.ogrid[: shape[-2], : shape[-1]])
-    others = np.flatnonzero((cell == cell[at]) & (lane != lane[at]))
+    world = world % worlds
+    elsewhere = (world != world[at]) & isinstance(memory, Pages)
+    others = np.flatnonzero((cell == cell[at]) & ((lane != lane[at]) | elsewhere))
     if not len(others):
         return None
-    return Touched(cell[at : at + 1], world[at : at + 1] % worlds, lane[at : at + 1]), int(lane[others[-1]])
+    last = others[-1]
+    return Touched(cell[at : at + 1], world[at : at + 1], lane[at : at + 1]), int(lane[last]), int(world[last])
 
 
 def _same(before: Any, after: Any) -> Mask:

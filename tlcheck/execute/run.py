@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from itertools import product
 from math import prod
 from typing import Any
@@ -16,7 +16,7 @@ import numpy as np
 from tlcheck.errors import fault
 from tlcheck.execute import blocks, comparison, inputs, registry
 from tlcheck.execute.arguments import Arguments
-from tlcheck.execute.authors import Author, attributed
+from tlcheck.execute.authors import Author, attributed, open_to_order
 from tlcheck.execute.batches import alike
 from tlcheck.execute.budget import Budget, statements_needed, worlds_that_fit
 from tlcheck.execute.comparison import Difference, OutputOutcome, Written
@@ -40,6 +40,7 @@ from tlcheck.snapshot.walk import expressions, postorder, statements
 SOURCE, LOWERED = "source", "device-tir"
 UNGUARDED = ("lower-tile-op", "type-cast")
 ALL = 1 << 60  # blocks
+_NO_BARRIERS = "tl.disable_thread_storage_sync"
 _MOST_BLOCKS = 1 << 16
 _FURTHER = (64, 1024, 16384)  # tried for one tensor after the other
 _TRIED = 10_000  # statements, and four times what the kernel takes, that may go into trying
@@ -205,8 +206,10 @@ class _Judge:
         rounded = stop is None and written.spent + lowered.spent <= _ROUNDED and rounds(self._lowered)
         if rounded:
             rounded = self._with_own_types(outputs, draw)
+        authors = cache(partial(self._authors, draw))
+        outputs = [self._where_ordered(outcome, authors) for outcome in outputs]
         report = self._report(tuple(outputs), written.spent, lowered.spent + early)
-        ordered, races = attributed(lowered.watches, partial(self._author, draw))
+        ordered, races = attributed(lowered.watches, authors)
         lawful = tuple(sorted(lowered.looked_at)) if lowered.watches and stop is None else ()
         found = tuple([replace(race, index=self._index_of(race)) for race in races])
         report = replace(report, illegal=stop, lawful=lawful, rounded=rounded)
@@ -300,12 +303,21 @@ class _Judge:
                 outputs[place] = self._refuted(name, replace(found, rounded=True), draw)
         return True
 
-    def _author(self, draw: inputs.Draw, names: frozenset[str]) -> Machine:
-        """The kernel as written, once more, watched for races of its own on these buffers."""
+    def _where_ordered(self, outcome: OutputOutcome, authors: Callable[[], Sequence[Author]]) -> OutputOutcome:
+        """An output whose value hangs on an order that the kernel does not say is not refuted for it."""
+        if outcome.verdict != "refuted" or not self._plain:
+            return outcome
+        reason = open_to_order(authors(), outcome.name, frozenset(_names(self._roles.written)))
+        return OutputOutcome(outcome.name, "undecided", reason) if reason else outcome
+
+    def _authors(self, draw: inputs.Draw) -> list[Author]:
+        """Who watched the kernel as written, once more, for races of its own."""
         machine = self._machine(self._written, True, draw)
-        machine.watched(names, Author, every=True)
+        allocated = [stmt.buffer for stmt in statements(self._written.body) if isinstance(stmt, Alloc)]
+        shared = [b.name for b in allocated if b.scope.startswith(("shared", "local.fragment"))]
+        machine.watched(frozenset((*shared, *_names(self._written.buffers))), Author, every=True)
         machine.run()
-        return machine
+        return [watch for watch in machine.watches if isinstance(watch, Author)]
 
     def _left_by(self, written: Machine) -> dict[str, Written]:
         seed = self.worlds[0].seed
@@ -425,6 +437,7 @@ class _Judge:
             bytes=budget.bytes,
             until=self._until,
             plain=self._plain,
+            barriers=self._snapshot.pass_configs.get(_NO_BARRIERS) != "True",
             **special,
         )
         tensors = self._arguments.tensors(draw, self._before)

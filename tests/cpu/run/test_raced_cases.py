@@ -1,0 +1,48 @@
+"""What the author has left open is not TileLang's: neither the order of accesses nor what comes of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cpu.checking import installed
+from tlcheck.cli.main import main
+from tlcheck.toolchain.releases import PINNED
+
+CASES = Path(__file__).with_name("raced_cases.py")
+OPEN = {  # buffer, who races for it, in which statement
+    "neighbours": ("s", "iterations or threads", "s[tx] = s[(tx + 1) % 128] + s[tx]"),
+    "reversed_in_place": ("C", "iterations or threads", "s[i] = s[255 - i]"),
+    "without_barriers": ("s", "iterations or threads", "C[tx] = s[127 - tx]"),
+    "blocks_disagree": ("C", "blocks", "C[i] = A[b, i]"),
+}
+
+
+@pytest.fixture(scope="module")
+def checked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The runs of the report, by case."""
+    installed(PINNED)
+    output = tmp_path_factory.mktemp("raced") / "report.json"
+    assert main(["check", str(CASES), "--arch", "sm_90", "--format", "json", "-o", str(output)]) == 0
+    return {run["name"]: run for run in json.loads(output.read_text())["runs"]}
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("case", OPEN)
+def test_who_races_and_where(checked: dict[str, Any], case: str) -> None:
+    buffer, who, statement = OPEN[case]
+    line = 1 + [text.strip() for text in CASES.read_text().splitlines()].index(statement)
+    claims = checked[case]["claims"]
+    assert {claim["verdict"] for claim in claims} == {"agreed", "undecided"}
+    undecided = {claim["buffer"]: claim["reason"] for claim in claims if claim["verdict"] == "undecided"}
+    assert list(undecided) == [buffer]
+    assert undecided[buffer].startswith(f"as written, {who} race for ")
+    assert undecided[buffer].endswith(f"(line {line}): the author's own")
+
+
+@pytest.mark.toolchain
+def test_barriers_of_tilelang_are_expected_where_it_puts_them(checked: dict[str, Any]) -> None:
+    assert {claim["verdict"] for claim in checked["with_tilelangs_barrier"]["claims"]} == {"agreed"}
