@@ -19,6 +19,7 @@ from tlcheck.execute.frame import Frame
 from tlcheck.execute.functions import FUNCTIONS
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.values import Kind, Value, converted, kind_of, lanes_of, maximum, minimum, rounding, wrapped
+from tlcheck.program.promotion import is_promoted
 from tlcheck.snapshot.ir import BINARY, Expr
 
 if TYPE_CHECKING:
@@ -93,6 +94,8 @@ def _call(e: Expr, machine: Machine) -> Code:
     if name in ("call_extern", "call_pure_extern", "call_llvm_pure_intrin") and e.args and e.args[0].op == "str":
         name, handlers = library_name(str(e.args[0].value)), registry.EXTERNS
         e = replace(e, value=str(e.args[0].value), args=e.args[1:])
+    if name == "shift_left" and machine.options.printed and is_promoted(e):
+        return _elementwise(e, _promoted(operator.lshift, kind_of(e.dtype)), machine)
     if name in FUNCTIONS:
         return _elementwise(e, _settled(FUNCTIONS[name](e), e, machine), machine)
     handler = handlers.get(name)
@@ -258,7 +261,20 @@ def _operation(e: Expr, machine: Machine) -> Callable[..., Any]:
         return lambda value: np.logical_not(value) if isinstance(value, np.ndarray) else not value
     if e.op not in BINARY:
         raise NotModelled(e.op)
+    if machine.options.printed and is_promoted(e):
+        return _promoted(_WRAPPING[e.op], kind_of(e.dtype))
     return _settled(_arithmetic(e), e, machine)
+
+
+def _promoted(apply: Callable[..., Any], kind: Kind) -> Callable[..., Any]:
+    """An operation in int, whatever the type of its operands."""
+
+    def run(a: Any, b: Any) -> Any:
+        if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+            return apply(np.asarray(a, np.int32), np.asarray(b, np.int32))
+        return wrapped(apply(a, b), kind)
+
+    return run
 
 
 def _lanes(e: Expr) -> int:
@@ -270,7 +286,7 @@ def _lanes(e: Expr) -> int:
 
 def _broadcast(value: Value, count: int, form: np.dtype[Any]) -> Value:
     if isinstance(value, np.ndarray):
-        return np.broadcast_to(value, (count, *value.shape[-2:]))
+        return np.broadcast_to(value.astype(form, copy=False), (count, *value.shape[-2:]))
     return np.full((count, 1, 1), value, form)
 
 

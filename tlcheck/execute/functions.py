@@ -67,7 +67,8 @@ def _shift_right(e: Expr) -> Apply:
 
     def apply(value: Any, by: Any) -> Any:
         if isinstance(value, np.ndarray) or isinstance(by, np.ndarray):
-            return np.right_shift(np.asarray(value, kind.array), np.asarray(by, kind.array))
+            shifted = value if isinstance(value, np.ndarray) else np.asarray(value, kind.array)
+            return np.right_shift(shifted, np.asarray(by, kind.array))
         return value >> by if 0 <= by < 64 else 0
 
     return apply

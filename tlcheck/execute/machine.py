@@ -74,6 +74,7 @@ class Options:
     behind: a warp whose branch lets all others go first (`agents`).
     release: TileLang's, whose library and conventions the lowered kernel uses. plain: every iteration by itself.
     barriers: TileLang puts them between accesses to shared memory where the author has not.
+    printed: integers are promoted, as in the CUDA that is made of it (`program.promotion`).
     """
 
     written: bool
@@ -91,6 +92,7 @@ class Options:
     behind: int | None = None
     order: int = 0
     barriers: bool = True
+    printed: bool = False
 
 
 class Machine:

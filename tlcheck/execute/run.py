@@ -437,6 +437,7 @@ class _Judge:
             bytes=budget.bytes,
             until=self._until,
             plain=self._plain,
+            printed=not written and self._request.checkpoint == LOWERED,
             barriers=self._snapshot.pass_configs.get(_NO_BARRIERS) != "True",
             **special,
         )

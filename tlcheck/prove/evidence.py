@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from tlcheck.program.matching import Match
+from tlcheck.program.promotion import shows_promotion
 from tlcheck.program.walk import Program
 from tlcheck.prove.difference import FootprintDifference
 from tlcheck.prove.fingerprints import UndecidedError
@@ -15,6 +16,8 @@ from tlcheck.prove.instances import first_of, refute
 from tlcheck.prove.plans import REWRITTEN, Comparison, plans
 from tlcheck.prove.values import UnreadableError
 from tlcheck.witness import Addition
+
+PROMOTED = "the kernel computes with 8 or 16 bits, which the generated CUDA does in 32"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,6 +51,8 @@ def evidence(comparison: Comparison) -> Evidence:
         scopes = tuple(_scope(stage.program, o.target.root) for o in found.orphans)
         reason = "it has no counterpart here"
         return Evidence(stage.checkpoint, found, "undecided", None, reason, scopes=scopes, compared=comparison)
+    if stage.checkpoint == "device-tir" and shows_promotion(stage.program.function):
+        return Evidence(stage.checkpoint, found, "undecided", None, PROMOTED, compared=comparison)
     reasons: list[str] = []
     shown: FootprintDifference | None = None
     refuted = cache(lambda: refute(comparison))  # it depends on no plan

@@ -14,6 +14,7 @@ from tlcheck.execute.trace import trace
 from tlcheck.execute.writers import Writer
 from tlcheck.lower.runs import release_of
 from tlcheck.program.lines import line_of_use, nearest_line
+from tlcheck.program.promotion import shows_promotion
 from tlcheck.snapshot.ir import Snapshot, Stmt
 from tlcheck.snapshot.text import render
 from tlcheck.verdicts.claim import AGREED, REFUTED, UNDECIDED, Claim, Excerpt, Executed, Finding, Kind, SourceLine
@@ -23,6 +24,7 @@ from tlcheck.verdicts.steps import TracedLines
 from tlcheck.witness import Accesses, Act, Element, Witness
 
 _BEFORE, _AFTER = 2, 1  # lines of TIR shown around a statement
+_IN_32_BITS = "compute in 32 bits: sums and products of 8 and 16 bits do not wrap in the generated CUDA"
 _STEPS = 2  # of a wrong element's trace that are shown
 _LAYOUTS = "tl.LayoutInference"  # which comes right before LowerTileOp
 NO_SOURCE = "the snapshot has no source"
@@ -176,16 +178,18 @@ class _Claims:
     ) -> Finding:
         rule = rule_of(problem)
         at = LOWERED if onset is None else onset.checkpoint
+        printed = problem == "differs" and at == LOWERED and shows_promotion(self._snapshot.checkpoints[at])
         return Finding(
             rule=rule.id,
             name=rule.name,
             title=rule.title,
             others=(),
             checkpoint=at,
-            pass_name=_pass_before(self._snapshot, at),
+            pass_name="" if printed else _pass_before(self._snapshot, at),
             what=what,
             witness=witness,
             words=witness.words(buffer),
+            advice=_IN_32_BITS if printed else "",
             pass_config=pass_config(rule.id, at, release_of(self._snapshot.toolchain)),
             excerpt=self._excerpt(stmt, at),
             skipped=() if onset is None else tuple([f"{name} ({reason})" for name, reason in onset.skipped]),

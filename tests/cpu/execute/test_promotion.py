@@ -1,0 +1,62 @@
+"""Integers of 8 and 16 bits: what runs is C++, where their sums and products are ints."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.cpu.execute.tiles.building import Kernel, load
+from tlcheck.execute.run import execute
+from tlcheck.program.promotion import shows_promotion
+from tlcheck.snapshot.ir import Buffer, Expr, Store
+
+TYPES = ["uint8", "int8", "uint16", "int16", "int32"]
+
+
+def kernel(dtype: str) -> tuple[Kernel, Buffer, Expr]:
+    """Two tensors, and a multiple of their difference, which ends beyond what 16 bits hold."""
+    made = Kernel(threads=32)
+    a, b = made.tensor("A", dtype, np.zeros(32)), made.tensor("B", dtype, np.zeros(32))
+    difference = Expr("sub", dtype, (load(a, made.tx), load(b, made.tx)))
+    return made, a, Expr("mul", dtype, (difference, Expr("int", dtype, (), 100)))
+
+
+def verdict(made: Kernel, store: Store) -> str:
+    (outcome,) = execute(made.snapshot([store], [store])).outputs
+    return outcome.verdict
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"),
+    [("uint8", "refuted"), ("int8", "refuted"), ("uint16", "refuted"), ("int16", "agreed"), ("int32", "agreed")],
+)
+def test_a_wider_type_sees_what_did_not_wrap(dtype: str, expected: str) -> None:
+    """Of int16 nothing wraps: the numbers drawn are below 8, and 700 fits."""
+    made, _, value = kernel(dtype)
+    store = Store(made.tensor("C", "int64", [32]), (made.tx,), Expr("cast", "int64", (value,)))
+    assert verdict(made, store) == expected
+    assert shows_promotion(made.function(store)) == (dtype != "int32")
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_memory_of_its_own_type_does_not(dtype: str) -> None:
+    made, _, value = kernel(dtype)
+    store = Store(made.tensor("C", dtype, [32]), (made.tx,), value)
+    assert verdict(made, store) == "agreed"
+    assert not shows_promotion(made.function(store))
+
+
+def test_lanes_of_a_vector_are_stored_each_in_its_own_type() -> None:
+    made, a, _ = kernel("uint8")
+    ramp = Expr(
+        "ramp",
+        "int32x4",
+        (Expr("mul", "int32", (made.tx, Expr("int", "int32", (), 4))), Expr("int", "int32", (), 1)),
+        4,
+    )
+    four = Expr("load", "uint8x4", (ramp,), None, 0, a)
+    sums = Expr("sub", "uint8x4", (four, Expr("mul", "uint8x4", (four, four))))
+    made.threads = 8
+    store = Store(made.tensor("C", "int32", [32]), (ramp,), Expr("cast", "int32x4", (sums,)))
+    assert verdict(made, store) == "agreed"
+    assert not shows_promotion(made.function(store))

@@ -1,0 +1,39 @@
+"""Integers of 8 and 16 bits in the generated CUDA: C++ computes with them in int (integral promotion).
+
+TIR's sums and products wrap in their own type. What TileLang's code generator prints for scalars, `a - b`, does not:
+where the result is stored in that type it is cut off as in TIR, but a comparison, a quotient or a wider type sees the
+number that did not wrap. In vectors every lane is stored in its own type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tlcheck.snapshot.dtypes import dtype_of
+from tlcheck.snapshot.ir import Evaluate, Expr, Function, Store
+from tlcheck.snapshot.walk import expressions, postorder, statements
+
+_RING = frozenset(("add", "sub", "mul"))
+
+
+def is_promoted(e: Expr) -> bool:
+    """Whether an operation wraps in TIR and not in C++."""
+    if e.op not in _RING and not (e.op == "call" and e.value == "shift_left"):
+        return False
+    found = dtype_of(e.dtype)
+    return found.is_integral and found.bits in (8, 16) and found.lanes == 1
+
+
+def shows_promotion(function: Function) -> bool:
+    """Whether the result of such an operation goes anywhere but into memory of its own type."""
+    return any(is_promoted(part) for root in _wider(function) for part in root.args)
+
+
+def _wider(function: Function) -> Iterator[Expr]:
+    """The expressions that see all bits of their arguments."""
+    for stmt in statements(function.body):
+        for e in postorder(expressions(stmt)):
+            if not is_promoted(e):
+                yield e
+        if not isinstance(stmt, Evaluate):
+            yield Expr("of", "", tuple(stmt.indices if isinstance(stmt, Store) else expressions(stmt)))
