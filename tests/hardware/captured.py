@@ -118,7 +118,12 @@ class Execution:
         for below in (8, 4, 2, 1):
             worlds = [World(seed, block) for seed in SEEDS for block in self.blocks]
             tensors = {str(b.data.value): self._tensor(b, inputs.Draw(below)) for b in self.written.buffers}
-            options = Options(written=self.as_written, exact=self.exact, release=release_of(self.snapshot))
+            options = Options(
+                written=self.as_written,
+                exact=self.exact,
+                release=release_of(self.snapshot),
+                printed=not self.as_written,
+            )
             function = self.written if self.as_written else self.lowered
             machine = Machine(function, threads_of(function), worlds, tensors, self.scalars, options)
             try:
