@@ -61,7 +61,7 @@ class Act(msgspec.Struct, frozen=True):
     """One access to memory, as an execution made it.
 
     what: `write`, `read`, `copy` and the like. thread: None where no thread makes it, but a copy engine. iteration: of
-    the loops around it, by name. line: of the TIR at the checkpoint; source: of the user's file; 0 where unknown.
+    the loops around it, by name. line: of the TIR at the checkpoint `at`; source: of the user's file; 0 where unknown.
     """
 
     what: str
@@ -70,12 +70,17 @@ class Act(msgspec.Struct, frozen=True):
     iteration: Mapping[str, int] = {}
     line: int = 0
     source: int = 0
+    at: str = ""
 
     @property
     def words(self) -> str:
-        """`the write of block (0, 0), thread 5, k = 2 (TIR line 40)`."""
-        line = f" (TIR line {self.line})" if self.line else ""
-        return f"the {self.what} of {self.place}{line}" if self.place else f"the {self.what}{line}"
+        """`the write of block (0, 0), thread 5, k = 2 (TIR line 40 at device-tir)`."""
+        return f"the {self.what} of {self.place}{self.tir}" if self.place else f"the {self.what}{self.tir}"
+
+    @property
+    def tir(self) -> str:
+        """` (TIR line 40 at device-tir)`; empty where the line is not known."""
+        return f" (TIR line {self.line} at {self.at})" if self.line else ""
 
     @property
     def place(self) -> str:
@@ -105,7 +110,7 @@ class Element(msgspec.Struct, frozen=True, tag_field="kind", tag="element"):
     @property
     def steps(self) -> list[str]:
         """The trace, both levels below one another."""
-        levels = (("as written", self.written), ("as lowered", self.lowered))
+        levels = (("as written", self.written), ("as lowered, at device-tir", self.lowered))
         return [line for title, lines in levels if lines for line in (title, *(f"  {line}" for line in lines))]
 
     def words(self, buffer: str) -> str:
@@ -125,8 +130,7 @@ class Accesses(msgspec.Struct, frozen=True, tag_field="kind", tag="accesses"):
     def words(self, buffer: str) -> str:
         """`S[0, 1]: nothing orders the write of thread 5 and the read of thread 40`."""
         if self.second is None:
-            line = f" (TIR line {self.first.line})" if self.first.line else ""
-            return f"{self.first.what}, in {self.first.place}{line}"
+            return f"{self.first.what}, in {self.first.place}{self.first.tir}"
         return f"{_indexed(buffer, self.index)}: nothing orders {self.first.words} and {self.second.words}"
 
 

@@ -16,7 +16,7 @@ from tlcheck.config import read_config
 from tlcheck.errors import UsageError
 from tlcheck.execute.comparison import Difference
 from tlcheck.execute.reasons import Stopped
-from tlcheck.execute.run import ALL, SOURCE, Request, execute
+from tlcheck.execute.run import ALL, LOWERED, SOURCE, Request, execute, has_copies
 from tlcheck.execute.trace import Traced, place_of, trace
 from tlcheck.lower.runs import Lowered, Run, of_saved
 from tlcheck.lower.selection import Selection
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
             found.append((done.run, snapshot, _traced(snapshot, wanted, _given(done, snapshot, request), args.depth)))
         except Stopped as stopped:
             failures.append(f"{done.run.case} {done.run.target}: {stopped}")
-    code = DIFFERS if any(t.first is not None for *_, t in found) else NOT_CHECKED if failures else CLEAN
+    code = DIFFERS if any(not t.agree for *_, t in found) else NOT_CHECKED if failures else CLEAN
     if args.format == "json":
         sys.stdout.write(report.render_json(found, code))
     else:
@@ -117,10 +117,15 @@ def _traced(snapshot: Snapshot, wanted: tuple[str, tuple[int, ...]] | None, requ
         raise Stopped("the snapshot has no source")
     if wanted is not None:
         name, index = wanted
-        return trace(snapshot, request, name, index, place_of(snapshot, request, name, index), depth)
+        element = place_of(snapshot, request, name, index)
+        late = trace(snapshot, request, name, index, element, depth)
+        if not late.agree or not has_copies(snapshot.checkpoints[LOWERED]):
+            return late
+        early = trace(snapshot, request, name, index, element, depth, early=True)
+        return late if early.agree else early
     name, found = _wrong(snapshot, request)
     request = replace(request, seeds=(found.seed,), blocks=found.blocks or request.blocks)
-    return trace(snapshot, request, name, found.index, found.element, depth)
+    return trace(snapshot, request, name, found.index, found.element, depth, early=found.early)
 
 
 def _wrong(snapshot: Snapshot, request: Request) -> tuple[str, Difference]:

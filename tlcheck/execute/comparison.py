@@ -27,7 +27,8 @@ class Difference:
 
     element: its place in the output's memory, in elements; index: in its shape, the place where a layout spreads it;
     its number where the tensor has strides. expected, got: as Python writes numbers; `poison: why` for poison. writer:
-    the last write as lowered, if any; author: as written. rounded: seen where floats have their own types.
+    the last write as lowered, if any; author: as written. rounded: seen where floats have their own types; early: where
+    asynchronous copies land as early as they may.
     """
 
     element: int
@@ -39,6 +40,7 @@ class Difference:
     writer: Writer | None = None
     author: Writer | None = None
     rounded: bool = False
+    early: bool = False
 
     @property
     def blocks(self) -> tuple[tuple[int, int, int], ...]:

@@ -379,7 +379,7 @@ class Watch:
             (_offset(place, int(touched.cell[at])),),
             Access(first.kind, first.proxy, blocks[0], thread, first.origin),
             Access(second.kind, second.proxy, blocks[1], mine, second.origin),
-            missing or _between(first, thread, mine),
+            missing or ("a wait for the copy" if first.proxy == "async" else "a barrier"),
         )
 
 
@@ -389,15 +389,6 @@ def _offset(place: Place, cell: int) -> int:
     if isinstance(memory, Pages):
         return memory.element_at(cell)
     return (cell // memory.stride * memory.grain - place.begin) // (place.kind.bits // 8)
-
-
-def _between(first: _Event, thread: int, other: int) -> str:
-    """What would have to stand between two accesses."""
-    if first.proxy == "async":
-        return "a wait for the copy"
-    if (thread // WARP if thread >= 0 else SEVERAL - thread) == other // WARP:
-        return "__syncwarp or a barrier"
-    return "a barrier"
 
 
 def touches(place: Place, position: Position, active: Mask, worlds: int, by: Any = None) -> Touched:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -34,7 +34,8 @@ class TracedStep:
 
     origin: of the write, None for what no statement wrote; then `input` says whether the kernel was given it.
     lane: a thread, or an iteration of T.Parallel as written. sources: what it was made of; of a sum of products the
-    terms `products` of them are not shown.
+    terms `products` of them are not shown. times: how many equal ones this is of what a write was made of. cut: what
+    it was made of was not followed to its end.
     """
 
     element: str
@@ -44,6 +45,8 @@ class TracedStep:
     input: bool = False
     sources: tuple[TracedStep, ...] = ()
     products: int = 0
+    times: int = 1
+    cut: bool = False
 
     @property
     def is_poison(self) -> bool:
@@ -107,8 +110,18 @@ class Provenance:
         written, name, value = found[query]
         if written is None:
             return TracedStep(name, value, input=not value.startswith("poison"))
-        sources = tuple([self._step(q, found) for q in written.sources if q in found])
-        return TracedStep(name, value, written.origin, written.lane, sources=sources, products=written.terms)
+        sources = _merged([self._step(q, found) for q in written.sources if q in found])
+        cut = any(q not in found for q in written.sources)
+        return TracedStep(name, value, written.origin, written.lane, sources=sources, products=written.terms, cut=cut)
+
+
+def _merged(steps: Sequence[TracedStep]) -> tuple[TracedStep, ...]:
+    """Each step once, as a statement reads an element in several places, or for several of its operands."""
+    merged: list[TracedStep] = []
+    for step in steps:
+        if step not in merged:
+            merged.append(step)
+    return tuple([replace(step, times=steps.count(step)) for step in merged])
 
 
 def _said(value: object, machine: Machine) -> str:

@@ -300,7 +300,7 @@ class _Judge:
                 initial = exact.pages(name).initial(world.seed, sides[0].elements)
                 compared = comparison.compare(sides[0], sides[2], initial, sides[0].elements)
                 found = comparison.first(compared, wrong, world.seed, lowered.reasons)
-                outputs[place] = self._refuted(name, replace(found, rounded=True), draw)
+                outputs[place] = self._refuted(name, replace(found, rounded=True), lowered, draw)
         return True
 
     def _where_ordered(self, outcome: OutputOutcome, authors: Callable[[], Sequence[Author]]) -> OutputOutcome:
@@ -350,14 +350,14 @@ class _Judge:
         x, y, z = (range(extent) for extent in self._extents)
         return ((i, j, k) for k in z for j in y for i in x)
 
-    def machines(self) -> Machines:
-        """Both levels, on inputs that keep the kernel as written in bounds."""
+    def machines(self, *, early: bool) -> Machines:
+        """Both levels, on inputs that keep the kernel as written in bounds. early: copies are, as lowered."""
         self._plain = True  # each statement for itself, whoever watches it
         _, draw = self.as_written
         names = {str(b.data.value): b for b in self._written.buffers}
         return Machines(
             lambda: self._machine(self._written, True, draw),
-            lambda: self._machine(self._lowered, self._tiled, draw),
+            lambda: self._machine(self._lowered, self._tiled, draw, late=not early),
             {name: inputs.extent(buffer, self._sizes) for name, buffer in names.items()},
             tuple(dict.fromkeys(world.block for world in self.worlds)),
             self.every_block,
@@ -503,7 +503,7 @@ class _Judge:
         rounding, ties = comparison.explained(compared, moved)
         if (differs & ~rounding & ~ties).any():
             found = comparison.first(compared, differs & ~rounding & ~ties, seed, lowered.reasons)
-            return self._refuted(name, found, draw)
+            return self._refuted(name, found, lowered, draw)
         if (differs & ties).any():
             return OutputOutcome(name, "undecided", "tie: rounding decides what is chosen")
         return OutputOutcome(name, "agreed")
@@ -528,16 +528,18 @@ class _Judge:
             values[compared.written] = values[compared.written] if elsewhere else left.values
             if elsewhere or comparison.strays(compared.expected, values) is not None:
                 return OutputOutcome(name, "undecided", "it depends on the order of atomics")
-        return self._refuted(name, comparison.first(compared, strays, seed, lowered.reasons), draw)
+        return self._refuted(name, comparison.first(compared, strays, seed, lowered.reasons), lowered, draw)
 
-    def _refuted(self, name: str, difference: Difference, draw: inputs.Draw) -> OutputOutcome:
+    def _refuted(self, name: str, difference: Difference, lowered: Machine, draw: inputs.Draw) -> OutputOutcome:
         if not self._plain:
             return OutputOutcome(name, "refuted", "", difference)
-        writer = self._last_write(name, difference, self._machine(self._lowered, self._tiled, draw))
+        late = lowered.options.late
+        writer = self._last_write(name, difference, self._machine(self._lowered, self._tiled, draw, late=late))
         author = self._last_write(name, difference, self._machine(self._written, True, draw))
         buffer = next(b for b in self._written.buffers if b.data.value == name)
         index = index_of(difference.element, inputs.extent(buffer, self._sizes)) if not buffer.strides else ()
-        found = replace(difference, writer=writer, author=author, index=index or (difference.element,))
+        index = index or (difference.element,)
+        found = replace(difference, writer=writer, author=author, index=index, early=not late)
         return OutputOutcome(name, "refuted", "", found)
 
     def _last_write(self, name: str, difference: Difference, machine: Machine) -> Writer | None:
@@ -579,10 +581,13 @@ class Machines:
     every_block: Callable[[], Iterator[blocks.Block]]
 
 
-def machines(snapshot: Snapshot, request: Request) -> Machines:
-    """The two levels of a request, to be run by whoever watches them. Raises Stopped for what cannot be executed."""
+def machines(snapshot: Snapshot, request: Request, *, early: bool = False) -> Machines:
+    """The two levels of a request, to be run by whoever watches them. Raises Stopped for what cannot be executed.
+
+    early: with asynchronous copies as early as they may be, as lowered.
+    """
     registry.load()
-    return _judge(snapshot, request).machines()
+    return _judge(snapshot, request).machines(early=early)
 
 
 def course_of(snapshot: Snapshot, request: Request) -> inputs.Course | None:

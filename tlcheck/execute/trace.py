@@ -24,7 +24,8 @@ _TOGETHER = 8  # so many at a time
 class Traced:
     """An element of an output, with the inputs of one seed, by the block that writes it.
 
-    inputs: see `Request`. first: of the steps as lowered the one at which they part, None where both have one value.
+    inputs: see `Request`. early: asynchronous copies land as early as they may. first: of the steps as lowered the one
+    at which they part; None where both have one value, and where the trees end before they show it.
     """
 
     name: str
@@ -34,7 +35,13 @@ class Traced:
     inputs: str
     written: TracedStep
     lowered: TracedStep
+    early: bool
     first: TracedStep | None
+
+    @property
+    def agree(self) -> bool:
+        """Whether both levels have one value."""
+        return equal(self.written.value, self.lowered.value)
 
 
 def place_of(snapshot: Snapshot, request: Request, name: str, index: tuple[int, ...]) -> int:
@@ -75,40 +82,68 @@ def _writes(snapshot: Snapshot, request: Request, chosen: tuple[Block, ...], nam
     return bool(tracer.found)
 
 
-def trace(snapshot: Snapshot, request: Request, name: str, index: tuple[int, ...], element: int, depth: int) -> Traced:
+def trace(
+    snapshot: Snapshot,
+    request: Request,
+    name: str,
+    index: tuple[int, ...],
+    element: int,
+    depth: int,
+    *,
+    early: bool = False,
+) -> Traced:
     """Trace an element, `depth` writes deep. element: its place in memory; index: what it is called.
 
-    Raises Stopped where that cannot be done, and says why.
+    early: with asynchronous copies as early as they may be, as lowered. Raises Stopped where that cannot be done, and
+    says why.
     """
     own = replace(request, seeds=request.seeds[:1])
     block = block_of(snapshot, own, name, element)
     if block is None:
         raise Stopped(f"as written, none of the blocks that were tried writes {name}{list(index)}: give --block")
-    made = machines(snapshot, replace(own, blocks=(block,)))
+    made = machines(snapshot, replace(own, blocks=(block,)), early=early)
     called = f"{name}[{', '.join(map(str, index))}]"
     written = replace(Provenance(made.written, made.shapes).of(name, element, depth), element=called)
     try:
         lowered = replace(Provenance(made.lowered, made.shapes).of(name, element, depth), element=called)
     except KeyError:
         lowered = TracedStep(called, "nothing: as lowered the kernel has no such parameter")
-    return Traced(name, index, block, own.seeds[0], request.inputs, written, lowered, _parting(written, lowered))
+    return Traced(name, index, block, own.seeds[0], request.inputs, written, lowered, early, parting(written, lowered))
 
 
-def _parting(written: TracedStep, lowered: TracedStep) -> TracedStep | None:
-    """The first step as lowered that is not as written: poison, or another input, or another value from equal ones."""
-    if _equal(written.value, lowered.value):
+def parting(written: TracedStep, lowered: TracedStep) -> TracedStep | None:
+    """The first step as lowered that is not as written: poison, or another input, or another value from equal ones.
+
+    None where the trees are cut, so that it may lie deeper.
+    """
+    if equal(written.value, lowered.value):
         return None
-    steps = list(_deepest_first(lowered))
-    inputs = {step.element for step in _deepest_first(written) if step.input}
-    values = [step.value for step in _deepest_first(written)]
+    steps, intended = list(_deepest_first(lowered)), list(_deepest_first(written))
+    poisoned = next((step for step in steps if step.is_poison), None)
+    if poisoned is not None:
+        return None if poisoned.cut else poisoned
+    if any(step.cut for step in intended):
+        return None
+    inputs = {step.element for step in intended if step.input}
 
     def known(step: TracedStep) -> bool:
-        return any(_equal(step.value, value) for value in values)
+        return any(equal(step.value, other.value) for other in intended)
 
-    poisoned = [step for step in steps if step.is_poison]
     others = [step for step in steps if step.input and step.element not in inputs]
     made = [step for step in steps if not known(step) and all(known(source) for source in step.sources)]
-    return next(iter([*poisoned, *others, *made]), lowered)
+    first = next(iter([*others, *made]), None) or _followed(written, lowered)
+    return None if first.cut else first
+
+
+def _followed(written: TracedStep, lowered: TracedStep) -> TracedStep:
+    """Down from a step that differs to its one source that does, as far as there is one at each level."""
+    ours, theirs = _unlike(lowered, written), _unlike(written, lowered)
+    return _followed(theirs[0], ours[0]) if len(ours) == len(theirs) == 1 else lowered
+
+
+def _unlike(step: TracedStep, other: TracedStep) -> list[TracedStep]:
+    """The sources of a step that have another value than all of the other's."""
+    return [own for own in step.sources if not any(equal(own.value, source.value) for source in other.sources)]
 
 
 def _deepest_first(step: TracedStep) -> Iterator[TracedStep]:
@@ -117,7 +152,8 @@ def _deepest_first(step: TracedStep) -> Iterator[TracedStep]:
     yield step
 
 
-def _equal(one: str, other: str) -> bool:
+def equal(one: str, other: str) -> bool:
+    """Whether two values, as steps say them, are the same but for rounding."""
     try:
         a, b = float(one), float(other)
     except ValueError:

@@ -120,9 +120,10 @@ def _remark(claim: Claim, result: Result) -> Remark:
 def _spots(claim: Claim, found: Finding) -> Iterator[Spot]:
     """The lines of TIR that it is about, and that of the user's file."""
     acts = found.witness
-    lines = [act.line for act in (acts.first, acts.second) if act is not None] if isinstance(acts, Accesses) else []
-    lines += [found.excerpt.marked] if found.excerpt is not None else []
-    yield from (Spot(found.checkpoint, line) for line in dict.fromkeys(lines) if line)
+    both = [act for act in (acts.first, acts.second) if act is not None] if isinstance(acts, Accesses) else []
+    lines = [(act.at, act.line) for act in both]
+    lines += [(found.checkpoint, found.excerpt.marked)] if found.excerpt is not None else []
+    yield from (Spot(at, line) for at, line in dict.fromkeys(lines) if line)
     if claim.source.line:
         yield Spot(claim.source.file, claim.source.line)
 

@@ -97,7 +97,7 @@ def lines(blame: Blame) -> Iterator[str]:
     for claim in blame.refuted:
         found_by = claim.finding
         assert found_by is not None
-        by = f", {found_by.pass_name}" if found_by.pass_name else ""
+        by = f", {found_by.pass_name}" if found_by.pass_name else f", found at {found_by.checkpoint}"
         yield f"    -> TileLang {run.release}{by}: {found_by.rule} {found_by.name}: {found_by.what}"
         yield f"        {found_by.words}"
         if isinstance(found_by.witness, Element):

@@ -25,8 +25,9 @@ def write(console: Console, run: Run, snapshot: Snapshot, traced: Traced) -> Non
     shown = TracedLines(snapshot, traced, _lines(snapshot.file))
     block = ", ".join(map(str, traced.block))
     head = f"{run.case} {run.target} {run.tilelang}: block ({block}), {traced.inputs} inputs of seed {traced.seed}"
+    head += ", copies as early as they may be" if traced.early else ""
     console.print(Text(head, "bold"), soft_wrap=True)
-    left, right = ["as written", *shown.written()], ["as lowered", *shown.lowered()]
+    left, right = ["as written", *shown.written()], [f"as lowered, at {LOWERED}", *shown.lowered()]
     width = max(map(len, left))
     if console.is_terminal and width + max(map(len, right)) + 3 <= console.width:
         for one, other in zip_longest(left, right, fillvalue=""):
@@ -34,8 +35,10 @@ def write(console: Console, run: Run, snapshot: Snapshot, traced: Traced) -> Non
     else:
         for line in [*_below(left), *_below(right)]:
             _print(console, line)
-    if traced.first is None:
+    if traced.agree:
         console.print(Text("  both levels have the same value", "green"), soft_wrap=True)
+    elif traced.first is None:
+        console.print(Text("  the levels part deeper than this: give a larger --depth"), soft_wrap=True)
 
 
 def _below(lines: Sequence[str]) -> list[str]:
@@ -64,6 +67,7 @@ def _element(shown: TracedLines, step: TracedStep, level: str) -> TracedElement:
         tir_line=shown.tir_line(stmt, level),
         source_line=stmt.line if stmt is not None else 0,
         products=step.products,
+        times=step.times,
         first_difference=shown.is_first(step),
         sources=tuple(_element(shown, source, level) for source in step.sources),
     )
@@ -80,7 +84,8 @@ def _report(run: Run, snapshot: Snapshot, traced: Traced) -> TracedRun:
         block=tuple(traced.block),
         seed=traced.seed,
         inputs=traced.inputs,
-        agree=traced.first is None,
+        agree=traced.agree,
+        early=traced.early,
         written=_element(shown, traced.written, SOURCE),
         lowered=_element(shown, traced.lowered, LOWERED),
     )

@@ -14,8 +14,9 @@ class TracedElement:
 
     value: in words. operation: `store`, the name of a call, `input` where it is as it was given, or `nobody`. lane: the
     thread, as written the iteration; null for what all do together. iteration: of the loops around. tir_line,
-    source_line: 0 where they are not known. products: how many were summed. first_difference: whether it is the first
-    that is not the same at both levels. sources: the elements that it was made of.
+    source_line: 0 where they are not known. products: how many were summed. times: how often it stands among what a
+    write was made of. first_difference: whether it is the first that is not the same at both levels. sources: the
+    elements that it was made of.
     """
 
     element: str
@@ -26,6 +27,7 @@ class TracedElement:
     tir_line: int
     source_line: int
     products: int
+    times: int
     first_difference: bool
     sources: tuple[TracedElement, ...]
 
@@ -34,7 +36,8 @@ class TracedElement:
 class TracedRun:
     """One element of one case. agree: whether it is the same as written and as lowered. block: that wrote it.
 
-    seed, inputs: what it was executed on: `the case's` or `random` inputs of this seed.
+    seed, inputs: what it was executed on: `the case's` or `random` inputs of this seed. early: with asynchronous copies
+    as early as they may be.
     """
 
     case: str
@@ -45,6 +48,7 @@ class TracedRun:
     block: tuple[int, ...]
     seed: int
     inputs: str
+    early: bool
     agree: bool
     written: TracedElement
     lowered: TracedElement

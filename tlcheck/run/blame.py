@@ -1,8 +1,9 @@
 """Whom to blame for a wrong result, without a GPU: `tlcheck run --device cpu`.
 
 Each case is executed on its own inputs as written and as lowered. As written it is compared with the reference: what
-differs there is its author's. As lowered it is compared with what is written: what differs there is TileLang's. With
-`--as-written` the first is all there is: an interpreter.
+differs there is its author's. As lowered it is compared with what is written: what differs there is TileLang's, and so
+is an atomic that a proof refutes: an execution does not ask what the device's library has. With `--as-written` the
+first is all there is: an interpreter.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from tlcheck.snapshot.ir import Snapshot
 from tlcheck.toolchain.resolve import resolve
 from tlcheck.verdicts.claim import REFUTED, UNDECIDED, Claim
 from tlcheck.verdicts.executed import claims_of
+from tlcheck.verdicts.judge import Judge, Policy
 from tlcheck.worker.gpu.task import Task
 
 Answer = Literal["agrees", "differs", "undecided", "no reference", "not run", "not asked"]
@@ -41,10 +43,10 @@ Answer = Literal["agrees", "differs", "undecided", "no reference", "not run", "n
 
 @dataclass(frozen=True)
 class Blame:
-    """What one case's execution says. written: against the reference; lowered: against what is written.
+    """What is said of one case. written: against the reference; lowered: against what is written.
 
-    reasons: why either is undecided or not run. findings: the author's. refuted: TileLang's claims. blocks: executed,
-    and of the grid.
+    reasons: why either is undecided or not run. findings: the author's. refuted: TileLang's claims, those of proofs
+    first. blocks: executed, and of the grid.
     """
 
     run: Run
@@ -79,17 +81,30 @@ def blamed(request: RunRequest, folder: Path, watcher: Watcher, console: Console
         own.mkdir()
         pool = Pool(resolve(toolchain, request.settings.requirements), 1, own)
         session = Session(replace(request.settings, toolchain=toolchain), own, watcher)
-        for lowered in sorted(session.lower(selections), key=lambda done: done.run.position):
-            yield _blamed(lowered, pool, request, console)
+        proved = _proved(session, selections) if console is None else [(x, ()) for x in session.lower(selections)]
+        for lowered, claims in sorted(proved, key=lambda pair: pair[0].run.position):
+            watcher.stage(f"executing {lowered.run.case} {lowered.run.target}")
+            yield _blamed(lowered, claims, pool, request, console)
 
 
-def _blamed(lowered: Lowered, pool: Pool, request: RunRequest, console: Console | None) -> Blame:
+def _proved(session: Session, selections: Sequence[Selection]) -> list[tuple[Lowered, tuple[Claim, ...]]]:
+    """Each case with what proofs refute."""
+    with Judge(Policy(excusing=False), session.cache, session.settings.jobs) as judge:
+        return [
+            (lowered, tuple([claim for claim in result.claims if claim.verdict == REFUTED]))
+            for lowered, result in judge.each(session.lower(selections))
+        ]
+
+
+def _blamed(
+    lowered: Lowered, proved: tuple[Claim, ...], pool: Pool, request: RunRequest, console: Console | None
+) -> Blame:
     if lowered.snapshot is None:
         failure = lowered.failure
         reason = f"{failure.phase}: {failure.message}" if failure else "not lowered"
         return Blame(lowered.run, "not run", "not run", (reason, reason))
     snapshot = codec.loads(lowered.snapshot.read_text(encoding="utf-8"))
-    return _OneCase(lowered.run, snapshot, pool, request, console).blame()
+    return _OneCase(lowered.run, snapshot, proved, pool, request, console).blame()
 
 
 @dataclass(frozen=True)
@@ -104,9 +119,18 @@ class _Executed:
 class _OneCase:
     """One case on its way: inputs, executions, comparison."""
 
-    def __init__(self, run: Run, snapshot: Snapshot, pool: Pool, request: RunRequest, console: Console | None) -> None:
+    def __init__(
+        self,
+        run: Run,
+        snapshot: Snapshot,
+        proved: tuple[Claim, ...],
+        pool: Pool,
+        request: RunRequest,
+        console: Console | None,
+    ) -> None:
+        """proved: the claims that proofs refute."""
         self._run, self._snapshot, self._pool, self._request = run, snapshot, pool, request
-        self._console = console
+        self._proved, self._console = proved, console
         self._function = snapshot.checkpoints[SOURCE]
         buffers = {b.data.uid: b for b in reversed(self._function.buffers)}
         self._parameters = [(str(p.value), buffers.get(p.uid)) for p in self._function.params]
@@ -124,7 +148,8 @@ class _OneCase:
             if done.failure.kind == "usage":
                 raise UsageError(f"{self._run.case}: {done.failure.message}")
             reason = f"{done.failure.phase}: {done.failure.message}"
-            return Blame(self._run, "not run", "not run", (reason, reason))
+            lowered: tuple[Answer, str] = ("differs", "") if self._proved else ("not run", reason)
+            return Blame(self._run, "not run", lowered[0], (reason, lowered[1]), refuted=self._proved)
         executed = {made["folder"]: self._executed_on(made, done.content) for made in done.content["sets"]}
         blame = self._blame(list(executed.values()))
         return self._compared(blame, executed) if done.content["reference"] else blame
@@ -133,13 +158,13 @@ class _OneCase:
         """What the executions say without a reference."""
         claims = [claim for done in executed for claim in done.claims]
         stopped = next((done.stopped for done in executed if done.stopped), "")
-        lowered, reason = _judged(claims) if self._console is None else ("not asked", "")
+        lowered, reason = _judged([*self._proved, *claims]) if self._console is None else ("not asked", "")
         return Blame(
             self._run,
             "undecided" if stopped else "no reference",
             lowered,
             (stopped, reason),
-            refuted=tuple({(c.kind, c.key): c for c in claims if c.verdict == REFUTED}.values()),
+            refuted=(*self._proved, *{(c.kind, c.key): c for c in claims if c.verdict == REFUTED}.values()),
             blocks=(len(executed[0].execution.blocks), executed[0].execution.of),
         )
 
@@ -214,7 +239,7 @@ class _OneCase:
 
 
 def _judged(claims: Sequence[Claim]) -> tuple[Answer, str]:
-    """What the claims of all executions come to, and why it is undecided."""
+    """What the claims of proofs and executions come to, and why it is undecided."""
     if any(claim.verdict == REFUTED for claim in claims):
         return "differs", ""
     undecided = [claim.reason for claim in claims if claim.verdict == UNDECIDED]

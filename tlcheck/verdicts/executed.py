@@ -10,7 +10,7 @@ from tlcheck.execute.onset import Levels, Onset
 from tlcheck.execute.races import AGREEMENT, BLOCKS, SEVERAL, Access, Origin, Race
 from tlcheck.execute.reasons import Deadlock, Illegal, Stopped
 from tlcheck.execute.run import LOWERED, SOURCE, Execution, Request, execute
-from tlcheck.execute.trace import trace
+from tlcheck.execute.trace import equal, trace
 from tlcheck.execute.writers import Writer
 from tlcheck.lower.runs import release_of
 from tlcheck.program.lines import line_of_use, nearest_line
@@ -95,7 +95,8 @@ class _Claims:
         assert found is not None
         onset = self._levels.onset(found.blocks, found.seed, lambda execution: _is_wrong(execution, outcome.name))
         if onset is not None:
-            found = replace(_outcome(onset.execution, outcome.name).difference or found, count=found.count)
+            first = _outcome(onset.execution, outcome.name).difference or found
+            found = replace(first, count=found.count, early=found.early)
         return self._differs(claim, outcome.name, found, onset)
 
     def _differs(self, claim: Claim, parameter: str, found: Difference, onset: Onset | None) -> Claim:
@@ -103,7 +104,8 @@ class _Claims:
         at = LOWERED if onset is None else onset.checkpoint
         poisoned = found.got.startswith("poison")
         types = ", floats in their own types" if found.rounded else ""
-        inputs = f"inputs of seed {found.seed}{types}; {found.count} elements differ"
+        copies = ", copies as early as they may be" if found.early else ""
+        inputs = f"inputs of seed {found.seed}{types}{copies}; {found.count} elements differ"
         writer = None if found.writer is None else self._made("write", found.writer, at)
         written, lowered = self._steps(parameter, found)
         witness = Element(found.index, found.got, found.expected, inputs, writer, written, lowered)
@@ -116,15 +118,20 @@ class _Claims:
         return replace(claim, verdict=REFUTED, source=self._line(author.line if author else 0), finding=finding)
 
     def _steps(self, parameter: str, found: Difference) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The first steps of the element's trace as written and as lowered; none where it cannot be traced."""
+        """The first steps of the element's trace as written and as lowered.
+
+        None where it cannot be traced, or has another value alone than among all blocks, or rounded.
+        """
+        request = self._levels.showing(found.blocks, found.seed)
+        place = found.index, found.element
         try:
-            request = self._levels.showing(found.blocks, found.seed)
-            lines = TracedLines(
-                self._snapshot, trace(self._snapshot, request, parameter, found.index, found.element, _STEPS)
-            )
-            return tuple(lines.written(_STEPS)), tuple(lines.lowered(_STEPS))
+            traced = trace(self._snapshot, request, parameter, *place, _STEPS, early=found.early)
         except Stopped:
             return (), ()
+        if traced.agree or not (traced.lowered.is_poison or equal(traced.lowered.value, found.got)):
+            return (), ()
+        lines = TracedLines(self._snapshot, traced)
+        return tuple(lines.written()), tuple(lines.lowered())
 
     def _race(self, race: Race) -> Claim:
         problem = "fence" if race.missing == "fence.proxy.async" else "race"
@@ -147,7 +154,7 @@ class _Claims:
         stmt = writer.origin.stmt
         line = 0 if stmt is None else render(self._snapshot.checkpoints[at]).line_of(stmt) or 0
         maker = writer.thread if writer.thread >= 0 else None
-        return Act(what, writer.block, maker, dict(writer.origin.loops), line, self._near(stmt))
+        return Act(what, writer.block, maker, dict(writer.origin.loops), line, self._near(stmt), at)
 
     def _near(self, stmt: Stmt | None, used: int = 0) -> int:
         """The source line of a statement as lowered; else that of the buffer's use as written, else the nearest one."""
@@ -185,7 +192,7 @@ class _Claims:
             title=rule.title,
             others=(),
             checkpoint=at,
-            pass_name="" if printed else _pass_before(self._snapshot, at),
+            pass_name="" if printed or onset is None else _pass_before(self._snapshot, at),  # no onset: a race
             what=what,
             witness=witness,
             words=witness.words(buffer),

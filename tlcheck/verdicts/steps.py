@@ -22,20 +22,20 @@ class TracedLines:
         self._texts = {level: render(snapshot.checkpoints[level]) for level in (SOURCE, LOWERED)}
         self._source = source
 
-    def written(self, steps: int | None = None) -> list[str]:
-        """The tree as written, or its first steps."""
-        return list(self._tree(self._traced.written, SOURCE, 0, steps))
+    def written(self) -> list[str]:
+        """The tree as written."""
+        return list(self._tree(self._traced.written, SOURCE, 0))
 
-    def lowered(self, steps: int | None = None) -> list[str]:
-        """The tree as lowered, or its first steps."""
-        return list(self._tree(self._traced.lowered, LOWERED, 0, steps))
+    def lowered(self) -> list[str]:
+        """The tree as lowered."""
+        return list(self._tree(self._traced.lowered, LOWERED, 0))
 
-    def _tree(self, step: TracedStep, level: str, depth: int, steps: int | None) -> Iterator[str]:
+    def _tree(self, step: TracedStep, level: str, depth: int) -> Iterator[str]:
         mark = MARK if self.is_first(step) else ""
-        yield f"{'  ' * depth}{step.element} = {step.value}   {self._made(step, level)}{mark}".rstrip()
-        if steps is None or depth + 1 < steps:
-            for source in step.sources:
-                yield from self._tree(source, level, depth + 1, steps)
+        times = f", x {step.times}" if step.times > 1 else ""
+        yield f"{'  ' * depth}{step.element} = {step.value}   {self._made(step, level)}{times}{mark}".rstrip()
+        for source in step.sources:
+            yield from self._tree(source, level, depth + 1)
 
     def _made(self, step: TracedStep, level: str) -> str:
         if step.origin is None:

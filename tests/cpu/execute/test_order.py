@@ -41,13 +41,13 @@ def test_a_right_kernel_has_no_race(name: str) -> None:
     [
         ("gemm_stmatrix", "tvm_storage_sync", 0, "mbarrier", "a barrier"),
         ("gemm_stmatrix", "tvm_storage_sync", 1, "staged", "a wait for the copy"),
-        ("gemm_stmatrix", "tvm_storage_sync", 2, "staged", "__syncwarp or a barrier"),
+        ("gemm_stmatrix", "tvm_storage_sync", 2, "staged", "a barrier"),
         ("gemm_stmatrix", "fence_proxy_async", 0, "staged", "fence.proxy.async"),
         ("gemm_stmatrix", "mbarrier_wait_parity", 1, "a", "a wait for the copy"),
         ("tma_2d", "ptx_fence_barrier_init", 0, "mbarrier", "fence.proxy.async"),
         ("tma_2d", "tvm_storage_sync", 1, "b", "a wait for the copy"),
         ("tma_2d", "tvm_storage_sync", 2, "b", "a barrier"),
-        ("reduce_fp32", "tvm_storage_sync", 0, "a", "__syncwarp or a barrier"),
+        ("reduce_fp32", "tvm_storage_sync", 0, "a", "a barrier"),
         ("reduce_fp32", "fence_proxy_async", 0, "a", "fence.proxy.async"),
     ],
 )

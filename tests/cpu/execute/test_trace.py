@@ -10,20 +10,23 @@ from typing import Any
 import pytest
 
 from tests.cpu.checking import RIGHT, WRONG, published
+from tests.cpu.execute.test_hardware import FORMS
+from tests.cpu.execute.test_order import without as without_call
 from tlcheck.cli.main import main
 from tlcheck.execute.provenance import TracedStep
+from tlcheck.execute.races import Origin
 from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.run import Request
-from tlcheck.execute.trace import Traced, place_of, trace
+from tlcheck.execute.trace import Traced, parting, place_of, trace
 from tlcheck.snapshot.ir import Evaluate, Expr, Seq, Snapshot, Stmt, Store
-from tlcheck.snapshot.walk import statements
+from tlcheck.snapshot.walk import rebuild, statements
 from tlcheck.verdicts.results import read_snapshot
 
 REQUEST = Request(seeds=(0,))
 
 
-def traced(snapshot: Snapshot, index: tuple[int, ...]) -> Traced:
-    return trace(snapshot, REQUEST, "B", index, place_of(snapshot, REQUEST, "B", index), 8)
+def traced(snapshot: Snapshot, index: tuple[int, ...], depth: int = 8) -> Traced:
+    return trace(snapshot, REQUEST, "B", index, place_of(snapshot, REQUEST, "B", index), depth)
 
 
 def steps(step: TracedStep) -> Iterator[TracedStep]:
@@ -50,6 +53,52 @@ def test_a_lane_at_a_wrong_place_is_where_the_levels_part() -> None:
     assert inputs(found.written) == {"A[0, 63]", "W[63, 1]"}
     assert found.first is not None
     assert inputs(found.lowered) != inputs(found.written)
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_a_tree_that_ends_early_marks_nothing(depth: int) -> None:
+    """What is made of steps that are not shown may be right: the two part deeper."""
+    found = traced(read_snapshot(WRONG), (0, 1), depth)
+    assert not found.agree
+    assert found.first is None
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_copies_land_as_early_or_as_late_as_they_may(early: bool) -> None:
+    """Without the wait before a product, its copy is there only if it lands at once."""
+    right = FORMS["gemm_nt"]
+    broken = without_call(right.checkpoints["device-tir"], "mbarrier_wait_parity", 1)
+    saved = replace(right, checkpoints={**right.checkpoints, "device-tir": broken})
+    found = trace(saved, REQUEST, "C", (0, 0), 0, 2, early=early)
+    assert found.agree == early
+
+
+def stored(element: str, value: str, *sources: TracedStep) -> TracedStep:
+    return TracedStep(element, value, Origin(None, ()), sources=sources)
+
+
+def test_what_is_read_before_it_is_written_is_where_the_levels_part() -> None:
+    """Each value as lowered is one that is there as written as well, elsewhere."""
+    added, before = (TracedStep(name, value, input=True) for name, value in (("A[2]", "-1.0"), ("A[1]", "0.0")))
+    summed = stored("A[1]", "3.0", before, TracedStep("A[0]", "3.0", input=True))
+    written = stored("A[2]", "2.0", added, stored("s[0]", "3.0", summed))
+    lowered = stored("A[2]", "-1.0", added, stored("s[128]", "0.0", before))
+    assert parting(written, lowered) is before
+
+
+def test_what_a_statement_reads_twice_is_shown_once() -> None:
+    saved = read_snapshot(RIGHT)
+    lowered = saved.checkpoints["device-tir"]
+
+    def doubled(old: Stmt, new: Stmt) -> Stmt:
+        if not isinstance(new, Store) or new.buffer.name != "a":
+            return new
+        return replace(new, value=Expr("add", new.value.dtype, (new.value, new.value)))
+
+    changed = replace(lowered, body=rebuild(lowered.body, doubled))
+    found = traced(replace(saved, checkpoints={**saved.checkpoints, "device-tir": changed}), (3, 5))
+    read = [step for step in steps(found.lowered) if step.element == "A[3, 63]"]
+    assert [step.times for step in read] == [2]
 
 
 def test_a_copy_that_is_left_out_is_poison_at_the_first_difference() -> None:

@@ -21,7 +21,7 @@ from tlcheck.witness import Accesses, Act, Element
 DOCS = Path(__file__).parents[3] / "docs" / "schemas"
 SCHEMA = schema_of(CheckReport)
 EXCUSE = Excuse("expected", "known")
-ACT = Act("write", (0, 1), 5, {"k": 2}, 40, 7)
+ACT = Act("write", (0, 1), 5, {"k": 2}, 40, 7, "device-tir")
 WITNESSES = (Element((0, 1), "nan", "2.0", "random", ACT), Accesses((3,), ACT, Act("copy", (0, 1))))
 EXECUTED = Executed(((0, 0), (1, 3)), 8, ("random",), (0, 1), ("float64", "declared"))
 OUTPUT = Claim("output", "B", "B", SourceLine("k.py", 7, True), "agreed", "execution", executed=EXECUTED)

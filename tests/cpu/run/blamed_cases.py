@@ -1,4 +1,4 @@
-"""Cases for `tlcheck run --device cpu`: right, wrongly written, without a reference, inputs that do not fit."""
+"""Cases for `tlcheck run --device cpu`: right, wrong on either side, without a reference, with unfit inputs."""
 
 import tilelang
 import tilelang.language as T
@@ -20,8 +20,45 @@ def scaled(factor=2):
     return main
 
 
+@tilelang.jit
+def summed():
+    """Add four rows of numbers, in shared memory."""
+
+    @T.prim_func
+    def main(A: T.Tensor((4, 256), "float32"), B: T.Tensor((256,), "float32")):
+        with T.Kernel(1, threads=128):
+            s = T.alloc_shared((256,), "float32")
+            T.clear(s)
+            for k in T.serial(4):
+                for i in T.Parallel(256):
+                    T.atomic_add(s[i], A[k, i])
+            T.copy(s, B)
+
+    return main
+
+
+@tilelang.jit
+def running():
+    """Add each row to the next one, of which a pipeline has a copy already."""
+
+    @T.prim_func
+    def main(A: T.Tensor((5, 128), "float32")):
+        with T.Kernel(1, threads=128):
+            s = T.alloc_shared((128,), "float32")
+            for k in T.Pipelined(4, num_stages=2):
+                T.copy(A[k, 0:128], s)
+                for i in T.Parallel(128):
+                    A[k + 1, i] = A[k + 1, i] + s[i]
+
+    return main
+
+
 def inputs(args, generator, device):
     return torch.rand(256, generator=generator, device=device), torch.zeros(256, device=device)
+
+
+def rows(args, generator, device):
+    return torch.randint(-4, 5, (4, 256), generator=generator, device=device).float(), torch.zeros(256, device=device)
 
 
 def too_few(args, generator, device):
@@ -47,3 +84,5 @@ alone = Case(scaled, {}, SM80, inputs)
 count = Case(scaled, {}, SM80, too_few, doubled)
 shape = Case(scaled, {}, SM80, too_short, doubled)
 raised = Case(scaled, {}, SM80, raising, doubled)
+sums = Case(summed, {}, ("sm_90",), rows, lambda args, a, b: {"B": a.double().sum(0)})
+carried = Case(running, {}, ("sm_90",))

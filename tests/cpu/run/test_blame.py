@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cpu.checking import published
+from tlcheck.cli import progress
 from tlcheck.cli.main import main
 
 CASES = Path(__file__).parent / "blamed_cases.py"
@@ -15,11 +17,12 @@ ATOMICS = Path(__file__).parents[3] / "cases" / "atomics.py"
 WRONG = Path(__file__).parents[2] / "wrong_code" / "kernels.py"
 
 
-def run(tmp_path: Path, case: str, toolchain: str = "0.1.15", file: Path = CASES) -> tuple[int, dict[str, Any]]:
+def run(
+    tmp_path: Path, case: str, toolchain: str = "0.1.15", file: Path = CASES, arch: str = "sm_80"
+) -> tuple[int, dict[str, Any]]:
     output = tmp_path / "report.json"
-    code = main(
-        ["run", f"{file}::{case}", "--device", "cpu", "--arch", "sm_80", "--toolchain", toolchain, "-o", str(output)]
-    )
+    command = ["run", f"{file}::{case}", "--device", "cpu", "--arch", arch, "--toolchain", toolchain]
+    code = main([*command, "-o", str(output)])
     (found,) = published(output.read_text(), "run-cpu")["runs"]
     return code, found
 
@@ -27,8 +30,12 @@ def run(tmp_path: Path, case: str, toolchain: str = "0.1.15", file: Path = CASES
 @pytest.mark.toolchain
 @pytest.mark.usefixtures("kept_results")
 class TestBlame:
-    def test_a_right_kernel_agrees_on_both_sides(self, tmp_path: Path) -> None:
+    def test_a_right_kernel_agrees_on_both_sides(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setattr(progress, "PAUSE", 0.01)
         code, found = run(tmp_path, "right")
+        assert f" s: executing {CASES}::right sm_80\n" in capsys.readouterr().err
         assert (code, found["written"]["answer"], found["lowered"]["answer"]) == (0, "agrees", "agrees")
         assert found["blocks"] == {"executed": 2, "of": 2}
 
@@ -56,9 +63,28 @@ class TestBlame:
         for level, value in (("written", witness["expected"]), ("lowered", witness["got"])):
             first, *_ = witness[level]
             assert first.startswith(f"C[{witness['index'][0]}] = {value}   ")
-            assert f"        as {level}\n          {first}\n" in said
+            assert re.search(
+                rf"^        as {level}(, at device-tir)?\n          {re.escape(first)}$", said, re.MULTILINE
+            )
         assert any(len(witness[level]) > 1 for level in ("written", "lowered"))
         assert "-> TileLang 0.1.7" in said
+
+    def test_what_the_device_does_not_have_is_tilelangs(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """Two floats at once, in shared memory: the library has that for global memory alone, so a proof knows."""
+        code, found = run(tmp_path, "sums", "0.1.12", arch="sm_90")
+        assert (code, found["written"]["answer"], found["lowered"]["answer"]) == (1, "agrees", "differs")
+        assert [(c["basis"], c["finding"]["rule"]) for c in found["lowered"]["refuted"]] == [("proof", "TLA004")]
+        assert "-> TileLang 0.1.12" in capsys.readouterr().out
+
+    def test_the_trace_has_the_copies_of_the_run_that_was_wrong(self, tmp_path: Path) -> None:
+        """With copies as late as they may be, the next row is copied when it is whole."""
+        _, found = run(tmp_path, "carried", arch="sm_90")
+        witness = found["lowered"]["refuted"][0]["finding"]["witness"]
+        assert ", copies as early as they may be; " in witness["inputs"]
+        for level, value in (("written", witness["expected"]), ("lowered", witness["got"])):
+            assert witness[level][0].startswith(f"A[{', '.join(map(str, witness['index']))}] = {value}   ")
 
     @pytest.mark.parametrize("named", [True, False])
     def test_the_trace_of_a_wrong_element_has_the_same_inputs(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -116,6 +117,14 @@ def test_the_witness_names_the_element_the_inputs_and_the_last_write() -> None:
     assert output.finding.words.startswith("C[0, ")
     assert "inputs of seed" in output.finding.words
     assert "; last is the write of block (0, 0, 0), thread " in output.finding.words
+    assert re.search(rf"\(TIR line \d+ at {output.finding.checkpoint}\)$", output.finding.words)
+
+
+@pytest.mark.parametrize("rule", ["TLR001", "TLR002"])
+def test_no_pass_is_blamed_for_a_race(rule: str) -> None:
+    """It is sought at the last checkpoint alone."""
+    found = [c.finding for c in claims(*BAD[rule]) if c.finding is not None and c.finding.rule == rule]
+    assert {(finding.pass_name, finding.place) for finding in found} == {("", "at device-tir")}
 
 
 def test_a_snapshot_without_source_has_no_such_claims() -> None:
