@@ -468,6 +468,19 @@ def stored_operand():
     return main
 
 
+@tilelang.jit
+def difference():
+    """8 bits wrap where they are subtracted, and are widened then. What is printed subtracts in 32 bits."""
+
+    @T.prim_func
+    def main(A: T.Tensor((128,), "uint8"), B: T.Tensor((128,), "uint8"), C: T.Tensor((128,), "int32")):
+        with T.Kernel(1, threads=128) as _:
+            tx = T.get_thread_binding()
+            C[tx] = T.cast(A[tx] - B[tx], "int32")
+
+    return main
+
+
 HALF, FLOAT, INT = "float16", "float32", "int32"
 wait = Case(gemm, {}, ("sm_80",), integers((HALF, 256, 256), (HALF, 256, 256), (FLOAT, 256, 256)))
 loop = Case(truncated, inputs=integers((FLOAT, 256), (FLOAT, 256)), reference=stepped)
@@ -499,3 +512,4 @@ replaced = Case(used_then_loaded)
 turns = Case(alternating, {}, ("sm_80",))
 filled = Case(partly_filled, {}, ("sm_80",))
 operand = Case(stored_operand, {}, ("sm_80",))
+widened = Case(difference)
