@@ -39,7 +39,7 @@ from tlcheck.execute.machine import Machine, Options, Tensor, World
 from tlcheck.execute.memory import PAGE, Pages
 from tlcheck.execute.plain import evaluated
 from tlcheck.execute.reasons import Illegal, Stopped
-from tlcheck.execute.run import release_of
+from tlcheck.execute.traits import release_of
 from tlcheck.execute.values import Array, Kind, bits_of, from_bits, is_poison, kind_of
 from tlcheck.files import put
 from tlcheck.program.roles import roles

@@ -16,8 +16,9 @@ from tlcheck.config import read_config
 from tlcheck.errors import UsageError
 from tlcheck.execute.comparison import Difference
 from tlcheck.execute.reasons import Stopped
-from tlcheck.execute.run import ALL, LOWERED, SOURCE, Request, execute, has_copies
+from tlcheck.execute.run import ALL, LOWERED, SOURCE, Request, execute
 from tlcheck.execute.trace import Traced, place_of, trace
+from tlcheck.execute.traits import has_copies
 from tlcheck.lower.runs import Lowered, Run, of_saved
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Settings

@@ -24,18 +24,17 @@ from tlcheck.execute.glance import Suspected
 from tlcheck.execute.launches import threads_of
 from tlcheck.execute.machine import Machine, Options, World
 from tlcheck.execute.memory import Pages
-from tlcheck.execute.parallel import is_shared_out
 from tlcheck.execute.plain import index_of
 from tlcheck.execute.races import Race
 from tlcheck.execute.reasons import MEMORY, Deadlock, Entangled, Illegal, NotModelled, Stopped
 from tlcheck.execute.roundings import coarser, rounds
 from tlcheck.execute.tracer import watched_for
+from tlcheck.execute.traits import has_copies, is_tiled, release_of
 from tlcheck.execute.values import Array, kind_of
 from tlcheck.execute.writers import Writer
-from tlcheck.program.async_copies import release_numbers
 from tlcheck.program.roles import roles
 from tlcheck.snapshot.ir import Alloc, Buffer, Function, Snapshot
-from tlcheck.snapshot.walk import expressions, postorder, statements
+from tlcheck.snapshot.walk import statements
 
 SOURCE, LOWERED = "source", "device-tir"
 UNGUARDED = ("lower-tile-op", "type-cast")
@@ -561,12 +560,6 @@ def _names(buffers: Sequence[Buffer]) -> tuple[str, ...]:
     return tuple([str(b.data.value) for b in buffers])
 
 
-def has_copies(function: Function) -> bool:
-    """Whether a kernel as lowered has asynchronous copies into shared memory."""
-    calls = (e.value for s in statements(function.body) for e in postorder(expressions(s)) if e.op == "call")
-    return any(call in ("ptx_cp_async", "tma_load", "tma_load_im2col") for call in calls)
-
-
 @dataclass(frozen=True)
 class Machines:
     """Machines of one kernel that have not run yet, the same worlds each time.
@@ -604,20 +597,3 @@ def _left(machine: Machine, name: str, seed: int) -> Written:
         return comparison.outcome(machine.pages(name), seed)
     except KeyError:
         return Written(np.empty(0, np.intp), np.empty(0))
-
-
-def is_tiled(function: Function) -> bool:
-    """Whether a kernel still has what LowerTileOp takes away: tile operators, T.Parallel, fragments of the block."""
-    for stmt in statements(function.body):
-        if is_shared_out(stmt):
-            return True
-        if isinstance(stmt, Alloc) and stmt.buffer.scope == "local.fragment":
-            return True
-        if any(e.op == "call" and e.value == "region" for e in postorder(expressions(stmt))):
-            return True
-    return False
-
-
-def release_of(snapshot: Snapshot) -> tuple[int, ...]:
-    """TileLang's release as numbers."""
-    return release_numbers(snapshot.toolchain.get("tilelang", ""))

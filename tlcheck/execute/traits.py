@@ -1,0 +1,31 @@
+"""What a kernel at a checkpoint is like, as far as executing it depends on that."""
+
+from __future__ import annotations
+
+from tlcheck.execute.parallel import is_shared_out
+from tlcheck.program.async_copies import release_numbers
+from tlcheck.snapshot.ir import Alloc, Function, Snapshot
+from tlcheck.snapshot.walk import expressions, postorder, statements
+
+
+def is_tiled(function: Function) -> bool:
+    """Whether a kernel still has what LowerTileOp takes away: tile operators, T.Parallel, fragments of the block."""
+    for stmt in statements(function.body):
+        if is_shared_out(stmt):
+            return True
+        if isinstance(stmt, Alloc) and stmt.buffer.scope == "local.fragment":
+            return True
+        if any(e.op == "call" and e.value == "region" for e in postorder(expressions(stmt))):
+            return True
+    return False
+
+
+def has_copies(function: Function) -> bool:
+    """Whether a kernel as lowered has asynchronous copies into shared memory."""
+    calls = (e.value for s in statements(function.body) for e in postorder(expressions(s)) if e.op == "call")
+    return any(call in ("ptx_cp_async", "tma_load", "tma_load_im2col") for call in calls)
+
+
+def release_of(snapshot: Snapshot) -> tuple[int, ...]:
+    """TileLang's release as numbers."""
+    return release_numbers(snapshot.toolchain.get("tilelang", ""))
