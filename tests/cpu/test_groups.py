@@ -12,3 +12,9 @@ def test_a_group_is_part_of_the_name_by_which_tests_are_given_out(request: pytes
     """Later releases of pytest than pytest-xdist knows drop it in silence, and every module is set up twice."""
     name = request.node.nodeid
     assert name.endswith("@groups") if "PYTEST_XDIST_WORKER" in os.environ else "@" not in name
+
+
+@pytest.mark.toolchain
+def test_tests_of_a_file_that_need_a_toolchain_are_one(request: pytest.FixtureRequest) -> None:
+    name = request.node.nodeid
+    assert name.endswith("@tests/cpu/test_groups.py") if "PYTEST_XDIST_WORKER" in os.environ else "@" not in name
