@@ -65,9 +65,13 @@ def open_to_order(authors: Sequence[Author], name: str, last: Set[str]) -> str:
         for who, lines in author.contested.items():
             for racing, line in lines.items():
                 if racing == name or racing not in last:
-                    where = f" (line {line})" if line else ""
-                    return f"as written, {who} race for {racing}{where}: the author's own"
+                    return _blamed(who, racing, line)
     return ""
+
+
+def _blamed(who: str, what: str, line: int) -> str:
+    where = f" (line {line})" if line else ""
+    return f"as written, {who} race for {what}{where}: the author's own"
 
 
 class _Last:
@@ -159,8 +163,7 @@ class Author(Watch):
         name = race.parameter or race.buffer
         for who, lines in self.contested.items():
             if (who == "blocks") == race.across and name in lines:
-                where = f" (line {lines[name]})" if lines[name] else ""
-                return f"as written, {who} race for it as well{where}: the author's own"
+                return _blamed(who, "it as well", lines[name])
         return ""
 
     def covers(self, place: Place) -> bool:

@@ -437,7 +437,7 @@ class _Judge:
             until=self._until,
             plain=self._plain,
             printed=not written and self._request.checkpoint == LOWERED,
-            barriers=self._snapshot.pass_configs.get(_NO_BARRIERS) != "True",
+            barriers=not self._snapshot.is_on(_NO_BARRIERS),
             **special,
         )
         tensors = self._arguments.tensors(draw, self._before)

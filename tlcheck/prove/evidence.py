@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import cache
 
 from tlcheck.program.matching import Match
-from tlcheck.program.promotion import shows_promotion
 from tlcheck.program.walk import Program
 from tlcheck.prove.difference import FootprintDifference
 from tlcheck.prove.fingerprints import UndecidedError
@@ -51,7 +50,7 @@ def evidence(comparison: Comparison) -> Evidence:
         scopes = tuple(_scope(stage.program, o.target.root) for o in found.orphans)
         reason = "it has no counterpart here"
         return Evidence(stage.checkpoint, found, "undecided", None, reason, scopes=scopes, compared=comparison)
-    if stage.checkpoint == "device-tir" and shows_promotion(stage.program.function):
+    if stage.promotes:
         return Evidence(stage.checkpoint, found, "undecided", None, PROMOTED, compared=comparison)
     reasons: list[str] = []
     shown: FootprintDifference | None = None

@@ -10,6 +10,7 @@ from tlcheck.program.atomics import FoundAtomics, Site, atomic_name, atomics
 from tlcheck.program.instructions import Device, Instruction, instruction
 from tlcheck.program.layouts import Clash, clash, layouts
 from tlcheck.program.matching import match
+from tlcheck.program.promotion import shows_promotion
 from tlcheck.program.threads import first_threads
 from tlcheck.program.tma import descriptors, is_copy
 from tlcheck.program.walk import Program, expressions, subexpressions, walk
@@ -157,12 +158,13 @@ def evidences(of: PreparedSnapshot) -> Iterator[Evidence]:
         return
     known = frozenset(intent.buffers)
     first = Stage(of.reference, intent, Reader(intent, known))
-    cut = of.snapshot.pass_configs.get(NO_BOUNDS, "False") not in ("True", "1")
+    cut = not of.snapshot.is_on(NO_BOUNDS)
     for name in LOWERED:
         program = of.programs.get(name)
         if program is None:
             continue
-        stage = Stage(name, program, Reader(program, known))
+        promotes = name == "device-tir" and shows_promotion(program.function)
+        stage = Stage(name, program, Reader(program, known), promotes)
         for found in match(intent, of.written, program, of.found[name].sites):
             compared = _evidence(Comparison(first, stage, of.memory, found, name in UNGUARDED, cut))
             yield compared if found.sites else _elsewhere(intent, program, compared)

@@ -260,3 +260,7 @@ class Snapshot:
     passes: Mapping[str, str]
     cuda: str = ""
     headers: str = ""
+
+    def is_on(self, pass_config: str) -> bool:
+        """Whether a pass configuration was set, as a flag or as a number."""
+        return self.pass_configs.get(pass_config) in ("True", "1")
