@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -70,7 +71,8 @@ class Watcher(Protocol):
 class Session:
     """Lowers selections into `folder`. `passed_over`: files of folders without a case for these targets.
 
-    `ends`: how far scripts came. `cache` is where results are kept, also those that others derive from snapshots.
+    `ends`: how far scripts came, in the order of reports. `cache` is where results are kept, also those that others
+    derive from snapshots.
     """
 
     settings: Settings
@@ -239,7 +241,7 @@ class _Work:
             self._watcher.done(result.run)
         if not results:
             self._session.passed_over.append(Path(script.run.file))
-        self._session.ends.append(script.end(found))
+        insort(self._session.ends, script.end(found), key=lambda end: end.run.position)
         yield from results
 
     def _imported(self, asked: _Asked, place: int, done: Done) -> Iterator[Lowered]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,10 @@ from tlcheck.errors import UsageError
 from tlcheck.lower import session
 from tlcheck.lower.crew import Crew
 from tlcheck.lower.runs import Lowered, Run
+from tlcheck.lower.scripts import Scripts
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Session, Settings
-from tlcheck.worker.protocol import Failure, Job
+from tlcheck.worker.protocol import Answer, Failure, Job
 
 
 class Watcher:
@@ -70,6 +72,25 @@ def test_every_case_for_every_target_in_the_order_of_files_cases_and_targets(
     assert len({item.snapshot for item in done}) == 5
     assert all(item.snapshot and item.snapshot.parent == tmp_path for item in done)
     assert (watcher.expected, watcher.ended) == (5, 5)
+
+
+class BothAtOnce(StandInWorker):
+    """Answers when it has two jobs, in reverse order."""
+
+    def receive(self) -> list[tuple[Job, Answer]]:
+        return super().receive() if len(self.running) == 2 else []
+
+
+def test_how_far_scripts_came_is_in_the_order_of_files(workers: dict[str, StandInWorker], tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("b.py", "a.py")]
+    for file in files:
+        file.write_text("import tilelang\n")
+    ended = asdict(Failure("exception", "run", "ValueError: no"))
+    workers["pinned"] = BothAtOnce()
+    workers["pinned"].scripts = {file.name: {"kernels": [], "ended": ended, "names": []} for file in files}
+    _, made, _ = lower(tmp_path, [Selection(file) for file in files], scripts=Scripts(keep_going=True), jobs=2)
+    words = "no kernel captured until it ended: ValueError: no"
+    assert made.remarks == [f"{file} (sm_90): {words}" for file in files]
 
 
 def test_one_worker_for_each_toolchain(workers: dict[str, StandInWorker], tmp_path: Path) -> None:
