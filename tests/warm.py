@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tlcheck import workshop
 from tlcheck.lower import session
 from tlcheck.lower.client import Worker, environment
 from tlcheck.verdicts import judge
@@ -22,7 +23,10 @@ from tlcheck.verdicts.judge import JudgingProcess as Process
 WRAPPER = str(Path(__file__).with_name("warm_worker.py"))
 MOST = 6  # workers that wait: each takes half a gigabyte
 # What tests set, and no import reads but to find nvcc, which no worker runs.
-VARIABLES = ("TLCHECK_CACHE", "TLCHECK_NO_CACHE", "PYTEST_CURRENT_TEST", "BLOCK", "CUDA_HOME", "PWD", "OLDPWD")
+VARIABLES = tuple(
+    "TLCHECK_CACHE TLCHECK_NO_CACHE PYTEST_CURRENT_TEST PYTEST_DISABLE_PLUGIN_AUTOLOAD BLOCK COLUMNS CUDA_HOME PWD"
+    " OLDPWD".split()
+)
 
 Key = tuple[tuple[str, ...], frozenset[tuple[str, str]]]
 
@@ -35,7 +39,8 @@ class WarmWorker(Worker):
     def start(self) -> None:
         self._plain = tuple(self._command)
         variables = environment(self._env)
-        self._key = self._plain, frozenset((k, v) for k, v in variables.items() if k not in VARIABLES)
+        command = tuple(map(_placed, self._plain))
+        self._key = command, frozenset((k, _placed(v)) for k, v in variables.items() if k not in VARIABLES)
         earlier = self.waiting.pop(self._key, None)
         if earlier is not None and earlier._process.poll() is None:
             self._scratch, self._process, self.versions = earlier._scratch, earlier._process, earlier.versions
@@ -66,6 +71,14 @@ class WarmWorker(Worker):
 
     def _tell(self) -> None:
         self._place.write_text(json.dumps((str(Path.cwd()), {name: os.environ.get(name) for name in VARIABLES})))
+
+
+def _placed(value: str) -> str:
+    """Paths in it by the folders where they are: a test's cache has the user's toolchains by a link."""
+    parts = ((part, *os.path.split(part)) for part in value.split(os.pathsep))
+    return os.pathsep.join(
+        str(Path(folder).resolve() / name) if folder.startswith("/") else part for part, folder, name in parts
+    )
 
 
 class WarmProcess(Process):
@@ -101,13 +114,15 @@ class WarmProcess(Process):
 
 def install(patch: pytest.MonkeyPatch) -> None:
     """Have commands use them."""
-    patch.setattr(session, "Worker", WarmWorker)
+    for module in (session, workshop):
+        patch.setattr(module, "Worker", WarmWorker)
     patch.setattr(judge, "JudgingProcess", WarmProcess)
 
 
 def uninstall(patch: pytest.MonkeyPatch) -> None:
     """Have commands start their own."""
-    patch.setattr(session, "Worker", Worker)
+    for module in (session, workshop):
+        patch.setattr(module, "Worker", Worker)
     patch.setattr(judge, "JudgingProcess", Process)
 
 

@@ -37,10 +37,10 @@ class Ended:
 
 
 class Client:
-    """Answers come in order of completion. See `Worker` and `Crew` for the arguments."""
+    """Answers come in order of completion. parallel: see `Crew`."""
 
-    def __init__(self, python: Path, env: Mapping[str, str], *, parallel: int | None = None, fork: bool = True) -> None:
-        self._worker = Worker(python, env, fork=fork)
+    def __init__(self, worker: Worker, parallel: int | None = None) -> None:
+        self._worker = worker
         self._crew = Crew(parallel or processors())
         self._answers = self._crew.answers()  # its last job counts as open until the next one is asked for
         self._numbers = count()

@@ -14,6 +14,7 @@ from tests.cpu.client import Client
 from tests.fixtures import make
 from tests.fixtures.examples import examples, of_page
 from tests.fixtures.index import FOLDER, Fixture, read
+from tests.warm import WarmWorker
 from tlcheck.snapshot import codec
 from tlcheck.toolchain.identity import identify
 from tlcheck.toolchain.releases import PINNED, RELEASES
@@ -121,5 +122,5 @@ def test_the_same_toolchain_makes_the_same_bytes(name: str, tmp_path: Path) -> N
     if INDEX.toolchains[PINNED]["content"] != identify(toolchain).content:
         pytest.skip(f"the wheel of {PINNED} here is another than that of the fixtures")
     wanted = next(w for w in make.of_pages(tmp_path) if w.fixture.kernel == name)
-    with Client(toolchain.python, toolchain.env) as worker:
+    with Client(WarmWorker(toolchain.python, toolchain.env)) as worker:
         assert make.lower(worker, wanted, tmp_path) == wanted.fixture.file.read_text(encoding="utf-8")

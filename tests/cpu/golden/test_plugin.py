@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import subprocess
 import sys
@@ -11,9 +13,12 @@ import pytest
 
 from tests.cpu.checking import installed
 from tests.cpu.golden.test_with_toolchains import EDITED
+from tlcheck.cli.main import main
 from tlcheck.toolchain.releases import PINNED
 
 PROJECT = '[tool.tlcheck]\n[tool.pytest.ini_options]\ntlcheck_cases = ["kernels"]\ntestpaths = ["tests"]\n'
+ALONE = ("-p", "tlcheck.pytest_plugin", "-p", "no:cacheprovider")
+ENVIRONMENT = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "COLUMNS": "160"}
 SMALL = EDITED.read_text().partition("original =")[0]
 
 
@@ -33,14 +38,23 @@ def _pinned() -> None:
 
 
 def run(*argv: str) -> tuple[int, str]:
-    env = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "COLUMNS": "160"}
-    command = [sys.executable, "-m", "pytest", "-p", "tlcheck.pytest_plugin", "-p", "no:cacheprovider", *argv]
-    done = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+    """Like `run_apart`, in this process, so that workers are shared with other tests."""
+    out, folder = io.StringIO(), str(Path.cwd())
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out), pytest.MonkeyPatch.context() as patch:
+        for name, value in ENVIRONMENT.items():
+            patch.setenv(name, value)
+        patch.setattr(sys, "path", [*sys.path])
+        code = pytest.main([*ALONE, *argv])
+    for name, module in [*sys.modules.items()]:
+        if (getattr(module, "__file__", None) or "").startswith(folder):
+            del sys.modules[name]
+    return code, out.getvalue()
+
+
+def run_apart(*argv: str) -> tuple[int, str]:
+    command = [sys.executable, "-m", "pytest", *ALONE, *argv]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **ENVIRONMENT}, check=False)
     return done.returncode, done.stdout + done.stderr
-
-
-def tlcheck(*argv: str) -> None:
-    subprocess.run([sys.executable, "-m", "tlcheck", *argv], check=True, capture_output=True)
 
 
 @pytest.mark.toolchain
@@ -54,8 +68,8 @@ def test_each_case_and_target_is_a_test_that_fails_with_the_difference(project: 
     assert "tests/test_other.py::test_other PASSED" in out
     assert "kernels/k.py::one[sm_80] PASSED" in out
     assert "2 passed" in out
-    tlcheck("golden", "update", "kernels")
-    tlcheck("golden", "accept", "--reason", "seen")
+    assert main(["golden", "update", "kernels"]) == 0
+    assert main(["golden", "accept", "--reason", "seen"]) == 0
     kernel.write_text(kernel.read_text().replace("stages=2", "stages=3"))
     code, out = run("kernels/k.py::one[sm_80]")
     assert code == 1
@@ -93,7 +107,7 @@ def test_processes_of_xdist_lower_each_file_once(project: Path) -> None:
     line = f"open({str(log)!r}, 'a').write('x')\n"
     wrong = "def wrong():\n    raise ValueError('no such kernel')\n\n\nwrong = Case(wrong, targets=('sm_80',))\n"
     (project / "kernels" / "k.py").write_text(SMALL + line + "one = Case(products)\n" + wrong)
-    code, out = run("-p", "xdist", "-n", "2", "kernels")
+    code, out = run_apart("-p", "xdist", "-n", "2", "kernels")
     assert code == 1
     assert "no such kernel" in out
     assert "1 failed, 2 passed" in out

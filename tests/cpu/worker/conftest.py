@@ -31,7 +31,7 @@ def write(tmp_path: Path) -> Write:
 
 @pytest.fixture
 def worker() -> Iterator[Client]:
-    with Client(*WORKER, parallel=2) as client:
+    with Client(Worker(*WORKER), parallel=2) as client:
         yield client
 
 

@@ -44,7 +44,7 @@ def test_each_failure_is_told_apart_and_the_others_go_on(write: Write, lowered: 
     branches = "".join(f"    if way == {n}: {code}\n" for n, code in enumerate(WAYS_TO_FAIL))
     file = write(f"import os, signal, sys\n@tilelang.jit\ndef kernel(way):\n{branches}")
     jobs = [lowered(file, args={"way": str(n)}) for n in range(len(WAYS_TO_FAIL))]
-    with Client(*WORKER, parallel=2, fork=fork) as worker:
+    with Client(Worker(*WORKER, fork=fork), parallel=2) as worker:
         results = {result.job.args["way"]: result for result in worker.lower(jobs)}
     assert len(results) == len(WAYS_TO_FAIL)
     for n, (code, (kind, phase, message)) in enumerate(WAYS_TO_FAIL.items()):
@@ -179,7 +179,7 @@ def test_a_killed_worker_fails_the_jobs_it_had_and_a_new_one_does_the_rest(
     killer = f"open({str(pid)!r}, 'w').write(str(os.getpid())); os.kill(os.getppid(), signal.SIGKILL); time.sleep(600)"
     file = write(f"import os, signal, time\n@tilelang.jit\ndef kernel(kill):\n    if kill: {killer}\n    1 / 0")
     jobs = [lowered(file, args={"kill": str(n == 1)}) for n in range(4)]
-    with Client(*WORKER, parallel=1) as worker:
+    with Client(Worker(*WORKER), parallel=1) as worker:
         kinds = [result.failure.kind for result in worker.lower(jobs) if result.failure]
     assert sorted(kinds) == ["exception", "exception", "exception", "worker"]
     assert not wait_until_gone({*children_of(os.getpid()), int(pid.read_text())})
@@ -187,7 +187,7 @@ def test_a_killed_worker_fails_the_jobs_it_had_and_a_new_one_does_the_rest(
 
 def test_leaving_early_ends_running_jobs(write: Write, lowered: MakeJob) -> None:
     file = write("import time\n@tilelang.jit\ndef kernel(seconds):\n    time.sleep(seconds)\n    1 / 0")
-    with Client(*WORKER, parallel=2) as worker:
+    with Client(Worker(*WORKER), parallel=2) as worker:
         results = worker.lower([lowered(file, args={"seconds": "600"}), lowered(file, args={"seconds": "0"})])
         next(iter(results))
         running = children_of(os.getpid())
@@ -269,7 +269,7 @@ def test_a_core_is_never_written(write: Write, lowered: MakeJob) -> None:
     source = "import resource\ndef kernel():\n    print(resource.getrlimit(resource.RLIMIT_CORE)[0]); 1 / 0"
     resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
     try:
-        with Client(*WORKER) as worker:
+        with Client(Worker(*WORKER)) as worker:
             assert only(worker, lowered(write(source))).answer.output.startswith("0\n")
     finally:
         resource.setrlimit(resource.RLIMIT_CORE, (soft, hard))
@@ -277,7 +277,7 @@ def test_a_core_is_never_written(write: Write, lowered: MakeJob) -> None:
 
 def only_job(python: Path, env: Mapping[str, str]) -> None:
     """Ask an interpreter for something."""
-    with Client(python, env) as client:
+    with Client(Worker(python, env)) as client:
         list(client.discover([Job("discover", "k.py")]))
 
 

@@ -14,6 +14,8 @@ import pytest
 
 from tests.cpu.checking import installed
 from tests.cpu.client import Client, Ended
+from tests.warm import WarmWorker
+from tlcheck.lower.client import Worker
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import CHECKPOINTS, Expr, Function, Snapshot
 from tlcheck.snapshot.text import render
@@ -41,7 +43,7 @@ def toolchain(request: pytest.FixtureRequest) -> Toolchain:
 
 @pytest.fixture(scope="module")
 def worker(toolchain: Toolchain) -> Iterator[Client]:
-    with Client(toolchain.python, toolchain.env) as worker:
+    with Client(WarmWorker(toolchain.python, toolchain.env)) as worker:
         yield worker
 
 
@@ -114,7 +116,7 @@ def test_the_cuda_source_is_that_of_a_bare_lowering(release: str, tmp_path: Path
     done = subprocess.run(
         [toolchain.python, "-c", textwrap.dedent(script)], env=env, capture_output=True, text=True, check=True
     )
-    with Client(toolchain.python, toolchain.env) as worker:
+    with Client(WarmWorker(toolchain.python, toolchain.env)) as worker:
         (made,) = worker.lower([Job("lower", str(FORMS), "small", output=str(tmp_path / "small.json"))])
     assert read(made).cuda == done.stdout.partition("=====")[2]
 
@@ -123,10 +125,10 @@ def test_a_fresh_process_makes_the_same_bytes(tmp_path: Path) -> None:
     """Of a release that places shared memory differently in each process; goldens are made of the pinned one's."""
     made = installed("0.1.7")
     texts = []
-    for fork in (True, False):
+    for worker in (WarmWorker(made.python, made.env), Worker(made.python, made.env, fork=False)):
         jobs = [Job("lower", str(FORMS), name, output=str(tmp_path / name)) for name in ("large", "histogram")]
-        with Client(made.python, made.env, fork=fork) as worker:
-            texts.append({result.job.name: codec.dumps(read(result)) for result in worker.lower(jobs)})
+        with Client(worker) as client:
+            texts.append({result.job.name: codec.dumps(read(result)) for result in client.lower(jobs)})
     assert texts[0] == texts[1]
 
 
@@ -174,7 +176,7 @@ def test_what_goes_wrong_in_the_compiler_is_told_in_one_line(worker: Client, low
 @pytest.fixture(scope="module")
 def pinned() -> Iterator[Client]:
     made = installed(PINNED)
-    with Client(made.python, made.env) as worker:
+    with Client(WarmWorker(made.python, made.env)) as worker:
         yield worker
 
 
@@ -207,7 +209,7 @@ def test_nothing_is_written_to_the_home_folder(tmp_path: Path, lower: Lower, mon
     home.mkdir()
     made = installed(PINNED)
     monkeypatch.setenv("HOME", str(home))
-    with Client(made.python, made.env) as worker:
+    with Client(Worker(made.python, made.env)) as worker:
         read(lower(worker, "large"))
     assert not list(home.iterdir())
 
