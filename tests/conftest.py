@@ -5,6 +5,11 @@ none keeps results unless it asks for that.
 from __future__ import annotations
 
 import os
+
+# Before NumPy is imported. There is a test process for each processor, and in each of them several threads for products
+# of small matrices would take twice the time; judging processes have one too.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import signal
 from collections.abc import Generator, Iterator
 from contextlib import suppress
