@@ -102,7 +102,10 @@ class Session:
             self._crew = crew
             if self.stopped:
                 crew.stop()
-            yield from _Work(self, Desk(crew, self.cache, fork=self.settings.fork)).lower(selections)
+            try:
+                yield from _Work(self, Desk(crew, self.cache, fork=self.settings.fork)).lower(selections)
+            finally:
+                self._crew = None  # judging goes on, and may be stopped
         self.cache.trim()
 
     def _hands(self) -> Hands:

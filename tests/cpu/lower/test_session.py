@@ -220,6 +220,15 @@ def test_a_file_that_cannot_be_imported_is_one_failure_and_the_others_go_on(
     assert not made.passed_over
 
 
+def test_it_may_be_stopped_after_its_last_kernel(workers: dict[str, StandInWorker], tmp_path: Path) -> None:
+    """As Ctrl-C does while the last kernels are still being judged."""
+    workers["pinned"].files = {"k.py": (declared("a", ("sm_90",)),)}
+    done, made, _ = lower(tmp_path, [Selection(Path("k.py"))])
+    made.stop()
+    assert made.stopped
+    assert [item.failure for item in done] == [None]
+
+
 def test_snapshots_among_the_selections_keep_their_place(workers: dict[str, StandInWorker], tmp_path: Path) -> None:
     workers["pinned"].files = {"k.py": (declared("a", ("sm_90",)),)}
     done, _, _ = lower(tmp_path, [Selection(Path("s.snapshot.json")), Selection(Path("k.py"))])

@@ -20,6 +20,7 @@ from torch.utils._device import DeviceContext
 from torch.utils._pytree import tree_map
 
 from tlcheck.worker.capture.execution import NoValuesError
+from tlcheck.worker.capture.operators import Operators
 from tlcheck.worker.capture.tape import Tape
 
 _FEW = 2**20  # elements of a tensor that has its values
@@ -32,7 +33,7 @@ class Pretence(TorchFunctionMode):  # type: ignore[misc, unused-ignore]
 
     def __init__(self, tape: Tape) -> None:
         super().__init__()
-        self.tape = tape
+        self.tape, self.operators = tape, Operators(self)
         self._fake = FakeTensorMode(allow_non_fake_inputs=True)
         self._gpu_draws = torch.Generator("cpu")  # a real GPU has its own: what it draws changes nothing on the CPU
 
@@ -45,7 +46,7 @@ class Pretence(TorchFunctionMode):  # type: ignore[misc, unused-ignore]
             return answer(*args, **given)
         if func in _COMPARISONS:
             return self.compared(func, args, given, True)
-        if func in _BACKWARD:
+        if func in _BACKWARD or self.operators.has(func):
             return func(*args, **given)
         given.pop("pin_memory", None)
         if func in _DRAWS and given.get("generator") is None and _names_gpu(given.get("device")):
@@ -213,11 +214,13 @@ _COMPARISONS = {torch.allclose, torch.Tensor.allclose, torch.equal, torch.Tensor
 
 def install(tape: Tape) -> Pretence:
     """Make what torch does outside of its functions say the same. Returns the mode, not yet active."""
-    _claim_gpu(tape)
+    mode = Pretence(tape)
+    mode.operators.watch()
+    _claim_gpu(tape, mode.operators)
     torch.set_default_device = _answer(None)
     torch.compile = _compile
     torch.Generator = _Generator  # type: ignore[misc, unused-ignore]
-    mode, close = Pretence(tape), torch.testing.assert_close
+    close = torch.testing.assert_close
     torch.testing.assert_close = lambda *args, **kwargs: mode.compared(close, args, kwargs, None)
     add = DeviceContext.__torch_function__
     DeviceContext.__torch_function__ = _unless_gpu(add)  # type: ignore[method-assign, unused-ignore]
@@ -265,10 +268,10 @@ def _unless_gpu(add: Callable[..., Any]) -> Callable[..., Any]:
     return torch_function
 
 
-def _claim_gpu(tape: Tape) -> None:
+def _claim_gpu(tape: Tape, operators: Operators) -> None:
     """Have FakeTensor, which answers for its device itself, name the GPU to the script and the CPU to torch.
 
-    tape: is told of what is done without values.
+    tape: is told of what is done without values. operators: those that are the script's own are run.
     """
     own, dispatch = FakeTensor.device, FakeTensorMode.__torch_dispatch__
     inside = [0]
@@ -278,6 +281,8 @@ def _claim_gpu(tape: Tape) -> None:
         return _GPU if outside and not inside[0] else own.fget(tensor)
 
     def torch_dispatch(self: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if run := operators.implementation(func):
+            return run(*args, **(kwargs or {}))
         inside[0] += 1
         try:
             made = dispatch(self, func, types, args, kwargs)
