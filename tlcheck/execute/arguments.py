@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 
 from tlcheck.execute import given, inputs
 from tlcheck.execute.inputs import Course, Draw
 from tlcheck.execute.machine import Tensor
 from tlcheck.execute.memory import Pages
-from tlcheck.execute.offsets import offsets
+from tlcheck.execute.offsets import indices, offsets
 from tlcheck.execute.plain import evaluated
-from tlcheck.execute.reasons import Stopped
+from tlcheck.execute.reasons import NotModelled, Stopped
 from tlcheck.execute.values import Array, kind_of
 from tlcheck.program.roles import roles
 from tlcheck.snapshot.ir import Buffer, Function, Snapshot
@@ -43,7 +45,8 @@ class Arguments:
             raise Stopped("no sizes found that keep what the kernel assumes")
         self.sizes = sizes
         known = () if course.draw is None else (course.draw,)
-        self.draws: Sequence[Draw] = _DRAWS[:1] if own else (*known, *_DRAWS)
+        ranges = self._ranges()
+        self.draws: Sequence[Draw] = _DRAWS[:1] if own else (*known, *(replace(d, ranges=ranges) for d in _DRAWS))
         unread = {str(b.data.value) for b in roles(self._function).written}
         self._poisoned = poisoned if own else poisoned | unread
         self._offsets = offsets(self._function)
@@ -56,6 +59,14 @@ class Arguments:
         """The sizes, and every parameter that is a number."""
         values = inputs.scalars(self._snapshot, self._function, self.sizes, seed)
         return values | {name: array.item() for name, array in self._first.items() if name in values}
+
+    def _ranges(self) -> tuple[tuple[str, int], ...]:
+        """What indices are below: the extents of the axes, as far as they are known before the kernel runs."""
+        found = []
+        for name, extents in indices(self._function).items():
+            with suppress(NotModelled):
+                found.append((name, max(1, min(int(evaluated(e, self.sizes)) for e in extents))))
+        return tuple(found)
 
     def _tensor(self, buffer: Buffer, draw: Draw, drawn: Mapping[tuple[str, int], Pages]) -> Tensor:
         name, kind = str(buffer.data.value), kind_of(buffer.dtype)

@@ -32,15 +32,18 @@ class Draw:
     """How integers are drawn: below `below`; those of a tensor in `further` below another limit, but for seed 0.
 
     So some loops have no step, and others many. gaps: with seed 0, every other part between offsets is empty.
+    ranges: what the integers of a tensor are below in any case, since they are indices.
     """
 
     below: int = 8
     further: tuple[tuple[str, int], ...] = ()
     gaps: bool = True
+    ranges: tuple[tuple[str, int], ...] = ()
 
     def limit(self, name: str, seed: int = 1) -> int:
         """What the integers of a tensor are below."""
-        return dict(self.further).get(name, self.below) if seed else self.below
+        drawn = dict(self.further).get(name, self.below) if seed else self.below
+        return min(drawn, dict(self.ranges).get(name, drawn))
 
     def with_limit(self, name: str, below: int) -> Draw:
         """Another one for this tensor alone."""

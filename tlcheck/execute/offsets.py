@@ -1,4 +1,6 @@
-"""Tensors of offsets: a kernel that reads L[i] and L[i + 1] takes what lies between them, as of packed sequences."""
+"""Tensors of places. Offsets: a kernel that reads L[i] and L[i + 1] takes what lies between them, as of packed
+sequences. Indices: an element of the tensor is itself the place of what is read or written, as an expert's number.
+"""
 
 from __future__ import annotations
 
@@ -15,20 +17,39 @@ _TRIED = (3, 7, 12)  # values of the variables in two indices that are compared
 def offsets(function: Function) -> Mapping[str, Expr | None]:
     """The offset tensors by pointer, with the extent that they count up to; None where that is not seen."""
     reads: dict[int, list[Expr]] = {}
-    accesses: list[tuple[Buffer, Sequence[Expr]]] = []
+    accesses = _accesses(function)
+    for buffer, places in accesses:
+        if len(places) == 1:
+            reads.setdefault(buffer.data.uid, []).append(places[0])
+    found = [b for b in function.buffers if b.dtype.startswith("int") and _neighbours(reads.get(b.data.uid, ()))]
+    return {str(b.data.value): next(_extents(b, accesses), None) for b in found}
+
+
+def indices(function: Function) -> Mapping[str, Sequence[Expr]]:
+    """The tensors of indices by pointer, with the extents of the axes that their elements are an index of."""
+    found: dict[str, list[Expr]] = {}
+    tensors = {b.data.uid: str(b.data.value) for b in function.buffers if "int" in b.dtype}
+    for buffer, places in _accesses(function):
+        for extent, index in zip(buffer.shape, places, strict=False):
+            while index.op == "cast":
+                index = index.args[0]
+            if index.op == "load" and index.buffer is not None and index.buffer.data.uid in tensors:
+                found.setdefault(tensors[index.buffer.data.uid], []).append(extent)
+    return found
+
+
+def _accesses(function: Function) -> list[tuple[Buffer, Sequence[Expr]]]:
+    """All buffers that are read or written, with the place, variables as what they are bound to."""
+    found: list[tuple[Buffer, Sequence[Expr]]] = []
     bound: dict[int, Expr] = {}
     for stmt in statements(function.body):
         roots = substitute(list(expressions(stmt)), bound)
         if isinstance(stmt, Bind):
             bound[stmt.var.uid] = roots[-1]
         if isinstance(stmt, Store):
-            accesses.append((stmt.buffer, substitute(list(stmt.indices), bound)))
-        accesses += [(e.buffer, e.args) for e in postorder(roots) if e.op == "load" and e.buffer is not None]
-    for buffer, indices in accesses:
-        if len(indices) == 1:
-            reads.setdefault(buffer.data.uid, []).append(indices[0])
-    found = [b for b in function.buffers if b.dtype.startswith("int") and _neighbours(reads.get(b.data.uid, ()))]
-    return {str(b.data.value): next(_extents(b, accesses), None) for b in found}
+            found.append((stmt.buffer, substitute(list(stmt.indices), bound)))
+        found += [(e.buffer, e.args) for e in postorder(roots) if e.op == "load" and e.buffer is not None]
+    return found
 
 
 def _neighbours(indices: Sequence[Expr]) -> bool:

@@ -69,9 +69,12 @@ class Crew:
         self._wake_up()
 
     def stop(self) -> None:
-        """End all jobs: each is answered, with what it has come to. A signal's handler may call it."""
+        """End all jobs: each is answered, with what it has come to. A signal's handler may call it, also when the crew
+        has left and its answers are still being judged.
+        """
         self._stopping = True
-        self._wake_up()
+        if not self._leaving:
+            self._wake_up()
 
     def answers(self) -> Iterator[tuple[Job, Answer]]:
         """Answers in order of completion, until there is no job left. Raises UsageError for a broken toolchain."""

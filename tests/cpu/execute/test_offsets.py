@@ -8,7 +8,7 @@ import numpy as np
 
 from tests.fixtures.index import FOLDER
 from tlcheck.execute import inputs
-from tlcheck.execute.offsets import offsets
+from tlcheck.execute.offsets import indices, offsets
 from tlcheck.execute.run import execute
 from tlcheck.execute.values import kind_of
 from tlcheck.snapshot.codec import loads
@@ -49,6 +49,29 @@ def test_what_is_read_with_its_neighbour_is_an_offset_into_what_it_indexes() -> 
     assert list(found) == ["L"]
     assert found["L"] is TOTAL
     assert not offsets(_kernel(2))
+
+
+def test_an_element_that_is_a_place_is_an_index() -> None:
+    """Row experts[y] of B, by a variable and through a cast; an offset that something is added to is none."""
+    experts = Buffer("experts", "int32", (_int(5),), "global", _var("experts", 7, "handle"))
+    number = _var("number", 8)
+    row = Expr("cast", "int64", (number,))
+    one = Expr("float", "float32", (), 1.0)
+    body = (
+        Bind(number, Expr("load", "int32", (Y,), buffer=experts)),
+        Store(B, (row, _int(0)), one),
+        Store(B, (Expr("add", "int32", (number, _int(3))), _int(1)), one),
+    )
+    kernel = Function("main", (experts.data, B.data, TOTAL), (experts, B), (), Seq(body))
+    assert indices(kernel) == {"experts": [TOTAL]}
+    assert indices(_kernel(1)) == {}
+
+
+def test_indices_are_drawn_within_the_axis() -> None:
+    draw = inputs.Draw(8, ranges=(("experts", 3),))
+    assert [draw.limit("experts"), draw.limit("experts", 0), draw.limit("other")] == [3, 3, 8]
+    assert draw.with_limit("experts", 2).limit("experts") == 2
+    assert draw.with_limit("experts", 64).limit("experts") == 3
 
 
 def test_offsets_rise_from_nothing_to_the_extent() -> None:

@@ -215,6 +215,17 @@ def test_leaving_early_ends_all_workers() -> None:
     assert (first.closed, second.closed) == (1, 1)
 
 
+def test_a_signal_after_it_has_left_stops_nothing() -> None:
+    """Answers are judged after the last worker has ended, and Ctrl-C comes then too."""
+    worker = Recorded()
+    with Crew(1) as crew:
+        add(crew, worker, 1)
+        worker.may_answer.set()
+        assert len(list(crew.answers())) == 1
+    crew.stop()
+    assert worker.closed == 1
+
+
 def test_a_toolchain_that_does_not_import_stops_all(tmp_path: Path) -> None:
     (tmp_path / "tilelang.py").write_text("raise ImportError('libcuda.so.1')")
     (tmp_path / "k.py").touch()

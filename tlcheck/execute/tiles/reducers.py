@@ -2,8 +2,8 @@
 
 A reducer is one tile of a block, combined by sum, max, min, bitand, bitor or bitxor. Its epoch begins with
 T.reducer_init (the neutral element, combined once with the value given), T.reducer_update combines once for each
-iteration, and T.finalize_reducer(reducer, destination) writes the result. In the older form (`replication=`) the
-reducer is a fragment that T.fill or T.clear begins, a store `r[i] = r[i] + x` in a T.Parallel is the update, and
+iteration, and T.finalize_reducer(reducer, destination) writes the result. In the older form, which newer reducers may
+have too, T.fill or T.clear begins the reducer, a store `r[i] = r[i] + x` in a T.Parallel is the update, and
 T.finalize_reducer(reducer) leaves the result where it is. The kind of a reducer is in its block's annotations.
 """
 
@@ -79,8 +79,8 @@ def finalize_in_place(e: Expr, machine: Machine) -> Run:
 
 @store
 def update_by_store(stmt: Store, machine: Machine) -> Step | None:
-    """A store in a T.Parallel that combines an element of a fragment reducer with a value."""
-    if not machine.iterating or stmt.buffer.name not in _reducers("reducer_info", machine):
+    """A store in a T.Parallel that combines an element of a reducer with a value."""
+    if not machine.iterating or stmt.buffer.name not in _reducers(machine):
         return None
     kind, term = _update_of(stmt)
     if kind is None or term is None:
@@ -107,18 +107,18 @@ def neutral(reduction: str, kind: Kind) -> int | float:
     return 0
 
 
-def _reducers(key: str, machine: Machine) -> dict[str, str]:
+def _reducers(machine: Machine) -> dict[str, str]:
     """What the blocks of the kernel say of reducers, by name."""
     found: dict[str, str] = {}
     for stmt in statements(machine.function.body):
         if isinstance(stmt, Block):
-            found |= entries(dict(stmt.annotations).get(key, "{}"))
+            for key in ("reducer_info", "reducer_info_v2"):
+                found |= entries(dict(stmt.annotations).get(key, "{}"))
     return found
 
 
 def _kind_of_reducer(buffer: Buffer, machine: Machine) -> str:
-    found = _reducers("reducer_info_v2", machine) | _reducers("reducer_info", machine)
-    entry = found.get(buffer.name, "")
+    entry = _reducers(machine).get(buffer.name, "")
     kind = dict(part.strip().split(": ", 1) for part in entry.strip("{}").split(",") if ": " in part).get("op")
     if kind not in KINDS:
         raise NotModelled(f"reducer {buffer.name} of unknown kind")

@@ -62,12 +62,13 @@ def test_an_epoch(op: str, dtype: str, first: int | None) -> None:
     assert np.array_equal(found, expected)
 
 
-def older(op: str, a: Array, value: Expr, begin: float, info: str | None = None) -> Array:
-    """The older form: a fragment, begun by a fill, updated by stores."""
+def older(op: str, a: Array, value: Expr, begin: float, info: str | None = None, of: str = "local.fragment") -> Array:
+    """The older form: begun by a fill, updated by stores. of: the scope; newer reducers are no fragments."""
     kernel = Kernel()
     kernel.tensor("A", "float32", a)
-    target, total = kernel.tensor("B", "float32", [1]), kernel.tile("total", "float32", (1,), "local.fragment")
-    kernel.annotations["reducer_info"] = info or f"{{total: {{op: {op}, rep: all}}}}"
+    target, total = kernel.tensor("B", "float32", [1]), kernel.tile("total", "float32", (1,), of)
+    key = "reducer_info" if of == "local.fragment" else "reducer_info_v2"
+    kernel.annotations[key] = info or f"{{total: {{op: {op}, rep: all}}}}"
     store = Store(total, (number(0),), value_of(value, kernel))
     return kernel.run(
         call("fill", region(total), Expr("float", "float32", (), begin)),
@@ -92,12 +93,13 @@ def value_of(shape: Expr, kernel: Kernel) -> Expr:
 OWN, TERM = Expr("str", "", (), "total"), Expr("str", "", (), "A")
 
 
+@pytest.mark.parametrize("scope", ["local.fragment", "local.reducer"])
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("op", ["sum", "max", "min"])
-def test_stores_that_update_accumulate_over_iterations(op: str, turned: bool) -> None:
+def test_stores_that_update_accumulate_over_iterations(op: str, turned: bool, scope: str) -> None:
     a = random("float32", ROWS, COLUMNS)
     args = (TERM, OWN) if turned else (OWN, TERM)
-    found = older(op, a, Expr(WRITTEN[op], "float32", args), 1.0)
+    found = older(op, a, Expr(WRITTEN[op], "float32", args), 1.0, of=scope)
     assert found.tolist() == [OF[op].reduce(a.reshape(-1), initial=1.0)]
 
 
