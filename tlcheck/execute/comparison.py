@@ -91,15 +91,22 @@ class Compared:
 
 def compare(expected: Written, got: Written, initial: Array, elements: Array) -> Compared:
     """Compare what was written on either side, element by element. initial: of `elements`, the union of both sides."""
-    left, right, wrote = initial.copy(), initial.copy(), np.zeros((2, len(elements)), np.bool_)
-    for side, values, touched in ((expected, left, wrote[0]), (got, right, wrote[1])):
-        at = np.searchsorted(elements, side.elements)
-        values[at], touched[at] = side.values, True
-    if left.dtype.kind != "f":
-        return Compared(elements, initial, left, right, left != right, wrote[0], wrote[1], 0)
+    (left, written), (right, lowered) = (_everywhere(side, initial, elements) for side in (expected, got))
+    if left.dtype.kind != "f" or (left == right).all():
+        return Compared(elements, initial, left, right, left != right, written, lowered, 0)
     unknown = is_poison(left)
     differs = ~(_equal(left, right) | unknown) | (is_poison(right) & ~unknown)
-    return Compared(elements, initial, left, right, differs, wrote[0], wrote[1], int(unknown.sum()))
+    return Compared(elements, initial, left, right, differs, written, lowered, int(unknown.sum()))
+
+
+def _everywhere(side: Written, initial: Array, elements: Array) -> tuple[Array, Mask]:
+    """What all elements are on a side, and which of them it has written."""
+    if len(side.elements) == len(elements):
+        return side.values.astype(initial.dtype, copy=False), np.ones(len(elements), np.bool_)
+    values, written = initial.copy(), np.zeros(len(elements), np.bool_)
+    at = np.searchsorted(elements, side.elements)
+    values[at], written[at] = side.values, True
+    return values, written
 
 
 def strays(expected: Array, got: Array) -> Mask | None:

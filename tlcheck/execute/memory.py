@@ -16,7 +16,7 @@ import numpy as np
 
 from tlcheck.execute.frame import Mask
 from tlcheck.execute.reasons import BudgetSpent
-from tlcheck.execute.values import Array, Kind, Value, bits_of, from_bits, nothing
+from tlcheck.execute.values import Array, Kind, Value, bits_of, from_bits, nothing, nothing_in
 
 if TYPE_CHECKING:
     from tlcheck.execute.tracer import Tracer
@@ -58,7 +58,7 @@ class Cells:
         if self.tags is not None:
             self.tags[:] = 0
         else:
-            self.data[...] = self._poison(reason)
+            self.data[...] = nothing_in(self.kinds[0], self.seeds, reason)
 
     def _forget_lanes(self, reason: int, mask: Mask) -> None:
         if self.data.shape[2] == 1:
@@ -69,12 +69,7 @@ class Cells:
         if self.tags is not None:
             self.tags.reshape(self.data.shape)[:, mask] = 0
         else:
-            np.copyto(self.data, self._poison(reason), where=mask)
-
-    def _poison(self, reason: int) -> Array:
-        """What is in each world before anything is written, (worlds, 1)."""
-        values = [nothing(self.kinds[0], seed, reason) for seed in self.seeds]
-        return np.array(values, self.data.dtype).reshape(-1, 1)
+            np.copyto(self.data, nothing_in(self.kinds[0], self.seeds, reason), where=mask)
 
     def with_lanes(self, lanes: int, data: Array) -> Cells:
         """Such an allocation for another number of threads, all with this data, (cells, worlds, 1)."""
@@ -218,7 +213,7 @@ class Cells:
             bits |= self._bits(cells) << np.uint64(8 * self.grain * part)
             missing |= self.tags.take(cells) == 0
         values = from_bits(bits.astype(kind.words), kind)
-        seeds = np.array([nothing(kind, s) for s in self.seeds], kind.array)
+        seeds = nothing_in(kind, self.seeds)[:, 0]
         worlds = (wrong % self.stride) // self.data.shape[2]
         result[~right] = np.where(missing, seeds[worlds], values)
         return result
@@ -258,8 +253,8 @@ class Pages:
         self.tracer: Tracer | None = None
         self._limit = limit
         self._tables = -(-size // PAGE)
-        self.table = np.full(self._tables * len(self.distinct), -1, np.int32)
-        self._seed_of = np.array([self.distinct.index(s) for s in seeds], np.intp).reshape(-1, 1)
+        self.table = np.full(self._tables * len(self.distinct), -1, np.intp)  # where each page begins in `flat`
+        self._seed_of = _numbers(seeds, self.distinct)
         self._real = _Real(np.empty(0, kind.array), np.empty(0, np.bool_))
 
     @property
@@ -274,12 +269,14 @@ class Pages:
 
     def afresh(self, seeds: tuple[int, ...]) -> Pages | None:
         """The tensor for a run of its own, with the pages that are real; None where a run has written to it."""
-        real = self._real
-        if self.distinct != tuple(dict.fromkeys(seeds)) or self.jitter is not None or self.written.any():
+        real, distinct = self._real, tuple(dict.fromkeys(seeds))
+        if not set(distinct) <= set(self.distinct) or self.jitter is not None or self.written.any():
             return None
         other = self.continued(seeds)
         other.order = other.tracer = None
-        other.table = self.table.copy()
+        tables = self.table.reshape(len(self.distinct), -1)
+        other.table = tables[[self.distinct.index(seed) for seed in distinct]].reshape(-1)
+        other.distinct, other._seed_of = distinct, _numbers(seeds, distinct)
         other._real = _Real(real.elements, np.zeros(real.elements.size, np.bool_), real.pages, True)
         real.lent = True
         return other
@@ -287,7 +284,7 @@ class Pages:
     def continued(self, seeds: tuple[int, ...]) -> Pages:
         """The same tensor, for other worlds of the same seeds."""
         other = copy(self)
-        other._seed_of = np.array([self.distinct.index(s) for s in seeds], np.intp).reshape(-1, 1)
+        other._seed_of = _numbers(seeds, self.distinct)
         return other
 
     def repeated(self, times: int) -> Pages:
@@ -302,23 +299,27 @@ class Pages:
 
     def locate(self, index: Value, kind: Kind, start: int) -> Array:
         """Positions of elements; `kind` and `start` are those of the tensor itself."""
-        element = np.asarray(index, dtype=np.intp) + start // (self.kind.bits // 8)
+        element = np.asarray(index, dtype=np.intp)
+        if start:
+            element = element + start // (self.kind.bits // 8)
         if self.order is not None:
             element = self.order(element)
         number = (element >> PAGE_BITS) + self._seed_of * self._tables
-        slots = self.table.take(number)
-        if slots.size and slots.min() < 0:
+        found: Array = self.table.take(number)
+        if found.size and found.min() < 0:
             missing = np.zeros(self.table.size, np.bool_)
-            missing[number[slots < 0]] = True
+            missing[number[found < 0]] = True
             self._fetch(np.flatnonzero(missing))
-            slots = self.table.take(number)
-        return (slots.astype(np.intp) << PAGE_BITS) + (element & (PAGE - 1))
+            self.table.take(number, out=found)
+        found += element & (PAGE - 1)
+        return found
 
     def take(self, position: Position, kind: Kind) -> Array:
         """The elements at a position."""
         if self.tracer is not None:
             self.tracer.took(self, position)
-        return self.flat[position]
+        found: Array = self.flat.take(np.asarray(position))
+        return found
 
     def put(self, position: Position, value: Value, mask: Mask | None, kind: Kind) -> None:
         """Write elements in the lanes of `mask`. Of lanes that write one element, the last one wins."""
@@ -364,7 +365,7 @@ class Pages:
                 self.flat[begin : begin + count] = found
                 begin += count
             self.flat[begin:end] = nothing(self.kind, self.distinct[which])
-            self.table[run] = np.arange(real.pages, real.pages + len(run))
+            self.table[run] = np.arange(real.pages, real.pages + len(run)) << PAGE_BITS
             real.pages += len(run)
 
     def _grow(self, pages: int) -> None:
@@ -384,18 +385,18 @@ class Pages:
         number = (element >> PAGE_BITS) + self.distinct.index(seed) * self._tables
         if self.table[number] < 0:
             self._fetch(np.array([number]))
-        return (int(self.table[number]) << PAGE_BITS) + (element & (PAGE - 1))
+        return int(self.table[number]) + (element & (PAGE - 1))
 
     def element_at(self, position: int) -> int:
         """Which element of memory is at a position."""
-        number = int(np.flatnonzero(self.table == position >> PAGE_BITS)[0])
+        number = int(np.flatnonzero(self.table == position & -PAGE)[0])
         return number % self._tables * PAGE + (position & (PAGE - 1))
 
     def elements_at(self, positions: Array) -> Array:
         """Which elements of memory are at positions."""
         page_of = np.zeros(max(1, self._real.pages), np.intp)
         numbers = np.flatnonzero(self.table >= 0)
-        page_of[self.table[numbers]] = numbers % self._tables
+        page_of[self.table[numbers] >> PAGE_BITS] = numbers % self._tables
         found: Array = (page_of[positions >> PAGE_BITS] << PAGE_BITS) + (positions & (PAGE - 1))
         return found
 
@@ -416,10 +417,19 @@ class Pages:
         """Which elements were written in the worlds of a seed, in order, and their values."""
         which = self.distinct.index(seed)
         table = self.table[which * self._tables : (which + 1) * self._tables]
+        written, flat = self.written.reshape(-1, PAGE), self.flat.reshape(-1, PAGE)
         pages = np.flatnonzero(table >= 0)
-        slots = table[pages]
-        row, column = np.nonzero(self.written.reshape(-1, PAGE)[slots])
-        return pages[row] * PAGE + column, self.flat.reshape(-1, PAGE)[slots[row], column]
+        pages = pages[np.asarray(written.any(axis=1))[table[pages] >> PAGE_BITS]]
+        slots = table[pages] >> PAGE_BITS
+        inside = np.flatnonzero(written[slots])
+        values = flat[slots].reshape(-1)
+        elements = inside + ((pages - np.arange(len(pages))) << PAGE_BITS)[inside >> PAGE_BITS]
+        return elements, values if len(inside) == len(values) else values[inside]
+
+
+def _numbers(seeds: tuple[int, ...], distinct: tuple[int, ...]) -> Array:
+    """Which of the distinct seeds that of each world is, (worlds, 1)."""
+    return np.array([distinct.index(s) for s in seeds], np.intp).reshape(-1, 1)
 
 
 def _parts(runs: list[Array]) -> Iterator[Array]:

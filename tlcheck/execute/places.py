@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine
 
 _KEPT_BYTES = 1 << 24
+_ZERO = 0  # what a sum begins with
 Arrange = Callable[[Any], Array]
 
 
@@ -191,18 +193,24 @@ class Place:
         return located
 
     def _locate(self, frame: Frame) -> Located:
-        total: Value = 0
+        total: Value = _ZERO
         outside: Mask | None = None
+        most: Any = 0  # how far the last element is that the bounds allow
         for index, size, stride in self._indices:
             at, limit = index.run(frame), size.run(frame)
             if isinstance(at, np.ndarray):
-                at = at.astype(np.int64)
+                at = at.astype(np.int64, copy=False)
             wrong = _beyond(at, limit)
             if wrong is not None:
                 outside = wrong if outside is None else outside | wrong
-            total = total + at * stride.run(frame)
+            step = stride.run(frame)
+            known = limit.__class__ is int and step.__class__ is int and step >= 0
+            most = most + (limit - 1) * step if known else math.inf
+            term = at if step.__class__ is int and step == 1 else at * step
+            total = term if total is _ZERO else total + term
         start = int(self._start.run(frame))
-        wrong = _beyond(total, self.memory.room(self.kind, start))
+        room = self.memory.room(self.kind, start)
+        wrong = None if outside is None and most < room else _beyond(total, room)
         if wrong is not None:
             outside = wrong if outside is None else outside | wrong
         if outside is not None:

@@ -21,7 +21,7 @@ from tlcheck.execute.batches import alike
 from tlcheck.execute.budget import Budget, statements_needed, worlds_that_fit
 from tlcheck.execute.comparison import Difference, OutputOutcome, Written
 from tlcheck.execute.glance import Suspected
-from tlcheck.execute.launches import threads_of
+from tlcheck.execute.launches import kernels, threads_of
 from tlcheck.execute.machine import Machine, Options, World
 from tlcheck.execute.memory import Pages
 from tlcheck.execute.plain import index_of
@@ -204,7 +204,7 @@ class _Judge:
         stop = stop or self._hang(lowered, draw)
         rounded = stop is None and written.spent + lowered.spent <= _ROUNDED and rounds(self._lowered)
         if rounded:
-            rounded = self._with_own_types(outputs, draw)
+            rounded = self._with_own_types(written, outputs, draw)
         authors = cache(partial(self._authors, draw))
         outputs = [self._where_ordered(outcome, authors) for outcome in outputs]
         report = self._report(tuple(outputs), written.spent, lowered.spent + early)
@@ -276,13 +276,13 @@ class _Judge:
                 outputs[place] = self._output(outcome.name, written, machine, draw)
         return machine.spent, illegal
 
-    def _with_own_types(self, outputs: list[OutputOutcome], draw: inputs.Draw) -> bool:
+    def _with_own_types(self, before: Machine, outputs: list[OutputOutcome], draw: inputs.Draw) -> bool:
         """Run one block on the last inputs with floats in their own types: what agreed and loses more is refuted.
 
-        Whether that was possible.
+        before: the kernel as written has run in all worlds. Whether that was possible.
         """
         world, kinds = self.worlds[-1], {str(b.data.value): kind_of(b.dtype) for b in self._written.buffers}
-        exact = self._machine(self._written, True, draw, worlds=[world])
+        exact = self._exactly(world, before, draw)
         written = self._machine(self._written, True, draw, worlds=[world], exact=False, costly=True)
         lowered = self._machine(self._lowered, self._tiled, draw, worlds=[world], exact=False)
         try:
@@ -301,6 +301,16 @@ class _Judge:
                 found = comparison.first(compared, wrong, world.seed, lowered.reasons)
                 outputs[place] = self._refuted(name, replace(found, rounded=True), lowered, draw)
         return True
+
+    def _exactly(self, world: World, before: Machine, draw: inputs.Draw) -> Machine:
+        """The kernel as written in one world. What earlier kernels of its function left is taken from the run `before`,
+        unless the last one writes there as well."""
+        *earlier, last = kernels(self._written)
+        mine = set(_names(roles(last).outputs))
+        if any(mine & set(_names(roles(kernel).outputs)) for kernel in earlier):
+            return self._machine(self._written, True, draw, worlds=[world])
+        left = {name: pages for name, pages in before.after().items() if name not in mine}
+        return self._machine(last, True, draw, worlds=[world], left=left)
 
     def _where_ordered(self, outcome: OutputOutcome, authors: Callable[[], Sequence[Author]]) -> OutputOutcome:
         """An output whose value hangs on an order that the kernel does not say is not refuted for it."""
@@ -423,14 +433,15 @@ class _Judge:
         written: bool,
         draw: inputs.Draw,
         worlds: Sequence[World] = (),
+        left: Mapping[str, Pages] | None = None,
         **special: Any,
     ) -> Machine:
-        """A machine that has not run yet. special: `Options` of this one."""
+        """A machine that has not run yet. left: tensors after earlier kernels. special: `Options` of this one."""
         budget = self._request.budget
         options = Options(
             written=written,
             early=not written and self._request.checkpoint in UNGUARDED,
-            midway=written and function is not self._written,
+            midway=written and function is self._lowered and function is not self._written,
             release=release_of(self._snapshot),
             statements=budget.statements,
             bytes=budget.bytes,
@@ -443,7 +454,7 @@ class _Judge:
         tensors = self._arguments.tensors(draw, self._before)
         values = self._arguments.numbers(self.worlds[0].seed)
         *ahead, worlds = [worlds] if worlds else self._batches(function)
-        return Machine(function, threads_of(function), worlds, tensors, values, options, ahead=ahead)
+        return Machine(function, threads_of(function), worlds, tensors, values, options, left, ahead)
 
     def _batches(self, function: Function) -> list[list[World]]:
         """The worlds that run together. Plainly all do: a witness names the world."""

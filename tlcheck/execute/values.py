@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import ml_dtypes
@@ -227,6 +227,15 @@ def nothing(kind: Kind, seed: int, reason: int = 0) -> Value:
     if kind.family == "bool":
         return bool(seed & 1)
     return _pattern(kind, seed)
+
+
+@lru_cache(maxsize=256)
+def nothing_in(kind: Kind, seeds: tuple[int, ...], reason: int = 0) -> Array:
+    """Poison of any kind in the worlds of these seeds, (worlds, 1), read-only."""
+    of_seed = {seed: nothing(kind, seed, reason) for seed in dict.fromkeys(seeds)}
+    found = np.array([of_seed[seed] for seed in seeds], kind.array).reshape(-1, 1)
+    found.flags.writeable = False
+    return found
 
 
 def maximum(a: Any, b: Any) -> Any:

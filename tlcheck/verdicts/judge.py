@@ -28,7 +28,7 @@ from typing import Protocol
 from tlcheck.cache.store import Cache
 from tlcheck.execute.given import GivenInputs
 from tlcheck.execute.run import Request
-from tlcheck.lower.client import processors
+from tlcheck.lower.client import ALLOCATOR, processors
 from tlcheck.lower.elsewhere import Judging, MachinePool
 from tlcheck.lower.runs import Lowered, MadeInputs, Run
 from tlcheck.verdicts.acceptance import Acceptances
@@ -210,7 +210,8 @@ class JudgingProcess:
 
 def _environment() -> dict[str, str]:
     """One thread for products of matrices: there is a process for each processor, and sums have one order."""
-    return {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    return {**os.environ, **threads, **ALLOCATOR}
 
 
 def _death(code: int) -> Failure:

@@ -18,7 +18,7 @@ from tlcheck.execute.memory import Position
 from tlcheck.execute.places import Place
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import attribute, call
-from tlcheck.execute.values import Array, Kind, Value, nothing
+from tlcheck.execute.values import Array, Kind, Value, nothing_in
 from tlcheck.program.async_copies import WAIT, copied_bytes
 from tlcheck.snapshot.ir import Attr, Expr
 
@@ -174,8 +174,8 @@ def issue(target: Place, where: Array, values: Array, lanes: Mask, queue: CopyQu
     if not late:
         target.memory.put(where, values, lanes, target.kind)
         return
-    poison = [nothing(target.kind, seed, reason) for seed in target.machine.seeds[: target.machine.each]]
-    target.memory.put(where, np.array(poison, target.kind.array).reshape(-1, 1), lanes, target.kind)
+    poison = nothing_in(target.kind, target.machine.seeds[: target.machine.each], reason)
+    target.memory.put(where, poison, lanes, target.kind)
     queue.open.append(Copy(target, where, values, lanes))
 
 

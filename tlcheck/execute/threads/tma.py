@@ -23,7 +23,7 @@ from tlcheck.execute.reasons import Illegal, NotModelled
 from tlcheck.execute.registry import call
 from tlcheck.execute.threads.descriptors import Box, Im2col, Tiled, descriptor, is_descriptor, unlawful
 from tlcheck.execute.threads.mbarrier import Barrier, barrier
-from tlcheck.execute.values import Array, Kind, Value, nothing
+from tlcheck.execute.values import Array, Kind, Value, nothing_in
 from tlcheck.snapshot.ir import Expr
 
 if TYPE_CHECKING:
@@ -104,8 +104,7 @@ class _Transfer:
 
     def hide(self, machine: Machine, reason: int) -> None:
         """Make what is to come poison."""
-        poison = np.array([nothing(self.kind, seed, reason) for seed in machine.seeds], self.kind.array).reshape(-1, 1)
-        self.cells.put(self.where, poison, self.mask, self.kind)
+        self.cells.put(self.where, nothing_in(self.kind, machine.seeds, reason), self.mask, self.kind)
 
     @property
     def octets(self) -> int:

@@ -14,7 +14,7 @@ from tlcheck.execute.frame import Frame
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import call, extern
 from tlcheck.execute.threads.sync import meet
-from tlcheck.execute.values import Array, Kind, Value, kind_of, nothing
+from tlcheck.execute.values import Array, Kind, Value, kind_of, nothing_in
 from tlcheck.snapshot.ir import Expr
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def from_lanes(value: Value, source: Array, frame: Frame, machine: Machine, kind
     if frame.active is not None or source.max() >= frame.lanes:
         taking_part = np.take_along_axis(frame.mask(), index, axis=-1) & (source < frame.lanes)
         if not taking_part.all():
-            unknown = np.array([nothing(kind, s) for s in machine.seeds], kind.array).reshape(-1, 1)
+            unknown = nothing_in(kind, machine.seeds)
             found = np.where(taking_part, found, unknown)
     return found
 

@@ -26,7 +26,7 @@ from tlcheck.execute.reasons import Illegal, NotModelled
 from tlcheck.execute.registry import call
 from tlcheck.execute.threads.descriptors import swizzled
 from tlcheck.execute.threads.mma import finished, kind_named, multiplied, shape_of
-from tlcheck.execute.values import Array, Kind, Value, nothing
+from tlcheck.execute.values import Array, Kind, Value, nothing_in
 from tlcheck.snapshot.ir import Expr
 
 if TYPE_CHECKING:
@@ -558,10 +558,8 @@ def _issue(e: Expr, at: int, form: _Form, left: Operand, right: Operand, machine
             return [a.row(world, group, row), b.row(world, group, column)]
 
         keeps = machine.uniform(scale.run(frame), "the scale of C") != 0
-        poison = [nothing(place.kind, seed, reason) for seed in machine.seeds]
-        hidden = np.broadcast_to(
-            np.array(poison, place.kind.array).reshape(1, -1, 1), (form.n // 2, frame.worlds, frame.lanes)
-        )
+        poison = nothing_in(place.kind, machine.seeds, reason)
+        hidden = np.broadcast_to(poison, (form.n // 2, frame.worlds, frame.lanes))
         total = queue.sum_at(place, position, frame, lanes, hidden)
         total.left += 1
         queue.open.append(Product(total, lanes, a, b, registers, finish, keeps, terms))
