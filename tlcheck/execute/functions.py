@@ -157,6 +157,16 @@ def _smaller(e: Expr) -> Apply:
     return lambda a, b: minimum(a, b)
 
 
+def _propagating(combine: Callable[[Any, Any], Any], other: Callable[[Any, Any], Any]) -> Callable[[Expr], Apply]:
+    """Of a number and a NaN, floats of 16 bits give NaN (__hmax_nan); for others the library takes the number."""
+
+    def make(e: Expr) -> Apply:
+        kind = kind_of(e.dtype)
+        return (lambda a, b: combine(a, b)) if kind.is_float and kind.bits == 16 else lambda a, b: other(a, b)
+
+    return make
+
+
 def _first_bit(e: Expr) -> Apply:
     """__ffs: the number of the lowest bit that is set, from 1 on; 0 where none is."""
 
@@ -261,6 +271,8 @@ _NAMED: dict[str, tuple[Callable[[Expr], Apply], tuple[str, ...]]] = {
     "ieee_fdiv": (_numpy(lambda a, b, *mode: np.divide(a, b)), ()),
     "max2": (_larger, ()),
     "min2": (_smaller, ()),
+    "max_nan": (_propagating(np.maximum, maximum), ("max2_nan",)),
+    "min_nan": (_propagating(np.minimum, minimum), ("min2_nan",)),
 }
 
 FUNCTIONS: dict[str, Callable[[Expr], Apply]] = {

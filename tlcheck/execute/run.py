@@ -167,7 +167,7 @@ class _Judge:
         self._until = time.process_time() + request.budget.seconds
         self._written = snapshot.checkpoints[SOURCE]
         self._lowered = snapshot.checkpoints[request.checkpoint]
-        self._tiled = is_tiled(self._lowered)
+        self._tiled = is_tiled(self._lowered, request.checkpoint)
         self._arguments = Arguments(snapshot, self._written, request.given or {}, request.poisoned, self._course)
         self._sizes = self._arguments.sizes
         self._roles = roles(self._written)
@@ -425,7 +425,7 @@ class _Judge:
             except Illegal as illegal:
                 problem = illegal
         line = f" (line {problem.line})" if problem is not None and problem.line else ""
-        raise Stopped(f"the author's, whatever the inputs: as written, {problem}{line}")
+        raise Stopped(f"the author's, on all inputs tried: as written, {problem}{line}")
 
     def _machine(
         self,

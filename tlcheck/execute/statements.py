@@ -274,6 +274,7 @@ WITHOUT_MEANING = frozenset(
         "pragma_unroll_explicit",
         "storage_alignment",
         "tl.pipeline_context_num_stages",
+        "warp_specialize",  # T.ws: the threads are named by the condition around it
     }
 )
 

@@ -93,7 +93,7 @@ def test_a_kernel_that_needs_too_much_memory() -> None:
 
 
 def test_a_fault_of_ours_leaves_the_other_claims(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(function: Function) -> bool:
+    def fails(function: Function, checkpoint: str) -> bool:
         raise ZeroDivisionError("by zero")
 
     monkeypatch.setattr("tlcheck.execute.run.is_tiled", fails)

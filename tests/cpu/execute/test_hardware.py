@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -13,8 +14,8 @@ from tests.hardware.snapshots import unpack
 from tlcheck.execute import registry
 from tlcheck.execute.machine import Machine, Options, Tensor, World
 from tlcheck.execute.values import Array, kind_of
-from tlcheck.snapshot.ir import Function, Snapshot, Thread
-from tlcheck.snapshot.walk import statements
+from tlcheck.snapshot.ir import Evaluate, Expr, Function, If, Snapshot, Stmt, Thread
+from tlcheck.snapshot.walk import rebuild, statements
 
 registry.load()
 FOLDER = Path(__file__).parents[2] / "hardware"
@@ -43,9 +44,9 @@ def machine_of(snapshot: Snapshot, name: str, late: bool, exact: bool, lowered: 
     return Machine(lowered, threads, worlds, tensors, {}, Options(written=False, late=late, exact=exact))
 
 
-def run(snapshot: Snapshot, name: str, late: bool, exact: bool) -> dict[int, Array]:
+def run(snapshot: Snapshot, name: str, late: bool, exact: bool, lowered: Function | None = None) -> dict[int, Array]:
     """What each tensor holds after all blocks, by the place of its parameter as written."""
-    machine = machine_of(snapshot, name, late, exact)
+    machine = machine_of(snapshot, name, late, exact, lowered)
     machine.run()
     found = {}
     for place, buffer in enumerate(snapshot.checkpoints["source"].buffers):
@@ -54,6 +55,12 @@ def run(snapshot: Snapshot, name: str, late: bool, exact: bool) -> dict[int, Arr
         result[indices] = values
         found[place] = result
     return found
+
+
+def left_by_device(name: str, place: int) -> Array:
+    """What the device left of a tensor."""
+    after = f"{name}/{place}/after"
+    return np.asarray(RECORDED[after if after in RECORDED.files else f"{name}/{place}"].reshape(-1))
 
 
 def _part(whole: Array, seed: int, start: int, count: int) -> Array:
@@ -67,6 +74,26 @@ def test_a_form_leaves_what_the_device_left(name: str, late: bool) -> None:
     rounds = name == "gemm_stmatrix_n128"  # sums beyond 256 in bfloat16
     for exact in (False,) if rounds else (False, True):
         for place, found in run(FORMS[name], name, late, exact).items():
-            after = f"{name}/{place}/after"
-            kept = RECORDED[after if after in RECORDED.files else f"{name}/{place}"]
-            np.testing.assert_array_equal(found, kept.reshape(-1))
+            np.testing.assert_array_equal(found, left_by_device(name, place))
+
+
+def with_idle_warp(function: Function) -> Function:
+    """A kernel with 32 more threads that do nothing: the last warpgroup is one warp."""
+    threads = Expr("int", "int32", (), _extents(function)["threadIdx.x"])
+
+    def change(old: Stmt, new: Stmt) -> Stmt:
+        if isinstance(new, Thread) and new.tag == "threadIdx.x":
+            body = If(Expr("lt", "bool", (new.var, threads)), new.body)
+            return replace(new, extent=replace(threads, value=int(threads.value or 0) + 32), body=body)
+        if isinstance(new, Evaluate) and new.value.value == "tvm_storage_sync":
+            return Evaluate(replace(new.value, args=(*new.value.args, replace(threads, value=3), threads)))
+        return new
+
+    return replace(function, body=rebuild(function.body, change))
+
+
+@pytest.mark.parametrize("name", ["gemm_store_fp32", "rs_fp16"])
+def test_a_block_may_end_with_part_of_a_warpgroup(name: str) -> None:
+    lowered = FORMS[name].checkpoints["device-tir"]
+    for place, found in run(FORMS[name], name, True, True, with_idle_warp(lowered)).items():
+        np.testing.assert_array_equal(found, left_by_device(name, place))

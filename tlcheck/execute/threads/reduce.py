@@ -2,6 +2,8 @@
 
 AllReduce<op, threads, scale, offset, ...> is a butterfly: for the distances threads / 2 down to scale, each thread
 combines its value with that of thread ^ distance: through shared memory from 32 on, through shuffles below.
+AllReduce<op, threads, scale, offset, barrier, batch, stride>::run_batch does it for `batch` values that lie side by
+side, with one barrier for all; in the workspace each of them is `stride` after the one before.
 """
 
 from __future__ import annotations
@@ -44,14 +46,42 @@ _PACKED = ("_bf16x2", "_fp16x2", "_f32x2")
 @extern("tl::AllReduce", "tl::AllReduce::run_hopper")
 def all_reduce(e: Expr, machine: Machine) -> Run:
     """(value[, workspace]): the combination over the threads that differ in the bits from scale to threads / 2."""
+    value, combined = machine.code(e.args[0]), _all_reduced(e, kind_of(e.args[0].dtype), np.arange(1), machine)
+    return lambda frame: combined(frame, value.run(frame))
+
+
+@extern("tl::AllReduce::run_batch")
+def all_reduce_batch(e: Expr, machine: Machine) -> Run:
+    """(pointer to values[, workspace]): each of the values becomes its combination."""
+    operation, *numbers = template_arguments(str(e.value))
+    if len(numbers) != 6 or not all(n.isdigit() for n in numbers[4:]):
+        raise NotModelled(str(e.value))
+    batch, stride = int(numbers[4]), int(numbers[5])
+    width = 2 if operation.endswith(_PACKED) else 1
+    values = machine.pointer(e.args[0], batch * width)
+    places = (np.arange(batch)[:, None] * stride * width + np.arange(width)).reshape(-1)
+    combined = _all_reduced(e, values.kind, places, machine, width)
+
+    def run(frame: Frame) -> Value:
+        values.store(frame, combined(frame, values.load(frame)))
+        return 0
+
+    return run
+
+
+def _all_reduced(
+    e: Expr, kind: Kind, places: Array, machine: Machine, width: int = 1
+) -> Callable[[Frame, Value], Value]:
+    """What the library makes of each thread's values. places: of thread 0's numbers in the workspace.
+
+    width: how many numbers a value is.
+    """
     combine, distances, first = _butterfly(str(e.value))
-    value, kind = machine.code(e.args[0]), kind_of(e.args[0].dtype)
-    workspace = _workspace(e.args[1:], distances, first, machine)
+    workspace = _workspace(e.args[1:], distances, first, places, width, machine)
     counted = _counted_threads(str(e.value))
     combine = _settled(combine, kind, machine)
 
-    def run(frame: Frame) -> Value:
-        current = value.run(frame)
+    def run(frame: Frame, current: Value) -> Value:
         for distance in distances:
             if workspace is None or distance < WARP:
                 thread = np.arange(frame.lanes).reshape(1, -1)
@@ -82,14 +112,16 @@ def _butterfly(name: str) -> tuple[Combine, list[int], int]:
     return combine, distances, int(numbers[2]) if len(numbers) > 2 else 0
 
 
-def _workspace(args: tuple[Expr, ...], distances: list[int], first: int, machine: Machine) -> Place | None:
-    """Each thread's cell of the workspace in shared memory; None if shuffles are enough."""
+def _workspace(
+    args: tuple[Expr, ...], distances: list[int], first: int, places: Array, width: int, machine: Machine
+) -> Place | None:
+    """Each thread's cells of the workspace in shared memory; None if shuffles are enough."""
     if not any(d >= WARP for d in distances):
         return None
     if not args or machine.extents[1:] != (1, 1):
         raise NotModelled("tl::AllReduce over warps without a workspace")
-    own = np.arange(machine.threads).reshape(1, -1) - first
-    return machine.pointer(args[0], 1, Code(lambda frame: own, frozenset(), True))
+    own = (np.arange(machine.threads).reshape(1, -1) - first) * width
+    return machine.pointer(args[0], places, Code(lambda frame: own, frozenset(), True))
 
 
 def _counted_threads(name: str) -> int:

@@ -544,6 +544,8 @@ def _issue(e: Expr, at: int, form: _Form, left: Operand, right: Operand, machine
 
     def run(frame: Frame) -> Value:
         lanes = np.array(frame.mask())
+        if lanes[:, lanes.shape[1] // GROUP * GROUP :].any():
+            raise NotModelled("wgmma by a warpgroup of fewer threads")
         position, _ = place.position(frame)
         a, b = left(frame), right(frame)
 
@@ -585,10 +587,12 @@ def _spread(k: int, run: int) -> tuple[Array, Array]:
 
 
 def _matrices(registers: Array, index: tuple[Array, Array], shape: tuple[int, int]) -> Array:
-    """Registers (elements, worlds, threads) -> (worlds, groups, rows, columns)."""
+    """Registers (elements, worlds, threads) -> (worlds, groups, rows, columns); the last group may be a part."""
     elements, worlds, threads = registers.shape
-    grouped = np.moveaxis(registers.reshape(elements, worlds, threads // GROUP, GROUP), 0, 2)
-    found = np.zeros((worlds, threads // GROUP, *shape), registers.dtype)
+    groups = -(-threads // GROUP)
+    whole = _of_threads(registers, groups * GROUP)
+    grouped = np.moveaxis(whole.reshape(elements, worlds, groups, GROUP), 0, 2)
+    found = np.zeros((worlds, groups, *shape), registers.dtype)
     row, column = np.broadcast_arrays(*index)
     found[:, :, row, column] = grouped
     return found
@@ -600,4 +604,11 @@ def _registers(matrices: Array, index: tuple[Array, Array], threads: int) -> Arr
     row, column = index
     inner = (row * columns + column)[:, None, None, :]
     which = np.arange(worlds * groups).reshape(1, worlds, groups, 1) * (rows * columns)
-    return np.asarray(matrices.reshape(-1).take(inner + which).reshape(len(inner), worlds, threads))
+    whole = matrices.reshape(-1).take(inner + which).reshape(len(inner), worlds, groups * GROUP)
+    return _of_threads(whole, threads)
+
+
+def _of_threads(registers: Array, threads: int) -> Array:
+    """Registers (elements, worlds, threads) of so many threads: zeros in those that are more, none of those beyond."""
+    more = threads - registers.shape[-1]
+    return np.pad(registers, ((0, 0), (0, 0), (0, more))) if more > 0 else registers[..., :threads]
