@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -39,8 +40,14 @@ WITNESS = Addition({"k": 2, "blockIdx.y": 1, "blockIdx.x": 0}, {"i": 3}, 5, 1, (
 def published(report: str, schema: str) -> Any:
     """A report for programs, which keeps to its schema in docs/schemas."""
     found = json.loads(report)
-    jsonschema.validate(found, json.loads((SCHEMAS / f"{schema}.json").read_text()))
+    validator(schema).validate(found)
     return found
+
+
+@cache
+def validator(schema: str) -> jsonschema.Draft202012Validator:
+    """Of reports, by one of the files in docs/schemas."""
+    return jsonschema.Draft202012Validator(json.loads((SCHEMAS / f"{schema}.json").read_text()))
 
 
 def judge_here(lowered: Lowered) -> Result:

@@ -7,11 +7,10 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 from tests.cpu.checking import installed
-from tests.cpu.gate.test_gate import SCHEMA
+from tests.cpu.gate.test_gate import VALIDATOR
 from tlcheck.cache.store import Cache
 from tlcheck.cli.main import main
 from tlcheck.gate import gate
@@ -79,7 +78,7 @@ def run(*argv: str, before: str = PINNED, after: str = OLD) -> tuple[int, Any]:
     command = ["gate", "--from", before, "--to", after, "--format", "json,sarif,text", "-o", "out"]
     code = main([*command, *argv])
     report = json.loads(Path("out", "gate.json").read_text())
-    jsonschema.validate(report, SCHEMA)
+    VALIDATOR.validate(report)
     return code, report
 
 
