@@ -78,10 +78,10 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run those tests of a file that need a toolchain in one process: they share its worker and what is set up once."""
+    """Run those tests of a folder that need a toolchain in one process: they share workers and what is set up once."""
     for item in items:
         if item.get_closest_marker("toolchain") and not item.get_closest_marker("xdist_group"):
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0].rpartition("/")[0]))
 
 
 @pytest.fixture(scope="session")

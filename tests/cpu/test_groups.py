@@ -15,6 +15,6 @@ def test_a_group_is_part_of_the_name_by_which_tests_are_given_out(request: pytes
 
 
 @pytest.mark.toolchain
-def test_tests_of_a_file_that_need_a_toolchain_are_one(request: pytest.FixtureRequest) -> None:
+def test_tests_of_a_folder_that_need_a_toolchain_are_one(request: pytest.FixtureRequest) -> None:
     name = request.node.nodeid
-    assert name.endswith("@tests/cpu/test_groups.py") if "PYTEST_XDIST_WORKER" in os.environ else "@" not in name
+    assert name.endswith("@tests/cpu") if "PYTEST_XDIST_WORKER" in os.environ else "@" not in name
