@@ -77,7 +77,7 @@ ZERO, HUGE = Expr("int", "int32", (), 0), Expr("int", "int64", (), 10**10)
 
 def test_a_kernel_that_never_ends() -> None:
     forever = While(Expr("int", "bool", (), 1), Store(_output(), (ZERO,), Expr("float", "float16", (), 0.0)))
-    few = Request(budget=Budget(20_000))
+    few = Request(budget=Budget(2_000))
     assert reasons(changed(forever), few) == [("undecided", "more statements than allowed")]
     spent = Request(budget=Budget(10**9, seconds=0.2))
     assert reasons(changed(forever), spent) == [("undecided", "time")]

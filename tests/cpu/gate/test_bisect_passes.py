@@ -86,7 +86,7 @@ def test_a_real_kernel(
 @pytest.mark.parametrize(
     ("case", "arch", "release", "name", "output"),
     [
-        ("gemm --arg m=64 --arg n=64 --arg k=160 --arg block=64", "sm_80", "0.1.9", "tl.InjectSoftwarePipeline", "C"),
+        ("gemm --arg m=32 --arg n=32 --arg k=160 --arg block=32", "sm_80", "0.1.9", "tl.InjectSoftwarePipeline", "C"),
         ("reused", "sm_90", "0.1.13", "tl.ProducerConsumerWarpSpecialized", "R"),
     ],
 )

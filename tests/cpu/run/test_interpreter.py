@@ -36,8 +36,8 @@ def stops(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, dict[str, Any
 @pytest.mark.toolchain
 @pytest.mark.usefixtures("kept_results")
 class TestInterpreter:
-    def test_what_a_kernel_prints_is_said_once_for_each_block(
-        self, stops: list[Any], capsys: pytest.CaptureFixture[str]
+    def test_what_a_kernel_prints_is_said_once_for_each_block_and_a_debugger_stops_with_tiles_as_arrays(
+        self, stops: list[tuple[str, int, dict[str, Any]]], capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert interpret("right") == 0
         lines = capsys.readouterr().out.splitlines()
@@ -48,17 +48,6 @@ class TestInterpreter:
         numbers = [line for line in lines if "block's number" in line]
         assert numbers == 2 * [f"block ({x}, 0, 0): block's number = {x}" for x in (0, 1)]
         assert lines[-1].endswith("as written: agrees with the reference")
-
-    def test_threads_that_print_different_values_are_said_together(self, capsys: pytest.CaptureFixture[str]) -> None:
-        assert interpret("plain") == 0
-        said = capsys.readouterr().out
-        assert said.count("thread = [ 0  1  2  3") == 2
-        assert "as written: no reference\n" in said
-
-    def test_a_debugger_stops_in_the_loop_with_tiles_as_arrays(
-        self, stops: list[tuple[str, int, dict[str, Any]]]
-    ) -> None:
-        interpret("right")
         line = 1 + CASES.read_text().splitlines().index("                    breakpoint()")
         assert [(file, at) for file, at, _ in stops] == 2 * [(str(CASES), line)]
         first, second = (names for *_, names in stops)
@@ -66,6 +55,12 @@ class TestInterpreter:
         assert first["s"].tolist() == np.arange(32.0).reshape(2, 16).tolist()
         assert np.array_equal(first["r"], first["A"][32:])
         assert np.allclose(second["r"], first["A"][32:] + 1, rtol=0, atol=1e-6)
+
+    def test_threads_that_print_different_values_are_said_together(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert interpret("plain") == 0
+        said = capsys.readouterr().out
+        assert said.count("thread = [ 0  1  2  3") == 2
+        assert "as written: no reference\n" in said
 
     def test_who_leaves_the_debugger_ends_the_command(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def leave() -> None:
