@@ -114,6 +114,10 @@ class Script:
             names = ", ".join(captured.names)
             remarks.append(f"{head} defines {names}, which nothing in it compiles: name it, or declare a case")
         ended = captured.ended
+        said = captured.kernels or captured.names or captured.refused or self.found
+        if ended is None and self.how.keep_going and not said:
+            what = "none of its tests compiles one" if is_test(Path(self.run.file)) else "nothing in it compiles one"
+            remarks.append(f"{head} no kernel captured: {what}")
         if ended is None or not (captured.kernels or self._is_passed_over(captured)) or self._has_failed(captured):
             return remarks
         kernels = _kernels_in_words(len(captured.kernels)) if captured.kernels else "no kernel"

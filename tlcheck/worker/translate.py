@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from tlcheck.snapshot.ir import Expr, Function, Launch, Seq, Snapshot, Stmt, Thread, Unknown
+from tlcheck.snapshot.ir import Evaluate, Expr, Function, Launch, Seq, Snapshot, Stmt, Thread, Unknown
 from tlcheck.snapshot.walk import statements
 from tlcheck.worker.expressions import EXPRESSIONS
 from tlcheck.worker.graph import GraphError, NodeGraph, read_graph
@@ -123,7 +123,7 @@ def _device_function(nodes: Nodes, module: int) -> Function | None:
         if isinstance(nodes.done[index], Function) and isinstance(owner, int):
             name = graph.text(graph.data[owner]["name_hint"])
             functions.append(replace(nodes.done[index], name=name))
-    device = [f for f in functions if _launches(f)]
+    device = [f for f in functions if _launches(f)] or _called(functions)
     split = [f for f in functions if "calling_conv" in dict(f.attrs)]
     if not device and (split or not functions):
         return None
@@ -135,6 +135,12 @@ def _device_function(nodes: Nodes, module: int) -> Function | None:
 
 def _launches(function: Function) -> bool:
     return any(isinstance(stmt, Thread) for stmt in statements(function.body))
+
+
+def _called(functions: list[Function]) -> list[Function]:
+    """Those that another one calls: a kernel that does nothing launches no thread once the host's side is apart."""
+    called = {stmt.value.value for f in functions for stmt in statements(f.body) if isinstance(stmt, Evaluate)}
+    return [function for function in functions if function.name in called]
 
 
 def _in_sequence(kernels: list[Function]) -> Function:

@@ -197,6 +197,101 @@ def test_packages_that_are_not_there(capsys: pytest.CaptureFixture[str]) -> None
     assert "flash_nowhere.layers.attention was called, and flash_nowhere is not installed" in notes
 
 
+TRITON = {
+    "__init__": "",
+    "testing": "def do_bench(work): raise RuntimeError('no CUDA-capable device')",
+    "runtime/__init__": "",
+    "runtime/driver": """
+        class _Config:
+            def set_active(self, active):
+                self.active = active
+
+        driver = _Config()
+    """,
+    "runtime/jit": """
+        class KernelInterface:
+            def __init__(self, function):
+                self.function = function
+
+            def __getitem__(self, grid):
+                return lambda *args, **kwargs: self.run(*args, grid=grid, **kwargs)
+
+        class JITFunction(KernelInterface):
+            def run(self, *args, **kwargs):
+                raise RuntimeError("no CUDA-capable device")
+    """,
+    "runtime/autotuner": """
+        from triton.runtime.jit import JITFunction, KernelInterface
+
+        class Autotuner(KernelInterface):
+            def run(self, *args, **kwargs):
+                raise RuntimeError("no CUDA-capable device")
+    """,
+}
+
+
+def test_kernels_of_an_installed_triton_are_not_launched(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, text in TRITON.items():
+        Path("packages/triton", f"{name}.py").parent.mkdir(parents=True, exist_ok=True)
+        Path("packages/triton", f"{name}.py").write_text(textwrap.dedent(text))
+    script(
+        "compared.py",
+        LAZY,
+        """
+        from triton.runtime.autotuner import Autotuner
+        from triton.runtime.driver import driver
+        from triton.runtime.jit import JITFunction
+        from triton.testing import do_bench
+
+        x, y = torch.zeros(64, device="cuda"), torch.zeros(64, device="cuda")
+        kernel = JITFunction(lambda x, y, block: None)
+        kernel[(1,)](x, y, block=64)
+        torch.testing.assert_close(add(64)(x), y)  # nobody knows what is in y
+        kernel.run(x, y, grid=(1,), warmup=False)
+        Autotuner(kernel)[lambda meta: (1,)](x, y, block=64)
+        assert do_bench(lambda: kernel[(1,)](x, y)) > 0
+        assert driver.active.get_current_device() == 0
+        add(128)
+        kernel[(1,)](x, y)
+        if y.sum().item(): add(256)
+        """,
+    )
+    code, report = check(capsys, "compared.py", "--pythonpath", "packages")
+    assert (code, cases(report)) == (0, {"compared.py::add[n=64]": "", "compared.py::add[n=128]": ""})
+
+
+def test_what_compiles_no_kernel_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    script("test_none.py", "import tilelang\ndef test_nothing(): pass")
+    script("none.py", "import tilelang, flash_nowhere\nclass Op(flash_nowhere.Base): pass")
+    script("fails.py", "import tilelang, flash_nowhere\nclass Op(flash_nowhere.Base): pass\nassert Op().name")
+    script(
+        "empty.py",
+        """
+        import tilelang, torch
+        import tilelang.language as T
+
+        @tilelang.jit
+        def nothing(x):
+            m = T.dynamic("m")
+            x: T.Tensor[(m, 16), T.float32]
+            with T.Kernel(1, threads=32):
+                pass
+
+        x = torch.zeros(4, 16, device="cuda")
+        x.record_stream(torch.cuda.current_stream(x.device))
+        nothing(x)
+        """,
+    )
+    _, report = check(capsys, "test_none.py", "none.py", "fails.py", "empty.py", "--keep-going")
+    assert cases(report) == {"empty.py::nothing": ""}
+    notes = "\n".join(report["notes"])
+    assert "test_none.py (sm_90): no kernel captured: none of its tests compiles one" in notes
+    assert "none.py (sm_90): no kernel captured: nothing in it compiles one" in notes
+    assert (
+        "AttributeError: 'Op' object has no attribute 'name' (not installed, and stood in for: flash_nowhere)" in notes
+    )
+
+
 def test_autotuned_kernels_and_tests(capsys: pytest.CaptureFixture[str]) -> None:
     script(
         "tuned.py",

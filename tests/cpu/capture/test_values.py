@@ -209,6 +209,22 @@ y = add(2**29)(torch.empty(2**29, device="cuda"))
 torch.testing.assert_close(y, torch.ones(2**29, device="cuda"))
 if y.any(): add(512)
 """
+GRADIENT = """
+w, x = (torch.randn(64, device="cuda", requires_grad=True) for _ in range(2))
+y = x * w
+assert torch.allclose(add(64)(w.detach()), w.detach() + 1)
+w.sum()  # the kernel has read what backward() needs, and no more
+y.sum().backward()
+assert torch.allclose(x.grad, w.detach())
+"""
+INFERENCE = """
+with torch.inference_mode():
+    x, made = torch.zeros(64, device="cuda"), []
+    for _ in range(3):
+        made.append(add(64)(x))
+        x += 5
+    assert [y.sum().item() for y in made] == [64, 64 * 6, 64 * 11]
+"""
 TESTS = """
 import pytest
 
@@ -231,6 +247,7 @@ def test_scripts_get_the_values_that_they_ask_for(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pyproject.toml").write_text("[tool.tlcheck]\n")
     scripts = {"routing": ROUTING, "masks": MASKS, "views": VIEWS, "placed": PLACED, "chain": CHAIN}
+    scripts |= {"gradient": GRADIENT, "inference": INFERENCE}
     scripts |= {"wrong": WRONG, "large": LARGE, "test_sums": TESTS}
     for name, text in scripts.items():
         (tmp_path / f"{name}.py").write_text(HEAD + text)
@@ -252,6 +269,8 @@ def test_scripts_get_the_values_that_they_ask_for(
         "views.py": [f"add[n={n}]" for n in (2097152, 256, 512, 1024)],
         "placed.py": ["bump[n=256]", "bump[n=384]"],
         "chain.py": ["add[n=4194304]", "add[n=512]"],
+        "gradient.py": ["add[n=64]"],
+        "inference.py": ["add[n=64]"],
         "wrong.py": ["add[n=256]"],
         "large.py": ["add[n=536870912]"],
         "test_sums.py": [f"add[n={n}]" for n in (128, 256, 384, 768, 640)],

@@ -60,13 +60,13 @@ def _patch_profiler() -> None:
     profiler: Any = tilelang.profiler.Profiler
     for name in ("assert_allclose", "assert_consistent", "manual_assert_close", "run_once"):
         setattr(profiler, name, lambda self, *args, **kwargs: None)
-    profiler.do_bench = lambda self, func=None, *args, **kwargs: _bench(None, *args, **kwargs)
+    profiler.do_bench = lambda self, func=None, *args, **kwargs: bench(None, *args, **kwargs)
     for module in (tilelang.profiler, getattr(tilelang.profiler, "bench", None)):
         if module is not None and hasattr(module, "do_bench"):
-            module.do_bench = _bench
+            module.do_bench = bench
 
 
-def _bench(func: Any = None, *args: Any, **kwargs: Any) -> Any:
+def bench(func: Any = None, *args: Any, **kwargs: Any) -> Any:
     """What is to be timed is called once: it may compile. Then a time, as many as are asked for."""
     if inspect.isfunction(func):
         func()

@@ -10,6 +10,7 @@ import types
 import unittest.case
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +37,8 @@ def capture(job: Job, enter: Callable[[str], None], report: Callable[[Mapping[st
     refusals = Refusals()
     refusals.watch(unittest.case._AssertRaisesContext)
     recording = Recording(job, lines, refusals, report)
-    mode = _watch(recording, job) if job.live else _replace(recording, job)
     borrowed.install(job.tools)
-    standins.install()
+    mode = _watch(recording, job) if job.live else _replace(recording, job)
     first, last = packages.import_path(file)
     sys.path[:0] = [*map(str, first), *job.pythonpath]
     sys.path += map(str, last)
@@ -56,6 +56,7 @@ def capture(job: Job, enter: Callable[[str], None], report: Callable[[Mapping[st
     except BaseException as error:
         ended = _ended(error, file)
     enter("done")
+    ended = _with_stand_ins(ended)
     refused = list(refusals.seen)
     return {"ended": asdict(ended) if ended else None, "names": _kernel_names(module), "refused": refused}
 
@@ -71,7 +72,7 @@ def _replace(recording: Recording, job: Job) -> contextlib.AbstractContextManage
     """Nothing is launched: what stands for the device while the script runs."""
     import numpy
 
-    from tlcheck.worker.capture import gpu, interception, tensors
+    from tlcheck.worker.capture import gpu, interception, tensors, triton_kernels
     from tlcheck.worker.capture.execution import Executor
     from tlcheck.worker.capture.tape import Tape
 
@@ -82,6 +83,9 @@ def _replace(recording: Recording, job: Job) -> contextlib.AbstractContextManage
     tape = Tape(Executor(job.interpreter, job.output))
     mode = tensors.install(tape)
     interception.install(recording, mode.empty, tape, job.max_configs)
+    launched = partial(tape.launch, "")
+    triton_kernels.install(launched, interception.bench)
+    standins.install(launched)
     return mode
 
 
@@ -92,6 +96,7 @@ def _watch(recording: Recording, job: Job) -> contextlib.AbstractContextManager[
 
     stem = str(Path(job.output).with_suffix(""))
     LiveWatch(recording, Keeper(stem, job.record_limit) if job.record_limit else None).install()
+    standins.install(lambda arguments: None)
     return contextlib.nullcontext()
 
 
@@ -111,6 +116,14 @@ def _ended(error: BaseException, file: Path) -> Failure | None:
         return None
     failure = failures.from_exception(error, "run", str(file))
     return replace(failure, kind="capture") if isinstance(error, UnseenError) else failure
+
+
+def _with_stand_ins(ended: Failure | None) -> Failure | None:
+    """What ended the script may come of what is not what it seems to be."""
+    unsaid = [name for name in standins.used() if ended and name not in ended.message]
+    if ended is None or not unsaid:
+        return ended
+    return replace(ended, message=f"{ended.message} (not installed, and stood in for: {', '.join(unsaid)})")
 
 
 def _tests_ended(tests: TestRun, file: Path, recording: Recording) -> Failure | None:

@@ -13,7 +13,7 @@ import os
 import sys
 import sysconfig
 import types
-from collections.abc import Callable, MutableSequence
+from collections.abc import Callable, MutableSequence, Sequence
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,8 @@ from tlcheck.worker.capture.unseen import UnseenError
 _CAUGHT = {"ImportError", "ModuleNotFoundError", "Exception", "BaseException"}
 _AT_IMPORT = {"<module>", "<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"}
 _COMPILERS = ("triton.", "numba.", "cutlass.", "cuda.")
+_used: dict[str, None] = {}  # packages that were replaced, in the order of their imports
+_told: list[Callable[[Sequence[Any]], None]] = []  # of launches
 _REAL = {"tilelang", "torch", "tvm", "tvm_ffi", "tlcheck", "pytest"}  # a missing part of these is an error
 
 
@@ -89,10 +91,15 @@ class _Compiled:
         self._function = function
 
     def __getitem__(self, grid: Any) -> Any:
-        return lambda *args, **kwargs: None
+        return _launch
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise MissingPackageError("a kernel was called as a function, and its compiler is not installed")
+
+
+def _launch(*args: Any, **kwargs: Any) -> None:
+    for tell in _told:
+        tell([*args, *kwargs.values()])
 
 
 # What host code computes with, before anything of the package itself is needed.
@@ -119,6 +126,7 @@ class StandInFinder:
         return ModuleSpec(name, self, is_package=True)  # type: ignore[arg-type]
 
     def create_module(self, spec: ModuleSpec) -> types.ModuleType:
+        _used.setdefault(spec.name.partition(".")[0])
         return _StandIn(spec.name)
 
     def exec_module(self, module: types.ModuleType) -> None:
@@ -129,7 +137,14 @@ def is_stand_in(value: object) -> bool:
     return isinstance(value, (_StandIn, _Anything))
 
 
-def install() -> None:
+def used() -> tuple[str, ...]:
+    """The packages that were replaced."""
+    return tuple(_used)
+
+
+def install(launched: Callable[[Sequence[Any]], None]) -> None:
+    """launched: is told of the arguments of a kernel of another compiler, which may write what it is given."""
+    _told.append(launched)
     sys.meta_path.append(StandInFinder())
 
 

@@ -8,6 +8,7 @@ the script and no other entry will ask for again are given up as soon as they ar
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -87,6 +88,7 @@ class Tape:
         self._storages: dict[Key, _TapedStorage] = {}
         self._values: dict[Key, Any] = {}  # storages on the CPU
         self._stale: dict[int, tuple[Key, Any]] = {}  # tensors with values that an entry writes
+        self._filled: Counter[int] = Counter()  # how often each was given what an entry wrote: unknown to torch
         self._bytes = 0
 
     @contextmanager
@@ -152,7 +154,7 @@ class Tape:
                 all_made = False  # it keeps what was in it before
                 continue
             owner.untyped_storage().copy_(self._values[key])
-            torch.autograd.graph.increment_version(owner)
+            self._filled[key[0]] += 1
         return all_made
 
     def _mark(self, tensors: Iterable[Any]) -> None:
@@ -170,12 +172,21 @@ class Tape:
         elif address in self._stale:
             key = self._stale[address][0]
         else:
-            key = (address, 1 + tensor._version)
+            key = (address, self._content(tensor, address))
             if key not in self._values:
                 self._values[key] = tensor.untyped_storage().clone()
         if key not in self._storages:
             self._storages[key] = _TapedStorage(tensor.untyped_storage())
         return TapedView(key, tensor.dtype, tuple(tensor.shape), tensor.stride(), tensor.storage_offset())
+
+    def _content(self, tensor: Any, address: int) -> int:
+        """A number for what is in a tensor with values just now."""
+        if not tensor.is_inference():
+            return 1 + int(tensor._version) + self._filled[address]
+        kept = self._values.get((address, 1 + self._filled[address]))
+        if kept is not None and not torch.equal(_in_bytes(kept), _in_bytes(tensor.untyped_storage())):
+            self._filled[address] += 1  # torch counts no versions of these
+        return 1 + self._filled[address]
 
     def _make(self, key: Key) -> None:
         """Do what a storage depends on."""
@@ -287,6 +298,10 @@ def _drawn() -> Any:
     state = torch.random.get_rng_state()
     torch.rand(1)
     return state
+
+
+def _in_bytes(storage: Any) -> Any:
+    return torch.empty(0, dtype=torch.uint8).set_(storage)
 
 
 def _address(tensor: Any) -> int:

@@ -202,7 +202,6 @@ _ANSWERS: dict[Any, Callable[..., Any]] = {
     torch.Tensor.cpu: _same,
     torch.Tensor.pin_memory: _same,
     torch.Tensor.is_pinned: _answer(False),
-    torch.Tensor.record_stream: _answer(None),
     torch.Tensor.data_ptr: _address,
     torch.Tensor.get_device: _answer(0),
     torch.Tensor.device.__get__: _answer(_GPU),  # type: ignore[attr-defined, unused-ignore]
@@ -219,6 +218,7 @@ def install(tape: Tape) -> Pretence:
     _claim_gpu(tape, mode.operators)
     torch.set_default_device = _answer(None)
     torch.compile = _compile
+    torch.Tensor.record_stream = _answer(None)  # type: ignore[method-assign, unused-ignore]  # wants torch's own Stream
     torch.Generator = _Generator  # type: ignore[misc, unused-ignore]
     close = torch.testing.assert_close
     torch.testing.assert_close = lambda *args, **kwargs: mode.compared(close, args, kwargs, None)
