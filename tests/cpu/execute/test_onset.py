@@ -29,7 +29,7 @@ def refuted(snapshot: Snapshot) -> list[Claim]:
 @pytest.mark.parametrize(
     ("name", "checkpoint", "pass_name"),
     [
-        ("wait-0.1.9", "tile-ops", ""),
+        ("short_wait-0.1.9", "tile-ops", ""),
         ("loop-0.1.15", "lower-tile-op", "tl.LowerTileOp"),
         ("sums-0.1.9", "vectorize-loop", "tl.VectorizeLoop"),
         ("store-0.1.7.post3", "lower-tile-op", "tl.LowerTileOp"),
