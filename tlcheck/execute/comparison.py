@@ -65,6 +65,11 @@ class Written:
     elements: Array
     values: Array
 
+    @property
+    def has_number(self) -> bool:
+        """Whether any value is neither NaN nor poison."""
+        return bool((self.values == self.values).any())
+
 
 def outcome(pages: Pages, seed: int) -> Written:
     """What an execution wrote to a tensor."""

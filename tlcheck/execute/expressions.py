@@ -59,6 +59,8 @@ def _variable(e: Expr, machine: Machine) -> Code:
     uid = e.uid
     known = machine.variables.get(uid)
     if known is None:
+        if uid in machine.ahead:
+            return machine.code(machine.ahead[uid])
         if uid not in machine.parameters:
             raise NotModelled(f"variable {e.value} without a value")
         value = machine.parameters[uid]

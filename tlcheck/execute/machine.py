@@ -35,7 +35,7 @@ from tlcheck.execute.statements import compiled_statement
 from tlcheck.execute.tracer import Tracer
 from tlcheck.execute.values import Array, Kind, Value, lanes_of, rounding
 from tlcheck.snapshot.ir import Buffer, Expr, Function, Stmt
-from tlcheck.snapshot.walk import first_line
+from tlcheck.snapshot.walk import first_line, postorder
 
 if TYPE_CHECKING:
     from tlcheck.execute.console import Console
@@ -128,6 +128,7 @@ class Machine:
         self.seeds = tuple(w.seed for w in worlds)
         self.pointers = Pointers(function)
         self.variables: dict[int, Code] = {}
+        self.ahead: dict[int, Expr] = {}  # what T.Persistent binds, before its loop, of the loop's variable
         self.parameters: dict[int, Value] = {uid: scalars[name] for uid, name in self.pointers.free if name in scalars}
         self.memory: dict[int, Cells | Pages] = {}
         self.made: list[tuple[object, Place]] = []
@@ -295,6 +296,12 @@ class Machine:
         self.memory[root] = made = Cells(size, kinds, self.seeds, self.lanes if own else 1)
         if self.tracer is not None:
             self.tracer.attach(root, made)
+
+    def is_unbound(self, e: Expr) -> bool:
+        """Whether an expression is a variable that nothing before it has given a value."""
+        if e.op != "var" or e.dtype == "handle" or e.uid in self.variables or e.uid in self.parameters:
+            return False
+        return e.uid not in self.ahead or any(self.is_unbound(part) for part in postorder([self.ahead[e.uid]]))
 
     @contextmanager
     def in_parallel(self) -> Iterator[None]:

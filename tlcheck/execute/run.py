@@ -42,6 +42,7 @@ ALL = 1 << 60  # blocks
 _NO_BARRIERS = "tl.disable_thread_storage_sync"
 _MOST_BLOCKS = 1 << 16
 _FURTHER = (64, 1024, 16384)  # tried for one tensor after the other
+_ZEROS = 1  # tried as well where an output has no number: all indices 0
 _TRIED = 10_000  # statements, and four times what the kernel takes, that may go into trying
 _ROUNDED = 20_000  # statements of both levels, up to which a kernel runs again with floats of its own types
 _LARGER = (1024, 4096)  # sizes tried where the usual ones leave something out
@@ -394,18 +395,24 @@ class _Judge:
     def as_written(self) -> tuple[Machine, inputs.Draw]:
         """The kernel as written, on inputs that keep its accesses in bounds and take it everywhere, if some can."""
         machine, draw = self._in_bounds()
-        left = _TRIED + 4 * machine.spent
-        for name, below in product(self._steering(), _FURTHER):
-            if not machine.untried or left < 0:
+        left, lacks = _TRIED + 4 * machine.spent, self._lacks(machine)
+        for name, below in product(self._steering(), (*_FURTHER, *([_ZEROS] if lacks[0] else []))):
+            if not any(lacks) or left < 0:
                 break
             wider = draw.with_limit(name, below)
             other = self._machine(self._written, True, wider)
             with suppress(Stopped):
                 other.run()
                 left -= other.spent
-                if len(other.untried) < len(machine.untried):
-                    machine, draw = other, wider
+                if self._lacks(other) < lacks:
+                    machine, draw, lacks = other, wider, self._lacks(other)
         return machine, draw
+
+    def _lacks(self, machine: Machine) -> tuple[int, int]:
+        """How many outputs have no number at all, and how many branches and loops have been left out."""
+        seeds = dict.fromkeys(w.seed for w in self.worlds)
+        left = [[comparison.outcome(machine.pages(name), seed) for seed in seeds] for name in self._outputs]
+        return sum(not any(w.has_number for w in of_one) for of_one in left), len(machine.untried)
 
     def _steering(self) -> list[str]:
         """The integer tensors that are drawn: numbers in them may decide how often a loop runs."""

@@ -33,7 +33,7 @@ from tlcheck.snapshot.ir import (
     Unknown,
     While,
 )
-from tlcheck.snapshot.walk import first_line
+from tlcheck.snapshot.walk import first_line, postorder
 
 if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine
@@ -233,6 +233,9 @@ def _if(stmt: If, machine: Machine) -> Step:
 def _bind(stmt: Bind, machine: Machine) -> Step:
     uid = stmt.var.uid
     if stmt.var.dtype == "handle":
+        return Step(lambda frame: None)
+    if any(machine.is_unbound(e) for e in postorder([stmt.value])):
+        machine.ahead[uid] = stmt.value
         return Step(lambda frame: None)
     value = machine.code(stmt.value)
     machine.variables[uid] = Code(lambda frame: frame.variables[uid], value.needs, value.steady, value.uniform)

@@ -64,3 +64,24 @@ def test_sizes_grow_where_the_usual_ones_leave_a_branch_out() -> None:
     (outcome,) = found.outputs
     assert outcome.difference is not None
     assert (outcome.difference.expected, outcome.difference.got) == ("1.0", "2.0")
+
+
+def mean_of_some(lowered: float) -> Snapshot:
+    """B is 0 / 0 unless the index in I is 0."""
+    kernel = Kernel(threads=1)
+    index, b = kernel.tensor("I", "int32", [1]), kernel.tensor("B", "float32", [1])
+    count = kernel.tile("count", "float32", [1], "local")
+    zero, one = Expr("float", "float32", (), 0.0), Expr("float", "float32", (), 1.0)
+    counting = If(Expr("lt", "bool", (load(index, 0), number(1))), Store(count, (number(0),), one))
+
+    def body(value: Expr) -> list[Store | If]:
+        mean = Expr("div", "float32", (Expr("mul", "float32", (load(count, 0), value)), load(count, 0)))
+        return [Store(count, (number(0),), zero), counting, Store(b, (number(0),), mean)]
+
+    return kernel.snapshot(body(one), body(Expr("float", "float32", (), lowered)))
+
+
+def test_integers_are_drawn_until_outputs_have_numbers() -> None:
+    """Another index leaves NaN on both sides, and nothing to compare."""
+    verdicts = [execute(mean_of_some(value), Request()).outputs[0].verdict for value in (1.0, 2.0)]
+    assert verdicts == ["agreed", "refuted"]
