@@ -11,6 +11,7 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import signal
+import sys
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -25,6 +26,10 @@ from tlcheck.files import cache_root
 # A shell without job control starts what runs in the background with Ctrl-C ignored, and programs started here would
 # inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Tests start hundreds of interpreters: where byte code is never kept, compiling the same files is a part of their work.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # The same examples in every run, on a busy machine too. A random number generator as input is a large one.
 _SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example, HealthCheck.filter_too_much)
