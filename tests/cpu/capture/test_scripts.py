@@ -247,6 +247,10 @@ def test_kernels_of_an_installed_triton_are_not_launched(capsys: pytest.CaptureF
         kernel = JITFunction(lambda x, y, block: None)
         kernel[(1,)](x, y, block=64)
         torch.testing.assert_close(add(64)(x), y)  # nobody knows what is in y
+        assert y.max().is_cuda
+        torch.testing.assert_close(y, torch.full((64,), 7.0))
+        torch.testing.assert_close(2 * y + 5, torch.full((64,), 7.0))
+        torch.testing.assert_close(add(64)(2 * y), torch.full((64,), 7.0))
         kernel.run(x, y, grid=(1,), warmup=False)
         Autotuner(kernel)[lambda meta: (1,)](x, y, block=64)
         assert do_bench(lambda: kernel[(1,)](x, y)) > 0

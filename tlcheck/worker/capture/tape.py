@@ -22,6 +22,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 from tlcheck.worker.capture.execution import Executor, NoValuesError
 
 _MOST = 100_000  # entries
+_UNKNOWN = -1  # in a key: no value is that of this content
 _BYTES = 1 << 31  # of all values that are held at once
 Key = tuple[int, int]  # a storage, and which content of it: a tensor with values may be written by torch itself
 
@@ -89,6 +90,7 @@ class Tape:
         self._values: dict[Key, Any] = {}  # storages on the CPU
         self._stale: dict[int, tuple[Key, Any]] = {}  # tensors with values that an entry writes
         self._filled: Counter[int] = Counter()  # how often each was given what an entry wrote: unknown to torch
+        self._lost: dict[int, _TapedStorage] = {}  # of tensors with values that nobody knows
         self._bytes = 0
 
     @contextmanager
@@ -140,22 +142,32 @@ class Tape:
             return self._tensor(view).clone()
 
     def settle(self, tensors: Iterable[Any]) -> bool:
-        """Give tensors that have values those that entries have written; whether all of these could be made."""
+        """Give tensors that have values those that entries have written; whether all of them have theirs."""
         all_made = True
-        for tensor in tensors:
-            stale = self._stale.pop(_address(tensor), None) if self._stale else None
+        for tensor in tensors if self._stale or self._lost else ():
+            address = _address(tensor)
+            stale = self._stale.pop(address, None)
             if stale is None:
+                all_made = all_made and address not in self._lost
                 continue
             key, owner = stale
             try:
                 with self._executor.waiting(), torch.no_grad():
                     self._make(key)
             except NoValuesError:
-                all_made = False  # it keeps what was in it before
+                self.lose([owner])  # it keeps what was in it before
+                all_made = False
                 continue
             owner.untyped_storage().copy_(self._values[key])
-            self._filled[key[0]] += 1
+            self._filled[address] += 1
+            self._lost.pop(address, None)
         return all_made
+
+    def lose(self, tensors: Iterable[Any]) -> None:
+        """Take down that what is in these tensors is not what a GPU would have there."""
+        for tensor in tensors:
+            if not isinstance(tensor, FakeTensor):
+                self._lost[_address(tensor)] = _TapedStorage(tensor.untyped_storage())
 
     def _mark(self, tensors: Iterable[Any]) -> None:
         for tensor in tensors:
@@ -171,6 +183,8 @@ class Tape:
             key = (address, 0)
         elif address in self._stale:
             key = self._stale[address][0]
+        elif address in self._lost:
+            key = (address, _UNKNOWN)
         else:
             key = (address, self._content(tensor, address))
             if key not in self._values:
@@ -212,7 +226,8 @@ class Tape:
                 needed |= entry.read | entry.changed
                 changed |= entry.changed
                 found.append(entry)
-        if needed - self._values.keys() - {made for entry in found for made in entry.written}:
+        unknown = any(content == _UNKNOWN for _, content in needed)
+        if unknown or needed - self._values.keys() - {made for entry in found for made in entry.written}:
             raise NoValuesError("nobody knows where its values come from")
         return found[::-1]
 

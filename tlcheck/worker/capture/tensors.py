@@ -72,8 +72,13 @@ class Pretence(TorchFunctionMode):  # type: ignore[misc, unused-ignore]
 
     def _call(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         name = getattr(func, "__name__", "")
-        if name not in _METADATA:
-            self.tape.settle(_tensors((args, kwargs)))
+        settled = name in _METADATA or self.tape.settle(_tensors((args, kwargs)))
+        made = self._done(func, args, kwargs, name)
+        if not settled:
+            self.tape.lose(_tensors(made))
+        return made
+
+    def _done(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Any:
         if any(isinstance(value, FakeTensor) for value in _tensors((args, kwargs))):
             return self._without_values(func, args, kwargs, name)
         if name.endswith("_") or name in _DIRECT:
