@@ -12,6 +12,7 @@ from tlcheck.execute.machine import Tensor
 from tlcheck.execute.memory import Pages
 from tlcheck.execute.offsets import indices, offsets
 from tlcheck.execute.plain import evaluated
+from tlcheck.execute.pointers import workspaces
 from tlcheck.execute.reasons import NotModelled, Stopped
 from tlcheck.execute.values import Array, kind_of
 from tlcheck.program.roles import roles
@@ -53,7 +54,8 @@ class Arguments:
 
     def tensors(self, draw: Draw, drawn: Mapping[tuple[str, int], Pages] | None = None) -> dict[str, Tensor]:
         """Every global tensor, by the name of its pointer. drawn: what an earlier run drew, by name and limit."""
-        return {str(b.data.value): self._tensor(b, draw, drawn or {}) for b in self._function.buffers}
+        own = {str(b.data.value): self._nothing(b) for b in workspaces(self._function)}
+        return own | {str(b.data.value): self._tensor(b, draw, drawn or {}) for b in self._function.buffers}
 
     def numbers(self, seed: int) -> dict[str, int | float]:
         """The sizes, and every parameter that is a number."""
@@ -68,11 +70,14 @@ class Arguments:
                 found.append((name, max(1, min(int(evaluated(e, self.sizes)) for e in extents))))
         return tuple(found)
 
+    def _nothing(self, buffer: Buffer) -> Tensor:
+        return Tensor(kind_of(buffer.dtype), inputs.span(buffer, self.sizes), lambda seed, start, count: None)
+
     def _tensor(self, buffer: Buffer, draw: Draw, drawn: Mapping[tuple[str, int], Pages]) -> Tensor:
         name, kind = str(buffer.data.value), kind_of(buffer.dtype)
         size = inputs.span(buffer, self.sizes)
         if name in self._poisoned:
-            return Tensor(kind, size, lambda seed, start, count: None)
+            return self._nothing(buffer)
         before = drawn.get((name, draw.limit(name)))
         if self._own:
             made = {seed: given.arranged(arrays[name], buffer, self.sizes) for seed, arrays in self._own.items()}

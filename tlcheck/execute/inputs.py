@@ -25,6 +25,7 @@ from tlcheck.snapshot.walk import postorder, statements
 _SIZES = (64, 128, 256, 96, 32, 16, 512, 1024, 8, 4, 2, 1)
 _EXACT = 3  # the first seed has integers of at most this size, which every dtype has
 _MOST_TRIED = 4096
+_UNITS = (64, 1024, 1)  # of which strides are multiples, if the author's promises allow it
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +78,39 @@ def sizes(function: Function, given: Mapping[str, int], first: Sequence[int] = (
     """
     names = [name for name in symbols(function) if name not in given]
     promises = [p for p in _promises(function) if _is_of(p, [*names, *given])]
-    for number, chosen in enumerate(_candidates(len(names), (*first, *_SIZES))):
-        values = {**given, **dict(zip(names, chosen, strict=True))}
-        if all(evaluated(p, values) for p in promises):
-            return values
+    steps = _steps(function) - given.keys()
+    free = [name for name in names if name not in steps]
+    for number, chosen in enumerate(_candidates(len(free), (*first, *_SIZES))):
+        values = {**given, **dict(zip(free, chosen, strict=True))}
+        for unit in _UNITS if steps else _UNITS[:1]:
+            found = values | _apart(function, steps, values, unit)
+            if all(evaluated(p, found) for p in promises):
+                return found
         if number >= _MOST_TRIED:
             break
     return None
+
+
+def _steps(function: Function) -> set[str]:
+    """The variables that are strides, and nothing else."""
+    found = {str(e.value) for b in function.buffers for e in b.strides if e.op == "var"}
+    others = [e for b in function.buffers for e in b.shape]
+    others += [e for b in function.buffers for e in b.strides if e.op != "var"]
+    return found - {str(e.value) for e in postorder(others) if e.op == "var"}
+
+
+def _apart(function: Function, steps: set[str], values: Mapping[str, int], unit: int) -> dict[str, int]:
+    """Strides that keep the elements of each tensor apart: multiples of a unit, larger than they have to be."""
+    found: dict[str, int] = {}
+    for buffer in function.buffers if steps else ():
+        axes = list(zip(extent(buffer, values), buffer.strides, strict=False))
+        between = max([1, *(n * int(evaluated(s, values)) for n, s in axes if str(s.value) not in steps)])
+        for count, stride in reversed(axes):
+            name = str(stride.value)
+            if name in steps:
+                found[name] = max(found.get(name, 0), (between // unit + 1) * unit)
+                between = count * found[name]
+    return found
 
 
 def _candidates(count: int, among: Sequence[int]) -> Iterator[tuple[int, ...]]:

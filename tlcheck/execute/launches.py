@@ -11,7 +11,7 @@ from dataclasses import replace
 from math import prod
 
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.snapshot.ir import Assert, Attr, Bind, Block, Evaluate, Expr, Function, Launch, Seq, Stmt, Thread
+from tlcheck.snapshot.ir import Alloc, Assert, Attr, Bind, Block, Evaluate, Expr, Function, Launch, Seq, Stmt, Thread
 from tlcheck.snapshot.walk import statements
 
 _MOST_THREADS = 1024  # of a block, on every GPU (CUDA C++ Programming Guide, "Compute Capabilities")
@@ -54,7 +54,7 @@ def _in_sequence(parts: Sequence[Stmt]) -> Iterator[Stmt]:
         if any(isinstance(s, (Launch, Thread)) for s in statements(part)):
             for body in _separated(part):
                 yield Seq((*before, body))
-        elif isinstance(part, (Bind, Assert, Evaluate)):
+        elif isinstance(part, (Bind, Assert, Evaluate)) or (isinstance(part, Alloc) and part.buffer.scope == "global"):
             before.append(part)
         else:
             raise NotModelled(f"{type(part).__name__} between kernels")

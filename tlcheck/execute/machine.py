@@ -278,7 +278,7 @@ class Machine:
         """Make room for a buffer when it is declared; again: make it poison again, in the frame's active lanes."""
         root = self.pointers.root(buffer.data.uid)
         known = self.memory.get(root)
-        if known is not None and root == PLACED:
+        if isinstance(known, Pages) or (known is not None and root == PLACED):
             return
         if isinstance(known, Cells) and (known.data.shape[2] in (1, self.lanes)):
             known.forget(mask=None if frame is None else frame.active)
@@ -309,6 +309,14 @@ class Machine:
         saved, self.iterating = self.iterating, True
         yield
         self.iterating = saved
+
+    @contextmanager
+    def inside_block(self) -> Iterator[None]:
+        """While a block is compiled: its safe values hold in it alone, and so does what was compiled with them."""
+        saved = self.safe_values, self._codes
+        self.safe_values, self._codes = dict(self.safe_values), {}
+        yield
+        self.safe_values, self._codes = saved
 
     @contextmanager
     def following(self, more: bool) -> Iterator[None]:

@@ -59,6 +59,7 @@ class Place:
         self.unseen = ""
         self.name, self.kind, self.machine = name, kind, machine
         self.root = root
+        self.otherwise = machine.safe_values.get(root, 0)  # what it reads as out of bounds
         self._start, self._indices, self._arrange = start, indices, arrange
         codes = [start, *(c for triple in indices for c in triple)]
         self.steady = all(c.steady for c in codes)
@@ -152,7 +153,7 @@ class Place:
         found, outside = self.memory.take(position, self.kind), self.located(frame).outside
         if outside is None:
             return found
-        return np.where(outside, found.dtype.type(self.machine.safe_values.get(self.root, 0)), found)
+        return np.where(outside, found.dtype.type(self.otherwise), found)
 
     def store(self, frame: Frame, value: Value) -> None:
         """Write in the active lanes."""
@@ -250,6 +251,8 @@ def _beyond(index: Value, limit: Value) -> Mask | None:
     """Which lanes of an index are not in 0 .. limit - 1; None for none."""
     if not isinstance(index, np.ndarray) and not isinstance(limit, np.ndarray):
         return None if 0 <= index < limit else np.ones((1, 1), np.bool_)
+    if isinstance(index, np.ndarray) and not index.size:
+        return None
     if not isinstance(limit, np.ndarray) and index.view(np.uint64).max() < limit:  # type: ignore[union-attr]
         return None
     wrong: Mask = np.atleast_2d(np.less(index, 0) | np.greater_equal(index, limit))

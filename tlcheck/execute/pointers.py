@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tlcheck.execute.codes import Code
+from tlcheck.execute.memory import Pages
 from tlcheck.execute.places import Arrange, Place
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.values import Array, Kind, kind_of, lanes_of
@@ -80,10 +81,20 @@ class Pointers:
         if len(indices) != len(buffer.shape):
             raise NotModelled("access with another number of indices")
         shape, strides = self._form(buffer, machine)
+        if len(shape) == 1 and not machine.options.written and self._tensor(buffer, machine) is not None:
+            shape = [_EVERYTHING]  # flattened, a tensor with strides says another size than its memory has
         triples = list(zip(indices, shape, strides, strict=True))
         lanes = lanes_of(buffer.dtype)
         triples += [(step, constant(lanes), constant(1)) for step in _vector(np.arange(lanes))]
         return self._place(machine, buffer, triples)
+
+    def _tensor(self, buffer: Buffer, machine: Machine) -> Pages | None:
+        """The tensor that a buffer is, or is a view of; None for other memory. Raises NotModelled for neither."""
+        try:
+            memory = machine.memory[self.root(buffer.data.uid)]
+        except KeyError:
+            raise NotModelled(f"memory of {buffer.name}, whose address is computed") from None
+        return memory if isinstance(memory, Pages) else None
 
     def _form(self, buffer: Buffer, machine: Machine) -> tuple[list[Code], list[Code]]:
         """Shape and strides of a buffer; strides in numbers, of which an element may be several."""
@@ -181,6 +192,9 @@ class Pointers:
             width = kind.bits // 8
             start = joined(lambda first, more: first + more * width, start, machine.code(buffer.elem_offset))
         root = self.root(buffer.data.uid)
+        tensor = self._tensor(buffer, machine)
+        if tensor is not None and tensor.kind.bits != kind.bits:
+            raise NotModelled(f"a tensor of {tensor.kind.name} as {kind.name}")
         place = Place(machine, buffer.name, kind, root, start, triples, arrange)
         if not buffer.scope.startswith("local"):
             place.unseen = dict(self.free).get(root, buffer.name)
@@ -203,18 +217,24 @@ def _buffers(function: Function) -> Iterator[Buffer]:
 
 
 def _free(function: Function, buffers: tuple[Buffer, ...]) -> Iterator[tuple[int, str]]:
-    """The variables that no statement binds."""
+    """The variables that no statement binds, and the tensors that the kernel declares."""
     bound: set[int] = set()
     found = {p.uid: str(p.value) for p in function.params}
+    found |= {buffer.data.uid: str(buffer.data.value) for buffer in workspaces(function)}
     roots = [e for buffer in buffers for e in sizes(buffer)] + [made for _, made in function.descriptors]
     for stmt in statements(function.body):
         roots += expressions(stmt)
         if isinstance(stmt, (Bind, For, Thread)):
             bound.add(stmt.var.uid)
-        if isinstance(stmt, Alloc):
+        if isinstance(stmt, Alloc) and stmt.buffer.scope != "global":
             bound.add(stmt.buffer.data.uid)
     found |= {e.uid: str(e.value) for e in postorder(roots) if e.op == "var"}
     yield from ((uid, name) for uid, name in found.items() if uid not in bound)
+
+
+def workspaces(function: Function) -> list[Buffer]:
+    """The tensors that a kernel declares itself (T.alloc_global); as lowered they are parameters."""
+    return [s.buffer for s in statements(function.body) if isinstance(s, Alloc) and s.buffer.scope == "global"]
 
 
 PLACED = -1  # the allocation of buffers that the snapshot says overlap

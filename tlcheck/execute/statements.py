@@ -15,7 +15,7 @@ from tlcheck.execute.iterations import at_once
 from tlcheck.execute.parallel import is_shared_out, parallel
 from tlcheck.execute.places import Place
 from tlcheck.execute.reasons import Illegal, NotModelled
-from tlcheck.execute.values import Value
+from tlcheck.execute.values import Value, lanes_of
 from tlcheck.snapshot.ir import (
     Alloc,
     Assert,
@@ -232,7 +232,7 @@ def _if(stmt: If, machine: Machine) -> Step:
 
 def _bind(stmt: Bind, machine: Machine) -> Step:
     uid = stmt.var.uid
-    if stmt.var.dtype == "handle":
+    if stmt.var.dtype == "handle" or _is_region(stmt.value):
         return Step(lambda frame: None)
     if any(machine.is_unbound(e) for e in postorder([stmt.value])):
         machine.ahead[uid] = stmt.value
@@ -248,6 +248,11 @@ def _bind(stmt: Bind, machine: Machine) -> Step:
     return Step(run)
 
 
+def _is_region(e: Expr) -> bool:
+    """Whether an expression is a part of a buffer with several axes, which has a name but no value."""
+    return e.op == "load" and sum(lanes_of(index.dtype) > 1 for index in e.args) > 1
+
+
 def _thread(stmt: Thread, machine: Machine) -> Step:
     tag, uid = stmt.tag, stmt.var.uid
     index: Value
@@ -258,6 +263,8 @@ def _thread(stmt: Thread, machine: Machine) -> Step:
     else:
         raise NotModelled(tag)
     uniform = not isinstance(index, np.ndarray)
+    if isinstance(index, np.ndarray):
+        index = index.astype(stmt.var.dtype)
     machine.variables[uid] = Code(lambda frame: index, frozenset(), True, uniform)
     body = machine.step(stmt.body)
 
@@ -298,12 +305,13 @@ def _alloc(stmt: Alloc, machine: Machine) -> Step:
 
 
 def _block(stmt: Block, machine: Machine) -> Step:
-    for key in (*(key for key, _ in stmt.annotations), *(("barrier_init",) if stmt.barriers else ())):
-        if key in registry.ANNOTATIONS:
-            registry.ANNOTATIONS[key](stmt, machine)
-    for pointer, value in stmt.safe_values:
-        machine.safe_values[machine.pointers.root(pointer.uid)] = _constant(value)
-    return machine.step(stmt.body)
+    with machine.inside_block():
+        for key in (*(key for key, _ in stmt.annotations), *(("barrier_init",) if stmt.barriers else ())):
+            if key in registry.ANNOTATIONS:
+                registry.ANNOTATIONS[key](stmt, machine)
+        for pointer, value in stmt.safe_values:
+            machine.safe_values[machine.pointers.root(pointer.uid)] = _constant(value)
+        return machine.step(stmt.body)
 
 
 def _constant(e: Expr) -> int | float:

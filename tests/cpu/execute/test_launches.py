@@ -10,8 +10,9 @@ from tlcheck.execute import registry
 from tlcheck.execute.launches import kernels, threads_of
 from tlcheck.execute.machine import Machine, Options, Tensor, World
 from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.run import execute
 from tlcheck.execute.values import Array, kind_of
-from tlcheck.snapshot.ir import Alloc, Block, Buffer, Expr, Function, Launch, Seq, Stmt, Store, Thread
+from tlcheck.snapshot.ir import Alloc, Block, Buffer, Expr, Function, Launch, Seq, Snapshot, Stmt, Store, Thread
 
 registry.load()
 
@@ -76,6 +77,17 @@ def test_the_second_reads_what_any_block_of_the_first_wrote(body: Stmt, written:
         np.testing.assert_array_equal(values, doubled[2, : THREADS // 2])
 
 
+def test_the_second_reads_a_tensor_that_the_function_declares() -> None:
+    doubled = Expr("add", "float32", (_load(A, BX, TX), _load(A, BX, TX)))
+    own = Buffer("W", "float32", (_int(ROWS), _int(THREADS)), "global", Expr("var", "handle", (), "W", 11))
+    first, second = _kernel(Store(own, (BX, TX), doubled)), _kernel(Store(C, (BX, TX), _load(own, MIRRORED, TX)))
+    written = _function(Block("root", Seq((Alloc(own), first, second))))
+    lowered = Function("main", (A.data, own.data, C.data), (A, own, C), (), Seq((_launch(first), _launch(second))))
+    checkpoints = {"source": written, "device-tir": lowered}
+    found = execute(Snapshot("kernel", "kernel.py", 1, {"tilelang": "0.1.15"}, "sm_90", {}, {}, checkpoints, {}))
+    assert {outcome.name: outcome.verdict for outcome in found.outputs} == {"C": "agreed"}
+
+
 def test_threads_are_those_of_the_last_kernel() -> None:
     assert threads_of(_function(Seq((_launch(FIRST), _launch(SECOND))))) == (THREADS // 2, 1, 1)
 
@@ -86,6 +98,6 @@ def test_a_single_kernel_is_the_function_itself() -> None:
 
 
 def test_memory_between_kernels_is_not_modelled() -> None:
-    between = Alloc(Buffer("W", "float32", (_int(4),), "global", Expr("var", "handle", (), "W", 11)))
+    between = Alloc(Buffer("W", "float32", (_int(4),), "shared", Expr("var", "handle", (), "W", 11)))
     with pytest.raises(NotModelled, match="Alloc between kernels"):
         kernels(_function(Seq((FIRST, between, SECOND))))

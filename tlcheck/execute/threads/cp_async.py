@@ -116,10 +116,13 @@ def queue_of(machine: Machine) -> CopyQueue:
 
 @call("ptx_cp_async")
 def cp_async(e: Expr, machine: Machine) -> Run:
-    """Issue a copy of 4, 8 or 16 bytes. Where the predicate is false, zeros arrive and nothing is read."""
+    """Issue a copy of 4, 8 or 16 bytes. Where the predicate is false, zeros arrive and nothing is read.
+
+    Which thread issues the copy of an iteration of T.Parallel is not known as written: it arrives at once.
+    """
     target, source, predicate = _operands(e, machine)
     condition = None if predicate is None else machine.code(predicate)
-    queue, late = queue_of(machine), machine.options.late
+    queue, late = queue_of(machine), machine.options.late and not machine.iterating
     reason = machine.reason(f"element of {target.name} read while its copy is under way")
     folded = _Folded(target)
 

@@ -154,7 +154,7 @@ def load(e: Expr, machine: Machine) -> Run:
         done.used_by_copies(frame)
         for mask, pick in issuers(frame):
             transfer = _transfer(shared, tensor_place, box(frame, pick), mask, frame)
-            barriers = [(w, n) for w, n, _ in done(frame) if mask[w].any()]
+            barriers = [(w, n) for w, n, lanes in done(frame) if (mask[w] & lanes).any()]
             land = _landing(transfer, done, barriers)
             if machine.watch is not None:
                 machine.watch.bulk_read(tensor_place)

@@ -202,8 +202,7 @@ class Tile:
             found = found[None]
         if located.outside is None:
             return found
-        otherwise = self.machine.safe_values.get(self.root, 0)
-        return np.where(located.outside, self.kind.array.type(otherwise), found)
+        return np.where(located.outside, self.kind.array.type(self.place.otherwise), found)
 
     def write(self, frame: Frame, values: Value) -> None:
         """Write elements in the active lanes; those outside the buffer are dropped."""

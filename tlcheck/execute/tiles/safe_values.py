@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @annotation("safe_value_map")
 def safe_values(block: Block, machine: Machine) -> None:
-    """Loads out of bounds give the value of their buffer from here on."""
+    """Loads out of bounds give the value of their buffer in this block."""
     for name, value in entries(dict(block.annotations)["safe_value_map"]).items():
         for buffer in machine.function.buffers:
             if buffer.name == name:

@@ -12,6 +12,7 @@ from tests.cpu.execute.tiles.building import (
     call,
     load,
     multiply,
+    number,
     parallel,
     poisoned,
     random,
@@ -19,7 +20,7 @@ from tests.cpu.execute.tiles.building import (
     variable,
 )
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.snapshot.ir import Expr, Seq, Store
+from tlcheck.snapshot.ir import Block, Expr, Seq, Store
 
 SCOPES = ["shared", "shared.dyn", "local.fragment"]
 
@@ -66,6 +67,23 @@ def test_what_is_outside_of_the_source_reads_as_zero_or_the_safe_value(safe: flo
     expected = np.full((8, 8), safe or 0.0)
     expected[:4, 1:6] = a[2:]
     assert np.array_equal(found, expected)
+
+
+def test_a_safe_value_holds_in_its_block_alone() -> None:
+    """One copy, the same node before, in and after a block that says another value."""
+    kernel, a = Kernel(), random("float32", 4)
+    kernel.annotations["safe_value_map"] = "{A: -1}"
+    source, target = kernel.tensor("A", "float32", a), kernel.tensor("B", "float32", [4, 8])
+    tile, beyond = kernel.tile("s", "float32", (8,)), load(source, add(kernel.tx, 0))
+    kernel.threads = 8
+
+    def kept(row: int, value: Expr) -> Store:
+        return Store(target, (number(row), kernel.tx), value)
+
+    copied = Seq((call("copy", region(source, (0,), (8,)), region(tile)), kept(1, load(tile, kernel.tx))))
+    block = Block("inner", Seq((copied, kept(3, beyond))), (), (("safe_value_map", "{A: -9}"),))
+    found = kernel.run(kept(0, beyond), block, kept(2, beyond))["B"]
+    assert found[:, 4:].tolist() == [[-1.0] * 4, [-9.0] * 4, [-1.0] * 4, [-9.0] * 4]
 
 
 def test_what_is_outside_of_the_destination_is_not_written() -> None:

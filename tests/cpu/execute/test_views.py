@@ -1,0 +1,66 @@
+"""Names of memory that are not an allocation of their own: views, regions, addresses that the kernel computes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.cpu.execute.tiles.building import Kernel, buffer, call, load, number, parallel, random, region, variable
+from tlcheck.execute.reasons import NotModelled
+from tlcheck.snapshot.ir import Bind, Expr, Store
+
+
+def test_a_tensor_as_elements_of_another_width_is_not_modelled() -> None:
+    kernel = Kernel()
+    a, b = kernel.tensor("A", "float32", random("float32", 32)), kernel.tensor("B", "float16", [64])
+    halves = replace(a, dtype="float16", shape=(number(64),))
+    with pytest.raises(NotModelled, match="a tensor of float32 as float16"):
+        kernel.run(call("copy", region(halves), region(b)))
+
+
+def test_a_tensor_in_another_shape_is_the_tensor() -> None:
+    kernel, a = Kernel(), random("float32", 32)
+    source, b = kernel.tensor("A", "float32", a), kernel.tensor("B", "float32", [8, 4])
+    rows = replace(source, shape=(number(8), number(4)))
+    assert np.array_equal(kernel.run(call("copy", region(rows), region(b)))["B"], a.reshape(8, 4))
+
+
+def test_an_address_from_memory_is_not_modelled() -> None:
+    kernel = Kernel()
+    table, b = kernel.tensor("table", "int64", np.arange(1)), kernel.tensor("B", "float32", [32])
+    there = buffer("There", "float32", [32])
+    pointer = Bind(there.data, Expr("call", "handle", (load(table, 0),), "reinterpret"))
+    with pytest.raises(NotModelled, match="memory of There, whose address is computed"):
+        kernel.run(pointer, Store(b, (kernel.tx,), load(there, kernel.tx)))
+
+
+def test_a_region_with_a_name_is_no_value() -> None:
+    kernel, a = Kernel(), random("float32", 8, 4)
+    source, b = kernel.tensor("A", "float32", a), kernel.tensor("B", "float32", [8, 4])
+    rows = Expr("ramp", "int32x8", (number(0), number(1)), 8)
+    columns = Expr("ramp", "int32x4", (number(0), number(1)), 4)
+    named = Bind(variable("X", "float32x32"), Expr("load", "float32x32", (rows, columns), None, 0, source))
+    assert np.array_equal(kernel.run(named, call("copy", region(source), region(b)))["B"], a)
+
+
+def test_a_region_without_elements() -> None:
+    kernel = Kernel()
+    n, b = kernel.tensor("N", "int32", np.zeros(1)), kernel.tensor("B", "float32", np.ones(8))
+    assert kernel.run(call("fill", region(b, (0,), (load(n, 0),)), number(0)))["B"].tolist() == [1.0] * 8
+
+
+def test_asynchronous_copies_of_iterations_are_there_when_they_are_waited_for() -> None:
+    """64 iterations of 32 threads: which thread issues which copy is not written anywhere."""
+    kernel, a, i = Kernel(threads=32), random("float32", 64), variable("i")
+    source, b = kernel.tensor("A", "float32", a), kernel.tensor("B", "float32", [64])
+    tile = kernel.tile("s", "float32", (64,))
+    here, there = (Expr("call", "handle", (load(x, i),), "address_of") for x in (tile, source))
+    found = kernel.run(
+        parallel([64], [i], call("ptx_cp_async", here, there, number(1))),
+        call("ptx_commit_group"),
+        call("ptx_wait_group", number(0)),
+        call("copy", region(tile), region(b)),
+    )
+    assert np.array_equal(found["B"], a)
