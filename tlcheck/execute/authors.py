@@ -4,7 +4,8 @@ As written, statements run one after the other; what has no order are the iterat
 code that is written for threads (in global memory until T.sync_threads; in shared memory TileLang puts the barriers),
 and the blocks. An epoch is what has no order within: two accesses of one element in one epoch by different lanes, of
 which one writes another value than is there, are the author's. So are those of different blocks in the whole run, and
-those of branches that run side by side, where none of the author's barriers stands between them.
+those of branches that run side by side, where none of the author's barriers stands between them, and reads of what a
+T.async_copy brings, where the author waits for none in between.
 
 No barrier fits into a statement: what threads read in one they may read before or after other threads write it there.
 Where TileLang was told to put no barriers, only the author's T.sync_threads ends an epoch.
@@ -138,7 +139,8 @@ class _Last:
 
 class Author(Watch):
     """Watches some buffers of a kernel as written. own: buffer -> line of a race between iterations or threads; sides:
-    of one between branches that run side by side; blocks: of one between blocks."""
+    of one between branches that run side by side; blocks: of one between blocks; early: of a read of what is copied
+    asynchronously, before the author waits for it."""
 
     def __init__(self, machine: Machine, worlds: Mask, names: frozenset[str]) -> None:
         """names: of the buffers, and of the parameters."""
@@ -146,6 +148,8 @@ class Author(Watch):
         self.own: dict[str, int] = {}
         self.sides: dict[str, int] = {}
         self.blocks: dict[str, int] = {}
+        self.early: dict[str, int] = {}
+        self._coming: set[int] = set()  # allocations into which asynchronous copies are under way
         self._watching, self._epoch, self._iterating = names, 1, False
         self._barriers = int(machine.options.barriers)
         self._statement: tuple[Stmt | None, tuple[tuple[str, int], ...]] = (None, ())
@@ -156,6 +160,7 @@ class Author(Watch):
     def contested(self) -> dict[str, dict[str, int]]:
         """Who races for which buffers, in which line."""
         within = {"iterations or threads": self.own, "branches that run side by side": self.sides}
+        within["asynchronous copies"] = self.early
         return {**within, "blocks": self.blocks}
 
     def excuse(self, race: Race) -> str:
@@ -169,6 +174,19 @@ class Author(Watch):
     def covers(self, place: Place) -> bool:
         """Whether accesses to a place are watched."""
         return place.name in self._watching or self._tensors.get(place.root, "") in self._watching
+
+    def departs(self, place: Place) -> None:
+        """A T.async_copy to a place begins."""
+        self._coming.add(place.root)
+
+    def waited(self, key: object, mask: Mask) -> None:
+        """A wait for an mbarrier."""
+        super().waited(key, mask)
+        self.arrives()
+
+    def arrives(self) -> None:
+        """The author waits for copies."""
+        self._coming.clear()
 
     def iterating(self, begins: bool) -> None:
         """A T.Parallel begins or ends."""
@@ -239,6 +257,8 @@ class Author(Watch):
         active = self._seen(mask)
         if not active.any():
             return
+        if kind == "read" and place.root in self._coming:
+            self.early.setdefault(self._name(place), self.machine.line)
         touched, memory = touches(place, position, active, len(self.watched), by), place.memory
         if isinstance(memory, Cells) and not self._iterating and self._fresh:
             self._epoch += self._barriers  # TileLang puts them between statements of threads

@@ -28,7 +28,7 @@ from tlcheck.execute.layouts import annotate
 from tlcheck.execute.memory import Cells, Contents, Pages
 from tlcheck.execute.order import Watch
 from tlcheck.execute.places import Arrange, Place
-from tlcheck.execute.pointers import PLACED, Pointers
+from tlcheck.execute.pointers import PLACED, Pointers, counted
 from tlcheck.execute.races import NOWHERE, Origin
 from tlcheck.execute.reasons import TIME, BudgetSpent, Illegal, NotModelled, WrittenUnclear
 from tlcheck.execute.statements import compiled_statement
@@ -252,7 +252,12 @@ class Machine:
         """The element of a buffer in each lane."""
         if lanes_of(buffer.dtype) > 1 and any(lanes_of(i.dtype) > 1 for i in indices):
             raise NotModelled("a vector of vectors")
-        found = self.pointers.place(self, buffer, [self.code(i) for i in indices])
+        codes = [self.code(i) for i in indices]
+        if self.options.written:
+            codes = [
+                counted(i, code, self.code(size)) for i, code, size in zip(indices, codes, buffer.shape, strict=True)
+            ]
+        found = self.pointers.place(self, buffer, codes)
         if indices and not self.options.written and not buffer.scope.startswith("local"):
             found.aligned = _vector_octets(indices[-1], found.kind)
         self.made.append((indices, found))

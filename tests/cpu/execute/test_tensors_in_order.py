@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tests.cpu.execute.tiles.building import Kernel, add, call, load, multiply, number, parallel, text, variable
+from tests.cpu.execute.tiles.building import (
+    Kernel,
+    add,
+    call,
+    load,
+    multiply,
+    number,
+    parallel,
+    region,
+    text,
+    variable,
+)
 from tlcheck.execute.run import Execution, execute
 from tlcheck.snapshot.ir import Buffer, Evaluate, Expr, If, Stmt, Store
 
@@ -144,3 +155,36 @@ def test_what_no_lane_accesses_is_not_said_to_be_legal() -> None:
     idle = [If(never, stmt) for stmt in (copy.write, copy.read)]
     assert found(copy, idle, idle).lawful == ()
     assert found(copy, copy.tiles, (copy.write, SYNC, *idle[1:])).lawful == ("G",)
+
+
+def test_an_asynchronous_copy_that_the_author_does_not_wait_for_is_the_authors() -> None:
+    kernel = Kernel(threads=32)
+    a, b = kernel.tensor("A", "float32", (32,)), kernel.tensor("B", "float32", (32,))
+    tile = kernel.tile("s", "float32", (32,))
+    here, there = (Expr("call", "handle", (load(x, kernel.tx),), "address_of") for x in (tile, a))
+    begun, wait = call("async_copy", region(a), region(tile)), call("ptx_wait_group", number(0))
+    lowered = (
+        call("ptx_cp_async", here, there, number(1)),
+        call("ptx_commit_group"),
+        SYNC,
+        store(b, kernel.tx, load(tile, kernel.tx)),
+    )
+    forgotten = execute(kernel.snapshot((begun, call("copy", region(tile), region(b))), lowered))
+    assert not forgotten.races
+    assert forgotten.ordered["s"] == "as written, asynchronous copies race for it as well: the author's own"
+    assert forgotten.outputs[-1].reason.startswith("as written, asynchronous copies race for s")
+    lost = execute(kernel.snapshot((begun, wait, call("copy", region(tile), region(b))), lowered))
+    assert [race.missing for race in lost.races] == ["a wait for the copy"]
+    assert lost.outputs[-1].verdict == "refuted"
+
+
+def test_a_barrier_for_other_threads_than_reach_it_is_the_authors() -> None:
+    kernel = Kernel(threads=64)
+    b = kernel.tensor("B", "float32", (64,))
+    some = call("tvm_storage_sync", text("shared"), number(1), number(32))
+    body = (some, store(b, kernel.tx, cast(kernel.tx)))
+    found = execute(kernel.snapshot(body, body))
+    assert found.illegal is None
+    assert found.outputs[0].reason.endswith("as written, 64 threads reach a barrier that counts 32")
+    added = execute(kernel.snapshot(body[1:], body))
+    assert str(added.illegal) == "64 threads reach a barrier that counts 32"

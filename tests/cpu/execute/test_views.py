@@ -64,3 +64,14 @@ def test_asynchronous_copies_of_iterations_are_there_when_they_are_waited_for() 
         call("copy", region(tile), region(b)),
     )
     assert np.array_equal(found["B"], a)
+
+
+def test_negative_lanes_of_a_vector_count_from_the_end() -> None:
+    """A[T.Ramp(-2, 1, 4)] as written; a number counts so too, an index of unknown sign is outside."""
+    kernel, a = Kernel(threads=1), random("float32", 8) + 10
+    source, b = kernel.tensor("A", "float32", a), kernel.tensor("B", "float32", [6])
+    first, lanes = (Expr("ramp", "int32x4", (number(n), number(1)), 4) for n in (0, -2))
+    some = Store(b, (first,), Expr("load", "float32x4", (lanes,), None, 0, source))
+    before = Expr("sub", "int32", (kernel.tx, number(1)))
+    others = [Store(b, (number(4),), load(source, -1)), Store(b, (number(5),), load(source, before))]
+    assert kernel.run(some, *others)["B"].tolist() == [a[6], a[7], a[0], a[1], a[7], 0.0]

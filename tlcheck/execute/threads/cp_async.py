@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tlcheck.execute.authors import Author
 from tlcheck.execute.codes import Step
 from tlcheck.execute.frame import Frame, Mask, everywhere
 from tlcheck.execute.memory import Position
@@ -242,6 +243,8 @@ def wait_group(e: Expr, machine: Machine) -> Run:
     queue, newest = queue_of(machine), machine.code(e.args[0])
 
     def run(frame: Frame) -> Value:
+        if isinstance(machine.watch, Author):
+            machine.watch.arrives()
         queue.wait(machine.uniform(newest.run(frame), "the number of groups to wait for"), frame.mask())
         return 0
 
@@ -254,6 +257,8 @@ def wait_all(e: Expr, machine: Machine) -> Run:
     queue = queue_of(machine)
 
     def run(frame: Frame) -> Value:
+        if isinstance(machine.watch, Author):
+            machine.watch.arrives()
         queue.commit(frame.mask())
         queue.wait(0, frame.mask())
         return 0

@@ -88,12 +88,15 @@ def meet(machine: Machine, frame: Frame, number: int = 0, threads: int = 0) -> N
 
 
 def _refuse_other_threads(threads: int, frame: Frame, machine: Machine) -> None:
-    """Raise Illegal where the active threads are not those that a barrier counts; ones that have ended do not count."""
+    """Raise Illegal where the active threads are not those that a barrier counts; ones that have ended do not count.
+
+    As written a barrier without a number counts those that reach it.
+    """
     mask = frame.mask()
     alive = machine.threads if frame.ended is None else np.sum(~np.broadcast_to(frame.ended, mask.shape), axis=-1)
     come, counted = mask.sum(axis=-1), np.broadcast_to(threads or alive, len(mask))
     wrong = np.flatnonzero((come > 0) & (come != counted))
-    if machine.options.written or not len(wrong):
+    if (machine.options.written and not threads) or not len(wrong):
         return
     world = int(wrong[0])
     what = f"{come[world]} threads reach a barrier that counts {counted[world]}"

@@ -6,7 +6,8 @@ its own place. An element outside its buffer reads as 0, or as the buffer's safe
 not written. Elements are converted to the destination's dtype.
 
 As written a copy is complete when the next statement runs, also one that the kernel waits for itself: what a wait that
-is missing does is a question to the kernel as lowered, and between the passes (`under_way`).
+is missing does is a question to the kernel as lowered, and between the passes (`under_way`). Where a T.async_copy
+has none the author forgot it (TileLang, language/copy_op.py: "No wait is auto-inserted"), which `authors` notices.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tlcheck.execute.authors import Author
 from tlcheck.execute.codes import Run
 from tlcheck.execute.frame import Frame
 from tlcheck.execute.reasons import NotModelled
@@ -44,6 +46,8 @@ def copy(e: Expr, machine: Machine) -> Run:
         values = converted(source.read(inner), source.kind, target.kind, exact)
         if depart is None:
             target.write(inner, values)
+            if e.value == "async_copy" and isinstance(machine.watch, Author):
+                machine.watch.departs(target.place)
         else:
             depart(frame, inner, np.asarray(values))
         return 0
