@@ -97,7 +97,7 @@ def _call(e: Expr, machine: Machine) -> Code:
         name, handlers = library_name(str(e.args[0].value)), registry.EXTERNS
         e = replace(e, value=str(e.args[0].value), args=e.args[1:])
     if name == "shift_left" and machine.options.printed and is_promoted(e):
-        return _elementwise(e, _promoted(operator.lshift, kind_of(e.dtype)), machine)
+        return _elementwise(e, _promoted(_within(kind_of(e.dtype).bits), kind_of(e.dtype)), machine)
     if name in FUNCTIONS:
         return _elementwise(e, _settled(FUNCTIONS[name](e), e, machine), machine)
     handler = handlers.get(name)
@@ -128,7 +128,11 @@ def template_arguments(text: str) -> list[str]:
 def _settled(apply: Callable[..., Any], e: Expr, machine: Machine) -> Callable[..., Any]:
     """An operation whose floating result is rounded to its dtype, unless floats are exact."""
     kind = kind_of(e.dtype)
-    settle = machine.shaken if machine.options.jitter and kind.is_float else rounding(kind, machine.options.exact)
+    settle = rounding(kind, machine.options.exact)
+    if machine.options.jitter and kind.is_float:
+        args = [machine.code(a) for a in e.args]
+        known = all(a.steady and not a.needs for a in args)  # before the kernel runs: a compiler may compute it
+        settle = machine.folded if known and kind.bits >= 32 else machine.shaken
     return apply if settle is None else lambda *args: settle(apply(*args))
 
 
@@ -268,13 +272,18 @@ def _operation(e: Expr, machine: Machine) -> Callable[..., Any]:
     return _settled(_arithmetic(e), e, machine)
 
 
+def _within(bits: int) -> Callable[..., Any]:
+    """A shift to the left; by as many bits as the type has, or more, none is left: TIR does not say what is."""
+    return lambda value, by: np.where((0 <= by) & (by < bits), np.left_shift(value, by), 0)
+
+
 def _promoted(apply: Callable[..., Any], kind: Kind) -> Callable[..., Any]:
     """An operation in int, whatever the type of its operands."""
 
     def run(a: Any, b: Any) -> Any:
         if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
             return apply(np.asarray(a, np.int32), np.asarray(b, np.int32))
-        return wrapped(apply(a, b), kind)
+        return wrapped(int(apply(a, b)), kind)
 
     return run
 

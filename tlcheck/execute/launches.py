@@ -11,9 +11,24 @@ from dataclasses import replace
 from math import prod
 
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.snapshot.ir import Alloc, Assert, Attr, Bind, Block, Evaluate, Expr, Function, Launch, Seq, Stmt, Thread
-from tlcheck.snapshot.walk import statements
+from tlcheck.snapshot.ir import (
+    Alloc,
+    Assert,
+    Attr,
+    Bind,
+    Block,
+    Evaluate,
+    Expr,
+    For,
+    Function,
+    Launch,
+    Seq,
+    Stmt,
+    Thread,
+)
+from tlcheck.snapshot.walk import children, statements
 
+_MOST_LAUNCHES = 64  # by a loop around a kernel
 _MOST_THREADS = 1024  # of a block, on every GPU (CUDA C++ Programming Guide, "Compute Capabilities")
 
 
@@ -25,14 +40,13 @@ def kernels(function: Function) -> tuple[Function, ...]:
 
 
 def _launches(stmt: Stmt) -> Iterator[Stmt]:
-    """The outermost launch statements."""
+    """The outermost launch statements; that of a loop twice, since it launches more than one kernel."""
     if isinstance(stmt, (Launch, Thread)):
         yield stmt
-    elif isinstance(stmt, (Block, Attr)):
-        yield from _launches(stmt.body)
-    elif isinstance(stmt, Seq):
-        for part in stmt.body:
-            yield from _launches(part)
+        return
+    for part in children(stmt):
+        for launch in _launches(part):
+            yield from (launch,) * (1 + isinstance(stmt, For))
 
 
 def _separated(stmt: Stmt) -> list[Stmt]:
@@ -45,6 +59,12 @@ def _separated(stmt: Stmt) -> list[Stmt]:
         return [replace(stmt, body=body) for body in _separated(stmt.body)]
     if isinstance(stmt, Seq):
         return list(_in_sequence(stmt.body))
+    if isinstance(stmt, For):
+        first, count = _constant(stmt.start), _constant(stmt.extent)
+        if count > _MOST_LAUNCHES:
+            raise NotModelled(f"{count} launches by one loop")
+        steps = [Bind(stmt.var, replace(stmt.start, value=first + step)) for step in range(count)]
+        return [Seq((step, body)) for step in steps for body in _separated(stmt.body)]
     raise NotModelled("several kernels of which some depend on a condition")
 
 
@@ -91,5 +111,5 @@ def _declared(block: Block) -> tuple[int, ...]:
 
 def _constant(e: Expr) -> int:
     if e.op != "int" or not isinstance(e.value, int):
-        raise NotModelled("launch with a varying number of threads")
+        raise NotModelled("launch with a varying number of threads or of kernels")
     return e.value

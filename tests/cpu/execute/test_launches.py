@@ -12,7 +12,21 @@ from tlcheck.execute.machine import Machine, Options, Tensor, World
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.run import execute
 from tlcheck.execute.values import Array, kind_of
-from tlcheck.snapshot.ir import Alloc, Block, Buffer, Expr, Function, Launch, Seq, Snapshot, Stmt, Store, Thread
+from tlcheck.snapshot.ir import (
+    Alloc,
+    Block,
+    Buffer,
+    Expr,
+    For,
+    Function,
+    If,
+    Launch,
+    Seq,
+    Snapshot,
+    Stmt,
+    Store,
+    Thread,
+)
 
 registry.load()
 
@@ -101,3 +115,30 @@ def test_memory_between_kernels_is_not_modelled() -> None:
     between = Alloc(Buffer("W", "float32", (_int(4),), "shared", Expr("var", "handle", (), "W", 11)))
     with pytest.raises(NotModelled, match="Alloc between kernels"):
         kernels(_function(Seq((FIRST, between, SECOND))))
+
+
+STEP = Expr("var", "int32", (), "step", 12)
+
+
+def test_a_loop_launches_its_kernel_again_and_again() -> None:
+    """Each of three launches adds its number to B; the last one runs in one block, those before it in all."""
+    added = Expr("add", "float32", (_load(B, BX, TX), Expr("cast", "float32", (STEP,))))
+    loop = For(STEP, _int(1), _int(3), "serial", _kernel(Store(B, (BX, TX), added)))
+    assert len(kernels(_function(Seq((FIRST, loop))))) == 4
+    machine = _run(_function(Seq((FIRST, loop))), 1, written=True)
+    for seed in (0, 1):
+        row = machine.pages("B").outcome(seed)[1].reshape(ROWS, THREADS)
+        doubled = 2 * _inputs(seed).reshape(ROWS, THREADS)
+        np.testing.assert_allclose(row[1], doubled[1] + 1 + 2 + 3)
+        np.testing.assert_allclose(row[0], doubled[0] + 1 + 2)
+
+
+@pytest.mark.parametrize("extent", [_int(65), Expr("var", "int32", (), "n", 13)])
+def test_a_loop_of_unknown_or_many_launches_is_not_modelled(extent: Expr) -> None:
+    with pytest.raises(NotModelled, match="launch"):
+        kernels(_function(For(STEP, _int(0), extent, "serial", FIRST)))
+
+
+def test_a_kernel_that_depends_on_a_condition_is_not_modelled() -> None:
+    with pytest.raises(NotModelled, match="condition"):
+        kernels(_function(Seq((FIRST, If(Expr("bool", "bool", (), True), SECOND)))))

@@ -60,3 +60,15 @@ def test_lanes_of_a_vector_are_stored_each_in_its_own_type() -> None:
     store = Store(made.tensor("C", "int32", [32]), (ramp,), Expr("cast", "int32x4", (sums,)))
     assert verdict(made, store) == "agreed"
     assert not shows_promotion(made.function(store))
+
+
+@pytest.mark.parametrize(("by", "expected"), [(1, "refuted"), (8, "agreed"), (40, "agreed")])
+def test_a_shift_by_all_bits_says_nothing(by: int, expected: str) -> None:
+    """Of a uint8: TIR leaves open what that is, and the int of the generated CUDA has bits left."""
+    made, a, _ = kernel("uint8")
+    bits = Expr("int", "uint8", (), by)
+    more = Expr(
+        "call", "uint8", (Expr("sub", "uint8", (load(a, made.tx), Expr("int", "uint8", (), 200))), bits), "shift_left"
+    )
+    store = Store(made.tensor("C", "int64", [32]), (made.tx,), Expr("cast", "int64", (more,)))
+    assert verdict(made, store) == expected
