@@ -88,6 +88,14 @@ def test_one_element_that_overflows_is_seen(numbers: Array) -> None:
     assert list(np.flatnonzero(wrong)) == [7]
 
 
+def test_what_overflows_as_written_as_well_is_not_seen(numbers: Array) -> None:
+    """Where numbers come near to the largest, another order of sums has others overflow."""
+    once = np.asarray(rounded(numbers, HALF))
+    places = np.arange(1000)
+    mine, others = np.where(places % 100 == 3, np.inf, once), np.where(places % 100 == 7, np.inf, once)
+    assert coarser(*sides(numbers, mine, others), HALF) is None
+
+
 @pytest.mark.parametrize(("kind", "most"), [("float8_e4m3fn", 448.0), ("float8_e5m2", 57344.0)])
 def test_floats_of_8_bits_saturate(kind: str, most: float) -> None:
     values = np.array([1e6, -1e6, np.inf, np.nan, 2.0])

@@ -7,6 +7,7 @@ import pytest
 
 from tlcheck.execute import registry
 from tlcheck.execute.machine import Machine, Options, Tensor, World
+from tlcheck.execute.reasons import Illegal
 from tlcheck.execute.values import Array, kind_of
 from tlcheck.snapshot.ir import Alloc, Buffer, Evaluate, Expr, For, Function, Seq, Stmt, Store, Thread
 
@@ -29,7 +30,9 @@ def _copied(target: Buffer, source: Buffer, size: int, uid: int, threads: int, t
     return For(i, _int(0), _int(size // threads), "serial", store)
 
 
-def _scanned(name: str, *sizes: int, size: int, threads: int, in_place: bool) -> tuple[Array, Array, Machine]:
+def _scanned(
+    name: str, *sizes: int, size: int, threads: int, in_place: bool, release: tuple[int, ...] = (0, 1, 15)
+) -> tuple[Array, Array, Machine]:
     """The values, what is left of the scan of them, and the machine that made it, with its order watched."""
     tx = Expr("var", "int32", (), "tx", 1)
     a, b, s = _buffer("A", size, "global", 2), _buffer("B", size, "global", 3), _buffer("s", size, "shared", 4)
@@ -46,7 +49,7 @@ def _scanned(name: str, *sizes: int, size: int, threads: int, in_place: bool) ->
     kind = kind_of("float32")
     given = Tensor(kind, size, lambda seed, start, count: values[start : start + count])
     tensors = {"A": given, "B": Tensor(kind, size, lambda seed, start, count: None)}
-    machine = Machine(function, (threads, 1, 1), [World(0)], tensors, {}, Options(written=False))
+    machine = Machine(function, (threads, 1, 1), [World(0)], tensors, {}, Options(written=False, release=release))
     machine.watched(frozenset())
     machine.run()
     _, left = machine.pages("B").outcome(0)
@@ -73,6 +76,31 @@ def test_rows_and_columns(name: str, rows: int, columns: int, axis: int, reverse
     assert np.array_equal(left.reshape(rows, columns), np.flip(expected, axis) if reverse else expected)
     assert machine.watch is not None
     assert not machine.watch.races
+
+
+def test_columns_of_a_tall_tile_up_to_0_1_10() -> None:
+    """By the loops of CumSum2D in reduce.h: of 64 rows 32 are summed, as many as there are columns."""
+    values, left, _ = _scanned(
+        "CumSum2D<128, 0, false>", 64, 32, size=64 * 32, threads=128, in_place=True, release=(0, 1, 10)
+    )
+    box, found = values.reshape(64, 32), left.reshape(64, 32)
+    assert np.array_equal(found[:32], np.cumsum(box[:32], 0))
+    assert np.array_equal(found[32:], box[32:])
+
+
+def test_columns_of_a_wide_tile_up_to_0_1_10() -> None:
+    """Rows behind the tile are read and written."""
+    with pytest.raises(Illegal, match="access of s out of bounds"):
+        _scanned("CumSum2D<128, 0, false>", 32, 64, size=64 * 32, threads=128, in_place=True, release=(0, 1, 9))
+
+
+@pytest.mark.parametrize("release", [(0, 1, 9), (0, 1, 11)])
+def test_columns_of_a_square_are_right_in_all_releases(release: tuple[int, ...]) -> None:
+    values, left, _ = _scanned(
+        "CumSum2D<128, 0, true>", 64, 64, size=64 * 64, threads=128, in_place=True, release=release
+    )
+    box = values.reshape(64, 64)
+    assert np.array_equal(left.reshape(64, 64), np.cumsum(box[::-1], 0)[::-1])
 
 
 @pytest.mark.parametrize(("name", "length"), [("CumSum1D<64, false>", 128), ("CumSum1D<64, true>", 192)])

@@ -2,6 +2,9 @@
 
 All threads of the block call the function; together they do what it promises: dst holds the inclusive scan of src. A
 thread reads and writes the same elements, so that src may be dst.
+
+Up to 0.1.10 (CumSum2D in reduce.h) a scan down the columns counts them by the number of rows, and their elements by the
+number of columns, in whole segments: right for a square alone.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine
 
 _SEGMENT = 32  # elements that a warp scans at a time
+_ONE_SHAPE_FOR_BOTH = (0, 1, 11)  # the release from which on both axes have their own length
 _SCANS: dict[str, np.ufunc] = {"CumSum": np.add, "CumMax": np.maximum, "ScanSumOp": np.add, "ScanMaxOp": np.maximum}
 
 
@@ -44,7 +48,12 @@ def scan_rows(e: Expr, machine: Machine) -> Run:
     strides = [_literal(a) for a in e.args[4:6]] or [columns, columns]
     reverse = len(parameters) > 2 and parameters[2] in ("true", "1")
     down = (int(parameters[1]) if len(parameters) > 1 else 0) == 0
-    lines = _Lines((rows, columns) if down else (columns, rows), int(parameters[0]) // _SEGMENT, machine.threads)
+    warps = int(parameters[0]) // _SEGMENT
+    if down and machine.options.release < _ONE_SHAPE_FOR_BOTH:
+        whole = -(-columns // _SEGMENT) * _SEGMENT
+        lines = _Lines((whole, min(rows, columns)), warps, machine.threads, read=columns)
+    else:
+        lines = _Lines((rows, columns) if down else (columns, rows), warps, machine.threads)
     source, target = [(stride, 1) if down else (1, stride) for stride in (strides[0], strides[-1])]
     return _scanning(e, lines, source, target, reverse, combine, machine)
 
@@ -53,11 +62,14 @@ class _Lines:
     """Which thread has which element: a warp takes a line, 32 elements at a time, and then another line.
 
     along, across: the place in its line, and the number of the line, of each step and thread; `taken`: where there is
-    one.
+    one; `read`: where it is read before it is written, otherwise zero.
     """
 
-    def __init__(self, shape: tuple[int, int], warps: int, threads: int) -> None:
-        """shape: the length of a line, and how many there are. warps: that take part, of all `threads`."""
+    def __init__(self, shape: tuple[int, int], warps: int, threads: int, read: int | None = None) -> None:
+        """shape: the length of a line, and how many there are. warps: that take part, of all `threads`.
+
+        read: how many elements of a line are read, if not all.
+        """
         self.shape = shape
         lane, warp = np.arange(threads) % _SEGMENT, np.arange(threads) // _SEGMENT
         rounds, segments = -(-shape[1] // warps), -(-shape[0] // _SEGMENT)
@@ -65,6 +77,7 @@ class _Lines:
         self.along = step % segments * _SEGMENT + lane
         self.across = step // segments * warps + warp
         self.taken = (self.along < shape[0]) & (self.across < shape[1]) & (warp < warps)
+        self.read = self.taken & (self.along < (shape[0] if read is None else read))
 
     def place(self, pointer: Expr, strides: tuple[int, int], machine: Machine) -> Place:
         """The elements of all threads, as a vector of steps."""
@@ -74,7 +87,7 @@ class _Lines:
     def gathered(self, values: Array) -> Array:
         """(length, lines, worlds) of (steps, worlds, threads)."""
         found = np.zeros((*self.shape, values.shape[1]), values.dtype)
-        found[self.along[self.taken], self.across[self.taken]] = np.moveaxis(values, 1, -1)[self.taken]
+        found[self.along[self.read], self.across[self.read]] = np.moveaxis(values, 1, -1)[self.read]
         return found
 
     def spread(self, values: Array) -> Array:
@@ -110,10 +123,10 @@ def _scanning(
     source = lines.place(e.args[0], source_strides, machine)
     target = lines.place(e.args[1], target_strides, machine)
     settle = rounding(target.kind, machine.options.exact)
-    taken = lines.taken[:, None, :]
+    taken, read = lines.taken[:, None, :], lines.read[:, None, :]
 
     def run(frame: Frame) -> Value:
-        with source.only_where(frame, taken):
+        with source.only_where(frame, read):
             loaded = source.load(frame)
         values = lines.gathered(np.broadcast_to(loaded, (len(taken), frame.worlds, frame.lanes)))
         values = np.flip(values, 0) if reverse else values
