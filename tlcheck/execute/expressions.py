@@ -274,7 +274,7 @@ def _operation(e: Expr, machine: Machine) -> Callable[..., Any]:
 
 def _within(bits: int) -> Callable[..., Any]:
     """A shift to the left; by as many bits as the type has, or more, none is left: TIR does not say what is."""
-    return lambda value, by: np.where((0 <= by) & (by < bits), np.left_shift(value, by), 0)
+    return lambda value, by: np.where((by >= 0) & (by < bits), np.left_shift(value, by), 0)
 
 
 def _promoted(apply: Callable[..., Any], kind: Kind) -> Callable[..., Any]:

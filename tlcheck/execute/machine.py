@@ -361,7 +361,7 @@ class Machine:
 
     def folded(self, value: Value) -> Value:
         """A number that a compiler may have computed, rounded to 24 bits: a little more, or less."""
-        return value * (1.0 + (-1) ** self.options.jitter * 2.0**-24)
+        return value * float(1.0 + (-1) ** self.options.jitter * 2.0**-24)
 
     def summed(self, kind: Kind, terms: int | Array) -> Callable[[Any], Any] | None:
         """What to do with sums of so many terms that were made in float64; None for nothing."""

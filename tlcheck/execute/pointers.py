@@ -83,6 +83,8 @@ class Pointers:
         shape, strides = self._form(buffer, machine)
         if len(shape) == 1 and not machine.options.written and self._tensor(buffer, machine) is not None:
             shape = [_EVERYTHING]  # flattened, a tensor with strides says another size than its memory has
+        if self._is_merged(buffer):
+            shape = [self._length(buffer, machine)]
         triples = list(zip(indices, shape, strides, strict=True))
         lanes = lanes_of(buffer.dtype)
         triples += [(step, constant(lanes), constant(1)) for step in _vector(np.arange(lanes))]
@@ -95,6 +97,11 @@ class Pointers:
         except KeyError:
             raise NotModelled(f"memory of {buffer.name}, whose address is computed") from None
         return memory if isinstance(memory, Pages) else None
+
+    def _is_merged(self, buffer: Buffer) -> bool:
+        """Whether it is one name for several buffers of an allocation: its shape is that of the first of them."""
+        allocated = self._allocated.get(buffer.data.uid, buffer)
+        return allocated is not buffer and len(buffer.shape) == 1 and allocated.dtype == "uint8" != buffer.dtype
 
     def _form(self, buffer: Buffer, machine: Machine) -> tuple[list[Code], list[Code]]:
         """Shape and strides of a buffer; strides in numbers, of which an element may be several."""
