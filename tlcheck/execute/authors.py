@@ -5,7 +5,8 @@ code that is written for threads (in global memory until T.sync_threads; in shar
 and the blocks. An epoch is what has no order within: two accesses of one element in one epoch by different lanes, of
 which one writes another value than is there, are the author's. So are those of different blocks in the whole run, and
 those of branches that run side by side, where none of the author's barriers stands between them, and reads of what a
-T.async_copy brings, where the author waits for none in between.
+T.async_copy brings, where the author waits for none in between. In global memory code for threads and a T.Parallel or
+tile operator take the author's T.sync_threads between them: TileLang puts its barriers for shared memory.
 
 No barrier fits into a statement: what threads read in one they may read before or after other threads write it there.
 Where TileLang was told to put no barriers, only the author's T.sync_threads ends an epoch.
@@ -13,7 +14,7 @@ Where TileLang was told to put no barriers, only the author's T.sync_threads end
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -81,11 +82,11 @@ class _Last:
     Of an access in a branch that runs beside others: the branch's number from 1 on (0: in none), first warp, and time.
     """
 
-    _FIELDS = ("epoch", "lane", "world", "side", "warp", "time")
+    _FIELDS = ("epoch", "lane", "world", "side", "warp", "time", "threads")
 
     def __init__(self) -> None:
         self.epoch = self.lane = self.world = np.zeros(0, np.int32)
-        self.side = self.warp = self.time = self.epoch
+        self.side = self.warp = self.time = self.threads = self.epoch
         self._sides: list[Side] = []
 
     def reach(self, size: int) -> None:
@@ -102,6 +103,14 @@ class _Last:
         self.epoch[cell], self.world[cell] = epoch, touched.world
         self.lane[cell] = touched.thread
         self.lane[cell] = np.where(again | (self.lane[cell] != touched.thread), _SEVERAL, touched.thread)
+
+    def mixed(self, touched: Touched, met: int, threads: bool) -> Mask:
+        """Which of them code for threads and a T.Parallel or tile operator accessed with no T.sync_threads between.
+
+        met: how many of these there were, and one. threads: whether code for threads accesses them now.
+        """
+        last = self.threads[touched.cell]
+        return np.asarray((last == (-met if threads else met)) & self._here(touched))
 
     def stamp(self, touched: Touched, side: Side | None, clocks: Array) -> None:
         """They did so in a branch."""
@@ -140,7 +149,8 @@ class _Last:
 class Author(Watch):
     """Watches some buffers of a kernel as written. own: buffer -> line of a race between iterations or threads; sides:
     of one between branches that run side by side; blocks: of one between blocks; early: of a read of what is copied
-    asynchronously, before the author waits for it."""
+    asynchronously, before the author waits for it; between: of one between code for threads and a T.Parallel or tile
+    operator."""
 
     def __init__(self, machine: Machine, worlds: Mask, names: frozenset[str]) -> None:
         """names: of the buffers, and of the parameters."""
@@ -148,6 +158,8 @@ class Author(Watch):
         self.own: dict[str, int] = {}
         self.sides: dict[str, int] = {}
         self.blocks: dict[str, int] = {}
+        self.between: dict[str, int] = {}
+        self._met = 1  # T.sync_threads so far, and one
         self.early: dict[str, int] = {}
         self._coming: set[int] = set()  # allocations into which asynchronous copies are under way
         self._watching, self._epoch, self._iterating = names, 1, False
@@ -169,6 +181,8 @@ class Author(Watch):
         for who, lines in self.contested.items():
             if (who == "blocks") == race.across and name in lines:
                 return _blamed(who, "it as well", lines[name])
+        if name in self.between and not race.across:
+            return _blamed("threads and a T.Parallel or tile operator", "it as well", self.between[name])
         return ""
 
     def covers(self, place: Place) -> bool:
@@ -232,11 +246,13 @@ class Author(Watch):
         """T.sync_threads."""
         super().meet(mask)
         self._epoch += 1
+        self._met += 1
 
     def pass_on(self, key: object, world: int) -> None:
         """A barrier lets its threads go."""
         super().pass_on(key, world)
         self._epoch += 1
+        self._met += 1
 
     def forget(self, root: int) -> None:
         """The allocation is declared anew."""
@@ -264,6 +280,7 @@ class Author(Watch):
             self._epoch += self._barriers  # TileLang puts them between statements of threads
             self._fresh = False
         changed: Any = True
+        threads = by is None and not self._iterating
         side = agents_of(self.machine).side
         if value is not None:
             changed = changes(place, position, active, value, len(touched.cell))
@@ -271,13 +288,21 @@ class Author(Watch):
             last = self._last.get((place.root, other))
             if last is not None:
                 last.reach(memory.flat.size)
-                if (last.beside(touched, self._epoch) & changed).any():
-                    self.own.setdefault(self._name(place), self.machine.line)
-                if (last.unordered(touched, side, self.clocks) & changed).any():
-                    self.sides.setdefault(self._name(place), self.machine.line)
-                if not isinstance(memory, Cells) and (last.across(touched) & changed).any():
-                    self.blocks.setdefault(self._name(place), self.machine.line)
+                for lines, wrong in self._conflicts(last, touched, side, threads, isinstance(memory, Cells)):
+                    if (wrong & changed).any():
+                        lines.setdefault(self._name(place), self.machine.line)
         mine = self._last.setdefault((place.root, kind), _Last())
         mine.reach(memory.flat.size)
         mine.set(touched, self._epoch)
         mine.stamp(touched, side, self.clocks)
+        mine.threads[touched.cell] = self._met if threads else -self._met
+
+    def _conflicts(
+        self, last: _Last, touched: Touched, side: Side | None, threads: bool, cells: bool
+    ) -> Iterator[tuple[dict[str, int], Mask]]:
+        """Where accesses conflict with the last ones, in each way. threads: code for threads; cells: of one block."""
+        yield self.own, last.beside(touched, self._epoch)
+        yield self.sides, last.unordered(touched, side, self.clocks)
+        if not cells:
+            yield self.between, last.mixed(touched, self._met, threads)
+            yield self.blocks, last.across(touched)

@@ -188,3 +188,15 @@ def test_a_barrier_for_other_threads_than_reach_it_is_the_authors() -> None:
     assert found.outputs[0].reason.endswith("as written, 64 threads reach a barrier that counts 32")
     added = execute(kernel.snapshot(body[1:], body))
     assert str(added.illegal) == "64 threads reach a barrier that counts 32"
+
+
+def test_code_for_threads_and_a_parallel_loop_take_the_authors_barrier() -> None:
+    copy = Copy(32)
+    mixed = found(copy, (copy.write, copy.tiles[1]), (copy.write, copy.read))
+    assert not mixed.races
+    assert (
+        mixed.ordered["G"]
+        == "as written, threads and a T.Parallel or tile operator race for it as well: the author's own"
+    )
+    (race,) = found(copy, (copy.write, SYNC, copy.tiles[1]), (copy.write, copy.read)).races
+    assert race.buffer == "G"
