@@ -23,7 +23,6 @@ from packaging.version import Version
 
 from tlcheck.execute import registry
 from tlcheck.execute.functions import FUNCTIONS
-from tlcheck.execute.statements import WITHOUT_MEANING
 from tlcheck.lower.runs import release_of
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Alloc, Attr, Block, Expr, For, Function, Snapshot, Stmt, Store, Unknown
@@ -179,7 +178,7 @@ def models() -> dict[tuple[str, str], str]:
         "annotation": {f"Block {name}": handler for name, handler in registry.ANNOTATIONS.items()},
     }
     found = {(kind, name): _file(handler) for kind, table in tables.items() for name, handler in table.items()}
-    found |= {("attribute", name): "statements.py" for name in WITHOUT_MEANING}
+    found |= {("attribute", name): "statements.py" for name in registry.WITHOUT_MEANING}
     found |= {(kind, name): "functions.py" for kind in ("call", "extern") for name in FUNCTIONS}
     return found | {("call", name): file for name, file in ARGUMENTS.items()}
 

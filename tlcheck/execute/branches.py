@@ -6,6 +6,7 @@ What follows such a branch in its sequence belongs to both sides; they meet at t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine
 
 
+@lru_cache(maxsize=512)
 def waits(stmt: Stmt) -> bool:
     """Whether threads may wait for others in a branch, or an attribute around one."""
     while isinstance(stmt, Attr):

@@ -65,9 +65,9 @@ class _LastOf:
 
     def record(self, touched: _Units, now: Array) -> None:
         time, thread, slot = self.time.reshape(-1), self.thread.reshape(-1), touched.slot
-        again = same_epoch(time[slot], now) & (thread[slot] != touched.thread)
+        again = same_epoch(time.take(slot), now) & (thread.take(slot) != touched.thread)
         time[slot], thread[slot] = now, touched.thread
-        several = again | (thread[slot] != touched.thread)
+        several = again | (thread.take(slot) != touched.thread)
         if several.any():
             thread[slot[several]] = _SEVERAL
 
@@ -256,6 +256,11 @@ class Glance(Watch):
         if self._known_of.pop(root, None) is not None:
             self._kept.clear()
 
+    def rest(self) -> None:
+        """The kernel has ended: drop what is remembered of its shared memory. Tensors are other blocks' as well."""
+        self._known_of.clear()
+        self._kept.clear()
+
     def bulk_read(self, place: Place) -> None:
         """A bulk copy reads a tensor when it lands: of one that the kernel writes, nobody knows what it gets."""
         self._varies |= place.root in self._tensors
@@ -358,7 +363,7 @@ class Glance(Watch):
                 yield world, warps
 
     def _time(self, where: Array) -> Array:
-        return np.asarray(self.clocks.reshape(-1)[where])
+        return np.asarray(self.clocks.reshape(-1).take(where))
 
     def _written(self, place: Place, touched: _Units, agent: Array, thread: Array, time: Array, now: Array) -> None:
         """A write by agents that is over at a time of theirs, made by threads `now`."""
@@ -374,18 +379,23 @@ class Glance(Watch):
 
     def _after_write(self, shadow: _Remembered, touched: _Units, now: Array) -> None:
         """Is the last write of each unit over?"""
-        time, agent = shadow.time[touched.cell], shadow.agent[touched.cell]
-        known = self._time(touched.own - touched.warp + agent)
-        wrong = time > known
-        beside = same_epoch(time, now) & (agent == touched.warp)
-        if wrong.any() or (beside.any() and (beside & (shadow.thread[touched.cell] != touched.thread)).any()):
+        time, agent = shadow.time.take(touched.cell), shadow.agent.take(touched.cell)
+        if (time > self._time(touched.own - touched.warp + agent)).any():
             raise Suspected("order")
+        beside = agent == touched.warp
+        if beside.any():
+            beside &= same_epoch(time, now) & (shadow.thread.take(touched.cell) != touched.thread)
+            if beside.any():
+                raise Suspected("order")
 
     def _after_fence(self, shadow: _Remembered, touched: _Units) -> None:
         """Does a fence stand between the threads' last write of each unit and the async proxy?"""
-        time, agent = shadow.time[touched.cell], shadow.agent[touched.cell]
-        generic = (agent < self.warps) & (time > 0) & (time != PENDING)
-        covered = self.fenced.reshape(-1)[touched.row * self.warps + np.where(generic, agent, 0)]
+        time, agent = shadow.time.take(touched.cell), shadow.agent.take(touched.cell)
+        generic = agent < self.warps
+        if not generic.any():
+            return
+        generic &= (time > 0) & (time != PENDING)
+        covered = self.fenced.reshape(-1).take(touched.row * self.warps + np.where(generic, agent, 0))
         if (generic & (time > covered)).any():
             raise Suspected("fence")
 
@@ -406,19 +416,21 @@ class Glance(Watch):
         mask = np.asarray(mask.any(axis=0)) if mask.ndim > 2 else mask
         everywhere = mask.strides == (0, 0) and bool(mask[0, 0])
         held = None if everywhere else mask if mask.base is None else mask.base
-        key = (place.root, id(position) if isinstance(position, np.ndarray) else repr(position), id(held), whole)
+        where = id(position) if isinstance(position, np.ndarray) else repr(position)
+        key: tuple[object, ...] = (place.root, where, id(held), whole)
+        if lane is not None:
+            key = place.root, where, mask.tobytes(), lane.tobytes()
         known = self._kept.get(key)
-        if known is not None and lane is None:
+        if known is not None:
             touched = known[2]
             if touched.version == self._known_of[place.root].version:
                 return touched
         touched = self._found_units(place, position, mask, whole, lane)
-        if lane is None:
-            self._size += 64 + len(touched.cell)
-            if self._size > _MOST_KEPT:
-                self._kept.clear()
-                self._size = 0
-            self._kept[key] = (position, held, touched)
+        self._size += 64 + len(touched.cell)
+        if self._size > _MOST_KEPT:
+            self._kept.clear()
+            self._size = 0
+        self._kept[key] = (position, held, touched)
         return touched
 
     def _found_units(self, place: Place, position: Position, mask: Mask, whole: bool, lane: Mask | None) -> _Units:

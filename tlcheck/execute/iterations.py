@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tlcheck.execute import registry
 from tlcheck.execute.codes import Code, Step
 from tlcheck.execute.frame import Frame, Mask
 from tlcheck.execute.functions import FUNCTIONS
@@ -28,7 +29,7 @@ from tlcheck.execute.parallel import variables_of
 from tlcheck.execute.places import Place
 from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.values import Array, kind_of
-from tlcheck.snapshot.ir import Alloc, Bind, Evaluate, Expr, For, If, Seq, Stmt, Store
+from tlcheck.snapshot.ir import Alloc, Attr, Bind, Evaluate, Expr, For, If, Seq, Stmt, Store
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
 if TYPE_CHECKING:
@@ -146,6 +147,8 @@ def _known(stmt: Stmt) -> bool:
         return stmt.buffer.scope == "local"
     if isinstance(stmt, For):
         return bool(_nest(stmt)[0])
+    if isinstance(stmt, Attr):
+        return stmt.key not in registry.ATTRIBUTES and registry.is_without_meaning(stmt.key)
     return isinstance(stmt, (Seq, Store, Bind, If)) and all(map(_plain, expressions(stmt)))
 
 

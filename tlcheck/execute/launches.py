@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from math import prod
 
 from tlcheck.execute.reasons import NotModelled
@@ -32,6 +33,7 @@ _MOST_LAUNCHES = 64  # by a loop around a kernel
 _MOST_THREADS = 1024  # of a block, on every GPU (CUDA C++ Programming Guide, "Compute Capabilities")
 
 
+@lru_cache(maxsize=16)
 def kernels(function: Function) -> tuple[Function, ...]:
     """One function for each kernel, in order. Raises NotModelled where something else stands between them."""
     if sum(1 for _ in _launches(function.body)) < 2:
@@ -80,6 +82,7 @@ def _in_sequence(parts: Sequence[Stmt]) -> Iterator[Stmt]:
             raise NotModelled(f"{type(part).__name__} between kernels")
 
 
+@lru_cache(maxsize=16)
 def threads_of(function: Function) -> tuple[int, int, int]:
     """Threads of a block of the last kernel, x first: of its thread statements, else of the annotation of its block.
 

@@ -28,7 +28,7 @@ from tlcheck.execute.layouts import annotate
 from tlcheck.execute.memory import Cells, Contents, Pages
 from tlcheck.execute.order import Watch
 from tlcheck.execute.places import Arrange, Place
-from tlcheck.execute.pointers import PLACED, Pointers, counted
+from tlcheck.execute.pointers import PLACED, counted, pointers_of
 from tlcheck.execute.races import NOWHERE, Origin
 from tlcheck.execute.reasons import TIME, BudgetSpent, Illegal, NotModelled, WrittenUnclear
 from tlcheck.execute.statements import compiled_statement
@@ -126,7 +126,7 @@ class Machine:
         self.threads = self.lanes = threads[0] * threads[1] * threads[2]
         self.tensors, self.scalars = tensors, scalars
         self.seeds = tuple(w.seed for w in worlds)
-        self.pointers = Pointers(function)
+        self.pointers = pointers_of(function)
         self.variables: dict[int, Code] = {}
         self.ahead: dict[int, Expr] = {}  # what T.Persistent binds, before its loop, of the loop's variable
         self.parameters: dict[int, Value] = {uid: scalars[name] for uid, name in self.pointers.free if name in scalars}
@@ -176,6 +176,14 @@ class Machine:
         for there in self._untried_ahead:
             self.untried = {key: line for key, line in self.untried.items() if key in earlier or key in there}
 
+    def rest(self) -> None:
+        """After the run, drop what only a running kernel needs: memory of its blocks, code, and what that has kept."""
+        self.memory = {uid: found for uid, found in self.memory.items() if isinstance(found, Pages)}
+        for used in (self._codes, self.made, self.variables, self.fixed, self.shared_state):
+            used.clear()
+        if self.watch is not None:
+            self.watch.rest()
+
     def _run_earlier(self) -> int:
         """Run the kernels and the blocks that come before; the statements of these blocks."""
         budget, seeds = Budget(self.options.statements, self.options.bytes), tuple(dict.fromkeys(self.seeds))
@@ -209,7 +217,8 @@ class Machine:
         self.steered |= before.steered
         self.looked_at |= before.looked_at
         self._left = before.after()
-        before.memory.clear()  # whoever watched it keeps the machine
+        before.rest()
+        before.memory.clear()
         return before
 
     def code(self, e: Expr) -> Code:

@@ -165,6 +165,10 @@ class Watch:
         """The allocation is declared anew."""
         self._shadows.pop(root, None)
 
+    def rest(self) -> None:
+        """The kernel has ended: drop what is remembered of its accesses."""
+        self._shadows.clear()
+
     # ---- synchronization
 
     def meet(self, mask: Mask) -> None:

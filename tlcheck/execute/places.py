@@ -180,13 +180,17 @@ class Place:
 
     def _keep(self, key: tuple[Value, ...], located: Located) -> Located:
         """Keep what was located, as the same object where it was the same before: a buffer that takes turns."""
+        size = located.position.nbytes if isinstance(located.position, np.ndarray) else 64
+        if size > _KEPT_BYTES // 4:  # the last one alone
+            self._kept, self._lately, self._bytes = {key: located}, [], 0
+            return located
         for other in self._lately:
             if _is_same(located, other):
                 located = other
                 break
         else:
             self._lately = [located, *self._lately[:3]]
-            self._bytes += located.position.nbytes if isinstance(located.position, np.ndarray) else 64
+            self._bytes += size
         if self._bytes > _KEPT_BYTES:
             self._kept.clear()
             self._bytes = 0

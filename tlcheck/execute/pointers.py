@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -212,6 +213,12 @@ class Pointers:
             self._base[pointer.uid] = (value.uid, _ZERO)
         elif value.op == "call" and value.value == "handle_add_byte_offset" and value.args[0].op == "var":
             self._base[pointer.uid] = (value.args[0].uid, value.args[1])
+
+
+@lru_cache(maxsize=16)
+def pointers_of(function: Function) -> Pointers:
+    """The pointers of a kernel, which its machines share."""
+    return Pointers(function)
 
 
 def _buffers(function: Function) -> Iterator[Buffer]:

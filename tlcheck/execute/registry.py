@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from tlcheck.execute.codes import Code, Run, Step
     from tlcheck.execute.machine import Machine
-    from tlcheck.snapshot.ir import Attr, Block, Expr, Store
+    from tlcheck.snapshot.ir import Attr, Block, Expr, For, Store
 
 CallHandler = Callable[["Expr", "Machine"], "Run | Code"]
 AttributeHandler = Callable[["Attr", "Machine"], "Step"]
 BlockHandler = Callable[["Block", "Machine"], None]
 StoreHandler = Callable[["Store", "Machine"], "Step | None"]
+LoopHandler = Callable[["For", "Machine"], "Step | None"]
 H = TypeVar("H", CallHandler, AttributeHandler, BlockHandler)
 
 CALLS: dict[str, CallHandler] = {}
@@ -23,8 +24,22 @@ EXTERNS: dict[str, CallHandler] = {}
 ATTRIBUTES: dict[str, AttributeHandler] = {}
 ANNOTATIONS: dict[str, BlockHandler] = {}
 STORES: list[StoreHandler] = []
+LOOPS: list[LoopHandler] = []
 # Calls after which lanes may have left a loop or the kernel.
 LEAVING = frozenset({"loop_break", "loop_continue", "continue_loop", "break_loop", "thread_return"})
+# Attributes that say nothing about what a kernel does.
+WITHOUT_MEANING = frozenset(
+    {
+        "kWarpSpecializationScope",
+        "lexical_alloc_scope",
+        "tl.assume",
+        "tl.assume_requires_runtime_check",
+        "pragma_unroll_explicit",
+        "storage_alignment",
+        "tl.pipeline_context_num_stages",
+        "warp_specialize",  # T.ws: the threads are named by the condition around it
+    }
+)
 # Calls at which threads may wait for others.
 WAITING = frozenset({"mbarrier_wait_parity", "tvm_storage_sync", "sync_threads", "sync_threads_partial"})
 
@@ -56,6 +71,17 @@ def store(handler: StoreHandler) -> StoreHandler:
     """Register a handler of stores that mean more than they say; it returns None for those that do not."""
     STORES.append(handler)
     return handler
+
+
+def loop(handler: LoopHandler) -> LoopHandler:
+    """Register a handler of loops that run as a whole; it returns None for others."""
+    LOOPS.append(handler)
+    return handler
+
+
+def is_without_meaning(key: str) -> bool:
+    """Whether an attribute says nothing about what a kernel does."""
+    return key in WITHOUT_MEANING or key.startswith("pragma_")
 
 
 def _into(table: dict[str, H], names: tuple[str, ...]) -> Callable[[H], H]:

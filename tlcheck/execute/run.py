@@ -25,6 +25,7 @@ from tlcheck.execute.launches import kernels, threads_of
 from tlcheck.execute.machine import Machine, Options, World
 from tlcheck.execute.memory import Pages
 from tlcheck.execute.plain import index_of
+from tlcheck.execute.pointers import workspaces
 from tlcheck.execute.races import Race
 from tlcheck.execute.reasons import MEMORY, Deadlock, Entangled, Illegal, NotModelled, Stopped
 from tlcheck.execute.roundings import coarser, rounds
@@ -176,6 +177,7 @@ class _Judge:
         self._extents = blocks.grid(self._written, self._sizes)
         self._blocks = self._chosen()
         self.worlds = self._fitting()
+        self._together: dict[Function, list[list[World]]] = {}
         self._before: dict[tuple[str, int], Pages] = {}  # what the kernel as written left, by the limit of integers
 
     def execution(self) -> Execution:
@@ -219,6 +221,7 @@ class _Judge:
         """Run the kernel as lowered. Raises Illegal for a deadlock of one block that others had hidden."""
         try:
             lowered.run()
+            lowered.rest()
         except Entangled:
             for world in self.worlds:
                 with suppress(NotModelled):
@@ -289,6 +292,7 @@ class _Judge:
         try:
             for machine in (exact, written, lowered):
                 machine.run()
+                machine.rest()
         except Stopped:
             return False
         for place, outcome in enumerate(outputs):
@@ -308,7 +312,8 @@ class _Judge:
         unless the last one writes there as well."""
         *earlier, last = kernels(self._written)
         mine = set(_names(roles(last).outputs))
-        if any(mine & set(_names(roles(kernel).outputs)) for kernel in earlier):
+        again = any(mine & set(_names(roles(kernel).outputs)) for kernel in earlier)
+        if again or not earlier or workspaces(self._written):
             return self._machine(self._written, True, draw, worlds=[world])
         left = {name: pages for name, pages in before.after().items() if name not in mine}
         return self._machine(last, True, draw, worlds=[world], left=left)
@@ -403,6 +408,7 @@ class _Judge:
             other = self._machine(self._written, True, wider)
             with suppress(Stopped):
                 other.run()
+                other.rest()
                 left -= other.spent
                 if self._lacks(other) < lacks:
                     machine, draw, lacks = other, wider, self._lacks(other)
@@ -427,6 +433,7 @@ class _Judge:
             machine = self._machine(self._written, True, draw)
             try:
                 machine.run()
+                machine.rest()
                 self._before = {(name, draw.limit(name)): left for name, left in machine.after().items()}
                 return machine, draw
             except Illegal as illegal:
@@ -467,6 +474,11 @@ class _Judge:
         """The worlds that run together. Plainly all do: a witness names the world."""
         if self._plain:
             return [self.worlds]
+        if function not in self._together:
+            self._together[function] = self._alike(function)
+        return self._together[function]
+
+    def _alike(self, function: Function) -> list[list[World]]:
         seeds = dict.fromkeys(w.seed for w in self.worlds)
         every = [tuple(dict.fromkeys(w.block for w in self.worlds if w.seed == seed)) for seed in seeds]
         if any(blocks != every[0] for blocks in every):

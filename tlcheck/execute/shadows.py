@@ -9,12 +9,12 @@ import numpy as np
 from tlcheck.execute.races import WARP
 from tlcheck.execute.values import Array
 
-EPOCH = 64  # times from one synchronization of a warp to the next; within, its proxy fences count
+EPOCH = 1 << 6  # times from one synchronization of a warp to the next; within, its proxy fences count
 
 
 def same_epoch(one: Array, other: Array) -> Array:
-    """Whether no synchronization of a warp lies between two of its times."""
-    return np.asarray(one // EPOCH == other // EPOCH)
+    """Whether no synchronization of a warp lies between two of its times: they differ in their lowest bits alone."""
+    return np.asarray((one ^ other) < EPOCH)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

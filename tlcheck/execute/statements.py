@@ -86,9 +86,10 @@ def _for(stmt: For, machine: Machine) -> Step:
         return parallel(stmt, machine)
     if stmt.kind == "thread_binding":
         raise NotModelled("loop bound to threads")
-    together = at_once(stmt, machine)
-    if together is not None:
-        return together
+    for handler in (at_once, *registry.LOOPS):
+        whole = handler(stmt, machine)
+        if whole is not None:
+            return whole
     start, extent = machine.code(stmt.start), machine.code(stmt.extent)
     uid = stmt.var.uid
     machine.loops[uid] = str(stmt.var.value)
@@ -275,25 +276,11 @@ def _thread(stmt: Thread, machine: Machine) -> Step:
     return Step(run, body.leaves)
 
 
-WITHOUT_MEANING = frozenset(
-    {
-        "kWarpSpecializationScope",
-        "lexical_alloc_scope",
-        "tl.assume",
-        "tl.assume_requires_runtime_check",
-        "pragma_unroll_explicit",
-        "storage_alignment",
-        "tl.pipeline_context_num_stages",
-        "warp_specialize",  # T.ws: the threads are named by the condition around it
-    }
-)
-
-
 def _attr(stmt: Attr, machine: Machine) -> Step:
     handler = registry.ATTRIBUTES.get(stmt.key)
     if handler is not None:
         return handler(stmt, machine)
-    if stmt.key in WITHOUT_MEANING or stmt.key.startswith("pragma_"):
+    if registry.is_without_meaning(stmt.key):
         return machine.step(stmt.body)
     raise NotModelled(f"attribute {stmt.key}")
 

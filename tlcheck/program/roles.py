@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tlcheck.snapshot.ir import Buffer, Expr, Function, Snapshot, Store
 from tlcheck.snapshot.walk import expressions, postorder, statements
@@ -39,6 +40,7 @@ def as_written(snapshot: Snapshot) -> Roles:
     return roles(function) if function is not None else Roles()
 
 
+@lru_cache(maxsize=16)
 def roles(function: Function) -> Roles:
     """The roles of the parameters of a function."""
     modes: dict[int, int] = {}

@@ -14,7 +14,7 @@ from tlcheck.execute.agents import Flight, agents_of
 from tlcheck.execute.frame import Frame, Mask
 from tlcheck.execute.registry import call
 from tlcheck.execute.threads.cp_async import Copy, queue_of
-from tlcheck.execute.threads.mbarrier import Barriers, barrier, release
+from tlcheck.execute.threads.mbarrier import Barriers, barrier
 from tlcheck.execute.values import Value
 from tlcheck.snapshot.ir import Expr
 
@@ -38,7 +38,7 @@ def arrive(e: Expr, machine: Machine) -> Run:
             mask[world] = lanes
             if expected:
                 which.barriers.pending[world, number] += int(lanes.sum())
-            land = _landing(queue.hand_over(mask), machine, which.barriers, world, number, lanes)
+            land = _landing(queue.hand_over(mask), machine, which.barriers, world, number, mask)
             if machine.options.late:
                 agents.flights.append(Flight(land, which.barriers))
             else:
@@ -49,12 +49,13 @@ def arrive(e: Expr, machine: Machine) -> Run:
 
 
 def _landing(
-    copies: list[Copy], machine: Machine, barriers: Barriers, world: int, number: int, lanes: Mask
+    copies: list[Copy], machine: Machine, barriers: Barriers, world: int, number: int, mask: Mask
 ) -> Callable[[], None]:
     def land() -> None:
         for copy in copies:
             copy.land(copy.mask)
-        release(machine, barriers, world, number, lanes)
-        barriers.arrive(world, number, int(lanes.sum()))
+        if machine.watch is not None:
+            machine.watch.release((barriers.name, number), mask)
+        barriers.arrive(world, number, int(mask.sum()))
 
     return land

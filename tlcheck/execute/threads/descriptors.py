@@ -39,11 +39,15 @@ def swizzled(octets: Any, span: int) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """Where a copy's elements are: element of the tensor and byte of shared memory, (elements, worlds, 1) each."""
+    """Where a copy's elements are: element of the tensor and byte of shared memory, (elements, worlds, 1) each.
+
+    where: the flat positions in shared memory, if they are known.
+    """
 
     elements: Array
     inside: Mask
     octets: Array
+    where: Array | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,10 +82,14 @@ class Tiled:
     def coordinates(self) -> int:
         return len(self.sizes)
 
-    def at(self, frame: Frame, coordinates: list[Value], shared: Value) -> Box:
-        """The box at coordinates of the tensor and an address in shared memory."""
+    def octets(self, shared: Value) -> Array:
+        """The bytes of a box at an address in shared memory."""
         steps = np.arange(int(np.prod(self.sizes))).reshape(-1, 1, 1)
-        octets = swizzled(np.asarray(shared) + steps * (self.tensor.place.kind.bits // 8), self.span)
+        return np.asarray(swizzled(np.asarray(shared) + steps * (self.tensor.place.kind.bits // 8), self.span))
+
+    def at(self, frame: Frame, coordinates: list[Value], octets: Array) -> Box:
+        """The box at coordinates of the tensor, to or from these bytes of shared memory."""
+        steps = np.arange(int(np.prod(self.sizes))).reshape(-1, 1, 1)
         places = []
         for extent, start in zip(self.sizes, coordinates, strict=True):
             places.append(np.asarray(start).astype(np.int64) + steps % extent)
@@ -108,11 +116,15 @@ class Im2col:
     def coordinates(self) -> int:
         return len(self.tensor.sizes) + len(self.lower)
 
-    def at(self, frame: Frame, coordinates: list[Value], shared: Value) -> Box:
-        """The pixels from coordinates of the tensor on, and an address in shared memory."""
+    def octets(self, shared: Value) -> Array:
+        """The bytes of a box at an address in shared memory."""
+        number = np.arange(self.pixels * self.channels).reshape(-1, 1, 1)
+        return np.asarray(swizzled(np.asarray(shared) + number * (self.tensor.place.kind.bits // 8), self.span))
+
+    def at(self, frame: Frame, coordinates: list[Value], octets: Array) -> Box:
+        """The pixels from coordinates of the tensor on, to or from these bytes of shared memory."""
         rank = len(self.tensor.sizes)
         number = np.arange(self.pixels * self.channels).reshape(-1, 1, 1)
-        octets = swizzled(np.asarray(shared) + number * (self.tensor.place.kind.bits // 8), self.span)
         given = [np.asarray(c).astype(np.int64) for c in coordinates]
         left: Any = number // self.channels
         places = [given[0] + number % self.channels]

@@ -7,7 +7,7 @@ lets parity 1 pass.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tlcheck.execute.places import Place
 
 _ROOM = 64  # barriers of one buffer
+Named = tuple[int, int, Mask]  # world, number of a barrier, lanes of that world
 
 
 @dataclass(eq=False)
@@ -108,7 +109,7 @@ class Barrier:
             position, _ = self.place.position(frame)
             machine.watch.across_proxies(self.place, position, frame.mask(), machine.origin(frame))
 
-    def __call__(self, frame: Frame) -> list[tuple[int, int, Mask]]:
+    def __call__(self, frame: Frame) -> list[Named]:
         """(world, number, lanes of that world) for each barrier that active lanes name."""
         mask, index = frame.mask(), self.index.run(frame)
         if not isinstance(index, np.ndarray) and 0 <= index < _ROOM:
@@ -190,8 +191,9 @@ def arrive(e: Expr, machine: Machine) -> Run:
 
     def run(frame: Frame) -> Value:
         which.used(frame)
-        for world, number, lanes in which(frame):
-            release(machine, which.barriers, world, number, lanes)
+        named = which(frame)
+        release(machine, which.barriers, named, frame)
+        for world, number, lanes in named:
             which.barriers.arrive(world, number, int(lanes.sum()))
         return 0
 
@@ -209,11 +211,13 @@ def expect(e: Expr, machine: Machine) -> Run:
     def run(frame: Frame) -> Value:
         which.used(frame)
         announced = machine.uniform(count.run(frame), "the bytes announced to an mbarrier")
-        for world, number, lanes in which(frame):
+        named = which(frame)
+        if arrives:
+            release(machine, which.barriers, named, frame)
+        for world, number, lanes in named:
             threads = int(lanes.sum())
             which.barriers.bytes[world, number] += announced * threads
             if arrives:
-                release(machine, which.barriers, world, number, lanes)
                 which.barriers.arrive(world, number, threads)
         return 0
 
@@ -229,7 +233,8 @@ def wait(e: Expr, machine: Machine) -> Run:
     def run(frame: Frame) -> Value:
         which.used(frame)
         sought = np.broadcast_to(np.asarray(parity.run(frame)), (frame.worlds, frame.lanes))
-        due = [(w, n, int(sought[w][lanes][0]) & 1) for w, n, lanes in which(frame)]
+        named = which(frame)
+        due = [(w, n, int(sought[w][lanes][0]) & 1) for w, n, lanes in named]
         phase = which.barriers.phase
 
         def ready() -> bool:
@@ -238,8 +243,8 @@ def wait(e: Expr, machine: Machine) -> Run:
         waits = ", ".join(sorted({f"{name}[{n}] for parity {p}" for _, n, p in due}))
         agents_of(machine).wait(ready, f"waits at {waits}", machine.line, frame, which.barriers)
         if machine.watch is not None:
-            for world, number, lanes in which(frame):
-                key, mask = (which.barriers.name, number), _only(world, lanes, frame.worlds)
+            for number, mask in _by_number(named, frame):
+                key = which.barriers.name, number
                 machine.watch.acquire(key, mask)
                 machine.watch.waited(key, mask)
         return 0
@@ -247,14 +252,16 @@ def wait(e: Expr, machine: Machine) -> Run:
     return run
 
 
-def release(machine: Machine, barriers: Barriers, world: int, number: int, lanes: Mask) -> None:
+def release(machine: Machine, barriers: Barriers, named: list[Named], frame: Frame) -> None:
     """Tell the watch that these threads arrive."""
     if machine.watch is not None:
-        machine.watch.release((barriers.name, number), _only(world, lanes, len(machine.worlds)))
+        for number, mask in _by_number(named, frame):
+            machine.watch.release((barriers.name, number), mask)
 
 
-def _only(world: int, lanes: Mask, worlds: int) -> Mask:
-    """Lanes of one world as a mask of all."""
-    mask = np.zeros((worlds, len(lanes)), np.bool_)
-    mask[world] = lanes
-    return mask
+def _by_number(named: list[Named], frame: Frame) -> Iterator[tuple[int, Mask]]:
+    """The lanes that name each barrier, in all worlds."""
+    found: dict[int, Mask] = {}
+    for world, number, lanes in named:
+        found.setdefault(number, np.zeros((frame.worlds, frame.lanes), np.bool_))[world] = lanes
+    yield from found.items()

@@ -8,7 +8,7 @@ What a descriptor describes: see `descriptors`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -68,10 +68,15 @@ class _Transfer:
     box: Box
     issuer: Mask
 
-    @property
+    @cached_property
     def mask(self) -> Mask:
         """The worlds in which it takes place, (worlds, 1)."""
         return np.asarray(self.issuer.any(axis=-1, keepdims=True))
+
+    @cached_property
+    def some(self) -> Mask | None:
+        """These worlds; None for all of them."""
+        return None if self.mask.all() else self.mask
 
     @property
     def positions(self) -> Array:
@@ -80,17 +85,18 @@ class _Transfer:
     @cached_property
     def where(self) -> Array:
         """Flat positions in shared memory: one array, by which a tracer knows that a copy arrives that was issued."""
-        return where_in(self.cells, self.box.octets)
+        return where_in(self.cells, self.box.octets) if self.box.where is None else self.box.where
 
     def load(self) -> None:
         """Tensor to shared memory."""
         values = np.where(self.box.inside, self.pages.take(self.positions, self.kind), self.kind.array.type(0))
-        self.cells.put(self.where, values, self.mask, self.kind)
+        self.cells.put(self.where, values, self.some, self.kind)
 
     @property
     def values(self) -> Array:
         """What shared memory holds."""
-        return self.cells.take(where_in(self.cells, self.box.octets), self.kind)
+        where = where_in(self.cells, self.box.octets) if self.box.where is None else self.box.where
+        return self.cells.take(where, self.kind)
 
     def store(self) -> None:
         """Shared memory to tensor."""
@@ -104,7 +110,7 @@ class _Transfer:
 
     def hide(self, machine: Machine, reason: int) -> None:
         """Make what is to come poison."""
-        self.cells.put(self.where, nothing_in(self.kind, machine.seeds, reason), self.mask, self.kind)
+        self.cells.put(self.where, nothing_in(self.kind, machine.seeds, reason), self.some, self.kind)
 
     @property
     def octets(self) -> int:
@@ -158,7 +164,7 @@ def load(e: Expr, machine: Machine) -> Run:
             land = _landing(transfer, done, barriers)
             if machine.watch is not None:
                 machine.watch.bulk_read(tensor_place)
-                where, origin = where_in(transfer.cells, transfer.box.octets), machine.origin(frame)
+                where, origin = transfer.where, machine.origin(frame)
                 for number in dict.fromkeys(n for _, n in barriers):
                     those = np.isin(np.arange(frame.worlds), [w for w, n in barriers if n == number]).reshape(-1, 1)
                     key = done.barriers.name, number
@@ -193,7 +199,7 @@ def _load_by_map(e: Expr, machine: Machine) -> tuple[Boxes, Place, Place, Barrie
 
 
 def _boxes(map_: Tiled | Im2col, shared: Place, coordinates: list[Code]) -> Boxes:
-    tensor, machine = map_.tensor.place, shared.machine
+    tensor, machine, spots = map_.tensor.place, shared.machine, _Spots(shared)
     examined = False
 
     def box(frame: Frame, pick: Callable[[Value], Value]) -> Box:
@@ -203,9 +209,32 @@ def _boxes(map_: Tiled | Im2col, shared: Place, coordinates: list[Code]) -> Boxe
         examined = True
         at = pick(shared.address(frame))
         _refuse_unaligned(shared, at, _TENSOR_ALIGNED)
-        return map_.at(frame, [pick(c.run(frame)) for c in coordinates], at)
+        octets, where = spots.at(at, frame.worlds, map_.octets)
+        return replace(map_.at(frame, [pick(c.run(frame)) for c in coordinates], octets), where=where)
 
     return box
+
+
+@dataclass(frozen=True, eq=False)
+class _Spots:
+    """Where copies go to in shared memory, or come from: the same arrays for the same addresses.
+
+    Plainly each copy has its own, by which a tracer knows it.
+    """
+
+    shared: Place
+    kept: dict[bytes, tuple[Array, Array | None]] = field(default_factory=dict)
+
+    def at(self, address: Value, worlds: int, octets_of: Callable[[Value], Array]) -> tuple[Array, Array | None]:
+        """The bytes of a copy at an address, and its flat positions, if others may have the same."""
+        memory, key = self.shared.memory, np.asarray(address).tobytes()
+        if self.shared.machine.options.plain or not isinstance(memory, Cells):
+            return octets_of(address), None
+        if key not in self.kept:
+            octets = octets_of(address)
+            octets = np.broadcast_to(octets, (len(octets), worlds, 1))
+            self.kept[key] = octets, where_in(memory, octets)
+        return self.kept[key]
 
 
 def _refuse_unaligned(place: Place, address: Value, octets: int) -> None:
@@ -290,7 +319,7 @@ def store(e: Expr, machine: Machine) -> Run:
 def _leaving(transfer: _Transfer, shared: Place, tensor: Place, adds: bool, frame: Frame) -> Callable[[], None]:
     """Carry out a store; the thread that issued it reads shared memory then, as late as it may, or at once."""
     machine, by = shared.machine, transfer.issuer.argmax(axis=-1)[:, None]
-    origin, where = machine.origin(frame), where_in(transfer.cells, transfer.box.octets)
+    origin, where = machine.origin(frame), transfer.where
     if machine.watch is not None:
         machine.watch.read(shared, where, transfer.issuer, origin, "async")
 

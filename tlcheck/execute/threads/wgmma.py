@@ -18,16 +18,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tlcheck.execute.codes import Code, Step
 from tlcheck.execute.frame import Frame, Mask
 from tlcheck.execute.memory import Cells
 from tlcheck.execute.places import Place, refuse_outside
 from tlcheck.execute.races import NOWHERE, Origin
 from tlcheck.execute.reasons import Illegal, NotModelled
-from tlcheck.execute.registry import call
+from tlcheck.execute.registry import call, loop
 from tlcheck.execute.threads.descriptors import swizzled
 from tlcheck.execute.threads.mma import finished, kind_named, multiplied, shape_of
 from tlcheck.execute.values import Array, Kind, Value, nothing_in
-from tlcheck.snapshot.ir import Expr
+from tlcheck.snapshot.ir import Evaluate, Expr, For
+from tlcheck.snapshot.walk import postorder
 
 if TYPE_CHECKING:
     from tlcheck.execute.codes import Run
@@ -347,10 +349,42 @@ def from_shared(e: Expr, machine: Machine) -> Run:
     A and B are descriptors, and their offsets in 16 bytes.
     """
     form = _form(e, 3)
-    by_k = bool(e.args[1].value), bool(e.args[2].value)
-    left = _operand(e.args[6], e.args[7], (form.m, form.k), form.left, by_k[0], machine)
-    right = _operand(e.args[8], e.args[9], (form.n, form.k), form.right, by_k[1], machine)
+    left = _shared(e, 6, (form.m, form.k), form.left, bool(e.args[1].value), machine)
+    right = _shared(e, 8, (form.n, form.k), form.right, bool(e.args[2].value), machine)
     return _issue(e, 10, form, left, right, machine)
+
+
+@loop
+def in_a_loop(stmt: For, machine: Machine) -> Step | None:
+    """A loop of wgmma on shared memory that add to the same accumulators, as one instruction of more columns.
+
+    The sum is another one where each instruction rounds it. Plainly, each reads for itself.
+    """
+    options, body = machine.options, stmt.body
+    if options.plain or options.written or not options.exact or not isinstance(body, Evaluate):
+        return None
+    e, var = body.value, stmt.var
+    if e.value != "ptx_wgmma_ss" or any(bound.op != "int" for bound in (stmt.start, stmt.extent, e.args[12])):
+        return None
+    varying = [number for number, a in enumerate(e.args) if any(x.uid == var.uid for x in postorder([a]))]
+    steps = range(int(stmt.start.value or 0), int(stmt.start.value or 0) + int(stmt.extent.value or 0))
+    if not steps or not e.args[12].value or not {7, 9}.issuperset(varying):
+        return None
+    machine.variables[var.uid] = Code(lambda frame: frame.variables[var.uid], frozenset((var.uid,)), True, True)
+    form = _form(e, 3)
+    left = _shared(e, 6, (form.m, form.k), form.left, bool(e.args[1].value), machine)
+    right = _shared(e, 8, (form.n, form.k), form.right, bool(e.args[2].value), machine)
+    if any(not side.further.steady or side.further.needs - {var.uid} for side in (left, right)):
+        return None
+    start = _issue(e, 10, form, _Beside(left, var.uid, steps), _Beside(right, var.uid, steps), machine)
+
+    def run(frame: Frame) -> None:
+        machine.at = body
+        machine.spend(len(steps))
+        start(frame)
+        frame.variables.pop(var.uid, None)
+
+    return Step(run)
 
 
 @call("ptx_wgmma_rs")
@@ -384,7 +418,7 @@ def from_registers(e: Expr, machine: Machine) -> Run:
 
         return MatrixOperand(read, row)
 
-    right = _operand(e.args[7], e.args[8], (form.n, form.k), form.right, bool(e.args[1].value), machine)
+    right = _shared(e, 7, (form.n, form.k), form.right, bool(e.args[1].value), machine)
     return _issue(e, 9, form, left, right, machine)
 
 
@@ -415,35 +449,91 @@ def _side_by_side(operands: list[MatrixOperand]) -> Array:
     return np.concatenate([o.read() for o in operands], axis=-1)
 
 
-def _operand(e: Expr, offset: Expr, shape: tuple[int, int], kind: Kind, by_k: bool, machine: Machine) -> Operand:
-    """A matrix in shared memory."""
-    word, more = machine.pointer(e), machine.code(offset)
-    tiles: dict[tuple[bytes, bytes], _SharedTiles] = {}
+@dataclass(frozen=True, eq=False)
+class _Shared:
+    """An operand in shared memory. word: its descriptor; further: how many 16 bytes on; shape: rows and columns.
 
-    def begin(frame: Frame) -> MatrixOperand:
-        groups = (frame.worlds, frame.lanes)
-        words = np.broadcast_to(word.load(frame), groups)[:, ::GROUP]
-        further = np.broadcast_to(np.asarray(more.run(frame)), groups)[:, ::GROUP].astype(np.uint64)
-        active = frame.mask()[:, ::GROUP]
-        named = np.where(active, words + further, np.uint64(0))
-        key = named.tobytes(), active.tobytes()
-        if key not in tiles:
-            found = list(_tiles(named, active, shape, kind, by_k, machine))
-            tiles[key] = _SharedTiles(found, active.shape, shape, kind, machine)
-        mine, origin = tiles[key], machine.origin(frame)
+    tiles: what was named before, by the bytes of words and of active groups.
+    """
+
+    word: Place
+    further: Code
+    shape: tuple[int, int]
+    kind: Kind
+    by_k: bool
+    machine: Machine
+    tiles: dict[tuple[bytes, bytes], _SharedTiles] = field(default_factory=dict)
+
+    def __call__(self, frame: Frame) -> MatrixOperand:
+        words, active = self.words(frame)
+        named, origin = self._named(frame, words, active), self.machine.origin(frame)
+        mine = self.at(named, active)
         mine.seen(origin)
 
         def row(world: int, group: int, number: int) -> list[TracedCell]:
             matrix = decode(int(named[world, group]))
-            cells = _allocations(machine)[matrix.allocation].memory
+            cells = _allocations(self.machine)[matrix.allocation].memory
             assert isinstance(cells, Cells)
-            assert machine.tracer is not None
-            octets = matrix.octets(*shape, kind.bits // 8, by_k)[number]
-            return [machine.tracer.cell(cells, at // cells.grain * cells.stride + world) for at in octets.tolist()]
+            assert self.machine.tracer is not None
+            octets = matrix.octets(*self.shape, self.kind.bits // 8, self.by_k)[number]
+            return [self.machine.tracer.cell(cells, o // cells.grain * cells.stride + world) for o in octets.tolist()]
 
         return MatrixOperand(lambda: mine.read(origin), row, mine)
 
-    return begin
+    def words(self, frame: Frame) -> tuple[Array, Mask]:
+        """The descriptor of each group, and which groups are active: (worlds, groups)."""
+        words = np.broadcast_to(self.word.load(frame), (frame.worlds, frame.lanes))[:, ::GROUP]
+        return words, frame.mask()[:, ::GROUP]
+
+    def _named(self, frame: Frame, words: Array, active: Mask) -> Array:
+        """The descriptors of the matrices themselves, 0 for groups that are not active."""
+        further = np.broadcast_to(np.asarray(self.further.run(frame)), (frame.worlds, frame.lanes))[:, ::GROUP]
+        return np.where(active, words + further.astype(np.uint64), np.uint64(0))
+
+    def at(self, named: Array, active: Mask) -> _SharedTiles:
+        """The matrices that descriptors name."""
+        key = named.tobytes(), active.tobytes()
+        if key not in self.tiles:
+            found = list(_tiles(named, active, self.shape, self.kind, self.by_k, self.machine))
+            self.tiles[key] = _SharedTiles(found, active.shape, self.shape, self.kind, self.machine)
+        return self.tiles[key]
+
+    def steps(self, frame: Frame, words: Array, active: Mask, uid: int, values: range) -> list[_SharedTiles]:
+        """The matrices of each step of a loop."""
+        found = []
+        for value in values:
+            frame.variables[uid] = value
+            found.append(self.at(self._named(frame, words, active), active))
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Beside:
+    """The operands of all steps of a loop, column after column. kept: what was named before, by the first words."""
+
+    operand: _Shared
+    uid: int
+    values: range
+    kept: dict[tuple[bytes, bytes], tuple[list[_SharedTiles], _SharedTiles | None]] = field(default_factory=dict)
+
+    def __call__(self, frame: Frame) -> MatrixOperand:
+        words, active = self.operand.words(frame)
+        key = words.tobytes(), active.tobytes()
+        if key not in self.kept:
+            first, *others = every = self.operand.steps(frame, words, active, self.uid, self.values)
+            self.kept[key] = every, first.joined([*others]) if others else first
+        every, joined = self.kept[key]
+        origin = self.operand.machine.origin(frame)
+        for tiles in every if joined is None else [joined]:
+            tiles.seen(origin)
+        if joined is None:
+            return MatrixOperand(lambda: np.concatenate([tiles.read(origin) for tiles in every], axis=-1))
+        return MatrixOperand(lambda: joined.read(origin), None, joined)
+
+
+def _shared(e: Expr, at: int, shape: tuple[int, int], kind: Kind, by_k: bool, machine: Machine) -> _Shared:
+    """A matrix in shared memory, of arguments `at`, its descriptor, and the next one, its offset."""
+    return _Shared(machine.pointer(e.args[at]), machine.code(e.args[at + 1]), shape, kind, by_k, machine)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
