@@ -195,6 +195,21 @@ def rotated():
     return main
 
 
+@tilelang.jit
+def columns_summed(rows=64, columns=32):
+    """Sums down the columns of a tile that is not square."""
+
+    @T.prim_func
+    def main(A: T.Tensor((rows, columns), "float32"), B: T.Tensor((rows, columns), "float32")):
+        with T.Kernel(1, threads=128) as _:
+            s = T.alloc_shared((rows, columns), "float32")
+            T.copy(A, s)
+            T.cumsum(s, dim=0)
+            T.copy(s, B)
+
+    return main
+
+
 HERE = ("sm_80",)  # on sm_90 they go wrong in the same way
 claimed = Case(compacted, {}, HERE)
 grouped = Case(grouped_sums, {}, HERE)
@@ -209,3 +224,4 @@ mixed = Case(narrowed, {}, HERE)
 aliased = Case(shared_by_types, {}, HERE)
 lookup = Case(looked_up, {}, HERE)
 neighbour = Case(rotated, {}, HERE)
+scanned = Case(columns_summed, {}, HERE)
