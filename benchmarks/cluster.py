@@ -25,7 +25,7 @@ from itertools import count
 from pathlib import Path
 
 from tlcheck.cluster.placement import IMPORT, INSTALL, Placement, Waiting
-from tlcheck.execute.run import Request
+from tlcheck.execute.request import Request
 from tlcheck.lower.selection import select
 from tlcheck.lower.session import Session, Settings
 from tlcheck.verdicts.judge import JudgingProcess

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tlcheck.execute.budget import Budget
-from tlcheck.execute.run import Request
+from tlcheck.execute.request import Request
 from tlcheck.snapshot import codec
 from tlcheck.verdicts.judging import verdicts_of
 

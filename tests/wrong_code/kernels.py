@@ -481,6 +481,98 @@ def difference():
     return main
 
 
+@tilelang.jit
+def around_a_loop(blocks=2, threads=128):
+    """What stands before a loop is read after it by other threads; a step has a barrier, even blocks have no step."""
+
+    @T.prim_func
+    def main(
+        X: T.Tensor((threads,), "float32"),
+        Y: T.Tensor((blocks, threads), "float32"),
+        Z: T.Tensor((blocks, 1, threads), "float32"),
+    ):
+        with T.Kernel(blocks, threads=threads) as bx:
+            a = T.alloc_shared((threads,), "float32")
+            b = T.alloc_shared((threads,), "float32")
+            for i in T.Parallel(threads):
+                a[i] = X[i]
+            for k in T.serial(bx % 2):
+                for i in T.Parallel(threads):
+                    b[i] = X[i] + 1.0
+                for i in T.Parallel(threads):
+                    Z[bx, k, i] = b[threads - 1 - i]
+            for i in T.Parallel(threads):
+                Y[bx, i] = a[threads - 1 - i]
+
+    return main
+
+
+@tilelang.jit
+def narrow_stages():
+    """Two stages of 64 bytes, loaded from a place that a variable has."""
+
+    @T.prim_func
+    def main(A: T.Tensor((64,), "float16"), B: T.Tensor((64,), "float16")):
+        with T.Kernel(1, threads=256) as _:
+            first = T.alloc_shared((1,), "int32")
+            s = T.alloc_shared((32,), "float16")
+            for k in T.Pipelined(2, num_stages=2):
+                first[0] = k * 32
+                offset = first[0]
+                T.copy(A[offset], s)
+                for i in T.Parallel(32):
+                    B[k * 32 + i] = s[i]
+
+    return main
+
+
+@tilelang.jit(pass_configs={"tl.reducer_force_baseline": True})
+def reduced_by_fours(rows=128, columns=64):
+    """The results of a reducer, four at a time."""
+
+    @T.prim_func
+    def main(A: T.Tensor((rows, columns), "float32"), B: T.Tensor((rows,), "float32")):
+        with T.Kernel(1, threads=256) as _:
+            s = T.alloc_shared((rows, columns), "float32")
+            a = T.alloc_fragment((rows, columns), "float32")
+            r = T.alloc_reducer((rows,), "float32", op="sum", replication="all")
+            T.fill(r, 0)
+            T.copy(A, s)
+            T.copy(s, a)
+            for i, j in T.Parallel(rows, columns):
+                r[i] += a[i, j]
+            T.finalize_reducer(r, batch=4)
+            T.copy(r, B)
+
+    return main
+
+
+@tilelang.jit
+def matrix_by_vector(rows=64, columns=64, tile=2):
+    """Tiles of 2 x 2, of which each of 32 threads holds one element."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((rows, columns), "float16"), X: T.Tensor((columns,), "float16"), Y: T.Tensor((rows,), "float32")
+    ):
+        with T.Kernel(rows // tile, threads=32) as bx:
+            r = T.alloc_reducer(tile, "float32", replication="all")
+            T.clear(r)
+            for k in T.serial(columns // tile):
+                s = T.alloc_shared((tile, tile), "float16")
+                T.copy(A[bx * tile, k * tile], s)
+                a = T.alloc_fragment((tile, tile), "float16")
+                T.copy(s, a)
+                x = T.alloc_fragment(tile, "float16")
+                T.copy(X[k * tile], x)
+                for i, j in T.Parallel(tile, tile):
+                    r[i] += a[i, j] * x[j]
+            T.finalize_reducer(r)
+            T.copy(r, Y[bx * tile])
+
+    return main
+
+
 HALF, FLOAT, INT = "float16", "float32", "int32"
 wait = Case(gemm, {}, ("sm_80",), integers((HALF, 256, 256), (HALF, 256, 256), (FLOAT, 256, 256)))
 loop = Case(truncated, inputs=integers((FLOAT, 256), (FLOAT, 256)), reference=stepped)
@@ -513,3 +605,7 @@ turns = Case(alternating, {}, ("sm_80",))
 filled = Case(partly_filled, {}, ("sm_80",))
 operand = Case(stored_operand, {}, ("sm_80",))
 widened = Case(difference)
+sometimes = Case(around_a_loop)
+misplaced = Case(narrow_stages, {}, ("sm_90",))
+batched = Case(reduced_by_fours)
+unreduced = Case(matrix_by_vector)

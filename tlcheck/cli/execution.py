@@ -9,7 +9,7 @@ from tlcheck.cli.options import count
 from tlcheck.config import Config
 from tlcheck.errors import UsageError
 from tlcheck.execute.budget import Budget, parsed
-from tlcheck.execute.run import ALL, Request
+from tlcheck.execute.request import ALL, Request
 from tlcheck.lower.session import Settings
 
 

@@ -21,7 +21,7 @@ from tlcheck.cli.projects import one_project
 from tlcheck.cli.scripts import add_script_arguments
 from tlcheck.config import Config
 from tlcheck.errors import UsageError
-from tlcheck.execute.run import Request
+from tlcheck.execute.request import Request
 from tlcheck.gate.compiler import find_compiler
 from tlcheck.gate.device import Wanted
 from tlcheck.gate.gate import NO_REFERENCE, Gate, GatePlan, gate

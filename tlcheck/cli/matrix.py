@@ -13,7 +13,7 @@ from tlcheck.cli.options import add_cluster_argument, add_lowering_arguments, se
 from tlcheck.cli.projects import one_project
 from tlcheck.cli.scripts import add_script_arguments
 from tlcheck.errors import UsageError
-from tlcheck.execute.run import Request
+from tlcheck.execute.request import Request
 from tlcheck.gate.bisect import require_installed
 from tlcheck.lower.runs import Run, toolchain_title
 from tlcheck.lower.selection import Selection

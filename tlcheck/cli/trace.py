@@ -16,7 +16,8 @@ from tlcheck.config import read_config
 from tlcheck.errors import UsageError
 from tlcheck.execute.comparison import Difference
 from tlcheck.execute.reasons import Stopped
-from tlcheck.execute.run import ALL, LOWERED, SOURCE, Request, execute
+from tlcheck.execute.request import ALL, LOWERED, SOURCE, Request
+from tlcheck.execute.run import execute
 from tlcheck.execute.trace import Traced, place_of, trace
 from tlcheck.execute.traits import has_copies
 from tlcheck.lower.runs import Lowered, Run, of_saved

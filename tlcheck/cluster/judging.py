@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tlcheck.cluster.node import JudgingDiedError
 from tlcheck.execute.given import GivenInputs
-from tlcheck.execute.run import Request
+from tlcheck.execute.request import Request
 
 if TYPE_CHECKING:
     from tlcheck.cluster.connection import RayCluster

@@ -18,7 +18,7 @@ import msgspec
 
 from tlcheck.errors import UsageError
 from tlcheck.execute.given import GivenInputs
-from tlcheck.execute.run import Request
+from tlcheck.execute.request import Request
 from tlcheck.lower.client import START_SECONDS, Worker
 from tlcheck.lower.scripts import pytest_folder
 from tlcheck.toolchain import environment

@@ -15,7 +15,7 @@ from tlcheck.execute.launches import kernels, threads_of
 from tlcheck.execute.machine import Machine, Options, World
 from tlcheck.execute.memory import Pages
 from tlcheck.execute.reasons import Illegal, Stopped
-from tlcheck.execute.run import SOURCE, Execution, Request
+from tlcheck.execute.request import SOURCE, Execution, Request
 from tlcheck.program.roles import roles
 from tlcheck.snapshot.ir import Snapshot
 

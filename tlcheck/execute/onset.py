@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from tlcheck.execute.inputs import Course
-from tlcheck.execute.run import SOURCE, Execution, Request, course_of, execute
+from tlcheck.execute.request import SOURCE, Execution, Request
+from tlcheck.execute.run import course_of, execute
 from tlcheck.snapshot.ir import Snapshot
 
 Judgement = Callable[[Execution], bool | str]

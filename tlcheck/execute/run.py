@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from itertools import product
 from math import prod
@@ -18,7 +18,7 @@ from tlcheck.execute import blocks, comparison, inputs, registry
 from tlcheck.execute.arguments import Arguments
 from tlcheck.execute.authors import Author, attributed, open_to_order
 from tlcheck.execute.batches import alike
-from tlcheck.execute.budget import Budget, statements_needed, worlds_that_fit
+from tlcheck.execute.budget import statements_needed, worlds_that_fit
 from tlcheck.execute.comparison import Difference, OutputOutcome, Written
 from tlcheck.execute.glance import Suspected
 from tlcheck.execute.launches import kernels, threads_of
@@ -28,18 +28,17 @@ from tlcheck.execute.plain import index_of
 from tlcheck.execute.pointers import workspaces
 from tlcheck.execute.races import Race
 from tlcheck.execute.reasons import MEMORY, Deadlock, Entangled, Illegal, NotModelled, Stopped
+from tlcheck.execute.request import LOWERED, SOURCE, Execution, Request
 from tlcheck.execute.roundings import coarser, rounds
 from tlcheck.execute.tracer import watched_for
 from tlcheck.execute.traits import has_copies, is_tiled, release_of
-from tlcheck.execute.values import Array, kind_of
+from tlcheck.execute.values import kind_of
 from tlcheck.execute.writers import Writer
 from tlcheck.program.roles import roles
 from tlcheck.snapshot.ir import Alloc, Buffer, Function, Snapshot
 from tlcheck.snapshot.walk import statements
 
-SOURCE, LOWERED = "source", "device-tir"
 UNGUARDED = ("lower-tile-op", "type-cast")
-ALL = 1 << 60  # blocks
 _NO_BARRIERS = "tl.disable_thread_storage_sync"
 _MOST_BLOCKS = 1 << 16
 _FURTHER = (64, 1024, 16384)  # tried for one tensor after the other
@@ -47,62 +46,6 @@ _ZEROS = 1  # tried as well where an output has no number: all indices 0
 _TRIED = 10_000  # statements, and four times what the kernel takes, that may go into trying
 _ROUNDED = 20_000  # statements of both levels, up to which a kernel runs again with floats of its own types
 _LARGER = (1024, 4096)  # sizes tried where the usual ones leave something out
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What to execute. blocks: at most this many, or these; checkpoint: the lowered side.
-
-    given: tensors and numbers of the case's own, for each seed, by parameter; without them all is random. poisoned: of
-    these, what begins as poison, and gives its shape alone. plain: all iterations of loops by themselves, as a
-    witness needs it. course: sizes and draws; without one they are what takes the usual blocks everywhere.
-    """
-
-    blocks: int | tuple[blocks.Block, ...] = 4
-    seeds: tuple[int, ...] = (0, 1)
-    budget: Budget = field(default_factory=Budget)
-    checkpoint: str = LOWERED
-    given: Mapping[int, Mapping[str, Array]] | None = None
-    poisoned: frozenset[str] = frozenset()
-    plain: bool = False
-    course: inputs.Course | None = None
-
-    @property
-    def inputs(self) -> str:
-        """What the kernel is executed on, in words."""
-        return "random" if self.given is None else "the case's"
-
-
-@dataclass(frozen=True, slots=True)
-class Execution:
-    """What was executed, and the verdict on each output. of: blocks of the grid. sizes: chosen for symbolic ones.
-
-    statements: executed as written and as lowered. illegal: an access that stopped the lowered side. ordered: buffers
-    whose accesses were watched, and why their order is not known, or nothing where it is. races: pairs of accesses that
-    nothing orders. lawful: buffers all of whose accesses were legal. unreached: source lines (0: unknown) of branches
-    that were not taken as written and of loops that ended early, where memory decides. left: what the kernel as written
-    left of each output, for the first seed. rounded: whether one block was also run with floats in their own types.
-    """
-
-    outputs: tuple[OutputOutcome, ...]
-    blocks: tuple[blocks.Block, ...] = ()
-    of: int = 0
-    seeds: tuple[int, ...] = ()
-    sizes: tuple[tuple[str, int], ...] = ()
-    statements: tuple[int, int] = (0, 0)
-    illegal: Illegal | None = None
-    ordered: Mapping[str, str] = field(default_factory=dict)
-    races: tuple[Race, ...] = ()
-    lawful: tuple[str, ...] = ()
-    unreached: tuple[int, ...] = ()
-    left: Mapping[str, Written] = field(default_factory=dict, compare=False)
-    rounded: bool = False
-
-    @property
-    def is_clean(self) -> bool:
-        """Whether nothing was found that a witness has to be given for."""
-        refuted = any(outcome.verdict == "refuted" for outcome in self.outputs)
-        return self.illegal is None and not self.races and not refuted
 
 
 def execute(snapshot: Snapshot, request: Request | None = None) -> Execution:

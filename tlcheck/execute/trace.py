@@ -12,7 +12,8 @@ from tlcheck.execute.blocks import Block
 from tlcheck.execute.comparison import RELATIVE
 from tlcheck.execute.provenance import Provenance, TracedStep
 from tlcheck.execute.reasons import Stopped
-from tlcheck.execute.run import Request, course_of, machines
+from tlcheck.execute.request import Request
+from tlcheck.execute.run import course_of, machines
 from tlcheck.execute.tracer import watched_for
 from tlcheck.snapshot.ir import Snapshot
 

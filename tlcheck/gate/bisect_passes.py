@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tlcheck.errors import UsageError
-from tlcheck.execute.run import Request
+from tlcheck.execute.request import Request
 from tlcheck.gate.bisect import FAILS, RIGHT, UNDECIDED, WRONG, BisectRow, Point
 from tlcheck.gate.pass_execution import ExecutedPasses, PassOnset
 from tlcheck.gate.pipeline import Pipeline

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tlcheck.errors import UsageError
-from tlcheck.execute.run import Request
+from tlcheck.execute.request import Request
 from tlcheck.gate.bisect_passes import Passes, judge_passes
 from tlcheck.gate.pipeline import Pipeline
 from tlcheck.lower.runs import Run, toolchain_title

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tlcheck.cache.store import Cache, open_cache
 from tlcheck.errors import UsageError
-from tlcheck.execute.run import Request
+from tlcheck.execute.request import Request
 from tlcheck.gate.compare import outcomes
 from tlcheck.gate.compiler import Compiler, content_of, headers_of
 from tlcheck.gate.device import DeviceRun, Wanted, run_both

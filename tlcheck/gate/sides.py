@@ -12,7 +12,7 @@ import msgspec
 
 from tlcheck.cache.code import code_of
 from tlcheck.cache.store import Cache, key_of
-from tlcheck.execute.run import Request
+from tlcheck.execute.request import Request
 from tlcheck.facts import Facts, facts_of
 from tlcheck.gate.compiler import CompiledCuda, Compiler
 from tlcheck.gate.outcome import LoweredPair, LoweredSide

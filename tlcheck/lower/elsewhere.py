@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tlcheck.execute.given import GivenInputs
-from tlcheck.execute.run import Request
+from tlcheck.execute.request import Request
 from tlcheck.lower.client import Worker
 from tlcheck.worker.protocol import Answer, Job
 

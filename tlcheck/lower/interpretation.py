@@ -23,7 +23,7 @@ from tlcheck.execute.budget import Budget
 from tlcheck.execute.inputs import known
 from tlcheck.execute.interpreter import interpret
 from tlcheck.execute.reasons import Stopped
-from tlcheck.execute.run import SOURCE, Request
+from tlcheck.execute.request import SOURCE, Request
 from tlcheck.execute.values import Array
 from tlcheck.program.roles import roles
 from tlcheck.snapshot import codec

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from tlcheck import __version__
 from tlcheck.execute.provenance import TracedStep
-from tlcheck.execute.run import LOWERED, SOURCE
+from tlcheck.execute.request import LOWERED, SOURCE
 from tlcheck.execute.trace import Traced
 from tlcheck.lower.runs import Run
 from tlcheck.report.json import written

@@ -21,7 +21,8 @@ from tlcheck.execute.console import Console
 from tlcheck.execute.inputs import known
 from tlcheck.execute.interpreter import interpret
 from tlcheck.execute.reasons import Illegal, Stopped
-from tlcheck.execute.run import ALL, SOURCE, Execution, Request, execute
+from tlcheck.execute.request import ALL, SOURCE, Execution, Request
+from tlcheck.execute.run import execute
 from tlcheck.lower.runs import Lowered, Run
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Session, Watcher

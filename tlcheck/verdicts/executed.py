@@ -9,7 +9,8 @@ from tlcheck.execute.comparison import Difference, OutputOutcome
 from tlcheck.execute.onset import Levels, Onset
 from tlcheck.execute.races import AGREEMENT, BLOCKS, SEVERAL, Access, Origin, Race
 from tlcheck.execute.reasons import Deadlock, Illegal, Stopped
-from tlcheck.execute.run import LOWERED, SOURCE, Execution, Request, execute
+from tlcheck.execute.request import LOWERED, SOURCE, Execution, Request
+from tlcheck.execute.run import execute
 from tlcheck.execute.trace import equal, trace
 from tlcheck.execute.writers import Writer
 from tlcheck.lower.runs import release_of

@@ -22,7 +22,7 @@ from tlcheck.errors import UsageError
 from tlcheck.execute import given
 from tlcheck.execute.given import GivenInputs
 from tlcheck.execute.inputs import known
-from tlcheck.execute.run import SOURCE, Request
+from tlcheck.execute.request import SOURCE, Request
 from tlcheck.lower.runs import Run
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Snapshot

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tlcheck.execute.provenance import TracedStep
-from tlcheck.execute.run import LOWERED, SOURCE
+from tlcheck.execute.request import LOWERED, SOURCE
 from tlcheck.execute.trace import Traced
 from tlcheck.lower.runs import near
 from tlcheck.snapshot.ir import Evaluate, Snapshot, Stmt, Store

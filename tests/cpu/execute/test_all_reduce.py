@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tests.cpu.execute.tiles.building import Kernel, add, call, load, number, region, text, variable
-from tlcheck.execute.run import Request, execute
+from tlcheck.execute.request import Request
+from tlcheck.execute.run import execute
 from tlcheck.snapshot.ir import Expr, For, Seq, Stmt, Store
 
 THREADS = 64

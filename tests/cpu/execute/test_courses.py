@@ -10,7 +10,8 @@ import pytest
 from tests.cpu.execute.tiles.building import Kernel, load, multiply, number, variable
 from tests.cpu.mutations.lowered import lowered_mutants
 from tests.fixtures.index import FOLDER
-from tlcheck.execute.run import Request, course_of, execute
+from tlcheck.execute.request import Request
+from tlcheck.execute.run import course_of, execute
 from tlcheck.snapshot.codec import loads
 from tlcheck.snapshot.ir import Expr, For, If, Snapshot, Store
 

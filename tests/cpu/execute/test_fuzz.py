@@ -12,7 +12,8 @@ import pytest
 from benchmarks import fuzz
 from tests.fixtures.index import FOLDER
 from tlcheck.execute.budget import Budget, parsed
-from tlcheck.execute.run import Request, execute
+from tlcheck.execute.request import Request
+from tlcheck.execute.run import execute
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Buffer, Evaluate, Expr, For, Function, Snapshot, Stmt, Store, While
 from tlcheck.snapshot.walk import rebuild

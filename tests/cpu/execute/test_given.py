@@ -12,7 +12,8 @@ from tests.fixtures.index import FOLDER
 from tlcheck.errors import UsageError
 from tlcheck.execute import given
 from tlcheck.execute.given import GivenInputs
-from tlcheck.execute.run import Request, execute
+from tlcheck.execute.request import Request
+from tlcheck.execute.run import execute
 from tlcheck.execute.values import Array
 from tlcheck.snapshot.codec import loads
 from tlcheck.snapshot.ir import Expr

@@ -9,7 +9,8 @@ import pytest
 from tests.cpu.mutations.lowered import lowered_mutants
 from tests.cpu.mutations.survivors import kernels
 from tlcheck.execute.reasons import Deadlock
-from tlcheck.execute.run import Execution, Request, execute
+from tlcheck.execute.request import Execution, Request
+from tlcheck.execute.run import execute
 
 
 def executed(kernel: str, mutant: str = "") -> Execution:

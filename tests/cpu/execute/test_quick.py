@@ -18,7 +18,8 @@ from tlcheck.execute.iterations import at_once
 from tlcheck.execute.machine import Machine, Options, Tensor, World
 from tlcheck.execute.memory import Cells
 from tlcheck.execute.places import Place
-from tlcheck.execute.run import Request, execute, machines
+from tlcheck.execute.request import Request
+from tlcheck.execute.run import execute, machines
 from tlcheck.execute.threads.cp_async import Copy
 from tlcheck.execute.values import Array, is_poison, kind_of
 from tlcheck.snapshot import codec

@@ -10,8 +10,8 @@ import pytest
 from tests.cpu.mutations.lowered import lowered_mutants
 from tests.cpu.mutations.survivors import kernels
 from tlcheck.execute.comparison import Written
+from tlcheck.execute.request import Request
 from tlcheck.execute.roundings import coarser
-from tlcheck.execute.run import Request
 from tlcheck.execute.values import Array, kind_of, rounded
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.verdicts.executed import executed

@@ -13,7 +13,8 @@ from tlcheck.execute.batches import alike
 from tlcheck.execute.glance import Suspected
 from tlcheck.execute.machine import Machine, Options, Tensor, World
 from tlcheck.execute.memory import PAGE, Pages
-from tlcheck.execute.run import Request, execute
+from tlcheck.execute.request import Request
+from tlcheck.execute.run import execute
 from tlcheck.execute.values import Array, kind_of
 from tlcheck.snapshot.ir import Alloc, Buffer, Evaluate, Expr, For, Function, If, Seq, Stmt, Store, Thread
 

@@ -17,7 +17,8 @@ from tests.cpu.execute.tiles.building import (
     text,
     variable,
 )
-from tlcheck.execute.run import Execution, execute
+from tlcheck.execute.request import Execution
+from tlcheck.execute.run import execute
 from tlcheck.snapshot.ir import Buffer, Evaluate, Expr, If, Stmt, Store
 
 SYNC = call("tvm_storage_sync", text("shared"))

@@ -7,7 +7,8 @@ import pytest
 
 from tests.fixtures.index import FOLDER
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.execute.run import Request, execute
+from tlcheck.execute.request import Request
+from tlcheck.execute.run import execute
 from tlcheck.execute.threads import mma, tl_gemm, wgmma
 from tlcheck.execute.values import kind_of
 from tlcheck.snapshot.codec import loads

@@ -16,7 +16,7 @@ from tlcheck.cli.main import main
 from tlcheck.execute.provenance import TracedStep
 from tlcheck.execute.races import Origin
 from tlcheck.execute.reasons import Stopped
-from tlcheck.execute.run import Request
+from tlcheck.execute.request import Request
 from tlcheck.execute.trace import Traced, parting, place_of, trace
 from tlcheck.snapshot.ir import Evaluate, Expr, Seq, Snapshot, Stmt, Store
 from tlcheck.snapshot.walk import rebuild, statements

@@ -11,7 +11,7 @@ import pytest
 from tests.cpu.execute.test_hardware import FORMS
 from tests.cpu.execute.test_order import without
 from tests.fixtures.index import read
-from tlcheck.execute.run import Request
+from tlcheck.execute.request import Request
 from tlcheck.snapshot.ir import Evaluate, Expr, For, Function, Snapshot, Stmt
 from tlcheck.snapshot.walk import rebuild, statements
 from tlcheck.verdicts.claim import Claim

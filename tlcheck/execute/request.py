@@ -1,0 +1,72 @@
+"""What an execution is asked for, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tlcheck.execute import blocks, inputs
+from tlcheck.execute.budget import Budget
+from tlcheck.execute.comparison import OutputOutcome, Written
+from tlcheck.execute.races import Race
+from tlcheck.execute.reasons import Illegal
+from tlcheck.execute.values import Array
+
+SOURCE, LOWERED = "source", "device-tir"
+ALL = 1 << 60  # blocks
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to execute. blocks: at most this many, or these; checkpoint: the lowered side.
+
+    given: tensors and numbers of the case's own, for each seed, by parameter; without them all is random. poisoned: of
+    these, what begins as poison, and gives its shape alone. plain: all iterations of loops by themselves, as a
+    witness needs it. course: sizes and draws; without one they are what takes the usual blocks everywhere.
+    """
+
+    blocks: int | tuple[blocks.Block, ...] = 4
+    seeds: tuple[int, ...] = (0, 1)
+    budget: Budget = field(default_factory=Budget)
+    checkpoint: str = LOWERED
+    given: Mapping[int, Mapping[str, Array]] | None = None
+    poisoned: frozenset[str] = frozenset()
+    plain: bool = False
+    course: inputs.Course | None = None
+
+    @property
+    def inputs(self) -> str:
+        """What the kernel is executed on, in words."""
+        return "random" if self.given is None else "the case's"
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """What was executed, and the verdict on each output. of: blocks of the grid. sizes: chosen for symbolic ones.
+
+    statements: executed as written and as lowered. illegal: an access that stopped the lowered side. ordered: buffers
+    whose accesses were watched, and why their order is not known, or nothing where it is. races: pairs of accesses that
+    nothing orders. lawful: buffers all of whose accesses were legal. unreached: source lines (0: unknown) of branches
+    that were not taken as written and of loops that ended early, where memory decides. left: what the kernel as written
+    left of each output, for the first seed. rounded: whether one block was also run with floats in their own types.
+    """
+
+    outputs: tuple[OutputOutcome, ...]
+    blocks: tuple[blocks.Block, ...] = ()
+    of: int = 0
+    seeds: tuple[int, ...] = ()
+    sizes: tuple[tuple[str, int], ...] = ()
+    statements: tuple[int, int] = (0, 0)
+    illegal: Illegal | None = None
+    ordered: Mapping[str, str] = field(default_factory=dict)
+    races: tuple[Race, ...] = ()
+    lawful: tuple[str, ...] = ()
+    unreached: tuple[int, ...] = ()
+    left: Mapping[str, Written] = field(default_factory=dict, compare=False)
+    rounded: bool = False
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing was found that a witness has to be given for."""
+        refuted = any(outcome.verdict == "refuted" for outcome in self.outputs)
+        return self.illegal is None and not self.races and not refuted
