@@ -69,7 +69,8 @@ class Options:
     midway: the tile operators are no longer the author's: copies that a pass made asynchronous have to be waited for.
     statements, bytes: the budget. until: seconds of this process at which it ends.
     costly: sums as written cost what rounding each of their terms may, where floats are not exact.
-    jitter: 0, or the number of a run in which all floats are changed a little.
+    jitter: 0, or the number of a run in which all floats are changed a little: an even one as in the run before it, the
+    other way, so that a sum of which nothing should be left is above zero in one of the two and below in the other.
     order: in which lanes' atomics act: as they are numbered (0), from the last one on (1), every other one first (2).
     behind: a warp whose branch lets all others go first (`agents`).
     release: TileLang's, whose library and conventions the lowered kernel uses. plain: every iteration by itself.
@@ -156,7 +157,7 @@ class Machine:
         self.reasons: list[str] = ["never written"]
         self._codes: dict[int, tuple[Expr, Code]] = {}
         self._bytes = 0
-        self._noise = np.random.default_rng(options.jitter)
+        self._noise = np.random.default_rng((options.jitter + 1) // 2)
         self._tensors()
         if options.written:
             annotate(self)
@@ -366,7 +367,7 @@ class Machine:
     def shaken(self, value: Value) -> Array:
         """Floats changed by up to 2^-40 of themselves, see `Options.jitter`."""
         array = np.asarray(value, np.float64)
-        return array * (1.0 + 2.0**-40 * self._noise.uniform(-1.0, 1.0, array.shape))
+        return array * (1.0 - (-1.0) ** self.options.jitter * 2.0**-40 * self._noise.uniform(-1.0, 1.0, array.shape))
 
     def folded(self, value: Value) -> Value:
         """A number that a compiler may have computed, rounded to 24 bits: a little more, or less."""

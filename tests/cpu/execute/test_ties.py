@@ -1,0 +1,38 @@
+"""Choices that hang on how a sum is rounded of which nothing should be left."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.cpu.execute.tiles.building import Kernel, load
+from tlcheck.execute.run import execute
+from tlcheck.snapshot.ir import Expr, Store
+
+
+def _float(value: float) -> Expr:
+    return Expr("float", "float32", (), value)
+
+
+def _two(op: str, a: Expr, b: Expr) -> Expr:
+    return Expr(op, "float32", (a, b))
+
+
+@pytest.mark.parametrize(("more", "expected"), [(0.0, "undecided"), (1e-3, "refuted")])
+def test_every_element_that_hangs_on_rounding_is_a_tie(more: float, expected: str) -> None:
+    """Of 256 elements some are above zero as written, and others as lowered. more: what moves the lowered ones."""
+    made = Kernel(threads=256)
+    a, b = (made.tensor(name, "float32", np.zeros(256)) for name in "AB")
+    c = made.tensor("C", "float32", [256])
+    x, y = load(a, made.tx), load(b, made.tx)
+    parts = _two("add", _two("mul", x, _float(0.1)), _two("mul", y, _float(0.1)))
+    whole = _two("mul", _two("add", x, y), _float(0.1))
+
+    def chosen(left: Expr, right: Expr) -> Store:
+        above = Expr("lt", "bool", (_float(0.0), _two("sub", left, right)))
+        return Store(c, (made.tx,), Expr("select", "float32", (above, _float(1.0), _float(0.0))))
+
+    lowered = chosen(_two("add", whole, _float(more)), parts)
+    (outcome,) = execute(made.snapshot([chosen(parts, whole)], [lowered])).outputs
+    assert outcome.verdict == expected
+    assert outcome.reason == ("tie: rounding decides what is chosen" if expected == "undecided" else "")
