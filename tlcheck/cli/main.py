@@ -18,7 +18,7 @@ from tlcheck.errors import UsageError, did_you_mean
 # Name -> one line of help. Only the chosen command's module is imported: `tlcheck --help` stays instant.
 COMMANDS = {
     "init": "write a project's settings, first cases and CI workflow",
-    "check": "lower kernels, or read snapshots, and prove or refute every atomic",
+    "check": "lower kernels, or read snapshots: prove atomics, execute and compare, order every access",
     "capture": "run scripts as they are, and keep the kernels that they compile as cases and snapshots",
     "dump": "write the TIR of a kernel at a checkpoint, and its CUDA source",
     "run": "run kernels on a GPU and compare them with torch",
@@ -109,7 +109,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="tlcheck",
         usage="tlcheck [-h] [--version] COMMAND ...",
-        description="Lower TileLang kernels with any release and prove or refute every atomic in them.",
+        description="Lower TileLang kernels with any release; prove their atomics, execute them as written and as lowered.",
         epilog=f"commands:\n{lines}\n\n`tlcheck COMMAND --help` shows a command's options.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

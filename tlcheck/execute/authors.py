@@ -15,6 +15,7 @@ Where TileLang was told to put no barriers, only the author's T.sync_threads end
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence, Set
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -149,8 +150,8 @@ class _Last:
 class Author(Watch):
     """Watches some buffers of a kernel as written. own: buffer -> line of a race between iterations or threads; sides:
     of one between branches that run side by side; blocks: of one between blocks; early: of a read of what is copied
-    asynchronously, before the author waits for it; between: of one between code for threads and a T.Parallel or tile
-    operator."""
+    asynchronously, before the author waits for it; unready: of a read of what a T.wgmma_gemm adds to, before that;
+    between: of one between code for threads and a T.Parallel or tile operator."""
 
     def __init__(self, machine: Machine, worlds: Mask, names: frozenset[str]) -> None:
         """names: of the buffers, and of the parameters."""
@@ -162,6 +163,8 @@ class Author(Watch):
         self._met = 1  # T.sync_threads so far, and one
         self.early: dict[str, int] = {}
         self._coming: set[int] = set()  # allocations into which asynchronous copies are under way
+        self.unready: dict[str, int] = {}
+        self._products: list[int] = []  # allocations to which asynchronous products are added, the newest last
         self._watching, self._epoch, self._iterating = names, 1, False
         self._barriers = int(machine.options.barriers)
         self._statement: tuple[Stmt | None, tuple[tuple[str, int], ...]] = (None, ())
@@ -172,7 +175,7 @@ class Author(Watch):
     def contested(self) -> dict[str, dict[str, int]]:
         """Who races for which buffers, in which line."""
         within = {"iterations or threads": self.own, "branches that run side by side": self.sides}
-        within["asynchronous copies"] = self.early
+        within |= {"asynchronous copies": self.early, "asynchronous products": self.unready}
         return {**within, "blocks": self.blocks}
 
     def excuse(self, race: Race) -> str:
@@ -187,7 +190,21 @@ class Author(Watch):
 
     def covers(self, place: Place) -> bool:
         """Whether accesses to a place are watched."""
+        return self._is_named(place) or place.root in self._products
+
+    def _is_named(self, place: Place) -> bool:
         return place.name in self._watching or self._tensors.get(place.root, "") in self._watching
+
+    @contextmanager
+    def multiplying(self, place: Place) -> Iterator[None]:
+        """A T.wgmma_gemm adds to a place, also to what another one is adding there."""
+        self._products = [root for root in self._products if root != place.root]
+        yield
+        self._products.append(place.root)
+
+    def completes(self, newest: int) -> None:
+        """The author waits for all products but the newest."""
+        self._products = self._products[-newest:] if newest else []
 
     def departs(self, place: Place) -> None:
         """A T.async_copy to a place begins."""
@@ -273,8 +290,10 @@ class Author(Watch):
         active = self._seen(mask)
         if not active.any():
             return
-        if kind == "read" and place.root in self._coming:
-            self.early.setdefault(self._name(place), self.machine.line)
+        if kind == "read":
+            self._read_too_early(place)
+        if not self._is_named(place):
+            return
         touched, memory = touches(place, position, active, len(self.watched), by), place.memory
         if isinstance(memory, Cells) and not self._iterating and self._fresh:
             self._epoch += self._barriers  # TileLang puts them between statements of threads
@@ -296,6 +315,11 @@ class Author(Watch):
         mine.set(touched, self._epoch)
         mine.stamp(touched, side, self.clocks)
         mine.threads[touched.cell] = self._met if threads else -self._met
+
+    def _read_too_early(self, place: Place) -> None:
+        for lines, under_way in ((self.early, self._coming), (self.unready, self._products)):
+            if place.root in under_way:
+                lines.setdefault(self._name(place), self.machine.line)
 
     def _conflicts(
         self, last: _Last, touched: Touched, side: Side | None, threads: bool, cells: bool

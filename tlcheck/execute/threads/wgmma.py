@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tlcheck.execute.authors import Author
 from tlcheck.execute.codes import Code, Step
 from tlcheck.execute.frame import Frame, Mask
 from tlcheck.execute.memory import Cells
@@ -315,7 +316,10 @@ def wait(e: Expr, machine: Machine) -> Run:
     queue, newest = ProductQueue.of(machine), machine.code(e.args[0])
 
     def run(frame: Frame) -> Value:
-        queue.wait(machine.uniform(newest.run(frame), "the number of groups to wait for"), frame.mask())
+        left = machine.uniform(newest.run(frame), "the number of groups to wait for")
+        if isinstance(machine.watch, Author):
+            machine.watch.completes(left)
+        queue.wait(left, frame.mask())
         return 0
 
     return run

@@ -6,17 +6,19 @@ policy, clear; in 0.1.6 the matrices are pointers and the places of their first 
 
 Products of floats are exact in float64, sums are those of float64; integers wrap at the accumulator's width. In real
 mode the sum is rounded once, to the accumulator's dtype. As written a product is complete when the next statement
-runs, also T.wgmma_gemm.
+runs, also T.wgmma_gemm; whether the author waits for that one is watched where something differs (`authors`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tlcheck.execute.authors import Author
 from tlcheck.execute.codes import Run
 from tlcheck.execute.frame import Frame
 from tlcheck.execute.reasons import NotModelled
@@ -39,7 +41,7 @@ def gemm(e: Expr, machine: Machine) -> Run:
         raise NotModelled("gemm of two blocks")
     a, b, c = (whole(_matrix(e, number, machine), machine) for number in range(3))
     across_a, across_b = (bool(e.args[i].value) for i in (3, 4))
-    clear = machine.code(e.args[9])
+    clear, later = machine.code(e.args[9]), e.value == "wgmma_gemm"
 
     def run(frame: Frame) -> int:
         inner = a.frame(frame, b, c)
@@ -47,7 +49,9 @@ def gemm(e: Expr, machine: Machine) -> Run:
         product = multiplied(left, matrices(b, inner, across_b), c.kind)
         if machine.tracer is not None:
             machine.tracer.explain(_terms(machine.tracer, inner, (a, across_a), (b, not across_b), c))
-        accumulate(c, inner, product, machine.per_world(clear.run(frame), "clear_accum"), left.shape[-1])
+        cleared, author = machine.per_world(clear.run(frame), "clear_accum"), machine.watch
+        with author.multiplying(c.place) if later and isinstance(author, Author) else nullcontext():
+            accumulate(c, inner, product, cleared, left.shape[-1])
         return 0
 
     return run
