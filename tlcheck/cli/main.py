@@ -109,7 +109,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="tlcheck",
         usage="tlcheck [-h] [--version] COMMAND ...",
-        description="Lower TileLang kernels with any release; prove their atomics, execute them as written and as lowered.",
+        description="Lower TileLang kernels with any release, prove their atomics, and execute them.",
         epilog=f"commands:\n{lines}\n\n`tlcheck COMMAND --help` shows a command's options.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
