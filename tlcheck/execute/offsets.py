@@ -5,6 +5,7 @@ sequences. Indices: an element of the tensor is itself the place of what is read
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from tlcheck.execute.plain import evaluated
 from tlcheck.execute.reasons import NotModelled
@@ -38,7 +39,8 @@ def indices(function: Function) -> Mapping[str, Sequence[Expr]]:
     return found
 
 
-def _accesses(function: Function) -> list[tuple[Buffer, Sequence[Expr]]]:
+@lru_cache(maxsize=16)
+def _accesses(function: Function) -> Sequence[tuple[Buffer, Sequence[Expr]]]:
     """All buffers that are read or written, with the place, variables as what they are bound to."""
     found: list[tuple[Buffer, Sequence[Expr]]] = []
     bound: dict[int, Expr] = {}
