@@ -17,6 +17,9 @@ import pytest
 from tlcheck import workshop
 from tlcheck.lower import session
 from tlcheck.lower.client import Worker, environment
+from tlcheck.run import blame
+from tlcheck.run.processes import CopiedProcess
+from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.verdicts import judge
 from tlcheck.verdicts.judge import JudgingProcess as Process
 
@@ -70,7 +73,7 @@ class WarmWorker(Worker):
         return Path(self._scratch.name) / "place.json"
 
     def _tell(self) -> None:
-        self._place.write_text(json.dumps((str(Path.cwd()), {name: os.environ.get(name) for name in VARIABLES})))
+        self._place.write_text(_situation())
 
 
 def _placed(value: str) -> str:
@@ -112,11 +115,48 @@ class WarmProcess(Process):
         super().kill()
 
 
+class WarmCopies(CopiedProcess):
+    """A process for tasks without a GPU that takes the place of an earlier one of the same toolchain."""
+
+    waiting: dict[str, WarmCopies] = {}  # noqa: RUF012
+
+    def __init__(self, toolchain: Toolchain) -> None:
+        super().__init__(toolchain)
+        self.command[1:1] = [WRAPPER, str(self._place)]
+        self._key = _placed(str(toolchain.python))
+        self._place.write_text(_situation())
+        earlier = self.waiting.pop(self._key, None)
+        if earlier is not None:
+            self._scratch.cleanup()
+            self._scratch, self._process, self.command = earlier._scratch, earlier._process, earlier.command
+            self._place.write_text(_situation())
+
+    def close(self) -> None:
+        """Leave the process to the next one."""
+        if self._process is None or self._key in self.waiting:
+            super().close()
+        else:
+            self.waiting[self._key] = self
+
+    def end(self) -> None:
+        super().close()
+
+    @property
+    def _place(self) -> Path:
+        return Path(self._scratch.name) / "place.json"
+
+
+def _situation() -> str:
+    """Where a test is, for `warm_worker`."""
+    return json.dumps((str(Path.cwd()), {name: os.environ.get(name) for name in VARIABLES}))
+
+
 def install(patch: pytest.MonkeyPatch) -> None:
     """Have commands use them."""
     for module in (session, workshop):
         patch.setattr(module, "Worker", WarmWorker)
     patch.setattr(judge, "JudgingProcess", WarmProcess)
+    patch.setattr(blame, "CopiedProcess", WarmCopies)
 
 
 def uninstall(patch: pytest.MonkeyPatch) -> None:
@@ -124,6 +164,7 @@ def uninstall(patch: pytest.MonkeyPatch) -> None:
     for module in (session, workshop):
         patch.setattr(module, "Worker", Worker)
     patch.setattr(judge, "JudgingProcess", Process)
+    patch.setattr(blame, "CopiedProcess", CopiedProcess)
 
 
 def end() -> None:
@@ -132,5 +173,8 @@ def end() -> None:
         worker.end()
     for process in WarmProcess.waiting:
         process.stop()
+    for copies in WarmCopies.waiting.values():
+        copies.end()
     WarmWorker.waiting.clear()
     WarmProcess.waiting.clear()
+    WarmCopies.waiting.clear()

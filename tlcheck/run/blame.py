@@ -9,6 +9,7 @@ first is all there is: an interpreter.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -29,7 +30,7 @@ from tlcheck.lower.session import Session, Watcher
 from tlcheck.program.roles import as_written
 from tlcheck.run import results
 from tlcheck.run.examination import RunRequest
-from tlcheck.run.processes import EndedProcess, Pool
+from tlcheck.run.processes import CopiedProcess, EndedProcess
 from tlcheck.run.results import DeviceFinding
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Snapshot
@@ -80,12 +81,12 @@ def blamed(request: RunRequest, folder: Path, watcher: Watcher, console: Console
     for number, (toolchain, selections) in enumerate(groups.items()):
         own = folder / str(number)
         own.mkdir()
-        pool = Pool(resolve(toolchain, request.settings.requirements), 1, own)
         session = Session(replace(request.settings, toolchain=toolchain), own, watcher)
         proved = _proved(session, selections) if console is None else [(x, ()) for x in session.lower(selections)]
-        for lowered, claims in sorted(proved, key=lambda pair: pair[0].run.position):
-            watcher.stage(f"executing {lowered.run.case} {lowered.run.target}")
-            yield _blamed(lowered, claims, pool, request, console)
+        with closing(CopiedProcess(resolve(toolchain, request.settings.requirements))) as process:
+            for lowered, claims in sorted(proved, key=lambda pair: pair[0].run.position):
+                watcher.stage(f"executing {lowered.run.case} {lowered.run.target}")
+                yield _blamed(lowered, claims, own, process, request, console)
 
 
 def _proved(session: Session, selections: Sequence[Selection]) -> list[tuple[Lowered, tuple[Claim, ...]]]:
@@ -98,14 +99,19 @@ def _proved(session: Session, selections: Sequence[Selection]) -> list[tuple[Low
 
 
 def _blamed(
-    lowered: Lowered, proved: tuple[Claim, ...], pool: Pool, request: RunRequest, console: Console | None
+    lowered: Lowered,
+    proved: tuple[Claim, ...],
+    folder: Path,
+    process: CopiedProcess,
+    request: RunRequest,
+    console: Console | None,
 ) -> Blame:
     if lowered.snapshot is None:
         failure = lowered.failure
         reason = f"{failure.phase}: {failure.message}" if failure else "not lowered"
         return Blame(lowered.run, "not run", "not run", (reason, reason))
     snapshot = codec.loads(lowered.snapshot.read_text(encoding="utf-8"))
-    return _OneCase(lowered.run, snapshot, proved, pool, request, console).blame()
+    return _OneCase(lowered.run, snapshot, proved, folder, process, request, console).blame()
 
 
 @dataclass(frozen=True)
@@ -125,26 +131,27 @@ class _OneCase:
         run: Run,
         snapshot: Snapshot,
         proved: tuple[Claim, ...],
-        pool: Pool,
+        folder: Path,
+        process: CopiedProcess,
         request: RunRequest,
         console: Console | None,
     ) -> None:
-        """proved: the claims that proofs refute."""
-        self._run, self._snapshot, self._pool, self._request = run, snapshot, pool, request
+        """proved: the claims that proofs refute. folder: of files, for all cases of a toolchain."""
+        self._run, self._snapshot, self._process, self._request = run, snapshot, process, request
         self._proved, self._console = proved, console
         self._function = snapshot.checkpoints[SOURCE]
         buffers = {b.data.uid: b for b in reversed(self._function.buffers)}
         self._parameters = [(str(p.value), buffers.get(p.uid)) for p in self._function.params]
         self._names = tuple([p if b is None else b.name for p, b in self._parameters])
         number = "-".join(map(str, run.position))
-        self._folder = pool.folder / f"executed-{number}"
+        self._folder = folder / f"executed-{number}"
         self._folder.mkdir()
 
     def blame(self) -> Blame:
         """Execute and compare. Raises UsageError where the case's inputs do not fit."""
         if not self._run.has_inputs:
             return self._blame([self._executed(Request(ALL, tuple(range(self._request.options.seeds))))])
-        done = self._process("inputs")
+        done = self._asked("inputs")
         if done.failure is not None:
             if done.failure.kind == "usage":
                 raise UsageError(f"{self._run.case}: {done.failure.message}")
@@ -169,7 +176,7 @@ class _OneCase:
             blocks=(len(executed[0].execution.blocks), executed[0].execution.of),
         )
 
-    def _process(self, kind: str, executed: Mapping[str, bool] | None = None) -> EndedProcess:
+    def _asked(self, kind: str, executed: Mapping[str, bool] | None = None) -> EndedProcess:
         found, options = as_written(self._snapshot), self._request.options
         task = Task(
             kind,
@@ -189,8 +196,7 @@ class _OneCase:
             names=self._names,
             executed=executed or {},
         )
-        (done,) = self._pool.run([task])
-        return done
+        return self._process.run(task)
 
     def _executed_on(self, made: Mapping[str, Any], said: Mapping[str, Any]) -> _Executed:
         """The kernel on one set of inputs; what it leaves as written is put beside them."""
@@ -229,7 +235,7 @@ class _OneCase:
         ran = {folder: len(execution.blocks) == execution.of for folder, execution in left.items()}
         if not ran:
             return replace(blame, written="undecided", reasons=(max(blame.reasons), blame.reasons[1]))
-        done = self._process("refer", ran)
+        done = self._asked("refer", ran)
         trials = done.content.get("trials", ())
         findings = tuple(found for found in results.findings_of(trials) if found.kind != "inexact-inputs")
         if findings:

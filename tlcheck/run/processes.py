@@ -1,4 +1,7 @@
-"""Processes in the toolchain's interpreter, one for each task: several compile at a time, one uses the GPU."""
+"""Processes in the toolchain's interpreter, one for each task: several compile at a time, one uses the GPU.
+
+Tasks without a GPU are done in copies of one process: importing torch and tilelang takes seconds.
+"""
 
 from __future__ import annotations
 
@@ -89,7 +92,7 @@ class Pool:
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=output,
-                    env=self._environment(scratch),
+                    env={**_environment(self.toolchain, scratch), **self.variables},
                     start_new_session=True,
                 )
                 self._running.add(process.pid)
@@ -97,14 +100,61 @@ class Pool:
                 self._running.discard(process.pid)
             return _done(task, code, log.read_bytes()[-_LOG_BYTES:].decode(errors="replace"))
 
-    def _environment(self, scratch: str) -> dict[str, str]:
-        own = {"TILELANG_CACHE_DIR": scratch, "TILELANG_TMP_DIR": scratch, "TMPDIR": scratch}
-        return {**os.environ, **SETTINGS, **own, **self.toolchain.env, **self.variables}
-
     def _kill(self) -> None:
         for pid in list(self._running):
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(pid, signal.SIGKILL)
+
+
+class CopiedProcess:
+    """Does tasks that need no GPU, one after the other, each in a copy of a process that has imported tilelang."""
+
+    def __init__(self, toolchain: Toolchain) -> None:
+        self.command = [str(toolchain.python), str(_MAIN), "--run-copies"]
+        self._scratch = tempfile.TemporaryDirectory(prefix="tlcheck-run-", ignore_cleanup_errors=True)
+        self._variables = _environment(toolchain, self._scratch.name)
+        self._process: subprocess.Popen[str] | None = None
+
+    def run(self, task: Task) -> EndedProcess:
+        """Do a task; the first one starts the process."""
+        if self._process is None:
+            self._process = self._started()
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        file, log = (Path(self._scratch.name) / name for name in ("task.json", "log"))
+        tasks.write(task, file)
+        with suppress(BrokenPipeError):
+            self._process.stdin.write(json.dumps([str(file), str(log)]) + "\n")
+            self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        if not answer:  # it has ended instead
+            code, self._process = self._process.wait(), None
+            return _done(task, code, "")
+        return _done(task, int(answer), log.read_bytes()[-_LOG_BYTES:].decode(errors="replace"))
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.communicate()
+        self._scratch.cleanup()
+
+    def _started(self) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            self.command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=self._variables,
+            text=True,
+            start_new_session=True,
+        )
+
+
+def _environment(toolchain: Toolchain, scratch: str) -> dict[str, str]:
+    own = {"TILELANG_CACHE_DIR": scratch, "TILELANG_TMP_DIR": scratch, "TMPDIR": scratch}
+    return {**os.environ, **SETTINGS, **own, **toolchain.env}
 
 
 def _done(task: Task, code: int, output: str) -> EndedProcess:

@@ -1,7 +1,8 @@
 """Entry point, run as a file by the toolchain's interpreter: `python .../tlcheck/worker/__main__.py`.
 
 Without arguments it is the server (`tlcheck.worker.server`); `--no-fork` makes it run each job in a fresh process,
-which is this file again with `--job FD JSON`. `--run FILE` does one task on a GPU (`tlcheck.worker.gpu`).
+which is this file again with `--job FD JSON`. `--run FILE` does one task on a GPU (`tlcheck.worker.gpu`);
+`--run-copies` does tasks that need none.
 """
 
 from __future__ import annotations
@@ -39,6 +40,10 @@ def _main(argv: list[str]) -> None:
         from tlcheck.worker.gpu import main
 
         main.main(argv[1])
+    elif argv[:1] == ["--run-copies"]:
+        from tlcheck.worker.gpu import copies
+
+        copies.serve()
     else:
         from tlcheck.worker import server
 

@@ -1,5 +1,8 @@
 """Cases for `tlcheck run --device cpu`: right, wrong on either side, without a reference, with unfit inputs."""
 
+import os
+import signal
+
 import tilelang
 import tilelang.language as T
 import torch
@@ -73,6 +76,10 @@ def raising(args, generator, device):
     raise ValueError("no numbers today")
 
 
+def crashing(args, generator, device):
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
 def doubled(args, a, c):
     return {"C": a.double() * 2}
 
@@ -84,5 +91,6 @@ alone = Case(scaled, {}, SM80, inputs)
 count = Case(scaled, {}, SM80, too_few, doubled)
 shape = Case(scaled, {}, SM80, too_short, doubled)
 raised = Case(scaled, {}, SM80, raising, doubled)
+crashed = Case(scaled, {}, SM80, crashing, doubled)
 sums = Case(summed, {}, ("sm_90",), rows, lambda args, a, b: {"B": a.double().sum(0)})
 carried = Case(running, {}, ("sm_90",))

@@ -105,6 +105,15 @@ class TestBlame:
         code, found = run(tmp_path, "alone")
         assert (code, found["written"]["answer"], found["lowered"]["answer"]) == (0, "no reference", "agrees")
 
+    def test_inputs_that_crash_are_the_failure_of_their_case(self, tmp_path: Path) -> None:
+        output = tmp_path / "report.json"
+        cases = [f"{CASES}::crashed", f"{CASES}::right"]
+        assert main(["run", *cases, "--device", "cpu", "--toolchain", "0.1.15", "-o", str(output)]) == 3
+        crashed, right = (found["written"] for found in published(output.read_text(), "run-cpu")["runs"])
+        assert crashed["answer"] == "not run"
+        assert "SIGSEGV" in crashed["reason"]
+        assert right["answer"] == "agrees"
+
     @pytest.mark.parametrize(
         ("case", "function", "message"),
         [
