@@ -18,15 +18,24 @@ _THREADS = 1 << 18  # of all worlds of a batch
 
 
 def all_blocks(
-    kernel: Function, seeds: Sequence[int], sizes: Mapping[str, int | float], written: bool, budget: Budget
+    kernel: Function,
+    seeds: Sequence[int],
+    sizes: Mapping[str, int | float],
+    written: bool,
+    budget: Budget,
+    needed: Sequence[Block] | None = None,
 ) -> list[list[tuple[int, Block]]]:
-    """Every (seed, block) of a kernel, in batches with all seeds of some blocks. Raises BudgetSpent for too many."""
+    """Every (seed, block) of a kernel, in batches with all seeds of some blocks. Raises BudgetSpent for too many.
+
+    needed: the blocks that run; None for all.
+    """
     extents, threads = grid(kernel, sizes), prod(threads_of(kernel))
+    count = prod(extents) if needed is None else len(needed)
     fit = worlds_that_fit(kernel, threads, written, budget, _THREADS // threads)
     together = max(1, fit // len(seeds))
-    if fit == 0 or -(-prod(extents) // together) * statements_needed(kernel, sizes) > budget.statements:
+    if fit == 0 or -(-count // together) * statements_needed(kernel, sizes) > budget.statements:
         raise BudgetSpent("too many blocks of a kernel before the last one")
-    blocks = [(x, y, z) for z, y, x in product(*[range(n) for n in reversed(extents)])]
+    blocks = needed or [(x, y, z) for z, y, x in product(*[range(n) for n in reversed(extents)])]
     parts = [blocks[start : start + together] for start in range(0, len(blocks), together)]
     return [[(seed, block) for seed in seeds for block in part] for part in parts]
 

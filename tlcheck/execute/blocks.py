@@ -47,14 +47,14 @@ def chosen(functions: tuple[Function, ...], sizes: Mapping[str, int], most: int)
     """
     extents = grid(functions[0], sizes)
     numbers = _looked_at(prod(extents))
-    coordinates = _coordinates(numbers, extents)
+    at = coordinates(numbers, extents)
     signature = np.zeros((len(numbers), 0), np.int64)
     for function in functions:
-        columns = list(_columns(kernels(function)[-1].body, sizes, coordinates))
+        columns = list(_columns(kernels(function)[-1].body, sizes, at))
         if columns:
             signature = np.column_stack([signature, *columns])
     picked = _one_of_each(signature, most)
-    return [(int(coordinates[0][i]), int(coordinates[1][i]), int(coordinates[2][i])) for i in picked]
+    return [(int(at[0][i]), int(at[1][i]), int(at[2][i])) for i in picked]
 
 
 def _looked_at(count: int) -> Array:
@@ -66,21 +66,22 @@ def _looked_at(count: int) -> Array:
     return np.unique(np.concatenate([ends, between, count - 1 - ends]))
 
 
-def _coordinates(numbers: Array, extents: tuple[int, int, int]) -> list[Array]:
+def coordinates(numbers: Array, extents: tuple[int, int, int]) -> list[Array]:
+    """x, y and z of blocks by their numbers, x first."""
     x, y = numbers % extents[0], numbers // extents[0]
     return [x, y % extents[1], y // extents[1]]
 
 
-def _columns(root: Stmt, sizes: Mapping[str, int], coordinates: list[Array]) -> Iterator[Array]:
+def _columns(root: Stmt, sizes: Mapping[str, int], blocks: list[Array]) -> Iterator[Array]:
     """What each condition and loop bound is in every block, with inner variables at their smallest and largest."""
     low: dict[str, Any] = dict(sizes)
     high: dict[str, Any] = dict(sizes)
     for stmt in _in_order(root):
         if isinstance(stmt, (Thread, For)):
-            _bind(stmt, low, high, coordinates)
+            _bind(stmt, low, high, blocks)
         for e in _conditions(stmt):
             for values in (low, high):
-                column = _value(e, values, len(coordinates[0]))
+                column = _value(e, values, len(blocks[0]))
                 if column is not None:
                     yield column
 
@@ -93,10 +94,10 @@ def _in_order(root: Stmt) -> Iterator[Stmt]:
         stack.extend(reversed(children(stmt)))
 
 
-def _bind(stmt: Thread | For, low: dict[str, Any], high: dict[str, Any], coordinates: list[Array]) -> None:
+def _bind(stmt: Thread | For, low: dict[str, Any], high: dict[str, Any], blocks: list[Array]) -> None:
     name = str(stmt.var.value)
     if isinstance(stmt, Thread) and stmt.tag.startswith("blockIdx."):
-        low[name] = high[name] = coordinates["xyz".index(stmt.tag[-1])]
+        low[name] = high[name] = blocks["xyz".index(stmt.tag[-1])]
         return
     try:
         start = evaluated(stmt.start, low) if isinstance(stmt, For) else 0

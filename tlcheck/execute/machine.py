@@ -13,11 +13,13 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequenc
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tlcheck.execute.batches import all_blocks
+from tlcheck.execute.blocks import Block
 from tlcheck.execute.budget import Budget
 from tlcheck.execute.codes import Code, Step
 from tlcheck.execute.expressions import compiled
@@ -76,6 +78,7 @@ class Options:
     release: TileLang's, whose library and conventions the lowered kernel uses. plain: every iteration by itself.
     barriers: TileLang puts them between accesses to shared memory where the author has not.
     printed: integers are promoted, as in the CUDA that is made of it (`program.promotion`).
+    needed: the blocks that run of each kernel before the last one, None for all (`demand`).
     """
 
     written: bool
@@ -94,6 +97,7 @@ class Options:
     order: int = 0
     barriers: bool = True
     printed: bool = False
+    needed: Sequence[Sequence[Block] | None] = ()
 
 
 class Machine:
@@ -188,8 +192,8 @@ class Machine:
     def _run_earlier(self) -> int:
         """Run the kernels and the blocks that come before; the statements of these blocks."""
         budget, seeds = Budget(self.options.statements, self.options.bytes), tuple(dict.fromkeys(self.seeds))
-        for kernel in self._earlier:
-            for batch in all_blocks(kernel, seeds, self.scalars, self.options.written, budget):
+        for kernel, needed in zip_longest(self._earlier, self.options.needed[: len(self._earlier)]):
+            for batch in all_blocks(kernel, seeds, self.scalars, self.options.written, budget, needed):
                 before = self._run_before(kernel, [World(*w) for w in batch])
                 self.untried |= before.untried
                 self.spend(before.spent)

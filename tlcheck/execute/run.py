@@ -20,6 +20,7 @@ from tlcheck.execute.authors import Author, attributed, open_to_order
 from tlcheck.execute.batches import alike
 from tlcheck.execute.budget import statements_needed, worlds_that_fit
 from tlcheck.execute.comparison import Difference, OutputOutcome, Written
+from tlcheck.execute.demand import needed
 from tlcheck.execute.glance import Suspected
 from tlcheck.execute.launches import kernels, threads_of
 from tlcheck.execute.machine import Machine, Options, World
@@ -28,7 +29,7 @@ from tlcheck.execute.plain import index_of
 from tlcheck.execute.pointers import workspaces
 from tlcheck.execute.races import Race
 from tlcheck.execute.reasons import MEMORY, Deadlock, Entangled, Illegal, NotModelled, Stopped
-from tlcheck.execute.request import LOWERED, SOURCE, Execution, Request
+from tlcheck.execute.request import ALL, LOWERED, SOURCE, Execution, Request
 from tlcheck.execute.roundings import coarser, rounds
 from tlcheck.execute.tracer import watched_for
 from tlcheck.execute.traits import has_copies, is_tiled, release_of
@@ -132,7 +133,25 @@ class _Judge:
                 if found.is_clean:
                     return found
             self._plain = True
+            if any(some is not None for some in self._needed):
+                del self.as_written
+                written, draw = self.as_written
         return self._compared(written, draw)
+
+    @cached_property
+    def _needed(self) -> Sequence[Sequence[blocks.Block] | None]:
+        """The blocks to run of each kernel before the last one, None for all: where only the usual ones were asked for.
+
+        A plain run has all of them.
+        """
+        if not isinstance(self._request.blocks, int) or self._request.blocks >= ALL or not self._are_paired():
+            return ()
+        return needed(self._written, self._sizes, list(dict.fromkeys(world.block for world in self.worlds)))
+
+    def _are_paired(self) -> bool:
+        """Whether both levels have the same kernels before the last one, by their grids."""
+        sides = [[blocks.grid(k, self._sizes) for k in kernels(f)[:-1]] for f in (self._written, self._lowered)]
+        return sides[0] == sides[1]
 
     def _compared(self, written: Machine, draw: inputs.Draw) -> Execution:
         try:
@@ -406,6 +425,7 @@ class _Judge:
             plain=self._plain,
             printed=not written and self._request.checkpoint == LOWERED,
             barriers=not self._snapshot.is_on(_NO_BARRIERS),
+            needed=() if self._plain else self._needed,
             **special,
         )
         tensors = self._arguments.tensors(draw, self._before)

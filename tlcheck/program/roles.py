@@ -65,7 +65,7 @@ def accesses(root: Expr) -> Iterator[tuple[Expr, int]]:
         e, unsaid = stack.pop()
         if e.op == "load" and e.buffer is not None:
             yield e.buffer.data, READ
-        if _is_address(e):
+        if is_address(e):
             yield _addressed(e), _mode(e, unsaid)
             inner = e.args[0]
             stack.extend((a, READ | WRITE) for a in (inner.args if inner.op == "load" else e.args))
@@ -78,7 +78,8 @@ def accesses(root: Expr) -> Iterator[tuple[Expr, int]]:
             stack.extend((a, unsaid) for a in e.args)
 
 
-def _is_address(e: Expr) -> bool:
+def is_address(e: Expr) -> bool:
+    """Whether an expression is an address, or the region that begins at one."""
     return e.op == "call" and e.value in (*_MODES, "address_of") and len(e.args) > (e.value == "tvm_access_ptr")
 
 
@@ -108,8 +109,8 @@ def _destination(e: Expr) -> Expr | None:
     """What an atomic adds to: the address that says it is written, else the first address or element."""
     # 0.1.7 puts a tail's predicate into the destination.
     places = [a.args[1] if a.value == "if_then_else" and len(a.args) == 3 else a for a in e.args]
-    said = (a for a in places if _is_address(a) and _mode(a, 0) & WRITE)
-    return next(said, next((a for a in places if a.op == "load" or _is_address(a)), None))
+    said = (a for a in places if is_address(a) and _mode(a, 0) & WRITE)
+    return next(said, next((a for a in places if a.op == "load" or is_address(a)), None))
 
 
 def _returns(e: Expr) -> bool:

@@ -1,0 +1,193 @@
+"""Which blocks of a function's earlier kernels its last one depends on: those that write what later blocks read.
+
+For each block, every access to a tensor is put into a box: the first and the last index that it may have along each
+axis (`extents`); what is not understood is the whole axis, or the whole tensor. So nothing that a later block reads
+comes from a block that is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from tlcheck.execute.blocks import Block, chosen, coordinates, grid
+from tlcheck.execute.extents import Interval, interval
+from tlcheck.execute.launches import kernels, threads_of
+from tlcheck.execute.plain import evaluated
+from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.values import Array, lanes_of
+from tlcheck.program.roles import READ, WRITE, accesses, is_address
+from tlcheck.snapshot.ir import Bind, Buffer, Expr, For, Function, Stmt, Store, Thread
+from tlcheck.snapshot.walk import expressions, postorder, statements
+
+_FEW = 1 << 14  # threads of all blocks of a kernel: with fewer, all run
+_MOST_BLOCKS = 1 << 16
+_MOST_PAIRS = 1 << 24  # of boxes that are compared
+_ANYHOW = 4  # blocks of each kernel that run in any case
+_EXACT = ("copy", "async_copy", "tma_copy", "fill", "gemm")  # operators that access what their regions say
+_Intervals = dict[int, Interval | None]  # by uid of the variable; None for one that is not understood
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Box:
+    """What blocks access of a tensor. first, last: (axes, blocks), None where it may be all of it.
+
+    shape: of the view that the axes are of.
+    """
+
+    tensor: int
+    mode: int
+    shape: tuple[int, ...] = ()
+    first: Array | None = None
+    last: Array | None = None
+
+    def of(self, some: Array) -> _Box:
+        """The boxes of some of the blocks."""
+        if self.first is None or self.last is None:
+            return self
+        return _Box(self.tensor, self.mode, self.shape, self.first[:, some], self.last[:, some])
+
+    def meets(self, other: _Box) -> Array:
+        """Which of this one's blocks may access what a block of the other one does: (blocks,), or (1,) for all."""
+        if self.first is None or self.last is None or other.first is None or other.last is None:
+            return np.ones(1, np.bool_)
+        if self.shape != other.shape or self.first.size * other.first.shape[1] > _MOST_PAIRS:
+            return np.ones(1, np.bool_)
+        apart = (self.first[:, :, None] > other.last[:, None]) | (self.last[:, :, None] < other.first[:, None])
+        return np.asarray((~np.asarray(apart.any(axis=0))).any(axis=1))
+
+
+def needed(function: Function, sizes: Mapping[str, int], blocks: Sequence[Block]) -> list[list[Block] | None]:
+    """For each kernel before the last one the blocks to run, where the last one runs in some; None for all.
+
+    function: the kernel as written.
+    """
+    *earlier, last = kernels(function)
+    read = _boxes(last, sizes, np.array(blocks).T) if earlier else []
+    found: list[list[Block] | None] = []
+    for kernel in reversed(earlier):
+        extents = grid(kernel, sizes)
+        if prod(extents) > _MOST_BLOCKS:
+            return [None] * len(earlier)
+        every = np.array(coordinates(np.arange(prod(extents)), extents))
+        own = _boxes(kernel, sizes, every)
+        wanted = np.full(prod(extents), prod(extents) * prod(threads_of(kernel)) <= _FEW)
+        for box in own:
+            for other in read:
+                if box.tensor == other.tensor and box.mode & WRITE and other.mode & READ:
+                    wanted |= box.meets(other)
+        for x, y, z in chosen((kernel,), sizes, _ANYHOW):
+            wanted[(z * extents[1] + y) * extents[0] + x] = True
+        read += [box.of(wanted) for box in own]
+        found.insert(0, None if wanted.all() else [(x, y, z) for x, y, z in every[:, wanted].T.tolist()])
+    return found
+
+
+def _boxes(kernel: Function, sizes: Mapping[str, int], blocks: Array) -> list[_Box]:
+    """What blocks, (3, blocks), access of tensors."""
+    known: _Intervals = {}
+    found = []
+    for stmt in statements(kernel.body):
+        _bind(stmt, sizes, blocks, known)
+        for access in _accesses(stmt):
+            if access.buffer is None or access.buffer.scope == "global":
+                found.append(access.box(sizes, known, blocks.shape[1]))
+    return found
+
+
+def _bind(stmt: Stmt, sizes: Mapping[str, int], blocks: Array, known: _Intervals) -> None:
+    """Note what a statement says of a variable."""
+    if isinstance(stmt, Thread) and stmt.tag.startswith("blockIdx."):
+        at = blocks["xyz".index(stmt.tag[-1])]
+        known[stmt.var.uid] = at, at
+    elif isinstance(stmt, Bind):
+        known[stmt.var.uid] = interval(stmt.value, sizes, known)
+    elif isinstance(stmt, (Thread, For)):
+        start = (0, 0) if isinstance(stmt, Thread) else interval(stmt.start, sizes, known)
+        count = interval(stmt.extent, sizes, known)
+        if start is None or count is None:
+            known[stmt.var.uid] = None
+        else:
+            known[stmt.var.uid] = start[0], np.maximum(start[0], start[1] + count[1] - 1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Access:
+    """An access, from `starts` on along each axis. lengths: None where it may be to all of the buffer."""
+
+    mode: int
+    data: Expr
+    buffer: Buffer | None = None
+    starts: tuple[Expr, ...] = ()
+    lengths: tuple[Expr | int, ...] | None = None
+
+    def box(self, sizes: Mapping[str, int], known: _Intervals, blocks: int) -> _Box:
+        """The box in each block."""
+        whole = _Box(self.data.uid, self.mode)
+        if self.buffer is None or self.lengths is None or len(self.lengths) != len(self.buffer.shape):
+            return whole
+        try:
+            shape = tuple([int(evaluated(e, sizes)) for e in self.buffer.shape])
+        except NotModelled:
+            return whole
+        if self.buffer.strides or (self.buffer.elem_offset is not None and self.buffer.elem_offset.value != 0):
+            return whole
+        first, last = np.empty((2, len(shape), blocks), np.int64)
+        for axis, (start, length) in enumerate(zip(self.starts, self.lengths, strict=True)):
+            at = interval(start, sizes, known)
+            more = (length, length) if isinstance(length, int) else interval(length, sizes, known)
+            if at is None or more is None:
+                first[axis], last[axis] = 0, shape[axis] - 1
+            else:
+                first[axis], last[axis] = at[0], at[1] + more[1] - 1
+        return _Box(self.data.uid, self.mode, shape, first, last)
+
+
+def _accesses(stmt: Stmt) -> Iterator[_Access]:
+    """What a statement itself accesses."""
+    if isinstance(stmt, Store):
+        yield _element(WRITE, stmt.buffer, stmt.indices)
+    for root in expressions(stmt):
+        modes: dict[int, int] = {}
+        pointers = {}
+        for data, mode in accesses(root):
+            modes[data.uid] = modes.get(data.uid, 0) | mode
+            pointers[data.uid] = data
+        nodes = list(postorder([root]))
+        regions = {id(e.args[0]): e for e in nodes if is_address(e)}
+        for e in nodes:
+            if e.op == "load" and e.buffer is not None:
+                uid = e.buffer.data.uid
+                pointers.pop(uid, None)
+                yield _named(root, e, regions.get(id(e)), modes.get(uid, READ | WRITE))
+        yield from (_Access(modes[uid], data) for uid, data in pointers.items())
+
+
+def _named(root: Expr, element: Expr, region: Expr | None, mode: int) -> _Access:
+    """The access to an element, or to the region that begins there, in an expression."""
+    assert element.buffer is not None
+    if region is None:
+        return _element(mode, element.buffer, element.args)
+    alone = root.op == "call" and root.value in _EXACT and region.value == "region"
+    if not alone or not _is_alike(root) or any(e.op == "ramp" for e in element.args):
+        return _Access(mode, element.buffer.data, element.buffer)
+    return _Access(mode, element.buffer.data, element.buffer, element.args, region.args[2:])
+
+
+def _is_alike(call: Expr) -> bool:
+    """Whether all regions of an operator that copies have the same sizes."""
+    sizes = [[e.value or e for e in a.args[2:] if e.value != 1] for a in call.args if a.value == "region"]
+    return call.value == "gemm" or all(one == sizes[0] for one in sizes)
+
+
+def _element(mode: int, buffer: Buffer, indices: Iterable[Expr]) -> _Access:
+    """The access to one element, or to neighbours of it."""
+    starts = tuple([e.args[0] if e.op == "ramp" else e for e in indices])
+    steps = [e.args[1].value if e.op == "ramp" else 0 for e in indices]
+    if any(not isinstance(step, int) or step < 0 for step in steps):
+        return _Access(mode, buffer.data, buffer)
+    lengths = tuple([1 + int(s or 0) * (lanes_of(e.dtype) - 1) for s, e in zip(steps, indices, strict=True)])
+    return _Access(mode, buffer.data, buffer, starts, lengths)

@@ -1,0 +1,86 @@
+"""The least and the greatest value of an index, by interval arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from tlcheck.snapshot.ir import Expr
+from tlcheck.snapshot.walk import postorder
+
+Interval = tuple[Any, Any]  # integers, or arrays of them
+
+
+def interval(e: Expr, sizes: Mapping[str, int], known: Mapping[int, Interval | None]) -> Interval | None:
+    """Between what values an expression is; None where that is not understood.
+
+    sizes: variables by name; known: variables by uid.
+    """
+    found: dict[int, Interval | None] = {}
+    for x in postorder([e]):
+        args = [found[id(a)] for a in x.args]
+        found[id(x)] = _one(x, args, sizes, known)
+    return found[id(e)]
+
+
+def _one(
+    e: Expr, args: list[Interval | None], sizes: Mapping[str, int], known: Mapping[int, Interval | None]
+) -> Interval | None:
+    if e.op == "int" and isinstance(e.value, int):
+        return e.value, e.value
+    if e.op == "var":
+        size = sizes.get(str(e.value))
+        return known.get(e.uid, None if size is None else (size, size))
+    combine = _COMBINED.get(str(e.value) if e.op == "call" else e.op)
+    whole = [a for a in args if a is not None]
+    if combine is None or len(whole) < len(args) or e.dtype not in ("int32", "int64"):
+        return None
+    return combine(*whole)
+
+
+def _product(a: Interval, b: Interval) -> Interval:
+    ends = [x * y for x in a for y in b]
+    return np.minimum.reduce(np.broadcast_arrays(*ends)), np.maximum.reduce(np.broadcast_arrays(*ends))
+
+
+def _quotient(a: Interval, b: Interval) -> Interval | None:
+    if not _is_constant(b):
+        return None
+    return a[0] // b[0], a[1] // b[0]
+
+
+def _rest(a: Interval, b: Interval) -> Interval | None:
+    if not _is_constant(b):
+        return None
+    same = np.equal(np.floor_divide(a[0], b[0]), np.floor_divide(a[1], b[0]))
+    return np.where(same, np.mod(a[0], b[0]), 0), np.where(same, np.mod(a[1], b[0]), b[0] - 1)
+
+
+def _is_constant(b: Interval) -> bool:
+    """Whether it is one positive number."""
+    return np.ndim(b[0]) == 0 and np.ndim(b[1]) == 0 and bool(b[0] == b[1]) and bool(b[0] > 0)
+
+
+def _truncated(a: Interval, b: Interval) -> Interval | None:
+    return _quotient(a, b) if np.all(np.asarray(a[0]) >= 0) else None
+
+
+def _truncated_rest(a: Interval, b: Interval) -> Interval | None:
+    return _rest(a, b) if np.all(np.asarray(a[0]) >= 0) else None
+
+
+_COMBINED: dict[str, Callable[..., Interval | None]] = {
+    "add": lambda a, b: (a[0] + b[0], a[1] + b[1]),
+    "sub": lambda a, b: (a[0] - b[1], a[1] - b[0]),
+    "mul": _product,
+    "floordiv": _quotient,
+    "floormod": _rest,
+    "truncdiv": _truncated,
+    "truncmod": _truncated_rest,
+    "min": lambda a, b: (np.minimum(a[0], b[0]), np.minimum(a[1], b[1])),
+    "max": lambda a, b: (np.maximum(a[0], b[0]), np.maximum(a[1], b[1])),
+    "cast": lambda a: a,
+    "likely": lambda a: a,
+}
