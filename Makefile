@@ -3,10 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-releases test-wheel test-cluster mutants kills fuzz examples device lint format docs bench fixtures device-library clean
+.PHONY: help demo test test-slow test-releases test-wheel test-cluster mutants kills fuzz examples device lint format docs bench fixtures device-library clean
 
 help:
-	@echo "targets: demo test lint format docs fixtures device-library clean"
+	@echo "targets: demo test test-slow lint format docs fixtures device-library clean"
 	@echo "that take long: test-releases test-wheel test-cluster mutants kills fuzz examples device bench"
 
 # One stamp for the environment, so that a changed dependency rebuilds it.
@@ -29,7 +29,11 @@ demo: pinned
 	$(BIN)/tlcheck check cases/attention_sink_bwd.py::full --arch sm_90 --toolchain pinned --blocks 1 --seeds 1
 
 test: pinned
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto -m "not slow"
+
+# Commands from end to end, with real compilers. Every change must pass these as well.
+test-slow: pinned
+	$(BIN)/python -m pytest -n auto -m slow
 
 # What the tests lower with besides the pinned release; those whose release is missing are skipped.
 .PHONY: toolchains

@@ -50,6 +50,7 @@ def expected(size: int) -> list[str]:
     return [f"ValueError: {n} {size}" for n in range(6) for _ in range(2)]
 
 
+@pytest.mark.slow
 def test_kills(command: list[str], project: Path, cache: Path) -> None:
     """Before the first, between and after the last of its 13 answers were kept."""
     jobs = Cache(cache / "results" / "jobs")

@@ -128,6 +128,7 @@ def captured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Captured]:
         yield Captured(project, code, out.getvalue().splitlines(), python, str(site))
 
 
+@pytest.mark.slow
 @pytest.mark.toolchain
 def test_the_first_call_of_each_kernel_is_recorded(captured: Captured) -> None:
     """Of a tuned kernel what the tuner chooses; of a script that ends early what it has called until then."""
@@ -144,6 +145,7 @@ def test_the_first_call_of_each_kernel_is_recorded(captured: Captured) -> None:
     assert len(list((captured.project / "kept").iterdir())) == 7 + 6 + 3  # snapshots, calls, case files
 
 
+@pytest.mark.slow
 @pytest.mark.toolchain
 def test_a_script_that_fails_has_failed(captured: Captured) -> None:
     assert captured.code == 3
@@ -158,6 +160,7 @@ def test_a_script_that_fails_has_failed(captured: Captured) -> None:
     assert "AssertionError" in said
 
 
+@pytest.mark.slow
 @pytest.mark.toolchain
 def test_recorded_calls_are_repeated(
     captured: Captured, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

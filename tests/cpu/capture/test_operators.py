@@ -124,6 +124,7 @@ def captured(capsys: pytest.CaptureFixture[str], *parts: str) -> tuple[set[str],
     return {run["case"].partition("[")[2] for run in report["runs"]}, report["notes"]
 
 
+@pytest.mark.slow
 def test_custom_operators_and_their_backward(capsys: pytest.CaptureFixture[str]) -> None:
     cases, notes = captured(capsys, HEAD, CUSTOM)
     assert not [note for note in notes if "ended" in note]

@@ -137,6 +137,7 @@ def test_tests_of_a_folder_are_run(project: Path, capsys: pytest.CaptureFixture[
     assert "1 test skipped: wants two GPUs" in notes
 
 
+@pytest.mark.slow
 @pytest.mark.toolchain
 def test_a_signal_keeps_what_is_done(project: Path, tmp_path: Path) -> None:
     installed(PINNED)

@@ -240,6 +240,7 @@ def test_wrong():
 """
 
 
+@pytest.mark.slow
 def test_scripts_get_the_values_that_they_ask_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -71,6 +71,7 @@ def case(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(file)
 
 
+@pytest.mark.slow
 def test_its_barriers_are_gone(copy: Path, case: str, capsys: pytest.CaptureFixture[str]) -> None:
     found = []
     for toolchain in (PINNED, str(copy)):
@@ -93,6 +94,7 @@ def test_the_gate_says_so_and_what_it_is_called(
     assert side["versions"]["commit"] == title.rpartition(" at ")[2]
 
 
+@pytest.mark.slow
 def test_so_do_check_and_doctor(copy: Path, title: str, case: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", case, "--toolchain", str(copy)]) == 1
     told = capsys.readouterr().out

@@ -47,6 +47,7 @@ def test_the_attention_kernel_is_refuted_in_the_release_that_has_it_wrong(capsys
     assert (report["summary"]["expected"], report["summary"]["proved"]) == (1, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("kept_results")
 def test_it_is_proved_in_the_pinned_release(capsys: pytest.CaptureFixture[str]) -> None:
     """Executed with fewer keys: a block does the same for each tile of them."""
@@ -60,6 +61,7 @@ def test_it_is_proved_in_the_pinned_release(capsys: pytest.CaptureFixture[str]) 
     assert {claim["verdict"] for claim in run["claims"] if claim["kind"] != "atomic"} == {"agreed"}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("kept_results")
 def test_the_pass_configuration_that_is_advised_avoids_the_finding(
     capsys: pytest.CaptureFixture[str], tmp_path: Path

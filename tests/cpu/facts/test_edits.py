@@ -67,6 +67,7 @@ def lowered(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Facts]:
     return {one.run.name: facts_of(read_snapshot(one.snapshot)) for one in done if one.snapshot is not None}
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("edits")
 @pytest.mark.parametrize("name", EDITS)
 def test_the_first_change_names_the_edit(lowered: Mapping[str, Facts], name: str) -> None:

@@ -81,6 +81,7 @@ def test_a_real_kernel(
     assert row["points"][-1]["state"] == "wrong"
 
 
+@pytest.mark.slow
 @pytest.mark.toolchain
 @pytest.mark.usefixtures("kept_results")
 @pytest.mark.parametrize(

@@ -75,6 +75,7 @@ def test_a_refused_source_is_an_error_without_the_names_of_temporary_files(nvcc:
     assert found == CompiledCuda(error="kernel.cu(3): error: identifier is undefined")
 
 
+@pytest.mark.slow
 @pytest.mark.toolchain
 def test_the_real_one_compiles_what_a_release_generates() -> None:
     try:

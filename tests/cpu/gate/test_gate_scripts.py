@@ -90,6 +90,7 @@ def refuse(*args: object) -> None:
     raise AssertionError("started")
 
 
+@pytest.mark.slow
 def test_a_folder_of_scripts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """What a script fails at now is broken, what is refuted now is wrong, and a second run starts no worker."""
     code, report = run("scripts", "--", "64")

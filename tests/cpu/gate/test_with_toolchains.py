@@ -32,6 +32,7 @@ def gate(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, Any]:
     return code, json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("kept_results")
 def test_an_upgrade_that_fixes_a_bug_passes_and_the_way_back_fails(capsys: pytest.CaptureFixture[str]) -> None:
     cases = (ATTENTION, "cases/indexer_logits.py::naive")

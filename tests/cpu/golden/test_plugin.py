@@ -100,6 +100,7 @@ def test_only_what_is_selected_is_lowered_with_the_settings_of_its_own_project(p
     assert "toolchain in kernels/other/pyproject.toml:2" in out
 
 
+@pytest.mark.slow
 @pytest.mark.toolchain
 @pytest.mark.usefixtures("_pinned")
 def test_processes_of_xdist_lower_each_file_once(project: Path) -> None:

@@ -30,6 +30,7 @@ def _pinned() -> None:
     installed(PINNED)
 
 
+@pytest.mark.slow
 @pytest.mark.toolchain
 @pytest.mark.usefixtures("_pinned")
 def test_the_first_line_names_what_was_changed_in_a_kernel(
@@ -48,6 +49,7 @@ def test_the_first_line_names_what_was_changed_in_a_kernel(
         assert (first.strip(), second.strip()) == (argument, fact)
 
 
+@pytest.mark.slow
 @pytest.mark.toolchain
 @pytest.mark.usefixtures("_pinned")
 def test_every_process_and_order_gives_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

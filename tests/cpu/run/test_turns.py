@@ -30,6 +30,7 @@ with Path({log!r}).open("a") as log:
 """
 
 
+@pytest.mark.slow
 def test_rounds_alternate_and_both_end_together(tmp_path: Path) -> None:
     turns, log = tmp_path / "turns", tmp_path / "log"
     turns.write_text("0")

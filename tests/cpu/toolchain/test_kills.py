@@ -36,6 +36,7 @@ def release(index: Index) -> str:
     return "9.1"
 
 
+@pytest.mark.slow
 def test_kills_at_random_moments(release: str, reporter: Steps) -> None:
     """Half of them with pip, which goes on without tlcheck otherwise. `make kills` tries ten."""
     moments = random.Random(3)

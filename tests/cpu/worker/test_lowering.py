@@ -94,6 +94,7 @@ def test_the_source_is_as_written(worker: Client, lower: Lower) -> None:
     assert "T.unknown" not in source
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("bare")
 @pytest.mark.parametrize("release", ["0.1.7", PINNED])
 def test_the_cuda_source_is_that_of_a_bare_lowering(release: str, tmp_path: Path) -> None:
@@ -121,6 +122,7 @@ def test_the_cuda_source_is_that_of_a_bare_lowering(release: str, tmp_path: Path
     assert read(made).cuda == done.stdout.partition("=====")[2]
 
 
+@pytest.mark.slow
 def test_a_fresh_process_makes_the_same_bytes(tmp_path: Path) -> None:
     """Of a release that places shared memory differently in each process; goldens are made of the pinned one's."""
     made = installed("0.1.7")
@@ -204,6 +206,7 @@ def test_a_kernel_of_another_file_has_that_file_and_its_lines(pinned: Client, lo
     assert atomic_lines(snapshot.checkpoints["intent"]) == marked_lines(FORMS, "simt")
 
 
+@pytest.mark.slow
 def test_nothing_is_written_to_the_home_folder(tmp_path: Path, lower: Lower, monkeypatch: pytest.MonkeyPatch) -> None:
     home = tmp_path / "home"
     home.mkdir()
