@@ -96,7 +96,7 @@ class Cells:
         if not isinstance(index, np.ndarray):
             cell = first + int(index) * parts
             return cell if self.tags is None and self.times == 1 else cell * self.stride + self._offset
-        if self.tags is None and self.times == 1 and index.ndim == 3 and index.shape[1:] == (1, 1):
+        if self.tags is None and self.times == 1 and index.ndim == 3 and index.size and index.shape[1:] == (1, 1):
             begin, count = int(index[0, 0, 0]), index.shape[0]
             if (index[:, 0, 0] == np.arange(begin, begin + count)).all():
                 return slice(first + begin, first + begin + count)

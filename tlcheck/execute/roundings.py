@@ -49,6 +49,9 @@ def coarser(exact: Written, written: Written, lowered: Written, kind: Kind) -> M
     as_well = np.isfinite(exact.values) & ~np.isfinite(written.values)
     if overflows.sum() > _TIMES * as_well.sum():
         return overflows
+    known &= np.isfinite(lowered.values)
+    if not known.any():
+        return None
     allowed = [
         max(_TIMES * _quantile(own, known, q), _LEAST * _quantile(np.abs(exact.values), known, q)) for q in _QUANTILES
     ]

@@ -96,6 +96,13 @@ def test_what_overflows_as_written_as_well_is_not_seen(numbers: Array) -> None:
     assert coarser(*sides(numbers, mine, others), HALF) is None
 
 
+def test_what_is_no_number_on_one_side_is_not_compared(numbers: Array) -> None:
+    """As written others are infinite; of those that are numbers on both sides nothing differs."""
+    once = np.asarray(rounded(numbers, HALF))
+    mine, others = np.where(np.arange(1000) < 500, once, np.inf), np.where(np.arange(1000) < 500, np.nan, once)
+    assert coarser(*sides(numbers, mine, others), HALF) is None
+
+
 @pytest.mark.parametrize(("kind", "most"), [("float8_e4m3fn", 448.0), ("float8_e5m2", 57344.0)])
 def test_floats_of_8_bits_saturate(kind: str, most: float) -> None:
     values = np.array([1e6, -1e6, np.inf, np.nan, 2.0])

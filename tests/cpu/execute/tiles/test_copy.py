@@ -86,6 +86,21 @@ def test_a_safe_value_holds_in_its_block_alone() -> None:
     assert found[:, 4:].tolist() == [[-1.0] * 4, [-9.0] * 4, [-1.0] * 4, [-9.0] * 4]
 
 
+@pytest.mark.parametrize("rows", [0, -3])
+def test_a_copy_of_no_rows_does_nothing(rows: int) -> None:
+    """As many as are known when it runs: the last tile of a sequence whose length is a multiple of it."""
+    kernel, a = Kernel(), random("float32", 8, 8)
+    source, target = kernel.tensor("A", "float32", a), kernel.tensor("B", "float32", [8, 8])
+    length = kernel.tensor("N", "int32", np.array([rows], np.int32))
+    tile = kernel.tile("s", "float32", (8, 8))
+    found = kernel.run(
+        call("fill", region(tile), number(2)),
+        call("copy", region(source, (3, 0), (load(length, 0), 8)), region(tile, (0, 0), (load(length, 0), 8))),
+        call("copy", region(tile), region(target)),
+    )["B"]
+    assert np.array_equal(found, np.full((8, 8), 2.0))
+
+
 def test_what_is_outside_of_the_destination_is_not_written() -> None:
     kernel, a, b = Kernel(), random("float32", 8, 8), random("float32", 6, 5, seed=1)
     source, target = kernel.tensor("A", "float32", a), kernel.tensor("B", "float32", b)
