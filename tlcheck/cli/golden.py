@@ -68,8 +68,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _check(args: argparse.Namespace) -> int:
     project = project_of_cases(args)
-    approved = GoldenStore(project.folder).read()
-    found = [states.state_of(recorded, approved) for recorded in recorded_runs(args, project)]
+    store = GoldenStore(project.folder)
+    approved, waiting = store.read(), {pending.key: pending.digest for pending in store.pending()}
+    found = [states.state_of(recorded, approved, waiting) for recorded in recorded_runs(args, project)]
     found += states.orphans(approved, [state.key for state in found], scope_of(args, project))
     golden.write(console(), found, args.format)
     return states.exit_code(found)

@@ -97,6 +97,9 @@ class Review:
     message: str = ""
     reason: str = ""
 
+    def __post_init__(self) -> None:
+        self.total = len(self.left)
+
     def run(self) -> None:
         self.position = _remembered(self.store.folder, self.left)
         while self.left:
@@ -168,7 +171,8 @@ class Review:
         shown = lines[self.page : self.page + self._height]
         rest = len(lines) - self.page - len(shown)
         self.console.clear()
-        head = f"{self.position + 1} of {len(self.left)}"
+        decided = self.total - len(self.left)
+        head = f"{self.position + 1} of {len(self.left)} left" + (f", {decided} decided" if decided else "")
         self.console.print(Text(f"{head}   {plural(rest, 'line')} more below" if rest else head, style="bold"))
         self.console.out("\n".join(shown), highlight=False)
         if self.message:
@@ -197,7 +201,8 @@ class Review:
         elif pending.golden is None:
             yield Text(f"{key}  to be removed", style="bold")
         else:
-            yield Text(f"{key}  new", style="bold")
+            made = ", ".join(f"{name} {version}" for name, version in pending.versions.items())
+            yield Text(f"{key}  new, lowered with {made}", style="bold")
             yield from plain_parts(pending.golden)
 
 

@@ -43,13 +43,6 @@ def normal_lines(function: Function) -> list[str]:
     return [*lines[:1], *(f"    {LAYOUT}{layout}" for layout in rest), *lines[1:]]
 
 
-def normal_number(function: Function, number: int) -> int:
-    """The number that a line of the function's text has among `normal_lines`; 0 if there is no such line."""
-    shown = enumerate(normal_lines(function), 1)
-    own = [place for place, line in shown if not line.lstrip().startswith(LAYOUT)]
-    return own[number - 1] if 0 < number <= len(own) else 0
-
-
 def _layouts(function: Function) -> dict[int, list[str]]:
     """By the buffer's pointer: its layouts in words, each once. A map stands on every block that encloses its uses."""
     found: dict[int, dict[str, None]] = {}

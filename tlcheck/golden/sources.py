@@ -64,6 +64,8 @@ def _listing(name: str) -> str:
 def _dumped(file: Path) -> str:
     """A listing as a golden's text, without the comment that says whose it is."""
     lines = file.read_text(encoding="utf-8").splitlines()
-    start = next((n for n, line in enumerate(lines) if line.startswith("def ")), 0)
-    layouts = [f"    {LAYOUT}{found[1]}" for line in lines[:start] if (found := _LAYOUT_LINE.fullmatch(line))]
-    return "\n".join([*lines[start : start + 1], *layouts, *lines[start + 1 :]]) + "\n"
+    if file.name == _CUDA:
+        return "\n".join(lines) + "\n"
+    code = [line for line in lines if line and not line.startswith("#")]
+    layouts = [f"    {LAYOUT}{found[1]}" for line in lines if (found := _LAYOUT_LINE.fullmatch(line))]
+    return "\n".join([*code[:1], *layouts, *code[1:]]) + "\n"

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from tlcheck.golden.compare import GoldenComparison, compare
 from tlcheck.golden.golden import Golden, Key
 from tlcheck.golden.recording import Recorded
 from tlcheck.golden.store import Contents
 
-SAME, CHANGED, MISSING, UNUSABLE, ORPHANED, NOT_LOWERED = (
+SAME, CHANGED, MISSING, WAITING, REJECTED, UNUSABLE, ORPHANED, NOT_LOWERED = (
     "same",
     "changed",
     "missing",
+    "waiting",
+    "rejected",
     "unusable",
     "orphaned",
     "not lowered",
 )
+
+EMPTY: Mapping[Key, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -31,18 +36,28 @@ class State:
     expected: bool = False
 
 
-def state_of(recorded: Recorded, contents: Contents) -> State:
-    """Of one run."""
+def state_of(recorded: Recorded, contents: Contents, waiting: Mapping[Key, str] = EMPTY) -> State:
+    """Of one run. waiting: hashes of what waits for a decision."""
     key = recorded.key
     if recorded.golden is None:
         message = recorded.failure.message if recorded.failure else ""
         return State(key, NOT_LOWERED, message, expected=recorded.expected)
     if key not in contents.goldens:
-        gone = str(key) in contents.approvals.approved
-        return State(key, MISSING, "it was approved, and its files are gone" if gone else "nothing is approved yet")
+        return _unapproved(key, recorded.golden.digest, contents, waiting)
     if problem := contents.problem(key):
         return State(key, UNUSABLE, problem)
     return _compared(key, contents.goldens[key], recorded.golden)
+
+
+def _unapproved(key: Key, digest: str, contents: Contents, waiting: Mapping[Key, str]) -> State:
+    """Of what has no approved golden."""
+    rejected = contents.approvals.rejected.get(str(key))
+    if rejected is not None and rejected.hash == digest:
+        return State(key, REJECTED, f"by {rejected.who} on {rejected.when[:10]}: {rejected.reason}")
+    if waiting.get(key) == digest:
+        return State(key, WAITING, "it is recorded, and nobody has accepted it yet")
+    gone = str(key) in contents.approvals.approved
+    return State(key, MISSING, "it was approved, and its files are gone" if gone else "nothing is approved yet")
 
 
 def _compared(key: Key, approved: Golden, now: Golden) -> State:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from tlcheck import __version__
-from tlcheck.golden.normal import normal_number
 from tlcheck.page.golden import plates_of, texts_of, unsettled
-from tlcheck.page.model import BAD, GOOD, QUIET, WARN, Entry, Page, Remark, Spot, Tag, View, by_severity
+from tlcheck.page.model import BAD, GOOD, QUIET, WARN, Entry, Page, Remark, Tag, View, by_severity
 from tlcheck.page.verdicts import claims_of, in_pipeline, passes_of, remarks_of, tags_of
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.toolchain.checkout import commit_of
@@ -29,7 +27,6 @@ def entry_of(result: Result, snapshot: Snapshot | None) -> Entry:
     remarks = list(remarks_of(result))
     if snapshot is None:
         return Entry(run.file, run.name, run.target, tags, (), remarks)
-    remarks = [replace(remark, spots=list(_shown(remark.spots, snapshot))) for remark in remarks]
     views = [_view(name, lines) for name, lines in texts_of(snapshot).items()] + list(_sources(remarks, snapshot))
     plates = plates_of(snapshot, result)
     passes = passes_of(result, in_pipeline(list(snapshot.checkpoints)))
@@ -38,15 +35,6 @@ def entry_of(result: Result, snapshot: Snapshot | None) -> Entry:
 
 def _view(name: str, lines: Sequence[str]) -> View:
     return View(name, lines, syntax="cuda" if name == "cuda" else "tir")
-
-
-def _shown(spots: Sequence[Spot], snapshot: Snapshot) -> Iterator[Spot]:
-    """Lines as the page counts them: it shows layouts between those of the TIR."""
-    for spot in spots:
-        function = snapshot.checkpoints.get(spot.view)
-        line = spot.line if function is None else normal_number(function, spot.line)
-        if line:
-            yield Spot(spot.view, line)
 
 
 def _sources(remarks: Sequence[Remark], snapshot: Snapshot) -> Iterator[View]:

@@ -54,7 +54,7 @@ def _lines(gate: Gate) -> Iterator[Text]:
 
 
 def _group(group: DifferenceGroup) -> Iterator[Text]:
-    number = plural(len(group.members), "run")
+    number = plural(len({(compared.case, compared.target) for compared, _ in group.members}), "run")
     accepted = f" (accepted: {group.accepted})" if group.accepted else ""
     yield Text.assemble("  ", (_cut(group.words), "bold"), f"  {number}{accepted}")
     for line in members_in_words(group.members):

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from tlcheck.golden.compare import GoldenGroup, grouped
 from tlcheck.golden.revisions import Revisions
-from tlcheck.golden.states import CHANGED, MISSING, NOT_LOWERED, ORPHANED, SAME, UNUSABLE, State
+from tlcheck.golden.states import CHANGED, MISSING, NOT_LOWERED, ORPHANED, REJECTED, SAME, UNUSABLE, WAITING, State
 from tlcheck.golden.store import Contents
 from tlcheck.report import diff_markdown
 from tlcheck.report.diff import write_groups
@@ -19,6 +19,7 @@ _LINE = 200  # characters of an error
 _ROWS = 40  # of text shown of a group
 _ADVICE = {
     MISSING: "record them: `tlcheck golden update --new-only`, then `tlcheck golden review`",
+    WAITING: "decide on those that wait: `tlcheck golden review`",
     UNUSABLE: "record them anew: `tlcheck golden update`, then `tlcheck golden review`",
     ORPHANED: "remove them: `tlcheck golden update`, then `tlcheck golden review`",
     CHANGED: "if that is meant: `tlcheck golden update`, then `tlcheck golden review`",
@@ -46,7 +47,7 @@ def write_groups_and_notes(
 
 def _notes(states: Sequence[State]) -> Iterator[str]:
     for state in states:
-        if state.kind in (MISSING, UNUSABLE, ORPHANED, NOT_LOWERED):
+        if state.kind in (MISSING, WAITING, REJECTED, UNUSABLE, ORPHANED, NOT_LOWERED):
             known = "expected not to lower" if state.expected else state.kind
             yield f"{state.key}: {known}: {_first_line(state.why)}"
     kinds = {state.kind for state in states}
@@ -68,7 +69,7 @@ def summary_of(states: Sequence[State]) -> str:
     return f"{plural(len(states), 'golden')}: {', '.join(parts)}" if parts else "no goldens"
 
 
-_KINDS = (SAME, CHANGED, MISSING, UNUSABLE, ORPHANED, NOT_LOWERED)
+_KINDS = (SAME, CHANGED, MISSING, WAITING, REJECTED, UNUSABLE, ORPHANED, NOT_LOWERED)
 
 
 def write_revisions(console: Console, base: Contents, head: Contents, name: str, form: str) -> int:

@@ -1,4 +1,6 @@
-"""One checkpoint of a snapshot as a file to read: a header that says what it is, then the TIR."""
+"""One checkpoint of a snapshot as a file to read: the TIR from the first line on, so that lines have the numbers that
+witnesses name, then what it is.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ def _plain(name: str) -> str:
 def _tir(snapshot: Snapshot, checkpoint: str) -> str:
     function = snapshot.checkpoints[checkpoint]
     lines = [*_what(snapshot, checkpoint), *_layouts(function)]
-    return f"{_comment(lines, '#')}\n{render(function)}"
+    return f"{render(function)}\n{_comment(lines, '#')}"
 
 
 def _what(snapshot: Snapshot, checkpoint: str) -> Iterator[str]:

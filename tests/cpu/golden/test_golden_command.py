@@ -48,7 +48,15 @@ def test_nothing_is_as_approved_before_anything_is(capsys: pytest.CaptureFixture
     assert code == 1
     assert "cast_bf16 sm_90: missing: nothing is approved yet" in out
     assert main(["golden", "update", str(saved("cast_bf16"))]) == 0
-    assert check(capsys, "golden", "check", saved("cast_bf16"))[0] == 1
+    code, out = check(capsys, "golden", "check", saved("cast_bf16"))
+    assert code == 1
+    assert "cast_bf16 sm_90: waiting: it is recorded, and nobody has accepted it yet" in out
+    assert "decide on those that wait: `tlcheck golden review`" in out
+    assert main(["golden", "reject", "--reason", "too large"]) == 0
+    code, out = check(capsys, "golden", "check", saved("cast_bf16"))
+    assert code == 1
+    assert re.search(r"cast_bf16 sm_90: rejected: by .+ on \d{4}-\d\d-\d\d: too large\n", out)
+    assert "golden update" not in out
 
 
 def test_what_was_approved_is_clean_and_updating_it_leaves_nothing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,13 +10,13 @@ import pytest
 from tests.cpu.checking import WRONG, make_finding, saved_result
 from tests.cpu.page.conftest import Opened
 from tlcheck import __version__
-from tlcheck.golden.normal import normal_lines
 from tlcheck.page.checked import entry_of, page_of
 from tlcheck.page.gallery import accessed, gallery
 from tlcheck.page.html import render
 from tlcheck.page.model import BAD, GOOD, QUIET, WARN, Entry, Spot, Tag, by_severity
 from tlcheck.page.picture import Picture
 from tlcheck.page.verdicts import passes_of
+from tlcheck.snapshot import text
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.verdicts.results import Result, read_snapshot
 from tlcheck.witness import Accesses, Act
@@ -62,14 +62,17 @@ def test_the_first_wrong_checkpoint_is_named_and_no_other_is_called_right_that_w
     assert passes_of(replace(result, claims=(race,)), STAGES) == []
 
 
-def test_lines_are_counted_as_they_are_shown(result: Result, snapshot: Snapshot) -> None:
+def tir_line(snapshot: Snapshot, spot: Spot) -> str:
+    return text.render(snapshot.checkpoints[spot.view]).lines[spot.line - 1]
+
+
+def test_lines_are_counted_as_in_the_text_without_layouts(result: Result, snapshot: Snapshot) -> None:
     entry = entry_of(result, snapshot)
     (remark,) = (remark for remark in entry.remarks if remark.tone == BAD)
     (spot,) = (spot for spot in remark.spots if spot.view in snapshot.checkpoints)
     marked = next(line for line in remark.code if line.startswith(">"))
-    shown = normal_lines(snapshot.checkpoints[spot.view])
-    assert marked.endswith(shown[spot.line - 1])
-    assert marked.split()[1] != str(spot.line)  # there are layouts above
+    assert marked.endswith(tir_line(snapshot, spot))
+    assert marked.split()[1] == str(spot.line)
     assert any(line.startswith("more: tlcheck explain TLA001") for line in remark.lines)
 
 
@@ -116,6 +119,7 @@ def test_lines_lead_to_each_other(browser: Opened, result: Result, snapshot: Sna
     browser.click(".remark .spot")
     assert browser.text("[role=tab][aria-selected=true]") == spots[0].view
     assert browser.text(".row.at .number") == str(spots[0].line)
+    assert browser.text(".row.at code").strip() == tir_line(snapshot, spots[0]).strip()
     browser.click(".row.at .spoken .spot")
     assert browser.text("[role=tab][aria-selected=true]") == line.view
     assert browser.text(".row.at code") == "here = 1"

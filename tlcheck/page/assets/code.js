@@ -49,22 +49,22 @@ function marked(marks, place) {
 
 function side(name, number, line, sign, syntax, marks) {
   if (line < 0) return make("div", { class: `side ${name} none` });
-  const gutter = make("span", { class: "number", "aria-hidden": "true" }, String(number));
+  const gutter = make("span", { class: "number", "aria-hidden": "true" }, number ? String(number) : "");
   const margin = make("span", { class: "sign" }, sign);
   return make("div", { class: `side ${name}` }, gutter, margin, coloured(data.lines[line], syntax, marks));
 }
 
-/** What is to be shown of a text: rows with what they need, and gaps. */
-function rowsOf(text, hits) {
-  if (text.lines) return text.lines.map((line, n) => ({ kind: "one", right: line, r: n + 1, hit: hits && hits[line] }));
-  const rows = [];
+/** What is to be shown of a text: rows with what they need, and gaps. Layouts between the lines have no number. */
+function rowsOf(text, hits, syntax) {
+  const counts = (line) => line >= 0 && !(syntax === "tir" && data.lines[line].trimStart().startsWith("# layout "));
   let [l, r] = [0, 0];
+  if (text.lines) return text.lines.map((line) => ({ kind: "one", right: line, r: counts(line) ? ++r : 0, hit: hits && hits[line] }));
+  const rows = [];
   for (let n = 0; n < text.rows.length; n += 3) {
     const [kind, left, right] = [data.kinds[text.rows[n]], text.rows[n + 1], text.rows[n + 2]];
-    if (left >= 0) l++;
-    if (right >= 0) r++;
     const hit = hits && (hits[left] || hits[right]);
-    rows.push({ kind, left, right, l, r, marks: text.spans[n / 3], hit });
+    const numbers = { l: counts(left) ? ++l : 0, r: counts(right) ? ++r : 0 };
+    rows.push({ kind, left, right, ...numbers, marks: text.spans[n / 3], hit });
   }
   return rows;
 }
@@ -73,7 +73,7 @@ function rowElement(row, syntax) {
   const [ours, theirs] = row.marks || [];
   const only = row.kind === "one";
   const sign = SIGNS[row.kind] || "";
-  const element = make("div", { class: `row ${row.kind}${row.hit ? " hit" : ""}`, "data-line": only ? row.r : null });
+  const element = make("div", { class: `row ${row.kind}${row.hit ? " hit" : ""}`, "data-line": only && row.r ? row.r : null });
   const both = !only && row.left >= 0 && row.right >= 0 && row.kind !== "same" && row.kind !== "renamed";
   if (!only) element.append(side("left", row.l, row.left, both ? "-" : sign, syntax, ours));
   element.append(side("right", row.r, row.right, both ? "+" : sign, syntax, theirs));
@@ -83,7 +83,7 @@ function rowElement(row, syntax) {
 /** The whole text as an element. all: equal lines too. */
 function textElement(view, hits, all) {
   const text = data.views[view.text];
-  const rows = rowsOf(text, hits);
+  const rows = rowsOf(text, hits, view.syntax);
   const box = make("div", { class: text.lines ? "text" : "text diff", tabindex: "0", role: "group", "aria-label": view.name });
   const isQuiet = text.verdict === "names" ? (row) => row.kind === "same" : (row) => row.kind === "same" || row.kind === "renamed";
   const differ = text.lines ? [] : rows.map((row) => !isQuiet(row));
