@@ -18,7 +18,7 @@ from tlcheck.execute.values import Array, kind_of
 from tlcheck.program.roles import roles
 from tlcheck.snapshot.ir import Buffer, Function, Snapshot
 
-_DRAWS = (Draw(8), *(Draw(below, gaps=False) for below in (8, 4, 2, 1)))
+_DRAWS = (Draw(8), *(Draw(below, gaps=False) for below in (8, 4, 2, 1)), Draw(8, gaps=False, sparse=True))
 
 
 class Arguments:

@@ -34,12 +34,14 @@ class Draw:
 
     So some loops have no step, and others many. gaps: with seed 0, every other part between offsets is empty.
     ranges: what the integers of a tensor are below in any case, since they are indices.
+    sparse: of four neighbours in memory three are 0, as kernels want it that leave out zeros.
     """
 
     below: int = 8
     further: tuple[tuple[str, int], ...] = ()
     gaps: bool = True
     ranges: tuple[tuple[str, int], ...] = ()
+    sparse: bool = False
 
     def limit(self, name: str, seed: int = 1) -> int:
         """What the integers of a tensor are below."""
@@ -191,9 +193,18 @@ def contents(snapshot: Snapshot, name: str, kind: Kind, draw: Draw) -> Contents:
     key = cache(partial(_key, snapshot, name))
 
     def elements(seed: int, start: int, count: int) -> Array | None:
-        return _drawn(kind, seed, key(seed), start, count, draw.limit(name, seed))
+        drawn = _drawn(kind, seed, key(seed), start, count, draw.limit(name, seed))
+        return np.where(_kept(key(seed), start, count), drawn, drawn.dtype.type(0)) if draw.sparse else drawn
 
     return elements
+
+
+def _kept(key: int, start: int, count: int) -> Array:
+    """Of each four neighbours one, at random."""
+    number = np.arange(start, start + count)
+    first = start // 4
+    chosen = _words(key ^ 1, first, (start + count + 3) // 4 - first) >> np.uint64(62)
+    return np.asarray(number % 4 == chosen[number // 4 - first])
 
 
 def rising(snapshot: Snapshot, name: str, kind: Kind, size: int, last: int, gaps: bool) -> Contents:

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine
 
 # Calls that are statements, and the argument that names what they write.
-_WRITTEN = {"ptx_mma": 10, "ptx_ldmatrix": 3, "ptx_stmatrix": 2, "ptx_cp_async": 0}
+_ADDING = {"ptx_mma": 10, "ptx_mma_sp": 10}
+_WRITTEN = {**_ADDING, "ptx_ldmatrix": 3, "ptx_stmatrix": 2, "ptx_cp_async": 0}
 _WRITTEN |= {
     f"atomic_{operation}{lanes}_elem_op": 0 for operation in ("add", "max", "min") for lanes in ("", "x2", "x4")
 }
@@ -230,7 +231,7 @@ def _keys_of(stmt: Stmt) -> tuple[list[int], list[int]]:
 
 def _adds(stmt: Stmt) -> bool:
     """Whether a statement reads what it writes."""
-    return isinstance(stmt, Evaluate) and stmt.value.value == "ptx_mma"
+    return isinstance(stmt, Evaluate) and stmt.value.value in _ADDING
 
 
 def _positions(place: Place, times: int, worlds: int) -> Array | None:

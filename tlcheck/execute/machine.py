@@ -79,6 +79,7 @@ class Options:
     barriers: TileLang puts them between accesses to shared memory where the author has not.
     printed: integers are promoted, as in the CUDA that is made of it (`program.promotion`).
     needed: the blocks that run of each kernel before the last one, None for all (`demand`).
+    alike: all random numbers of a block are the same one.
     """
 
     written: bool
@@ -98,6 +99,7 @@ class Options:
     barriers: bool = True
     printed: bool = False
     needed: Sequence[Sequence[Block] | None] = ()
+    alike: bool = False
 
 
 class Machine:

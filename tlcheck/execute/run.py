@@ -32,7 +32,7 @@ from tlcheck.execute.reasons import MEMORY, Deadlock, Entangled, Illegal, NotMod
 from tlcheck.execute.request import ALL, LOWERED, SOURCE, Execution, Request
 from tlcheck.execute.roundings import coarser, rounds
 from tlcheck.execute.tracer import watched_for
-from tlcheck.execute.traits import has_copies, is_tiled, release_of
+from tlcheck.execute.traits import draws_anywhere, has_copies, is_tiled, release_of
 from tlcheck.execute.values import kind_of
 from tlcheck.execute.writers import Writer
 from tlcheck.program.roles import roles
@@ -426,6 +426,7 @@ class _Judge:
             printed=not written and self._request.checkpoint == LOWERED,
             barriers=not self._snapshot.is_on(_NO_BARRIERS),
             needed=() if self._plain else self._needed,
+            alike=draws_anywhere(self._written),
             **special,
         )
         tensors = self._arguments.tensors(draw, self._before)

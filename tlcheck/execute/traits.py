@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tlcheck.execute.parallel import is_shared_out
 from tlcheck.program.async_copies import release_numbers
-from tlcheck.snapshot.ir import CHECKPOINTS, Alloc, Function, Snapshot
+from tlcheck.snapshot.ir import CHECKPOINTS, Alloc, For, Function, Snapshot
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
 _BEFORE = CHECKPOINTS[: CHECKPOINTS.index("lower-tile-op")]
@@ -23,6 +23,13 @@ def is_tiled(function: Function, checkpoint: str) -> bool:
         if any(e.op == "call" and e.value == "region" for e in postorder(expressions(stmt))):
             return True
     return False
+
+
+def draws_anywhere(function: Function) -> bool:
+    """Whether a kernel as written draws random numbers in a T.Parallel."""
+    loops = [stmt for stmt in statements(function.body) if isinstance(stmt, For) and stmt.kind == "parallel"]
+    inner = (e for loop in loops for s in statements(loop) for e in postorder(expressions(s)))
+    return any(e.op == "call" and str(e.value).startswith("rng_rand") for e in inner)
 
 
 def has_copies(function: Function) -> bool:

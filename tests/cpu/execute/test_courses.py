@@ -13,7 +13,7 @@ from tests.fixtures.index import FOLDER
 from tlcheck.execute.request import Request
 from tlcheck.execute.run import course_of, execute
 from tlcheck.snapshot.codec import loads
-from tlcheck.snapshot.ir import Expr, For, If, Snapshot, Store
+from tlcheck.snapshot.ir import Expr, For, If, Seq, Snapshot, Store
 
 RAGGED = loads((FOLDER / "era/loop_ragged_pipelined-0.1.15.snapshot.json").read_text())
 
@@ -86,3 +86,29 @@ def test_integers_are_drawn_until_outputs_have_numbers() -> None:
     """Another index leaves NaN on both sides, and nothing to compare."""
     verdicts = [execute(mean_of_some(value), Request()).outputs[0].verdict for value in (1.0, 2.0)]
     assert verdicts == ["agreed", "refuted"]
+
+
+def packed_pairs(lowered: int) -> Snapshot:
+    """B counts the numbers of A that are not 0; there must be one of four at most. lowered: what it adds for each."""
+    kernel, i = Kernel(threads=1), variable("i")
+    a, b = kernel.tensor("A", "float32", [64]), kernel.tensor("B", "int32", [16])
+    kept = kernel.tile("kept", "int32", [2], "local")
+    group = Expr("div", "int32", (i, number(4)))
+    there = Expr("ne", "bool", (load(a, i), Expr("float", "float32", (), 0.0)))
+
+    def body(each: int) -> list[Store | For]:
+        first = If(
+            Expr("eq", "bool", (Expr("mod", "int32", (i, number(4))), number(0))), Store(kept, (number(0),), number(0))
+        )
+        count = Expr("add", "int32", (load(kept, 0), number(each)))
+        within = Store(kept, (Expr("mul", "int32", (load(kept, 0), number(2))),), load(kept, 0))  # in bounds below 1
+        found = If(there, Seq((within, Store(kept, (number(0),), count))))
+        return [For(i, number(0), number(64), "serial", Seq((first, found, Store(b, (group,), load(kept, 0)))))]
+
+    return kernel.snapshot(body(1), body(lowered))
+
+
+def test_a_kernel_that_packs_numbers_gets_few_of_them() -> None:
+    """Where a group of four has two numbers, it is out of bounds."""
+    found = [execute(packed_pairs(each)).outputs[0] for each in (1, 2)]
+    assert [outcome.verdict for outcome in found] == ["agreed", "refuted"]

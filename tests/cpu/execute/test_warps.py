@@ -59,3 +59,25 @@ def test_a_lane_that_is_not_there_gives_poison() -> None:
     found = _run(_call("__shfl_down_sync", mask, Expr("cast", "uint32", (TX,)), _int(8), _int(32)))
     assert found[32:40].tolist() == list(range(40, 48))
     assert not np.isin(found[40:], np.arange(THREADS)).any()
+
+
+def test_numbers_of_lane_warp_and_group() -> None:
+    """In warps of 32, and in warps of 8 of which two are a group."""
+    threads = np.arange(THREADS)
+    for name, args, expected in (
+        ("get_lane_idx", (), threads % 32),
+        ("get_warp_idx", (), threads // 32),
+        ("get_warp_idx_sync", (8,), threads // 8),
+        ("get_warp_group_idx", (), threads // 128),
+        ("get_warp_group_idx", (8, 2), threads // 16),
+    ):
+        assert _run(_call(name, *map(_int, args))).tolist() == expected.tolist(), name
+
+
+def test_votes_of_the_block() -> None:
+    """Every thread has the same answer; a condition that fails in one thread fails for all of them."""
+    first, known = Expr("lt", "bool", (TX, _int(THREADS - 1))), Expr("lt", "bool", (TX, _int(THREADS)))
+    assert _run(_call("syncthreads_and", known)).tolist() == [1] * THREADS
+    assert _run(_call("syncthreads_and", first)).tolist() == [0] * THREADS
+    assert _run(_call("syncthreads_or", first)).tolist() == [1] * THREADS
+    assert _run(_call("syncthreads_count", first)).tolist() == [THREADS - 1] * THREADS

@@ -1,4 +1,4 @@
-"""Instructions that change no value: register budgets, prefetches, scheduling, fences between proxies.
+"""Instructions that change no value: register budgets, prefetches, scheduling, marks for a profiler, pauses.
 
 What fences and arrivals order is the business of the machine's watchers.
 """
@@ -16,7 +16,13 @@ if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine
 
 
-@extern("tl::prefetch_tma_descriptor")
+@extern(
+    "tl::prefetch_tma_descriptor",
+    "__nanosleep",  # CUDA: waits about so long; orders nothing
+    "TL_IKET_EVENT",  # TileLang, tools/cuda/iket: what a profiler notes
+    "TL_IKET_EVENT_PAYLOAD_U32",
+    "TL_IKET_EVENT_PAYLOAD_F32",
+)
 @call(
     "prefetch_tma_descriptor",
     "warpgroup_fence_operand",

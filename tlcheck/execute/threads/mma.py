@@ -59,13 +59,31 @@ def mma(e: Expr, machine: Machine) -> Run:
     for place, kind in ((a, a_kind), (b, b_kind), (c, c_kind)):
         if place.kind.bits != kind.bits or place.kind.is_float != kind.is_float:
             raise NotModelled(f"ptx_mma on {kind.name} in registers of {place.kind.name}")
-    left, right = _reading(a, a_at, (m, k)), _reading(b, b_at, (k, n))
-    back, add_up = scatter(c_at, (m, n), len(machine.worlds), machine.threads), _adding_up(c, c_at, (m, n))
-    finish = finished(c_kind, machine)
+    left, right = reading(a, a_at, (m, k)), reading(b, b_at, (k, n))
+    add = adding(left, right, c, c_at, (m, n), c_kind)
 
     def run(frame: Frame) -> Value:
         if machine.tracer is not None:
             machine.tracer.explain(_terms(machine.tracer, frame, (a, a_at), (b, b_at), c_at))
+        return add(frame)
+
+    return run
+
+
+def adding(
+    left: Callable[[Frame], Array],
+    right: Callable[[Frame], Array],
+    c: Place,
+    c_at: Array,
+    shape: tuple[int, int],
+    kind: Kind,
+) -> Run:
+    """Adds the product of two operands to accumulators of a kind, whose elements are at `c_at` of a matrix."""
+    machine = c.machine
+    back, add_up = scatter(c_at, shape, len(machine.worlds), machine.threads), _adding_up(c, c_at, shape)
+    finish = finished(kind, machine)
+
+    def run(frame: Frame) -> Value:
         product = multiplied(left(frame), right(frame))
         product = np.broadcast_to(product, (*machine.axes, *product.shape[-3:])).reshape(-1, *product.shape[-3:])
         if c.root in machine.sums:
@@ -77,7 +95,7 @@ def mma(e: Expr, machine: Machine) -> Run:
     return run
 
 
-def _reading(place: Place, where: Array, shape: tuple[int, int]) -> Callable[[Frame], Array]:
+def reading(place: Place, where: Array, shape: tuple[int, int]) -> Callable[[Frame], Array]:
     """Reads an operand: (axes of the machine, warps, rows, columns), 1 along loops that change nothing in it."""
     machine = place.machine
     axes = machine.axes
@@ -188,14 +206,14 @@ def shape_of(text: str) -> tuple[int, int, int]:
 def fragments(m: int, n: int, k: int, kind: Kind) -> tuple[Array, Array, Array]:
     """Where a thread's elements of A, B and C belong: (elements, 32, 2) of row and column."""
     if (m, n, k) == (8, 8, 4) and kind.bits == 64:
-        return _spread(8, 4, 1, by_column=False), _spread(4, 8, 1, by_column=True), _accumulator(8)
+        return spread(8, 4, 1, by_column=False), spread(4, 8, 1, by_column=True), accumulator(8)
     if (m, n) != (16, 8) or k not in _SHAPES[kind.bits]:
         raise NotModelled(f"ptx_mma m{m}n{n}k{k} of {kind.name}")
     run = max(1, 32 // kind.bits)  # neighbouring elements along k in one register
-    return _spread(16, k, run, by_column=False), _spread(k, 8, run, by_column=True), _accumulator(16)
+    return spread(16, k, run, by_column=False), spread(k, 8, run, by_column=True), accumulator(16)
 
 
-def _spread(rows: int, columns: int, run: int, by_column: bool) -> Array:
+def spread(rows: int, columns: int, run: int, by_column: bool) -> Array:
     """A (k along its columns) or B (k along its rows): registers of `run` neighbours along k, 4 threads side by side.
 
     The registers of A go down 8 rows first and then along k; B has its 8 columns in the groups of threads.
@@ -213,7 +231,7 @@ def _spread(rows: int, columns: int, run: int, by_column: bool) -> Array:
     return np.array(found)
 
 
-def _accumulator(rows: int) -> Array:
+def accumulator(rows: int) -> Array:
     """C and D: two neighbouring columns, then 8 rows down."""
     thread = np.arange(WARP)
     group, place = thread // 4, thread % 4

@@ -105,8 +105,27 @@ def _refuse_other_threads(threads: int, frame: Frame, machine: Machine) -> None:
 
 def _meet(number: int, threads: int, frame: Frame, machine: Machine) -> None:
     """Come to a barrier, and wait until it lets go."""
+    worlds, before = _come(number, threads, frame, machine)
+    counters, key, watch = _counters(machine), ("bar.sync", number), machine.watch
+
+    def ready() -> bool:
+        return bool((counters.passed[worlds, number] > before).all())
+
+    what = f"waits at barrier {number} for {threads} threads"
+    agents_of(machine).wait(ready, what, machine.line, frame)
+    if watch is not None:
+        watch.acquire(key, frame.mask())
+
+
+def _counters(machine: Machine) -> _Counters:
     counters = machine.shared_state.setdefault("bar.sync", _Counters(len(machine.worlds)))
     assert isinstance(counters, _Counters)
+    return counters
+
+
+def _come(number: int, threads: int, frame: Frame, machine: Machine) -> tuple[Array, Array]:
+    """Come to a barrier; where that completes it, others go on. The worlds, and how often it had let go before."""
+    counters = _counters(machine)
     mask = frame.mask()
     worlds = np.flatnonzero(mask.any(axis=-1))
     before = counters.passed[worlds, number].copy()
@@ -125,14 +144,23 @@ def _meet(number: int, threads: int, frame: Frame, machine: Machine) -> None:
     if watch is not None:
         for world in full.tolist():
             watch.pass_on(key, world)
+    return worlds, before
 
-    def ready() -> bool:
-        return bool((counters.passed[worlds, number] > before).all())
 
-    what = f"waits at barrier {number} for {threads} threads"
-    agents_of(machine).wait(ready, what, machine.line, frame)
-    if watch is not None:
-        watch.acquire(key, mask)
+@call("named_barrier_arrive")
+def arrive(e: Expr, machine: Machine) -> Run:
+    """bar.arrive (number, threads): the threads are counted and go on."""
+    if any(a.op != "int" for a in e.args):
+        raise NotModelled("barrier of unknown number or threads")
+    number, threads = (int(a.value or 0) for a in e.args)
+
+    def run(frame: Frame) -> int:
+        if agents_of(machine).alone:
+            raise NotModelled("named_barrier_arrive by threads that move with those that wait")
+        _come(number, threads, frame, machine)
+        return 0
+
+    return run
 
 
 @call("fence_proxy_async", "ptx_fence_barrier_init")

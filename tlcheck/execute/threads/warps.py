@@ -191,7 +191,7 @@ def match_all(e: Expr, machine: Machine) -> Run:
     return run
 
 
-def _counted(combine: Callable[[Array], Array]) -> Callable[[Expr, Machine], Run]:
+def _counted(combine: Callable[[Array, Array], Array]) -> Callable[[Expr, Machine], Run]:
     """(condition): a barrier of the block, and what its threads say together."""
 
     def handler(e: Expr, machine: Machine) -> Run:
@@ -200,7 +200,7 @@ def _counted(combine: Callable[[Array], Array]) -> Callable[[Expr, Machine], Run
         def run(frame: Frame) -> Value:
             holds = np.not_equal(np.broadcast_to(condition.run(frame), (frame.worlds, frame.lanes)), 0)
             meet(machine, frame)
-            return combine(np.where(frame.mask(), holds, False)).astype(kind.array)
+            return combine(holds, frame.mask()).astype(kind.array)
 
         return run
 
@@ -208,8 +208,9 @@ def _counted(combine: Callable[[Array], Array]) -> Callable[[Expr, Machine], Run
 
 
 for _names, _function in (
-    (("syncthreads_count",), lambda holds: holds.sum(-1, keepdims=True)),
-    (("syncthreads_or",), lambda holds: holds.any(-1, keepdims=True)),
+    (("syncthreads_count",), lambda holds, active: (holds & active).sum(-1, keepdims=True)),
+    (("syncthreads_or",), lambda holds, active: (holds & active).any(-1, keepdims=True)),
+    (("syncthreads_and",), lambda holds, active: (holds | ~active).all(-1, keepdims=True)),
 ):
     call(*_names)(_counted(_function))
     extern(*[f"__{n}" for n in _names])(_counted(_function))

@@ -205,7 +205,7 @@ class Product:
     registers: Callable[[Array], Array]  # matrices to registers (elements, worlds, threads)
     finish: Callable[[Array], Array]
     keeps: bool  # whether it adds to what is there
-    terms: Callable[[tuple[int, ...]], list[list[TracedCell]]]
+    terms: Callable[[tuple[int, ...]], list[list[TracedCell]]] | None  # None: what it is made of is not said
 
     def complete(self, others: Sequence[Product] = ()) -> None:
         """Do it, and others that add to the same; after the last one of its accumulators they have their values."""
@@ -217,7 +217,7 @@ class Product:
         total.left -= len(together)
         if not total.left:
             tracer = total.place.machine.tracer
-            if tracer is not None:
+            if tracer is not None and self.terms is not None:
                 tracer.explain(self.terms)
             total.place.memory.put(total.position, total.values, self.mask, total.place.kind)
             total.fences.left(total.place, total.position, total.values)
@@ -326,7 +326,7 @@ def wait(e: Expr, machine: Machine) -> Run:
 
 
 @dataclass(frozen=True, eq=False)
-class _Form:
+class Form:
     """An instruction: shape, kinds, and which operands are K-major."""
 
     m: int
@@ -337,13 +337,13 @@ class _Form:
     sum: Kind
 
 
-def _form(e: Expr, first: int) -> _Form:
-    """Shape and kinds; the kinds begin at argument `first`."""
+def form_of(e: Expr, first: int, bits: int = 256) -> Form:
+    """Shape and kinds; the kinds begin at argument `first`. bits: of a row of A."""
     m, n, k = shape_of(str(e.args[0].value))
     kinds = [kind_named(a) for a in e.args[first : first + 3]]
-    if m != 64 or k * kinds[0].bits != 256:
-        raise NotModelled(f"wgmma {e.args[0].value} of {e.args[first].value}")
-    return _Form(m, n, k, *kinds)
+    if m != 64 or k * kinds[0].bits != bits:
+        raise NotModelled(f"{e.value} {e.args[0].value} of {e.args[first].value}")
+    return Form(m, n, k, *kinds)
 
 
 @call("ptx_wgmma_ss")
@@ -352,10 +352,10 @@ def from_shared(e: Expr, machine: Machine) -> Run:
 
     A and B are descriptors, and their offsets in 16 bytes.
     """
-    form = _form(e, 3)
-    left = _shared(e, 6, (form.m, form.k), form.left, bool(e.args[1].value), machine)
-    right = _shared(e, 8, (form.n, form.k), form.right, bool(e.args[2].value), machine)
-    return _issue(e, 10, form, left, right, machine)
+    form = form_of(e, 3)
+    left = in_shared(e, 6, (form.m, form.k), form.left, bool(e.args[1].value), machine)
+    right = in_shared(e, 8, (form.n, form.k), form.right, bool(e.args[2].value), machine)
+    return issue(e, 10, form, left, right, machine)
 
 
 @loop
@@ -375,12 +375,12 @@ def in_a_loop(stmt: For, machine: Machine) -> Step | None:
     if not steps or not e.args[12].value or not {7, 9}.issuperset(varying):
         return None
     machine.variables[var.uid] = Code(lambda frame: frame.variables[var.uid], frozenset((var.uid,)), True, True)
-    form = _form(e, 3)
-    left = _shared(e, 6, (form.m, form.k), form.left, bool(e.args[1].value), machine)
-    right = _shared(e, 8, (form.n, form.k), form.right, bool(e.args[2].value), machine)
+    form = form_of(e, 3)
+    left = in_shared(e, 6, (form.m, form.k), form.left, bool(e.args[1].value), machine)
+    right = in_shared(e, 8, (form.n, form.k), form.right, bool(e.args[2].value), machine)
     if any(not side.further.steady or side.further.needs - {var.uid} for side in (left, right)):
         return None
-    start = _issue(e, 10, form, _Beside(left, var.uid, steps), _Beside(right, var.uid, steps), machine)
+    start = issue(e, 10, form, _Beside(left, var.uid, steps), _Beside(right, var.uid, steps), machine)
 
     def run(frame: Frame) -> None:
         machine.at = body
@@ -397,33 +397,39 @@ def from_registers(e: Expr, machine: Machine) -> Run:
 
     A lies in registers, as for mma.
     """
-    form = _form(e, 2)
-    registers = machine.pointer(e.args[5], form.k * form.m // GROUP, e.args[6])
-    index, fences = _spread(form.k, max(1, 32 // form.left.bits)), ProductQueue.of(machine).fences
+    form = form_of(e, 2)
+    left = held(e, 5, form.k, form.left, machine)
+    right = in_shared(e, 7, (form.n, form.k), form.right, bool(e.args[1].value), machine)
+    return issue(e, 9, form, left, right, machine)
+
+
+def held(e: Expr, at: int, k: int, kind: Kind, machine: Machine) -> Operand:
+    """A matrix of 64 rows and k columns in registers: a pointer at argument `at`, then its offset."""
+    index, fences = _spread(k, max(1, 32 // kind.bits)), ProductQueue.of(machine).fences
+    registers = machine.pointer(e.args[at], len(index[0]), e.args[at + 1])
 
     def left(frame: Frame) -> MatrixOperand:
         position, _ = registers.position(frame)
         shape = (len(index[0]), frame.worlds, frame.lanes)
-        held = np.array(np.broadcast_to(registers.memory.take(position, registers.kind), shape))
-        fences.used(registers, position, held, np.array(frame.mask()))
-        fences.left(registers, position, held)
+        before = np.array(np.broadcast_to(registers.memory.take(position, registers.kind), shape))
+        fences.used(registers, position, before, np.array(frame.mask()))
+        fences.left(registers, position, before)
 
         def read() -> Array:
             values = np.broadcast_to(registers.memory.take(position, registers.kind), shape)
-            return _matrices(values, index, (form.m, form.k))
+            return matrices(values, index, (64, k))
 
         def row(world: int, group: int, number: int) -> list[TracedCell]:
             row_of, column_of = np.broadcast_arrays(*index)
-            held = np.argwhere(row_of == number)
-            held = held[np.argsort(column_of[held[:, 0], held[:, 1]], kind="stable")]
+            found = np.argwhere(row_of == number)
+            found = found[np.argsort(column_of[found[:, 0], found[:, 1]], kind="stable")]
             where = np.broadcast_to(np.asarray(registers.memory.flat_position(position)), shape)
             assert machine.tracer is not None
-            return [machine.tracer.cell(registers.memory, where[e, world, group * GROUP + t]) for e, t in held]
+            return [machine.tracer.cell(registers.memory, where[e, world, group * GROUP + t]) for e, t in found]
 
         return MatrixOperand(read, row)
 
-    right = _shared(e, 7, (form.n, form.k), form.right, bool(e.args[1].value), machine)
-    return _issue(e, 9, form, left, right, machine)
+    return left
 
 
 @dataclass(frozen=True)
@@ -535,7 +541,7 @@ class _Beside:
         return MatrixOperand(lambda: joined.read(origin), None, joined)
 
 
-def _shared(e: Expr, at: int, shape: tuple[int, int], kind: Kind, by_k: bool, machine: Machine) -> _Shared:
+def in_shared(e: Expr, at: int, shape: tuple[int, int], kind: Kind, by_k: bool, machine: Machine) -> _Shared:
     """A matrix in shared memory, of arguments `at`, its descriptor, and the next one, its offset."""
     return _Shared(machine.pointer(e.args[at]), machine.code(e.args[at + 1]), shape, kind, by_k, machine)
 
@@ -626,7 +632,7 @@ class _SharedTiles:
         return _SharedTiles(made, self.groups, (self.shape[0], self.shape[1] * len(every)), self.kind, self.machine)
 
 
-def _issue(e: Expr, at: int, form: _Form, left: Operand, right: Operand, machine: Machine) -> Run:
+def issue(e: Expr, at: int, form: Form, left: Operand, right: Operand, machine: Machine) -> Run:
     """Start C = scale * C + A * B; arguments from `at` on: C, its offset, the three scales."""
     scale = machine.code(e.args[at + 2])
     if any(a.op != "int" or a.value not in (1, True) for a in e.args[at + 3 : at + 5]):
@@ -658,7 +664,8 @@ def _issue(e: Expr, at: int, form: _Form, left: Operand, right: Operand, machine
         hidden = np.broadcast_to(poison, (form.n // 2, frame.worlds, frame.lanes))
         total = queue.sum_at(place, position, frame, lanes, hidden)
         total.left += 1
-        queue.open.append(Product(total, lanes, a, b, registers, finish, keeps, terms))
+        explained = None if a.row is None or b.row is None else terms
+        queue.open.append(Product(total, lanes, a, b, registers, finish, keeps, explained))
         return 0
 
     return run
@@ -680,7 +687,7 @@ def _spread(k: int, run: int) -> tuple[Array, Array]:
     return row, column
 
 
-def _matrices(registers: Array, index: tuple[Array, Array], shape: tuple[int, int]) -> Array:
+def matrices(registers: Array, index: tuple[Array, Array], shape: tuple[int, int]) -> Array:
     """Registers (elements, worlds, threads) -> (worlds, groups, rows, columns); the last group may be a part."""
     elements, worlds, threads = registers.shape
     groups = -(-threads // GROUP)

@@ -50,13 +50,13 @@ def gemm_sp(e: Expr, machine: Machine) -> Run:
 
 def expanded(kept: Array, words: Array, kind: Kind) -> Array:
     """The sparse matrix with its zeros, (..., rows, K), from its elements (..., rows, K / 2) and words of places."""
-    *outer, rows, half = kept.shape
+    half = kept.shape[-1]
     number, group = (1, 2) if kind.bits == 32 else (2, 4)
     fields = np.arange(0, 8 * words.dtype.itemsize, 4, dtype=words.dtype)
-    chunks = (words[..., None] >> fields).reshape(*outer, rows, half // number).astype(np.uint8)
-    dense = np.zeros((*outer, rows, half // number, group), kept.dtype)
+    chunks = (words[..., None] >> fields).reshape(*words.shape[:-1], half // number).astype(np.uint8)
+    dense = np.zeros((*kept.shape[:-1], half // number, group), kept.dtype)
     for which in range(number):
         place = chunks >> (2 * which) & 3 if group == 4 else chunks >> 1 & 1
-        term = kept.reshape(*outer, rows, half // number, number)[..., which, None]
+        term = kept.reshape(*kept.shape[:-1], half // number, number)[..., which, None]
         dense = np.where(place[..., None] == np.arange(group), dense + term, dense)
-    return dense.reshape(*outer, rows, half * 2)
+    return dense.reshape(*dense.shape[:-2], half * 2)

@@ -1,4 +1,5 @@
-"""T.any_of and T.all_of: whether any or all elements of a run of memory are true (TileLang, language/logical.py).
+"""T.any_of and T.all_of: whether any or all elements of a run of memory are true (TileLang, language/logical.py; as
+lowered tl::Any and tl::All, tl_templates/cuda/common.h).
 
 Arguments: a pointer to the first element, the number of elements.
 """
@@ -12,7 +13,7 @@ import numpy as np
 from tlcheck.execute.codes import Run
 from tlcheck.execute.frame import Frame
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.execute.registry import call
+from tlcheck.execute.registry import call, extern
 from tlcheck.execute.values import Array
 from tlcheck.snapshot.ir import Expr
 
@@ -21,12 +22,14 @@ if TYPE_CHECKING:
 
 
 @call("any_of")
+@extern("tl::Any")
 def any_of(e: Expr, machine: Machine) -> Run:
     """Whether an element is not 0."""
     return _over(e, machine, np.logical_or)
 
 
 @call("all_of")
+@extern("tl::All")
 def all_of(e: Expr, machine: Machine) -> Run:
     """Whether no element is 0."""
     return _over(e, machine, np.logical_and)

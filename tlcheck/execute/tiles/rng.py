@@ -2,7 +2,8 @@
 
 What cuRAND gives is no property of the kernel: here a draw is a function of the seed, the sequence, the offset and the
 number of draws before it, the same at every level of execution. Integers are uniform over 32 bits, floats uniform over
-(0, 1] or normal. Within a T.Parallel the order of draws is the compiler's business; this is not modelled.
+(0, 1] or normal. Within a T.Parallel the order of draws is the compiler's business: in a kernel that draws there, all
+draws of a block are the same number, so that nothing hangs on which of them an element gets (`Options.alike`).
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ def rng_init(e: Expr, machine: Machine) -> Run:
     parts = [machine.code(a) for a in e.args[:3]]
 
     def run(frame: Frame) -> int:
+        if machine.options.alike:
+            return 0
         found = _generators(frame, machine)
         start: Array = np.zeros(found.start.shape, np.uint64)
         for part in parts:
@@ -81,10 +84,21 @@ def mixed(words: Array) -> Array:
 
 
 def _drawn(frame: Frame, machine: Machine) -> Array:
+    if machine.options.alike:
+        return _of_worlds(machine)
     found = _generators(frame, machine)
     words = mixed(found.start ^ mixed(found.draws))
     found.draws += frame.mask()
     return words
+
+
+def _of_worlds(machine: Machine) -> Array:
+    """A number for each world, (worlds, 1)."""
+    parts = np.array([(world.seed, *world.block) for world in machine.worlds], np.uint64)
+    words: Array = np.zeros(len(parts), np.uint64)
+    for part in parts.T:
+        words = mixed(words ^ part)
+    return words[:, None]
 
 
 def _generators(frame: Frame, machine: Machine) -> Generators:
@@ -95,7 +109,7 @@ def _generators(frame: Frame, machine: Machine) -> Generators:
 
 
 def _check(machine: Machine) -> None:
-    if machine.iterating:
+    if machine.iterating and not machine.options.alike:
         raise NotModelled("random numbers in T.Parallel")
 
 

@@ -5,24 +5,27 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.cpu.execute.tiles.building import Kernel, call, load, number, random, region
+from tests.cpu.execute.tiles.building import Kernel, call, load, number, random, region, text
 from tlcheck.execute.reasons import Illegal, NotModelled
 from tlcheck.execute.tiles.annotations import entries
 from tlcheck.snapshot.ir import Expr, Store
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int32"])
-@pytest.mark.parametrize("name", ["any_of", "all_of"])
+@pytest.mark.parametrize("name", ["any_of", "all_of", "tl::Any", "tl::All"])
 def test_runs_of_memory(name: str, dtype: str) -> None:
-    """Of each row from the second element on."""
+    """Of each row from the second element on, also as the device library has it."""
     rows = np.array([[1, 0, 0, 0], [0, 0, 2, 0], [0, 1, 1, 3], [1, 1, 1, 1]])
     kernel = Kernel(threads=4)
     source = kernel.tensor("A", dtype, rows.astype(dtype))
     target, tile = kernel.tensor("B", "bool", [4]), kernel.tile("s", dtype, (4, 4))
     pointer = Expr("call", "handle", (load(tile, kernel.tx, 1), number(3), number(1)), "access_ptr")
-    value = Expr("call", "bool", (pointer, number(3)), name)
+    library = "::" in name
+    value = Expr(
+        "call", "bool", ((text(name),) if library else ()) + (pointer, number(3)), "call_extern" if library else name
+    )
     found = kernel.run(call("copy", region(source), region(tile)), Store(target, (kernel.tx,), value))["B"]
-    assert np.array_equal(found, (rows[:, 1:] != 0).any(1) if name == "any_of" else (rows[:, 1:] != 0).all(1))
+    assert np.array_equal(found, (rows[:, 1:] != 0).any(1) if "ny" in name else (rows[:, 1:] != 0).all(1))
 
 
 @pytest.mark.parametrize("name", ["assume", "device_assert"])

@@ -7,6 +7,7 @@ import pytest
 
 from tests.cpu.execute.tiles.building import Array, Kernel, call, number, parallel, text, variable
 from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.run import execute
 from tlcheck.snapshot.ir import Expr, For, If, Store
 
 THREADS, DRAWS = 32, 64
@@ -63,7 +64,23 @@ def test_only_threads_that_draw_go_on() -> None:
     assert found[1, 0] == found[1, 1] != found[1, 2]
 
 
-def test_draws_in_parallel_loops_are_not_modelled() -> None:
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, "agreed"), (2.0, "refuted")])
+def test_which_element_gets_which_number_does_not_matter(factor: float, verdict: str) -> None:
+    """As written in a T.Parallel, as lowered by each thread and the other way round; what becomes of them does."""
+    kernel, i = Kernel(threads=THREADS), variable("i")
+    target = kernel.tensor("B", "float32", [THREADS])
+    begin = call("rng_init", number(1), kernel.tx, number(0), text("curandStatePhilox4_32_10_t"))
+    value = uniform("uniform")
+    lowered = Store(
+        target,
+        (Expr("sub", "int32", (number(THREADS - 1), kernel.tx)),),
+        Expr("mul", "float32", (value, Expr("float", "float32", (), factor))),
+    )
+    snapshot = kernel.snapshot([begin, parallel([THREADS], [i], Store(target, (i,), value))], [begin, lowered])
+    assert [(o.name, o.verdict) for o in execute(snapshot).outputs] == [("B", verdict)]
+
+
+def test_without_another_level_draws_in_parallel_loops_are_not_modelled() -> None:
     kernel, i = Kernel(), variable("i")
     target = kernel.tensor("B", "uint32", [4])
     with pytest.raises(NotModelled, match=r"in T\.Parallel"):

@@ -1,0 +1,48 @@
+"""bar.arrive: threads that say that they have come, and go on; those that wait read what these wrote before."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.cpu.execute.tiles.building import buffer, call, load, number, text, variable
+from tlcheck.execute import registry
+from tlcheck.execute.machine import Machine, Options, Tensor, World
+from tlcheck.execute.reasons import Deadlock
+from tlcheck.execute.values import kind_of
+from tlcheck.snapshot.ir import Alloc, Expr, Function, If, Seq, Stmt, Store, Thread
+
+registry.load()
+TX = variable("tx")
+SLOT, OUT = buffer("slot", "int32", [1], "shared"), buffer("OUT", "int32", [1])
+STORED = If(Expr("eq", "bool", (TX, number(0))), Store(SLOT, (number(0),), number(7)))
+ARRIVES = call("named_barrier_arrive", number(3), number(64))
+WAITS = call("tvm_storage_sync", text("shared"), number(3), number(64))
+READ = If(Expr("eq", "bool", (TX, number(32))), Store(OUT, (number(0),), load(SLOT, 0)))
+
+
+def _ran(*first: Stmt) -> Machine:
+    """The first warp does `first`; the second one waits and reads."""
+    body = Seq((Alloc(SLOT), If(Expr("lt", "bool", (TX, number(32))), Seq(first), Seq((WAITS, READ)))))
+    function = Function("main", (OUT.data,), (OUT,), (), Thread(TX, "threadIdx.x", number(64), body))
+    tensors = {"OUT": Tensor(kind_of("int32"), 1, lambda seed, start, count: np.zeros(count, np.int32))}
+    machine = Machine(function, (64, 1, 1), [World(0)], tensors, {}, Options(written=False))
+    machine.watched(frozenset())
+    machine.run()
+    return machine
+
+
+def test_who_waits_reads_what_those_wrote_that_have_come() -> None:
+    machine = _ran(STORED, ARRIVES)
+    assert machine.pages("OUT").flat[0] == 7
+    assert not [race for watch in machine.watches for race in watch.races.values()]
+
+
+def test_what_is_written_after_it_is_not_ordered() -> None:
+    races = [race for watch in _ran(ARRIVES, STORED).watches for race in watch.races.values()]
+    assert [race.buffer for race in races] == ["slot"]
+
+
+def test_a_barrier_to_which_too_few_come_lets_nobody_go() -> None:
+    with pytest.raises(Deadlock, match="barrier 3"):
+        _ran(STORED)
