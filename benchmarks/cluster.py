@@ -20,15 +20,22 @@ import random
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from itertools import count
 from pathlib import Path
+from queue import SimpleQueue
 
 from tlcheck.cluster.placement import IMPORT, INSTALL, Placement, Waiting
 from tlcheck.execute.request import Request
+from tlcheck.lower.client import processors
+from tlcheck.lower.crew import Crew
+from tlcheck.lower.runs import Lowered
+from tlcheck.lower.scripts import Scripts
 from tlcheck.lower.selection import select
 from tlcheck.lower.session import Session, Settings
 from tlcheck.verdicts.judge import JudgingProcess
+from tlcheck.worker.protocol import Answer, Job
 
 RECORD = Path(__file__).parents[1] / "results" / "cluster.json"
 JOBS, PROCESSORS = 10_000, 4
@@ -36,6 +43,8 @@ NODES = (1, 3, 10, 30, 100, 300, 1000)
 LINK = 125e6  # bytes per second: 1 Gbit/s
 COLLECT = 0.004  # seconds that a result costs the machine that asked: to write, hash and keep it
 LOCAL = 2  # processors of that machine
+
+Key = tuple[str, str, str]  # file, kernel (empty for a script), arch
 
 
 @dataclass(frozen=True)
@@ -59,23 +68,74 @@ class Quiet:
     def done(self, run: object) -> None: ...
 
 
-def record(cases: Sequence[str], toolchains: Sequence[str]) -> None:
-    """Lower and judge one after the other."""
-    settings = Settings(jobs=1)
-    found = []
-    with tempfile.TemporaryDirectory() as folder:
-        session, judging = Session(settings, Path(folder), Quiet()), JudgingProcess()
-        for lowered in session.lower([replace(s, toolchain=name) for name in toolchains for s in select(cases)]):
-            if lowered.snapshot is None:
-                continue
-            before = spent(judging._process.pid)
-            judging.verdicts(lowered.snapshot, Request(), None)
-            judged = spent(judging._process.pid) - before
-            seconds = sum(taken for phase, taken in lowered.seconds.items() if phase != "import")
-            size, run = lowered.snapshot.stat().st_size, lowered.run
-            found.append(Recorded(f"{run.case} {run.target}", run.toolchain, round(seconds, 3), round(judged, 3), size))
-        judging.kill()
+class Clock(Crew):
+    """A crew that keeps the seconds of the processor that each job took."""
+
+    def __init__(self, parallel: int) -> None:
+        super().__init__(parallel)
+        self.seconds: dict[Key, float] = {}
+
+    def answers(self) -> Iterator[tuple[Job, Answer]]:
+        for job, answer in super().answers():
+            if job.task in ("lower", "capture") and answer.failure is None:
+                self.seconds[job.file, job.name, job.arch] = answer.cpu
+            yield job, answer
+
+
+class Timed(Session):
+    """A session whose crew has a clock."""
+
+    def _hands(self) -> Clock:
+        self.clock = Clock(self.settings.jobs or processors())
+        return self.clock
+
+
+def record(cases: Sequence[str], toolchains: Sequence[str], jobs: int) -> None:
+    """Lower with each toolchain and judge, `jobs` at a time. A script is one job, with all of its kernels."""
+    found: list[Recorded] = []
+    for toolchain in toolchains:
+        settings = Settings(toolchain, jobs=jobs, arch=("sm_80", "sm_90"), scripts=Scripts(), cache=False)
+        with tempfile.TemporaryDirectory() as folder, Pool(jobs) as judges:
+            session = Timed(settings, Path(folder), Quiet())
+            lowered = [one for one in session.lower(select(cases)) if one.snapshot is not None]
+            judged = list(judges.pool.map(judges.seconds, lowered))
+            took: dict[Key, Recorded] = {}
+            for one, seconds in zip(lowered, judged, strict=True):
+                run = one.run
+                keys = (run.file, run.name, run.target), (run.file, "", run.target)
+                key = next(key for key in keys if key in session.clock.seconds)
+                now = took.get(key) or Recorded(" ".join(key), toolchain, round(session.clock.seconds[key], 3), 0.0, 0)
+                size = one.snapshot.stat().st_size if one.snapshot else 0
+                took[key] = replace(now, judge=round(now.judge + seconds, 3), size=now.size + size)
+            found += took.values()
     RECORD.write_text("\n".join(["[", ",\n".join(json.dumps(asdict(each)) for each in found), "]", ""]))
+
+
+class Pool:
+    """Judging processes, one for each thread."""
+
+    def __init__(self, parallel: int) -> None:
+        self.pool, self._idle = ThreadPoolExecutor(parallel), SimpleQueue[JudgingProcess]()
+        for _ in range(parallel):
+            self._idle.put(JudgingProcess())
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        while not self._idle.empty():
+            self._idle.get().kill()
+        self.pool.shutdown()
+
+    def seconds(self, lowered: Lowered) -> float:
+        """Judge a snapshot; the seconds of the processor that it takes."""
+        assert lowered.snapshot is not None
+        judging = self._idle.get()
+        before = spent(judging._process.pid)
+        judging.verdicts(lowered.snapshot, Request(), None)
+        after = spent(judging._process.pid)
+        self._idle.put(judging)
+        return after - before
 
 
 def spent(pid: int) -> float:
@@ -180,9 +240,10 @@ def main() -> None:
     parser.add_argument("task", choices=["record", "simulate"])
     parser.add_argument("cases", nargs="*")
     parser.add_argument("--toolchains", default="0.1.15")
+    parser.add_argument("--jobs", type=int, default=processors())
     args = parser.parse_args()
     if args.task == "record":
-        record(args.cases, args.toolchains.split(","))
+        record(args.cases, args.toolchains.split(","), args.jobs)
         return
     found = [Recorded(**each) for each in json.loads(RECORD.read_text())]
     total = sum(job.lower + job.judge for job in found)

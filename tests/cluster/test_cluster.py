@@ -49,9 +49,17 @@ def _toolchains() -> None:
 
 @pytest.fixture
 def port() -> int:
+    return free_port()
+
+
+def free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])
+
+
+# Of a node's helpers. It ends itself where they take 15 s to say which ports they chose, as on a busy machine.
+AGENTS = ("runtime-env-agent-port", "metrics-export-port", "dashboard-agent-grpc-port", "dashboard-agent-listen-port")
 
 
 @pytest.fixture
@@ -63,9 +71,10 @@ def start(port: int, tmp_path: Path) -> Iterator[Start]:
         place = ["--head", "--port", str(port), "--include-dashboard=false"] if head else ["--address", address(port)]
         command = [str(RAY), "start", *place, "--node-ip-address=127.0.0.1", "--disable-usage-stats", "--block"]
         command += ["--num-cpus", "0" if head else "1", "--object-store-memory", "100000000"]
+        command += [word for name in AGENTS for word in (f"--{name}", str(free_port()))]
         log = tmp_path / f"node-{len(started)}.log"
         with log.open("wb") as file:
-            patient = {**os.environ, "RAY_raylet_start_wait_time_s": "300", **env}
+            patient = {**os.environ, "RAY_raylet_start_wait_time_s": "300", "RAY_AUTH_MODE": "disabled", **env}
             process = subprocess.Popen(
                 command, env=patient, stdout=file, stderr=file, cwd=tmp_path, start_new_session=True
             )

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import tlcheck
-from tlcheck.cluster import node as remote
 from tlcheck.cluster.crew import NodeCrew
 from tlcheck.cluster.judging import NodeJudge
+from tlcheck.cluster.node import Delivery, Node, Order
 from tlcheck.errors import UsageError
 from tlcheck.worker.protocol import Job
 
@@ -23,16 +26,20 @@ _EXCLUDED = [".git", ".venv", "venv", "**/__pycache__", ".*_cache"]
 class RayCluster:
     """A cluster that this process is connected to. Its nodes get this tlcheck, and the current folder.
 
-    snapshots: a file here -> the node that wrote it, and a reference to the same content there.
+    On each node an actor (`node.Node`) does what this process asks for; it starts when it is asked for the first time.
     """
 
     def __init__(self, ray: Any) -> None:
         self._ray = ray
         self.folder = str(Path.cwd())
         self.running = 0  # jobs
-        self.snapshots: dict[str, tuple[str, Any]] = {}
         self.lost = ray.exceptions.RayError  # but for what a task itself raised
-        self._tasks = {function: ray.remote(function) for function in (remote.do, remote.judge, remote.installed)}
+        # Of what is below. Ray's own thread takes it, which says that something has ended: who has it asks Ray nothing.
+        self._lock = Lock()
+        self._actors: dict[str, Any] = {}  # by the node's id
+        self._processors: dict[str, int] = {}  # of those that have answered
+        self._silent: set[str] = set()  # that could not answer
+        self._busy: Counter[str] = Counter()  # orders and snapshots that a node has
 
     @property
     def processors(self) -> int:
@@ -47,7 +54,7 @@ class RayCluster:
     @property
     def place(self) -> str:
         """Of `MachinePool`."""
-        return f" on {len(self.nodes())} nodes ({self.running} jobs)"
+        return f" on {len(self._processors)} nodes ({self.running} jobs)"
 
     def crew(self, begins: Callable[[Job], None]) -> NodeCrew:
         """Of `MachinePool`."""
@@ -57,50 +64,84 @@ class RayCluster:
         """Of `MachinePool`."""
         return NodeJudge(self)
 
-    def installed(self, node: str) -> Sequence[str]:
-        """The toolchains that a node has; none of one that is gone at once."""
-        try:
-            found: Sequence[str] = self.result(self._task(remote.installed, node).remote())
-        except self.lost:
-            return ()
-        return found
+    def joins(self, node: str, processors: int) -> Future[Sequence[str]]:
+        """Have a node take part; the toolchains that it has."""
+        with self._lock:
+            known = node in self._actors and node not in self._silent
+        if not known:
+            self.leave(node)
+            affinity = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node, soft=False)
+            # It takes no processor from Ray's account: several commands may have one on the same node.
+            options = {"num_cpus": 0, "max_concurrency": processors, "scheduling_strategy": affinity}
+            actor = self._ray.remote(Node).options(**options).remote()
+            with self._lock:
+                self._actors.setdefault(node, actor)
+        installed: Future[Sequence[str]] = self._asked(node, "installed")
+        installed.add_done_callback(lambda _: self._has_answered(node, processors, installed))
+        return installed
 
-    def do(self, node: str, order: remote.Order) -> tuple[Any, Any]:
-        """Have a node do a job; references to the delivery and to what is written."""
-        delivery, written = self._task(remote.do, node, num_returns=2).remote(order)
-        return delivery, written
+    def _has_answered(self, node: str, processors: int, installed: Future[Sequence[str]]) -> None:
+        with self._lock:
+            if installed.exception() is not None:
+                self._silent.add(node)
+            elif node in self._actors:
+                self._processors[node] = processors
 
-    def judge(self, node: str, *args: Any) -> Any:
-        """Have a snapshot judged, on that node if it is still there; a reference to the verdicts."""
-        return self._task(remote.judge, node, soft=True).remote(*args)
+    def leave(self, node: str) -> None:
+        """Have a node take part no more; what it is at ends with an error."""
+        with self._lock:
+            actor = self._actors.pop(node, None)
+            self._processors.pop(node, None)
+            self._busy.pop(node, None)
+            self._silent.discard(node)
+        if actor is not None:
+            self._ray.kill(actor)
 
-    def _task(self, function: Callable[..., Any], node: str, *, soft: bool = False, num_returns: int = 1) -> Any:
-        """A task of Ray for a node. soft: another node may do it, and do it again."""
-        affinity = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
-        return self._tasks[function].options(
-            scheduling_strategy=affinity(node, soft=soft) if node else "DEFAULT",
-            max_retries=3 if soft else 0,
-            num_returns=num_returns,
-            num_cpus=0 if function is remote.installed else 1,  # that is asked of busy nodes, too
-        )
+    def leave_all(self) -> None:
+        """Have all nodes end what they are at."""
+        for node in [*self._actors]:
+            self.leave(node)
 
-    def wait(self, references: list[Any], seconds: float) -> list[Any]:
-        """Those that are there, at least one if that does not take longer."""
-        if not references:
-            return []
-        found: list[Any] = self._ray.wait(references, num_returns=len(references), timeout=0)[0]
-        return found or self._ray.wait(references, timeout=seconds)[0]
+    def idlest(self) -> str:
+        """The node that has least to do; empty where none takes part, and then those that are there are asked to."""
+        with self._lock:
+            if self._processors:
+                return min(self._processors, key=lambda node: self._busy[node] / self._processors[node])
+        for node, processors in self.nodes().items():
+            self.joins(node, processors)
+        return ""
 
-    def result(self, reference: Any) -> Any:
-        """What a task returned. Raises what it raised, and `lost` where it did not come to its end."""
-        try:
-            return self._ray.get(reference)
-        except self._ray.exceptions.RayTaskError as error:
-            raise error.cause or error from None
+    def do(self, node: str, order: Order) -> Future[Delivery]:
+        """Have a node do jobs."""
+        return self._asked(node, "do", order)
 
-    def cancel(self, reference: Any) -> None:
-        """End a task."""
-        self._ray.cancel(reference, force=True)
+    def judge(self, node: str, *args: Any) -> Future[bytes]:
+        """Have a node judge a snapshot."""
+        return self._asked(node, "judge", *args)
+
+    def _asked(self, node: str, what: str, *args: Any) -> Future[Any]:
+        """Ask a node's actor. It ends with what the actor raised, or with `lost` where that is gone."""
+        with self._lock:
+            actor = self._actors.get(node)
+            self._busy[node] += 1
+        asked: Future[Any] = Future()
+        if actor is None:
+            asked.set_exception(self.lost(f"node {node} has left"))
+            return asked
+        getattr(actor, what).remote(*args).future().add_done_callback(lambda done: self._ended(node, done, asked))
+        return asked
+
+    def _ended(self, node: str, done: Future[Any], asked: Future[Any]) -> None:
+        with self._lock:
+            if node in self._actors:
+                self._busy[node] -= 1
+        error = done.exception()
+        if isinstance(error, self._ray.exceptions.RayTaskError):
+            error = error.cause or error
+        if error is None:
+            asked.set_result(done.result())
+        else:
+            asked.set_exception(error)
 
 
 @cache

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING
 
 from tlcheck.cluster.node import Delivery, Order
 from tlcheck.cluster.placement import Placement, Waiting
 from tlcheck.errors import UsageError
 from tlcheck.lower.client import Worker
+from tlcheck.lower.crew import kind_of, share
 from tlcheck.toolchain import environment
 from tlcheck.toolchain.environment import Recipe
 from tlcheck.worker.protocol import Answer, Failure, Job, interrupted
@@ -23,8 +29,9 @@ if TYPE_CHECKING:
 
 _TICK = 0.2  # seconds between two looks at whether to stop
 _LOOK = 1.0  # and at the nodes
+_PAUSE = 10.0  # before a node is asked again whose actor has died: the node may be dead, and Ray not know it yet
 _TRIES = 4  # of a job whose node dies
-_NEXT = 1  # jobs more than processors that a node has: the next one is there when one ends
+_NEXT = 1  # orders more than processors that a node has: the next one is there when one ends
 
 
 @dataclass(frozen=True)
@@ -32,17 +39,27 @@ class _Wish:
     """What is to be done, for whom, and on how many nodes it has been lost."""
 
     worker: Worker
-    order: Order
+    recipe: Recipe
+    job: Job
     lost: int = 0
 
 
 @dataclass(frozen=True)
 class _Task:
-    """A job that is with Ray. written: reference to what it writes."""
+    """An order that a node has."""
 
-    job: Waiting[_Wish]
+    jobs: Sequence[Waiting[_Wish]]
     node: str
-    written: Any
+    delivery: Future[Delivery]
+
+
+@dataclass(frozen=True)
+class _Guest:
+    """A node that was asked to take part, and its answer: the toolchains that it has."""
+
+    node: str
+    processors: int
+    installed: Future[Sequence[str]]
 
 
 class NodeCrew:
@@ -54,8 +71,12 @@ class NodeCrew:
     def __init__(self, cluster: RayCluster, begins: Callable[[Job], None]) -> None:
         self._cluster, self._begins = cluster, begins
         self._placement: Placement[_Wish] = Placement()
-        self._tasks: dict[Any, _Task] = {}  # by the reference to the delivery
-        self._processors: dict[str, int] = {}  # of each node
+        self._tasks: dict[int, _Task] = {}  # by a number
+        self._numbers = count()
+        self._processors: dict[str, int] = {}  # of each node that takes part
+        self._busy: Counter[str] = Counter()  # orders that a node has
+        self._asked: dict[str, float] = {}  # since when, of nodes that do not take part yet, or no more
+        self._ended: SimpleQueue[_Guest | int] = SimpleQueue()
         self._looked = 0.0
         self._unfit: dict[tuple[str, str], str] = {}  # node, toolchain -> why
         self._stopping = False
@@ -65,8 +86,8 @@ class NodeCrew:
 
     def __exit__(self, *_: object) -> None:
         """Cancel what runs."""
-        for reference in self._tasks:
-            self._cluster.cancel(reference)
+        if self._tasks:
+            self._cluster.leave_all()
         self._tasks.clear()
         self._cluster.running = 0
 
@@ -75,11 +96,12 @@ class NodeCrew:
         for path in (job.file, *job.pythonpath):
             if not Path(path).resolve().is_relative_to(Path(self._cluster.folder).resolve()):
                 raise UsageError(f"--cluster: {path} is not below the current folder, which is what travels to nodes")
-        self._wait(_Wish(worker, Order(job, _recipe(worker), self._cluster.folder, worker.fork)))
+        self._wait(_Wish(worker, _recipe(worker), job))
 
     def _wait(self, asked: _Wish) -> None:
-        job = asked.order.job
-        self._placement.add(Waiting(asked.order.recipe.name, (job.task, job.file, job.name, job.arch), asked))
+        """What was lost is done alone: it may be what has taken its node along."""
+        job, alike = asked.job, kind_of(asked.job) if not asked.lost else asked.job.number
+        self._placement.add(Waiting(asked.recipe.name, (job.task, job.file, job.name, job.arch), asked, alike))
 
     def stop(self) -> None:
         """End all jobs. A signal's handler may call it."""
@@ -93,84 +115,118 @@ class NodeCrew:
                 return
             self._look()
             self._submit()
-            for reference in self._cluster.wait([*self._tasks], _TICK):
-                task = self._tasks.pop(reference)
-                answer = self._answer(reference, task)
-                if answer is not None:
-                    yield task.job.work.order.job, answer
-            self._cluster.running = len(self._tasks)
+            with suppress(Empty):
+                ended = self._ended.get(timeout=_TICK)
+                if isinstance(ended, _Guest):
+                    self._joins(ended)
+                elif ended in self._tasks:
+                    yield from self._answers(self._tasks.pop(ended))
+            self._cluster.running = sum(len(task.jobs) for task in self._tasks.values())
 
     def _look(self) -> None:
         """See which nodes have come and gone."""
-        if time.monotonic() < self._looked + _LOOK:
+        now = time.monotonic()
+        if now < self._looked + _LOOK:
             return
-        self._looked = time.monotonic()
+        self._looked = now
         found = self._cluster.nodes()
-        for node in [*self._processors]:
-            if node not in found:
-                del self._processors[node]
-                self._placement.leaves(node)
+        for node in self._processors.keys() - found.keys():
+            self._leaves(node)
         for node in found.keys() - self._processors.keys():
-            self._placement.joins(node, self._cluster.installed(node))
-            self._processors[node] = found[node]
+            if now >= self._asked.get(node, -math.inf) + _PAUSE:
+                self._ask(node, found[node])
+
+    def _ask(self, node: str, processors: int) -> None:
+        """Ask a node to take part."""
+        self._asked[node] = time.monotonic()
+        guest = _Guest(node, processors, self._cluster.joins(node, processors))
+        guest.installed.add_done_callback(lambda _: self._ended.put(guest))
+
+    def _joins(self, guest: _Guest) -> None:
+        """Count on a node, if it has answered."""
+        if guest.installed.exception() is None:
+            self._processors[guest.node] = guest.processors
+            self._placement.joins(guest.node, guest.installed.result())
+
+    def _leaves(self, node: str) -> None:
+        """Count on a node no more; its orders end with errors."""
+        if self._processors.pop(node, None) is not None:
+            self._asked[node] = time.monotonic()
+            self._placement.leaves(node)
+            self._cluster.leave(node)
 
     def _submit(self) -> None:
         """Give each node as much as it has processors, and what comes next."""
-        busy = Counter(task.node for task in self._tasks.values())
         for node, processors in self._processors.items():
-            while busy[node] < processors + _NEXT and (job := self._placement.take(node)) is not None:
-                reference, written = self._cluster.do(node, job.work.order)
-                self._tasks[reference] = _Task(job, node, written)
-                busy[node] += 1
-                self._begins(job.work.order.job)
+            while self._busy[node] < processors + _NEXT and (jobs := self._batch(node)):
+                self._begin(node, jobs)
         if (toolchain := self._placement.hopeless()) is not None:
             why = next(why for (_, name), why in self._unfit.items() if name == toolchain)
             raise UsageError(f"--cluster: no node can have toolchain {toolchain}: {why}")
 
-    def _answer(self, reference: Any, task: _Task) -> Answer | None:
-        """What a task says, its file written; None where another node has to do it."""
-        asked = task.job.work
-        try:
-            delivery: Delivery = self._cluster.result(reference)
-            written: bytes = self._cluster.result(task.written)
-        except self._cluster.lost as error:
-            return self._again(task, error)
-        if delivery.answer is None or delivery.versions is None:
-            self._elsewhere(task, delivery)
-            return None
-        self._placement.ended(task.job, delivery.answer.wall)
-        asked.worker.versions = delivery.versions
-        if written:
-            Path(asked.order.job.output).write_bytes(written)
-            if asked.order.job.task == "lower":
-                self._cluster.snapshots[asked.order.job.output] = task.node, task.written
-        return delivery.answer
+    def _batch(self, node: str) -> Sequence[Waiting[_Wish]]:
+        """The next jobs of a node that one process does."""
+        first = self._placement.take(node)
+        if first is None:
+            return ()
+        parallel = sum(self._processors.values())
+        alike = 1 + self._placement.alike(first)
+        more = share(alike, len(self._placement), parallel) - 1 if first.work.worker.fork else 0
+        return [first, *self._placement.take_alike(first, more)]
 
-    def _again(self, task: _Task, error: Exception) -> Answer | None:
-        """Have a job done again whose node, or process, is gone."""
-        asked = task.job.work
-        if asked.lost + 1 < _TRIES:
-            self._wait(_Wish(asked.worker, asked.order, asked.lost + 1))
-            return None
+    def _begin(self, node: str, jobs: Sequence[Waiting[_Wish]]) -> None:
+        first, number = jobs[0].work, next(self._numbers)
+        order = Order(tuple(job.work.job for job in jobs), first.recipe, self._cluster.folder, first.worker.fork)
+        self._begins(first.job)
+        self._busy[node] += 1
+        self._tasks[number] = task = _Task(jobs, node, self._cluster.do(node, order))
+        task.delivery.add_done_callback(lambda _: self._ended.put(number))
+
+    def _answers(self, task: _Task) -> Iterator[tuple[Job, Answer]]:
+        """What an order has come to, files written; nothing where another node has to do it."""
+        self._busy[task.node] -= 1
+        try:
+            delivery = task.delivery.result()
+        except self._cluster.lost as error:
+            self._leaves(task.node)
+            yield from self._again(task, error)
+            return
+        if delivery.versions is None:
+            self._elsewhere(task, delivery)
+            return
+        for job, answer, written in zip(task.jobs, delivery.answers, delivery.written, strict=True):
+            self._placement.ended(job, answer.wall)
+            job.work.worker.versions = delivery.versions
+            if written:
+                Path(job.work.job.output).write_bytes(written)
+            yield job.work.job, answer
+
+    def _again(self, task: _Task, error: Exception) -> Iterator[tuple[Job, Answer]]:
+        """Have jobs done again whose node, or actor, is gone."""
         lines = str(error).strip().splitlines() or [type(error).__name__]
-        failure = Failure("worker", "start", f"{_TRIES} times no node came to the end of it", lines[0])
-        return Answer(None, failure, 0.0, 0.0, "")
+        for asked in (job.work for job in task.jobs):
+            if asked.lost + 1 < _TRIES:
+                self._wait(replace(asked, lost=asked.lost + 1))
+            else:
+                failure = Failure("worker", "start", f"{_TRIES} times no node came to the end of it", lines[0])
+                yield asked.job, Answer(None, failure, 0.0, 0.0, "")
 
     def _elsewhere(self, task: _Task, delivery: Delivery) -> None:
-        toolchain = task.job.toolchain
+        toolchain = task.jobs[0].toolchain
         if (task.node, toolchain) not in self._unfit:
             print(f"tlcheck: node {delivery.host} does without {toolchain}: {delivery.unfit}", file=sys.stderr)
         self._unfit[task.node, toolchain] = delivery.unfit
         self._placement.cannot(task.node, toolchain)
-        self._placement.add(task.job)
+        for job in task.jobs:
+            self._placement.add(job)
 
     def _interrupted(self) -> Iterator[tuple[Job, Answer]]:
         """Every job that has no answer, as interrupted."""
-        jobs = [task.job for task in self._tasks.values()]
+        jobs = [job for task in self._tasks.values() for job in task.jobs]
         jobs += self._placement.empty()
         self.__exit__()
         for job in jobs:
-            yield job.work.order.job, Answer(None, interrupted("start"), 0.0, 0.0, "")
+            yield job.work.job, Answer(None, interrupted("start"), 0.0, 0.0, "")
 
 
 def _recipe(worker: Worker) -> Recipe:

@@ -1,25 +1,26 @@
-"""What runs on a node: a job, by a worker of its toolchain, and the judging of a snapshot.
+"""What runs on a node: one actor, which does jobs and judges snapshots.
 
-Ray keeps its processes, one for each processor, for later tasks, and a process keeps its workers: each imports tilelang
-once.
+Ray calls it in as many threads as the node has processors. They share the workers, so that tilelang is imported once on
+a node, whatever number of processors it has.
 """
 
 from __future__ import annotations
 
-import select
 import socket
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from threading import Lock
 
 import msgspec
 
+from tlcheck.cluster.sharing import SharedWorker
 from tlcheck.errors import UsageError
 from tlcheck.execute.given import GivenInputs
 from tlcheck.execute.request import Request
-from tlcheck.lower.client import START_SECONDS, Worker
 from tlcheck.lower.scripts import pytest_folder
 from tlcheck.toolchain import environment
 from tlcheck.toolchain.environment import Environment, Recipe
@@ -30,9 +31,12 @@ from tlcheck.worker.protocol import Answer, Job, read_job
 
 @dataclass(frozen=True)
 class Order:
-    """A job for a node. folder: the user's, whose files came along. fork: see `Worker`."""
+    """Jobs that one process does one after the other.
 
-    job: Job
+    folder: the user's, whose files came along. fork: see `Worker`.
+    """
+
+    jobs: tuple[Job, ...]
     recipe: Recipe
     folder: str
     fork: bool
@@ -40,10 +44,14 @@ class Order:
 
 @dataclass(frozen=True)
 class Delivery:
-    """What became of an order, on which host. unfit: why it has no such toolchain; then there is no answer."""
+    """What became of an order, on which host, and what each job wrote, empty if nothing.
+
+    unfit: why the node has no such toolchain; then there are no answers.
+    """
 
     host: str
-    answer: Answer | None = None
+    answers: tuple[Answer, ...] = ()
+    written: tuple[bytes, ...] = ()
     versions: Mapping[str, str] | None = None
     unfit: str = ""
 
@@ -58,81 +66,93 @@ class _NoReporter:
         pass
 
 
-_KEPT = 2  # workers of a process: each takes hundreds of megabytes
-_workers: dict[Path, Worker] = {}  # the one that was used last comes last
-_judges: list[JudgingProcess] = []
-
-
-def installed() -> tuple[str, ...]:
-    """The toolchains that this node has."""
-    found = (environment.load(folder) for folder in environment.folders())
-    return tuple(made.recipe.name for made in found if made is not None)
-
-
-def do(order: Order) -> tuple[Delivery, bytes]:
-    """Do a job; with it comes what it wrote, empty if nothing. Raises UsageError if tilelang cannot be imported."""
-    try:
-        made = environment.find(order.recipe) or install(order.recipe, _NoReporter())
-    except UsageError as error:
-        return Delivery(socket.gethostname(), unfit=str(error)), b""
-    here = str(Path.cwd())
-    with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder:
-        job = _moved(order.job, order.folder, here)
-        if job.interpreter:
-            job = replace(job, tools=pytest_folder(), interpreter=sys.executable)
-        output = Path(folder) / Path(order.job.output).name if order.job.output else None
-        worker = _worker(made, fork=order.fork)
-        answer = _answer(worker, replace(job, output=str(output or "")))
-        written = output.read_bytes() if output is not None and output.exists() else b""
-    answer = msgspec.json.decode(msgspec.json.encode(answer).replace(here.encode(), order.folder.encode()), type=Answer)
-    return Delivery(socket.gethostname(), answer, worker.versions), written
-
-
-def _moved(job: Job, old: str, new: str) -> Job:
-    """The job with its paths in another folder."""
-    return read_job(msgspec.json.decode(msgspec.json.encode(asdict(job)).replace(old.encode(), new.encode())))
-
-
-def _worker(made: Environment, *, fork: bool) -> Worker:
-    worker = _workers.pop(made.python, None)
-    if worker is None:
-        worker = Worker(made.python, made.worker_env(), fork=fork)
-        worker.start()
-    _workers[made.python] = worker
-    while len(_workers) > _KEPT:
-        _workers.pop(next(iter(_workers))).close()
-    return worker
-
-
-def _answer(worker: Worker, job: Job) -> Answer:
-    """Raises UsageError for a worker that cannot import tilelang, or takes too long."""
-    worker.send(job)
-    while True:
-        if not select.select([worker], [], [], None if worker.versions else START_SECONDS)[0]:
-            raise worker.too_slow()
-        for _, answer in worker.receive():
-            return answer
-
-
-def judge(snapshot: bytes, request: Request | None, inputs: GivenInputs | None, arrays: bytes) -> bytes:
-    """Judge a snapshot. arrays: the file of the inputs. See `JudgingProcess`."""
-    if not _judges:
-        _judges.append(JudgingProcess())
-    with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder:
-        file = Path(folder) / "kernel.snapshot.json"
-        file.write_bytes(snapshot)
-        if inputs is not None:
-            inputs = replace(inputs, file=str(Path(folder) / "inputs"))
-            Path(inputs.file).write_bytes(arrays)
-        try:
-            return _judges[0].verdicts(file, request, inputs)
-        except (EOFError, OSError):
-            raise JudgingDiedError(_judges.pop().end()) from None
-
-
 class JudgingDiedError(Exception):
     """A judging process died, with an exit code."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
         self.code = code
+
+
+_KEPT = 2  # workers: each takes hundreds of megabytes
+
+
+class Node:
+    """Does jobs and judges; several threads may ask it at once."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()  # of the two below
+        self._workers: dict[Path, SharedWorker] = {}  # the one that was used last comes last
+        self._judges: list[JudgingProcess] = []  # that have nothing to do
+
+    def installed(self) -> tuple[str, ...]:
+        """The toolchains that this node has."""
+        found = (environment.load(folder) for folder in environment.folders())
+        return tuple(made.recipe.name for made in found if made is not None)
+
+    def do(self, order: Order) -> Delivery:
+        """Do the jobs. Raises UsageError if tilelang cannot be imported."""
+        host = socket.gethostname()
+        try:
+            made = environment.find(order.recipe) or install(order.recipe, _NoReporter())
+        except UsageError as error:
+            return Delivery(host, unfit=str(error))
+        here = str(Path.cwd())
+        with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder, self._worker(made, fork=order.fork) as worker:
+            jobs = [_here(job, order.folder, here, folder) for job in order.jobs]
+            answers = tuple(_there(answer, here, order.folder) for answer in worker.answers(jobs))
+            written = tuple(_written(job) for job in jobs)
+        return Delivery(host, answers, written, worker.versions)
+
+    @contextmanager
+    def _worker(self, made: Environment, *, fork: bool) -> Iterator[SharedWorker]:
+        """A worker of a toolchain. Others that nobody uses end where there are too many."""
+        with self._lock:
+            worker = self._workers.pop(made.python, None)
+            if worker is None or worker.broken:
+                worker = SharedWorker(made, fork=fork)
+            worker.users += 1
+            self._workers[made.python] = worker
+            unused = [python for python, other in self._workers.items() if not other.users]
+            for python in unused[: max(0, len(self._workers) - _KEPT)]:
+                self._workers.pop(python).close()
+        try:
+            yield worker
+        finally:
+            with self._lock:
+                worker.users -= 1
+
+    def judge(self, snapshot: bytes, request: Request | None, inputs: GivenInputs | None, arrays: bytes) -> bytes:
+        """Judge a snapshot. arrays: the file of the inputs. See `JudgingProcess`."""
+        with self._lock:
+            process = self._judges.pop() if self._judges else JudgingProcess()
+        with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder:
+            file = Path(folder) / "kernel.snapshot.json"
+            file.write_bytes(snapshot)
+            if inputs is not None:
+                inputs = replace(inputs, file=str(Path(folder) / "inputs"))
+                Path(inputs.file).write_bytes(arrays)
+            try:
+                found = process.verdicts(file, request, inputs)
+            except (EOFError, OSError):
+                raise JudgingDiedError(process.end()) from None
+        with self._lock:
+            self._judges.append(process)
+        return found
+
+
+def _here(job: Job, old: str, new: str, folder: str) -> Job:
+    """The job with its paths on this node. folder: for what it writes."""
+    job = read_job(msgspec.json.decode(msgspec.json.encode(asdict(job)).replace(old.encode(), new.encode())))
+    if job.interpreter:
+        job = replace(job, tools=pytest_folder(), interpreter=sys.executable)
+    return replace(job, output=str(Path(folder) / Path(job.output).name) if job.output else "")
+
+
+def _there(answer: Answer, old: str, new: str) -> Answer:
+    """The answer with the paths of the machine that asked."""
+    return msgspec.json.decode(msgspec.json.encode(answer).replace(old.encode(), new.encode()), type=Answer)
+
+
+def _written(job: Job) -> bytes:
+    return Path(job.output).read_bytes() if job.output and Path(job.output).exists() else b""

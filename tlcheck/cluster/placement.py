@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -17,11 +17,15 @@ Work = TypeVar("Work")
 
 @dataclass(frozen=True)
 class Waiting(Generic[Work]):
-    """A job. what: the same for the same kernel with any toolchain, so that one says how long another will take."""
+    """A job. what: the same for the same kernel with any toolchain, so that one says how long another will take.
+
+    alike: the same for jobs that one process may do one after the other.
+    """
 
     toolchain: str
     what: Hashable
     work: Work
+    alike: Hashable = None
 
 
 class Placement(Generic[Work]):
@@ -32,7 +36,10 @@ class Placement(Generic[Work]):
     """
 
     def __init__(self) -> None:
-        self._waiting: defaultdict[str, list[tuple[float, int, Waiting[Work]]]] = defaultdict(list)  # heaps
+        # Heaps; what is in one and not in `_alike` has been taken as one of several.
+        self._waiting: defaultdict[str, list[tuple[float, int, Waiting[Work]]]] = defaultdict(list)
+        self._alike: defaultdict[Hashable, dict[int, Waiting[Work]]] = defaultdict(dict)  # by number, in order
+        self._left: Counter[str] = Counter()  # jobs of each toolchain
         self._added = 0
         self._took: dict[Hashable, float] = {}
         self._total = self._count = 0.0  # seconds, and jobs, of all that ended
@@ -41,17 +48,21 @@ class Placement(Generic[Work]):
         self._unfit: set[tuple[str, str]] = set()  # nodes and toolchains
 
     def __len__(self) -> int:
-        return sum(map(len, self._waiting.values()))
+        return self._left.total()
 
     def add(self, job: Waiting[Work]) -> None:
         """Have a job wait."""
         self._added += 1
         heapq.heappush(self._waiting[job.toolchain], (-math.inf, self._added, job))
+        self._alike[job.toolchain, job.alike][self._added] = job
+        self._left[job.toolchain] += 1
 
     def empty(self) -> list[Waiting[Work]]:
         """Take all that waits."""
-        found = [job for waiting in self._waiting.values() for _, _, job in waiting]
+        found = [job for alike in self._alike.values() for job in alike.values()]
         self._waiting.clear()
+        self._alike.clear()
+        self._left.clear()
         return found
 
     def joins(self, node: str, installed: Iterable[str]) -> None:
@@ -76,8 +87,8 @@ class Placement(Generic[Work]):
 
     def hopeless(self) -> str | None:
         """A toolchain that has jobs and that no node can have."""
-        for toolchain, waiting in self._waiting.items():
-            if waiting and self._installed and all((node, toolchain) in self._unfit for node in self._installed):
+        for toolchain, left in self._left.items():
+            if left and self._installed and all((node, toolchain) in self._unfit for node in self._installed):
                 return toolchain
         return None
 
@@ -88,8 +99,7 @@ class Placement(Generic[Work]):
 
     def take(self, node: str) -> Waiting[Work] | None:
         """The node's next job; None where nothing that waits is worth its while."""
-        left = {name: len(waiting) for name, waiting in self._waiting.items() if waiting}
-        left = {name: number for name, number in left.items() if (node, name) not in self._unfit}
+        left = {name: number for name, number in self._left.items() if number and (node, name) not in self._unfit}
         own = {name: number for name, number in left.items() if node in self._using[name]}
         chosen = max(own, key=lambda name: own[name] / len(self._using[name])) if own else self._new(node, left)
         if chosen is None:
@@ -108,10 +118,26 @@ class Placement(Generic[Work]):
         best = max(left, key=gain, default=None)
         return best if best is not None and gain(best) > 0 else None
 
+    def alike(self, job: Waiting[Work]) -> int:
+        """How many jobs wait that the process of this one may do, too."""
+        return len(self._alike[job.toolchain, job.alike])
+
+    def take_alike(self, job: Waiting[Work], most: int) -> list[Waiting[Work]]:
+        """Some of these."""
+        waiting = self._alike[job.toolchain, job.alike]
+        return [self._taken(job.toolchain, waiting, number) for number in [*waiting][:most]]
+
     def _longest(self, waiting: list[tuple[float, int, Waiting[Work]]]) -> Waiting[Work]:
         while True:
             key, number, job = heapq.heappop(waiting)
+            alike = self._alike[job.toolchain, job.alike]
+            if number not in alike:
+                continue
             seconds = self._took.get(job.what)
             if seconds is None or key != -math.inf:
-                return job
+                return self._taken(job.toolchain, alike, number)
             heapq.heappush(waiting, (-seconds, number, job))
+
+    def _taken(self, toolchain: str, waiting: dict[int, Waiting[Work]], number: int) -> Waiting[Work]:
+        self._left[toolchain] -= 1
+        return waiting.pop(number)

@@ -19,9 +19,17 @@ _INTERRUPTED = Answer(None, interrupted("start"), 0.0, 0.0, "")
 _TOGETHER = 32  # jobs that one process does at most
 
 
-def _kind(job: Job) -> str:
+def kind_of(job: Job) -> str:
     """What jobs that may share a process have in common."""
     return repr(replace(job, name="", output="", known=(), number=0) if job.task == "lower" else job)
+
+
+def share(alike: int, waiting: int, parallel: int) -> int:
+    """How many of these jobs one process does, which costs as much to start as a small kernel.
+
+    alike, waiting: jobs that may share it, and all. It leaves enough for the other processors, at the end too.
+    """
+    return max(1, min(_TOGETHER, math.ceil(alike / parallel), waiting // (2 * parallel)))
 
 
 class Crew:
@@ -65,7 +73,7 @@ class Crew:
             if self._stopping:
                 self._done.put((worker, job, _INTERRUPTED))
             else:
-                self._queues.setdefault(worker, {}).setdefault(_kind(job), deque()).append(job)
+                self._queues.setdefault(worker, {}).setdefault(kind_of(job), deque()).append(job)
         self._wake_up()
 
     def stop(self) -> None:
@@ -141,15 +149,15 @@ class Crew:
         return {worker: since for worker, since in self._since.items() if not worker.versions}
 
     def _group(self, worker: Worker) -> list[Job]:
-        """The next jobs for one process, whose start costs as much as a small kernel: some of a file, for one arch.
+        """The next jobs for one process: some of a file, for one arch.
 
         Files with the fewest come first: many kernels are likely to be small, and keep all processors busy at the end.
         """
         kinds = self._queues[worker]
         kind, alike = min(kinds.items(), key=lambda item: len(item[1]))
         waiting = sum(len(jobs) for queue in self._queues.values() for jobs in queue.values())
-        fair = min(_TOGETHER, math.ceil(len(alike) / self._parallel), waiting // (2 * self._parallel))
-        group = [alike.popleft() for _ in range(max(1, fair) if worker.fork else 1)]
+        fair = share(len(alike), waiting, self._parallel)
+        group = [alike.popleft() for _ in range(fair if worker.fork else 1)]
         if not alike:
             del kinds[kind]
         return group
