@@ -140,7 +140,7 @@ def numberless(compared: Compared) -> int:
 
 def _equal(expected: Array, got: Array) -> Mask:
     with np.errstate(all="ignore"):
-        near = np.abs(got - expected) <= RELATIVE * np.abs(expected)
+        near = (np.abs(got - expected) <= RELATIVE * np.abs(expected)) & np.isfinite(expected)
     return np.asarray((expected == got) | (np.isnan(expected) & np.isnan(got)) | near)
 
 
@@ -160,6 +160,13 @@ def explained(compared: Compared, moved: list[Array]) -> tuple[Mask, Mask]:
     explains = known & (distance <= reach) & ~far
     ties = known & far & ~explains
     return compared.differs & explains, compared.differs & ties
+
+
+def endless(compared: Compared) -> Mask:
+    """Elements that are infinite or NaN as written: where numbers overflow, the order of a sum says which, if any."""
+    if compared.expected.dtype.kind != "f":
+        return np.zeros(len(compared.expected), np.bool_)
+    return ~np.isfinite(compared.expected) & ~is_poison(compared.got)
 
 
 def _usual(values: Array) -> float:

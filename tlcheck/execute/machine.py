@@ -158,6 +158,7 @@ class Machine:
         self.iterating = False
         self.followed = 0  # how many of the statements around the one being compiled have others after them
         self.spent = 0
+        self.overflowed = False  # a number became larger than float64 holds
         self.shared_state: dict[str, object] = {}
         self.safe_values: dict[int, int | float] = {}
         self.reasons: list[str] = ["never written"]
@@ -168,10 +169,13 @@ class Machine:
         if options.written:
             annotate(self)
 
+    def _note_overflow(self, kind: str, flags: int) -> None:
+        self.overflowed = True
+
     def run(self) -> None:
         """Run the kernel once in all worlds."""
         ahead, earlier = self._run_earlier(), set(self.untried)
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore", over="call", call=self._note_overflow):
             step = self.step(self.function.body)
             frame = Frame(dict(self.parameters), len(self.worlds), self.threads)
             try:

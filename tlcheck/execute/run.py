@@ -482,11 +482,12 @@ class _Judge:
         """The verdict where elements differ by more than the first bound."""
         if self._roles.returning:
             return self._in_any_order(name, compared, seed, lowered, draw)
-        differs = compared.differs
+        differs, overflowed = compared.differs, False
         moved = []
         for jitter in (1, 2):
             machine = self._machine(self._written, True, draw, jitter=jitter)
             machine.run()
+            overflowed |= machine.overflowed
             left = comparison.outcome(machine.pages(name), seed)
             values = compared.expected.astype(np.float64)
             at = np.searchsorted(compared.elements, left.elements)
@@ -494,9 +495,12 @@ class _Judge:
             values[at[inside]] = left.values[inside]
             moved.append(values)
         rounding, ties = comparison.explained(compared, moved)
-        if (differs & ~rounding & ~ties).any():
-            found = comparison.first(compared, differs & ~rounding & ~ties, seed, lowered.reasons)
-            return self._refuted(name, found, lowered, draw)
+        endless = comparison.endless(compared) if overflowed else np.zeros_like(differs)
+        wrong = differs & ~rounding & ~ties & ~endless
+        if wrong.any():
+            return self._refuted(name, comparison.first(compared, wrong, seed, lowered.reasons), lowered, draw)
+        if (differs & endless).any():
+            return OutputOutcome(name, "undecided", "as written, numbers become larger than float64 holds")
         if (differs & ties).any():
             return OutputOutcome(name, "undecided", "tie: rounding decides what is chosen")
         return OutputOutcome(name, "agreed")

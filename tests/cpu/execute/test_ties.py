@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.cpu.execute.tiles.building import Kernel, load
+from tlcheck.execute.request import Request
 from tlcheck.execute.run import execute
 from tlcheck.snapshot.ir import Expr, Store
 
@@ -36,3 +37,24 @@ def test_every_element_that_hangs_on_rounding_is_a_tie(more: float, expected: st
     (outcome,) = execute(made.snapshot([chosen(parts, whole)], [lowered])).outputs
     assert outcome.verdict == expected
     assert outcome.reason == ("tie: rounding decides what is chosen" if expected == "undecided" else "")
+
+
+@pytest.mark.parametrize(
+    ("grows", "lowered", "expected"),
+    [(True, 0.0, "undecided"), (True, None, "undecided"), (False, 0.0, "refuted"), (False, None, "refuted")],
+    ids=["NaN where numbers overflow", "a number there", "NaN where the author writes infinity", "a number there too"],
+)
+def test_what_overflow_leaves_is_no_finding_and_infinity_as_written_is_compared(
+    grows: bool, lowered: float | None, expected: str
+) -> None:
+    """C is infinite as written, by a product of 1e200 with itself or in so many words; as lowered infinity times 0."""
+    made = Kernel(threads=32)
+    c = made.tensor("C", "float32", [32])
+    endless = _two("mul", _float(1e200), load(made.tensor("A", "float32", np.full(32, 1e200)), made.tx))
+    if not grows:
+        endless = _float(float("inf"))
+    other = _float(1.0) if lowered is None else _two("mul", endless, _float(lowered))
+    snapshot = made.snapshot([Store(c, (made.tx,), endless)], [Store(c, (made.tx,), other)])
+    arrays = {"A": np.full(32, 1e200), "C": np.zeros(32)}
+    (outcome,) = execute(snapshot, Request(seeds=(0,), given={0: arrays})).outputs
+    assert outcome.verdict == expected
