@@ -74,7 +74,8 @@ def _judge(snapshot: Snapshot, request: Request) -> _Judge:
     """The judge of a request, on a course that is the same whatever blocks, seeds and checkpoint it names."""
     if request.course is not None or request.given is not None or not _has_courses(snapshot):
         return _Judge(snapshot, request)
-    usual = Request(budget=request.budget, poisoned=request.poisoned, plain=request.plain)
+    default = Request()
+    usual = replace(request, blocks=default.blocks, seeds=default.seeds)
     found = _farthest(snapshot, usual)
     return found if usual == request else _Judge(snapshot, replace(request, course=found.course))
 
@@ -423,7 +424,7 @@ class _Judge:
             bytes=budget.bytes,
             until=self._until,
             plain=self._plain,
-            printed=not written and self._request.checkpoint == LOWERED,
+            printed=not written and self._request.printed and self._request.checkpoint == LOWERED,
             barriers=not self._snapshot.is_on(_NO_BARRIERS),
             needed=() if self._plain else self._needed,
             alike=draws_anywhere(self._written),

@@ -31,7 +31,8 @@ _LINES = 40  # of a difference that is shown
 
 @dataclass(frozen=True)
 class Guilty:
-    """The first pass after which a claim is wrong. number: its place in the pipeline.
+    """The first pass after which a claim is wrong. number: its place in the pipeline. Without a name it is the code
+    generator, after the last one.
 
     difference: lines of TIR, before and after the pass, as a diff. notes: what else there is to say of the pass, such
     as which before it could not be executed.
@@ -124,6 +125,8 @@ def _firsts(results: Iterable[tuple[int, Result]]) -> Iterator[tuple[int, Claim]
 
 
 def _executed(pipeline: Pipeline, claim: Claim, onset: PassOnset) -> Guilty:
+    if onset.generated:
+        return Guilty("", onset.number, claim, ())
     before, after = pipeline.text(onset.number - 1), pipeline.text(onset.number)
     name = pipeline.names[onset.number]
     return Guilty(name, onset.number, claim, _shown(before, after, claim.buffer), tuple(_notes(pipeline, claim, onset)))

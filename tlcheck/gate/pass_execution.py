@@ -37,12 +37,14 @@ class PassState:
 class PassOnset:
     """Since when a claim is wrong. number: the first pass after which it is; between: passes before it of which it is
     not known, from the one after the last that is right, and why. orders: the pass that should have ordered it.
+    generated: no pass makes it wrong; the CUDA that is made of the last one's TIR computes something else.
     """
 
     number: int
     between: tuple[int, ...] = ()
     reason: str = ""
     orders: str = ""
+    generated: bool = False
 
 
 class ExecutedPasses:
@@ -79,7 +81,8 @@ class ExecutedPasses:
         wrong = next(n for n in numbers if n > right and states[n].state == "wrong")
         between = tuple(range(right + 1, wrong))
         reason = next((states[n].reason for n in between if states[n].reason), "")
-        return PassOnset(wrong, between, reason, self._orders(claim))
+        generated = wrong == self._pipeline.last and self._said(claim, self._execution(wrong)).state == "right"
+        return PassOnset(wrong + generated, between, reason, self._orders(claim), generated)
 
     def _since(self, claim: Claim) -> int:
         """The first pass after which an order can be judged: that which puts in what is missing."""
@@ -100,12 +103,12 @@ class ExecutedPasses:
         return claim.buffer in (race.buffer, self._names.get(race.parameter))
 
     def _execution(self, number: int) -> Execution:
-        """Passes that leave the kernel as it is are not executed again."""
+        """As TIR says, of which no CUDA is made yet. Passes that leave the kernel as it is are not executed again."""
         stage = EARLY.get(self._pipeline.stage(number), LOWERED)
         key = self._pipeline.text(number), stage
         if key not in self._known:
             snapshot = self._pipeline.executable(number, stage)
-            self._known[key] = execute(snapshot, replace(self._request, checkpoint=stage))
+            self._known[key] = execute(snapshot, replace(self._request, checkpoint=stage, printed=False))
         return self._known[key]
 
     def _said(self, claim: Claim, found: Execution) -> PassState:

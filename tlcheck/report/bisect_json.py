@@ -63,7 +63,8 @@ class TransitionReport(msgspec.Struct, frozen=True, rename=_NAMES):
 
 
 class GuiltyReport(msgspec.Struct, frozen=True, rename=_NAMES):
-    """The first pass after which a claim is wrong, and the claim's finding. number: its place in the pipeline.
+    """The first pass after which a claim is wrong, and the claim's finding. number: its place in the pipeline. pass:
+    empty where no pass is to blame: the CUDA computes something else than the last TIR says.
 
     notes: what else there is to say of the pass. tir: lines before and after it, as a diff.
     """

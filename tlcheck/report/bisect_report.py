@@ -136,11 +136,17 @@ def _of_difference(lines: Sequence[str]) -> Iterator[Text]:
         yield Text(f"    {line}", style={"-": "red", "+": "green"}.get(line[:1], "dim"))
 
 
+def _culprit(guilty: Guilty) -> str:
+    if guilty.pass_name:
+        return f"{guilty.pass_name} (pass {guilty.number}) makes it wrong"
+    return "no pass makes it wrong, the code generator does: the CUDA computes something else than the last TIR says"
+
+
 def _of_all_guilty(guilty: Sequence[Guilty]) -> Iterator[Text]:
     """Each pass once, with all that it makes wrong, then what it changed."""
     for number in dict.fromkeys(g.number for g in guilty):
         own = [g for g in guilty if g.number == number]
-        yield Text.assemble("  ", (f"{own[0].pass_name} (pass {number}) makes it wrong", "bold red"))
+        yield Text(f"  {_culprit(own[0])}", style="bold red")
         for note in dict.fromkeys(note for g in own for note in g.notes):
             yield Text(f"    {note}", style="bold")
         for one in own:

@@ -13,6 +13,7 @@ from tlcheck.cli.main import main
 from tlcheck.errors import UsageError
 from tlcheck.gate.bisect_passes import judge_passes
 from tlcheck.snapshot.ir import Snapshot
+from tlcheck.toolchain.releases import PINNED
 from tlcheck.verdicts.results import read_snapshot
 
 PASSES = {
@@ -117,3 +118,20 @@ def test_an_output_is_executed_after_every_pass(
     states = {point["at"]: point["state"] for point in row["points"]}
     assert states[name] == "wrong"
     assert row["points"][0]["state"] == "right"
+
+
+@pytest.mark.toolchain
+@pytest.mark.usefixtures("kept_results")
+def test_what_the_code_generator_does_is_no_fault_of_a_pass(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A difference of 8 bits wraps in TIR and is an int in CUDA; its inputs are those that the whole kernel has."""
+    installed(PINNED)
+    monkeypatch.chdir(Path(__file__).parents[3])
+    case = ["tests/wrong_code/kernels.py::widened", "--arch", "sm_80", "--toolchain", PINNED]
+    assert main(["bisect", *case, "--passes", "--format", "json"]) == 1
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    (guilty,) = row["guilty"]
+    assert (guilty["pass"], guilty["number"]) == ("", len(row["points"]) + 1)
+    *before, last = [point["state"] for point in row["points"]]
+    assert (set(before), last) == ({"right"}, "wrong")
