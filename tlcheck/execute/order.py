@@ -16,6 +16,7 @@ has what such fences cover, like `clocks`. A fence moves its warp's time on by o
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -160,6 +161,29 @@ class Watch:
 
     def bulk_read(self, place: Place) -> None:
         """A bulk copy reads a tensor: not watched."""
+
+    # ---- what matters for a kernel as written alone, see `Author`
+
+    def whole(self, place: Place, position: Position, mask: Mask | None, lanes: int, value: Value | None) -> None:
+        """A tile operator reads a region (value: None) or writes it."""
+
+    def iterating(self, begins: bool) -> None:
+        """A T.Parallel begins or ends."""
+
+    def departs(self, place: Place) -> None:
+        """A T.async_copy to a place begins."""
+
+    def arrives(self) -> None:
+        """The author waits for copies."""
+
+    def multiplying(self, place: Place) -> AbstractContextManager[None]:
+        """An asynchronous product is added to a place."""
+        return nullcontext()
+
+    def completes(self, newest: int) -> None:
+        """The author waits for all products but the newest."""
+
+    # ---- memory
 
     def forget(self, root: int) -> None:
         """The allocation is declared anew."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tlcheck.execute.authors import Author
 from tlcheck.execute.codes import Code, Step
 from tlcheck.execute.frame import Frame
 from tlcheck.execute.memory import Cells
@@ -60,13 +59,13 @@ def parallel(stmt: For, machine: Machine) -> Step:
             variables[loop.var.uid] = values.astype(kind).reshape(1, -1)
         active = frame.of_worlds()
         machine.spend(lanes // 1024)
-        author = machine.watch if isinstance(machine.watch, Author) else None
-        if author is not None:
-            author.iterating(True)
+        watch = machine.watch
+        if watch is not None:
+            watch.iterating(True)
         with _copies(machine, private, lanes):
             body.run(Frame(variables, frame.worlds, lanes, active))
-        if author is not None:
-            author.iterating(False)
+        if watch is not None:
+            watch.iterating(False)
 
     return Step(run)
 

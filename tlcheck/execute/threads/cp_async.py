@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tlcheck.execute.authors import Author
 from tlcheck.execute.codes import Step
 from tlcheck.execute.frame import Frame, Mask, everywhere
 from tlcheck.execute.memory import Position
@@ -243,7 +242,7 @@ def wait_group(e: Expr, machine: Machine) -> Run:
     queue, newest = queue_of(machine), machine.code(e.args[0])
 
     def run(frame: Frame) -> Value:
-        if isinstance(machine.watch, Author):
+        if machine.watch is not None:
             machine.watch.arrives()
         queue.wait(machine.uniform(newest.run(frame), "the number of groups to wait for"), frame.mask())
         return 0
@@ -257,7 +256,7 @@ def wait_all(e: Expr, machine: Machine) -> Run:
     queue = queue_of(machine)
 
     def run(frame: Frame) -> Value:
-        if isinstance(machine.watch, Author):
+        if machine.watch is not None:
             machine.watch.arrives()
         queue.commit(frame.mask())
         queue.wait(0, frame.mask())

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tlcheck.execute.authors import Author
 from tlcheck.execute.codes import Code, Step
 from tlcheck.execute.frame import Frame, Mask
 from tlcheck.execute.memory import Cells
@@ -317,7 +316,7 @@ def wait(e: Expr, machine: Machine) -> Run:
 
     def run(frame: Frame) -> Value:
         left = machine.uniform(newest.run(frame), "the number of groups to wait for")
-        if isinstance(machine.watch, Author):
+        if machine.watch is not None:
             machine.watch.completes(left)
         queue.wait(left, frame.mask())
         return 0

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tlcheck.execute.authors import Author
 from tlcheck.execute.codes import Run
 from tlcheck.execute.frame import Frame
 from tlcheck.execute.reasons import NotModelled
@@ -46,7 +45,7 @@ def copy(e: Expr, machine: Machine) -> Run:
         values = converted(source.read(inner), source.kind, target.kind, exact)
         if depart is None:
             target.write(inner, values)
-            if e.value == "async_copy" and isinstance(machine.watch, Author):
+            if e.value == "async_copy" and machine.watch is not None:
                 machine.watch.departs(target.place)
         else:
             depart(frame, inner, np.asarray(values))

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tlcheck.execute.authors import Author
 from tlcheck.execute.codes import Run
 from tlcheck.execute.frame import Frame
 from tlcheck.execute.reasons import NotModelled
@@ -49,8 +48,8 @@ def gemm(e: Expr, machine: Machine) -> Run:
         product = multiplied(left, matrices(b, inner, across_b), c.kind)
         if machine.tracer is not None:
             machine.tracer.explain(_terms(machine.tracer, inner, (a, across_a), (b, not across_b), c))
-        cleared, author = machine.per_world(clear.run(frame), "clear_accum"), machine.watch
-        with author.multiplying(c.place) if later and isinstance(author, Author) else nullcontext():
+        cleared, watch = machine.per_world(clear.run(frame), "clear_accum"), machine.watch
+        with watch.multiplying(c.place) if later and watch is not None else nullcontext():
             accumulate(c, inner, product, cleared, left.shape[-1])
         return 0
 

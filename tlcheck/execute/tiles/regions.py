@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tlcheck.execute.authors import Author
 from tlcheck.execute.codes import Code, remembered
 from tlcheck.execute.frame import Frame, Mask
 from tlcheck.execute.memory import Cells
@@ -193,7 +192,7 @@ class Tile:
     def read(self, frame: Frame) -> Array:
         """The elements, (points, worlds, lanes or 1); the buffer's safe value, or 0, where the region leaves it."""
         located = self.place.located(frame)
-        if isinstance(self.machine.watch, Author):
+        if self.machine.watch is not None:
             self.machine.watch.whole(self.place, located.position, self.mask(frame), frame.lanes, None)
         if self.machine.tracer is not None:
             self.machine.tracer.frame = frame
@@ -208,7 +207,7 @@ class Tile:
         """Write elements in the active lanes; those outside the buffer are dropped."""
         located = self.place.located(frame)
         mask = self.mask(frame)
-        if isinstance(self.machine.watch, Author):
+        if self.machine.watch is not None:
             self.machine.watch.whole(self.place, located.position, mask, frame.lanes, values)
         self.place.memory.put(located.position, values, mask, self.kind)
 
