@@ -218,7 +218,16 @@ class Glance(Watch):
         self._after(shadow.reads, touched, now)
         shadow.atomic().record(touched, now)
 
-    def issue(self, place: Place, position: Position, mask: Mask, lane: Mask, origin: Origin, key: object) -> None:
+    def issue(
+        self,
+        place: Place,
+        position: Position,
+        mask: Mask,
+        lane: Mask,
+        origin: Origin,
+        key: object,
+        coming: Array | None,
+    ) -> None:
         """A bulk copy into shared memory begins; see `Watch.issue`."""
         touched = self._looked_up(place, position, mask, True, lane)
         self._tell("issue", key, touched)
@@ -228,7 +237,7 @@ class Glance(Watch):
             over = phase[touched.row // self.warps] + 1
             self._written(place, touched, np.full(len(several), agent), several, over, now)
 
-    def under_way(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
+    def under_way(self, place: Place, position: Position, mask: Mask, origin: Origin, coming: Array) -> None:
         """Threads begin copies into shared memory, which are over for nobody until they have landed."""
         touched = self._looked_up(place, position, mask, False)
         self._tell("copy", place.root, touched)

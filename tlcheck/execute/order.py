@@ -127,25 +127,37 @@ class Watch:
                 self._against(place, shadow.reads, touched, event, None)
             shadow.atomic().record(touched, self._now(touched), event)
 
-    def issue(self, place: Place, position: Position, mask: Mask, lane: Mask, origin: Origin, key: object) -> None:
+    def issue(
+        self,
+        place: Place,
+        position: Position,
+        mask: Mask,
+        lane: Mask,
+        origin: Origin,
+        key: object,
+        coming: Array | None,
+    ) -> None:
         """A bulk copy into shared memory begins, by the thread of `lane` (worlds, threads); `key` is what it completes.
 
-        mask: (worlds, 1), the worlds in which it does. The write is over for those who wait for the key.
+        mask: (worlds, 1), the worlds in which it does. The write is over for those who wait for the key. coming: what
+        will be there then; None where that is not known.
         """
         for touched in self._touched(place, position, mask, lane.argmax(axis=-1)[:, None]):
             shadow, event = self._shadow(place), self._event("write", "async", origin)
-            self._begins(place, shadow, touched, event)
+            brings = self._brought(place, position, mask, coming)
+            self._begins(place, shadow, touched, event, brings)
             agent, phase = self._agent(key), self._phase(key)
             thread = np.full(len(touched.cell), -1)
-            shadow.wrote(touched, np.full(len(thread), agent), thread, phase[touched.world] + 1, event)
+            shadow.wrote(touched, np.full(len(thread), agent), thread, phase[touched.world] + 1, event, brings)
 
-    def under_way(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
+    def under_way(self, place: Place, position: Position, mask: Mask, origin: Origin, coming: Array) -> None:
         """Threads begin copies into shared memory (cp.async), which are over for nobody until they have landed."""
         for touched in self._touched(place, position, mask):
             shadow, event = self._shadow(place), self._event("write", "generic", origin)
-            self._begins(place, shadow, touched, event)
+            brings = self._brought(place, position, mask, coming)
+            self._begins(place, shadow, touched, event, brings)
             time = np.full(len(touched.cell), PENDING)
-            shadow.wrote(touched, touched.warp, touched.thread, time, event)
+            shadow.wrote(touched, touched.warp, touched.thread, time, event, brings)
 
     def landed(self, place: Place, position: Position, mask: Mask) -> None:
         """Such copies have landed for the threads that began them."""
@@ -309,9 +321,20 @@ class Watch:
         """The active lanes of watched worlds; each world may be there several times, see `Machine.repeated`."""
         return mask & np.tile(self.watched, mask.shape[-2] // len(self.watched))[:, None]
 
-    def _begins(self, place: Place, shadow: Shadow, touched: Touched, event: int) -> None:
-        """A copy into memory begins: is what was there before over?"""
-        self._against_write(place, shadow, touched, event, None)
+    def _brought(self, place: Place, position: Position, mask: Mask, coming: Array | None) -> Array | None:
+        """The bits that a copy brings, in the order of the cells that it touches."""
+        if coming is None:
+            return None
+        active = self._seen(mask)
+        where = place.memory.flat_position(position)
+        shape = np.broadcast_shapes(where.shape, coming.shape, active.shape)
+        chosen = np.broadcast_to(coming, shape)[np.broadcast_to(active, shape)]
+        bits = chosen.astype(np.float64).view(np.int64) if chosen.dtype.kind == "f" else chosen.astype(np.int64)
+        return np.resize(bits, len(touches(place, position, active, len(self.watched)).cell))
+
+    def _begins(self, place: Place, shadow: Shadow, touched: Touched, event: int, brings: Array | None) -> None:
+        """A copy begins: is what was there before over? One that brings the same may still be under way."""
+        self._against_write(place, shadow, touched, event, shadow.changed_by(touched, brings))
         for latest in (shadow.reads, shadow.atomics):
             if latest is not None:
                 self._against(place, latest, touched, event, None)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tlcheck.execute.frame import Mask
 from tlcheck.execute.races import WARP
 from tlcheck.execute.values import Array
 
@@ -43,6 +44,8 @@ class Shadow:
         self.write_time = np.zeros(size, np.int32)
         self.write_event = np.zeros(size, np.int32)
         self.write_world = np.zeros(size, np.int32) if of_tensor else None
+        self.brought: Array | None = None  # the bits that a copy brings to each cell
+        self.is_brought: Mask | None = None  # where the last write is a copy that is known to bring these
         self.reads: Latest | None = None
         self.atomics: Latest | None = None
 
@@ -58,14 +61,27 @@ class Shadow:
             self.atomics = Latest(self.size, self._warps, self._of_tensor)
         return self.atomics
 
-    def wrote(self, touched: Touched, agent: Array, thread: Array, time: Array, event: int) -> None:
-        """Remember a write."""
+    def wrote(
+        self, touched: Touched, agent: Array, thread: Array, time: Array, event: int, brings: Array | None = None
+    ) -> None:
+        """Remember a write; brings: the bits of a copy, where they are known."""
         self.write_agent[touched.cell] = agent
         self.write_thread[touched.cell] = thread
         self.write_time[touched.cell] = time
         self.write_event[touched.cell] = event
         if self.write_world is not None:
             self.write_world[touched.cell] = touched.world
+        if brings is not None and self.brought is None:
+            self.brought, self.is_brought = np.zeros(self.size, np.int64), np.zeros(self.size, np.bool_)
+        if self.brought is not None and self.is_brought is not None:
+            self.is_brought[touched.cell] = brings is not None
+            self.brought[touched.cell] = 0 if brings is None else brings
+
+    def changed_by(self, touched: Touched, bits: Array | None) -> Mask | None:
+        """Which cells are to hold other bits than the last copy brings; None for all."""
+        if bits is None or self.brought is None or self.is_brought is None:
+            return None
+        return np.asarray(~self.is_brought[touched.cell] | (self.brought[touched.cell] != bits))
 
     def grow(self, size: int) -> None:
         """Have room for so many cells."""

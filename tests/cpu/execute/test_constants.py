@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.cpu.execute.tiles.building import Kernel, load
+from tests.cpu.execute.tiles.building import Kernel, load, variable
 from tlcheck.execute.run import execute
 from tlcheck.snapshot.ir import Bind, Expr, Store
 
@@ -21,7 +21,7 @@ def _float(value: float) -> Expr:
 def test_a_folded_constant_is_rounded_once_more(folded: float, expected: str) -> None:
     made = Kernel(threads=32)
     a, c = made.tensor("A", "float32", np.zeros(32)), made.tensor("C", "float32", [32])
-    part = Expr("var", "float32", (), "part", 77)
+    part = variable("part", "float32")
     rest = Expr("sub", "float32", (_float(1.0), part))
     written = Store(c, (made.tx,), Expr("mul", "float32", (rest, load(a, made.tx))))
     lowered = Store(c, (made.tx,), Expr("mul", "float32", (_float(folded), load(a, made.tx))))

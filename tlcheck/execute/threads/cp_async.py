@@ -134,7 +134,7 @@ def cp_async(e: Expr, machine: Machine) -> Run:
         if frame.worlds > machine.each:
             position, lanes, values = folded(position, lanes, values, mask)
         if machine.watch is not None and target.shared:
-            machine.watch.under_way(target, position, lanes, machine.origin(frame))
+            machine.watch.under_way(target, position, lanes, machine.origin(frame), values)
         issue(target, target.memory.flat_position(position), values, lanes, queue, late, reason)
         return 0
 

@@ -87,10 +87,14 @@ class _Transfer:
         """Flat positions in shared memory: one array, by which a tracer knows that a copy arrives that was issued."""
         return where_in(self.cells, self.box.octets) if self.box.where is None else self.box.where
 
+    @property
+    def coming(self) -> Array:
+        """What the tensor holds, and zeros outside of it."""
+        return np.where(self.box.inside, self.pages.take(self.positions, self.kind), self.kind.array.type(0))
+
     def load(self) -> None:
         """Tensor to shared memory."""
-        values = np.where(self.box.inside, self.pages.take(self.positions, self.kind), self.kind.array.type(0))
-        self.cells.put(self.where, values, self.some, self.kind)
+        self.cells.put(self.where, self.coming, self.some, self.kind)
 
     @property
     def values(self) -> Array:
@@ -165,10 +169,11 @@ def load(e: Expr, machine: Machine) -> Run:
             if machine.watch is not None:
                 machine.watch.bulk_read(tensor_place)
                 where, origin = transfer.where, machine.origin(frame)
+                coming = transfer.coming if machine.options.plain and not machine.watch.covers(tensor_place) else None
                 for number in dict.fromkeys(n for _, n in barriers):
                     those = np.isin(np.arange(frame.worlds), [w for w, n in barriers if n == number]).reshape(-1, 1)
                     key = done.barriers.name, number
-                    machine.watch.issue(shared, where, transfer.mask & those, mask & those, origin, key)
+                    machine.watch.issue(shared, where, transfer.mask & those, mask & those, origin, key, coming)
             if late:
                 transfer.hide(machine, reason)
                 agents.flights.append(Flight(land, done.barriers))
