@@ -20,7 +20,8 @@ import numpy.typing as npt
 
 from tlcheck.execute.frame import Frame, Mask
 from tlcheck.execute.races import WARP
-from tlcheck.execute.reasons import Deadlock, Entangled
+from tlcheck.execute.reasons import Deadlock, Entangled, Illegal
+from tlcheck.snapshot.ir import Stmt
 
 Ready = Callable[[], bool]
 
@@ -35,17 +36,21 @@ class Flight:
 
 @dataclass(eq=False)
 class _Agent:
-    """One flow of control. ready: whether it can go on; goal: what it waits for; lanes: those that wait.
+    """One flow of control. ready: whether it can go on; goal: what it waits for; lanes: those that wait; at: the
+    statement; counts: how many threads a barrier of all of them counts, 0 where it waits for anything else.
 
-    own: its lanes. last: nothing of the kernel comes after it. side: which of the sides that began together.
+    frame: its own. own: its lanes. last: nothing of the kernel comes after it. side: which of the sides that began
+    together.
     """
 
     turn: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     ready: Ready = lambda: True
     goal: object = None
     what: str = ""
-    line: int = 0
+    at: Stmt | None = None
     lanes: Mask | None = None
+    counts: int = 0
+    frame: Frame | None = None
     ended: bool = False
     own: Mask | None = None
     last: bool = True
@@ -96,12 +101,14 @@ class Agents:
         """Whether there is one flow of control only."""
         return len(self._agents) == 1
 
-    def wait(self, ready: Ready, what: str, line: int, frame: Frame, goal: object = None) -> None:
+    def wait(
+        self, ready: Ready, what: str, at: Stmt | None, frame: Frame, goal: object = None, counts: int = 0
+    ) -> None:
         """Let others run until `ready`. Raises Deadlock where that never happens."""
         me = self._current
         if ready() and not self._is_behind(me):
             return
-        me.ready, me.what, me.line, me.goal, me.lanes = ready, what, line, goal, frame.mask()
+        me.ready, me.what, me.at, me.goal, me.lanes, me.counts = ready, what, at, goal, frame.mask(), counts
         self._give_way(me)
         me.ready, me.lanes = lambda: True, None  # what it waited for is over
 
@@ -117,6 +124,7 @@ class Agents:
         sides = [Side((*before, (self._forks, n)), mask.argmax(axis=-1) // 32) for n, mask in enumerate(masks)]
         children = [_Agent(own=mask, last=last, side=side) for mask, side in zip(masks, sides, strict=True)]
         for child, (frame, run) in zip(children, frames, strict=True):
+            child.frame = frame
             threading.Thread(target=self._body, args=(child, frame, run), daemon=True).start()
         me = self._current
         place = self._agents.index(me)
@@ -197,7 +205,11 @@ class Agents:
         return True
 
     def _deadlock(self) -> BaseException:
-        """Everybody waits. Lanes that wait at the end of a branch might go on in a real machine: not modelled."""
+        """Everybody waits. Lanes that wait at the end of a branch might go on in a real machine: not modelled.
+
+        A barrier of the whole block may stand in a branch only if all of its threads take that (CUDA C++ Programming
+        Guide, "Synchronization Functions"; PTX 9.7.13.1 wants so of each warp). Of several worlds each may be another.
+        """
         waiting = [a for a in self._agents if not a.ended and a.lanes is not None]
         covered = np.zeros(self._shape, np.bool_)
         for agent in waiting:
@@ -206,15 +218,35 @@ class Agents:
             if agent.ended and agent.last and agent.own is not None:
                 covered |= agent.own
         worlds = np.any([np.asarray(a.lanes).any(axis=-1) for a in waiting], axis=0)
+        whole = [a for a in waiting if a.counts]
         if not covered[worlds].all():
-            return Entangled("threads that wait for each other in a divergent branch")
+            if len(worlds) > 1 or not whole or self._has_left():
+                return Entangled("threads that wait for each other in a divergent branch")
+            come = sum(int(np.asarray(a.lanes).sum()) for a in whole)
+            what = (
+                f"{come} threads reach a barrier that counts {whole[0].counts}, in a branch that the others do not take"
+            )
+            return Illegal(what, _line(whole[0].at), *_first_of(whole[0]), stmt=whole[0].at)
         first = waiting[0]
-        world, lane = (int(i) for i in np.argwhere(np.asarray(first.lanes))[0])
-        return Deadlock("; ".join(dict.fromkeys(a.what for a in waiting)), first.line, world, lane)
+        return Deadlock("; ".join(dict.fromkeys(a.what for a in waiting)), _line(first.at), *_first_of(first))
+
+    def _has_left(self) -> bool:
+        """Whether threads have left the kernel: how they count is not modelled."""
+        return any(a.frame is not None and a.frame.ended is not None for a in self._agents)
 
     def _release_others(self) -> None:
         for agent in self._agents[1:]:
             agent.turn.release()
+
+
+def _line(stmt: Stmt | None) -> int:
+    return 0 if stmt is None else stmt.line
+
+
+def _first_of(agent: _Agent) -> tuple[int, int]:
+    """World and number of the first thread that waits."""
+    world, lane = np.argwhere(np.asarray(agent.lanes))[0]
+    return int(world), int(lane)
 
 
 def agents_of(machine: Any) -> Agents:

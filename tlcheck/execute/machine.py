@@ -181,7 +181,7 @@ class Machine:
             try:
                 step.run(frame)
             except Illegal as illegal:
-                illegal.stmt = self.at
+                illegal.stmt = illegal.stmt or self.at
                 raise
         self.spent += ahead  # a budget is for blocks that run together
         for there in self._untried_ahead:

@@ -159,7 +159,7 @@ class _Judge:
             lowered = self._machine(self._lowered, self._tiled, draw)
             if self._request.checkpoint == LOWERED and not self._tiled:  # before that there are no barriers
                 lowered.watched(self._stored(), every=bool(written.steered))
-            self._run(lowered, draw)
+            self._run(lowered, partial(self._machine, self._lowered, self._tiled, draw))
         except Illegal as illegal:
             stopped = [OutputOutcome(n, "undecided", f"as lowered: {illegal}") for n in self._outputs]
             report = self._report(tuple(stopped), written.spent, 0)
@@ -180,21 +180,24 @@ class _Judge:
         report = replace(report, illegal=stop, lawful=lawful, rounded=rounded)
         return replace(report, ordered=ordered, races=found, left=self._left_by(written))
 
-    def _run(self, lowered: Machine, draw: inputs.Draw) -> None:
-        """Run the kernel as lowered. Raises Illegal for a deadlock of one block that others had hidden."""
+    def _run(self, machine: Machine, another: Callable[..., Machine]) -> None:
+        """Run a level of the kernel. Raises Illegal for what threads of one block wait for, which others had hidden.
+
+        another: makes such a machine, for other worlds.
+        """
         try:
-            lowered.run()
-            lowered.rest()
+            machine.run()
+            machine.rest()
         except Entangled:
             for world in self.worlds:
                 with suppress(NotModelled):
-                    self._run_alone(world, draw)
+                    self._run_alone(another(worlds=[world]), world)
             raise
 
-    def _run_alone(self, world: World, draw: inputs.Draw) -> None:
-        """Run the kernel as lowered in one world."""
+    def _run_alone(self, machine: Machine, world: World) -> None:
+        """Run a machine of one world."""
         try:
-            self._machine(self._lowered, self._tiled, draw, worlds=[world]).run()
+            machine.run()
         except Illegal as illegal:
             illegal.world = self.worlds.index(world)
             raise
@@ -395,8 +398,7 @@ class _Judge:
         for draw in self._arguments.draws:
             machine = self._machine(self._written, True, draw)
             try:
-                machine.run()
-                machine.rest()
+                self._run(machine, partial(self._machine, self._written, True, draw))
                 self._before = {(name, draw.limit(name)): left for name, left in machine.after().items()}
                 return machine, draw
             except Illegal as illegal:

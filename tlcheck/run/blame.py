@@ -1,15 +1,15 @@
 """Whom to blame for a wrong result, without a GPU: `tlcheck run --device cpu`.
 
-Each case is executed on its own inputs as written and as lowered. As written it is compared with the reference: what
-differs there is its author's. As lowered it is compared with what is written: what differs there is TileLang's, and so
-is an atomic that a proof refutes: an execution does not ask what the device's library has. With `--as-written` the
-first is all there is: an interpreter.
+Each case is executed on its own inputs as written and as lowered. As written, with floats in their own types, it is
+compared with the reference: what differs there is its author's. As lowered it is compared with what is written: what
+differs there is TileLang's, and so is an atomic that a proof refutes: an execution does not ask what the device's
+library has. With `--as-written` the first is all there is: an interpreter.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -116,9 +116,11 @@ def _blamed(
 
 @dataclass(frozen=True)
 class _Executed:
-    """An execution and its claims; stopped: why the kernel as written alone did not come to its end."""
+    """An execution and its claims. written: what is compared with the reference. stopped: why the kernel as written
+    alone did not come to its end."""
 
     execution: Execution
+    written: Execution
     claims: tuple[Claim, ...] = ()
     stopped: str = ""
 
@@ -213,7 +215,7 @@ class _OneCase:
         poisoned = given.poisoned(self._function, said["updates"])
         done = self._executed(Request(ALL, (0,), given={0: arrays}, poisoned=poisoned))
         for place, (_, buffer) in enumerate(self._parameters):
-            left = done.execution.left.get(str(buffer.data.value)) if buffer is not None else None
+            left = done.written.left.get(str(buffer.data.value)) if buffer is not None else None
             if left is not None:
                 np.save(folder / f"{place}.elements.npy", left.elements)
                 np.save(folder / f"{place}.values.npy", left.values)
@@ -222,16 +224,26 @@ class _OneCase:
     def _executed(self, request: Request) -> _Executed:
         if self._console is None:
             execution = execute(self._snapshot, request)
-            return _Executed(execution, claims_of(self._snapshot, execution, request))
+            claims = claims_of(self._snapshot, execution, request)
+            return _Executed(execution, self._in_own_types(request) or execution, claims)
         try:
-            return _Executed(interpret(self._snapshot, request, self._console))
+            alone = interpret(self._snapshot, request, self._console)
+            return _Executed(alone, alone)
         except Stopped as stopped:
             line = f" (line {stopped.line})" if isinstance(stopped, Illegal) and stopped.line else ""
-            return _Executed(Execution(()), stopped=f"{stopped}{line}")
+            return _Executed(Execution(()), Execution(()), stopped=f"{stopped}{line}")
+
+    def _in_own_types(self, request: Request) -> Execution | None:
+        """The kernel as written, where an overflow is one; None where that takes more than is allowed."""
+        if request.given is None:
+            return None
+        with suppress(Stopped):
+            return interpret(self._snapshot, request)
+        return None
 
     def _compared(self, blame: Blame, executed: Mapping[str, _Executed]) -> Blame:
         """With what the reference says of the kernel as written."""
-        left = {folder: done.execution for folder, done in executed.items() if done.execution.left}
+        left = {folder: done.written for folder, done in executed.items() if done.written.left}
         ran = {folder: len(execution.blocks) == execution.of for folder, execution in left.items()}
         if not ran:
             return replace(blame, written="undecided", reasons=(max(blame.reasons), blame.reasons[1]))

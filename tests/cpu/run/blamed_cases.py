@@ -56,12 +56,34 @@ def running():
     return main
 
 
+@tilelang.jit
+def squared(scale=300.0):
+    """Sum squares in float16, of which the scale that is taken off in the end makes too large ones."""
+
+    @T.prim_func
+    def main(A: T.Tensor((64, 512), "float16"), B: T.Tensor((64,), "float16")):
+        with T.Kernel(1, threads=128):
+            squares = T.alloc_fragment((64, 512), "float16")
+            sums = T.alloc_fragment((64,), "float16")
+            for i, j in T.Parallel(64, 512):
+                squares[i, j] = A[i, j] * A[i, j] * T.float16(scale)
+            T.reduce_sum(squares, sums, dim=1)
+            for i in T.Parallel(64):
+                B[i] = sums[i] / T.float16(scale)
+
+    return main
+
+
 def inputs(args, generator, device):
     return torch.rand(256, generator=generator, device=device), torch.zeros(256, device=device)
 
 
 def rows(args, generator, device):
     return torch.randint(-4, 5, (4, 256), generator=generator, device=device).float(), torch.zeros(256, device=device)
+
+
+def halves(args, generator, device):
+    return torch.randn(64, 512, generator=generator, device=device).half(), torch.zeros(64, device=device).half()
 
 
 def too_few(args, generator, device):
@@ -93,4 +115,6 @@ shape = Case(scaled, {}, SM80, too_short, doubled)
 raised = Case(scaled, {}, SM80, raising, doubled)
 crashed = Case(scaled, {}, SM80, crashing, doubled)
 sums = Case(summed, {}, ("sm_90",), rows, lambda args, a, b: {"B": a.double().sum(0)})
+overflow = Case(squared, {}, SM80, halves, lambda args, a, b: {"B": (a.double() ** 2).sum(1)})
+in_range = Case(squared, {"scale": 2.0}, SM80, halves, lambda args, a, b: {"B": (a.double() ** 2).sum(1)})
 carried = Case(running, {}, ("sm_90",))

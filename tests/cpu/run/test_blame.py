@@ -52,6 +52,14 @@ class TestBlame:
         assert element["got"] == pytest.approx(1.5 * element["expected"], rel=1e-6)
         assert "-> the kernel's author: C[0] is" in capsys.readouterr().out
 
+    def test_an_overflow_is_its_authors(self, tmp_path: Path) -> None:
+        """float64 would hold the sums, float16 does not."""
+        code, found = run(tmp_path, "overflow")
+        assert (code, found["written"]["answer"], found["lowered"]["answer"]) == (1, "differs", "agrees")
+        assert found["written"]["findings"][0]["elements"][0]["got"] in (float("inf"), "inf", "Infinity")
+        code, found = run(tmp_path, "in_range")
+        assert (code, found["written"]["answer"], found["lowered"]["answer"]) == (0, "agrees", "agrees")
+
     def test_a_kernel_that_is_lowered_wrongly_is_tilelangs(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:

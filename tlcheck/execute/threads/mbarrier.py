@@ -241,7 +241,7 @@ def wait(e: Expr, machine: Machine) -> Run:
             return all((int(phase[w, n]) & 1) != p for w, n, p in due)
 
         waits = ", ".join(sorted({f"{name}[{n}] for parity {p}" for _, n, p in due}))
-        agents_of(machine).wait(ready, f"waits at {waits}", machine.line, frame, which.barriers)
+        agents_of(machine).wait(ready, f"waits at {waits}", machine.at, frame, which.barriers)
         if machine.watch is not None:
             for number, mask in _by_number(named, frame):
                 key = which.barriers.name, number

@@ -112,7 +112,8 @@ def _meet(number: int, threads: int, frame: Frame, machine: Machine) -> None:
         return bool((counters.passed[worlds, number] > before).all())
 
     what = f"waits at barrier {number} for {threads} threads"
-    agents_of(machine).wait(ready, what, machine.line, frame)
+    whole = number == 0 and threads == machine.threads
+    agents_of(machine).wait(ready, what, machine.at, frame, counts=threads if whole else 0)
     if watch is not None:
         watch.acquire(key, frame.mask())
 

@@ -1,0 +1,62 @@
+"""A barrier of the whole block in a branch: all of its threads have to take it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cpu.execute.tiles.building import Kernel, add, call, load, number, text, variable
+from tlcheck.execute.request import Execution
+from tlcheck.execute.run import execute
+from tlcheck.snapshot.ir import Evaluate, Expr, For, If, Seq, Stmt, Store
+
+THREADS = 64
+BARRIER = call("tvm_storage_sync", text("shared"))
+LEAVE = call("thread_return")
+
+
+def _executed(below: int, blocks: int = 1, own: bool = False, otherwise: tuple[Evaluate, ...] = ()) -> Execution:
+    """Threads below a number change an element twice, in a loop, as lowered with a barrier between.
+
+    own: as written, too. otherwise: what the other threads do.
+    """
+    kernel = Kernel(threads=THREADS, blocks=blocks)
+    out, tile = kernel.tensor("B", "int32", (THREADS,)), kernel.tile("s", "int32", (THREADS,), "shared")
+    first = Expr("lt", "bool", (kernel.bx, number(1)))
+    taken = Expr("and", "bool", (first, Expr("lt", "bool", (kernel.tx, number(below)))))
+
+    def body(*between: Stmt) -> list[Stmt]:
+        stores = [Store(tile, (kernel.tx,), add(kernel.tx, n)) for n in range(2)]
+        branch = If(taken, Seq((stores[0], *between, stores[1])), Seq(otherwise) if between and otherwise else None)
+        loop = For(variable("i"), number(0), number(3), "serial", branch)
+        return [Store(tile, (kernel.tx,), number(0)), loop, Store(out, (kernel.tx,), load(tile, kernel.tx))]
+
+    return execute(kernel.snapshot(body(*([BARRIER] if own else [])), body(BARRIER)))
+
+
+@pytest.mark.parametrize("below", [16, 32])
+@pytest.mark.parametrize("blocks", [1, 2])
+def test_a_barrier_that_some_threads_pass_by_is_illegal(below: int, blocks: int) -> None:
+    """Half a warp or a whole one; a block that takes the branch beside one that does not."""
+    illegal = _executed(below, blocks).illegal
+    said = f"{below} threads reach a barrier that counts 64, in a branch that the others do not take"
+    assert illegal is not None
+    assert (illegal.what, illegal.world, illegal.stmt) == (said, 0, BARRIER)
+
+
+def test_a_barrier_that_all_threads_reach_is_legal() -> None:
+    assert _executed(THREADS).illegal is None
+    assert _executed(32, otherwise=(BARRIER,)).illegal is None
+
+
+def test_a_barrier_that_the_author_put_there_is_the_authors() -> None:
+    found = _executed(32, own=True)
+    assert found.illegal is None
+    assert found.outputs[0].verdict == "undecided"
+    assert "the author's" in found.outputs[0].reason
+    assert "as written, 32 threads reach a barrier that counts 64" in found.outputs[0].reason
+
+
+def test_threads_that_have_left_the_kernel_are_not_known_to_count() -> None:
+    found = _executed(32, otherwise=(LEAVE,))
+    assert found.illegal is None
+    assert found.outputs[0].reason == "threads that wait for each other in a divergent branch"
