@@ -10,7 +10,7 @@ from tlcheck.execute import given, inputs
 from tlcheck.execute.inputs import Course, Draw
 from tlcheck.execute.machine import Tensor
 from tlcheck.execute.memory import Pages
-from tlcheck.execute.offsets import indices, offsets
+from tlcheck.execute.offsets import indices, lengths, offsets
 from tlcheck.execute.plain import evaluated
 from tlcheck.execute.pointers import workspaces
 from tlcheck.execute.reasons import NotModelled, Stopped
@@ -41,7 +41,7 @@ class Arguments:
         """
         self._snapshot, self._function, self._own = snapshot, function, own
         self._first: Mapping[str, Array] = next(iter(own.values()), {})
-        sizes = inputs.sizes(self._function, inputs.known(self._function, self._first), course.first)
+        sizes = inputs.sizes(self._function, inputs.known(self._function, self._first), course)
         if sizes is None:
             raise Stopped("no sizes found that keep what the kernel assumes")
         self.sizes = sizes
@@ -50,7 +50,7 @@ class Arguments:
         self.draws: Sequence[Draw] = _DRAWS[:1] if own else (*known, *(replace(d, ranges=ranges) for d in _DRAWS))
         unread = {str(b.data.value) for b in roles(self._function).written}
         self._poisoned = poisoned if own else poisoned | unread
-        self._offsets = offsets(self._function)
+        self._offsets, self._lengths = offsets(self._function), lengths(self._function)
 
     def tensors(self, draw: Draw, drawn: Mapping[tuple[str, int], Pages] | None = None) -> dict[str, Tensor]:
         """Every global tensor, by the name of its pointer. drawn: what an earlier run drew, by name and limit."""
@@ -86,4 +86,5 @@ class Arguments:
             extent = self._offsets[name]
             last = draw.limit(name) * size if extent is None else int(evaluated(extent, self.sizes))
             return Tensor(kind, size, inputs.rising(self._snapshot, name, kind, size, last, draw.gaps), before)
-        return Tensor(kind, size, inputs.contents(self._snapshot, name, kind, draw), before)
+        contents = inputs.contents(self._snapshot, name, kind, draw, self._lengths.get(name, frozenset()))
+        return Tensor(kind, size, contents, before)

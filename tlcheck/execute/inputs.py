@@ -7,10 +7,10 @@ that two releases see the same numbers, and not of NumPy, whose generators may c
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from itertools import product
+from itertools import islice, product
 from math import prod
 
 import numpy as np
@@ -25,6 +25,8 @@ from tlcheck.snapshot.walk import postorder, statements
 _SIZES = (64, 128, 256, 96, 32, 16, 512, 1024, 8, 4, 2, 1)
 _EXACT = 3  # the first seed has integers of at most this size, which every dtype has
 _MOST_TRIED = 4096
+_NUMBERS = (1, 0, 3)  # tried for integer parameters that are no sizes, where sizes do not fit them
+_WITH_NUMBERS = 3  # sizes with which these are tried
 _UNITS = (64, 1024, 1)  # of which strides are multiples, if the author's promises allow it
 
 
@@ -32,7 +34,8 @@ _UNITS = (64, 1024, 1)  # of which strides are multiples, if the author's promis
 class Draw:
     """How integers are drawn: below `below`; those of a tensor in `further` below another limit, but for seed 0.
 
-    So some loops have no step, and others many. gaps: with seed 0, every other part between offsets is empty.
+    So some loops have no step, and others many. gaps: with seed 0, every other part between offsets is empty, and a
+    loop whose length is read from memory has no step in the first block, or in all.
     ranges: what the integers of a tensor are below in any case, since they are indices.
     sparse: of four neighbours in memory three are 0, as kernels want it that leave out zeros.
     """
@@ -55,10 +58,18 @@ class Draw:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """What decides which way a kernel goes. first: sizes to try before the usual ones; draw: of integers, if known."""
+    """What decides which way a kernel goes. first: sizes to try before the usual ones; draw: of integers, if known.
+
+    passed: how many sizes that keep what is promised of them are passed over: what the kernel promises of its indices
+    did not hold.
+    """
 
     first: tuple[int, ...] = ()
     draw: Draw | None = None
+    passed: int = 0
+
+
+USUAL = Course()
 
 
 def known(function: Function, given: Mapping[str, Array]) -> dict[str, int]:
@@ -73,24 +84,29 @@ def known(function: Function, given: Mapping[str, Array]) -> dict[str, int]:
     return found
 
 
-def sizes(function: Function, given: Mapping[str, int], first: Sequence[int] = ()) -> dict[str, int] | None:
+def sizes(function: Function, given: Mapping[str, int], course: Course = USUAL) -> dict[str, int] | None:
     """A value for each symbolic size and integer parameter, such that the author's promises hold; None if none does.
 
-    given: those that are known already. first: sizes to try before the usual ones.
+    given: those that are known already.
     """
+    return next(islice(_that_hold(function, given, course.first), course.passed, None), None)
+
+
+def _that_hold(function: Function, given: Mapping[str, int], first: Sequence[int]) -> Iterator[dict[str, int]]:
+    """All of them, each once."""
+    seen: list[dict[str, int]] = []
     names = [name for name in symbols(function) if name not in given]
     promises = [p for p in _promises(function) if _is_of(p, [*names, *given])]
     steps = _steps(function) - given.keys()
     free = [name for name in names if name not in steps]
-    for number, chosen in enumerate(_candidates(len(free), (*first, *_SIZES))):
+    numbers = [name not in _of_shapes(function) for name in free]
+    for chosen in islice(_candidates(numbers, (*first, *_SIZES)), _MOST_TRIED):
         values = {**given, **dict(zip(free, chosen, strict=True))}
         for unit in _UNITS if steps else _UNITS[:1]:
             found = values | _apart(function, steps, values, unit)
-            if all(evaluated(p, found) for p in promises):
-                return found
-        if number >= _MOST_TRIED:
-            break
-    return None
+            if found not in seen and all(evaluated(p, found) for p in promises):
+                seen.append(found)
+                yield found
 
 
 def _steps(function: Function) -> set[str]:
@@ -115,19 +131,27 @@ def _apart(function: Function, steps: set[str], values: Mapping[str, int], unit:
     return found
 
 
-def _candidates(count: int, among: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """The same size for all first, then every combination."""
-    for size in among:
-        yield (size,) * count
-    yield from product(among, repeat=count)
+def _candidates(numbers: Sequence[bool], among: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """The same size for all first, also with small numbers for what is no size, then every combination."""
+    usual, others = among[:_WITH_NUMBERS], among[_WITH_NUMBERS:]
+    yield from ((size,) * len(numbers) for size in usual)
+    for size in usual if any(numbers) else ():
+        yield from product(*[_NUMBERS if number else (size,) for number in numbers])
+    yield from ((size,) * len(numbers) for size in others)
+    yield from product(among, repeat=len(numbers))
 
 
 def symbols(function: Function) -> list[str]:
     """Names of the variables in shapes and of the scalar parameters, in order of appearance."""
-    roots = [e for b in function.buffers for e in (*b.shape, *b.strides, *([b.elem_offset] if b.elem_offset else []))]
-    found = [str(e.value) for e in postorder(roots) if e.op == "var"]
+    found = _of_shapes(function)
     found += [str(p.value) for p in function.params if p.dtype.startswith(("int", "uint"))]
     return list(dict.fromkeys(found))
+
+
+def _of_shapes(function: Function) -> list[str]:
+    """Names of the variables in shapes, strides and offsets."""
+    roots = [e for b in function.buffers for e in (*b.shape, *b.strides, *([b.elem_offset] if b.elem_offset else []))]
+    return [str(e.value) for e in postorder(roots) if e.op == "var"]
 
 
 def _promises(function: Function) -> Iterator[Expr]:
@@ -187,14 +211,22 @@ def span(buffer: Buffer, values: Mapping[str, int]) -> int:
     return first + sum((n - 1) * s for n, s in zip(shape, steps, strict=True)) + 1
 
 
-def contents(snapshot: Snapshot, name: str, kind: Kind, draw: Draw) -> Contents:
-    """Random elements: small integers for seed 0, numbers between -1 and 1 for the others."""
+def contents(snapshot: Snapshot, name: str, kind: Kind, draw: Draw, lengths: Set[int] = frozenset()) -> Contents:
+    """Random elements: small integers for seed 0, numbers between -1 and 1 for the others.
+
+    lengths: elements that are lengths of loops, see `Draw.gaps`.
+    """
 
     key = cache(partial(_key, snapshot, name))
 
     def elements(seed: int, start: int, count: int) -> Array | None:
-        drawn = _drawn(kind, seed, key(seed), start, count, draw.limit(name, seed))
-        return np.where(_kept(key(seed), start, count), drawn, drawn.dtype.type(0)) if draw.sparse else drawn
+        found = _drawn(kind, seed, key(seed), start, count, draw.limit(name, seed))
+        if draw.sparse:
+            found = np.where(_kept(key(seed), start, count), found, found.dtype.type(0))
+        empty = [number - start for number in lengths if start <= number < start + count]
+        if draw.gaps and not seed:
+            found[empty] = 0
+        return found
 
     return elements
 

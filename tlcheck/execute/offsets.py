@@ -1,15 +1,16 @@
 """Tensors of places. Offsets: a kernel that reads L[i] and L[i + 1] takes what lies between them, as of packed
 sequences. Indices: an element of the tensor is itself the place of what is read or written, as an expert's number.
+Lengths: an element says how many steps a loop has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 
 from tlcheck.execute.plain import evaluated
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.snapshot.ir import Bind, Buffer, Expr, Function, Store
+from tlcheck.snapshot.ir import Bind, Buffer, Expr, For, Function, Store
 from tlcheck.snapshot.walk import expressions, postorder, statements, substitute
 
 _TRIED = (3, 7, 12)  # values of the variables in two indices that are compared
@@ -36,6 +37,22 @@ def indices(function: Function) -> Mapping[str, Sequence[Expr]]:
                 index = index.args[0]
             if index.op == "load" and index.buffer is not None and index.buffer.data.uid in tensors:
                 found.setdefault(tensors[index.buffer.data.uid], []).append(extent)
+    return found
+
+
+def lengths(function: Function) -> Mapping[str, Set[int]]:
+    """The tensors of lengths by pointer, with elements by which a loop may have no step: the first, and those that the
+    kernel names by number."""
+    found: dict[str, set[int]] = {}
+    bound: dict[int, Expr] = {}
+    tensors = {b.data.uid: str(b.data.value) for b in function.buffers if "int" in b.dtype}
+    for stmt in statements(function.body):
+        if isinstance(stmt, Bind):
+            (bound[stmt.var.uid],) = substitute([stmt.value], bound)
+        for e in postorder(substitute([stmt.extent], bound)) if isinstance(stmt, For) else ():
+            if e.op == "load" and e.buffer is not None and e.buffer.data.uid in tensors:
+                numbers = {int(e.args[0].value or 0)} if len(e.args) == 1 and e.args[0].op == "int" else set()
+                found.setdefault(tensors[e.buffer.data.uid], {0}).update(numbers)
     return found
 
 

@@ -47,6 +47,10 @@ class Illegal(Stopped):
         return self.what
 
 
+class Unkept(Illegal):
+    """A promise of the author's that does not hold on these inputs."""
+
+
 @dataclass
 class Deadlock(Illegal):
     """Threads that wait for what never happens."""

@@ -28,7 +28,7 @@ from tlcheck.execute.memory import Pages
 from tlcheck.execute.plain import index_of
 from tlcheck.execute.pointers import workspaces
 from tlcheck.execute.races import Race
-from tlcheck.execute.reasons import MEMORY, Deadlock, Entangled, Illegal, NotModelled, Stopped
+from tlcheck.execute.reasons import MEMORY, Deadlock, Entangled, Illegal, NotModelled, Stopped, Unkept
 from tlcheck.execute.request import ALL, LOWERED, SOURCE, Execution, Request
 from tlcheck.execute.roundings import coarser, rounds
 from tlcheck.execute.tracer import watched_for
@@ -46,6 +46,7 @@ _FURTHER = (64, 1024, 16384)  # tried for one tensor after the other
 _ZEROS = 1  # tried as well where an output has no number: all indices 0
 _TRIED = 10_000  # statements, and four times what the kernel takes, that may go into trying
 _ROUNDED = 20_000  # statements of both levels, up to which a kernel runs again with floats of its own types
+_OTHER_SIZES = 16  # tried where a promise does not hold
 _LARGER = (1024, 4096)  # sizes tried where the usual ones leave something out
 
 
@@ -92,7 +93,7 @@ def _integers(function: Function) -> list[str]:
 
 def _farthest(snapshot: Snapshot, request: Request) -> _Judge:
     """The judge with the sizes that let the kernel as written do most, the smallest of them."""
-    best = _Judge(snapshot, request)
+    best = _keeping(snapshot, request)
     for size in _LARGER if inputs.symbols(snapshot.checkpoints[SOURCE]) else ():
         if not best.as_written[0].untried:
             break
@@ -100,6 +101,28 @@ def _farthest(snapshot: Snapshot, request: Request) -> _Judge:
             larger = _Judge(snapshot, replace(request, course=inputs.Course((size,))))
             best = min(best, larger, key=lambda judge: len(judge.as_written[0].untried))
     return best
+
+
+def _keeping(snapshot: Snapshot, request: Request) -> _Judge:
+    """The judge with the first sizes for which all holds that the kernel promises on its way. Raises Stopped."""
+    first = _Judge(snapshot, request)
+    try:
+        _ = first.as_written
+    except Stopped as stopped:
+        found = next(_with_other_sizes(snapshot, request), None) if isinstance(stopped.__cause__, Unkept) else None
+        if found is None:
+            raise
+        return found
+    return first
+
+
+def _with_other_sizes(snapshot: Snapshot, request: Request) -> Iterator[_Judge]:
+    """Judges with further sizes, of which the kernel as written comes to its end."""
+    for passed in range(1, _OTHER_SIZES):
+        with suppress(Stopped):
+            judge = _Judge(snapshot, replace(request, course=inputs.Course(passed=passed)))
+            _ = judge.as_written
+            yield judge
 
 
 class _Judge:
@@ -404,7 +427,7 @@ class _Judge:
             except Illegal as illegal:
                 problem = illegal
         line = f" (line {problem.line})" if problem is not None and problem.line else ""
-        raise Stopped(f"the author's, on all inputs tried: as written, {problem}{line}")
+        raise Stopped(f"the author's, on all inputs tried: as written, {problem}{line}") from problem
 
     def _machine(
         self,

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.cpu.execute.tiles.building import Kernel, load, multiply, number, variable
+from tests.cpu.execute.tiles.building import Kernel, add, call, load, multiply, number, variable
 from tests.cpu.mutations.lowered import lowered_mutants
 from tests.fixtures.index import FOLDER
 from tlcheck.execute.request import Request
@@ -112,3 +112,33 @@ def test_a_kernel_that_packs_numbers_gets_few_of_them() -> None:
     """Where a group of four has two numbers, it is out of bounds."""
     found = [execute(packed_pairs(each)).outputs[0] for each in (1, 2)]
     assert [outcome.verdict for outcome in found] == ["agreed", "refuted"]
+
+
+def _with_a_promise(of_thread: int) -> Snapshot:
+    """64 threads write A[first + thread]; T.assume says of each that first + thread * `of_thread` lies within A."""
+    kernel, n, first = Kernel(threads=64), variable("n"), variable("first")
+    a = kernel.tensor("A", "float32", [], [n])
+    within = Expr("lt", "bool", (Expr("add", "int32", (first, multiply(kernel.tx, of_thread))), n))
+    body = [call("assume", within), Store(a, (add(first, kernel.tx),), Expr("float", "float32", (), 1.0))]
+    snapshot = kernel.snapshot(body, body)
+    taking = {
+        name: replace(function, params=(*function.params, first)) for name, function in snapshot.checkpoints.items()
+    }
+    return replace(snapshot, checkpoints=taking)
+
+
+@pytest.mark.parametrize(("of_thread", "sizes"), [(1, {"n": 64, "first": 0}), (3, {"n": 256, "first": 1})])
+def test_sizes_keep_what_is_promised_of_indices(of_thread: int, sizes: dict[str, int]) -> None:
+    found = execute(_with_a_promise(of_thread))
+    assert dict(found.sizes) == sizes
+    assert [outcome.verdict for outcome in found.outputs] == ["agreed"]
+    alone = execute(_with_a_promise(of_thread), Request(blocks=((0, 0, 0),), seeds=(1,)))
+    assert alone.sizes == found.sizes
+
+
+def test_a_promise_that_no_size_keeps_is_the_authors() -> None:
+    (outcome,) = execute(_with_a_promise(1000)).outputs
+    assert (outcome.verdict, outcome.reason) == (
+        "undecided",
+        "the author's, on all inputs tried: as written, T.assume does not hold",
+    )

@@ -11,7 +11,7 @@ import numpy as np
 
 from tlcheck.execute.codes import Run
 from tlcheck.execute.frame import Frame
-from tlcheck.execute.reasons import Illegal
+from tlcheck.execute.reasons import Unkept
 from tlcheck.execute.registry import call
 from tlcheck.snapshot.ir import Expr
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 @call("assume", "device_assert", "device_assert_with_msg")
 def promise(e: Expr, machine: Machine) -> Run:
-    """The condition holds in all active lanes. Raises Illegal where it does not."""
+    """The condition holds in all active lanes. Raises Unkept where it does not."""
     condition, line = machine.code(e.args[0]), machine.line
 
     def run(frame: Frame) -> int:
         broken = frame.mask() & ~np.asarray(condition.run(frame), np.bool_)
         if broken.any():
             *_, world, lane = np.argwhere(broken)[0].tolist()
-            raise Illegal(f"T.{e.value} does not hold", line, world, lane)
+            raise Unkept(f"T.{e.value} does not hold", line, world, lane)
         return 0
 
     return run
