@@ -148,6 +148,11 @@ def symbols(function: Function) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def integers(function: Function) -> list[str]:
+    """Names of the tensors of integers."""
+    return [str(b.data.value) for b in function.buffers if b.dtype.startswith(("int", "uint"))]
+
+
 def _of_shapes(function: Function) -> list[str]:
     """Names of the variables in shapes, strides and offsets."""
     roots = [e for b in function.buffers for e in (*b.shape, *b.strides, *([b.elem_offset] if b.elem_offset else []))]

@@ -515,3 +515,17 @@ def _vector_octets(index: Expr, kind: Kind) -> int:
         return 1
     octets = lanes_of(index.dtype) * kind.bits // 8
     return min(octets, 16) if octets & (octets - 1) == 0 else 1
+
+
+@dataclass(frozen=True)
+class Machines:
+    """Machines of one kernel that have not run yet, the same worlds each time.
+
+    shapes: of parameters, by name. chosen: the blocks that run; every_block: all of the grid.
+    """
+
+    written: Callable[[], Machine]
+    lowered: Callable[[], Machine]
+    shapes: Mapping[str, tuple[int, ...]]
+    chosen: tuple[Block, ...]
+    every_block: Callable[[], Iterator[Block]]

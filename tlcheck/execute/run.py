@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, cached_property, partial
 from itertools import product
 from math import prod
@@ -23,7 +23,7 @@ from tlcheck.execute.comparison import Difference, OutputOutcome, Written
 from tlcheck.execute.demand import needed
 from tlcheck.execute.glance import Suspected
 from tlcheck.execute.launches import kernels, threads_of
-from tlcheck.execute.machine import Machine, Options, World
+from tlcheck.execute.machine import Machine, Machines, Options, World
 from tlcheck.execute.memory import Pages
 from tlcheck.execute.plain import index_of
 from tlcheck.execute.pointers import workspaces
@@ -84,11 +84,7 @@ def _judge(snapshot: Snapshot, request: Request) -> _Judge:
 def _has_courses(snapshot: Snapshot) -> bool:
     """Whether sizes or integers are to be chosen."""
     function = snapshot.checkpoints.get(SOURCE)
-    return function is not None and bool(inputs.symbols(function) or _integers(function))
-
-
-def _integers(function: Function) -> list[str]:
-    return [str(b.data.value) for b in function.buffers if b.dtype.startswith(("int", "uint"))]
+    return function is not None and bool(inputs.symbols(function) or inputs.integers(function))
 
 
 def _farthest(snapshot: Snapshot, request: Request) -> _Judge:
@@ -414,7 +410,7 @@ class _Judge:
         if self._request.given or self._course.draw is not None:
             return []
         unread = _names(self._roles.written)
-        return [name for name in _integers(self._written) if name not in unread]
+        return [name for name in inputs.integers(self._written) if name not in unread]
 
     def _in_bounds(self) -> tuple[Machine, inputs.Draw]:
         problem: Illegal | None = None
@@ -582,20 +578,6 @@ class _Judge:
 def _names(buffers: Sequence[Buffer]) -> tuple[str, ...]:
     """The names of the pointers of parameters: an execution knows them by these."""
     return tuple([str(b.data.value) for b in buffers])
-
-
-@dataclass(frozen=True)
-class Machines:
-    """Machines of one kernel that have not run yet, the same worlds each time.
-
-    shapes: of parameters, by name. chosen: the blocks that run; every_block: all of the grid.
-    """
-
-    written: Callable[[], Machine]
-    lowered: Callable[[], Machine]
-    shapes: Mapping[str, tuple[int, ...]]
-    chosen: tuple[blocks.Block, ...]
-    every_block: Callable[[], Iterator[blocks.Block]]
 
 
 def machines(snapshot: Snapshot, request: Request, *, early: bool = False) -> Machines:

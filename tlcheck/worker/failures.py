@@ -26,7 +26,8 @@ class RequestError(Exception):
 
 
 class PassError(Exception):
-    """A pass raised what this is raised from. modules: name -> module, the last is what the pass was given.
+    """A pass, or the code generation, raised what this is raised from. modules: name -> module, the last is what it
+    was given.
 
     where: `FILE:LINE` of what the pass complains about, as far as it names a buffer.
     """

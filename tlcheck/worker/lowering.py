@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -111,11 +112,19 @@ def lower(prim_func: Any, pass_configs: Mapping[str, Any], target: Any, every_pa
             artifact = tilelang.lower(prim_func, target=target, enable_host_codegen=False, enable_device_compile=False)
     except Exception as error:
         broken = recorder.broken()
+        if broken is None and _is_of_code_generation(error):
+            recorder.finish()
+            broken = PassError("code generation", recorder.modules)
         if broken is None:
             raise
         raise broken from error
     recorder.finish()
     return LoweredModules(recorder.modules, recorder.passes, artifact.kernel_source)
+
+
+def _is_of_code_generation(error: BaseException) -> bool:
+    """Whether an exception comes from what follows the passes."""
+    return any(frame.name.startswith("device_codegen") for frame in traceback.extract_tb(error.__traceback__))
 
 
 def _instrument(recorder: _Recorder) -> Any:

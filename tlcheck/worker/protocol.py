@@ -74,8 +74,8 @@ class Failure:
         `exit` (the kernel file ended the process), `crash` (a signal, named in the message), `timeout`, `killed` (from
         outside, as for want of memory), `worker` (the worker itself ended), `interrupted` (the user ended the run).
     phase: `start`, `import`, `build`, `lower`, `extract` or `inputs`.
-    message: one line; where a pass raised it, that begins with the pass. detail: further useful lines. where:
-        `FILE:LINE` in the user's code, if known. trace: Python's traceback.
+    message: one line; where a pass or `code generation` raised it, that begins with it. detail: further useful lines.
+    where: `FILE:LINE` in the user's code, if known. trace: Python's traceback.
     """
 
     kind: str

@@ -68,13 +68,14 @@ def test_which_elements_are_lengths() -> None:
 
 
 def test_lengths_are_empty_for_seed_0_alone() -> None:
-    snapshot, kind = _around_a_loop(9, 2), kind_of("int32")
-    usual = inputs.contents(snapshot, "N", kind, inputs.Draw())
-    drawn = inputs.contents(snapshot, "N", kind, inputs.Draw(), {0, 2})
-    expected = np.array(usual(0, 0, 9))
-    expected[[0, 2]] = 0
-    assert np.array_equal(drawn(0, 0, 9), expected)
-    assert np.array_equal(drawn(0, 1, 4), expected[1:5])
-    assert np.array_equal(drawn(1, 0, 9), usual(1, 0, 9))
-    without = inputs.contents(snapshot, "N", kind, inputs.Draw(gaps=False), {0, 2})
-    assert np.array_equal(without(0, 0, 9), usual(0, 0, 9))
+    snapshot = _around_a_loop(9, 2)
+
+    def drawn(seed: int, start: int, count: int, *lengths: int, gaps: bool = True) -> list[int]:
+        contents = inputs.contents(snapshot, "N", kind_of("int32"), inputs.Draw(gaps=gaps), set(lengths))
+        return np.asarray(contents(seed, start, count)).tolist()
+
+    usual = drawn(0, 0, 9)
+    assert drawn(0, 0, 9, 0, 2) == [0, usual[1], 0, *usual[3:]] != usual
+    assert drawn(0, 1, 4, 0, 2) == [usual[1], 0, *usual[3:5]]
+    assert drawn(1, 0, 9, 0, 2) == drawn(1, 0, 9)
+    assert drawn(0, 0, 9, 0, 2, gaps=False) == usual

@@ -183,6 +183,14 @@ def pinned() -> Iterator[Client]:
 
 
 @pytest.mark.xdist_group("pinned worker")
+def test_what_goes_wrong_in_the_code_generation_says_so(pinned: Client, lower: Lower) -> None:
+    failure = failure_of(lower(pinned, "varying", WRONG, arch="sm_80"))
+    assert (failure.kind, failure.phase) == ("exception", "lower")
+    assert failure.message == "code generation: TypeError: Downcast from tirx.Sub to ir.IntImm failed."
+    assert str(failure.where).startswith(f"{WRONG}:")
+
+
+@pytest.mark.xdist_group("pinned worker")
 def test_newer_forms(pinned: Client, lower: Lower) -> None:
     for name, args in (("traced", {"rows": "256", "threads": "64"}), ("tuned", {"rows": "256", "threads": "64"})):
         snapshot = read(lower(pinned, name, EAGER, args=args))

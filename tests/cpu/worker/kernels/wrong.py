@@ -39,3 +39,21 @@ def configured():
                 B[i] = A[i]
 
     return main
+
+
+def varying():
+    """A pipeline whose last steps wait for a number of copies that is another one in each block."""
+
+    @T.prim_func
+    def main(A: T.Tensor((128, 64), "float16"), C: T.Tensor((128, 128), "float32")):
+        with T.Kernel(4, threads=64) as bx:
+            factor = T.alloc_shared((32, 64), "float16")
+            product = T.alloc_fragment((32, 32), "float32")
+            first = T.max(0, bx - 1)
+            for step in T.Pipelined(bx - first + 1, num_stages=2):
+                T.copy(A[(first + step) * 32, 0], factor)
+                T.clear(product)
+                T.gemm(factor, factor, product, transpose_B=True)
+                T.copy(product, C[bx * 32, (first + step) * 32])
+
+    return main
