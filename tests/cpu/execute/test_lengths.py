@@ -72,7 +72,8 @@ def test_lengths_are_empty_for_seed_0_alone() -> None:
 
     def drawn(seed: int, start: int, count: int, *lengths: int, gaps: bool = True) -> list[int]:
         contents = inputs.contents(snapshot, "N", kind_of("int32"), inputs.Draw(gaps=gaps), set(lengths))
-        return np.asarray(contents(seed, start, count)).tolist()
+        found: list[int] = np.asarray(contents(seed, start, count)).tolist()
+        return found
 
     usual = drawn(0, 0, 9)
     assert drawn(0, 0, 9, 0, 2) == [0, usual[1], 0, *usual[3:]] != usual
