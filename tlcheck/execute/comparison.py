@@ -8,13 +8,16 @@ the difference, and where that is far, a discrete choice hangs on rounding and n
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from tlcheck.execute.memory import Pages
 from tlcheck.execute.values import Array, is_poison, reason_of
 from tlcheck.execute.writers import Writer
+
+if TYPE_CHECKING:
+    from tlcheck.execute.machine import Machine
 
 RELATIVE = 1e-9
 FAR = 1e-6
@@ -74,6 +77,14 @@ class Written:
 def outcome(pages: Pages, seed: int) -> Written:
     """What an execution wrote to a tensor."""
     return Written(*pages.outcome(seed))
+
+
+def left_by(machine: Machine, name: str, seed: int) -> Written:
+    """What the lowered kernel left of an output; nothing of one that it has no parameter for."""
+    try:
+        return outcome(machine.pages(name), seed)
+    except KeyError:
+        return Written(np.empty(0, np.intp), np.empty(0))
 
 
 @dataclass(frozen=True, slots=True)

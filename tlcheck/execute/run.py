@@ -283,7 +283,8 @@ class _Judge:
         for place, outcome in enumerate(outputs):
             if outcome.verdict != "agreed" or self._roles.returning:
                 continue
-            name, sides = outcome.name, [_left(m, outcome.name, world.seed) for m in (exact, written, lowered)]
+            name = outcome.name
+            sides = [comparison.left_by(m, name, world.seed) for m in (exact, written, lowered)]
             wrong = coarser(sides[0], sides[1], sides[2], kinds[name])
             if wrong is not None:
                 initial = exact.pages(name).initial(world.seed, sides[0].elements)
@@ -476,7 +477,7 @@ class _Judge:
         """The verdict on one output, over all seeds."""
         unknown = numberless = compared_elements = 0
         for seed in dict.fromkeys(w.seed for w in self.worlds):
-            expected, got = comparison.outcome(written.pages(name), seed), _left(lowered, name, seed)
+            expected, got = comparison.outcome(written.pages(name), seed), comparison.left_by(lowered, name, seed)
             elements, initial = expected.elements, expected.values
             if not np.array_equal(elements, got.elements):
                 elements = comparison.union(elements, got.elements)
@@ -595,11 +596,3 @@ def course_of(snapshot: Snapshot, request: Request) -> inputs.Course | None:
     with suppress(Stopped):
         return _judge(snapshot, request).course if request.given is None and _has_courses(snapshot) else None
     return None
-
-
-def _left(machine: Machine, name: str, seed: int) -> Written:
-    """What the lowered kernel left of an output; nothing of one that it has no parameter for."""
-    try:
-        return comparison.outcome(machine.pages(name), seed)
-    except KeyError:
-        return Written(np.empty(0, np.intp), np.empty(0))
