@@ -1,30 +1,44 @@
 """`make bench`: what executing kernels costs, against lowering them.
 
-Lowers all cases for two archs (what was kept is taken again, with the seconds that it took), or reads the snapshots
-that are named, and executes each kernel in a process of its own. Prints Markdown; docs/performance.md holds a run's.
+For each file of cases/, or those that are named, in turn: its cases are lowered bare (`bare.py`, for sm_80 and sm_90),
+then executed, each in a process of its own, with default blocks and inputs, both levels, with order. Seconds of
+processor time; the sums are of one interleaved run. Snapshots that are named are executed instead, and once more
+without watching the order of accesses. Prints Markdown; docs/performance.md holds a run's.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import multiprocessing
 import os
 import resource
+import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tlcheck.execute.given import GivenInputs
+    from tlcheck.lower.runs import Lowered
+    from tlcheck.toolchain.resolve import Toolchain
 
 ROOT = Path(__file__).resolve().parents[1]
 ARCHS = ("sm_80", "sm_90")
 SHOWN = 12  # the heaviest kernels
+HEAD = "| kernel | statements | as written | as lowered | of it order | in all | lowering | peak | verdicts |"
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What one kernel costs, in seconds of processor time; peak in bytes. order: what watching takes of `lowered`."""
+    """What one kernel costs, in seconds of processor time; peak in bytes. order: what watching takes of `lowered`.
+
+    all: compiling, comparing and further runs as well.
+    """
 
     name: str
     statements: int
@@ -34,25 +48,31 @@ class Cost:
     all: float
     peak: int
     verdicts: str
-    lowering: float
+    lowering: float = 0.0
 
 
-def main(arguments: Sequence[str]) -> None:
-    costs = list(_costs(arguments))
-    print("| kernel | statements | as written | as lowered | of it order | in all | lowering | peak | verdicts |")
-    print("|---|---|---|---|---|---|---|---|---|")
-    for cost in sorted(costs, key=lambda c: -c.all)[: None if arguments else SHOWN]:
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="*", help="files of cases (.py), or snapshots and folders of them")
+    parser.add_argument("--toolchain", default="pinned", help="that lowers the cases: a release, or `current`")
+    args = parser.parse_args()
+    cases = [name for name in args.files if name.endswith(".py")]
+    by_case = bool(cases) or not args.files
+    costs = list(_of_cases(cases or [str(ROOT / "cases")], args.toolchain) if by_case else _of_snapshots(args.files))
+    print(f"{HEAD}\n|---|---|---|---|---|---|---|---|---|")
+    for cost in sorted(costs, key=lambda c: -c.all)[: SHOWN if by_case else None]:
         print(_row(cost))
-    for arch in ARCHS:
+    for arch in (*ARCHS, "") if len(costs) > 1 else ():
         mine = [cost for cost in costs if cost.name.endswith(arch)]
         if mine:
-            print(_row(_sum(f"sum of {len(mine)}, {arch}", mine)))
+            print(_row(_sum(f"sum of {len(mine)}, {arch or 'all'}", mine)))
 
 
 def _sum(name: str, costs: Sequence[Cost]) -> Cost:
     columns = "statements written lowered order all lowering".split()
     total = {column: sum(getattr(cost, column) for cost in costs) for column in columns}
-    return Cost(name, peak=max(cost.peak for cost in costs), verdicts="", **total)
+    ratio = f"{total['all'] / total['lowering']:.2f} of lowering" if total["lowering"] else ""
+    return Cost(name, peak=max(cost.peak for cost in costs), verdicts=ratio, **total)
 
 
 def _row(cost: Cost) -> str:
@@ -61,39 +81,67 @@ def _row(cost: Cost) -> str:
     return f"| {cost.name} | {cost.statements} | {' | '.join(seconds)} | {peak} | {cost.verdicts} |"
 
 
-def _costs(arguments: Sequence[str]) -> Iterator[Cost]:
-    for name, file, lowering in _kernels(arguments):
-        context = multiprocessing.get_context("fork")
-        ours, theirs = context.Pipe()
-        child = context.Process(target=_measure, args=(name, file, lowering, theirs))
-        child.start()
-        theirs.close()
-        yield ours.recv()
-        child.join()
+def _of_snapshots(named: Iterable[str]) -> Iterator[Cost]:
+    for argument in map(Path, named):
+        for file in sorted(argument.rglob("*.snapshot.json")) if argument.is_dir() else [argument]:
+            yield _apart(file.name.removesuffix(".snapshot.json"), file, None, True)
 
 
-def _kernels(arguments: Sequence[str]) -> Iterator[tuple[str, Path, float]]:
-    """Name, snapshot and seconds of lowering of each kernel; 0 where the snapshot was given."""
-    if arguments:
-        for argument in map(Path, arguments):
-            files = sorted(argument.rglob("*.snapshot.json")) if argument.is_dir() else [argument]
-            yield from ((file.name.removesuffix(".snapshot.json"), file, 0.0) for file in files)
-        return
+def _of_cases(names: Sequence[str], toolchain: str) -> Iterator[Cost]:
+    """Lower everything for its snapshots; then lower bare and execute, one file of cases after the other."""
     from tlcheck.cli.lowered import session
     from tlcheck.lower.selection import select
     from tlcheck.lower.session import Settings
+    from tlcheck.toolchain.resolve import resolve
 
-    with session(Settings(arch=ARCHS)) as opened:
-        for done in sorted(opened.lower(select([str(ROOT / "cases")])), key=lambda done: done.run.position):
-            if done.snapshot is not None:
-                yield f"{done.run.case} {done.run.target}", done.snapshot, done.seconds.get("lower", 0.0)
+    settings = Settings(toolchain=toolchain, arch=ARCHS, seeds=(0, 1))
+    with session(settings) as opened:
+        lowered = sorted(opened.lower(select(names)), key=lambda done: done.run.position)
+        for file in dict.fromkeys(done.run.file for done in lowered):
+            bare = _bare(resolve(toolchain, ()), file)
+            for done in (done for done in lowered if done.run.file == file and done.snapshot is not None):
+                yield _of_case(done, bare)
 
 
-def _measure(name: str, file: Path, lowering: float, answer: Connection) -> None:
-    """Execute a kernel twice, with and without watching the order of accesses."""
+def _of_case(done: Lowered, bare: Mapping[tuple[str, str], float]) -> Cost:
+    from dataclasses import replace
+
+    assert done.snapshot is not None
+    name = f"{done.run.case} {done.run.target}"
+    cost = _apart(name, done.snapshot, None if done.inputs is None else done.inputs.given, False)
+    return replace(cost, lowering=bare[done.run.case.partition("::")[2], done.run.target])
+
+
+def _bare(toolchain: Toolchain, file: str) -> dict[tuple[str, str], float]:
+    """Seconds of lowering by case and arch, in a process that has imported tilelang."""
+    from tlcheck.lower.client import SETTINGS
+
+    command = [str(toolchain.python), str(ROOT / "benchmarks" / "bare.py"), ",".join(ARCHS), file]
+    env = {**os.environ, **SETTINGS, **toolchain.env}
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=True)
+    rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
+    return {(case, arch): seconds for case, arch, seconds in rows}
+
+
+def _apart(name: str, file: Path, inputs: GivenInputs | None, unwatched: bool) -> Cost:
+    """Execute a kernel in a process of its own."""
+    context = multiprocessing.get_context("fork")
+    ours, theirs = context.Pipe()
+    child = context.Process(target=_measure, args=(name, file, inputs, unwatched, theirs))
+    child.start()
+    theirs.close()
+    cost: Cost = ours.recv()
+    child.join()
+    return cost
+
+
+def _measure(name: str, file: Path, inputs: GivenInputs | None, unwatched: bool, answer: Connection) -> None:
+    """Execute a kernel; unwatched: once more, without watching the order of accesses."""
     from tlcheck.execute.machine import Machine
+    from tlcheck.execute.request import Request
     from tlcheck.execute.run import execute
     from tlcheck.snapshot import codec
+    from tlcheck.verdicts.judging import with_given
 
     levels = {True: 0.0, False: 0.0}
     run = Machine.run
@@ -108,23 +156,26 @@ def _measure(name: str, file: Path, lowering: float, answer: Connection) -> None
 
     Machine.run = timed  # type: ignore[method-assign]
     snapshot = codec.loads(file.read_text(encoding="utf-8"))
+    request = Request() if inputs is None else with_given(Request(), snapshot, inputs)
     begin = time.process_time()
-    done = execute(snapshot)
+    done = execute(snapshot, request)
     total = time.process_time() - begin
-    written, lowered = levels[True], levels[False]
-    Machine.watched = _unwatched(Machine.watched)  # type: ignore[method-assign]
-    execute(snapshot)
-    order = lowered - (levels[False] - lowered)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    written, lowered = levels[True], levels[False]
+    order = 0.0
+    if unwatched:
+        Machine.watched = _unwatched(Machine.watched)  # type: ignore[method-assign]
+        execute(snapshot, request)
+        order = lowered - (levels[False] - lowered)
     verdicts = ", ".join(sorted({outcome.verdict for outcome in done.outputs} | {"race" for _ in done.races[:1]}))
     reasons = "; ".join(sorted({outcome.reason for outcome in done.outputs if outcome.reason}))
     verdicts += f" ({reasons})" if reasons else ""
-    answer.send(Cost(name, sum(done.statements), written, lowered, order, total, peak, verdicts, lowering))
+    answer.send(Cost(name, sum(done.statements), written, lowered, order, total, peak, verdicts))
 
 
 def _unwatched(watched: Any) -> Any:
-    def made(machine: Any, *about: Any) -> Any:
-        found, machine.watch = watched(machine, *about), None
+    def made(machine: Any, *about: Any, **more: Any) -> Any:
+        found, machine.watch = watched(machine, *about, **more), None
         return found
 
     return made
@@ -136,4 +187,4 @@ if __name__ == "__main__":
 
     if not ALLOCATOR.items() <= os.environ.items():  # as processes that judge have it
         os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **ALLOCATOR})
-    main(sys.argv[1:])
+    main()

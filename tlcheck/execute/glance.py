@@ -9,8 +9,9 @@ under `Watch`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from tlcheck.execute.order import BARRIERS, PENDING, Watch
 from tlcheck.execute.places import Place
 from tlcheck.execute.races import WARP, Origin
 from tlcheck.execute.reasons import Stopped
+from tlcheck.execute.recurrence import Recurrence, Times
 from tlcheck.execute.shadows import same_epoch
 from tlcheck.execute.values import Array, Value
 
@@ -95,6 +97,14 @@ class _Remembered:
             self.atomics = _LastOf(self._size, self._warps)
         return self.atomics
 
+    def latest(self) -> Sequence[_LastOf]:
+        """The last accesses that are no writes."""
+        return [self.reads] if self.atomics is None else [self.reads, self.atomics]
+
+    def heads(self, array: Array, worlds: int) -> Array:
+        """The cells that count, and perhaps others, of the first worlds: (..., cells, worlds)."""
+        return array.reshape(*array.shape[:-1], -1, self.stride)[..., :: int(self.unit.min()), :worlds]
+
     def split(self, cell: Array, width: int) -> None:
         """Make units at these cells (of one world) at most `width` cells large."""
         touched = np.zeros(len(self.unit), np.bool_)
@@ -102,8 +112,7 @@ class _Remembered:
         large = np.flatnonzero(touched & (self.unit > width))
         if not len(large):
             return
-        latest = [self.reads] if self.atomics is None else [self.reads, self.atomics]
-        arrays = [self.agent, self.thread, self.time, *(a for x in latest for a in (x.time, x.thread))]
+        arrays = [self.agent, self.thread, self.time, *(a for x in self.latest() for a in (x.time, x.thread))]
         unit = np.repeat(self.unit[large], self.most)
         parts = (large[:, None] * self.most + np.arange(self.most)).reshape(-1)
         inside = parts < self._size // self.stride
@@ -139,10 +148,11 @@ class Glance(Watch):
         self._kept: dict[tuple[object, ...], tuple[object, object, _Units]] = {}
         self._users: dict[int, _Users] = {}
         self._first = 1  # the number of the first lane
-        self._told = [0] * len(machine.worlds)  # of each world, a number for all that it has done so far
+        self.told = [0] * len(machine.worlds)  # of each world, a number for all that it has done so far
         self._varies = False
         self._size = 0  # of what is kept
         self._agents_in_all = self.warps + BARRIERS
+        self._happens = Recurrence(self)
 
     def follow(self, other: Glance) -> None:
         """Go on where another one ended who watched other blocks: tensors are theirs as well."""
@@ -156,8 +166,9 @@ class Glance(Watch):
         land: as late as they may, as early, or between. The worlds of the other seeds are not watched. They need not be
         where they have accessed the same cells, with the same barriers between, in the same sequence.
         """
+        self._happens.settle()
         told: dict[object, set[int]] = {}
-        for world, number in zip(self.machine.worlds, self._told, strict=True):
+        for world, number in zip(self.machine.worlds, self.told, strict=True):
             told.setdefault(world.block, set()).add(number)
         return not self._varies and all(len(numbers) == 1 for numbers in told.values())
 
@@ -171,10 +182,13 @@ class Glance(Watch):
             self._in_tensor("read", place, position, mask, by)
             return
         touched = self._looked_up(place, position, mask, proxy == "async" or place.arranged)
+        self._happens(("read", proxy, touched), partial(self._read, place.root, proxy, touched))
+
+    def _read(self, root: int, proxy: str, touched: _Units) -> None:
         self._tell("read", proxy, touched)
         if not len(touched.cell):
             return
-        shadow, now = self._known_of[place.root], self._time(touched.own)
+        shadow, now = self._known_of[root], self._time(touched.own)
         self._after_write(shadow, touched, now)
         if proxy == "async":
             self._after_fence(shadow, touched)
@@ -188,10 +202,13 @@ class Glance(Watch):
             self._in_tensor("write", place, position, mask, by)
             return
         touched = self._looked_up(place, position, mask, False)
-        self._tell("write", place.root, touched)
+        self._happens(("write", touched), partial(self._write, place.root, touched))
+
+    def _write(self, root: int, touched: _Units) -> None:
+        self._tell("write", root, touched)
         if len(touched.cell):
             now = self._time(touched.own)
-            self._written(place, touched, touched.warp, touched.thread, now, now)
+            self._written(root, touched, touched.warp, touched.thread, now, now)
 
     def written(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value) -> None:
         """Active threads have written elements: those that wrote another value than is there now disagree."""
@@ -210,10 +227,13 @@ class Glance(Watch):
             self._in_tensor("atomic", place, position, mask, by)
             return
         touched = self._looked_up(place, position, mask, False)
-        self._tell("atomic", place.root, touched)
+        self._happens(("atomic", touched), partial(self._atomic, place.root, touched))
+
+    def _atomic(self, root: int, touched: _Units) -> None:
+        self._tell("atomic", root, touched)
         if not len(touched.cell):
             return
-        shadow, now = self._known_of[place.root], self._time(touched.own)
+        shadow, now = self._known_of[root], self._time(touched.own)
         self._after_write(shadow, touched, now)
         self._after(shadow.reads, touched, now)
         shadow.atomic().record(touched, now)
@@ -230,43 +250,59 @@ class Glance(Watch):
     ) -> None:
         """A bulk copy into shared memory begins; see `Watch.issue`."""
         touched = self._looked_up(place, position, mask, True, lane)
+        self._happens(("issue", key, touched), partial(self._issue, place.root, touched, key))
+
+    def _issue(self, root: int, touched: _Units, key: object) -> None:
         self._tell("issue", key, touched)
         if len(touched.cell):
             now, agent, phase = self._time(touched.own), self._agent(key), self._phase(key)
             several = np.full(len(touched.cell), _SEVERAL)
             over = phase[touched.row // self.warps] + 1
-            self._written(place, touched, np.full(len(several), agent), several, over, now)
+            self._written(root, touched, np.full(len(several), agent), several, over, now)
 
     def under_way(self, place: Place, position: Position, mask: Mask, origin: Origin, coming: Array) -> None:
         """Threads begin copies into shared memory, which are over for nobody until they have landed."""
         touched = self._looked_up(place, position, mask, False)
-        self._tell("copy", place.root, touched)
+        self._happens(("copy", touched), partial(self._begin, place.root, touched))
+
+    def _begin(self, root: int, touched: _Units) -> None:
+        self._tell("copy", root, touched)
         if len(touched.cell):
             time = np.full(len(touched.cell), PENDING)
-            self._written(place, touched, touched.warp, touched.thread, time, self._time(touched.own))
+            self._written(root, touched, touched.warp, touched.thread, time, self._time(touched.own))
 
     def landed(self, place: Place, position: Position, mask: Mask) -> None:
         """Such copies have landed for the threads that began them."""
         touched = self._looked_up(place, position, mask, False)
+        self._happens(("landed", touched), partial(self._land, place.root, touched))
+
+    def _land(self, root: int, touched: _Units) -> None:
         if len(touched.cell):
-            shadow = self._known_of[place.root]
+            shadow = self._known_of[root]
             mine = (shadow.time[touched.cell] == PENDING) & (shadow.thread[touched.cell] == touched.thread)
             shadow.time[touched.cell[mine]] = self._time(touched.own)[mine]
 
     def across_proxies(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
         """The async proxy uses what active threads name: is what was written there visible to it?"""
         touched = self._looked_up(place, position, mask, False)
-        self._tell("proxy", place.root, touched)
+        self._happens(("proxy", touched), partial(self._cross, place.root, touched))
+
+    def _cross(self, root: int, touched: _Units) -> None:
+        self._tell("proxy", root, touched)
         if len(touched.cell):
-            self._after_fence(self._known_of[place.root], touched)
+            self._after_fence(self._known_of[root], touched)
 
     def forget(self, root: int) -> None:
         """The allocation is declared anew."""
-        if self._known_of.pop(root, None) is not None:
+        if root in self._known_of:
+            self._happens.settle()
+            del self._known_of[root]
             self._kept.clear()
 
     def rest(self) -> None:
         """The kernel has ended: drop what is remembered of its shared memory. Tensors are other blocks' as well."""
+        self._happens.settle()
+        self._happens = Recurrence(self)
         self._known_of.clear()
         self._kept.clear()
 
@@ -278,59 +314,111 @@ class Glance(Watch):
 
     def meet(self, mask: Mask) -> None:
         """Barrier of all warps with active threads, in each world."""
-        self._pass("meet", None, mask)
-        super().meet(mask)
+        self._pass("meet", None, mask, super().meet, mask)
 
     def within_warps(self, mask: Mask) -> None:
         """__syncwarp."""
-        self._pass("warp", None, mask)
-        super().within_warps(mask)
+        self._pass("warp", None, mask, super().within_warps, mask)
 
     def release(self, key: object, mask: Mask) -> None:
         """Active warps pass on what they know to those who wait for `key` later."""
-        self._pass("release", key, mask)
-        super().release(key, mask)
+        self._pass("release", key, mask, super().release, key, mask)
 
     def pass_on(self, key: object, world: int) -> None:
         """A phase of `key` has ended in a world."""
-        self._told[world] = hash((self._told[world], "over", key))
+        self._happens(("over", key, world), partial(self._end, key, world))
+
+    def _end(self, key: object, world: int) -> None:
+        self.told[world] = hash((self.told[world], "over", key))
         super().pass_on(key, world)
 
     def acquire(self, key: object, mask: Mask) -> None:
         """Active warps have waited for `key`."""
-        self._pass("acquire", key, mask)
-        super().acquire(key, mask)
+        self._pass("acquire", key, mask, super().acquire, key, mask)
+
+    def waited(self, key: object, mask: Mask) -> None:
+        """Active warps have waited for a phase of an mbarrier; see `Watch.waited`."""
+        self._pass("waited", key, mask, super().waited, key, mask)
 
     def fence(self, mask: Mask) -> None:
         """fence.proxy.async by active threads."""
-        self._pass("fence", None, mask)
-        super().fence(mask)
+        self._pass("fence", None, mask, super().fence, mask)
+
+    # ---- what recurs (`recurrence.Clocks`)
+
+    def own(self) -> Array:
+        """The time of each agent in each world."""
+        found = np.zeros((len(self.watched), self._agents_in_all), np.int32)
+        found[:, : self.warps] = np.diagonal(self.clocks, axis1=1, axis2=2)
+        for key, agent in self._agents.items():
+            if key in self._passed:
+                found[:, agent] = self._passed[key][0][:, agent]
+        return found
+
+    def times(self) -> Iterator[Times]:
+        """Every array of times."""
+        worlds, agents = np.arange(len(self.watched)) * self._agents_in_all, np.arange(self._agents_in_all)
+        yield Times(self.clocks, worlds[:, None, None], agents)
+        yield Times(self.fenced, worlds[:, None, None], agents[: self.warps])
+        for clocks, fenced in (*self._passed.values(), *self._released.values()):
+            yield Times(clocks, worlds[:, None], agents)
+            yield Times(fenced, worlds[:, None], agents[: self.warps])
+        for (_, world), waiting in self._waited.items():
+            yield from (Times(times, worlds[world], warps) for warps, times in waiting)
+        count = self._looked_at
+        for shadow in self._known_of.values():
+            yield Times(shadow.heads(shadow.time, count), worlds[:count], shadow.heads(shadow.agent, count))
+            for latest in shadow.latest():
+                yield Times(shadow.heads(latest.time, count), worlds[:count], agents[: self.warps, None, None])
+
+    def marks(self) -> Iterator[Array]:
+        """Who made the last accesses."""
+        for shadow in self._known_of.values():
+            of_threads = [shadow.agent, shadow.thread, *(latest.thread for latest in shadow.latest())]
+            yield from (shadow.heads(array, self._looked_at) for array in of_threads)
+
+    @property
+    def _looked_at(self) -> int:
+        """The worlds up to the last one that is watched."""
+        return int(np.flatnonzero(self.watched)[-1]) + 1
 
     # ---- inside
 
     def _tell(self, what: str, about: object, touched: _Units) -> None:
         """Note an access in each world that makes it."""
-        self._told = [
+        self.told = [
             hash((told, what, about, seen)) if seen else told
-            for told, seen in zip(self._told, touched.seen, strict=True)
+            for told, seen in zip(self.told, touched.seen, strict=True)
         ]
 
-    def _pass(self, what: str, key: object, of_lanes: Array) -> None:
-        """Note a synchronization, or what else lanes do, in each world that takes part."""
-        worlds, same = len(self._told), of_lanes.strides == (0, 0)
+    def _pass(self, what: str, key: object, mask: Mask, act: Callable[..., None], *about: Any) -> None:
+        """Carry out a synchronization by active lanes, which each world that takes part is told."""
+        same = mask.strides == (0, 0)
+        event = what, key, mask[0, 0] if same else mask.tobytes()
+
+        def passes() -> None:
+            self._tell_lanes(what, key, mask)
+            act(*about)
+
+        self._happens(event, passes)
+
+    def _tell_lanes(self, what: str, key: object, of_lanes: Array) -> None:
+        """Note what lanes do in each world that takes part."""
+        worlds, same = len(self.told), of_lanes.strides == (0, 0)
         rows = [b""] * worlds if same else [of_lanes[..., world::worlds, :].tobytes() for world in range(worlds)]
-        self._told = [
+        self.told = [
             hash((told, what, key, row)) if same or any(row) else told
-            for told, row in zip(self._told, rows, strict=True)
+            for told, row in zip(self.told, rows, strict=True)
         ]
 
     def _in_tensor(self, kind: str, place: Place, position: Position, mask: Mask, by: Any) -> None:
         """Lanes access elements of a tensor: was another one there before? Barriers are not asked."""
         if not place.steady or by is not None:  # the same elements in all seeds?
             assert isinstance(place.memory, Pages)
-            self._pass(kind, place.root, np.where(mask, place.memory.elements_at(np.asarray(position)), -1))
+            elements = np.where(mask, place.memory.elements_at(np.asarray(position)), -1)
+            self._tell_lanes(kind, (place.root, self._happens.at), elements)
         else:
-            self._pass(kind, place.root, mask)
+            self._tell_lanes(kind, (place.root, self._happens.at), mask)
         for touched in self._touched(place, position, mask, by):
             self._names[place.name] = self._tensors.get(place.root, "")
             users, cell = self._users_of(place), touched.cell
@@ -374,9 +462,9 @@ class Glance(Watch):
     def _time(self, where: Array) -> Array:
         return np.asarray(self.clocks.reshape(-1).take(where))
 
-    def _written(self, place: Place, touched: _Units, agent: Array, thread: Array, time: Array, now: Array) -> None:
+    def _written(self, root: int, touched: _Units, agent: Array, thread: Array, time: Array, now: Array) -> None:
         """A write by agents that is over at a time of theirs, made by threads `now`."""
-        shadow, cell = self._known_of[place.root], touched.cell
+        shadow, cell = self._known_of[root], touched.cell
         self._after_write(shadow, touched, now)
         self._after(shadow.reads, touched, now)
         if shadow.atomics is not None:
@@ -434,6 +522,7 @@ class Glance(Watch):
             touched = known[2]
             if touched.version == self._known_of[place.root].version:
                 return touched
+        self._happens.settle()  # it may divide units
         touched = self._found_units(place, position, mask, whole, lane)
         self._size += 64 + len(touched.cell)
         if self._size > _MOST_KEPT:

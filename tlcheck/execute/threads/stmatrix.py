@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tlcheck.execute.frame import Frame
+from tlcheck.execute.frame import Frame, LastMask
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import call
-from tlcheck.execute.values import Array, Value
+from tlcheck.execute.values import Value
 from tlcheck.snapshot.ir import Expr
 
 if TYPE_CHECKING:
     from tlcheck.execute.codes import Code, Run
     from tlcheck.execute.machine import Machine
-    from tlcheck.execute.places import Place
 
 WARP = 32
 
@@ -41,6 +40,7 @@ def stmatrix(e: Expr, machine: Machine) -> Run:
         row, column = thread // 4, 2 * (thread % 4) + unit
     source_lane = np.broadcast_to(8 * matrix + row, (number, 2, WARP))
     element = np.broadcast_to(column, (number, 2, WARP))
+    pointing, last = np.arange(machine.threads) % WARP < 8 * number, LastMask()
 
     def run(frame: Frame) -> Value:
         shape = (frame.worlds, frame.lanes)
@@ -49,17 +49,11 @@ def stmatrix(e: Expr, machine: Machine) -> Run:
         tile = np.zeros((8, *warps.shape[2:]), values.dtype)
         for m, u in np.ndindex(number, 2):
             tile[element[m, u], :, :, source_lane[m, u]] = np.moveaxis(warps[m, u], -1, 0)
-        _store(rows, tile.reshape(8, *shape), 8 * number, frame)
+        with frame.narrowed(last.of(frame.among(np.broadcast_to(pointing, shape)))):  # who points to rows
+            rows.store(frame, tile.reshape(8, *shape))
         return 0
 
     return run
-
-
-def _store(rows: Place, values: Array, addresses: int, frame: Frame) -> None:
-    """Write the rows that the first threads of each warp point to."""
-    pointing = np.arange(frame.lanes) % WARP < addresses
-    with frame.narrowed(frame.among(np.broadcast_to(pointing, (frame.worlds, frame.lanes)))):
-        rows.store(frame, values)
 
 
 def _pair(e: Expr, machine: Machine) -> tuple[Code, Code]:

@@ -132,9 +132,9 @@ def _transfer(shared: Place, tensor: Place, box: Box, issuer: Mask, frame: Frame
     return _Transfer(pages, cells, tensor.kind, box, issuer)
 
 
-def _bulk(frame: Frame, shared: Place, tensor: Place, octets: int, pick: Callable[[Value], Value], line: int) -> Box:
+def _bulk(frame: Frame, spots: _Spots, tensor: Place, octets: int, pick: Callable[[Value], Value], line: int) -> Box:
     """Consecutive bytes: a box of one dimension, which has to lie within the tensor."""
-    width = tensor.kind.bits // 8
+    width, shared = tensor.kind.bits // 8, spots.shared
     if octets % 16:
         raise Illegal(f"bulk copy of {octets} bytes, which is no multiple of 16", line, 0, 0, tensor.name)
     begin, inner = pick(tensor.address(frame)), pick(shared.address(frame))
@@ -143,13 +143,13 @@ def _bulk(frame: Frame, shared: Place, tensor: Place, octets: int, pick: Callabl
     steps = np.arange(octets // width).reshape(-1, 1, 1)
     elements = np.asarray(begin) // width + steps
     shape = np.broadcast_shapes(elements.shape, (1, frame.worlds, 1))
-    at = np.broadcast_to(np.asarray(inner) + steps * width, shape)
     elements = np.broadcast_to(elements, shape)
     assert isinstance(tensor.memory, Pages)
     if elements.min() < 0 or elements.max() >= tensor.memory.size:
         world = int(np.argwhere((elements < 0) | (elements >= tensor.memory.size))[0][1])
         raise Illegal(f"bulk copy of {tensor.name} out of bounds", line, world, 0, tensor.name)
-    return Box(elements, np.ones(shape, np.bool_), at)
+    at, where = spots.at(inner, frame.worlds, lambda address: np.asarray(address) + steps * width, octets)
+    return Box(elements, np.ones(shape, np.bool_), at, where)
 
 
 @call("tma_load", "tma_load_im2col")
@@ -228,16 +228,21 @@ class _Spots:
     """
 
     shared: Place
-    kept: dict[bytes, tuple[Array, Array | None]] = field(default_factory=dict)
+    kept: dict[tuple[bytes, int], tuple[Array, Array | None]] = field(default_factory=dict)
 
-    def at(self, address: Value, worlds: int, octets_of: Callable[[Value], Array]) -> tuple[Array, Array | None]:
-        """The bytes of a copy at an address, and its flat positions, if others may have the same."""
-        memory, key = self.shared.memory, np.asarray(address).tobytes()
-        if self.shared.machine.options.plain or not isinstance(memory, Cells):
-            return octets_of(address), None
-        if key not in self.kept:
-            octets = octets_of(address)
+    def at(
+        self, address: Value, worlds: int, octets_of: Callable[[Value], Array], size: int = 0
+    ) -> tuple[Array, Array | None]:
+        """The bytes of a copy at an address, and its flat positions, if others may have the same.
+
+        size: of the copy, where it may vary.
+        """
+        memory, key = self.shared.memory, (np.asarray(address).tobytes(), size)
+        octets = None if key in self.kept else octets_of(address)
+        if octets is not None:
             octets = np.broadcast_to(octets, (len(octets), worlds, 1))
+            if self.shared.machine.options.plain or not isinstance(memory, Cells):
+                return octets, None
             self.kept[key] = octets, where_in(memory, octets)
         return self.kept[key]
 
@@ -256,9 +261,11 @@ def _load_bulk(e: Expr, machine: Machine) -> tuple[Boxes, Place, Place, Barrier]
 
 
 def _runs(shared: Place, tensor: Place, count: Code, machine: Machine) -> Boxes:
+    spots = _Spots(shared)
+
     def box(frame: Frame, pick: Callable[[Value], Value]) -> Box:
         octets = machine.uniform(pick(count.run(frame)), "the size of a bulk copy")
-        return _bulk(frame, shared, tensor, octets, pick, machine.line)
+        return _bulk(frame, spots, tensor, octets, pick, machine.line)
 
     return box
 

@@ -1,0 +1,122 @@
+"""Rounds of a loop that do the same to the order of accesses are counted: the clocks are what looking leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from tests.cpu.execute.test_settled import BARRIER, SHARED, STEP, THREADS, TX
+from tlcheck.execute import registry
+from tlcheck.execute.glance import Glance, Suspected
+from tlcheck.execute.machine import Machine, Options, World
+from tlcheck.execute.recurrence import Recurrence, _Round
+from tlcheck.snapshot.ir import Alloc, Buffer, Expr, For, Function, If, Seq, Stmt, Store, Thread
+
+registry.load()
+ROUNDS = 40
+OTHER = Buffer("t", "int32", (Expr("int", "int32", (), THREADS),), "shared", Expr("var", "handle", (), "t", 6))
+
+
+def _int(value: int) -> Expr:
+    return Expr("int", "int32", (), value)
+
+
+def _op(op: str, a: Expr, b: Expr, dtype: str = "int32") -> Expr:
+    return Expr(op, dtype, (a, b))
+
+
+MIRRORED = _op("sub", _int(THREADS - 1), TX)
+WRITES = Store(SHARED, (TX,), TX)
+READS = Store(OTHER, (TX,), Expr("load", "int32", (MIRRORED,), None, 0, SHARED))
+ROUND = (BARRIER, WRITES, BARRIER, READS, BARRIER, Store(OTHER, (MIRRORED,), TX), BARRIER, Store(SHARED, (TX,), TX))
+
+
+def _at(step: int, stmt: Stmt) -> Stmt:
+    return If(_op("eq", STEP, _int(step), "bool"), stmt)
+
+
+def _warp(number: int, stmt: Stmt) -> Stmt:
+    return If(_op("eq", _op("floordiv", TX, _int(32)), _int(number), "bool"), stmt)
+
+
+def _loop(*body: Stmt, rounds: int = ROUNDS) -> Stmt:
+    return For(STEP, _int(0), _int(rounds), "serial", Seq(body))
+
+
+def _run(*body: Stmt) -> Glance:
+    inner = Thread(TX, "threadIdx.x", _int(THREADS), Seq((Alloc(SHARED), Alloc(OTHER), *body)))
+    function, options = Function("main", (), (), (), inner), Options(False, plain=False)
+    machine = Machine(function, (THREADS, 1, 1), (World(0), World(1)), {}, {}, options)
+    watch = machine.watched(frozenset())
+    machine.run()
+    assert isinstance(watch, Glance)
+    return watch
+
+
+@pytest.fixture
+def moved_on(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """By how many rounds clocks have been moved on."""
+    found: list[int] = []
+    again = _Round.again
+
+    def noted(self: _Round, times: int, clocks: Glance) -> None:
+        found.append(times)
+        again(self, times, clocks)
+
+    monkeypatch.setattr(_Round, "again", noted)
+    return found
+
+
+BODIES = {
+    "one loop": [_loop(*ROUND)],
+    "two loops": [_loop(*ROUND), _loop(*ROUND, BARRIER)],
+    "another round in between": [_loop(*ROUND, _at(21, BARRIER))],
+    "a part of a round at the end": [_loop(*ROUND), *ROUND[:3]],
+    "one warp reads": [_loop(*ROUND, BARRIER, _warp(1, READS))],
+    "what came before the loop": [Store(OTHER, (TX,), TX), BARRIER, _loop(*ROUND[:4], *ROUND[:4], BARRIER)],
+}
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=list(BODIES))
+def test_clocks_are_what_looking_at_every_round_leaves(
+    body: list[Stmt], moved_on: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = _run(*body)
+    counted.rest = lambda: None  # type: ignore[method-assign]
+    assert counted.is_settled
+    assert sum(moved_on) > ROUNDS // 3
+    monkeypatch.setattr(Recurrence, "__call__", _carried_out)
+    looked = _run(*body)
+    assert np.array_equal(counted.own(), looked.own())
+    pairs = zip(counted.times(), looked.times(), strict=True)
+    assert all(np.array_equal(mine.array, others.array) for mine, others in pairs)
+    assert all(map(np.array_equal, counted.marks(), looked.marks()))
+
+
+def _carried_out(self: Recurrence, event: object, act: Callable[[], None]) -> None:
+    act()
+
+
+RACES = {
+    "in the loop": [_loop(*ROUND, _at(ROUNDS - 3, Store(SHARED, (MIRRORED,), TX)))],
+    "after the loop": [_loop(*ROUND), READS],
+    "after a part of a round": [_loop(*ROUND), *ROUND[:2], READS],
+    "without a barrier in the last rounds": [
+        _loop(*ROUND[:6], If(_op("lt", STEP, _int(ROUNDS - 2), "bool"), BARRIER), Store(OTHER, (TX,), STEP))
+    ],
+}
+
+
+@pytest.mark.parametrize("body", RACES.values(), ids=list(RACES))
+def test_a_race_beside_rounds_that_are_counted_is_suspected(body: list[Stmt]) -> None:
+    with pytest.raises(Suspected):
+        _run(*body)
+
+
+def test_seeds_that_go_on_for_another_number_of_rounds_are_told_apart() -> None:
+    """Both are told how many rounds were counted, if they took part in them."""
+    told = [_run(_loop(*ROUND, rounds=rounds)) for rounds in (20, 21)]
+    assert all(glance.is_settled for glance in told)
+    assert told[0].told != told[1].told
