@@ -135,6 +135,21 @@ def test_findings_say_where() -> None:
     assert found["message"].endswith(f"the first as element -5 of {ROWS * COLUMNS}")
 
 
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8])
+def test_a_number_that_happens_to_be_poison_is_written(dtype: Any) -> None:
+    """Each number of eight bits is somewhere in S; of a tile that is left out each element is counted."""
+    numbers = torch.arange(ROWS * COLUMNS).reshape(ROWS, COLUMNS).to(dtype)
+    case = replace(
+        CASE,
+        inputs=lambda args, generator, device: (numbers, torch.zeros_like(numbers), torch.ones(1)),
+        reference=lambda args, a, s, b: {"S": a},
+        variants={},
+    )
+    assert run(lambda a, s, b: s.copy_(a), case)[0]["findings"] == []
+    (found,) = run(lambda a, s, b: s[1:].copy_(a[1:]), case)[0]["findings"]
+    assert (found["kind"], found["count"], found["total"]) == ("unwritten", COLUMNS, ROWS * COLUMNS)
+
+
 def test_a_single_wrong_element_of_many_shows() -> None:
     """Its share of the norm is far below the tolerance."""
 
@@ -228,15 +243,17 @@ def test_a_reference_for_something_else_is_an_error() -> None:
         run(right, replace(CASE, inputs=None))
 
 
+@pytest.mark.parametrize("other", [False, True])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "int8", "int32", "int64", "uint8"])
-def test_poison_and_guards_work_for_every_dtype(dtype: str) -> None:
+def test_poison_and_guards_work_for_every_dtype(dtype: str, other: bool) -> None:
     guarded = memory.Guarded(torch.ones((3, 5), dtype=getattr(torch, dtype)))
-    guarded.reset(poisoned=True)
-    assert bool(guarded.unwritten().all())
+    guarded.reset(True, other)
+    assert bool(guarded.unwritten(other).all())
+    assert not bool(guarded.unwritten(not other).any())
     if guarded.tensor.is_floating_point():
         assert bool(guarded.tensor.isnan().all())
     guarded.tensor[1, 2] = 3
-    assert int(guarded.unwritten().sum()) == 14
+    assert int(guarded.unwritten(other).sum()) == 14
     guarded.reset(poisoned=False)
     assert not guarded.changed()
     assert guarded.stray() is None

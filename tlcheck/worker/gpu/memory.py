@@ -11,7 +11,7 @@ import torch
 GUARD = 64 * 1024  # bytes before and after each tensor; more than a tile that is written one row too far
 _ALIGN = 256  # bytes, as cudaMalloc gives at least
 _GUARD_BYTE = 0xA5  # a small number in every dtype: adding to it changes it, which adding to NaN may not
-_INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+_INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 # Quiet NaNs with a payload: arithmetic of the device makes others, so that an untouched element can be told.
 _NAN = {1: 0x7F, 2: 0x7F5A, 4: 0x7FFA5A5A, 8: 0x7FFA5A5A5A5A5A5A}
 _BFLOAT16_NAN = 0x7FDA
@@ -31,12 +31,14 @@ def bits(tensor: Any) -> Any:
     return tensor.view(_INTEGERS[tensor.element_size()])
 
 
-def poison_of(dtype: Any) -> int:
-    """The bits of a poisoned element."""
+def poison_of(dtype: Any, other: bool = False) -> int:
+    """The bits of a poisoned element. other: a second pattern, so that what is left of neither was never written."""
     size = torch.empty(0, dtype=dtype).element_size()
+    first = _NAN[size] if dtype.is_floating_point else _INTEGER[size]
     if dtype is torch.bfloat16:
-        return _BFLOAT16_NAN
-    return _NAN[size] if dtype.is_floating_point else _INTEGER[size]
+        first = _BFLOAT16_NAN
+    sign = 1 << (8 * size - 1)
+    return first - sign if other else first
 
 
 class Guarded:
@@ -50,12 +52,12 @@ class Guarded:
         inside = self._memory[GUARD : GUARD + self._bytes]
         self.tensor = inside.view(self.original.dtype).view(self.original.shape)
 
-    def reset(self, poisoned: bool) -> None:
-        """The original content, or poison, between fresh guards."""
+    def reset(self, poisoned: bool, other: bool = False) -> None:
+        """The original content, or poison, between fresh guards. other: poison of the second pattern."""
         for guard in self._guards():
             guard.fill_(_GUARD_BYTE)
         if poisoned:
-            bits(self.tensor).fill_(poison_of(self.tensor.dtype))
+            bits(self.tensor).fill_(poison_of(self.tensor.dtype, other))
         else:
             self.tensor.copy_(self.original)
 
@@ -71,9 +73,9 @@ class Guarded:
             return Stray(count, (int(before.nonzero()[-1]) - GUARD) // size)
         return Stray(count, (self._bytes + int(after.nonzero()[0])) // size)
 
-    def unwritten(self) -> Any:
+    def unwritten(self, other: bool = False) -> Any:
         """Mask of the elements that still are poison."""
-        return bits(self.tensor) == poison_of(self.tensor.dtype)
+        return bits(self.tensor) == poison_of(self.tensor.dtype, other)
 
     def changed(self) -> bool:
         return not torch.equal(bits(self.tensor), bits(self.original))
@@ -93,9 +95,9 @@ class Arena:
             name: Guarded(value) for name, value in zip(names, self.given, strict=True) if torch.is_tensor(value)
         }
 
-    def reset(self) -> None:
+    def reset(self, other: bool = False) -> None:
         for name, guarded in self._guarded.items():
-            guarded.reset(name in self._poisoned)
+            guarded.reset(name in self._poisoned, other)
 
     @property
     def arguments(self) -> list[Any]:
@@ -111,12 +113,10 @@ class Arena:
             if (stray := guarded.stray()) is not None:
                 yield name, stray
 
-    def unwritten(self) -> Iterator[tuple[str, Any]]:
-        """Poisoned parameters with untouched elements, and the masks of these."""
-        for name in self._poisoned & self._guarded.keys():
-            mask = self._guarded[name].unwritten()
-            if bool(mask.any()):
-                yield name, mask
+    def unwritten(self, other: bool = False) -> dict[str, Any]:
+        """Poisoned parameters with elements that still are poison, and the masks of these."""
+        masks = {name: self._guarded[name].unwritten(other) for name in self._poisoned & self._guarded.keys()}
+        return {name: mask for name, mask in masks.items() if bool(mask.any())}
 
     def changed(self, names: Iterable[str]) -> Iterator[str]:
         """Those of the names whose tensors no longer hold what they were given with."""
