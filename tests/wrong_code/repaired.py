@@ -210,6 +210,37 @@ def columns_summed(rows=64, columns=32):
     return main
 
 
+@tilelang.jit
+def greatest_keys(rows=8):
+    """The greatest number of a row and its place, as one key of 64 bits."""
+
+    @T.prim_func
+    def main(A: T.Tensor((rows, 32), "int32"), B: T.Tensor((rows,), "int64")):
+        with T.Kernel(rows, threads=32) as row:
+            tx = T.get_thread_binding()
+            key = T.alloc_local((1,), "int64")
+            key[0] = T.cast(A[row, tx], "int64") * 4294967296 + tx
+            key[0] = T.warp_reduce_max(key[0])
+            if tx == 0:
+                B[row] = key[0]
+
+    return main
+
+
+@tilelang.jit
+def negative_bytes(rows=8, columns=128):
+    """A tile of one negative number of 8 bits."""
+
+    @T.prim_func
+    def main(B: T.Tensor((rows, columns), "int8")):
+        with T.Kernel(1, threads=128) as _:
+            s = T.alloc_shared((rows, columns), "int8")
+            T.fill(s, -7)
+            T.copy(s, B)
+
+    return main
+
+
 HERE = ("sm_80",)  # on sm_90 they go wrong in the same way
 claimed = Case(compacted, {}, HERE)
 grouped = Case(grouped_sums, {}, HERE)
@@ -225,3 +256,5 @@ aliased = Case(shared_by_types, {}, HERE)
 lookup = Case(looked_up, {}, HERE)
 neighbour = Case(rotated, {}, HERE)
 scanned = Case(columns_summed, {}, HERE)
+halved = Case(greatest_keys, {}, HERE)
+signed = Case(negative_bytes, {}, HERE)

@@ -18,7 +18,8 @@ from tlcheck.execute.codes import Code, remembered
 from tlcheck.execute.frame import Frame
 from tlcheck.execute.functions import FUNCTIONS
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.execute.values import Kind, Value, converted, kind_of, lanes_of, maximum, minimum, rounding, wrapped
+from tlcheck.execute.values import Array, Kind, Value, converted, kind_of, lanes_of, maximum, minimum, rounding, wrapped
+from tlcheck.program.generated import is_smeared
 from tlcheck.program.promotion import is_promoted
 from tlcheck.snapshot.ir import BINARY, Expr
 
@@ -262,6 +263,8 @@ def _operation(e: Expr, machine: Machine) -> Callable[..., Any]:
         return lambda base, stride: base + steps * stride
     if e.op == "broadcast":
         count, form = _lanes(e), kind_of(e.dtype).array
+        if machine.options.printed and is_smeared(e, machine.options.release):
+            return lambda value: _smeared(_broadcast(value, count, form))
         return lambda value: _broadcast(value, count, form)
     if e.op == "not":
         return lambda value: np.logical_not(value) if isinstance(value, np.ndarray) else not value
@@ -295,10 +298,18 @@ def _lanes(e: Expr) -> int:
     return count
 
 
-def _broadcast(value: Value, count: int, form: np.dtype[Any]) -> Value:
+def _broadcast(value: Value, count: int, form: np.dtype[Any]) -> Array:
     if isinstance(value, np.ndarray):
         return np.broadcast_to(value.astype(form, copy=False), (count, *value.shape[-2:]))
     return np.full((count, 1, 1), value, form)
+
+
+def _smeared(lanes: Array) -> Array:
+    """Four lanes in the bytes of an int as `(x3 << 24) | (x2 << 16) | (x1 << 8) | x0` has them, signs and all."""
+    shifts = np.array([0, 8, 16, 24], np.int32).reshape(4, 1, 1)
+    fours = lanes.reshape(-1, 4, *lanes.shape[1:]).astype(np.int32)
+    packed = np.bitwise_or.reduce(fours << shifts, axis=1, keepdims=True)
+    return (packed >> shifts).astype(np.int8).reshape(lanes.shape)
 
 
 def _arithmetic(e: Expr) -> Callable[..., Any]:

@@ -77,7 +77,7 @@ class Options:
     behind: a warp whose branch lets all others go first (`agents`).
     release: TileLang's, whose library and conventions the lowered kernel uses. plain: every iteration by itself.
     barriers: TileLang puts them between accesses to shared memory where the author has not.
-    printed: integers are promoted, as in the CUDA that is made of it (`program.promotion`).
+    printed: as the CUDA that is made of it: integers are promoted, for example (`program.generated`).
     needed: the blocks that run of each kernel before the last one, None for all (`demand`).
     alike: all random numbers of a block are the same one.
     """

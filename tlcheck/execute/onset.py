@@ -59,6 +59,10 @@ class Levels:
                 break
         return None if found is None else replace(found, skipped=tuple(skipped))
 
+    def is_wrong_as_tir(self, blocks: Sequence[tuple[int, int, int]], seed: int, wrong: Judgement) -> bool:
+        """Whether the last checkpoint is wrong not only as the CUDA that is made of it. Yes where that is not known."""
+        return wrong(self._execution(replace(self.showing(blocks, seed), printed=False))) is not False
+
     def showing(self, blocks: Sequence[tuple[int, int, int]], seed: int) -> Request:
         """The request of these blocks and the inputs of one seed."""
         return replace(self._request, blocks=tuple(blocks) or self._request.blocks, seeds=(seed,), course=self._course)

@@ -22,8 +22,8 @@ class Request:
 
     given: tensors and numbers of the case's own, for each seed, by parameter; without them all is random. poisoned: of
     these, what begins as poison, and gives its shape alone. plain: all iterations of loops by themselves, as a
-    witness needs it. course: sizes and draws; without one they are what takes the usual blocks everywhere. printed: at
-    device-tir integers are promoted, as in the CUDA that is made of it.
+    witness needs it. course: sizes and draws; without one they are what takes the usual blocks everywhere. printed: the
+    last checkpoint as the CUDA that is made of it (`program.generated`), not as TIR.
     """
 
     blocks: int | tuple[blocks.Block, ...] = 4

@@ -297,16 +297,17 @@ def _block(stmt: Block, machine: Machine) -> Step:
             if key in registry.ANNOTATIONS:
                 registry.ANNOTATIONS[key](stmt, machine)
         for pointer, value in stmt.safe_values:
-            machine.safe_values[machine.pointers.root(pointer.uid)] = _constant(value)
+            machine.safe_values[machine.pointers.root(pointer.uid)] = _constant(value, machine)
         return machine.step(stmt.body)
 
 
-def _constant(e: Expr) -> int | float:
-    while e.op == "cast":
-        e = e.args[0]
-    if not isinstance(e.value, (int, float)):
+def _constant(e: Expr, machine: Machine) -> int | float:
+    code = machine.code(e)
+    if not code.uniform or code.needs:
         raise NotModelled("safe value that is no constant")
-    return e.value
+    value = code.run(Frame({}, 1, 1))
+    found: int | float = value.item() if isinstance(value, np.ndarray) else value
+    return found
 
 
 def _assert(stmt: Assert, machine: Machine) -> Step:

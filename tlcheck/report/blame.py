@@ -102,6 +102,8 @@ def lines(blame: Blame) -> Iterator[str]:
         yield f"        {found_by.words}"
         if isinstance(found_by.witness, Element):
             yield from (f"        {line}" for line in found_by.witness.steps)
+        if found_by.advice:
+            yield f"        to do: {found_by.advice}"
 
 
 def _written(blame: Blame) -> str:

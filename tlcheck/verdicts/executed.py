@@ -14,10 +14,12 @@ from tlcheck.execute.run import execute
 from tlcheck.execute.trace import equal, trace
 from tlcheck.execute.writers import Writer
 from tlcheck.lower.runs import release_of
+from tlcheck.program.async_copies import release_numbers
+from tlcheck.program.generated import Departure, departures
 from tlcheck.program.lines import line_of_use, nearest_line
-from tlcheck.program.promotion import shows_promotion
 from tlcheck.snapshot.ir import Snapshot, Stmt
 from tlcheck.snapshot.text import render
+from tlcheck.snapshot.walk import statements
 from tlcheck.verdicts.claim import AGREED, REFUTED, UNDECIDED, Claim, Excerpt, Executed, Finding, Kind, SourceLine
 from tlcheck.verdicts.remedies import pass_config
 from tlcheck.verdicts.rules.rule import rule_of
@@ -25,7 +27,6 @@ from tlcheck.verdicts.steps import TracedLines
 from tlcheck.witness import Accesses, Act, Element, Witness
 
 _BEFORE, _AFTER = 2, 1  # lines of TIR shown around a statement
-_IN_32_BITS = "compute in 32 bits: sums and products of 8 and 16 bits do not wrap in the generated CUDA"
 _STEPS = 2  # of a wrong element's trace that are shown
 _LAYOUTS = "tl.LayoutInference"  # which comes right before LowerTileOp
 NO_SOURCE = "the snapshot has no source"
@@ -100,6 +101,19 @@ class _Claims:
             found = replace(first, count=found.count, early=found.early)
         return self._differs(claim, outcome.name, found, onset)
 
+    def _departed(self, parameter: str, found: Difference, onset: Onset | None) -> Departure | None:
+        """What the CUDA computes otherwise than the TIR, of the last write first, if the TIR is right."""
+        if onset is None or onset.checkpoint != LOWERED:
+            return None
+        stmts = list(statements(self._snapshot.checkpoints[LOWERED].body))
+        last = [] if found.writer is None or found.writer.origin.stmt is None else [found.writer.origin.stmt]
+        release = release_numbers(release_of(self._snapshot.toolchain))
+        first = next((departure for stmt in (*last, *stmts) for departure in departures(stmt, release)), None)
+        if first is None:
+            return None
+        wrong = self._levels.is_wrong_as_tir(found.blocks, found.seed, lambda done: _is_wrong(done, parameter))
+        return None if wrong else first
+
     def _differs(self, claim: Claim, parameter: str, found: Difference, onset: Onset | None) -> Claim:
         """An output that is wrong, at the checkpoint at which it first is."""
         at = LOWERED if onset is None else onset.checkpoint
@@ -113,8 +127,12 @@ class _Claims:
         name = claim.buffer
         what = f"{name} depends on what was never written, or is still under way" if poisoned else f"{name} is wrong"
         what = f"{name} is rounded by more than what is written" if found.rounded else what
+        departed = self._departed(parameter, found, onset)
+        what = f"{what}: {departed.words}" if departed is not None else what
         stmt = found.writer.origin.stmt if found.writer is not None else None
         finding = self._finding("poison" if poisoned else "differs", what, name, witness, stmt, onset)
+        if departed is not None:
+            finding = replace(finding, pass_name="", advice=departed.advice)
         author = found.author.origin.stmt if found.author is not None else None
         return replace(claim, verdict=REFUTED, source=self._line(author.line if author else 0), finding=finding)
 
@@ -186,18 +204,17 @@ class _Claims:
     ) -> Finding:
         rule = rule_of(problem)
         at = LOWERED if onset is None else onset.checkpoint
-        printed = problem == "differs" and at == LOWERED and shows_promotion(self._snapshot.checkpoints[at])
         return Finding(
             rule=rule.id,
             name=rule.name,
             title=rule.title,
             others=(),
             checkpoint=at,
-            pass_name="" if printed or onset is None else _pass_before(self._snapshot, at),  # no onset: a race
+            pass_name="" if onset is None else _pass_before(self._snapshot, at),  # no onset: a race
             what=what,
             witness=witness,
             words=witness.words(buffer),
-            advice=_IN_32_BITS if printed else "",
+            advice="",
             pass_config=pass_config(rule.id, at, release_of(self._snapshot.toolchain)),
             excerpt=self._excerpt(stmt, at),
             skipped=() if onset is None else tuple([f"{name} ({reason})" for name, reason in onset.skipped]),

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 from tlcheck.execute.provenance import TracedStep
 from tlcheck.execute.request import LOWERED, SOURCE
 from tlcheck.execute.trace import Traced
-from tlcheck.lower.runs import near
+from tlcheck.lower.runs import near, release_of
+from tlcheck.program.async_copies import release_numbers
+from tlcheck.program.generated import departures
 from tlcheck.snapshot.ir import Evaluate, Snapshot, Stmt, Store
 from tlcheck.snapshot.text import render
 
@@ -31,11 +33,18 @@ class TracedLines:
         return list(self._tree(self._traced.lowered, LOWERED, 0))
 
     def _tree(self, step: TracedStep, level: str, depth: int) -> Iterator[str]:
-        mark = MARK if self.is_first(step) else ""
+        mark = MARK + self._departure(step) if self.is_first(step) else ""
         times = f", x {step.times}" if step.times > 1 else ""
         yield f"{'  ' * depth}{step.element} = {step.value}   {self._made(step, level)}{times}{mark}".rstrip()
         for source in step.sources:
             yield from self._tree(source, level, depth + 1)
+
+    def _departure(self, step: TracedStep) -> str:
+        """What the CUDA of the statement where the levels part computes and its TIR does not."""
+        stmt = step.origin.stmt if step.origin is not None else None
+        release = release_numbers(release_of(self._snapshot.toolchain))
+        first = next(departures(stmt, release), None) if stmt is not None else None
+        return f": {first.words}" if first is not None else ""
 
     def _made(self, step: TracedStep, level: str) -> str:
         if step.origin is None:

@@ -4,6 +4,9 @@ AllReduce<op, threads, scale, offset, ...> is a butterfly: for the distances thr
 combines its value with that of thread ^ distance: through shared memory from 32 on, through shuffles below.
 AllReduce<op, threads, scale, offset, barrier, batch, stride>::run_batch does it for `batch` values that lie side by
 side, with one barrier for all; in the workspace each of them is `stride` after the one before.
+
+Some releases' tl::warp_reduce_* takes integers of 64 bits through int, for whose instruction (redux.sync) it takes all
+integers. For bits that instruction is unsigned.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from tlcheck.execute.registry import call, extern
 from tlcheck.execute.threads.sync import meet
 from tlcheck.execute.threads.warps import WARP, from_lanes
 from tlcheck.execute.values import Array, Kind, Value, kind_of, maximum, minimum, rounding
+from tlcheck.program.generated import is_cut
 from tlcheck.snapshot.ir import Expr
 
 if TYPE_CHECKING:
@@ -157,14 +161,18 @@ def _warp_reduce(operation: str) -> Callable[[Expr, Machine], Run]:
 
     def handler(e: Expr, machine: Machine) -> Run:
         value, kind = machine.code(e.args[-1]), kind_of(e.args[-1].dtype)
-        combine = _settled(_OPERATIONS[operation], kind, machine)
+        cut = machine.options.printed and is_cut(e.args[-1].dtype, machine.options.release)
+        inner = kind_of("uint32" if operation.startswith("Bit") else "int32") if cut else kind
+        combine = _settled(_OPERATIONS[operation], inner, machine)
 
         def run(frame: Frame) -> Value:
             current = value.run(frame)
+            if cut:
+                current = np.asarray(current).astype(inner.array)
             thread = np.arange(frame.lanes).reshape(1, -1)
             for distance in (16, 8, 4, 2, 1):
-                current = combine(current, from_lanes(current, thread ^ distance, frame, machine, kind))
-            return current
+                current = combine(current, from_lanes(current, thread ^ distance, frame, machine, inner))
+            return np.asarray(current).astype(kind.array) if cut else current
 
         return run
 

@@ -22,6 +22,7 @@ from tests.cpu.execute.tiles.building import (
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Block, Expr, Seq, Store
 
+MINUS_ONE = Expr("float", "float32", (), -1.0)
 SCOPES = ["shared", "shared.dyn", "local.fragment"]
 
 
@@ -99,6 +100,34 @@ def test_a_copy_of_no_rows_does_nothing(rows: int) -> None:
         call("copy", region(tile), region(target)),
     )["B"]
     assert np.array_equal(found, np.full((8, 8), 2.0))
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (
+            Expr("mul", "float32", (Expr("call", "float32", (), "infinity"), Expr("float", "float32", (), -1.0))),
+            -np.inf,
+        ),
+        (Expr("cast", "float16", (Expr("float", "float32", (), -0.1),)), float(np.float16(-0.1))),
+        (Expr("sub", "int32", (number(1), number(8))), -7.0),
+    ],
+)
+def test_a_safe_value_is_computed(value: Expr, expected: float) -> None:
+    kernel, a = Kernel(threads=8, exact=False), random("float32", 4)
+    source, target = kernel.tensor("A", "float32", a), kernel.tensor("B", "float32", [8])
+    kept = Store(target, (kernel.tx,), load(source, add(kernel.tx, 0)))
+    found = kernel.run(Block("inner", kept, safe_values=((source.data, value),)))["B"]
+    assert found.tolist() == [*a.tolist(), *[expected] * 4]
+
+
+@pytest.mark.parametrize("of", ["tx", "bx"])
+def test_a_safe_value_that_is_no_constant_is_not_modelled(of: str) -> None:
+    kernel, a = Kernel(threads=8, blocks=2), random("float32", 4)
+    source, target = kernel.tensor("A", "float32", a), kernel.tensor("B", "float32", [8])
+    kept = Store(target, (kernel.tx,), load(source, add(kernel.tx, 0)))
+    with pytest.raises(NotModelled, match="safe value that is no constant"):
+        kernel.run(Block("inner", kept, safe_values=((source.data, getattr(kernel, of)),)))
 
 
 def test_what_is_outside_of_the_destination_is_not_written() -> None:

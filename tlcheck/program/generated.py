@@ -1,0 +1,60 @@
+"""Where the generated CUDA computes something else than the TIR that it is printed from.
+
+Integers of 8 and 16 bits: C++ computes with them in int (`promotion`). Vectors of int8: up to 0.1.11 `make_int` of the
+device library, of which they are made four lanes at a time, extends the sign of each lane over those above it. Integers
+of 64 bits: from 0.1.8 to 0.1.12 the library's `warp_reduce` takes them through int.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tlcheck.program.promotion import is_promoted
+from tlcheck.snapshot.dtypes import dtype_of
+from tlcheck.snapshot.ir import Expr, Stmt
+from tlcheck.snapshot.walk import expressions, postorder
+
+Release = tuple[int, ...]
+_BYTES_APART = (0, 1, 12)  # the release from which on `make_int` keeps four int8 apart
+_THROUGH_INT, _IN_64_BITS = (0, 1, 8), (0, 1, 13)  # the releases from which on `warp_reduce` does either
+_IN_32_BITS = "compute in 32 bits: sums and products of 8 and 16 bits do not wrap in the generated CUDA"
+_SIGNS = {"add": "+", "sub": "-", "mul": "*", "call": "<<"}
+
+
+def is_smeared(e: Expr, release: Release) -> bool:
+    """Whether equal lanes go through a `make_int` that smears signs. Four constants do not: they become one number."""
+    if e.op != "broadcast" or release >= _BYTES_APART:
+        return False
+    found = dtype_of(e.dtype)
+    return found.name == "int8" and found.lanes % 4 == 0 and not (found.lanes == 4 and e.args[0].op == "int")
+
+
+def is_cut(dtype: str, release: Release) -> bool:
+    """Whether the values of `warp_reduce` lose their upper half."""
+    found = dtype_of(dtype)
+    return found.is_integral and found.bits == 64 and _THROUGH_INT <= release < _IN_64_BITS
+
+
+@dataclass(frozen=True)
+class Departure:
+    """What an expression is in CUDA and not in TIR, in words, and what helps, if anything but another release."""
+
+    words: str
+    advice: str = ""
+
+
+def departures(stmt: Stmt, release: Release) -> Iterator[Departure]:
+    """Those of one statement's expressions, innermost first."""
+    for e in postorder(expressions(stmt)):
+        if is_promoted(e):
+            yield Departure(f"{e.args[0].dtype} {_SIGNS[e.op]} {e.args[1].dtype} is an int in CUDA", _IN_32_BITS)
+        elif is_smeared(e, release):
+            yield Departure("make_int of four int8 extends the sign of each over those above it")
+        elif e.op == "call" and e.args and "warp_reduce_" in _called(e) and is_cut(e.args[-1].dtype, release):
+            yield Departure(f"{_called(e)} takes {e.args[-1].dtype} through int")
+
+
+def _called(e: Expr) -> str:
+    named = e.value in ("call_extern", "call_pure_extern")
+    return str(e.args[0].value if named else e.value)
