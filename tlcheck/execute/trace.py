@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -26,7 +26,8 @@ class Traced:
     """An element of an output, with the inputs of one seed, by the block that writes it.
 
     inputs: see `Request`. early: asynchronous copies land as early as they may. first: of the steps as lowered the one
-    at which they part; None where both have one value, and where the trees end before they show it.
+    at which they part; None where both have one value, and where the trees end before they show it. counterpart: the
+    step as written that `first` ought to be, where another write came last.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Traced:
     lowered: TracedStep
     early: bool
     first: TracedStep | None
+    counterpart: TracedStep | None = None
 
     @property
     def agree(self) -> bool:
@@ -109,14 +111,30 @@ def trace(
         lowered = replace(Provenance(made.lowered, made.shapes).of(name, element, depth), element=called)
     except KeyError:
         lowered = TracedStep(called, "nothing: as lowered the kernel has no such parameter")
-    return Traced(name, index, block, own.seeds[0], request.inputs, written, lowered, early, parting(written, lowered))
+    parts = parting(written, lowered)
+    return Traced(name, index, block, own.seeds[0], request.inputs, written, lowered, early, *parts)
 
 
-def parting(written: TracedStep, lowered: TracedStep) -> TracedStep | None:
+def parting(written: TracedStep, lowered: TracedStep) -> tuple[TracedStep | None, TracedStep | None]:
     """The first step as lowered that is not as written: poison, or another input, or another value from equal ones.
 
-    None where the trees are cut, so that it may lie deeper.
+    None where the trees are cut, so that it may lie deeper. Where it reads the value of an earlier write than as written,
+    one is missing: then it is that earlier write, and with it the last one as written.
     """
+    first = _first(written, lowered)
+    for counterpart, step in [] if first is None else _followed(written, lowered):
+        earlier = [source for source in _deepest_first(counterpart) if source is not counterpart]
+        if _is_among(step, earlier) and any(source is step for source in first.sources):
+            return step, counterpart
+    return first, None
+
+
+def _is_among(step: TracedStep, others: Iterable[TracedStep]) -> bool:
+    """Whether one of the others has its value."""
+    return any(equal(step.value, other.value) for other in others)
+
+
+def _first(written: TracedStep, lowered: TracedStep) -> TracedStep | None:
     if equal(written.value, lowered.value):
         return None
     steps, intended = list(_deepest_first(lowered)), list(_deepest_first(written))
@@ -126,25 +144,27 @@ def parting(written: TracedStep, lowered: TracedStep) -> TracedStep | None:
     if any(step.cut for step in intended):
         return None
     inputs = {step.element for step in intended if step.input}
-
-    def known(step: TracedStep) -> bool:
-        return any(equal(step.value, other.value) for other in intended)
-
     others = [step for step in steps if step.input and step.element not in inputs]
-    made = [step for step in steps if not known(step) and all(known(source) for source in step.sources)]
-    first = next(iter([*others, *made]), None) or _followed(written, lowered)
+    made = [
+        step
+        for step in steps
+        if not _is_among(step, intended) and all(_is_among(source, intended) for source in step.sources)
+    ]
+    first = next(iter([*others, *made]), None) or [*_followed(written, lowered)][-1][1]
     return None if first.cut else first
 
 
-def _followed(written: TracedStep, lowered: TracedStep) -> TracedStep:
-    """Down from a step that differs to its one source that does, as far as there is one at each level."""
+def _followed(written: TracedStep, lowered: TracedStep) -> Iterator[tuple[TracedStep, TracedStep]]:
+    """Pairs of steps, down from one that differs to its one source that does, as far as there is one at each level."""
+    yield written, lowered
     ours, theirs = _unlike(lowered, written), _unlike(written, lowered)
-    return _followed(theirs[0], ours[0]) if len(ours) == len(theirs) == 1 else lowered
+    if len(ours) == len(theirs) == 1:
+        yield from _followed(theirs[0], ours[0])
 
 
 def _unlike(step: TracedStep, other: TracedStep) -> list[TracedStep]:
     """The sources of a step that have another value than all of the other's."""
-    return [own for own in step.sources if not any(equal(own.value, source.value) for source in other.sources)]
+    return [own for own in step.sources if not _is_among(own, other.sources)]
 
 
 def _deepest_first(step: TracedStep) -> Iterator[TracedStep]:

@@ -28,6 +28,7 @@ def write(console: Console, run: Run, snapshot: Snapshot, traced: Traced) -> Non
     head += ", copies as early as they may be" if traced.early else ""
     console.print(Text(head, "bold"), soft_wrap=True)
     left, right = ["as written", *shown.written()], [f"as lowered, at {LOWERED}", *shown.lowered()]
+    right = right[:2] if traced.agree else right  # it says nothing new
     width = max(map(len, left))
     if console.is_terminal and width + max(map(len, right)) + 3 <= console.width:
         for one, other in zip_longest(left, right, fillvalue=""):

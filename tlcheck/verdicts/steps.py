@@ -12,6 +12,7 @@ from tlcheck.program.async_copies import release_numbers
 from tlcheck.program.generated import departures
 from tlcheck.snapshot.ir import Evaluate, Snapshot, Stmt, Store
 from tlcheck.snapshot.text import render
+from tlcheck.snapshot.walk import children
 
 MARK = "  <-- the first difference"
 
@@ -23,24 +24,31 @@ class TracedLines:
         self._snapshot, self._traced = snapshot, traced
         self._texts = {level: render(snapshot.checkpoints[level]) for level in (SOURCE, LOWERED)}
         self._source = source
+        self._around = dict(_lines_around(snapshot.checkpoints[SOURCE].body, 0))
 
     def written(self) -> list[str]:
         """The tree as written."""
-        return list(self._tree(self._traced.written, SOURCE, 0))
+        return list(self._tree(self._traced.written, SOURCE, 0, []))
 
     def lowered(self) -> list[str]:
         """The tree as lowered."""
-        return list(self._tree(self._traced.lowered, LOWERED, 0))
+        return list(self._tree(self._traced.lowered, LOWERED, 0, []))
 
-    def _tree(self, step: TracedStep, level: str, depth: int) -> Iterator[str]:
-        mark = MARK + self._departure(step) if self.is_first(step) else ""
+    def _tree(self, step: TracedStep, level: str, depth: int, shown: list[TracedStep]) -> Iterator[str]:
+        """A line for each step. shown: those before it, which have what they are made of below them."""
+        mark = MARK + self._reason(step) if step == self._traced.first and step not in shown else ""
         times = f", x {step.times}" if step.times > 1 else ""
-        yield f"{'  ' * depth}{step.element} = {step.value}   {self._made(step, level)}{times}{mark}".rstrip()
-        for source in step.sources:
-            yield from self._tree(source, level, depth + 1)
+        above = ", as above" if step in shown else ""
+        yield f"{'  ' * depth}{step.element} = {step.value}   {self._made(step, level)}{times}{above}{mark}".rstrip()
+        if step.sources and not above:
+            for source in step.sources:
+                yield from self._tree(source, level, depth + 1, shown)
+            shown.append(step)
 
-    def _departure(self, step: TracedStep) -> str:
-        """What the CUDA of the statement where the levels part computes and its TIR does not."""
+    def _reason(self, step: TracedStep) -> str:
+        """Why the levels part at a step: a write that is missing, or what CUDA computes and TIR does not."""
+        if self._traced.counterpart is not None:
+            return f": as written its last write is {self._made(self._traced.counterpart, SOURCE)}"
         stmt = step.origin.stmt if step.origin is not None else None
         release = release_numbers(release_of(self._snapshot.toolchain))
         first = next(departures(stmt, release), None) if stmt is not None else None
@@ -64,7 +72,8 @@ class TracedLines:
             yield f"TIR line {line}"
         if stmt is not None and stmt.line:
             code = self._source[stmt.line - 1].strip() if stmt.line <= len(self._source) else ""
-            yield f"{near(self._snapshot.file)}:{stmt.line}" + (f" `{code}`" if code else "")
+            within = "within " if stmt.line == self._around.get(id(stmt)) else ""
+            yield f"{within}{near(self._snapshot.file)}:{stmt.line}" + (f" `{code}`" if code else "")
 
     def tir_line(self, stmt: Stmt | None, level: str) -> int:
         """The line of a statement in the TIR of a level; 0 where it is not there."""
@@ -73,6 +82,14 @@ class TracedLines:
     def is_first(self, step: TracedStep) -> bool:
         """Whether the levels part at this step."""
         return step is self._traced.first
+
+
+def _lines_around(stmt: Stmt, around: int) -> Iterator[tuple[int, int]]:
+    """Each tile operator, by identity, and the line of what it stands in: TileLang may tell that line for its own."""
+    if isinstance(stmt, Evaluate):
+        yield id(stmt), around
+    for inner in children(stmt):
+        yield from _lines_around(inner, stmt.line or around)
 
 
 def operation(stmt: Stmt | None) -> str:

@@ -83,7 +83,20 @@ def test_what_is_read_before_it_is_written_is_where_the_levels_part() -> None:
     summed = stored("A[1]", "3.0", before, TracedStep("A[0]", "3.0", input=True))
     written = stored("A[2]", "2.0", added, stored("s[0]", "3.0", summed))
     lowered = stored("A[2]", "-1.0", added, stored("s[128]", "0.0", before))
-    assert parting(written, lowered) is before
+    assert parting(written, lowered) == (before, None)
+
+
+def test_a_write_that_is_missing_is_where_the_levels_part() -> None:
+    """The store is right at both levels; what it reads was written once more as written."""
+    given = TracedStep("A[0]", "2.0", input=True)
+    copied = stored("s[0]", "2.0", given)
+    summed = stored("s[0]", "5.0", copied, TracedStep("A[1]", "3.0", input=True))
+    stale = stored("s[0]", "2.0", given)
+    written, lowered = stored("B[0]", "25.0", summed), stored("B[0]", "4.0", stale)
+    assert parting(written, lowered) == (stale, summed)
+    other = stored("s[1]", "3.0", TracedStep("A[1]", "3.0", input=True))
+    wrong = stored("B[0]", "9.0", other)
+    assert parting(stored("B[0]", "4.0", copied, other), wrong) == (wrong, None)
 
 
 def test_what_a_statement_reads_twice_is_shown_once() -> None:
