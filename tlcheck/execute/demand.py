@@ -115,7 +115,7 @@ def _bind(stmt: Stmt, sizes: Mapping[str, int], blocks: Array, known: _Intervals
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Access:
+class _Use:
     """An access, from `starts` on along each axis. lengths: None where it may be to all of the buffer."""
 
     mode: int
@@ -146,7 +146,7 @@ class _Access:
         return _Box(self.data.uid, self.mode, shape, first, last)
 
 
-def _accesses(stmt: Stmt) -> Iterator[_Access]:
+def _accesses(stmt: Stmt) -> Iterator[_Use]:
     """What a statement itself accesses."""
     if isinstance(stmt, Store):
         yield _element(WRITE, stmt.buffer, stmt.indices)
@@ -163,18 +163,18 @@ def _accesses(stmt: Stmt) -> Iterator[_Access]:
                 uid = e.buffer.data.uid
                 pointers.pop(uid, None)
                 yield _named(root, e, regions.get(id(e)), modes.get(uid, READ | WRITE))
-        yield from (_Access(modes[uid], data) for uid, data in pointers.items())
+        yield from (_Use(modes[uid], data) for uid, data in pointers.items())
 
 
-def _named(root: Expr, element: Expr, region: Expr | None, mode: int) -> _Access:
+def _named(root: Expr, element: Expr, region: Expr | None, mode: int) -> _Use:
     """The access to an element, or to the region that begins there, in an expression."""
     assert element.buffer is not None
     if region is None:
         return _element(mode, element.buffer, element.args)
     alone = root.op == "call" and root.value in _EXACT and region.value == "region"
     if not alone or not _is_alike(root) or any(e.op == "ramp" for e in element.args):
-        return _Access(mode, element.buffer.data, element.buffer)
-    return _Access(mode, element.buffer.data, element.buffer, element.args, region.args[2:])
+        return _Use(mode, element.buffer.data, element.buffer)
+    return _Use(mode, element.buffer.data, element.buffer, element.args, region.args[2:])
 
 
 def _is_alike(call: Expr) -> bool:
@@ -183,11 +183,11 @@ def _is_alike(call: Expr) -> bool:
     return call.value == "gemm" or all(one == sizes[0] for one in sizes)
 
 
-def _element(mode: int, buffer: Buffer, indices: Iterable[Expr]) -> _Access:
+def _element(mode: int, buffer: Buffer, indices: Iterable[Expr]) -> _Use:
     """The access to one element, or to neighbours of it."""
     starts = tuple([e.args[0] if e.op == "ramp" else e for e in indices])
     steps = [e.args[1].value if e.op == "ramp" else 0 for e in indices]
     if any(not isinstance(step, int) or step < 0 for step in steps):
-        return _Access(mode, buffer.data, buffer)
+        return _Use(mode, buffer.data, buffer)
     lengths = tuple([1 + int(s or 0) * (lanes_of(e.dtype) - 1) for s, e in zip(steps, indices, strict=True)])
-    return _Access(mode, buffer.data, buffer, starts, lengths)
+    return _Use(mode, buffer.data, buffer, starts, lengths)

@@ -118,11 +118,13 @@ def trace(
 def parting(written: TracedStep, lowered: TracedStep) -> tuple[TracedStep | None, TracedStep | None]:
     """The first step as lowered that is not as written: poison, or another input, or another value from equal ones.
 
-    None where the trees are cut, so that it may lie deeper. Where it reads the value of an earlier write than as written,
-    one is missing: then it is that earlier write, and with it the last one as written.
+    None where the trees are cut, so that it may lie deeper. Where a step reads the value of an earlier write than as
+    written, a write is missing: then it is that earlier one, and with it the last one as written.
     """
     first = _first(written, lowered)
-    for counterpart, step in [] if first is None else _followed(written, lowered):
+    if first is None:
+        return None, None
+    for counterpart, step in _followed(written, lowered):
         earlier = [source for source in _deepest_first(counterpart) if source is not counterpart]
         if _is_among(step, earlier) and any(source is step for source in first.sources):
             return step, counterpart

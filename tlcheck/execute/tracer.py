@@ -35,10 +35,15 @@ class TracedCell:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """The last write of a cell before an access of this number."""
+    """The last write of a cell before an access of this number.
+
+    past: the identity of a statement that adds to the cell, again and again: what was there before it is sought. Where
+    it set the cell instead, that was zero.
+    """
 
     cell: TracedCell
     before: int = END
+    past: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +97,7 @@ class Tracer:
         self._reads: list[_Read] = []
         self._left: dict[int, tuple[Any, list[_Read], Origin]] = {}
         self._operands: Operands | None = None
+        self._keeps = False
         self._combined: tuple[Position, Mask | None] | None = None
         for root, memory in machine.memory.items():
             self.attach(root, memory)
@@ -102,9 +108,12 @@ class Tracer:
         memory.tracer = self
         self._roots[id(memory)] = root
 
-    def explain(self, operands: Operands) -> None:
-        """Say of the next write what its elements, by their index, are made of: rows and columns of matrices."""
-        self._operands = operands
+    def explain(self, operands: Operands, keeps: bool = True) -> None:
+        """Say of the next write what its elements, by their index, are made of: rows and columns of matrices.
+
+        keeps: it adds to what is there.
+        """
+        self._operands, self._keeps = operands, keeps
 
     def combines(self, frame: Frame, position: Position, mask: Mask | None) -> None:
         """Say of the next write, which is an atomic and lists those that take part, where all lanes are."""
@@ -172,6 +181,12 @@ class Tracer:
         groups = [] if operands is None else operands(index)
         terms = len(groups[0]) if groups else 0
         sources = self._term(groups, reads) if terms else self._sources(reads, index, shape)
+        if query.past == id(origin.stmt):
+            if operands is None or self._keeps:
+                return
+            written, sources = 0.0, []
+        elif terms and self._keeps:
+            sources.append(Query(query.cell, self._number, id(origin.stmt)))
         self.found[query] = FoundWrite(self._number, written, lane, world, origin, tuple(sources), terms)
 
     def _term(self, groups: Sequence[Sequence[TracedCell]], reads: Sequence[_Read]) -> list[Query]:

@@ -48,6 +48,30 @@ def test_a_product_comes_from_its_row_and_column_at_both_levels() -> None:
     assert float(found.written.value) == float(found.lowered.value)
 
 
+@pytest.mark.parametrize("cleared", [False, True])
+def test_what_a_product_is_added_to_is_part_of_where_it_comes_from(cleared: bool) -> None:
+    """The accumulator is filled with ones; of a product that clears it they are no part. A zero adds nothing."""
+    saved = read_snapshot(RIGHT)
+
+    def filled(old: Stmt, new: Stmt) -> Stmt:
+        if isinstance(new, Store) and new.buffer.name == "c":
+            return replace(new, value=Expr("broadcast", new.value.dtype, (Expr("float", "float32", (), 1.0),), 4))
+        if isinstance(new, Evaluate) and new.value.value == "fill":
+            return replace(new, value=replace(new.value, args=(new.value.args[0], Expr("float", "float32", (), 1.0))))
+        if isinstance(new, Evaluate) and new.value.value == "gemm" and cleared:
+            args = list(new.value.args)
+            args[9] = Expr("int", "bool", (), 1)
+            return replace(new, value=replace(new.value, args=tuple(args)))
+        return new
+
+    changed = {n: replace(f, body=rebuild(f.body, filled)) for n, f in saved.checkpoints.items()}
+    found = traced(replace(saved, checkpoints=changed), (3, 5))
+    before = [step.value for step in steps(found.written) if step.element == "c[3, 5]"][1:]
+    assert before == ([] if cleared else ["1.0"])
+    assert "1.0" in [step.value for step in steps(found.lowered) if step.element.startswith("c[")]
+    assert found.agree != cleared
+
+
 def test_a_lane_at_a_wrong_place_is_where_the_levels_part() -> None:
     found = traced(read_snapshot(WRONG), (0, 1))
     assert inputs(found.written) == {"A[0, 63]", "W[63, 1]"}

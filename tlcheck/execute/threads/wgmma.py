@@ -217,7 +217,7 @@ class Product:
         if not total.left:
             tracer = total.place.machine.tracer
             if tracer is not None and self.terms is not None:
-                tracer.explain(self.terms)
+                tracer.explain(self.terms, self.keeps)
             total.place.memory.put(total.position, total.values, self.mask, total.place.kind)
             total.fences.left(total.place, total.position, total.values)
 

@@ -46,9 +46,10 @@ def gemm(e: Expr, machine: Machine) -> Run:
         inner = a.frame(frame, b, c)
         left = matrices(a, inner, across_a)
         product = multiplied(left, matrices(b, inner, across_b), c.kind)
-        if machine.tracer is not None:
-            machine.tracer.explain(_terms(machine.tracer, inner, (a, across_a), (b, not across_b), c))
         cleared, watch = machine.per_world(clear.run(frame), "clear_accum"), machine.watch
+        if machine.tracer is not None:
+            terms = _terms(machine.tracer, inner, (a, across_a), (b, not across_b), c)
+            machine.tracer.explain(terms, keeps=not np.any(cleared))
         with watch.multiplying(c.place) if later and watch is not None else nullcontext():
             accumulate(c, inner, product, cleared, left.shape[-1])
         return 0
