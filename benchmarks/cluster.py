@@ -5,7 +5,7 @@ processor.
 `cluster.py simulate` has 10,000 jobs drawn from these done by nodes that `tlcheck.cluster.placement` gives their next
 job, as it does on a cluster. What is not in a job's duration:
 
-- a node installs a toolchain that it lacks, and each of its processors imports it;
+- a node installs a toolchain that it lacks, and imports it, for all of its processors;
 - a result takes the link of the machine that asked, and its processor;
 - judging follows lowering, on the same node, or at the machine that asked.
 """
@@ -167,7 +167,7 @@ class Simulation:
         self._jobs, self._nodes, self._remote = jobs, nodes, remote
         self._free = [(0.0, number, slot) for number in range(nodes) for slot in range(PROCESSORS)]
         self._ready: dict[tuple[str, str], float] = {}  # when a node has a toolchain
-        self._imported: dict[tuple[int, int], str] = {}
+        self._imported: dict[tuple[str, str], float] = {}  # when a node has a toolchain imported
         self._link = self._desk = 0.0  # until when they are busy
         self._judges = [0.0] * LOCAL
         releases = {job.toolchain for job in jobs}
@@ -197,10 +197,7 @@ class Simulation:
     def _do(self, placed: Waiting[Recorded], now: float, number: int, slot: int) -> None:
         node, job = str(number), placed.work
         ready = self._ready.setdefault((node, job.toolchain), now + INSTALL)
-        now = max(now, ready)
-        if self._imported.get((number, slot)) != job.toolchain:
-            self._imported[number, slot] = job.toolchain
-            now += IMPORT
+        now = max(now, self._imported.setdefault((node, job.toolchain), max(now, ready) + IMPORT))
         end = now + job.lower + (job.judge if self._remote else 0.0)
         self._placement.ended(placed, job.lower)
         self._link = max(self._link, end) + job.size / LINK

@@ -85,11 +85,13 @@ def _put_all(contents: Mapping[Path, str | bytes]) -> None:
     made: dict[Path, Path] = {}
     try:
         for file, content in contents.items():
-            file.parent.mkdir(parents=True, exist_ok=True)
+            if not file.parent.is_dir():
+                file.parent.mkdir(parents=True, exist_ok=True)
             made[file] = file.with_name(TEMPORARY + secrets.token_hex(8))
             _write(made[file], file, content)
-        for file, temporary in made.items():
-            temporary.replace(file)
+        for file in [*made]:
+            made[file].replace(file)
+            del made[file]
     finally:
         for temporary in made.values():
             with suppress(OSError):

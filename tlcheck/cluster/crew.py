@@ -75,6 +75,9 @@ class NodeCrew:
         self._numbers = count()
         self._processors: dict[str, int] = {}  # of each node that takes part
         self._busy: Counter[str] = Counter()  # orders that a node has
+        self._wanting: set[str] = set()  # nodes that may get an order
+        self._travelling: set[str] = set()  # files and folders that nodes have
+        self._recipes: dict[Worker, Recipe] = {}
         self._asked: dict[str, float] = {}  # since when, of nodes that do not take part yet, or no more
         self._ended: SimpleQueue[_Guest | int] = SimpleQueue()
         self._looked = 0.0
@@ -93,15 +96,19 @@ class NodeCrew:
 
     def add(self, worker: Worker, job: Job) -> None:
         """Have a job done with a worker's toolchain. Raises UsageError for what does not travel."""
-        for path in (job.file, *job.pythonpath):
+        for path in {job.file, *job.pythonpath} - self._travelling:
             if not Path(path).resolve().is_relative_to(Path(self._cluster.folder).resolve()):
                 raise UsageError(f"--cluster: {path} is not below the current folder, which is what travels to nodes")
-        self._wait(_Wish(worker, _recipe(worker), job))
+            self._travelling.add(path)
+        if worker not in self._recipes:
+            self._recipes[worker] = _recipe(worker)
+        self._wait(_Wish(worker, self._recipes[worker], job))
 
     def _wait(self, asked: _Wish) -> None:
         """What was lost is done alone: it may be what has taken its node along."""
         job, alike = asked.job, kind_of(asked.job) if not asked.lost else asked.job.number
         self._placement.add(Waiting(asked.recipe.name, (job.task, job.file, job.name, job.arch), asked, alike))
+        self._wanting.update(self._processors)
 
     def stop(self) -> None:
         """End all jobs. A signal's handler may call it."""
@@ -121,7 +128,6 @@ class NodeCrew:
                     self._joins(ended)
                 elif ended in self._tasks:
                     yield from self._answers(self._tasks.pop(ended))
-            self._cluster.running = sum(len(task.jobs) for task in self._tasks.values())
 
     def _look(self) -> None:
         """See which nodes have come and gone."""
@@ -129,6 +135,7 @@ class NodeCrew:
         if now < self._looked + _LOOK:
             return
         self._looked = now
+        self._wanting.update(self._processors)
         found = self._cluster.nodes()
         for node in self._processors.keys() - found.keys():
             self._leaves(node)
@@ -146,6 +153,7 @@ class NodeCrew:
         """Count on a node, if it has answered."""
         if guest.installed.exception() is None:
             self._processors[guest.node] = guest.processors
+            self._wanting.add(guest.node)
             self._placement.joins(guest.node, guest.installed.result())
 
     def _leaves(self, node: str) -> None:
@@ -157,10 +165,11 @@ class NodeCrew:
 
     def _submit(self) -> None:
         """Give each node as much as it has processors, and what comes next."""
-        for node, processors in self._processors.items():
-            while self._busy[node] < processors + _NEXT and (jobs := self._batch(node)):
+        while self._wanting:
+            node = self._wanting.pop()
+            while self._busy[node] < self._processors.get(node, -_NEXT) + _NEXT and (jobs := self._batch(node)):
                 self._begin(node, jobs)
-        if (toolchain := self._placement.hopeless()) is not None:
+        if self._unfit and (toolchain := self._placement.hopeless()) is not None:
             why = next(why for (_, name), why in self._unfit.items() if name == toolchain)
             raise UsageError(f"--cluster: no node can have toolchain {toolchain}: {why}")
 
@@ -179,12 +188,15 @@ class NodeCrew:
         order = Order(tuple(job.work.job for job in jobs), first.recipe, self._cluster.folder, first.worker.fork)
         self._begins(first.job)
         self._busy[node] += 1
+        self._cluster.running += len(jobs)
         self._tasks[number] = task = _Task(jobs, node, self._cluster.do(node, order))
         task.delivery.add_done_callback(lambda _: self._ended.put(number))
 
     def _answers(self, task: _Task) -> Iterator[tuple[Job, Answer]]:
         """What an order has come to, files written; nothing where another node has to do it."""
         self._busy[task.node] -= 1
+        self._cluster.running -= len(task.jobs)
+        self._wanting.add(task.node)
         try:
             delivery = task.delivery.result()
         except self._cluster.lost as error:
@@ -219,6 +231,7 @@ class NodeCrew:
         self._placement.cannot(task.node, toolchain)
         for job in task.jobs:
             self._placement.add(job)
+        self._wanting.update(self._processors)
 
     def _interrupted(self) -> Iterator[tuple[Job, Answer]]:
         """Every job that has no answer, as interrupted."""

@@ -74,6 +74,7 @@ class JudgingDiedError(Exception):
         self.code = code
 
 
+_ANSWER = msgspec.json.Decoder(Answer)  # before there are threads: see `verdicts.kept`
 _KEPT = 2  # workers: each takes hundreds of megabytes
 
 
@@ -151,7 +152,7 @@ def _here(job: Job, old: str, new: str, folder: str) -> Job:
 
 def _there(answer: Answer, old: str, new: str) -> Answer:
     """The answer with the paths of the machine that asked."""
-    return msgspec.json.decode(msgspec.json.encode(answer).replace(old.encode(), new.encode()), type=Answer)
+    return _ANSWER.decode(msgspec.json.encode(answer).replace(old.encode(), new.encode()))
 
 
 def _written(job: Job) -> bytes:

@@ -34,6 +34,10 @@ class Verdicts:
     notes: tuple[str, ...] = ()
 
 
+# Several threads read verdicts, and where two of them are the first to ask msgspec for a type, Python crashes.
+msgspec.convert({}, Verdicts)
+
+
 def dumps(verdicts: Verdicts) -> bytes:
     """Verdicts as JSON, in ASCII: texts of kernels may be no valid Unicode."""
     return json.dumps(msgspec.to_builtins(verdicts), separators=(",", ":")).encode()

@@ -80,3 +80,15 @@ def test_what_waits_can_be_taken_away() -> None:
     made = placement([(OLD, "a"), (NEW, "b")], one=[OLD])
     assert {job.work for job in made.empty()} == {"a 0.1.9", "b 0.1.15"}
     assert len(made) == 0
+
+
+def test_jobs_that_are_alike_can_be_taken_together() -> None:
+    made: Placement[str] = Placement()
+    for kernel, file in (("a", "one"), ("b", "two"), ("c", "one"), ("d", "one")):
+        made.add(Waiting(NEW, kernel, kernel, file))
+    made.joins("node", [NEW])
+    first = made.take("node")
+    assert first is not None
+    assert made.alike(first) == 2
+    assert [job.work for job in made.take_alike(first, 1)] == ["c"]
+    assert [taken(made, "node") for _ in range(3)] == ["b", "d", None]

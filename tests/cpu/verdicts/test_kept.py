@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
 
+import tlcheck
 from tests.cpu.checking import INVARIANT, RIGHT, WRONG, make_run
 from tlcheck.cache.store import Cache
 from tlcheck.lower.runs import Lowered
@@ -95,3 +99,27 @@ def test_versions_of_packages_are_looked_up_once(tmp_path: Path, monkeypatch: py
         assert asked == ["apache-tvm", "ml_dtypes", "numpy"]
     finally:
         kept._versions.cache_clear()
+
+
+_FIRST_READERS = """
+import sys, threading
+sys.setswitchinterval(1e-6)
+from tlcheck.verdicts.kept import Verdicts, dumps, loads
+content, start = dumps(Verdicts()), threading.Barrier(16)
+
+def read():
+    start.wait()
+    loads(content)
+
+threads = [threading.Thread(target=read) for _ in range(16)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+def test_several_threads_may_be_the_first_to_read_verdicts() -> None:
+    env = {**os.environ, "PYTHONPATH": str(Path(tlcheck.__file__).parents[1])}
+    ends = [subprocess.run([sys.executable, "-c", _FIRST_READERS], env=env).returncode for _ in range(3)]
+    assert ends == [0, 0, 0]

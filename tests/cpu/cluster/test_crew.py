@@ -1,0 +1,90 @@
+"""A crew of nodes that are no processes: what it asks of them, and what becomes of jobs whose node is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from tlcheck.cluster import crew as crews
+from tlcheck.cluster.crew import NodeCrew
+from tlcheck.cluster.node import Delivery, Order
+from tlcheck.lower.client import Worker
+from tlcheck.toolchain.environment import release_recipe
+from tlcheck.worker.protocol import Answer, Job
+
+NEW = "0.1.15"
+
+
+class GoneError(Exception):
+    """A node has died."""
+
+
+class Nodes:
+    """Stands for a `RayCluster`: nodes that answer at once. dying: the jobs that take their node along."""
+
+    def __init__(self, names: Sequence[str], dying: Sequence[str] = ()) -> None:
+        self.folder, self.running, self.lost = str(Path.cwd()), 0, GoneError
+        self._names, self._dying = names, dying
+        self.orders: list[list[str]] = []
+
+    def nodes(self) -> dict[str, int]:
+        return dict.fromkeys(self._names, 1)
+
+    def joins(self, node: str, processors: int) -> Future[Sequence[str]]:
+        return ended([NEW])
+
+    def leave(self, node: str) -> None: ...
+
+    def leave_all(self) -> None: ...
+
+    def do(self, node: str, order: Order) -> Future[Any]:
+        names = [job.name for job in order.jobs]
+        self.orders.append(names)
+        if set(names) & set(self._dying):
+            return ended(GoneError(node))
+        answers = tuple(Answer({"name": name}, None, 0.0, 0.1, "") for name in names)
+        return ended(Delivery("host", answers, (b"",) * len(names), {"tilelang": NEW}))
+
+
+def ended(result: object) -> Future[Any]:
+    made: Future[Any] = Future()
+    made.set_exception(result) if isinstance(result, Exception) else made.set_result(result)
+    return made
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crews, "_recipe", lambda worker: release_recipe(NEW))
+    monkeypatch.setattr(crews, "_PAUSE", 0.0)
+    monkeypatch.setattr(crews, "_LOOK", 0.0)
+
+
+def answers(nodes: Nodes, names: Sequence[str]) -> dict[str, Answer]:
+    worker = Worker(Path("python"), {})
+    with NodeCrew(cast(Any, nodes), lambda job: None) as crew:
+        for number, name in enumerate(names):
+            crew.add(worker, Job("lower", "k.py", name, number=number))
+        return {job.name: answer for job, answer in crew.answers()}
+
+
+def test_small_kernels_of_a_file_share_an_order() -> None:
+    nodes, names = Nodes(["a", "b"]), [f"k{n}" for n in range(40)]
+    found = answers(nodes, names)
+    assert {name: answer.result for name, answer in found.items()} == {name: {"name": name} for name in names}
+    assert max(map(len, nodes.orders)) > 4
+    assert len(nodes.orders[-1]) == 1  # nobody waits at the end for one who has several
+
+
+def test_what_a_dead_node_was_at_is_done_again_alone() -> None:
+    nodes, names = Nodes(["a", "b"], dying=["k3"]), [f"k{n}" for n in range(40)]
+    found = answers(nodes, names)
+    assert sorted(found) == sorted(names)
+    failed = {name: answer.failure for name, answer in found.items() if answer.failure is not None}
+    assert [*failed] == ["k3"]
+    assert "4 times no node came to the end of it" in str(failed["k3"])
+    assert sum("k3" in order for order in nodes.orders) == 4
+    assert sum(order == ["k3"] for order in nodes.orders) == 3
