@@ -98,12 +98,12 @@ class Provenance:
         name = "?" if memory is None else _named(machine, query.cell, memory, self._shapes)
         if written is not None:
             if query.before == END and memory is not None:  # an atomic's own value is not what it leaves
-                return written, name, _said(memory.flat[query.cell.position], machine)
-            return written, name, _said(written.value, machine)
+                return written, name, in_words(memory.flat[query.cell.position], machine)
+            return written, name, in_words(written.value, machine)
         if isinstance(memory, Pages):
             seed = machine.worlds[0].seed
             initial = memory.initial(seed, np.array([memory.element_at(query.cell.position)]))
-            return None, name, _said(initial[0], machine)
+            return None, name, in_words(initial[0], machine)
         return None, name, "poison: never written"
 
     def _step(self, query: Query, found: Mapping[Query, tuple[FoundWrite | None, str, str]]) -> TracedStep:
@@ -129,7 +129,8 @@ def _merged(steps: Sequence[TracedStep]) -> tuple[TracedStep, ...]:
     return tuple([replace(step, times=steps.count(step)) for step in merged])
 
 
-def _said(value: object, machine: Machine) -> str:
+def in_words(value: object, machine: Machine) -> str:
+    """A number of a machine, or why it is poison."""
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, float) and is_poison(np.array([plain])).any():
         return said(plain, machine.reasons)

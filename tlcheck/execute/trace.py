@@ -10,15 +10,17 @@ import numpy as np
 
 from tlcheck.execute.blocks import Block
 from tlcheck.execute.comparison import RELATIVE
-from tlcheck.execute.provenance import Provenance, TracedStep
+from tlcheck.execute.provenance import Provenance, TracedStep, in_words
 from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.request import Request
 from tlcheck.execute.run import course_of, machines
 from tlcheck.execute.tracer import watched_for
 from tlcheck.snapshot.ir import Snapshot
+from tlcheck.snapshot.walk import expressions, postorder
 
 _BLOCKS = 1024  # that are searched for the one that writes an element
 _TOGETHER = 8  # so many at a time
+_SHARING = 64  # that are asked whether they add to it, too
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,8 @@ class Traced:
 
     inputs: see `Request`. early: asynchronous copies land as early as they may. first: of the steps as lowered the one
     at which they part; None where both have one value, and where the trees end before they show it. counterpart: the
-    step as written that `first` ought to be, where another write came last.
+    step as written that `first` ought to be, where another write came last. sharing: blocks that add to the element, of
+    those that were looked at; `sums`: what they leave together, as written and as lowered.
     """
 
     name: str
@@ -40,11 +43,13 @@ class Traced:
     early: bool
     first: TracedStep | None
     counterpart: TracedStep | None = None
+    sharing: tuple[Block, ...] = ()
+    sums: tuple[str, str] = ("", "")
 
     @property
     def agree(self) -> bool:
-        """Whether both levels have one value."""
-        return equal(self.written.value, self.lowered.value)
+        """Whether both levels have one value, and blocks together too."""
+        return equal(self.written.value, self.lowered.value) and equal(*self.sums)
 
 
 def place_of(snapshot: Snapshot, request: Request, name: str, index: tuple[int, ...]) -> int:
@@ -112,7 +117,43 @@ def trace(
     except KeyError:
         lowered = TracedStep(called, "nothing: as lowered the kernel has no such parameter")
     parts = parting(written, lowered)
-    return Traced(name, index, block, own.seeds[0], request.inputs, written, lowered, early, *parts)
+    sharing = _sharing(snapshot, own, name, element) if _adds(written) else ()
+    sums = _sums(snapshot, replace(own, blocks=sharing), name, element, early) if len(sharing) > 1 else ("", "")
+    return Traced(
+        name, index, block, own.seeds[0], request.inputs, written, lowered, early, *parts, sharing=sharing, sums=sums
+    )
+
+
+def _adds(step: TracedStep) -> bool:
+    """Whether an atomic wrote it: then other blocks may have, too."""
+    stmt = step.origin.stmt if step.origin is not None else None
+    return stmt is not None and any(e.op == "call" and "atomic" in str(e.value) for e in postorder(expressions(stmt)))
+
+
+def _sharing(snapshot: Snapshot, request: Request, name: str, element: int) -> tuple[Block, ...]:
+    """The blocks that write an element as written, of the first ones, or of those that are asked for."""
+    course = course_of(snapshot, request)
+    made = machines(snapshot, replace(request, course=course))
+    every = list(islice(made.every_block(), _SHARING)) if isinstance(request.blocks, int) else list(made.chosen)
+    found: list[Block] = []
+    for start in range(0, len(every), _TOGETHER):
+        few = tuple(every[start : start + _TOGETHER])
+        machine = machines(snapshot, replace(request, course=course, blocks=few)).written()
+        tracer, _ = watched_for(machine, name, request.seeds[0], element)
+        machine.run()
+        found += [machine.worlds[world].block for world in sorted(tracer.worlds)]
+    return tuple(dict.fromkeys(found))
+
+
+def _sums(snapshot: Snapshot, request: Request, name: str, element: int, early: bool) -> tuple[str, str]:
+    """What blocks leave together, as written and as lowered."""
+    made = machines(snapshot, request, early=early)
+    found = []
+    for machine in (made.written(), made.lowered()):
+        machine.run()
+        pages = machine.pages(name)
+        found.append(in_words(pages.flat[pages.position_of(request.seeds[0], element)], machine))
+    return found[0], found[1]
 
 
 def parting(written: TracedStep, lowered: TracedStep) -> tuple[TracedStep | None, TracedStep | None]:

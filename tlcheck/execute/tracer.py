@@ -90,6 +90,7 @@ class Tracer:
         for query in queries:
             self._queries.setdefault(query.cell.root, []).append(query)
         self.found: dict[Query, FoundWrite] = {}
+        self.worlds: set[int] = set()  # that wrote a cell which is sought, where it is known
         self.frame: Frame | None = None
         self.behalf: Origin | None = None
         self._roots: dict[int, int] = {}
@@ -170,11 +171,13 @@ class Tracer:
             hit = hit & np.broadcast_to(mask, shape)
         if not hit.any():
             return
-        index = tuple(int(i) for i in np.argwhere(hit)[-1])
+        all_hit = np.argwhere(hit)
+        index = tuple(int(i) for i in all_hit[-1])
         written = np.broadcast_to(value, shape)[index] if isinstance(value, np.ndarray) else value
         lane = index[-1] if shape and shape[-1] > 1 else None
         worlds = len(self._machine.worlds)
         world = 0 if worlds == 1 else index[-2] if len(shape) > 1 and shape[-2] == worlds else None
+        self.worlds |= set() if world is None else {0} if worlds == 1 else set(all_hit[:, -2].tolist())
         before = self.found.get(query)
         if before is not None and _is_poison(before.value) and _is_poison(written):
             return  # what is added to poison is poison: the first write that made it so tells why

@@ -12,7 +12,7 @@ from rich.text import Text
 from tlcheck import __version__
 from tlcheck.execute.provenance import TracedStep
 from tlcheck.execute.request import LOWERED, SOURCE
-from tlcheck.execute.trace import Traced
+from tlcheck.execute.trace import Traced, equal
 from tlcheck.lower.runs import Run
 from tlcheck.report.json import written
 from tlcheck.report.traced_json import SCHEMA, TracedElement, TracedRun, TraceReport
@@ -27,6 +27,8 @@ def write(console: Console, run: Run, snapshot: Snapshot, traced: Traced) -> Non
     head = f"{run.case} {run.target} {run.tilelang}: block ({block}), {traced.inputs} inputs of seed {traced.seed}"
     head += ", copies as early as they may be" if traced.early else ""
     console.print(Text(head, "bold"), soft_wrap=True)
+    if len(traced.sharing) > 1:
+        console.print(Text(f"  {_shared(traced)}"), soft_wrap=True, highlight=False)
     left, right = ["as written", *shown.written()], [f"as lowered, at {LOWERED}", *shown.lowered()]
     right = right[:2] if traced.agree else right  # it says nothing new
     width = max(map(len, left))
@@ -40,6 +42,18 @@ def write(console: Console, run: Run, snapshot: Snapshot, traced: Traced) -> Non
         console.print(Text("  both levels have the same value", "green"), soft_wrap=True)
     elif traced.first is None:
         console.print(Text("  the levels part deeper than this: give a larger --depth"), soft_wrap=True)
+
+
+def _shared(traced: Traced) -> str:
+    """What the blocks that add to the element leave together, and which of them is shown."""
+    block, *others = [traced.block, *(b for b in traced.sharing if b != traced.block)]
+    written, lowered = traced.sums
+    together = written if equal(written, lowered) else f"{written} as written, {lowered} as lowered"
+    another = ",".join(map(str, others[0]))
+    return (
+        f"{len(traced.sharing)} blocks of those that were looked at add to it, and leave {together} together; "
+        f"shown is block {block} alone (--block {another} for another)"
+    )
 
 
 def _below(lines: Sequence[str]) -> list[str]:

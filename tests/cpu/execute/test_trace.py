@@ -48,6 +48,17 @@ def test_a_product_comes_from_its_row_and_column_at_both_levels() -> None:
     assert float(found.written.value) == float(found.lowered.value)
 
 
+def test_blocks_that_add_to_an_element_are_counted_and_their_sum_said() -> None:
+    saved = read_snapshot(RIGHT)
+    found = traced(saved, (3, 5))
+    place = place_of(saved, REQUEST, "B", (3, 5))
+    other = trace(saved, replace(REQUEST, blocks=((1, 0, 0),)), "B", (3, 5), place, 8)
+    assert (found.block, other.block) == ((0, 0, 0), (1, 0, 0))
+    assert (found.sharing, other.sharing) == (((0, 0, 0), (1, 0, 0)), ((1, 0, 0),))
+    product = next(step for step in steps(found.written) if step.element == "c[3, 5]")
+    assert float(found.sums[0]) == float(found.sums[1]) == float(other.written.value) + float(product.value)
+
+
 @pytest.mark.parametrize("cleared", [False, True])
 def test_what_a_product_is_added_to_is_part_of_where_it_comes_from(cleared: bool) -> None:
     """The accumulator is filled with ones; of a product that clears it they are no part. A zero adds nothing."""
