@@ -41,7 +41,11 @@ ARGUMENTS = {  # calls that others read as their arguments, and those that only 
     "if_then_else": "expressions.py",
     "call_extern": "expressions.py",
     "call_pure_extern": "expressions.py",
+    "type_annotation": "pointers.py",
+    "pack_b16": "threads/stmatrix.py",
+    "tvm_tuple": "tiles/hints.py",
 }
+PRODUCTS = ("tl::gemm_ss", "tl::gemm_rs")  # functions that a call of another name calls: tl_gemm
 _EXTERNS = ("call_extern", "call_pure_extern")
 _WORD = re.compile(r"[\w.]*")
 _TEMPLATE = re.compile(r"<[^<>]*>")
@@ -180,6 +184,7 @@ def models() -> dict[tuple[str, str], str]:
     found = {(kind, name): _file(handler) for kind, table in tables.items() for name, handler in table.items()}
     found |= {("attribute", name): "statements.py" for name in registry.WITHOUT_MEANING}
     found |= {(kind, name): "functions.py" for kind in ("call", "extern") for name in FUNCTIONS}
+    found |= {("extern", name): found["call", "tl_gemm"] for name in PRODUCTS}
     return found | {("call", name): file for name, file in ARGUMENTS.items()}
 
 
