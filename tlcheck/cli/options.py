@@ -66,7 +66,7 @@ def _cluster(args: argparse.Namespace) -> MachinePool | None:
 
 def add_device_arguments(parser: argparse._ActionsContainer) -> None:
     """How kernels are run on a GPU. None where the user says nothing: see `device_options`."""
-    parser.add_argument("--seeds", type=count, metavar="N", help="sets of fresh inputs (default: 3)")
+    parser.add_argument("--seeds", type=count, metavar="N", help="sets of inputs (default: 3; with --device cpu 1)")
     parser.add_argument("--repeats", type=count, metavar="N", help="runs of each set (default: 3)")
     parser.add_argument("--exact", action="store_true", help="also on inputs with exact sums: results must be equal")
     parser.add_argument("--limit", type=_positive, metavar="S", help="seconds on the GPU for one case (default: 120)")

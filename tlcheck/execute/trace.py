@@ -8,6 +8,7 @@ from itertools import islice
 
 import numpy as np
 
+from tlcheck.errors import UsageError
 from tlcheck.execute.blocks import Block
 from tlcheck.execute.comparison import RELATIVE
 from tlcheck.execute.provenance import Provenance, TracedStep, in_words
@@ -53,13 +54,13 @@ class Traced:
 
 
 def place_of(snapshot: Snapshot, request: Request, name: str, index: tuple[int, ...]) -> int:
-    """The place of an element in its tensor's memory, where a layout may spread it. Raises Stopped for none."""
+    """The place of an element in its tensor's memory, where a layout may spread it. Raises UsageError for none."""
     made = machines(snapshot, request)
     shape = made.shapes.get(name)
     if shape is None:
-        raise Stopped(f"the kernel has no tensor {name}; it has {', '.join(made.shapes)}")
+        raise UsageError(f"--element: the kernel has no tensor {name}; it has {', '.join(made.shapes)}")
     if len(index) != len(shape) or any(not 0 <= i < size for i, size in zip(index, shape, strict=True)):
-        raise Stopped(f"{name} has the shape {list(shape)}")
+        raise UsageError(f"--element: {name} has the shape {list(shape)}")
     element = int(np.ravel_multi_index(index, shape))
     order = made.written().pages(name).order
     return element if order is None else int(order(np.array([element]))[0])

@@ -13,9 +13,9 @@ from tests.cpu.checking import RIGHT, WRONG, published
 from tests.cpu.execute.test_hardware import FORMS
 from tests.cpu.execute.test_order import without as without_call
 from tlcheck.cli.main import main
+from tlcheck.errors import UsageError
 from tlcheck.execute.provenance import TracedStep
 from tlcheck.execute.races import Origin
-from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.request import Request
 from tlcheck.execute.trace import Traced, parting, place_of, trace
 from tlcheck.snapshot.ir import Evaluate, Expr, Seq, Snapshot, Stmt, Store
@@ -174,9 +174,9 @@ def without(stmt: Stmt, gone: Stmt) -> Stmt:
 
 def test_what_is_not_there_is_said() -> None:
     saved = read_snapshot(RIGHT)
-    with pytest.raises(Stopped, match=r"no tensor Q; it has A, W, B"):
+    with pytest.raises(UsageError, match=r"no tensor Q; it has A, W, B"):
         place_of(saved, REQUEST, "Q", (0,))
-    with pytest.raises(Stopped, match=r"B has the shape \[64, 64\]"):
+    with pytest.raises(UsageError, match=r"B has the shape \[64, 64\]"):
         place_of(saved, REQUEST, "B", (64, 0))
 
 
@@ -201,5 +201,5 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert "A[3, 63]" in {source["element"] for source in leaves(run["lowered"])}
     assert main(["trace", file, "--element", "B"]) == 2
     assert "expected a tensor and an index" in capsys.readouterr().err
-    assert main(["trace", file, "--element", "B[99, 0]"]) == 3
-    assert "not traced" in capsys.readouterr().err
+    assert main(["trace", file, "--element", "B[99, 0]"]) == 2
+    assert capsys.readouterr().err == "tlcheck: error: --element: B has the shape [64, 64]\n"
