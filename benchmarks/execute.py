@@ -124,7 +124,11 @@ def _bare(toolchain: Toolchain, file: str) -> dict[tuple[str, str], float]:
 
 
 def _apart(name: str, file: Path, inputs: GivenInputs | None, unwatched: bool) -> Cost:
-    """Execute a kernel in a process of its own."""
+    """Execute a kernel in a process of its own, which has imported everything, as those that judge have."""
+    from tlcheck.execute import registry, run  # noqa: F401
+    from tlcheck.verdicts import judging  # noqa: F401
+
+    registry.load()
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe()
     child = context.Process(target=_measure, args=(name, file, inputs, unwatched, theirs))
