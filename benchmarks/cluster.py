@@ -41,7 +41,7 @@ RECORD = Path(__file__).parents[1] / "results" / "cluster.json"
 JOBS, PROCESSORS = 10_000, 4
 NODES = (1, 3, 10, 30, 100, 300, 1000)
 LINK = 125e6  # bytes per second: 1 Gbit/s
-COLLECT = 0.004  # seconds that a result costs the machine that asked: to write, hash and keep it
+COLLECT = 0.004  # seconds that a result costs the machine that asked: to read, hash and keep it, and Ray's calls
 LOCAL = 2  # processors of that machine
 
 Key = tuple[str, str, str]  # file, kernel (empty for a script), arch
