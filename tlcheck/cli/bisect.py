@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
-from tlcheck.cli.execution import add_quick_argument, request_of, with_inputs
+from tlcheck.case import ALL_TARGETS
+from tlcheck.cli.execution import add_quick_argument, on_own_inputs, request_of, with_inputs
 from tlcheck.cli.lowered import judge, lowered, session, show_traces
 from tlcheck.cli.options import add_lowering_arguments, settings_of
 from tlcheck.cli.projects import one_project
 from tlcheck.cli.scripts import add_script_arguments
 from tlcheck.config import Config
 from tlcheck.errors import UsageError
+from tlcheck.execute.reasons import Stopped
+from tlcheck.execute.request import SOURCE, Request
 from tlcheck.files import require_place
-from tlcheck.gate import bisect
+from tlcheck.gate import as_written, bisect
 from tlcheck.gate.bisect_passes import judge_passes
 from tlcheck.gate.compared_passes import LoweredPasses, compare_passes
-from tlcheck.lower.runs import near
+from tlcheck.lower.runs import Lowered, Position, near
 from tlcheck.lower.selection import Selection
-from tlcheck.lower.session import Settings
+from tlcheck.lower.session import Session, Settings
 from tlcheck.report import bisect_json, bisect_report
 from tlcheck.report.bisect_report import Bisected
 from tlcheck.report.console import console
 from tlcheck.report.outputs import Outputs
+from tlcheck.run.examination import RunRequest
+from tlcheck.run.suite import DeviceOptions
+from tlcheck.snapshot.ir import Snapshot
 from tlcheck.verdicts.judge import Policy
 from tlcheck.verdicts.results import Result, read_snapshot
 
@@ -70,8 +77,9 @@ def _found(args: argparse.Namespace, chosen: Sequence[Selection], settings: Sett
         return _passes(chosen, settings, policy)
     first, last = bisect.ends_of(args.first, args.last, config.requirements)
     toolchains = bisect.range_of(first, last, config.requirements)
-    results, remarks = _releases(chosen, toolchains, settings, policy)
-    return Bisected(rows=tuple(bisect.rows(results, toolchains)), results=tuple(results), remarks=tuple(remarks))
+    results, written, remarks = _releases(chosen, toolchains, settings, policy)
+    rows = bisect.rows(results, toolchains, written)
+    return Bisected(rows=tuple(rows), results=tuple(results), remarks=tuple(remarks))
 
 
 def _policy(args: argparse.Namespace, config: Config) -> Policy:
@@ -98,25 +106,45 @@ def _require_files(chosen: Sequence[Selection]) -> None:
 
 def _releases(
     chosen: Sequence[Selection], toolchains: Sequence[str], settings: Settings, policy: Policy
-) -> tuple[list[Result], list[str]]:
-    """Every case with every toolchain, and what there is to say of scripts."""
+) -> tuple[list[Result], dict[Position, as_written.AsWritten], list[str]]:
+    """Every case with every toolchain, what is written against the references, and what there is to say of scripts."""
     wanted = [replace(selection, toolchain=toolchain) for toolchain in toolchains for selection in chosen]
     inputs = with_inputs(settings, policy.execute)
     with judge(settings, policy) as judged, session(inputs, judged=judged) as made:
-        results = [result for _, result in judged.each(made.lower(wanted))]
-        return results, [f"{end.run.tilelang}: {remark}" for end in made.ends for remark in end.remarks]
+        found = list(judged.each(made.lower(wanted)))
+        kernels = [done for done, _ in found]
+        written = _as_written(kernels, inputs, made) if policy.execute is not None else {}
+        results = [result for _, result in found]
+        remarks = [f"{end.run.tilelang}: {remark}" for end in made.ends for remark in end.remarks]
+        remarks += _passed_over(results) if made.ends and not settings.arch else []
+        return results, written, remarks
+
+
+def _passed_over(results: Sequence[Result]) -> Iterator[str]:
+    """The archs that nobody asked about: a script runs for one."""
+    seen = list(dict.fromkeys(result.run.target for result in results if result.run.target))
+    if others := [arch for arch in ALL_TARGETS if arch not in seen]:
+        yield f"a script is looked at for one arch, here {', '.join(seen)}; for another: --arch {','.join(others)}"
+
+
+def _as_written(found: Sequence[Lowered], settings: Settings, made: Session) -> dict[Position, as_written.AsWritten]:
+    """What the kernels as written come to, on one set of inputs."""
+    options = DeviceOptions(pythonpath=settings.pythonpath)
+    with tempfile.TemporaryDirectory(prefix="tlcheck-", ignore_cleanup_errors=True) as folder:
+        return as_written.compared(found, RunRequest((), settings, options), Path(folder), made.watcher)
 
 
 def _passes(chosen: Sequence[Selection], settings: Settings, policy: Policy) -> Bisected:
     """Every case after each pass, and those that cannot be lowered. Raises UsageError if there are only these."""
     passes, failed = [], []
-    with judge(settings, policy) as judged, session(settings) as made:
+    with judge(settings, policy) as judged, session(with_inputs(settings, policy.execute)) as made:
         for done in sorted(made.lower(chosen), key=lambda done: done.run.position):
             made.watcher.stage(f"looking at the passes of {done.run.case} {done.run.target}")
             if done.snapshot is None:
                 failed.append(judged(done))
             else:
-                passes.append(judge_passes(done.run, read_snapshot(done.snapshot), policy.execute))
+                snapshot = read_snapshot(done.snapshot)
+                passes.append(judge_passes(done.run, snapshot, _request(done, snapshot, policy)))
     if not passes:
         failure = next(result.failure for result in failed if result.failure)
         where = f" ({near(failure.where)})" if failure.where else ""
@@ -130,18 +158,30 @@ def _compared(chosen: Sequence[Selection], toolchains: tuple[str, str], settings
     sides: dict[tuple[str, str], list[LoweredPasses]] = {}
     compared, failed = [], []
     with judge(settings, policy) as judged:
-        for done in lowered(wanted, settings):
+        for done in lowered(wanted, with_inputs(settings, policy.execute)):
             if done.snapshot is None:
                 failed.append(judged(done))
                 continue
             mine = sides.setdefault((bisect.case_key(done.run), done.run.target), [])
-            mine.append(LoweredPasses(done.run, read_snapshot(done.snapshot)))
+            snapshot = read_snapshot(done.snapshot)
+            mine.append(LoweredPasses(done.run, snapshot, _request(done, snapshot, policy)))
             if len(mine) == len(toolchains):
-                compared.append(compare_passes(mine[0], mine[1], policy.execute))
+                compared.append(compare_passes(mine[0], mine[1]))
     if not compared:
         failures = [f"{r.run.tilelang}: {r.failure.phase}: {r.failure.message}" for r in failed if r.failure]
         raise UsageError(f"nothing to compare: {(failures or ['no case is lowered by both'])[0]}")
     return Bisected(compared=tuple(compared), results=tuple(failed))
+
+
+def _request(done: Lowered, snapshot: Snapshot, policy: Policy) -> Request | None:
+    """How a case is executed: on its own inputs, if any. Raises UsageError where these raise or do not fit."""
+    if policy.execute is None:
+        return None
+    written = next(iter(snapshot.checkpoints.values()))  # before the first of all passes
+    try:
+        return on_own_inputs(done, replace(snapshot, checkpoints={SOURCE: written}), policy.execute)
+    except Stopped as stopped:
+        raise UsageError(f"{done.run.case}: {stopped}") from stopped
 
 
 def _write(args: argparse.Namespace, found: Bisected, code: int) -> None:

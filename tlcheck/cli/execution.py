@@ -9,8 +9,12 @@ from tlcheck.cli.options import count
 from tlcheck.config import Config
 from tlcheck.errors import UsageError
 from tlcheck.execute.budget import Budget, parsed
+from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.request import ALL, Request
+from tlcheck.lower.runs import Lowered
 from tlcheck.lower.session import Settings
+from tlcheck.snapshot.ir import Snapshot
+from tlcheck.verdicts.judging import with_given
 
 
 def add_quick_argument(parser: argparse._ActionsContainer) -> None:
@@ -52,6 +56,21 @@ def request_of(args: argparse.Namespace, config: Config, default: bool = True) -
 def with_inputs(settings: Settings, request: Request | None) -> Settings:
     """How to lower what is executed: cases make their own inputs, for its seeds."""
     return settings if request is None else replace(settings, seeds=request.seeds)
+
+
+def on_own_inputs(done: Lowered, snapshot: Snapshot, request: Request) -> Request:
+    """The request on the inputs that the case declares, if any. Raises UsageError, and Stopped where these raise."""
+    if done.inputs is None:
+        return request
+    failure = done.inputs.failure
+    if failure is not None:
+        message = f"{failure.phase}: {failure.message}"
+        raise UsageError(f"{done.run.case}: {message}") if failure.kind == "usage" else Stopped(message)
+    assert done.inputs.given is not None
+    try:
+        return with_given(request, snapshot, done.inputs.given)
+    except UsageError as error:
+        raise UsageError(f"{done.run.case}: {done.inputs.given.where}: {error}") from error
 
 
 def asked(args: argparse.Namespace, config: Config) -> Request:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tlcheck.cli.execution import asked, block, with_inputs
+from tlcheck.cli.execution import asked, block, on_own_inputs, with_inputs
 from tlcheck.cli.lowered import lowered
 from tlcheck.cli.options import CASE_HELP, add_lowering_arguments, count, selections, settings_of
 from tlcheck.config import read_config
@@ -26,7 +26,6 @@ from tlcheck.lower.session import Settings
 from tlcheck.report import traced as report
 from tlcheck.report.console import console
 from tlcheck.snapshot.ir import Snapshot
-from tlcheck.verdicts.judging import with_given
 from tlcheck.verdicts.results import read_snapshot
 
 _ELEMENT = re.compile(r"\s*([A-Za-z_]\w*)\s*\[([-\d\s,]+)\]\s*")
@@ -62,7 +61,9 @@ def run(args: argparse.Namespace) -> int:
             continue
         snapshot = read_snapshot(done.snapshot)
         try:
-            found.append((done.run, snapshot, _traced(snapshot, wanted, _given(done, snapshot, request), args.depth)))
+            found.append(
+                (done.run, snapshot, _traced(snapshot, wanted, on_own_inputs(done, snapshot, request), args.depth))
+            )
         except Stopped as stopped:
             failures.append(f"{done.run.case} {done.run.target}: {stopped}")
     code = DIFFERS if any(not t.agree for *_, t in found) else NOT_CHECKED if failures else CLEAN
@@ -96,21 +97,6 @@ def _element(text: str | None) -> tuple[str, tuple[int, ...]] | None:
     if found is None or not index:
         raise UsageError(f"--element {text}: expected a tensor and an index, such as 'dQ[0, 0, 0, 1]'")
     return found[1], index
-
-
-def _given(done: Lowered, snapshot: Snapshot, request: Request) -> Request:
-    """The request on the inputs that the case declares, if any. Raises UsageError and Stopped."""
-    if done.inputs is None:
-        return request
-    failure = done.inputs.failure
-    if failure is not None:
-        message = f"{failure.phase}: {failure.message}"
-        raise UsageError(f"{done.run.case}: {message}") if failure.kind == "usage" else Stopped(message)
-    assert done.inputs.given is not None
-    try:
-        return with_given(request, snapshot, done.inputs.given)
-    except UsageError as error:
-        raise UsageError(f"{done.run.case}: {done.inputs.given.where}: {error}") from error
 
 
 def _traced(snapshot: Snapshot, wanted: tuple[str, tuple[int, ...]] | None, request: Request, depth: int) -> Traced:

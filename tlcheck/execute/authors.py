@@ -14,8 +14,9 @@ Where TileLang was told to put no barriers, only the author's T.sync_threads end
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from tlcheck.execute.agents import Side, agents_of
 from tlcheck.execute.frame import Mask
 from tlcheck.execute.memory import Cells, Position
 from tlcheck.execute.order import Watch, changes, disagreement, touches
-from tlcheck.execute.races import Origin, Race
+from tlcheck.execute.races import Contest, Origin, Race
 from tlcheck.execute.shadows import Touched
 from tlcheck.execute.values import Array, Value
 from tlcheck.snapshot.ir import Stmt
@@ -38,25 +39,37 @@ _SEVERAL = -2
 _CONFLICTS = {"read": ("write", "atomic"), "write": ("read", "write", "atomic"), "atomic": ("read", "write")}
 
 
-def attributed(
-    watches: Sequence[Watch], authors: Callable[[], Sequence[Author]]
-) -> tuple[dict[str, str], tuple[Race, ...]]:
-    """The buffers that were watched as lowered, with why their order is not known, and the races that are TileLang's.
+@dataclass(frozen=True)
+class Attributed:
+    """Whose races are. ordered: buffers that were watched as lowered, with why their order is not known. races:
+    TileLang's. contested: the author's own, and what races as written.
+    """
+
+    ordered: Mapping[str, str]
+    races: tuple[Race, ...]
+    contested: tuple[tuple[Race, Contest], ...]
+
+
+def attributed(watches: Sequence[Watch], authors: Callable[[], Sequence[Author]]) -> Attributed:
+    """Whose the races are that were seen as lowered.
 
     authors: watched the kernel as written; asked for where something races.
     """
     names = sorted({parameter or name for watch in watches for name, parameter in watch.buffers.items()})
     ordered = dict.fromkeys(names, "")
     races: list[Race] = []
+    contested: list[tuple[Race, Contest]] = []
     for race, ordering in [(race, watch.ordering) for watch in watches for race in watch.races.values()]:
-        reason = next(filter(None, (author.excuse(race) for author in authors())), "")
-        if race.across and ordering:
-            reason = reason or "blocks access it that atomics may order"
-        if reason:
-            ordered[race.parameter or race.buffer] = reason
+        name = race.parameter or race.buffer
+        contest = next(filter(None, (author.contest(race) for author in authors())), None)
+        if contest is not None:
+            contested.append((race, contest))
+            ordered[name] = contest.words(f"{race.buffer} as well")
+        elif race.across and ordering:
+            ordered[name] = "blocks access it that atomics may order"
         else:
             races.append(race)
-    return ordered, tuple(races)
+    return Attributed(ordered, tuple(races), tuple(contested))
 
 
 def open_to_order(authors: Sequence[Author], name: str, last: Set[str]) -> str:
@@ -68,13 +81,8 @@ def open_to_order(authors: Sequence[Author], name: str, last: Set[str]) -> str:
         for who, lines in author.contested.items():
             for racing, line in lines.items():
                 if racing == name or racing not in last:
-                    return _blamed(who, racing, line)
+                    return Contest(who, line).words(racing)
     return ""
-
-
-def _blamed(who: str, what: str, line: int) -> str:
-    where = f" (line {line})" if line else ""
-    return f"as written, {who} race for {what}{where}: the author's own"
 
 
 class _Last:
@@ -178,15 +186,15 @@ class Author(Watch):
         within |= {"asynchronous copies": self.early, "asynchronous products": self.unready}
         return {**within, "blocks": self.blocks}
 
-    def excuse(self, race: Race) -> str:
-        """Why a race of the lowered kernel is the author's own; empty if it is not."""
+    def contest(self, race: Race) -> Contest | None:
+        """What races as written where the lowered kernel does; None if nothing does."""
         name = race.parameter or race.buffer
         for who, lines in self.contested.items():
             if (who == "blocks") == race.across and name in lines:
-                return _blamed(who, "it as well", lines[name])
+                return Contest(who, lines[name])
         if name in self.between and not race.across:
-            return _blamed("threads and a T.Parallel or tile operator", "it as well", self.between[name])
-        return ""
+            return Contest("threads and a T.Parallel or tile operator", self.between[name])
+        return None
 
     def covers(self, place: Place) -> bool:
         """Whether accesses to a place are watched."""

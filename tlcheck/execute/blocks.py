@@ -31,6 +31,11 @@ def grid(function: Function, sizes: Mapping[str, int | float]) -> tuple[int, int
     return found[0], found[1], found[2]
 
 
+def is_in(block: Block, extents: tuple[int, int, int]) -> bool:
+    """Whether a grid has this block."""
+    return all(0 <= place < extent for place, extent in zip(block, extents, strict=True))
+
+
 def _launches(root: Stmt) -> Iterator[Thread]:
     stack = [root]
     while stack:

@@ -55,3 +55,16 @@ class Race:
     def across(self) -> bool:
         """Whether the two are of different blocks."""
         return self.first.block != self.second.block
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """A race as written, which is the author's own: who race, and the source line (0: unknown)."""
+
+    who: str
+    line: int
+
+    def words(self, what: str) -> str:
+        """`as written, blocks race for C (line 7): the author's own`."""
+        where = f" (line {self.line})" if self.line else ""
+        return f"as written, {self.who} race for {what}{where}: the author's own"

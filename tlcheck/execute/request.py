@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from tlcheck.execute import blocks, inputs
 from tlcheck.execute.budget import Budget
 from tlcheck.execute.comparison import OutputOutcome, Written
-from tlcheck.execute.races import Race
+from tlcheck.execute.races import Contest, Race
 from tlcheck.execute.reasons import Illegal
 from tlcheck.execute.values import Array
 
@@ -48,9 +48,10 @@ class Execution:
 
     statements: executed as written and as lowered. illegal: an access that stopped the lowered side. ordered: buffers
     whose accesses were watched, and why their order is not known, or nothing where it is. races: pairs of accesses that
-    nothing orders. lawful: buffers all of whose accesses were legal. unreached: source lines (0: unknown) of branches
-    that were not taken as written and of loops that ended early, where memory decides. left: what the kernel as written
-    left of each output, for the first seed. rounded: whether one block was also run with floats in their own types.
+    nothing orders. contested: such pairs that the author has not ordered either, with what races as written. lawful:
+    buffers all of whose accesses were legal. unreached: source lines (0: unknown) of branches that were not taken as
+    written and of loops that ended early, where memory decides. left: what the kernel as written left of each output,
+    for the first seed. rounded: whether one block was also run with floats in their own types.
     """
 
     outputs: tuple[OutputOutcome, ...]
@@ -62,6 +63,7 @@ class Execution:
     illegal: Illegal | None = None
     ordered: Mapping[str, str] = field(default_factory=dict)
     races: tuple[Race, ...] = ()
+    contested: tuple[tuple[Race, Contest], ...] = ()
     lawful: tuple[str, ...] = ()
     unreached: tuple[int, ...] = ()
     left: Mapping[str, Written] = field(default_factory=dict, compare=False)

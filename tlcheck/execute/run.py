@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tlcheck.errors import fault
+from tlcheck.errors import UsageError, fault
 from tlcheck.execute import blocks, comparison, inputs, registry
 from tlcheck.execute.arguments import Arguments
 from tlcheck.execute.authors import Author, attributed, open_to_order
@@ -51,10 +51,15 @@ _LARGER = (1024, 4096)  # sizes tried where the usual ones leave something out
 
 
 def execute(snapshot: Snapshot, request: Request | None = None) -> Execution:
-    """Run a kernel on both levels and compare. What cannot be judged is undecided with its reason; never raises."""
+    """Run a kernel on both levels and compare. What cannot be judged is undecided with its reason.
+
+    Raises UsageError for blocks that are not in the grid, and nothing else.
+    """
     registry.load()
     try:
         return _judge(snapshot, request or Request()).execution()
+    except UsageError:
+        raise
     except Stopped as reason:
         return _undecided(snapshot, str(reason))
     except RecursionError:
@@ -193,11 +198,12 @@ class _Judge:
         authors = cache(partial(self._authors, draw))
         outputs = [self._where_ordered(outcome, authors) for outcome in outputs]
         report = self._report(tuple(outputs), written.spent, lowered.spent + early)
-        ordered, races = attributed(lowered.watches, authors)
+        whose = attributed(lowered.watches, authors)
         lawful = tuple(sorted(lowered.looked_at)) if lowered.watches and stop is None else ()
-        found = tuple([replace(race, index=self._index_of(race)) for race in races])
-        report = replace(report, illegal=stop, lawful=lawful, rounded=rounded)
-        return replace(report, ordered=ordered, races=found, left=self._left_by(written))
+        races = tuple([replace(race, index=self._index_of(race)) for race in whose.races])
+        contested = tuple([(replace(race, index=self._index_of(race)), own) for race, own in whose.contested])
+        report = replace(report, illegal=stop, lawful=lawful, rounded=rounded, left=self._left_by(written))
+        return replace(report, ordered=whose.ordered, races=races, contested=contested)
 
     def _run(self, machine: Machine, another: Callable[..., Machine]) -> None:
         """Run a level of the kernel. Raises Illegal for what threads of one block wait for, which others had hidden.
@@ -337,7 +343,7 @@ class _Judge:
 
     def _chosen(self) -> Sequence[blocks.Block]:
         if not isinstance(self._request.blocks, int):
-            return self._request.blocks
+            return self._named(self._request.blocks)
         if prod(self._extents) <= 0:
             raise Stopped("a grid without blocks")
         if self._request.blocks >= prod(self._extents):
@@ -345,6 +351,18 @@ class _Judge:
                 raise Stopped("more blocks than can run at once")
             return list(self.every_block())
         return blocks.chosen((self._written, self._lowered), self._sizes, self._request.blocks)
+
+    def _named(self, named: Sequence[blocks.Block]) -> Sequence[blocks.Block]:
+        """Those of them that are in the grid; one that only an earlier kernel has is executed there in any case.
+
+        Raises UsageError for one that no kernel has.
+        """
+        earlier = [blocks.grid(k, self._sizes) for f in (self._written, self._lowered) for k in kernels(f)[:-1]]
+        for block in named:
+            if not any(blocks.is_in(block, grid) for grid in (self._extents, *earlier)):
+                place, grid = ",".join(map(str, block)), " x ".join(map(str, self._extents))
+                raise UsageError(f"block {place} is not in the grid, which is {grid} blocks")
+        return [block for block in named if blocks.is_in(block, self._extents)] or [(0, 0, 0)]
 
     def every_block(self) -> Iterator[blocks.Block]:
         """All blocks of the grid, x first."""
@@ -582,7 +600,9 @@ def _names(buffers: Sequence[Buffer]) -> tuple[str, ...]:
 
 
 def machines(snapshot: Snapshot, request: Request, *, early: bool = False) -> Machines:
-    """The two levels of a request, to be run by whoever watches them. Raises Stopped for what cannot be executed.
+    """The two levels of a request, to be run by whoever watches them.
+
+    Raises Stopped for what cannot be executed, and UsageError for blocks that are not in the grid.
 
     early: with asynchronous copies as early as they may be, as lowered.
     """

@@ -9,11 +9,12 @@ from itertools import pairwise
 from packaging.version import Version
 
 from tlcheck.errors import UsageError
+from tlcheck.gate.as_written import DIFFERS, AsWritten
 from tlcheck.gate.pairing import unquoted
-from tlcheck.lower.runs import Run, toolchain_title
+from tlcheck.lower.runs import Position, Run, toolchain_title
 from tlcheck.toolchain import environment
 from tlcheck.toolchain.releases import RELEASES
-from tlcheck.toolchain.resolve import recipe_of
+from tlcheck.toolchain.resolve import install_of, recipe_of
 from tlcheck.verdicts.claim import Claim
 from tlcheck.verdicts.results import Result
 
@@ -25,12 +26,14 @@ class Point:
     """How a kernel fared with one release, or after one pass: `at`.
 
     state: `right`, `wrong`, `undecided`, `fails` (it cannot be lowered or checked) or `absent` (no such case there).
-    result: what was found; None where it is absent.
+    result: what was found; None where it is absent. written: how the kernel as written compares with the case's
+    reference; None where that was not asked.
     """
 
     at: str
     state: str
     result: Result | None = None
+    written: AsWritten | None = None
 
     @property
     def wrong(self) -> tuple[Claim, ...]:
@@ -93,16 +96,20 @@ def require_installed(releases: Sequence[str], requirements: tuple[str, ...]) ->
     """Raise UsageError, with the command that installs them, if some of the releases are not there."""
     missing = [r for r in releases if environment.find(environment.release_recipe(r, requirements)) is None]
     if missing:
-        own = "".join(f" --with '{requirement}'" for requirement in requirements)
-        raise UsageError(f"not installed: run `tlcheck toolchain install {' '.join(missing)}{own}`")
+        raise UsageError(f"not installed: run `{install_of(missing, requirements)}`")
 
 
-def rows(results: Iterable[Result], toolchains: Sequence[str]) -> list[BisectRow]:
-    """One row for each case and target, in the order of reports. A file that fails, fails for all of its cases."""
+def rows(
+    results: Iterable[Result], toolchains: Sequence[str], written: Mapping[Position, AsWritten] | None = None
+) -> list[BisectRow]:
+    """One row for each case and target, in the order of reports. A file that fails, fails for all of its cases.
+
+    written: of those runs whose kernel as written was compared with a reference.
+    """
     found = sorted(results, key=lambda result: result.run.position)
     keys = list(dict.fromkeys((case_key(r.run), r.run.target) for r in found if r.run.target))
     keys = keys or list(dict.fromkeys((case_key(r.run), "") for r in found))
-    return [BisectRow(case, target, _points(case, target, found, toolchains)) for case, target in keys]
+    return [BisectRow(case, target, _points(case, target, found, toolchains, written or {})) for case, target in keys]
 
 
 def case_key(run: Run) -> str:
@@ -110,13 +117,19 @@ def case_key(run: Run) -> str:
     return unquoted(run.case)
 
 
-def _points(case: str, target: str, found: Sequence[Result], toolchains: Sequence[str]) -> tuple[Point, ...]:
+def _points(
+    case: str,
+    target: str,
+    found: Sequence[Result],
+    toolchains: Sequence[str],
+    written: Mapping[Position, AsWritten],
+) -> tuple[Point, ...]:
     own: Mapping[str, Result] = {
         result.run.toolchain: result
         for result in found
         if (case_key(result.run), result.run.target) == (case, target) or _is_of_file(result, case)
     }
-    return tuple(_point(toolchain, own.get(toolchain)) for toolchain in toolchains)
+    return tuple(_point(toolchain, own.get(toolchain), written) for toolchain in toolchains)
 
 
 def _is_of_file(result: Result, case: str) -> bool:
@@ -124,13 +137,15 @@ def _is_of_file(result: Result, case: str) -> bool:
     return not result.run.target and case in (result.run.case, f"{result.run.file}::{case.rpartition('::')[2]}")
 
 
-def _point(toolchain: str, result: Result | None) -> Point:
+def _point(toolchain: str, result: Result | None, written: Mapping[Position, AsWritten]) -> Point:
     if result is None:
         return Point(toolchain, ABSENT)
     release = result.run.release
     title = toolchain_title(toolchain, result.run.versions)
     at = title if toolchain == release or not release else f"{title} ({release})"
-    return Point(at, state_of(result), result)
+    as_written = written.get(result.run.position)
+    is_wrong = as_written is not None and as_written.answer == DIFFERS
+    return Point(at, WRONG if is_wrong else state_of(result), result, as_written)
 
 
 def state_of(result: Result) -> str:

@@ -23,6 +23,7 @@ from tlcheck.snapshot.text import render
 from tlcheck.verdicts.claim import Claim
 from tlcheck.verdicts.judging import judged
 from tlcheck.verdicts.results import Result
+from tlcheck.verdicts.source_lines import with_lines
 
 _ABOVE, _BELOW = 4, 1  # lines of TIR around an atomic
 _SHOWN = 4  # places of one atomic
@@ -64,12 +65,12 @@ def judge_passes(run: Run, snapshot: Snapshot, request: Request | None = None) -
     results = {n: judged(run, pipeline.after(n)) for n in range(pipeline.tiles, len(pipeline.keys))}
     guilty = [_of_atomic(pipeline, number, claim) for number, claim in _firsts(results.items())]
     executed = ExecutedPasses(pipeline, request) if request is not None else None
-    found = _explained(executed.refuted, [g.claim for g in guilty]) if executed is not None else []
+    found = _explained(with_lines(executed.refuted), [g.claim for g in guilty]) if executed is not None else []
     onsets = _with_waits([(claim, executed.onset(claim)) for claim in found]) if executed is not None else []
     guilty += [_executed(pipeline, claim, onset) for claim, onset in onsets]
     numbers = range(1 if onsets else pipeline.tiles, len(pipeline.keys))
     points = tuple(
-        Point(pipeline.names[n], _state(executed, [c for c, _ in onsets], n, results.get(n)), results.get(n))
+        Point(pipeline.called(n), _state(executed, [c for c, _ in onsets], n, results.get(n)), results.get(n))
         for n in numbers
     )
     row = BisectRow(run.case, run.target, points, run.tilelang)
@@ -128,13 +129,13 @@ def _executed(pipeline: Pipeline, claim: Claim, onset: PassOnset) -> Guilty:
     if onset.generated:
         return Guilty("", onset.number, claim, ())
     before, after = pipeline.text(onset.number - 1), pipeline.text(onset.number)
-    name = pipeline.names[onset.number]
+    name = pipeline.called(onset.number)
     return Guilty(name, onset.number, claim, _shown(before, after, claim.buffer), tuple(_notes(pipeline, claim, onset)))
 
 
 def _notes(pipeline: Pipeline, claim: Claim, onset: PassOnset) -> Iterator[str]:
     if onset.between:
-        names = [pipeline.names[n] for n in (onset.between[0], onset.between[-1])]
+        names = [pipeline.called(n) for n in (onset.between[0], onset.between[-1])]
         passes = names[0] if len(onset.between) == 1 else f"{names[0]} to {names[1]}"
         yield f"or an earlier one: after {passes} the kernel could not be executed ({onset.reason})"
     if onset.orders and pipeline.place(onset.orders) > pipeline.last:
@@ -163,7 +164,7 @@ def _shown(before: Sequence[str], after: Sequence[str], buffer: str) -> tuple[st
 def _of_atomic(pipeline: Pipeline, number: int, claim: Claim) -> Guilty:
     before, after = (_around(pipeline, n, claim) for n in (number - 1, number))
     lines = difflib.unified_diff(before, after, n=_ABOVE, lineterm="")
-    return Guilty(pipeline.names[number], number, claim, tuple(lines)[2:])  # without the names of two files
+    return Guilty(pipeline.called(number), number, claim, tuple(lines)[2:])  # without the names of two files
 
 
 def _around(pipeline: Pipeline, number: int, claim: Claim) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tlcheck.errors import UsageError
 from tlcheck.execute.request import Request
@@ -18,10 +18,11 @@ _LINES = 60  # of a difference that is shown
 
 @dataclass(frozen=True)
 class LoweredPasses:
-    """One compiler's run of a case, and its snapshot of every pass."""
+    """One compiler's run of a case, its snapshot of every pass, and how it is executed; None for its atomics alone."""
 
     run: Run
     snapshot: Snapshot
+    request: Request | None = None
 
     @property
     def title(self) -> str:
@@ -54,7 +55,7 @@ class ComparedPasses:
     judged: tuple[Passes, Passes]
 
 
-def compare_passes(old: LoweredPasses, new: LoweredPasses, request: Request | None) -> ComparedPasses:
+def compare_passes(old: LoweredPasses, new: LoweredPasses) -> ComparedPasses:
     """Compare the passes of one case. Raises UsageError for a snapshot that does not hold every pass."""
     one, other = Pipeline(old.snapshot), Pipeline(new.snapshot)
     if not (one.is_numbered and other.is_numbered):
@@ -62,8 +63,11 @@ def compare_passes(old: LoweredPasses, new: LoweredPasses, request: Request | No
     pairs = list(_aligned(one.names, other.names))
     texts = ([one.whole(n) for n in range(one.last + 1)], [other.whole(n) for n in range(other.last + 1)])
     first = _first(pairs, *texts)
-    judged = judge_passes(old.run, old.snapshot, request), judge_passes(new.run, new.snapshot, request)
+    judged = judge_passes(old.run, old.snapshot, old.request), judge_passes(new.run, new.snapshot, new.request)
     shown = _difference(pairs, first, texts, (old.title, new.title)) if first is not None else ()
+    if first is not None:
+        called = other.called(first.new) if first.new is not None else one.called(first.old or 0)
+        first = replace(first, name=called)
     return ComparedPasses(old.title, new.title, new.run.case, new.run.target, first, shown, judged)
 
 

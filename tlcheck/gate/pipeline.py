@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from tlcheck.snapshot.ir import Block, Snapshot
+from tlcheck.snapshot.ir import UNNAMED, Block, Snapshot
 from tlcheck.snapshot.text import render, render_layout
 from tlcheck.snapshot.walk import statements
 
@@ -42,6 +42,14 @@ class Pipeline:
         """Whether this is the pipeline of a kernel for a GPU, with every pass."""
         return self.is_numbered and max(self.intent + 1, self.tiles) < len(self.names)
 
+    def called(self, number: int) -> str:
+        """A pass by its name; one written in Python that has none, by its place."""
+        name = self.names[number]
+        if name != UNNAMED:
+            return name
+        before = next((n for n in reversed(self.names[:number]) if n not in ("", UNNAMED)), "the input")
+        return f"pass {number} (unnamed, after {before})"
+
     def place(self, name: str) -> int:
         """The number of the first pass of a name; that of all passes where there is none."""
         return self.names.index(name) if name in self.names else len(self.names)
@@ -76,4 +84,4 @@ class Pipeline:
 
     def _cut(self, places: dict[str, int], checkpoint: str, number: int) -> Snapshot:
         checkpoints = {name: self.snapshot.checkpoints[self.keys[place]] for name, place in places.items()}
-        return replace(self.snapshot, checkpoints=checkpoints, passes={checkpoint: self.names[number]})
+        return replace(self.snapshot, checkpoints=checkpoints, passes={checkpoint: self.called(number)})

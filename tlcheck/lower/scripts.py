@@ -7,6 +7,7 @@ import hashlib
 import importlib.util
 import json
 import re
+import shlex
 import sys
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -176,7 +177,7 @@ def require_no_script(selections: Iterable[Selection]) -> None:
         if is_script(selection) and not selection.found:
             path = selection.path
             kernels = " or ".join(f"{path}::{name}" for name in _kernels_in(path) or ["NAME"])
-            files = f"give the case files that `tlcheck capture {path} -o DIR` writes"
+            files = f"give the case files that `tlcheck capture {shlex.quote(str(path))} -o DIR` writes"
             raise UsageError(f"{path} declares no case: name a kernel ({kernels}), or {files}")
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import msgspec
 
 from tlcheck import __version__
+from tlcheck.gate.as_written import AsWritten
 from tlcheck.gate.bisect import BisectRow, Point
 from tlcheck.gate.bisect_passes import Guilty, Passes
 from tlcheck.gate.compared_passes import ComparedPasses
@@ -44,13 +45,14 @@ class PointReport:
     """How a kernel fared `at` a release, or after a pass, which is named with its number.
 
     state: `right`, `wrong`, `undecided`, `fails` or `absent`. findings: where it is wrong. failure: null where it has
-    none.
+    none. as_written: how the kernel before the first pass compares with the case's reference, null where it was not.
     """
 
     at: str
     state: str
     findings: tuple[FindingReport, ...]
     failure: FailureReport | None
+    as_written: AsWritten | None
 
 
 class TransitionReport(msgspec.Struct, frozen=True, rename=_NAMES):
@@ -149,7 +151,7 @@ def _row(row: BisectRow, guilty: tuple[GuiltyReport, ...] = ()) -> BisectedRow:
 def _point(point: Point) -> PointReport:
     failure = point.result.failure if point.result is not None else None
     told = FailureReport(failure.phase, failure.message) if failure is not None else None
-    return PointReport(point.at, point.state, tuple(map(_finding, point.wrong)), told)
+    return PointReport(point.at, point.state, tuple(map(_finding, point.wrong)), told, point.written)
 
 
 def _finding(claim: Claim) -> FindingReport:

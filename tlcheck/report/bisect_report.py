@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from rich.console import Console
 from rich.text import Text
 
+from tlcheck.gate.as_written import AGREES, DIFFERS
 from tlcheck.gate.bisect import FAILS, RIGHT, UNDECIDED, WRONG, BisectRow, Point
 from tlcheck.gate.bisect_passes import Guilty, Passes
 from tlcheck.gate.compared_passes import ComparedPasses
 from tlcheck.verdicts.claim import Claim
 from tlcheck.verdicts.results import Result
-from tlcheck.verdicts.words import bisect_of
+from tlcheck.verdicts.words import bisect_passes_of
 
 _STYLES = {RIGHT: "green", WRONG: "bold red", UNDECIDED: "yellow", FAILS: "red"}
+_IN_WORDS = {AGREES: "agrees with the reference", DIFFERS: "differs from the reference", UNDECIDED: "undecided"}
 _STATE, _WIDTH = 9, 100  # characters of the longest state, and of messages
 
 
@@ -44,8 +47,9 @@ def write(console: Console, found: Bisected) -> None:
     for row in found.rows:
         _print(console, *_of_releases(row))
     _print(console, *_next(found.rows))
+    told: dict[tuple[object, ...], str] = {}  # what is wrong with a kernel -> the case that it was said of
     for passes in found.passes:
-        _print(console, *_of_passes(passes))
+        _print(console, *_of_passes(passes, told))
     for compared in found.compared:
         _print(console, *_of_two(compared))
     for remark in found.remarks:
@@ -65,13 +69,34 @@ def _of_releases(row: BisectRow) -> Iterator[Text]:
         space = " " * (_STATE - len(point.state)) if why else ""
         yield Text.assemble(f"  {point.at:<{width}}  ", _word(point), space, why)
     yield from _transitions(row)
+    yield from _as_written(row)
+
+
+def _as_written(row: BisectRow) -> Iterator[Text]:
+    """What the kernel as written is, where that was compared with the reference: each answer with its releases."""
+    points = [(point, point.written) for point in row.points if point.written is not None]
+    if not points:
+        return
+    answers = list(dict.fromkeys(written.answer for _, written in points))
+    runs = [(answer, list(own)) for answer, own in groupby(points, key=lambda pair: pair[1].answer)]
+    said = [f"{_IN_WORDS[answer]} in {_span([p.at for p, _ in own])}" for answer, own in runs]
+    if len(answers) == 1:
+        advice = ": the kernel's author, or the reference" if answers[0] == DIFFERS else ""
+        yield Text(f"  as written: {_IN_WORDS[answers[0]]} in all of them{advice}", style="bold" if advice else "dim")
+    else:
+        why = ": TileLang traces the same file to another kernel" if DIFFERS in answers else ""
+        yield Text(f"  as written: {', '.join(said)}{why}", style="bold")
+
+
+def _span(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
 
 
 def _next(rows: Sequence[BisectRow]) -> Iterator[Text]:
-    """The command that names the pass: each once, for the newest release that is wrong."""
-    newest = (next((p.result for p in reversed(row.points) if p.state == WRONG), None) for row in rows)
+    """The command that names the pass: each once, for the newest release in which a claim is refuted."""
+    newest = (next((p.result for p in reversed(row.points) if p.wrong), None) for row in rows)
     runs = [result.run for result in newest if result is not None]
-    for command in dict.fromkeys(f"{bisect_of(run)} --toolchain {run.toolchain} --passes" for run in runs):
+    for command in dict.fromkeys(map(bisect_passes_of, runs)):
         yield Text(f"by which pass: {command}")
 
 
@@ -80,8 +105,10 @@ def _word(point: Point) -> tuple[str, str]:
 
 
 def _why(point: Point) -> str:
-    if point.wrong:
-        return "  " + "; ".join(_finding_in_words(claim) for claim in point.wrong)
+    differs = point.written is not None and point.written.answer == DIFFERS
+    if point.wrong or differs:
+        own = [f"as written: {point.written.why[:_WIDTH]}"] if point.written is not None and differs else []
+        return "  " + "; ".join([*own, *(_finding_in_words(claim) for claim in point.wrong)])
     if point.result is not None and point.result.failure is not None:
         failure = point.result.failure
         return f"  {failure.phase}: {failure.message[:_WIDTH]}"
@@ -102,16 +129,27 @@ def _transitions(row: BisectRow) -> Iterator[Text]:
         yield Text(f"  {row.points[0].state} in all of them", style="bold")
 
 
-def _of_passes(found: Passes) -> Iterator[Text]:
+def _of_passes(found: Passes, told: dict[tuple[object, ...], str]) -> Iterator[Text]:
+    """A script compiles a kernel for several arguments: what is equally wrong with all of these is told once."""
     row = found.row
     yield Text(f"{row.case} {row.target}, tilelang {row.release}", style="bold")
     first, last = row.points[0], row.points[-1]
     yield Text.assemble(f"  {len(row.points)} passes, {first.at} to {last.at}: ", _word(last))
     for before, after in row.transitions:
         yield Text(f"  {before.state} after {before.at}, {after.state} after {after.at}")
-    yield from _of_all_guilty(found.guilty)
+    first_of_it = told.setdefault(_what_is_wrong(found), row.case)
+    if found.guilty and first_of_it != row.case:
+        yield Text(f"  {'; '.join(dict.fromkeys(map(_culprit, found.guilty)))}: as in {first_of_it}", style="bold red")
+    else:
+        yield from _of_all_guilty(found.guilty)
     if not found.guilty:
         yield Text("  no pass makes it wrong", style="green")
+
+
+def _what_is_wrong(found: Passes) -> tuple[object, ...]:
+    row, guilty = found.row, found.guilty
+    wrong = [(g.pass_name, g.number, g.claim.source.line, _finding_in_words(g.claim)) for g in guilty]
+    return row.case.partition("[")[0], row.target, row.release, *wrong
 
 
 def _of_two(compared: ComparedPasses) -> Iterator[Text]:
@@ -138,7 +176,8 @@ def _of_difference(lines: Sequence[str]) -> Iterator[Text]:
 
 def _culprit(guilty: Guilty) -> str:
     if guilty.pass_name:
-        return f"{guilty.pass_name} (pass {guilty.number}) makes it wrong"
+        number = "" if guilty.pass_name.startswith("pass ") else f" (pass {guilty.number})"
+        return f"{guilty.pass_name}{number} makes it wrong"
     return "no pass makes it wrong, the code generator does: the CUDA computes something else than the last TIR says"
 
 

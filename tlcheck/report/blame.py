@@ -13,6 +13,7 @@ from tlcheck.report.json import written
 from tlcheck.run.blame import Answer, Blame
 from tlcheck.run.results import DeviceFinding
 from tlcheck.verdicts.claim import Claim
+from tlcheck.verdicts.words import bisect_of
 from tlcheck.witness import Element
 
 SCHEMA = 2
@@ -28,7 +29,10 @@ class BlocksReport:
 
 @dataclass(frozen=True)
 class WrittenReport:
-    """The kernel as written against the reference. reason: why it is undecided or not run. findings: the author's."""
+    """The kernel as written against the reference. findings: the author's.
+
+    reason: why it is undecided or not run; where it races.
+    """
 
     answer: Answer
     reason: str
@@ -77,7 +81,8 @@ def write(console: Console, blames: Sequence[Blame]) -> None:
     """One line for each case, and one for each thing that differs."""
     for blame in blames:
         for line in lines(blame):
-            console.print(Text(line, "bold red" if "DIFFERS" in line else ""), soft_wrap=True, highlight=False)
+            is_wrong = "DIFFERS" in line or "RACES" in line
+            console.print(Text(line, "bold red" if is_wrong else ""), soft_wrap=True, highlight=False)
 
 
 def lines(blame: Blame) -> Iterator[str]:
@@ -89,11 +94,13 @@ def lines(blame: Blame) -> Iterator[str]:
     yield f"{run.case} {run.target} {run.tilelang}   as written: {_written(blame)}{lowered}{blocks}"
     for found in blame.findings:
         element = next(iter(found.elements), None)
-        shown = f"{found.buffer}: {found.message} ({found.inputs})"
+        shown = f"{found.buffer}: {found.message} ({found.inputs})" if found.kind != "race" else found.message
         if element is not None:
             index = ", ".join(map(str, element["index"]))
             shown = f"{found.buffer}[{index}] is {element['got']}, should be {element['expected']}; {shown}"
         yield f"    -> the kernel's author: {shown}"
+    if any(found.kind != "race" for found in blame.findings):
+        yield f"        or what TileLang {run.release} traces the file to; whether others trace it so: {bisect_of(run)}"
     for claim in blame.refuted:
         found_by = claim.finding
         assert found_by is not None
@@ -109,6 +116,8 @@ def lines(blame: Blame) -> Iterator[str]:
 def _written(blame: Blame) -> str:
     if blame.written == "differs":
         return "DIFFERS from the reference"
+    if blame.written == "races":
+        return _open("RACES", blame.reasons[0])
     return "agrees with the reference" if blame.written == "agrees" else _open(blame.written, blame.reasons[0])
 
 

@@ -12,7 +12,7 @@ from tlcheck.gate.gate import Gate
 from tlcheck.gate.groups import DifferenceGroup, cases_in_words, evidence, groups, members_in_words
 from tlcheck.gate.outcome import CLASSES, LoweredPair
 from tlcheck.gate.words import device_in_words, seconds_in_words, slowest_in_words, unchanged_in_words, verdict_in_words
-from tlcheck.verdicts.words import bisect_of, plural
+from tlcheck.verdicts.words import bisect_passes_of, plural
 
 _STYLES = {
     "wrong": "bold red",
@@ -70,8 +70,7 @@ def _group(group: DifferenceGroup) -> Iterator[Text]:
         yield Text(f"      found {first.finding.place}")
         yield Text(f"      tlcheck explain {first.finding.rule}")
         if compared.after is not None:
-            run = compared.after.result.run
-            yield Text(f"      {bisect_of(run)} --toolchain {run.toolchain} --passes")
+            yield Text(f"      {bisect_passes_of(compared.after.result.run)}")
     elif group.klass in ("wrong", "broken", "fails-in-both"):
         yield from (Text(f"      {_cut(line)}", style="dim") for line in first.detail.splitlines()[:_DETAIL])
     if group.kind != DEVICE:

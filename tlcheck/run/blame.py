@@ -8,7 +8,7 @@ library has. With `--as-written` the first is all there is: an interpreter.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -36,19 +36,19 @@ from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.toolchain.resolve import resolve
 from tlcheck.verdicts.claim import REFUTED, UNDECIDED, Claim
-from tlcheck.verdicts.executed import claims_of
+from tlcheck.verdicts.executed import OwnRace, claims_of, own_races
 from tlcheck.verdicts.judge import Judge, Policy
 from tlcheck.worker.gpu.task import Task
 
-Answer = Literal["agrees", "differs", "undecided", "no reference", "not run", "not asked"]
+Answer = Literal["agrees", "differs", "races", "undecided", "no reference", "not run", "not asked"]
 
 
 @dataclass(frozen=True)
 class Blame:
     """What is said of one case. written: against the reference; lowered: against what is written.
 
-    reasons: why either is undecided or not run. findings: the author's. refuted: TileLang's claims, those of proofs
-    first. blocks: executed, and of the grid.
+    reasons: why either is undecided or not run, or where it races. findings: the author's, also races. refuted:
+    TileLang's claims, those of proofs first. blocks: executed, and of the grid.
     """
 
     run: Run
@@ -61,9 +61,9 @@ class Blame:
 
 
 def exit_code(blames: Sequence[Blame]) -> int:
-    """1 if something differs, 3 if something was not run or is not decided, else 0."""
+    """1 if something differs or races, 3 if something was not run or is not decided, else 0."""
     answers = [answer for blame in blames for answer in (blame.written, blame.lowered)]
-    if "differs" in answers:
+    if {"differs", "races"} & set(answers):
         return 1
     return 3 if {"undecided", "not run"} & set(answers) else 0
 
@@ -89,6 +89,14 @@ def blamed(request: RunRequest, folder: Path, watcher: Watcher, console: Console
                 yield _blamed(lowered, claims, own, process, request, console)
 
 
+def against_reference(run: Run, snapshot: Snapshot, folder: Path, process: CopiedProcess, request: RunRequest) -> Blame:
+    """Execute a case as written alone, and compare it with its reference; without one nothing is executed.
+
+    Raises UsageError for inputs that do not fit the kernel.
+    """
+    return _OneCase(run, snapshot, (), folder, process, request, None, alone=True).blame()
+
+
 def _proved(session: Session, selections: Sequence[Selection]) -> list[tuple[Lowered, tuple[Claim, ...]]]:
     """Each case with what proofs refute."""
     with Judge(Policy(excusing=False), session.cache, session.settings.jobs) as judge:
@@ -111,17 +119,21 @@ def _blamed(
         reason = f"{failure.phase}: {failure.message}" if failure else "not lowered"
         return Blame(lowered.run, "not run", "not run", (reason, reason))
     snapshot = codec.loads(lowered.snapshot.read_text(encoding="utf-8"))
-    return _OneCase(lowered.run, snapshot, proved, folder, process, request, console).blame()
+    alone = console is not None
+    return _OneCase(lowered.run, snapshot, proved, folder, process, request, console, alone=alone).blame()
 
 
 @dataclass(frozen=True)
 class _Executed:
-    """An execution and its claims. written: what is compared with the reference. stopped: why the kernel as written
-    alone did not come to its end."""
+    """An execution, its claims, and the races that are the author's own. written: what is compared with the reference.
+
+    stopped: why the kernel as written alone did not come to its end.
+    """
 
     execution: Execution
     written: Execution
     claims: tuple[Claim, ...] = ()
+    races: tuple[OwnRace, ...] = ()
     stopped: str = ""
 
 
@@ -137,10 +149,15 @@ class _OneCase:
         process: CopiedProcess,
         request: RunRequest,
         console: Console | None,
+        *,
+        alone: bool,
     ) -> None:
-        """proved: the claims that proofs refute. folder: of files, for all cases of a toolchain."""
+        """proved: the claims that proofs refute. folder: of files, for all cases of a toolchain.
+
+        alone: as written alone, with a console for those who want to hear it.
+        """
         self._run, self._snapshot, self._process, self._request = run, snapshot, process, request
-        self._proved, self._console = proved, console
+        self._proved, self._console, self._alone = proved, console, alone
         self._function = snapshot.checkpoints[SOURCE]
         buffers = {b.data.uid: b for b in reversed(self._function.buffers)}
         self._parameters = [(str(p.value), buffers.get(p.uid)) for p in self._function.params]
@@ -152,7 +169,8 @@ class _OneCase:
     def blame(self) -> Blame:
         """Execute and compare. Raises UsageError where the case's inputs do not fit."""
         if not self._run.has_inputs:
-            return self._blame([self._executed(Request(ALL, tuple(range(self._request.options.seeds))))])
+            on_drawn = [self._executed(Request(ALL, tuple(range(self._request.options.seeds))))]
+            return _raced(self._blame(on_drawn), on_drawn)
         done = self._asked("inputs")
         if done.failure is not None:
             if done.failure.kind == "usage":
@@ -160,15 +178,17 @@ class _OneCase:
             reason = f"{done.failure.phase}: {done.failure.message}"
             lowered: tuple[Answer, str] = ("differs", "") if self._proved else ("not run", reason)
             return Blame(self._run, "not run", lowered[0], (reason, lowered[1]), refuted=self._proved)
+        if self._alone and self._console is None and not done.content["reference"]:
+            return Blame(self._run, "no reference", "not asked")
         executed = {made["folder"]: self._executed_on(made, done.content) for made in done.content["sets"]}
         blame = self._blame(list(executed.values()))
-        return self._compared(blame, executed) if done.content["reference"] else blame
+        return _raced(self._compared(blame, executed) if done.content["reference"] else blame, executed.values())
 
     def _blame(self, executed: Sequence[_Executed]) -> Blame:
         """What the executions say without a reference."""
         claims = [claim for done in executed for claim in done.claims]
         stopped = next((done.stopped for done in executed if done.stopped), "")
-        lowered, reason = _judged([*self._proved, *claims]) if self._console is None else ("not asked", "")
+        lowered, reason = _judged([*self._proved, *claims]) if not self._alone else ("not asked", "")
         return Blame(
             self._run,
             "undecided" if stopped else "no reference",
@@ -222,10 +242,11 @@ class _OneCase:
         return done
 
     def _executed(self, request: Request) -> _Executed:
-        if self._console is None:
+        if not self._alone:
             execution = execute(self._snapshot, request)
             claims = claims_of(self._snapshot, execution, request)
-            return _Executed(execution, self._in_own_types(request) or execution, claims)
+            races = tuple(own_races(self._snapshot, execution, request))
+            return _Executed(execution, self._in_own_types(request) or execution, claims, races)
         try:
             alone = interpret(self._snapshot, request, self._console)
             return _Executed(alone, alone)
@@ -255,6 +276,22 @@ class _OneCase:
         if done.failure is not None:
             return replace(blame, written="undecided", reasons=(done.failure.message, blame.reasons[1]))
         return replace(blame, written="agrees")
+
+
+def _raced(blame: Blame, executed: Iterable[_Executed]) -> Blame:
+    """With what the author has left open."""
+    races = dict.fromkeys(race for done in executed for race in done.races)
+    if not races:
+        return blame
+    findings = (*blame.findings, *(DeviceFinding("race", race.buffer, f"{race.words}; {_who(race)}") for race in races))
+    if blame.written == "differs":
+        return replace(blame, findings=findings)
+    lines = ", ".join(f"line {line}" for line in dict.fromkeys(race.line for race in races) if line)
+    return replace(blame, written="races", reasons=(lines, blame.reasons[1]), findings=findings)
+
+
+def _who(race: OwnRace) -> str:
+    return f"{race.who} race" + (f" in line {race.line}" if race.line else "")
 
 
 def _judged(claims: Sequence[Claim]) -> tuple[Answer, str]:

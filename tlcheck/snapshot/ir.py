@@ -13,6 +13,9 @@ from dataclasses import dataclass, field
 BINARY = frozenset("add sub mul div mod floordiv floormod truncdiv truncmod min max eq ne lt le gt ge and or".split())
 
 
+UNNAMED = "pass_fn"  # what TVM calls a pass that is written in Python and given no name
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Expr:
     """One node of an expression.
@@ -260,6 +263,11 @@ class Snapshot:
     passes: Mapping[str, str]
     cuda: str = ""
     headers: str = ""
+
+    def pass_at(self, checkpoint: str) -> str:
+        """The name of a checkpoint's pass; that of `type-cast` is written in Python up to 0.1.13, and has none."""
+        name = self.passes.get(checkpoint, "")
+        return "tl.DecoupleTypeCast" if (name, checkpoint) == (UNNAMED, "type-cast") else name
 
     def is_on(self, pass_config: str) -> bool:
         """Whether a pass configuration was set, as a flag or as a number."""

@@ -7,6 +7,7 @@ a wheel or a checkout.
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -89,12 +90,23 @@ def from_environment(name: str, made: Environment, kind: Kind = "release") -> To
 def _installed(toolchain: str, recipe: Recipe, kind: Kind) -> Toolchain:
     made = environment.find(recipe)
     if made is None:
-        own = _with(recipe.requirements)
-        close = "" if kind == "wheel" or recipe.name in RELEASES else did_you_mean(recipe.name, RELEASES)
-        raise UsageError(
-            f"toolchain {toolchain} is not installed: run `tlcheck toolchain install {toolchain}{own}`{close}"
-        )
+        raise UsageError(f"toolchain {toolchain} is not installed: {_advice(toolchain, recipe, kind)}")
     return from_environment(recipe.name, made, kind)
+
+
+def _advice(toolchain: str, recipe: Recipe, kind: Kind) -> str:
+    """What to do about a toolchain that is not there."""
+    oldest = min(RELEASES, key=Version)
+    if kind == "release" and Version(recipe.name) < Version(oldest):
+        return f"it is older than {oldest}, the first release that tlcheck knows"
+    close = "" if kind == "wheel" or recipe.name in RELEASES else did_you_mean(recipe.name, RELEASES)
+    return f"run `{install_of([toolchain], recipe.requirements)}`{close}"
+
+
+def install_of(toolchains: Iterable[str], requirements: Iterable[str] = ()) -> str:
+    """The command that installs toolchains, to be pasted into a shell."""
+    own = [part for requirement in requirements for part in ("--with", requirement)]
+    return shlex.join(["tlcheck", "toolchain", "install", *toolchains, *own])
 
 
 def _wheel_recipe(wheel: Path, requirements: tuple[str, ...]) -> Recipe:
@@ -120,10 +132,6 @@ def _in_place(toolchain: str, checkout: Checkout, requirements: tuple[str, ...])
         if try_import(python, env)[0]:
             raise UsageError(
                 f"toolchain {toolchain} needs the environment of release {recipe.name}, which is not installed: "
-                f"run `tlcheck toolchain install {toolchain}{_with(requirements)}`"
+                f"run `{install_of([toolchain], requirements)}`"
             )
     return Toolchain(toolchain, "checkout", python, env, checkout)
-
-
-def _with(requirements: Iterable[str]) -> str:
-    return "".join(f" --with '{requirement}'" for requirement in requirements)

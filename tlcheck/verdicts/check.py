@@ -208,7 +208,7 @@ def _found(
         title=rule.title,
         others=others,
         checkpoint=checkpoint,
-        pass_name=snapshot.passes.get(checkpoint, ""),
+        pass_name=snapshot.pass_at(checkpoint),
         what=broken.what,
         witness=witness,
         words=witness.words(buffer),

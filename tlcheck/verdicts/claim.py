@@ -41,7 +41,8 @@ class Excuse:
 class SourceLine:
     """A line of the user's file, and the one above; empty if the file cannot be read.
 
-    exact: whether it is the claim's own, else it is where the kernel begins. line: 0 if unknown.
+    exact: whether it is the claim's own, else it is where the kernel begins; copied: or that of the only copy into the
+    claim's buffer. line: 0 if unknown.
     """
 
     file: str
@@ -49,11 +50,13 @@ class SourceLine:
     exact: bool
     text: str = ""
     above: str = ""
+    copied: bool = False
 
     @property
     def words(self) -> str:
-        """`FILE:LINE`, and that it is only where the kernel begins."""
-        return f"{self.file}:{self.line}" + ("" if self.exact else " (the kernel; the line is not known)")
+        """`FILE:LINE`, and that it is only where the kernel begins, or the buffer is copied into."""
+        inexact = "the copy into it" if self.copied else "the kernel; the line is not known"
+        return f"{self.file}:{self.line}" + ("" if self.exact else f" ({inexact})")
 
 
 @dataclass(frozen=True, slots=True)

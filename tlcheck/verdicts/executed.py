@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tlcheck.execute.comparison import Difference, OutputOutcome
 from tlcheck.execute.onset import Levels, Onset
@@ -44,11 +44,31 @@ def claims_of(snapshot: Snapshot, execution: Execution, request: Request) -> tup
     return tuple(_Claims(snapshot, execution, request).all())
 
 
+@dataclass(frozen=True)
+class OwnRace:
+    """A race of the author's own: both accesses as lowered, in words. line: as written, 0 where it is not known."""
+
+    buffer: str
+    who: str
+    line: int
+    words: str
+
+
+def own_races(snapshot: Snapshot, execution: Execution, request: Request) -> Iterator[OwnRace]:
+    """What races as written and as lowered, once for each buffer and line."""
+    claims, shown = _Claims(snapshot, execution, request), set[tuple[str, int]]()
+    for race, contest in execution.contested:
+        name, witness = claims.unordered(race)
+        if (name, contest.line) not in shown:
+            shown.add((name, contest.line))
+            yield OwnRace(name, contest.who, contest.line, witness.words(name))
+
+
 class _Claims:
     """The claims of one execution."""
 
     def __init__(self, snapshot: Snapshot, execution: Execution, request: Request) -> None:
-        self._snapshot, self._execution = snapshot, execution
+        self._snapshot, self._execution, self._drawn = snapshot, execution, request.given is None
         self._levels = Levels(snapshot, request)
         self._source = snapshot.checkpoints[SOURCE]
         self._written = {str(b.data.value): b for b in snapshot.checkpoints[SOURCE].buffers}
@@ -120,7 +140,8 @@ class _Claims:
         poisoned = found.got.startswith("poison")
         types = ", floats in their own types" if found.rounded else ""
         copies = ", copies as early as they may be" if found.early else ""
-        inputs = f"inputs of seed {found.seed}{types}{copies}; {found.count} elements differ"
+        kind = "random " if self._drawn else ""  # what a case declares are its inputs, here as on a GPU
+        inputs = f"{kind}inputs of seed {found.seed}{types}{copies}; {found.count} elements differ"
         writer = None if found.writer is None else self._made("write", found.writer, at)
         written, lowered = self._steps(parameter, found)
         witness = Element(found.index, found.got, found.expected, inputs, writer, written, lowered)
@@ -154,13 +175,17 @@ class _Claims:
 
     def _race(self, race: Race) -> Claim:
         problem = "fence" if race.missing == "fence.proxy.async" else "race"
-        name = self._called(race.parameter or race.buffer)
-        witness = Accesses(race.index, self._act(race.first), self._act(race.second))
+        name, witness = self.unordered(race)
         finding = self._finding(problem, _unordered(name, race), name, witness, race.second.origin.stmt)
         used = line_of_use(self._source, race.buffer, race.second.kind != "read")
         line = self._line(self._near(race.second.origin.stmt, used))
         claim = Claim("order", name, name, line, UNDECIDED, "execution", executed=self._executed)
         return replace(claim, verdict=REFUTED, finding=finding)
+
+    def unordered(self, race: Race) -> tuple[str, Accesses]:
+        """The buffer that is raced for, and both accesses."""
+        name = self._called(race.parameter or race.buffer)
+        return name, Accesses(race.index, self._act(race.first), self._act(race.second))
 
     def _act(self, access: Access) -> Act:
         what = f"{access.kind} by the async proxy" if access.proxy == "async" else access.kind
@@ -257,7 +282,7 @@ def _pass_before(snapshot: Snapshot, checkpoint: str) -> str:
     if checkpoint in ("source", "intent"):
         return ""
     if checkpoint != "tile-ops":
-        return snapshot.passes.get(checkpoint, "")
+        return snapshot.pass_at(checkpoint)
     name = snapshot.passes.get("intent", "")
     return name if name == _LAYOUTS else ""
 

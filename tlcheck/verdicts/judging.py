@@ -59,14 +59,16 @@ def _limit_memory(request: Request | None) -> None:
 def _verdicts_in(file: Path, request: Request | None, inputs: GivenInputs | None) -> Verdicts:
     try:
         snapshot = codec.loads(file.read_text(encoding="utf-8"))
-        if request is not None and inputs is not None:
-            request = with_given(request, snapshot, inputs)
-        return verdicts_of(snapshot, request)
-    except UsageError as error:
-        where = inputs.where if inputs is not None else ""
-        return Verdicts(failure=Failure("usage", "inputs", str(error), where=where))
     except (OSError, ValueError) as error:
         return Verdicts(failure=internal_failure(error))
+    if request is not None and inputs is not None:
+        try:
+            request = with_given(request, snapshot, inputs)
+        except UsageError as error:
+            return Verdicts(failure=Failure("usage", "inputs", str(error), where=inputs.where))
+        except (OSError, ValueError) as error:
+            return Verdicts(failure=internal_failure(error))
+    return verdicts_of(snapshot, request)
 
 
 def with_given(request: Request, snapshot: Snapshot, inputs: GivenInputs) -> Request:
@@ -119,6 +121,8 @@ def verdicts_of(snapshot: Snapshot, request: Request | None = None, seconds: flo
         return Verdicts(failure=internal_failure(error), pass_configs=snapshot.pass_configs)
     try:
         found = executed(snapshot, request) if request is not None else ()
+    except UsageError as error:  # blocks that are not in the grid
+        return Verdicts(failure=Failure("usage", "execute", str(error)), pass_configs=snapshot.pass_configs)
     except Exception as error:
         return Verdicts(failure=internal_failure(error), pass_configs=snapshot.pass_configs)
     failure = Failure("check", "check", report.problem) if report.problem and not found else None

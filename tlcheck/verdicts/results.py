@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from tlcheck.errors import UsageError
@@ -13,6 +13,7 @@ from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.verdicts.claim import UNDECIDED, Claim, Excuse
 from tlcheck.verdicts.kept import Verdicts
+from tlcheck.verdicts.source_lines import with_lines
 from tlcheck.worker.protocol import Failure
 
 
@@ -67,27 +68,13 @@ def read_snapshot(file: Path) -> Snapshot:
 
 def result_of(run: Run, verdicts: Verdicts) -> Result:
     """The result of a run. Source lines are read anew: a comment beside an atomic changes them and not the snapshot."""
-    return _with_lines(
-        Result(run, verdicts.claims, verdicts.failure, pass_configs=verdicts.pass_configs, notes=verdicts.notes)
-    )
+    claims = with_lines(verdicts.claims)
+    return Result(run, claims, verdicts.failure, pass_configs=verdicts.pass_configs, notes=verdicts.notes)
 
 
 def notes_of(lowered: Lowered) -> tuple[str, ...]:
     """What there is to say of a lowering that made a snapshot."""
     return tuple(f"no checkpoint {name}: {why}" for name, why in lowered.unsaved.items())
-
-
-def _with_lines(result: Result) -> Result:
-    """With the lines of the user's files as they are now."""
-    files = {claim.source.file for claim in result.claims}
-    lines = {file: _read_lines(file) for file in files}
-    return replace(result, claims=tuple(_with_line(claim, lines[claim.source.file]) for claim in result.claims))
-
-
-def _with_line(claim: Claim, lines: Sequence[str]) -> Claim:
-    number = claim.source.line
-    text, above = (lines[n - 1].strip() if 0 < n <= len(lines) else "" for n in (number, number - 1))
-    return replace(claim, source=replace(claim.source, text=text, above=above))
 
 
 def internal_failure(error: Exception) -> Failure:
@@ -96,10 +83,3 @@ def internal_failure(error: Exception) -> Failure:
     where = f"{Path(frame.filename).name}:{frame.lineno}"
     message = f"tlcheck itself failed: {type(error).__name__}: {error}"
     return Failure("internal", "check", message, "a bug: please report it with the snapshot (--save DIR)", where)
-
-
-def _read_lines(file: str) -> Sequence[str]:
-    try:
-        return Path(file).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError):
-        return ()

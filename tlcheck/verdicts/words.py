@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -20,11 +21,16 @@ _NOUNS: Mapping[Kind, str] = {
 
 
 def bisect_of(run: Run) -> str:
-    """The command that says since which release a kernel is wrong; with `--passes` and one toolchain by which pass.
+    """The command that says since which release a kernel is wrong, to be pasted into a shell.
 
     The kernels of a script have their arguments in their names, and are found by running it.
     """
-    return f"tlcheck bisect {run.file if '[' in run.name else run.case} --arch {run.target}"
+    return shlex.join(["tlcheck", "bisect", run.file if "[" in run.name else run.case, "--arch", run.target])
+
+
+def bisect_passes_of(run: Run) -> str:
+    """The command that says which pass makes a kernel wrong."""
+    return f"{bisect_of(run)} --toolchain {shlex.quote(run.toolchain)} --passes"
 
 
 def element_in_words(buffer: str, element: Mapping[str, Any]) -> str:

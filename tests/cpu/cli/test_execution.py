@@ -87,6 +87,21 @@ def test_what_is_executed_is_what_is_asked_for(
         assert (len(executed["blocks"]), executed["of"], executed["seeds"]) == (blocks, 2, seeds)
 
 
+@pytest.mark.parametrize("block", ["2,0,0", "0,1", "0,0,1"])
+def test_a_block_outside_of_the_grid_is_a_slip_of_who_asks(
+    block: str, right: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out = check(capsys, right, "--block", block)
+    assert (code, "refuted" in out) == (2, False)
+    assert f"block {block + ',0' * (2 - block.count(','))} is not in the grid, which is 2 x 1 x 1 blocks" in out
+
+
+def test_to_trace_a_block_outside_of_the_grid_is_one_line(right: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["trace", str(right), "--element", "B[0, 0]", "--block", "1,2"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith("block 1,2,0 is not in the grid, which is 2 x 1 x 1 blocks")
+
+
 def test_options_that_exclude_each_other(right: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for options in (("--quick", "--blocks", "2"), ("--seed", "1", "--seeds", "2"), ("--block", "0", "--blocks", "2")):
         assert main(["check", str(right), *options]) == 2

@@ -35,7 +35,7 @@ def test_a_value_that_is_rounded_on_its_way() -> None:
     assert claim.finding.what == "C is rounded by more than what is written"
     witness = claim.finding.witness
     assert isinstance(witness, Element)
-    assert witness.inputs.startswith("inputs of seed 1, floats in their own types; ")
+    assert witness.inputs.startswith("random inputs of seed 1, floats in their own types; ")
     expected, got = float(witness.expected), float(witness.got)
     assert got != expected
     assert abs(got - expected) <= abs(expected) / 8

@@ -172,7 +172,7 @@ def test_an_asynchronous_copy_that_the_author_does_not_wait_for_is_the_authors()
     )
     forgotten = execute(kernel.snapshot((begun, call("copy", region(tile), region(b))), lowered))
     assert not forgotten.races
-    assert forgotten.ordered["s"] == "as written, asynchronous copies race for it as well: the author's own"
+    assert forgotten.ordered["s"] == "as written, asynchronous copies race for s as well: the author's own"
     assert forgotten.outputs[-1].reason.startswith("as written, asynchronous copies race for s")
     lost = execute(kernel.snapshot((begun, wait, call("copy", region(tile), region(b))), lowered))
     assert [race.missing for race in lost.races] == ["a wait for the copy"]
@@ -197,7 +197,7 @@ def test_code_for_threads_and_a_parallel_loop_take_the_authors_barrier() -> None
     assert not mixed.races
     assert (
         mixed.ordered["G"]
-        == "as written, threads and a T.Parallel or tile operator race for it as well: the author's own"
+        == "as written, threads and a T.Parallel or tile operator race for G as well: the author's own"
     )
     (race,) = found(copy, (copy.write, SYNC, copy.tiles[1]), (copy.write, copy.read)).races
     assert race.buffer == "G"

@@ -68,7 +68,7 @@ def test_what_cannot_be_a_range(installed: set[str]) -> None:
     with pytest.raises(UsageError, match=r"--from 0\.1\.9 is newer than --to 0\.1\.8"):
         range_of("0.1.9", "0.1.8")
     installed -= {"0.1.8", "0.1.9"}
-    with pytest.raises(UsageError, match=r"run `tlcheck toolchain install 0\.1\.8 0\.1\.9 --with 'own'`"):
+    with pytest.raises(UsageError, match=r"run `tlcheck toolchain install 0\.1\.8 0\.1\.9 --with own`"):
         range_of("0.1.7", "0.1.15", ["own"])
 
 

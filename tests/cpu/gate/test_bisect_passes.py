@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from tests.cpu.checking import INVARIANT, RIGHT, WRONG, installed, make_run, published
 from tlcheck.cli.main import main
 from tlcheck.errors import UsageError
-from tlcheck.gate.bisect_passes import judge_passes
+from tlcheck.gate.bisect_passes import Passes, judge_passes
+from tlcheck.report.bisect_report import Bisected, write
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.toolchain.releases import PINNED
 from tlcheck.verdicts.results import read_snapshot
@@ -56,6 +59,32 @@ def test_the_tir_before_and_after_it() -> None:
     assert any(line.startswith("T.atomic_addx4_elem_op(") for line in added)
 
 
+def test_a_pass_without_a_name_is_told_by_its_place() -> None:
+    snapshot = every_pass(INVARIANT)
+    passes = {key: "pass_fn" if name == "tl.VectorizeLoop" else name for key, name in snapshot.passes.items()}
+    found = judge_passes(make_run(), replace(snapshot, passes=passes))
+    unnamed = [f"pass {number} (unnamed, after tl.LowerTileOp)" for number in (4, 5)]
+    assert [point.at for point in found.row.points] == ["tl.LowerTileOp", *unnamed, "tir.Simplify"]
+    assert [guilty.pass_name for guilty in found.guilty] == [unnamed[1]]
+    assert "  pass 5 (unnamed, after tl.LowerTileOp) makes it wrong" in reported(found)
+
+
+def test_what_is_equally_wrong_with_all_arguments_of_a_kernel_is_told_once() -> None:
+    one, two, other = (
+        judge_passes(replace(make_run(), name=name), every_pass(INVARIANT)) for name in ("f[n=1]", "f[n=2]", "g[n=1]")
+    )
+    said = reported(one, two, other)
+    told = "  tl.VectorizeLoop (pass 5) makes it wrong"
+    assert [line for line in said if line.startswith(told)] == [told, f"{told}: as in k.py::f[n=1]", told]
+    assert len(said) == 2 * len(reported(one)) + 4  # that of f[n=2] has no more than its head
+
+
+def reported(*found: Passes) -> list[str]:
+    text = StringIO()
+    write(Console(file=text, width=200), Bisected(passes=found))
+    return text.getvalue().splitlines()
+
+
 def test_a_snapshot_of_checkpoints_is_refused() -> None:
     with pytest.raises(UsageError, match="nothing to judge passes by"):
         judge_passes(make_run(), read_snapshot(RIGHT))
@@ -86,10 +115,17 @@ def test_a_real_kernel(
 @pytest.mark.toolchain
 @pytest.mark.usefixtures("kept_results")
 @pytest.mark.parametrize(
-    ("case", "arch", "release", "name", "output"),
+    ("case", "arch", "release", "name", "output", "inputs"),
     [
-        ("gemm --arg m=32 --arg n=32 --arg k=160 --arg block=32", "sm_80", "0.1.9", "tl.InjectSoftwarePipeline", "C"),
-        ("reused", "sm_90", "0.1.13", "tl.ProducerConsumerWarpSpecialized", "R"),
+        (
+            "gemm --arg m=32 --arg n=32 --arg k=160 --arg block=32",
+            "sm_80",
+            "0.1.9",
+            "tl.InjectSoftwarePipeline",
+            "C",
+            "(random inputs of seed 0;",
+        ),
+        ("reused", "sm_90", "0.1.13", "tl.ProducerConsumerWarpSpecialized", "R", "(inputs of seed 0;"),
     ],
 )
 def test_an_output_is_executed_after_every_pass(
@@ -98,6 +134,7 @@ def test_an_output_is_executed_after_every_pass(
     release: str,
     name: str,
     output: str,
+    inputs: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -114,7 +151,9 @@ def test_an_output_is_executed_after_every_pass(
     ]
     assert main([*argv, "--format", "json"]) == 1
     (row,) = json.loads(capsys.readouterr().out)["rows"]
-    assert [guilty["pass"] for guilty in row["guilty"] if guilty["finding"]["buffer"] == output] == [name]
+    (guilty,) = (guilty for guilty in row["guilty"] if guilty["finding"]["buffer"] == output)
+    assert guilty["pass"] == name
+    assert inputs in guilty["finding"]["witness"]  # the case's own, where it declares some
     states = {point["at"]: point["state"] for point in row["points"]}
     assert states[name] == "wrong"
     assert row["points"][0]["state"] == "right"

@@ -158,3 +158,12 @@ def test_what_a_script_is_no_use_for(command: list[str], words: str, capsys: pyt
     error = capsys.readouterr().err
     assert words in error
     assert error.count("\n") == 1
+
+
+def test_bisecting_a_script_says_for_which_arch(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["bisect", "scripts/tiles.py", "--from", PINNED, "--to", PINNED, "--quick"]
+    said = "a script is looked at for one arch, here sm_90; for another: --arch sm_80"
+    main([*command, "--", "64"])
+    assert said in capsys.readouterr().out.splitlines()
+    main([*command, "--arch", "sm_90", "--", "64"])
+    assert "a script is looked at" not in capsys.readouterr().out

@@ -50,7 +50,10 @@ class TestBlame:
         assert (code, found["written"]["answer"], found["lowered"]["answer"]) == (1, "differs", "agrees")
         element = found["written"]["findings"][0]["elements"][0]
         assert element["got"] == pytest.approx(1.5 * element["expected"], rel=1e-6)
-        assert "-> the kernel's author: C[0] is" in capsys.readouterr().out
+        said = capsys.readouterr().out
+        assert "-> the kernel's author: C[0] is" in said
+        release = "or what TileLang 0.1.15 traces the file to; whether others trace it so: "
+        assert f"{release}tlcheck bisect {CASES}::author --arch sm_80\n" in said
 
     def test_an_overflow_is_its_authors(self, tmp_path: Path) -> None:
         """float64 would hold the sums, float16 does not."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.cpu.checking import installed
+from tests.cpu.checking import installed, published
 from tlcheck.cli.main import main
 from tlcheck.toolchain.releases import PINNED
 
@@ -46,3 +46,28 @@ def test_who_races_and_where(checked: dict[str, Any], case: str) -> None:
 @pytest.mark.toolchain
 def test_barriers_of_tilelang_are_expected_where_it_puts_them(checked: dict[str, Any]) -> None:
     assert {claim["verdict"] for claim in checked["with_tilelangs_barrier"]["claims"]} == {"agreed"}
+
+
+@pytest.mark.toolchain
+@pytest.mark.usefixtures("kept_results")
+def test_a_race_as_written_is_its_authors_with_both_accesses(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    installed(PINNED)
+    output = tmp_path / "report.json"
+    found_raced = {case: OPEN[case] for case in OPEN if case != "reversed_in_place"}  # which has an order as lowered
+    cases = [f"{CASES}::{case}" for case in (*found_raced, "with_tilelangs_barrier")]
+    assert main(["run", *cases, "--device", "cpu", "--arch", "sm_90", "-o", str(output)]) == 1
+    *raced, right = published(output.read_text(), "run-cpu")["runs"]
+    said = capsys.readouterr().out
+    assert (right["written"]["answer"], right["lowered"]["answer"]) == ("no reference", "agrees")
+    for found, (buffer, who, statement) in zip(raced, found_raced.values(), strict=True):
+        line = 1 + [text.strip() for text in CASES.read_text().splitlines()].index(statement)
+        assert (found["written"]["answer"], found["lowered"]["answer"]) == ("races", "undecided")
+        assert f"as written: RACES (line {line})   as lowered: undecided (" in said
+        (finding,) = found["written"]["findings"]
+        assert (finding["kind"], finding["buffer"]) == ("race", buffer)
+        assert finding["message"].startswith(f"{buffer}[")
+        assert finding["message"].endswith(f"; {who} race in line {line}")
+        assert f"    -> the kernel's author: {finding['message']}\n" in said
+        assert finding["message"].count(" of block (") == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -62,6 +63,24 @@ def test_nonsense(name: str) -> None:
 def test_a_release_that_is_not_installed_says_what_to_run(cache: Path) -> None:
     with pytest.raises(UsageError, match=r"run `tlcheck toolchain install 0\.1\.8 --with 'a>1'`"):
         resolve("0.1.8", ["a>1"])
+
+
+def test_a_release_before_the_first_known_one_is_not_suggested(cache: Path) -> None:
+    with pytest.raises(UsageError) as error:
+        resolve("0.1.5")
+    assert str(error.value) == (
+        "toolchain 0.1.5 is not installed: it is older than 0.1.6.post2, the first release that tlcheck knows"
+    )
+
+
+def test_a_command_that_is_suggested_can_be_pasted(cache: Path, tmp_path: Path) -> None:
+    wheel = tmp_path / "my builds" / "tilelang-0.1.15+git1-py3-none-any.whl"
+    wheel.parent.mkdir()
+    wheel.write_bytes(b"one")
+    with pytest.raises(UsageError) as error:
+        resolve(str(wheel))
+    command = str(error.value).split("`")[1]
+    assert shlex.split(command) == ["tlcheck", "toolchain", "install", str(wheel)]
 
 
 def test_a_wheel_is_known_by_its_content(tmp_path: Path, cache: Path) -> None:

@@ -1,0 +1,78 @@
+"""What the releases trace a case to: the kernel as written, against the case's reference.
+
+TileLang traces a kernel file to TIR before its first pass, and a release may trace it wrongly. Then all that comes
+after is right, and other releases give another kernel as written. Releases that trace it to the same have one answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from tlcheck.errors import UsageError
+from tlcheck.gate.pairing import unquoted
+from tlcheck.lower.runs import Lowered, Position, Run
+from tlcheck.lower.session import Watcher
+from tlcheck.run.blame import against_reference
+from tlcheck.run.examination import RunRequest
+from tlcheck.run.processes import CopiedProcess
+from tlcheck.snapshot.ir import Snapshot
+from tlcheck.snapshot.text import render
+from tlcheck.toolchain.resolve import resolve
+from tlcheck.verdicts.results import read_snapshot
+
+AGREES, DIFFERS = "agrees", "differs"
+
+
+@dataclass(frozen=True)
+class AsWritten:
+    """What the kernel as written comes to. answer: `agrees`, `differs` or `undecided`; why: what differs or is open."""
+
+    answer: str
+    why: str = ""
+
+
+def compared(
+    found: Sequence[Lowered], request: RunRequest, folder: Path, watcher: Watcher
+) -> dict[Position, AsWritten]:
+    """The answer for each run that has inputs, a reference and a kernel. Raises UsageError for unfit inputs."""
+    wanted = sorted((x for x in found if x.run.has_inputs and x.snapshot is not None), key=lambda x: x.run.toolchain)
+    known: dict[tuple[str, ...], AsWritten | None] = {}
+    answers: dict[Position, AsWritten] = {}
+    for toolchain, own in groupby(wanted, key=lambda x: x.run.toolchain):
+        with closing(CopiedProcess(resolve(toolchain, request.settings.requirements))) as process:
+            for lowered in own:
+                assert lowered.snapshot is not None
+                snapshot = read_snapshot(lowered.snapshot)
+                key = unquoted(lowered.run.case), lowered.run.target, *_traced(snapshot)
+                if key not in known:
+                    watcher.stage(f"executing {lowered.run.case} {lowered.run.target} as {toolchain} has it written")
+                    known[key] = _answer(lowered.run, snapshot, folder, process, request)
+                answer = known[key]
+                if answer is not None:
+                    answers[lowered.run.position] = answer
+    return answers
+
+
+def _traced(snapshot: Snapshot) -> Iterator[str]:
+    """What a release has made of the file, before its first pass."""
+    if "source" in snapshot.checkpoints:
+        yield from render(snapshot.checkpoints["source"]).lines
+
+
+def _answer(
+    run: Run, snapshot: Snapshot, folder: Path, process: CopiedProcess, request: RunRequest
+) -> AsWritten | None:
+    """None for a case without a reference."""
+    try:
+        blame = against_reference(run, snapshot, folder, process, request)
+    except UsageError as error:
+        return AsWritten("undecided", str(error))
+    if blame.written == "no reference":
+        return None
+    if blame.written == DIFFERS:
+        return AsWritten(DIFFERS, f"{blame.findings[0].buffer}: {blame.findings[0].message}")
+    return AsWritten(AGREES) if blame.written == AGREES else AsWritten("undecided", blame.reasons[0])
