@@ -5,7 +5,8 @@ Agents are the warps of a block and, for bulk copies, its mbarriers. Each world 
 arrival at an mbarrier passes on what the warp knows, and a wait takes it over. Each cell of memory remembers its
 last write, and the last read of each warp (FastTrack, Flanagan and Freund 2009). Two accesses of one cell of which one
 writes are ordered if the second one's agent knows the first one to be over; threads of one warp are ordered by
-__syncwarp and what is stronger. Writing the value that is there is no conflict. Blocks are ordered with nothing: what
+__syncwarp and what is stronger. Writing the value that is there is no conflict, nor is reading what one has written
+oneself, in a statement in which others wrote the same. Blocks are ordered with nothing: what
 one of them writes and another one accesses is noted, and `run` asks what the kernel as written does.
 
 Of tensors those are watched that the kernel writes. Bulk copies and wgmma see shared memory through the async proxy:
@@ -88,7 +89,8 @@ class Watch:
         """Active threads read elements. by: the thread of each element, where that is not its lane."""
         for touched in self._touched(place, position, mask, by):
             shadow, event = self._shadow(place), self._event("read", proxy, origin)
-            self._against_write(place, shadow, touched, event, None)
+            own = shadow.is_own(touched)
+            self._against_write(place, shadow, touched, event, None if own is None else ~own)
             if proxy == "async":
                 self._unfenced(place, shadow, touched, event)
             if shadow.atomics is not None:
@@ -106,6 +108,8 @@ class Watch:
                 if latest is not None:
                     self._against(place, latest, touched, event, changed)
             shadow.wrote(touched, touched.warp, touched.thread, self._now(touched), event)
+            if place.memory.flat_position(position).shape[-1] == 1 and active.shape[0] == len(self.watched):
+                shadow.wrote_together(touched, active)
 
     def written(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value) -> None:
         """Active threads have written elements: those that wrote another value than is there now disagree."""

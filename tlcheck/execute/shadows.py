@@ -44,6 +44,8 @@ class Shadow:
         self.write_time = np.zeros(size, np.int32)
         self.write_event = np.zeros(size, np.int32)
         self.write_world = np.zeros(size, np.int32) if of_tensor else None
+        self.joint: Array | None = None  # the number of the threads that last wrote a cell in one statement, else 0
+        self._joined: list[Mask] = []  # those threads, (worlds, threads)
         self.brought: Array | None = None  # the bits that a copy brings to each cell
         self.is_brought: Mask | None = None  # where the last write is a copy that is known to bring these
         self.reads: Latest | None = None
@@ -71,11 +73,32 @@ class Shadow:
         self.write_event[touched.cell] = event
         if self.write_world is not None:
             self.write_world[touched.cell] = touched.world
+        if self.joint is not None:
+            self.joint[touched.cell] = 0
         if brings is not None and self.brought is None:
             self.brought, self.is_brought = np.zeros(self.size, np.int64), np.zeros(self.size, np.bool_)
         if self.brought is not None and self.is_brought is not None:
             self.is_brought[touched.cell] = brings is not None
             self.brought[touched.cell] = 0 if brings is None else brings
+
+    def wrote_together(self, touched: Touched, threads: Mask) -> None:
+        """Remember who took part in the write that was remembered last. threads: (worlds, threads)."""
+        if self.joint is None:
+            self.joint = np.zeros(self.size, np.int32)
+        if not self._joined or not np.array_equal(self._joined[-1], threads):
+            self._joined.append(threads)
+        self.joint[touched.cell] = len(self._joined)
+
+    def is_own(self, touched: Touched) -> Mask | None:
+        """Whether each thread took part in the last write of its cell, with others; None where nobody did."""
+        if self.joint is None:
+            return None
+        number = self.joint[touched.cell]
+        own = np.zeros(len(number), np.bool_)
+        for one in np.unique(number[number > 0]).tolist():
+            among = number == one
+            own[among] = self._joined[one - 1][touched.world[among], touched.thread[among]]
+        return own
 
     def changed_by(self, touched: Touched, bits: Array | None) -> Mask | None:
         """Which cells are to hold other bits than the last copy brings; None for all."""
@@ -85,7 +108,7 @@ class Shadow:
 
     def grow(self, size: int) -> None:
         """Have room for so many cells."""
-        for name in ("write_agent", "write_thread", "write_time", "write_event", "write_world"):
+        for name in ("write_agent", "write_thread", "write_time", "write_event", "write_world", "joint"):
             setattr(self, name, _longer(getattr(self, name), size))
         for latest in (self.reads, self.atomics):
             if latest is not None:
