@@ -68,6 +68,7 @@ def test_kills(command: list[str], project: Path, cache: Path) -> None:
         assert not wait_until_gone(left)
 
 
+@pytest.mark.slow
 def test_two_at_once(command: list[str], project: Path) -> None:
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ}) for _ in range(2)]
     for process in both:

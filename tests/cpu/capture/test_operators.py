@@ -131,6 +131,7 @@ def test_custom_operators_and_their_backward(capsys: pytest.CaptureFixture[str])
     assert cases == {f"n={size},name='{name}']" for size in (128, 2**21) for name in ("forward", "backward_")}
 
 
+@pytest.mark.slow
 def test_implementations_in_a_library(capsys: pytest.CaptureFixture[str]) -> None:
     cases, notes = captured(capsys, HEAD, OLDER)
     assert not [note for note in notes if "ended" in note]

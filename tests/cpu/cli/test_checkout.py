@@ -80,6 +80,7 @@ def test_its_barriers_are_gone(copy: Path, case: str, capsys: pytest.CaptureFixt
     assert found == [1, 0]
 
 
+@pytest.mark.slow
 def test_the_gate_says_so_and_what_it_is_called(
     copy: Path, title: str, case: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

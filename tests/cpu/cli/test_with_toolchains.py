@@ -29,6 +29,7 @@ def check(capsys: pytest.CaptureFixture[str], *argv: str | Path) -> tuple[int, A
     return code, json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("kept_results")
 def test_the_attention_kernel_is_refuted_in_the_release_that_has_it_wrong(capsys: pytest.CaptureFixture[str]) -> None:
     installed("0.1.7")

@@ -101,6 +101,7 @@ def test_releases_that_trace_it_to_the_same_are_asked_once(monkeypatch: pytest.M
     assert answers == {(1,): differs, (2,): differs, (3,): agrees}  # the last one has no inputs
 
 
+@pytest.mark.slow
 @pytest.mark.toolchain
 @pytest.mark.usefixtures("kept_results")
 def test_a_real_case_that_differs_one_that_agrees_and_one_without_a_reference(

@@ -90,6 +90,7 @@ def test_a_snapshot_of_checkpoints_is_refused() -> None:
         judge_passes(make_run(), read_snapshot(RIGHT))
 
 
+@pytest.mark.slow
 @pytest.mark.toolchain
 @pytest.mark.parametrize(
     ("case", "release", "name"),
@@ -159,6 +160,7 @@ def test_an_output_is_executed_after_every_pass(
     assert row["points"][0]["state"] == "right"
 
 
+@pytest.mark.slow
 @pytest.mark.toolchain
 @pytest.mark.usefixtures("kept_results")
 def test_what_the_code_generator_does_is_no_fault_of_a_pass(

@@ -127,6 +127,7 @@ def test_a_folder_of_scripts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
             run(*others)
 
 
+@pytest.mark.slow
 def test_a_release_against_itself_and_nvcc(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Scripts run twice and have the same kernels; a kernel's CUDA is compiled as a case's is."""
     nvcc = tmp_path / "cuda" / "bin" / "nvcc"

@@ -64,6 +64,7 @@ def test_a_release_against_itself_is_the_same(capsys: pytest.CaptureFixture[str]
     assert (code, report["summary"]["same"], report["groups"]) == (0, 1, [])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("kept_results")
 def test_real_interpreters_that_find_no_gpu_have_run_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     code, report = gate(capsys, "--from", PINNED, "--to", PINNED, "cases/atomics.py::tile_x2", "--run", "--seeds", "1")

@@ -57,6 +57,7 @@ def run_apart(*argv: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.toolchain
 @pytest.mark.usefixtures("_pinned", "kept_results")
 def test_each_case_and_target_is_a_test_that_fails_with_the_difference(project: Path) -> None:

@@ -98,6 +98,7 @@ def frames() -> Iterator[int]:
     sys.setrecursionlimit(before)
 
 
+@pytest.mark.slow
 def test_a_sum_of_more_terms_than_frames_is_judged(frames: int) -> None:
     fixture = next(f for f in read().fixtures if f.path == "mutations/scatter_guarded-0.1.15")
     snapshot = with_terms(fixture.snapshot(), frames + 1)

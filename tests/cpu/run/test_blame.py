@@ -27,6 +27,7 @@ def run(
     return code, found
 
 
+@pytest.mark.slow
 @pytest.mark.toolchain
 @pytest.mark.usefixtures("kept_results")
 class TestBlame:

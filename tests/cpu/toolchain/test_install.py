@@ -63,6 +63,7 @@ def test_a_release_that_is_not_there_says_so(index: Index, reporter: Steps) -> N
         install(release_recipe("9.9"), reporter)
 
 
+@pytest.mark.slow
 def test_a_killed_install_is_never_believed(index: Index, tmp_path: Path, reporter: Steps) -> None:
     """Killed at its last step, with the import still under way: the next install waits for it, then starts anew."""
     started, go = tmp_path / "started", tmp_path / "go"

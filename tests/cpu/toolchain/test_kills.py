@@ -60,6 +60,7 @@ def test_kills_at_random_moments(release: str, reporter: Steps) -> None:
     assert "partial" in seen
 
 
+@pytest.mark.slow
 def test_several_at_once(index: Index, release: str) -> None:
     """Two of the same, and one that shares the torch which neither has yet."""
     index.tilelang("9.2")

@@ -59,6 +59,7 @@ def lower(tmp_path: Path) -> Lower:
     return lower
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "function"),
     [

@@ -57,6 +57,7 @@ def test_every_rule_has_a_page_with_its_id() -> None:
     assert all(rule.page.startswith(f"{rule.id}: ") for rule in rules())
 
 
+@pytest.mark.slow
 def test_the_findings_in_all_fixtures_are_those_reviewed() -> None:
     """fixture -> destination -> the rule of the finding, then those under `also`."""
     found: dict[str, dict[str, list[str]]] = {}
