@@ -193,7 +193,7 @@ class NodeCrew:
         task.delivery.add_done_callback(lambda _: self._ended.put(number))
 
     def _answers(self, task: _Task) -> Iterator[tuple[Job, Answer]]:
-        """What an order has come to, files written; nothing where another node has to do it."""
+        """What an order has come to, files written; nothing where another node has to do it. Raises UsageError."""
         self._busy[task.node] -= 1
         self._cluster.running -= len(task.jobs)
         self._wanting.add(task.node)
@@ -201,6 +201,11 @@ class NodeCrew:
             delivery = task.delivery.result()
         except self._cluster.lost as error:
             self._leaves(task.node)
+            yield from self._again(task, error)
+            return
+        except UsageError as error:  # tilelang was not imported: it cannot be, or a dying node's worker went first
+            if max(job.work.lost for job in task.jobs) + 1 == _TRIES:
+                raise
             yield from self._again(task, error)
             return
         if delivery.versions is None:

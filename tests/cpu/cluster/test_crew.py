@@ -12,6 +12,7 @@ import pytest
 from tlcheck.cluster import crew as crews
 from tlcheck.cluster.crew import NodeCrew
 from tlcheck.cluster.node import Delivery, Order
+from tlcheck.errors import UsageError
 from tlcheck.lower.client import Worker
 from tlcheck.toolchain.environment import release_recipe
 from tlcheck.worker.protocol import Answer, Job
@@ -24,11 +25,14 @@ class GoneError(Exception):
 
 
 class Nodes:
-    """Stands for a `RayCluster`: nodes that answer at once. dying: the jobs that take their node along."""
+    """Stands for a `RayCluster`: nodes that answer at once. dying: the jobs that take their node along.
 
-    def __init__(self, names: Sequence[str], dying: Sequence[str] = ()) -> None:
+    unable: how many orders end before tilelang is imported.
+    """
+
+    def __init__(self, names: Sequence[str], dying: Sequence[str] = (), unable: int = 0) -> None:
         self.folder, self.running, self.lost = str(Path.cwd()), 0, GoneError
-        self._names, self._dying = names, dying
+        self._names, self._dying, self._unable = names, dying, unable
         self.orders: list[list[str]] = []
 
     def nodes(self) -> dict[str, int]:
@@ -44,6 +48,8 @@ class Nodes:
     def do(self, node: str, order: Order) -> Future[Any]:
         names = [job.name for job in order.jobs]
         self.orders.append(names)
+        if len(self.orders) <= self._unable:
+            return ended(UsageError("cannot import tilelang"))
         if set(names) & set(self._dying):
             return ended(GoneError(node))
         answers = tuple(Answer({"name": name}, None, 0.0, 0.1, "") for name in names)
@@ -88,3 +94,15 @@ def test_what_a_dead_node_was_at_is_done_again_alone() -> None:
     assert "4 times no node came to the end of it" in str(failed["k3"])
     assert sum("k3" in order for order in nodes.orders) == 4
     assert sum(order == ["k3"] for order in nodes.orders) == 3
+
+
+def test_a_worker_that_ended_with_its_node_is_no_toolchain_that_cannot_be_imported() -> None:
+    names = [f"k{n}" for n in range(40)]
+    found = answers(Nodes(["a", "b"], unable=2), names)
+    assert sorted(found) == sorted(names)
+    assert all(answer.failure is None for answer in found.values())
+
+
+def test_one_that_no_node_imports_is_said() -> None:
+    with pytest.raises(UsageError, match="cannot import tilelang"):
+        answers(Nodes(["a", "b"], unable=1000), ["k"])
