@@ -120,6 +120,7 @@ def test_settings_that_decide_the_result(project: Path, lower: Lower, starts: li
     assert len(starts) == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "code",
     [

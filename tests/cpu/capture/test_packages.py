@@ -121,6 +121,7 @@ def test_modules_are_run_in_their_package(project: Path, capsys: pytest.CaptureF
     assert (code, [run["case"] for run in report["runs"]]) == (0, ["elsewhere/kept/run_cases.py::double_case"])
 
 
+@pytest.mark.slow
 @pytest.mark.toolchain
 def test_tests_of_a_folder_are_run(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     installed(PINNED)

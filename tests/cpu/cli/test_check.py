@@ -273,6 +273,7 @@ known = Case(kernel, {"way": "raise"}, ("sm_90",), expect=[Expect(releases=">=0"
 """
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("real")
 def test_kernels_that_go_wrong_in_every_way(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "k.py").write_text(KERNELS)
@@ -312,6 +313,7 @@ def test_a_file_that_cannot_be_imported(capsys: pytest.CaptureFixture[str], tmp_
     assert out.startswith("k.py 0.0.1  not checked\n    import: ModuleNotFoundError: No module named 'nowhere' (")
 
 
+@pytest.mark.slow
 def test_the_prover_is_never_imported(tmp_path: Path) -> None:
     code = f"""
 import sys

@@ -31,6 +31,7 @@ def _deep_enough() -> Iterator[None]:
     sys.setrecursionlimit(before)
 
 
+@pytest.mark.slow
 def test_broken_snapshots_are_refused_or_judged() -> None:
     said = [fuzz.outcome(number).partition(":")[0] for number in range(6, 46)]
     assert set(said) <= {"refused", "judged", "nothing to judge", "fault"}

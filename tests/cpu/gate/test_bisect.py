@@ -119,6 +119,7 @@ def workers(monkeypatch: pytest.MonkeyPatch, installed: set[str], tmp_path: Path
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("workers")
 def test_the_row_in_words_and_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     command = ["bisect", "k.py::a", "--from", "0.1.7", "--to", "0.1.8"]

@@ -61,6 +61,7 @@ def test_install_list_path_remove(index: Index, capsys: pytest.CaptureFixture[st
     assert not torch.exists()
 
 
+@pytest.mark.slow
 def test_of_several_one_that_cannot_be_had_does_not_stop_the_others(
     index: Index, capsys: pytest.CaptureFixture[str]
 ) -> None:

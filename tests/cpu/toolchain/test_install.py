@@ -21,6 +21,7 @@ from tlcheck.toolchain.resolve import resolve
 SHARED = "import torch, pathlib; print(torch.answer, pathlib.Path(torch.__file__).parents[1].name)"
 
 
+@pytest.mark.slow
 def test_two_toolchains_share_one_torch(index: Index, reporter: Steps) -> None:
     index.tilelang("9.1")
     index.tilelang("9.2")

@@ -39,6 +39,7 @@ WAYS_TO_FAIL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fork", [True, False])
 def test_each_failure_is_told_apart_and_the_others_go_on(write: Write, lowered: MakeJob, fork: bool) -> None:
     branches = "".join(f"    if way == {n}: {code}\n" for n, code in enumerate(WAYS_TO_FAIL))
@@ -102,6 +103,7 @@ def test_answers_for_jobs_that_share_a_process_do_not_wait_for_the_last(
     assert [job for job, _ in answers] == [first, last]
 
 
+@pytest.mark.slow
 def test_time_that_others_took_is_no_failure(process: Worker, write: Write) -> None:
     """The limit is for one job: what is left undone in a process that has spent it is done again in another."""
     spin = (
