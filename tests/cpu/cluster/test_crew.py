@@ -18,6 +18,7 @@ from tlcheck.toolchain.environment import release_recipe
 from tlcheck.worker.protocol import Answer, Job
 
 NEW = "0.1.15"
+UNABLE = UsageError("cannot import tilelang")
 
 
 class GoneError(Exception):
@@ -27,12 +28,14 @@ class GoneError(Exception):
 class Nodes:
     """Stands for a `RayCluster`: nodes that answer at once. dying: the jobs that take their node along.
 
-    unable: how many orders end before tilelang is imported.
+    unable: how many orders end before tilelang is imported, with this error.
     """
 
-    def __init__(self, names: Sequence[str], dying: Sequence[str] = (), unable: int = 0) -> None:
+    def __init__(
+        self, names: Sequence[str], dying: Sequence[str] = (), unable: int = 0, error: Exception = UNABLE
+    ) -> None:
         self.folder, self.running, self.lost = str(Path.cwd()), 0, GoneError
-        self._names, self._dying, self._unable = names, dying, unable
+        self._names, self._dying, self._unable, self._error = names, dying, unable, error
         self.orders: list[list[str]] = []
 
     def nodes(self) -> dict[str, int]:
@@ -49,7 +52,7 @@ class Nodes:
         names = [job.name for job in order.jobs]
         self.orders.append(names)
         if len(self.orders) <= self._unable:
-            return ended(UsageError("cannot import tilelang"))
+            return ended(self._error)
         if set(names) & set(self._dying):
             return ended(GoneError(node))
         answers = tuple(Answer({"name": name}, None, 0.0, 0.1, "") for name in names)
@@ -96,9 +99,10 @@ def test_what_a_dead_node_was_at_is_done_again_alone() -> None:
     assert sum(order == ["k3"] for order in nodes.orders) == 3
 
 
-def test_a_worker_that_ended_with_its_node_is_no_toolchain_that_cannot_be_imported() -> None:
+@pytest.mark.parametrize("error", [UNABLE, FileNotFoundError(2, "No such file or directory")])
+def test_a_worker_that_ended_with_its_node_is_no_toolchain_that_cannot_be_imported(error: Exception) -> None:
     names = [f"k{n}" for n in range(40)]
-    found = answers(Nodes(["a", "b"], unable=2), names)
+    found = answers(Nodes(["a", "b"], unable=2, error=error), names)
     assert sorted(found) == sorted(names)
     assert all(answer.failure is None for answer in found.values())
 
