@@ -203,7 +203,11 @@ class NodeCrew:
             self._leaves(task.node)
             yield from self._again(task, error)
             return
-        except (UsageError, OSError) as error:  # no worker: tilelang cannot be imported, or a dying node's went first
+        except OSError as error:  # its folder is gone: it begins anew
+            self._leaves(task.node)
+            yield from self._again(task, error)
+            return
+        except UsageError as error:  # tilelang was not imported: it cannot be, or a dying node's worker went first
             if max(job.work.lost for job in task.jobs) + 1 == _TRIES:
                 raise
             yield from self._again(task, error)
