@@ -199,11 +199,7 @@ class NodeCrew:
         self._wanting.add(task.node)
         try:
             delivery = task.delivery.result()
-        except self._cluster.lost as error:
-            self._leaves(task.node)
-            yield from self._again(task, error)
-            return
-        except OSError as error:  # its folder is gone: it begins anew
+        except (self._cluster.lost, OSError) as error:  # it is gone, or its folder is: it begins anew
             self._leaves(task.node)
             yield from self._again(task, error)
             return

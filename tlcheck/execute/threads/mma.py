@@ -5,7 +5,7 @@ With g = thread / 4 and t = thread % 4: which element of a matrix a thread holds
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -53,12 +53,7 @@ def mma(e: Expr, machine: Machine) -> Run:
     if len(e.args) > 12 and e.args[12].value:
         raise NotModelled("ptx_mma with saturation")
     a_at, b_at, c_at = fragments(m, n, k, a_kind)
-    a = machine.pointer(e.args[6], len(a_at), e.args[7])
-    b = machine.pointer(e.args[8], len(b_at), e.args[9])
-    c = machine.pointer(e.args[10], len(c_at), e.args[11])
-    for place, kind in ((a, a_kind), (b, b_kind), (c, c_kind)):
-        if place.kind.bits != kind.bits or place.kind.is_float != kind.is_float:
-            raise NotModelled(f"ptx_mma on {kind.name} in registers of {place.kind.name}")
+    a, b, c = operands(e, (len(a_at), len(b_at), len(c_at)), (a_kind, b_kind, c_kind), machine)
     left, right = reading(a, a_at, (m, k)), reading(b, b_at, (k, n))
     add = adding(left, right, c, c_at, (m, n), c_kind)
 
@@ -68,6 +63,15 @@ def mma(e: Expr, machine: Machine) -> Run:
         return add(frame)
 
     return run
+
+
+def operands(e: Expr, counts: Sequence[int], kinds: Sequence[Kind], machine: Machine) -> Iterator[Place]:
+    """The registers of A, B and C, `counts` of each, from argument 6 on: pointers and offsets. Raises NotModelled."""
+    for at, count, kind in zip((6, 8, 10), counts, kinds, strict=True):
+        place = machine.pointer(e.args[at], count, e.args[at + 1])
+        if place.kind.bits != kind.bits or place.kind.is_float != kind.is_float:
+            raise NotModelled(f"{e.value} on {kind.name} in registers of {place.kind.name}")
+        yield place
 
 
 def adding(

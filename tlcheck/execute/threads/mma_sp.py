@@ -18,7 +18,7 @@ import numpy as np
 from tlcheck.execute.frame import Frame
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import call
-from tlcheck.execute.threads.mma import WARP, accumulator, adding, kind_named, reading, shape_of, spread
+from tlcheck.execute.threads.mma import WARP, accumulator, adding, kind_named, operands, reading, shape_of, spread
 from tlcheck.execute.tiles.gemm_sp import expanded
 from tlcheck.execute.values import Array, Kind
 from tlcheck.snapshot.ir import Expr
@@ -42,12 +42,7 @@ def mma_sp(e: Expr, machine: Machine) -> Run:
         raise NotModelled("ptx_mma_sp with saturation")
     run = 32 // a_kind.bits
     a_at, b_at, c_at = spread(16, k // 2, run, by_column=False), spread(k, 8, run, by_column=True), accumulator(16)
-    a = machine.pointer(e.args[6], len(a_at), e.args[7])
-    b = machine.pointer(e.args[8], len(b_at), e.args[9])
-    c = machine.pointer(e.args[10], len(c_at), e.args[11])
-    for place, kind in ((a, a_kind), (b, b_kind), (c, c_kind)):
-        if place.kind.bits != kind.bits or place.kind.is_float != kind.is_float:
-            raise NotModelled(f"ptx_mma_sp on {kind.name} in registers of {place.kind.name}")
+    a, b, c = operands(e, (len(a_at), len(b_at), len(c_at)), (a_kind, b_kind, c_kind), machine)
     words = metadata(e, 12, a_kind, machine)
     kept, places = reading(a, a_at, (16, k // 2)), _of_warps(words, a_kind, selector(e.args[14], a_kind))
 
