@@ -3,8 +3,9 @@
 A glance tells every event: which cells somebody reads or writes, who meets whom. When the events have repeated
 themselves, the state before and after a round is compared: clocks, and the times of the last accesses. Each of these
 times either stays or moves on as far as its agent's own clock does in a round. If two rounds in succession do that in
-the same way, so does the next one, which does nothing but compare and join times of the same agents: what was in order
-is again. It need not be looked at; in the end the times move on by as many rounds as there were.
+the same way, and no time of an agent that stays is as late as one that moves, so does the next one, which does nothing
+but compare and join times of the same agents: each comparison comes out as before, what was in order is again. It need
+not be looked at; in the end the times move on by as many rounds as there were.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Protocol
 
 import numpy as np
 
+from tlcheck.execute.order import PENDING
 from tlcheck.execute.shadows import EPOCH
 from tlcheck.execute.values import Array
 
@@ -33,11 +35,14 @@ class Times:
     first: Array
     agent: Array
 
+    def owners(self, at: tuple[Array, ...]) -> Array:
+        """The agents of the times at some places, as in `Clocks.own` flat."""
+        shape = self.array.shape
+        return np.asarray(np.broadcast_to(self.first, shape)[at] + np.broadcast_to(self.agent, shape)[at])
+
     def steps(self, steps: Array, at: tuple[Array, ...]) -> Array:
         """How far the agents of the times at some places step."""
-        shape = self.array.shape
-        where = np.broadcast_to(self.first, shape)[at] + np.broadcast_to(self.agent, shape)[at]
-        return np.asarray(steps.reshape(-1).take(where))
+        return np.asarray(steps.reshape(-1).take(self.owners(at)))
 
 
 class Clocks(Protocol):
@@ -76,10 +81,15 @@ class _State:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Round:
-    """What a round does. steps: of each agent's own time. moved: where times move with it, in each array."""
+    """What a round does. steps: of each agent's own time. moved: where times move with it, in each array.
+
+    apart: whether every time that moves is later than those of its agent that stay. Where one is not, a later round may
+    find them the other way round.
+    """
 
     steps: Array
     moved: Sequence[tuple[Array, ...]]
+    apart: bool
 
     @classmethod
     def between(cls, before: _State, after: _State, clocks: Clocks) -> _Round | None:
@@ -97,7 +107,7 @@ class _Round:
             if (new[at] - old[at] != times.steps(steps, at)).any():
                 return None
             moved.append(at)
-        return cls(steps, moved)
+        return cls(steps, moved, _are_apart(after, moved, steps, clocks))
 
     def is_like(self, other: _Round) -> bool:
         """Whether another round does the same."""
@@ -183,7 +193,7 @@ class Recurrence:
         first, second, third = self._states
         self._states = []
         one, other = _Round.between(first, second, self._clocks), _Round.between(second, third, self._clocks)
-        if one is None or other is None or not one.is_like(other):
+        if one is None or other is None or not one.is_like(other) or not other.apart:
             self._wanted *= 2
             return
         self._took_part = [before != after for before, after in zip(second.told, third.told, strict=True)]
@@ -192,3 +202,16 @@ class Recurrence:
 
 def _are_alike(some: Sequence[Array], others: Sequence[Array]) -> bool:
     return [array.shape for array in some] == [array.shape for array in others]
+
+
+def _are_apart(state: _State, moved: Sequence[tuple[Array, ...]], steps: Array, clocks: Clocks) -> bool:
+    """Whether the times that move are later than those that stay, of each agent; for warps in epochs."""
+    first, last = state.own.flatten(), np.zeros(state.own.size, state.own.dtype)
+    for now, at, times in zip(state.times, moved, clocks.times(), strict=True):
+        stays = (now > 0) & (now < PENDING)
+        stays[at] = False
+        np.minimum.at(first, times.owners(at), now[at])
+        np.maximum.at(last, times.owners(np.nonzero(stays)), now[stays])
+    length = np.where(np.arange(steps.shape[1]) < clocks.warps, EPOCH, 1)
+    before = last.reshape(steps.shape) // length < first.reshape(steps.shape) // length
+    return bool((before | (steps == 0)).all())

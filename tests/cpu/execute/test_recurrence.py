@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -11,7 +11,9 @@ from tests.cpu.execute.test_settled import BARRIER, SHARED, STEP, THREADS, TX
 from tlcheck.execute import registry
 from tlcheck.execute.glance import Glance, Suspected
 from tlcheck.execute.machine import Machine, Options, World
-from tlcheck.execute.recurrence import Recurrence, _Round
+from tlcheck.execute.recurrence import Recurrence, Times, _Round
+from tlcheck.execute.shadows import EPOCH
+from tlcheck.execute.values import Array
 from tlcheck.snapshot.ir import Alloc, Buffer, Expr, For, Function, If, Seq, Stmt, Store, Thread
 
 registry.load()
@@ -120,3 +122,41 @@ def test_seeds_that_go_on_for_another_number_of_rounds_are_told_apart() -> None:
     told = [_run(_loop(*ROUND, rounds=rounds)) for rounds in (20, 21)]
     assert all(glance.is_settled for glance in told)
     assert told[0].told != told[1].told
+
+
+class _Lagging:
+    """One warp; a time that lags twenty rounds behind, and one that stays and is later at first."""
+
+    warps = 1
+
+    def __init__(self) -> None:
+        self.told = [0]
+        self.now: Array = np.array([[21 * EPOCH]])
+        self.lags, self.stays = np.array([[EPOCH]]), np.array([[20 * EPOCH]])
+
+    def own(self) -> Array:
+        return np.asarray(self.now.copy())
+
+    def times(self) -> Iterator[Times]:
+        nobody = np.zeros(1, np.int64)
+        return iter([Times(self.lags, nobody, nobody), Times(self.stays, nobody, nobody)])
+
+    def marks(self) -> Iterator[Array]:
+        return iter(())
+
+    def move(self) -> None:
+        self.now += EPOCH
+        self.lags += EPOCH
+
+
+def test_rounds_are_looked_at_until_what_moves_is_later_than_what_stays() -> None:
+    """Before, comparing both would come out otherwise in a later round."""
+    clocks = _Lagging()
+    happens = Recurrence(clocks)
+    for _ in range(ROUNDS):
+        happens(("move",), clocks.move)
+        for event in range(7):
+            happens((event,), lambda: None)
+    assert 20 * EPOCH < clocks.lags < ROUNDS * EPOCH
+    happens.settle()
+    assert clocks.lags == (ROUNDS + 1) * EPOCH
