@@ -14,13 +14,13 @@ from math import prod
 import numpy as np
 
 from tlcheck.execute.blocks import Block, chosen, coordinates, grid
-from tlcheck.execute.extents import Interval, interval
+from tlcheck.execute.extents import Intervals, bind, interval, is_negative
 from tlcheck.execute.launches import kernels, threads_of
 from tlcheck.execute.plain import evaluated
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.values import Array, lanes_of
 from tlcheck.program.roles import READ, WRITE, accesses, is_address
-from tlcheck.snapshot.ir import Bind, Buffer, Expr, For, Function, Stmt, Store, Thread
+from tlcheck.snapshot.ir import Buffer, Expr, Function, Stmt, Store, Thread
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
 _FEW = 1 << 14  # threads of all blocks of a kernel: with fewer, all run
@@ -28,7 +28,6 @@ _MOST_BLOCKS = 1 << 16
 _MOST_PAIRS = 1 << 24  # of boxes that are compared
 _ANYHOW = 4  # blocks of each kernel that run in any case
 _EXACT = ("copy", "async_copy", "tma_copy", "fill", "gemm")  # operators that access what their regions say
-_Intervals = dict[int, Interval | None]  # by uid of the variable; None for one that is not understood
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +87,7 @@ def needed(function: Function, sizes: Mapping[str, int], blocks: Sequence[Block]
 
 def _boxes(kernel: Function, sizes: Mapping[str, int], blocks: Array) -> list[_Box]:
     """What blocks, (3, blocks), access of tensors."""
-    known: _Intervals = {}
+    known: Intervals = {}
     found = []
     for stmt in statements(kernel.body):
         _bind(stmt, sizes, blocks, known)
@@ -98,20 +97,13 @@ def _boxes(kernel: Function, sizes: Mapping[str, int], blocks: Array) -> list[_B
     return found
 
 
-def _bind(stmt: Stmt, sizes: Mapping[str, int], blocks: Array, known: _Intervals) -> None:
+def _bind(stmt: Stmt, sizes: Mapping[str, int], blocks: Array, known: Intervals) -> None:
     """Note what a statement says of a variable."""
     if isinstance(stmt, Thread) and stmt.tag.startswith("blockIdx."):
         at = blocks["xyz".index(stmt.tag[-1])]
         known[stmt.var.uid] = at, at
-    elif isinstance(stmt, Bind):
-        known[stmt.var.uid] = interval(stmt.value, sizes, known)
-    elif isinstance(stmt, (Thread, For)):
-        start = (0, 0) if isinstance(stmt, Thread) else interval(stmt.start, sizes, known)
-        count = interval(stmt.extent, sizes, known)
-        if start is None or count is None:
-            known[stmt.var.uid] = None
-        else:
-            known[stmt.var.uid] = start[0], np.maximum(start[0], start[1] + count[1] - 1)
+    else:
+        bind(stmt, sizes, known)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,7 +116,7 @@ class _Use:
     starts: tuple[Expr, ...] = ()
     lengths: tuple[Expr | int, ...] | None = None
 
-    def box(self, sizes: Mapping[str, int], known: _Intervals, blocks: int) -> _Box:
+    def box(self, sizes: Mapping[str, int], known: Intervals, blocks: int) -> _Box:
         """The box in each block."""
         whole = _Box(self.data.uid, self.mode)
         if self.buffer is None or self.lengths is None or len(self.lengths) != len(self.buffer.shape):
@@ -142,7 +134,8 @@ class _Use:
             if at is None or more is None:
                 first[axis], last[axis] = 0, shape[axis] - 1
             else:
-                first[axis], last[axis] = at[0], at[1] + more[1] - 1
+                begin = shape[axis] if is_negative(at) else 0
+                first[axis], last[axis] = begin + at[0], begin + at[1] + more[1] - 1
         return _Box(self.data.uid, self.mode, shape, first, last)
 
 

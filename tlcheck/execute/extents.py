@@ -1,4 +1,8 @@
-"""The least and the greatest value of an index, by interval arithmetic."""
+"""The least and the greatest value of an index, by interval arithmetic.
+
+TileLang reads an index that is negative for certain from the end of its axis (LegalizeNegativeIndex, since 0.1.7); one
+of unknown sign is left alone, and guarded later.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,49 @@ from typing import Any
 
 import numpy as np
 
-from tlcheck.snapshot.ir import Expr
-from tlcheck.snapshot.walk import postorder
+from tlcheck.snapshot.ir import Bind, Expr, For, Function, Stmt, Thread
+from tlcheck.snapshot.walk import postorder, statements
 
 Interval = tuple[Any, Any]  # integers, or arrays of them
+Intervals = dict[int, Interval | None]  # by uid of the variable; None for one that is not understood
+_LAST_THREAD = 1023  # a block has no more
+
+
+class Signs:
+    """Which indices of a kernel as written are negative for certain."""
+
+    def __init__(self, function: Function, sizes: Mapping[str, int]) -> None:
+        """sizes: variables by name."""
+        self._function, self._sizes = function, sizes
+        self._known: Intervals = {}
+
+    def resolved(self, index: Expr, size: Expr) -> Expr:
+        """An index into an axis of this size, counted from its beginning."""
+        if not any(e.op == "sub" or (e.op == "int" and int(e.value or 0) < 0) for e in postorder([index])):
+            return index
+        if not self._known:
+            for stmt in statements(self._function.body):
+                bind(stmt, self._sizes, self._known)
+        negative = is_negative(interval(index, self._sizes, self._known))
+        return Expr("add", index.dtype, (index, size)) if negative else index
+
+
+def is_negative(found: Interval | None) -> bool:
+    """Whether all that an index may be is negative."""
+    return found is not None and bool(np.all(np.less(found[1], 0)))
+
+
+def bind(stmt: Stmt, sizes: Mapping[str, int], known: Intervals) -> None:
+    """Note what a statement says of a variable."""
+    if isinstance(stmt, Bind):
+        known[stmt.var.uid] = interval(stmt.value, sizes, known)
+    elif isinstance(stmt, (Thread, For)):
+        start = (0, 0) if isinstance(stmt, Thread) else interval(stmt.start, sizes, known)
+        count = interval(stmt.extent, sizes, known)
+        if start is None or count is None:
+            known[stmt.var.uid] = None
+        else:
+            known[stmt.var.uid] = start[0], np.maximum(start[0], start[1] + count[1] - 1)
 
 
 def interval(e: Expr, sizes: Mapping[str, int], known: Mapping[int, Interval | None]) -> Interval | None:
@@ -33,6 +76,8 @@ def _one(
     if e.op == "var":
         size = sizes.get(str(e.value))
         return known.get(e.uid, None if size is None else (size, size))
+    if e.op == "call" and e.value == "launch_thread_idx":
+        return 0, _LAST_THREAD
     combine = _COMBINED.get(str(e.value) if e.op == "call" else e.op)
     whole = [a for a in args if a is not None]
     if combine is None or len(whole) < len(args) or e.dtype not in ("int32", "int64"):

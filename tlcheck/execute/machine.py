@@ -23,6 +23,7 @@ from tlcheck.execute.blocks import Block
 from tlcheck.execute.budget import Budget
 from tlcheck.execute.codes import Code, Step
 from tlcheck.execute.expressions import compiled
+from tlcheck.execute.extents import Signs
 from tlcheck.execute.frame import Frame, Mask
 from tlcheck.execute.glance import Glance
 from tlcheck.execute.launches import kernels, threads_of
@@ -134,6 +135,7 @@ class Machine:
         self.tensors, self.scalars = tensors, scalars
         self.seeds = tuple(w.seed for w in worlds)
         self.pointers = pointers_of(function)
+        self.signs = Signs(function, {name: value for name, value in scalars.items() if isinstance(value, int)})
         self.variables: dict[int, Code] = {}
         self.ahead: dict[int, Expr] = {}  # what T.Persistent binds, before its loop, of the loop's variable
         self.parameters: dict[int, Value] = {uid: scalars[name] for uid, name in self.pointers.free if name in scalars}
@@ -272,11 +274,11 @@ class Machine:
         """The element of a buffer in each lane."""
         if lanes_of(buffer.dtype) > 1 and any(lanes_of(i.dtype) > 1 for i in indices):
             raise NotModelled("a vector of vectors")
-        codes = [self.code(i) for i in indices]
         if self.options.written:
-            codes = [
-                counted(i, code, self.code(size)) for i, code, size in zip(indices, codes, buffer.shape, strict=True)
-            ]
+            pairs = list(zip(indices, buffer.shape, strict=True))
+            codes = [counted(i, self.code(self.signs.resolved(i, size)), self.code(size)) for i, size in pairs]
+        else:
+            codes = [self.code(i) for i in indices]
         found = self.pointers.place(self, buffer, codes)
         if indices and not self.options.written and not buffer.scope.startswith("local"):
             found.aligned = _vector_octets(indices[-1], found.kind)

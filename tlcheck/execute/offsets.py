@@ -13,6 +13,7 @@ from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Bind, Buffer, Expr, For, Function, Store
 from tlcheck.snapshot.walk import expressions, postorder, statements, substitute
 
+_ONE = Expr("int", "int32", (), 1)
 _TRIED = (3, 7, 12)  # values of the variables in two indices that are compared
 
 
@@ -28,13 +29,18 @@ def offsets(function: Function) -> Mapping[str, Expr | None]:
 
 
 def indices(function: Function) -> Mapping[str, Sequence[Expr]]:
-    """The tensors of indices by pointer, with the extents of the axes that their elements are an index of."""
+    """The tensors of indices by pointer, with what their elements are below: the extents of the axes that they index.
+
+    An element that says how many steps a loop has may be as large as an axis that the loop's variable indexes.
+    """
     found: dict[str, list[Expr]] = {}
     tensors = {b.data.uid: str(b.data.value) for b in function.buffers if "int" in b.dtype}
+    steps = {loop.var.uid: _uncast(extent) for loop, extent in _loops(function)}
     for buffer, places in _accesses(function):
         for extent, index in zip(buffer.shape, places, strict=False):
-            while index.op == "cast":
-                index = index.args[0]
+            index = _uncast(index)
+            if index.op == "var" and index.uid in steps:
+                index, extent = steps[index.uid], Expr("add", extent.dtype, (extent, _ONE))
             if index.op == "load" and index.buffer is not None and index.buffer.data.uid in tensors:
                 found.setdefault(tensors[index.buffer.data.uid], []).append(extent)
     return found
@@ -44,16 +50,29 @@ def lengths(function: Function) -> Mapping[str, Set[int]]:
     """The tensors of lengths by pointer, with elements by which a loop may have no step: the first, and those that the
     kernel names by number."""
     found: dict[str, set[int]] = {}
-    bound: dict[int, Expr] = {}
     tensors = {b.data.uid: str(b.data.value) for b in function.buffers if "int" in b.dtype}
-    for stmt in statements(function.body):
-        if isinstance(stmt, Bind):
-            (bound[stmt.var.uid],) = substitute([stmt.value], bound)
-        for e in postorder(substitute([stmt.extent], bound)) if isinstance(stmt, For) else ():
+    for _, extent in _loops(function):
+        for e in postorder([extent]):
             if e.op == "load" and e.buffer is not None and e.buffer.data.uid in tensors:
                 numbers = {int(e.args[0].value or 0)} if len(e.args) == 1 and e.args[0].op == "int" else set()
                 found.setdefault(tensors[e.buffer.data.uid], {0}).update(numbers)
     return found
+
+
+def _loops(function: Function) -> Iterator[tuple[For, Expr]]:
+    """Every loop, with its length, variables as what they are bound to."""
+    bound: dict[int, Expr] = {}
+    for stmt in statements(function.body):
+        if isinstance(stmt, Bind):
+            (bound[stmt.var.uid],) = substitute([stmt.value], bound)
+        if isinstance(stmt, For):
+            yield stmt, substitute([stmt.extent], bound)[0]
+
+
+def _uncast(e: Expr) -> Expr:
+    while e.op == "cast":
+        e = e.args[0]
+    return e
 
 
 @lru_cache(maxsize=16)

@@ -273,11 +273,8 @@ def joined(apply: Callable[..., Any], *codes: Code) -> Code:
 
 
 def counted(index: Expr, code: Code, extent: Code) -> Code:
-    """An index as written: a negative number, and negative lanes of a vector, count from the end of the axis.
-
-    TileLang reads them so (LegalizeNegativeIndex); an index of unknown sign is not touched, and guarded later.
-    """
-    if index.op == "ramp" or (index.op == "int" and int(index.value or 0) < 0):
+    """An index as written: negative lanes of a vector count from the end of the axis, as numbers do (`extents`)."""
+    if index.op == "ramp":
         return joined(lambda at, size: at + size * (at < 0), code, extent)
     return code
 

@@ -78,8 +78,9 @@ def _all_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
         (_op("floordiv", BX, _int(2)), {1, 2}),
         (_op("floormod", BX, _int(4)), {3, 1}),
         (_op("mul", _op("min", BX, _int(4)), _int(2)), {6, 8}),
+        (_op("sub", _int(-1), BX), {60, 58}),
     ],
-    ids=["its own", "mirrored", "half", "rest", "smaller"],
+    ids=["its own", "mirrored", "half", "rest", "smaller", "from the end"],
 )
 def test_blocks_whose_rows_are_read(row: Expr, wanted: set[int]) -> None:
     assert _needed(_doubled(), _moved(row), blocks=(3, 5)) == [wanted]

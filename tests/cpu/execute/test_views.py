@@ -9,7 +9,7 @@ import pytest
 
 from tests.cpu.execute.tiles.building import Kernel, buffer, call, load, number, parallel, random, region, variable
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.snapshot.ir import Bind, Expr, Store
+from tlcheck.snapshot.ir import Bind, Expr, Seq, Store
 
 
 def test_a_tensor_as_elements_of_another_width_is_not_modelled() -> None:
@@ -67,11 +67,33 @@ def test_asynchronous_copies_of_iterations_are_there_when_they_are_waited_for() 
 
 
 def test_negative_lanes_of_a_vector_count_from_the_end() -> None:
-    """A[T.Ramp(-2, 1, 4)] as written; a number counts so too, an index of unknown sign is outside."""
+    """A[T.Ramp(-2, 1, 4)] as written; a number counts so too."""
     kernel, a = Kernel(threads=1), random("float32", 8) + 10
-    source, b = kernel.tensor("A", "float32", a), kernel.tensor("B", "float32", [6])
+    source, b = kernel.tensor("A", "float32", a), kernel.tensor("B", "float32", [5])
     first, lanes = (Expr("ramp", "int32x4", (number(n), number(1)), 4) for n in (0, -2))
     some = Store(b, (first,), Expr("load", "float32x4", (lanes,), None, 0, source))
-    before = Expr("sub", "int32", (kernel.tx, number(1)))
-    others = [Store(b, (number(4),), load(source, -1)), Store(b, (number(5),), load(source, before))]
-    assert kernel.run(some, *others)["B"].tolist() == [a[6], a[7], a[0], a[1], a[7], 0.0]
+    last = Store(b, (number(4),), load(source, -1))
+    assert kernel.run(some, last)["B"].tolist() == [a[6], a[7], a[0], a[1], a[7]]
+
+
+def test_indices_that_are_negative_for_certain_count_from_the_end() -> None:
+    """A[-i - 1] for i in 0..7, a tile of rows from -2 on, and A[-tx - 1]; A[i - 1] may be outside."""
+    kernel, a = Kernel(threads=8), random("float32", 8, 4) + 10
+    source, i = kernel.tensor("A", "float32", a), variable("i")
+    b = kernel.tensor("B", "float32", np.zeros((8, 4)))
+    backwards = Expr("sub", "int32", (number(-1), i))
+    thread = Bind(variable("t"), Expr("call", "int32", (number(0),), "launch_thread_idx"))
+    stores = [
+        Store(b, (i, number(0)), load(source, backwards, 0)),
+        Store(b, (i, number(1)), load(source, Expr("sub", "int32", (i, number(1))), 1)),
+    ]
+    found = kernel.run(
+        parallel([8], [i], Seq(tuple(stores))),
+        thread,
+        Store(b, (thread.var, number(2)), load(source, Expr("sub", "int32", (number(-1), thread.var)), 2)),
+        call("copy", region(source, (-2, 3), (2, 1)), region(b, (0, 3), (2, 1))),
+    )["B"]
+    assert np.array_equal(found[:, 0], a[::-1, 0])
+    assert found[:, 1].tolist() == [0.0, *a[:-1, 1].tolist()]
+    assert np.array_equal(found[:, 2], a[::-1, 2])
+    assert np.array_equal(found[:2, 3], a[-2:, 3])

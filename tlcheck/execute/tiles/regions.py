@@ -47,9 +47,9 @@ class Region:
 def region_of(e: Expr, machine: Machine) -> Region:
     """The region that an argument stands for. Raises NotModelled."""
     if e.op == "call" and e.value == "region" and e.args[0].op == "load":
-        return _box(e.args[0], e.args[2:])
+        return _box(e.args[0], e.args[2:], machine)
     if e.op == "load":
-        return _box(e, ())
+        return _box(e, (), machine)
     if e.op == "call" and e.value == "tvm_access_ptr":
         return _whole(_buffer(e.args[1].uid, machine), e.args[2])
     raise NotModelled(f"region of {e.value if e.op == 'call' else e.op}")
@@ -60,9 +60,10 @@ def is_region(e: Expr) -> bool:
     return e.op == "call" and e.value in ("region", "tvm_access_ptr")
 
 
-def _box(first: Expr, sizes: tuple[Expr, ...]) -> Region:
+def _box(first: Expr, sizes: tuple[Expr, ...], machine: Machine) -> Region:
     assert first.buffer is not None
-    starts = tuple([e.args[0] if e.op == "ramp" else e for e in first.args])
+    firsts = [e.args[0] if e.op == "ramp" else e for e in first.args]
+    starts = tuple([machine.signs.resolved(e, size) for e, size in zip(firsts, first.buffer.shape, strict=True)])
     lanes = [replace(ONE, value=e.value) if e.op == "ramp" else ONE for e in first.args]
     if any(e.op == "ramp" and not _is_one(e.args[1]) for e in first.args):
         raise NotModelled("region with a stride")
