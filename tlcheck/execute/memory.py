@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tlcheck.execute.frame import Mask
-from tlcheck.execute.reasons import BudgetSpent
-from tlcheck.execute.values import Array, Kind, Value, bits_of, from_bits, nothing, nothing_in
+from tlcheck.execute.reasons import BudgetSpent, NotModelled
+from tlcheck.execute.values import Array, Kind, Value, bits_of, from_bits, is_poison, nothing, nothing_in
 
 if TYPE_CHECKING:
     from tlcheck.execute.tracer import Tracer
@@ -294,12 +294,17 @@ class Pages:
         return other
 
     def room(self, kind: Kind, start: int) -> int:
-        """How many elements there are from a byte on."""
-        return self.size - start // (self.kind.bits // 8)
+        """How many elements of a kind there are from a byte on."""
+        return (self.size * (self.kind.bits // 8) - start) // (kind.bits // 8)
 
     def locate(self, index: Value, kind: Kind, start: int) -> Array:
-        """Positions of elements; `kind` and `start` are those of the tensor itself."""
+        """Positions of elements of a kind: of a wider one its first part's, of a narrower one in its own width."""
         element = np.asarray(index, dtype=np.intp)
+        if kind.bits > self.kind.bits:
+            return self.locate(element * (kind.bits // self.kind.bits), self.kind, start)
+        if kind.bits < self.kind.bits:
+            whole, part = np.divmod(element + start // (kind.bits // 8), self.kind.bits // kind.bits)
+            return self.locate(whole, self.kind, 0) * (self.kind.bits // kind.bits) + part
         if start:
             element = element + start // (self.kind.bits // 8)
         if self.order is not None:
@@ -316,15 +321,42 @@ class Pages:
 
     def take(self, position: Position, kind: Kind) -> Array:
         """The elements at a position."""
+        if not self._is_own(kind):
+            return self._seen(np.asarray(position), kind)
         if self.tracer is not None:
             self.tracer.took(self, position)
         found: Array = self.flat.take(np.asarray(position))
         return found
 
+    def _is_own(self, kind: Kind) -> bool:
+        """Whether elements of a kind are numbers as they are here; a type of 8 bits has several names."""
+        own = self.kind
+        return kind == own or (kind.is_float and own.is_float and kind.bits == own.bits == 8)
+
+    def require_width(self, kind: Kind) -> None:
+        """Raise NotModelled where the tensor would be written, or watched, as elements of another width."""
+        if kind.bits != self.kind.bits:
+            raise NotModelled(f"a tensor of {self.kind.name} as {kind.name}, which the kernel writes")
+
+    def _seen(self, position: Array, kind: Kind) -> Array:
+        """The elements at a position by their bits, as another kind. What nobody wrote stays poison."""
+        own, bits, missing = self.kind, np.zeros(position.shape, np.uint64), np.zeros(position.shape, np.bool_)
+        ratio = own.bits // kind.bits
+        firsts, shift = np.divmod(position, ratio) if ratio else (position, 0)
+        for part in range(max(1, kind.bits // own.bits)):
+            found = self.take(firsts + part, own)
+            bits |= bits_of(found, own).astype(np.uint64) << np.uint64(part * own.bits)
+            missing |= is_poison(found) if own.is_float else missing
+        bits >>= np.asarray(shift * kind.bits, np.uint64)
+        return np.where(missing, nothing(kind, 0), from_bits(bits, kind)).astype(kind.array)
+
     def put(self, position: Position, value: Value, mask: Mask | None, kind: Kind) -> None:
         """Write elements in the lanes of `mask`. Of lanes that write one element, the last one wins."""
         if self.tracer is not None:
             self.tracer.put(self, position, value, mask)
+        self.require_width(kind)
+        if not self._is_own(kind):
+            value = from_bits(bits_of(value, kind), self.kind)
         where, values = spread(np.asarray(position), value, mask)
         self._own()
         self.flat[where] = values
@@ -337,6 +369,8 @@ class Pages:
 
     def accumulate(self, where: Array, values: Value, combine: np.ufunc, kind: Kind) -> None:
         """Combine values into the elements at indices into `flat`; one that occurs again is combined again."""
+        if not self._is_own(kind):
+            raise NotModelled(f"atomics on a tensor of {self.kind.name} as {kind.name}")
         if self.tracer is not None:
             self.tracer.put(self, where, values, None)
         self._own()

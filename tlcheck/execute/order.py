@@ -77,9 +77,14 @@ class Watch:
         return self._names
 
     def covers(self, place: Place) -> bool:
-        """Whether accesses to a place are watched."""
+        """Whether accesses to a place are watched. Raises NotModelled for elements that are not the tensor's own."""
         memory = place.memory
-        return memory.shared if isinstance(memory, Cells) else place.root in self._tensors
+        if isinstance(memory, Cells):
+            return memory.shared
+        covered = place.root in self._tensors
+        if covered:
+            memory.require_width(place.kind)
+        return covered
 
     # ---- accesses
 

@@ -200,9 +200,7 @@ class Pointers:
             width = kind.bits // 8
             start = joined(lambda first, more: first + more * width, start, machine.code(buffer.elem_offset))
         root = self.root(buffer.data.uid)
-        tensor = self._tensor(buffer, machine)
-        if tensor is not None and tensor.kind.bits != kind.bits:
-            raise NotModelled(f"a tensor of {tensor.kind.name} as {kind.name}")
+        self._tensor(buffer, machine)  # or it is in no memory that is known
         place = Place(machine, buffer.name, kind, root, start, triples, arrange)
         if not buffer.scope.startswith("local"):
             place.unseen = dict(self.free).get(root, buffer.name)

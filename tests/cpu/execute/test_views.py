@@ -9,15 +9,41 @@ import pytest
 
 from tests.cpu.execute.tiles.building import Kernel, buffer, call, load, number, parallel, random, region, variable
 from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.values import is_poison
 from tlcheck.snapshot.ir import Bind, Expr, Seq, Store
 
 
-def test_a_tensor_as_elements_of_another_width_is_not_modelled() -> None:
+@pytest.mark.parametrize("dtype", ["int8", "float16", "uint16", "int32", "float64", "int64"])
+def test_a_tensor_as_elements_of_another_type_has_the_same_bits(dtype: str) -> None:
+    kernel, a = Kernel(), random("float32", 32).astype(np.float32)
+    source = kernel.tensor("A", "float32", a)
+    expected = a.view(dtype)
+    target = kernel.tensor("B", dtype, [len(expected)])
+    other = replace(source, dtype=dtype, shape=(number(len(expected)),))
+    found = kernel.run(call("copy", region(other), region(target)))["B"]
+    assert np.array_equal(found, expected.astype(found.dtype), equal_nan=True)
+
+
+def test_what_nobody_wrote_is_poison_as_another_type_too() -> None:
+    kernel = Kernel()
+    a, b = kernel.tensor("A", "float32", [32]), kernel.tensor("B", "float16", [64])
+    halves = replace(a, dtype="float16", shape=(number(64),))
+    assert is_poison(kernel.run(call("copy", region(halves), region(b)))["B"]).all()
+
+
+def test_a_tensor_is_written_as_another_type_of_its_width() -> None:
+    kernel, a = Kernel(), random("float32", 32).astype(np.float32)
+    source, target = kernel.tensor("A", "float32", a), kernel.tensor("B", "int32", [32])
+    found = kernel.run(call("copy", region(source), region(replace(target, dtype="float32"))))["B"]
+    assert np.array_equal(found, a.view(np.int32))
+
+
+def test_a_tensor_that_is_written_as_elements_of_another_width_is_not_modelled() -> None:
     kernel = Kernel()
     a, b = kernel.tensor("A", "float32", random("float32", 32)), kernel.tensor("B", "float16", [64])
-    halves = replace(a, dtype="float16", shape=(number(64),))
-    with pytest.raises(NotModelled, match="a tensor of float32 as float16"):
-        kernel.run(call("copy", region(halves), region(b)))
+    words = replace(b, dtype="float32", shape=(number(32),))
+    with pytest.raises(NotModelled, match="a tensor of float16 as float32, which the kernel writes"):
+        kernel.run(call("copy", region(a), region(words)))
 
 
 def test_a_tensor_in_another_shape_is_the_tensor() -> None:
