@@ -2,7 +2,7 @@
 
 From the last one back, up to one that is right. What cannot be executed on the way is passed over, and said. The
 checkpoints between are mixed: some still have tile operators, or fragments of a block whose layouts are known and not
-applied yet (`traits.is_tiled`); in some, guards come later (`run.UNGUARDED`).
+applied yet (`traits.is_tiled`); in some, guards come later (`levels.UNGUARDED`).
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from tlcheck.execute.courses import course_of
 from tlcheck.execute.inputs import Course
 from tlcheck.execute.request import SOURCE, Execution, Request
-from tlcheck.execute.run import course_of, execute
+from tlcheck.execute.run import execute
 from tlcheck.snapshot.ir import Snapshot
 
 Judgement = Callable[[Execution], bool | str]

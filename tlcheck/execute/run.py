@@ -2,52 +2,38 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache, cached_property, partial
-from itertools import product
+from functools import cache, partial
 from math import prod
-from typing import Any
 
 import numpy as np
 
 from tlcheck.errors import UsageError, fault
-from tlcheck.execute import blocks, comparison, inputs, registry
-from tlcheck.execute.arguments import Arguments
+from tlcheck.execute import comparison, inputs
 from tlcheck.execute.authors import Author, attributed, open_to_order
-from tlcheck.execute.batches import alike
-from tlcheck.execute.budget import statements_needed, worlds_that_fit
 from tlcheck.execute.comparison import Difference, OutputOutcome, Written
-from tlcheck.execute.demand import needed
+from tlcheck.execute.courses import levels_of
 from tlcheck.execute.glance import Suspected
-from tlcheck.execute.launches import kernels, threads_of
-from tlcheck.execute.machine import Machine, Machines, Options, World
-from tlcheck.execute.memory import Pages
+from tlcheck.execute.launches import kernels
+from tlcheck.execute.levels import BothLevels, pointers
+from tlcheck.execute.machine import Machine, World
 from tlcheck.execute.plain import index_of
 from tlcheck.execute.pointers import workspaces
 from tlcheck.execute.races import Race
-from tlcheck.execute.reasons import MEMORY, Deadlock, Entangled, Illegal, NotModelled, Stopped, Unkept
-from tlcheck.execute.request import ALL, LOWERED, SOURCE, Execution, Request
+from tlcheck.execute.reasons import MEMORY, Deadlock, Illegal, Stopped
+from tlcheck.execute.request import LOWERED, SOURCE, Execution, Request
 from tlcheck.execute.roundings import coarser, rounds
 from tlcheck.execute.tracer import watched_for
-from tlcheck.execute.traits import draws_anywhere, has_copies, is_tiled, release_of
+from tlcheck.execute.traits import has_copies
 from tlcheck.execute.values import kind_of
 from tlcheck.execute.writers import Writer
 from tlcheck.program.roles import roles
-from tlcheck.snapshot.ir import Alloc, Buffer, Function, Snapshot
+from tlcheck.snapshot.ir import Alloc, Snapshot
 from tlcheck.snapshot.walk import statements
 
-UNGUARDED = ("lower-tile-op", "type-cast")
-_NO_BARRIERS = "tl.disable_thread_storage_sync"
-_MOST_BLOCKS = 1 << 16
-_FURTHER = (64, 1024, 16384)  # tried for one tensor after the other
-_ZEROS = 1  # tried as well where an output has no number: all indices 0
-_TRIED = 10_000  # statements, and four times what the kernel takes, that may go into trying
 _ROUNDED = 20_000  # statements of both levels, up to which a kernel runs again with floats of its own types
-_OTHER_SIZES = 16  # tried where a promise does not hold
-_LARGER = (1024, 4096)  # sizes tried where the usual ones leave something out
 
 
 def execute(snapshot: Snapshot, request: Request | None = None) -> Execution:
@@ -55,9 +41,8 @@ def execute(snapshot: Snapshot, request: Request | None = None) -> Execution:
 
     Raises UsageError for blocks that are not in the grid, and nothing else.
     """
-    registry.load()
     try:
-        return _judge(snapshot, request or Request()).execution()
+        return _Judge(levels_of(snapshot, request or Request())).execution()
     except UsageError:
         raise
     except Stopped as reason:
@@ -72,127 +57,43 @@ def execute(snapshot: Snapshot, request: Request | None = None) -> Execution:
 
 def _undecided(snapshot: Snapshot, reason: str) -> Execution:
     function = snapshot.checkpoints.get(SOURCE)
-    names = () if function is None else _names(roles(function).outputs)
+    names = () if function is None else pointers(roles(function).outputs)
     return Execution(tuple([OutputOutcome(name, "undecided", reason) for name in names]))
 
 
-def _judge(snapshot: Snapshot, request: Request) -> _Judge:
-    """The judge of a request, on a course that is the same whatever blocks, seeds and checkpoint it names."""
-    if request.course is not None or request.given is not None or not _has_courses(snapshot):
-        return _Judge(snapshot, request)
-    default = Request()
-    usual = replace(request, blocks=default.blocks, seeds=default.seeds)
-    found = _farthest(snapshot, usual)
-    return found if usual == request else _Judge(snapshot, replace(request, course=found.course))
-
-
-def _has_courses(snapshot: Snapshot) -> bool:
-    """Whether sizes or integers are to be chosen."""
-    function = snapshot.checkpoints.get(SOURCE)
-    return function is not None and bool(inputs.symbols(function) or inputs.integers(function))
-
-
-def _farthest(snapshot: Snapshot, request: Request) -> _Judge:
-    """The judge with the sizes that let the kernel as written do most, the smallest of them."""
-    best = _keeping(snapshot, request)
-    for size in _LARGER if inputs.symbols(snapshot.checkpoints[SOURCE]) else ():
-        if not best.as_written[0].untried:
-            break
-        with suppress(Stopped):
-            larger = _Judge(snapshot, replace(request, course=inputs.Course((size,))))
-            best = min(best, larger, key=lambda judge: len(judge.as_written[0].untried))
-    return best
-
-
-def _keeping(snapshot: Snapshot, request: Request) -> _Judge:
-    """The judge with the first sizes for which all holds that the kernel promises on its way. Raises Stopped."""
-    first = _Judge(snapshot, request)
-    try:
-        _ = first.as_written
-    except Stopped as stopped:
-        found = next(_with_other_sizes(snapshot, request), None) if isinstance(stopped.__cause__, Unkept) else None
-        if found is None:
-            raise
-        return found
-    return first
-
-
-def _with_other_sizes(snapshot: Snapshot, request: Request) -> Iterator[_Judge]:
-    """Judges with further sizes, of which the kernel as written comes to its end."""
-    for passed in range(1, _OTHER_SIZES):
-        with suppress(Stopped):
-            judge = _Judge(snapshot, replace(request, course=inputs.Course(passed=passed)))
-            _ = judge.as_written
-            yield judge
-
-
 class _Judge:
-    """One request: the kernel, its sizes, blocks and worlds."""
+    """Compares what both levels of a kernel leave."""
 
-    def __init__(self, snapshot: Snapshot, request: Request) -> None:
-        self._snapshot, self._request, self._plain = snapshot, request, request.plain
-        self._course = request.course or inputs.Course()
-        for name in (SOURCE, request.checkpoint):
-            if name not in snapshot.checkpoints:
-                raise Stopped(f"the snapshot has no checkpoint {name}")
-        self._until = time.process_time() + request.budget.seconds
-        self._written = snapshot.checkpoints[SOURCE]
-        self._lowered = snapshot.checkpoints[request.checkpoint]
-        self._tiled = is_tiled(self._lowered, request.checkpoint)
-        self._arguments = Arguments(snapshot, self._written, request.given or {}, request.poisoned, self._course)
-        self._sizes = self._arguments.sizes
-        self._roles = roles(self._written)
-        self._outputs = _names(self._roles.outputs)
-        self._extents = blocks.grid(self._written, self._sizes)
-        self._blocks = self._chosen()
-        self.worlds = self._fitting()
-        self._together: dict[Function, list[list[World]]] = {}
-        self._before: dict[tuple[str, int], Pages] = {}  # what the kernel as written left, by the limit of integers
+    def __init__(self, levels: BothLevels) -> None:
+        self._levels = levels
 
     def execution(self) -> Execution:
         """Run both sides and compare every output. What is found in a quick run is looked at in a plain one."""
-        written, draw = self.as_written
-        if not self._plain:
+        written, draw = self._levels.as_written
+        if not self._levels.plain:
             with suppress(Suspected):
                 found = self._compared(written, draw)
                 if found.is_clean:
                     return found
-            self._plain = True
-            if any(some is not None for some in self._needed):
-                del self.as_written
-                written, draw = self.as_written
+            self._levels.turn_plain()
+            written, draw = self._levels.as_written
         return self._compared(written, draw)
-
-    @cached_property
-    def _needed(self) -> Sequence[Sequence[blocks.Block] | None]:
-        """The blocks to run of each kernel before the last one, None for all: where only the usual ones were asked for.
-
-        A plain run has all of them.
-        """
-        if not isinstance(self._request.blocks, int) or self._request.blocks >= ALL or not self._are_paired():
-            return ()
-        return needed(self._written, self._sizes, list(dict.fromkeys(world.block for world in self.worlds)))
-
-    def _are_paired(self) -> bool:
-        """Whether both levels have the same kernels before the last one, by their grids."""
-        sides = [[blocks.grid(k, self._sizes) for k in kernels(f)[:-1]] for f in (self._written, self._lowered)]
-        return sides[0] == sides[1]
 
     def _compared(self, written: Machine, draw: inputs.Draw) -> Execution:
         try:
-            lowered = self._machine(self._lowered, self._tiled, draw)
-            if self._request.checkpoint == LOWERED and not self._tiled:  # before that there are no barriers
+            lowered = self._levels.machine_as_lowered(draw)
+            if self._levels.checkpoint == LOWERED and not self._levels.tiled:  # before that there are no barriers
                 lowered.watched(self._stored(), every=bool(written.steered))
-            self._run(lowered, partial(self._machine, self._lowered, self._tiled, draw))
+            self._levels.run(lowered, partial(self._levels.machine_as_lowered, draw))
         except Illegal as illegal:
-            stopped = [OutputOutcome(n, "undecided", f"as lowered: {illegal}") for n in self._outputs]
+            stopped = [OutputOutcome(n, "undecided", f"as lowered: {illegal}") for n in self._levels.outputs]
             report = self._report(tuple(stopped), written.spent, 0)
             return replace(report, illegal=illegal, left=self._left_by(written))
-        outputs = [self._output(name, written, lowered, draw) for name in self._outputs]
-        settled = lowered.is_settled and not self._roles.returning
+        outputs = [self._output(name, written, lowered, draw) for name in self._levels.outputs]
+        settled = lowered.is_settled and not self._levels.roles.returning
         early, stop = (0, None) if settled else self._with_early_copies(written, outputs, draw)
         stop = stop or self._hang(lowered, draw)
-        rounded = stop is None and written.spent + lowered.spent <= _ROUNDED and rounds(self._lowered)
+        rounded = stop is None and written.spent + lowered.spent <= _ROUNDED and rounds(self._levels.lowered)
         if rounded:
             rounded = self._with_own_types(written, outputs, draw)
         authors = cache(partial(self._authors, draw))
@@ -205,33 +106,11 @@ class _Judge:
         report = replace(report, illegal=stop, lawful=lawful, rounded=rounded, left=self._left_by(written))
         return replace(report, ordered=whose.ordered, races=races, contested=contested)
 
-    def _run(self, machine: Machine, another: Callable[..., Machine]) -> None:
-        """Run a level of the kernel. Raises Illegal for what threads of one block wait for, which others had hidden.
-
-        another: makes such a machine, for other worlds.
-        """
-        try:
-            machine.run()
-            machine.rest()
-        except Entangled:
-            for world in self.worlds:
-                with suppress(NotModelled):
-                    self._run_alone(another(worlds=[world]), world)
-            raise
-
-    def _run_alone(self, machine: Machine, world: World) -> None:
-        """Run a machine of one world."""
-        try:
-            machine.run()
-        except Illegal as illegal:
-            illegal.world = self.worlds.index(world)
-            raise
-
     def _hang(self, lowered: Machine, draw: inputs.Draw) -> Deadlock | None:
         """A deadlock that takes another order of branches: of each that may be overtaken, one in which it is."""
         for warp in sorted({warp for watch in lowered.watches for warp in watch.overtaken}):
             try:
-                self._machine(self._lowered, self._tiled, draw, behind=warp).run()
+                self._levels.machine_as_lowered(draw, behind=warp).run()
             except Deadlock as deadlock:
                 return replace(deadlock, what=f"{deadlock.what}, where the branch of warp {warp} comes last")
             except Stopped:
@@ -240,12 +119,12 @@ class _Judge:
 
     def _index_of(self, race: Race) -> tuple[int, ...]:
         """The logical index of the element that a race is about."""
-        tensor = next((b for b in self._written.buffers if str(b.data.value) == race.parameter), None)
-        return race.index if tensor is None else index_of(race.index[0], inputs.extent(tensor, self._sizes))
+        tensor = next((b for b in self._levels.written.buffers if str(b.data.value) == race.parameter), None)
+        return race.index if tensor is None else index_of(race.index[0], inputs.extent(tensor, self._levels.sizes))
 
     def _stored(self) -> frozenset[str]:
         """The parameters that the kernel writes, on either side."""
-        return frozenset((*self._outputs, *_names(roles(self._lowered).outputs)))
+        return frozenset((*self._levels.outputs, *pointers(roles(self._levels.lowered).outputs)))
 
     def _with_early_copies(
         self, written: Machine, outputs: list[OutputOutcome], draw: inputs.Draw
@@ -255,9 +134,9 @@ class _Judge:
         What agreed and does not now is refuted. Races are seen in either schedule: nobody watches. The statements that
         it took, and what stopped it.
         """
-        if self._request.checkpoint != LOWERED or not has_copies(self._lowered):
+        if self._levels.checkpoint != LOWERED or not has_copies(self._levels.lowered):
             return 0, None
-        machine = self._machine(self._lowered, False, draw, late=False)
+        machine = self._levels.machine_as_lowered(draw, late=False)
         illegal: Illegal | None = None
         try:
             machine.run()
@@ -276,10 +155,13 @@ class _Judge:
 
         before: the kernel as written has run in all worlds. Whether that was possible.
         """
-        world, kinds = self.worlds[-1], {str(b.data.value): kind_of(b.dtype) for b in self._written.buffers}
+        world, kinds = (
+            self._levels.worlds[-1],
+            {str(b.data.value): kind_of(b.dtype) for b in self._levels.written.buffers},
+        )
         exact = self._exactly(world, before, draw)
-        written = self._machine(self._written, True, draw, worlds=[world], exact=False, costly=True)
-        lowered = self._machine(self._lowered, self._tiled, draw, worlds=[world], exact=False)
+        written = self._levels.machine_as_written(draw, worlds=[world], exact=False, costly=True)
+        lowered = self._levels.machine_as_lowered(draw, worlds=[world], exact=False)
         try:
             for machine in (exact, written, lowered):
                 machine.run()
@@ -287,7 +169,7 @@ class _Judge:
         except Stopped:
             return False
         for place, outcome in enumerate(outputs):
-            if outcome.verdict != "agreed" or self._roles.returning:
+            if outcome.verdict != "agreed" or self._levels.roles.returning:
                 continue
             name = outcome.name
             sides = [comparison.left_by(m, name, world.seed) for m in (exact, written, lowered)]
@@ -302,199 +184,49 @@ class _Judge:
     def _exactly(self, world: World, before: Machine, draw: inputs.Draw) -> Machine:
         """The kernel as written in one world. What earlier kernels of its function left is taken from the run `before`,
         unless the last one writes there as well."""
-        *earlier, last = kernels(self._written)
-        mine = set(_names(roles(last).outputs))
-        again = any(mine & set(_names(roles(kernel).outputs)) for kernel in earlier)
-        if again or not earlier or workspaces(self._written):
-            return self._machine(self._written, True, draw, worlds=[world])
+        *earlier, last = kernels(self._levels.written)
+        mine = set(pointers(roles(last).outputs))
+        again = any(mine & set(pointers(roles(kernel).outputs)) for kernel in earlier)
+        if again or not earlier or workspaces(self._levels.written):
+            return self._levels.machine_as_written(draw, worlds=[world])
         left = {name: pages for name, pages in before.after().items() if name not in mine}
-        return self._machine(last, True, draw, worlds=[world], left=left)
+        return self._levels.machine_as_written(draw, last, worlds=[world], left=left)
 
     def _where_ordered(self, outcome: OutputOutcome, authors: Callable[[], Sequence[Author]]) -> OutputOutcome:
         """An output whose value hangs on an order that the kernel does not say is not refuted for it."""
-        if outcome.verdict != "refuted" or not self._plain:
+        if outcome.verdict != "refuted" or not self._levels.plain:
             return outcome
-        reason = open_to_order(authors(), outcome.name, frozenset(_names(self._roles.written)))
+        reason = open_to_order(authors(), outcome.name, frozenset(pointers(self._levels.roles.written)))
         return OutputOutcome(outcome.name, "undecided", reason) if reason else outcome
 
     def _authors(self, draw: inputs.Draw) -> list[Author]:
         """Who watched the kernel as written, once more, for races of its own."""
-        machine = self._machine(self._written, True, draw)
-        allocated = [stmt.buffer for stmt in statements(self._written.body) if isinstance(stmt, Alloc)]
+        machine = self._levels.machine_as_written(draw)
+        allocated = [stmt.buffer for stmt in statements(self._levels.written.body) if isinstance(stmt, Alloc)]
         shared = [b.name for b in allocated if b.scope.startswith(("shared", "local.fragment"))]
-        machine.watched(frozenset((*shared, *_names(self._written.buffers))), Author, every=True)
+        machine.watched(frozenset((*shared, *pointers(self._levels.written.buffers))), Author, every=True)
         machine.run()
         return [watch for watch in machine.watches if isinstance(watch, Author)]
 
     def _left_by(self, written: Machine) -> dict[str, Written]:
-        seed = self.worlds[0].seed
-        return {name: comparison.outcome(written.pages(name), seed) for name in self._outputs}
+        seed = self._levels.worlds[0].seed
+        return {name: comparison.outcome(written.pages(name), seed) for name in self._levels.outputs}
 
     def _report(self, outputs: tuple[OutputOutcome, ...], written: int, lowered: int) -> Execution:
         return Execution(
             outputs,
-            tuple(dict.fromkeys(w.block for w in self.worlds)),
-            prod(self._extents),
-            tuple(dict.fromkeys(w.seed for w in self.worlds)),
-            tuple(self._sizes.items()),
+            tuple(dict.fromkeys(w.block for w in self._levels.worlds)),
+            prod(self._levels.extents),
+            tuple(dict.fromkeys(w.seed for w in self._levels.worlds)),
+            tuple(self._levels.sizes.items()),
             (written, lowered),
-            unreached=tuple(sorted(self.as_written[0].untried.values())),
+            unreached=tuple(sorted(self._levels.as_written[0].untried.values())),
         )
-
-    def _chosen(self) -> Sequence[blocks.Block]:
-        if not isinstance(self._request.blocks, int):
-            return self._named(self._request.blocks)
-        if prod(self._extents) <= 0:
-            raise Stopped("a grid without blocks")
-        if self._request.blocks >= prod(self._extents):
-            if prod(self._extents) > _MOST_BLOCKS:
-                raise Stopped("more blocks than can run at once")
-            return list(self.every_block())
-        return blocks.chosen((self._written, self._lowered), self._sizes, self._request.blocks)
-
-    def _named(self, named: Sequence[blocks.Block]) -> Sequence[blocks.Block]:
-        """Those of them that are in the grid; one that only an earlier kernel has is executed there in any case.
-
-        Raises UsageError for one that no kernel has.
-        """
-        earlier = [blocks.grid(k, self._sizes) for f in (self._written, self._lowered) for k in kernels(f)[:-1]]
-        for block in named:
-            if not any(blocks.is_in(block, grid) for grid in (self._extents, *earlier)):
-                place, grid = ",".join(map(str, block)), " x ".join(map(str, self._extents))
-                raise UsageError(f"block {place} is not in the grid, which is {grid} blocks")
-        return [block for block in named if blocks.is_in(block, self._extents)] or [(0, 0, 0)]
-
-    def every_block(self) -> Iterator[blocks.Block]:
-        """All blocks of the grid, x first."""
-        x, y, z = (range(extent) for extent in self._extents)
-        return ((i, j, k) for k in z for j in y for i in x)
-
-    def machines(self, *, early: bool) -> Machines:
-        """Both levels, on inputs that keep the kernel as written in bounds. early: copies are, as lowered."""
-        self._plain = True  # each statement for itself, whoever watches it
-        _, draw = self.as_written
-        names = {str(b.data.value): b for b in self._written.buffers}
-        return Machines(
-            lambda: self._machine(self._written, True, draw),
-            lambda: self._machine(self._lowered, self._tiled, draw, late=not early),
-            {name: inputs.extent(buffer, self._sizes) for name, buffer in names.items()},
-            tuple(dict.fromkeys(world.block for world in self.worlds)),
-            self.every_block,
-        )
-
-    def _fitting(self) -> list[World]:
-        """As many blocks and seeds as the budget allows, known before anything runs."""
-        budget = self._request.budget
-        sides = ((self._written, True), (self._lowered, self._tiled))
-        if any(statements_needed(function, self._sizes) > budget.statements for function, _ in sides):
-            raise Stopped("more statements than allowed")
-        wanted = len(self._blocks) * len(self._request.seeds)
-        fit = min(worlds_that_fit(f, prod(threads_of(f)), written, budget, wanted) for f, written in sides)
-        if fit == 0:
-            raise Stopped("more memory than allowed")
-        seeds = self._request.seeds[: max(1, fit // max(1, min(len(self._blocks), fit)))]
-        return [World(seed, block) for seed in seeds for block in self._blocks[: fit // len(seeds)]]
-
-    @property
-    def course(self) -> inputs.Course:
-        """The course that this request takes."""
-        return replace(self._course, draw=self.as_written[1])
-
-    @cached_property
-    def as_written(self) -> tuple[Machine, inputs.Draw]:
-        """The kernel as written, on inputs that keep its accesses in bounds and take it everywhere, if some can."""
-        machine, draw = self._in_bounds()
-        left, lacks = _TRIED + 4 * machine.spent, self._lacks(machine)
-        for name, below in product(self._steering(), (*_FURTHER, *([_ZEROS] if lacks[0] else []))):
-            if not any(lacks) or left < 0:
-                break
-            wider = draw.with_limit(name, below)
-            other = self._machine(self._written, True, wider)
-            with suppress(Stopped):
-                other.run()
-                other.rest()
-                left -= other.spent
-                if self._lacks(other) < lacks:
-                    machine, draw, lacks = other, wider, self._lacks(other)
-        return machine, draw
-
-    def _lacks(self, machine: Machine) -> tuple[int, int]:
-        """How many outputs have no number at all, and how many branches and loops have been left out."""
-        seeds = dict.fromkeys(w.seed for w in self.worlds)
-        left = [[comparison.outcome(machine.pages(name), seed) for seed in seeds] for name in self._outputs]
-        return sum(not any(w.has_number for w in of_one) for of_one in left), len(machine.untried)
-
-    def _steering(self) -> list[str]:
-        """The integer tensors that are drawn: numbers in them may decide how often a loop runs."""
-        if self._request.given or self._course.draw is not None:
-            return []
-        unread = _names(self._roles.written)
-        return [name for name in inputs.integers(self._written) if name not in unread]
-
-    def _in_bounds(self) -> tuple[Machine, inputs.Draw]:
-        problem: Illegal | None = None
-        for draw in self._arguments.draws:
-            machine = self._machine(self._written, True, draw)
-            try:
-                self._run(machine, partial(self._machine, self._written, True, draw))
-                self._before = {(name, draw.limit(name)): left for name, left in machine.after().items()}
-                return machine, draw
-            except Illegal as illegal:
-                problem = illegal
-        line = f" (line {problem.line})" if problem is not None and problem.line else ""
-        raise Stopped(f"the author's, on all inputs tried: as written, {problem}{line}") from problem
-
-    def _machine(
-        self,
-        function: Function,
-        written: bool,
-        draw: inputs.Draw,
-        worlds: Sequence[World] = (),
-        left: Mapping[str, Pages] | None = None,
-        **special: Any,
-    ) -> Machine:
-        """A machine that has not run yet. left: tensors after earlier kernels. special: `Options` of this one."""
-        budget = self._request.budget
-        options = Options(
-            written=written,
-            early=not written and self._request.checkpoint in UNGUARDED,
-            midway=written and function is self._lowered and function is not self._written,
-            release=release_of(self._snapshot),
-            statements=budget.statements,
-            bytes=budget.bytes,
-            until=self._until,
-            plain=self._plain,
-            printed=not written and self._request.printed and self._request.checkpoint == LOWERED,
-            barriers=not self._snapshot.is_on(_NO_BARRIERS),
-            needed=() if self._plain else self._needed,
-            alike=draws_anywhere(self._written),
-            **special,
-        )
-        tensors = self._arguments.tensors(draw, self._before)
-        values = self._arguments.numbers(self.worlds[0].seed)
-        *ahead, worlds = [worlds] if worlds else self._batches(function)
-        return Machine(function, threads_of(function), worlds, tensors, values, options, left, ahead)
-
-    def _batches(self, function: Function) -> list[list[World]]:
-        """The worlds that run together. Plainly all do: a witness names the world."""
-        if self._plain:
-            return [self.worlds]
-        if function not in self._together:
-            self._together[function] = self._alike(function)
-        return self._together[function]
-
-    def _alike(self, function: Function) -> list[list[World]]:
-        seeds = dict.fromkeys(w.seed for w in self.worlds)
-        every = [tuple(dict.fromkeys(w.block for w in self.worlds if w.seed == seed)) for seed in seeds]
-        if any(blocks != every[0] for blocks in every):
-            return [self.worlds]
-        parts = alike(function, self._sizes, every[0])
-        return [[World(seed, block) for seed in seeds for block in part] for part in parts]
 
     def _output(self, name: str, written: Machine, lowered: Machine, draw: inputs.Draw) -> OutputOutcome:
         """The verdict on one output, over all seeds."""
         unknown = numberless = compared_elements = 0
-        for seed in dict.fromkeys(w.seed for w in self.worlds):
+        for seed in dict.fromkeys(w.seed for w in self._levels.worlds):
             expected, got = comparison.outcome(written.pages(name), seed), comparison.left_by(lowered, name, seed)
             elements, initial = expected.elements, expected.values
             if not np.array_equal(elements, got.elements):
@@ -521,12 +253,12 @@ class _Judge:
         self, name: str, compared: comparison.Compared, seed: int, lowered: Machine, draw: inputs.Draw
     ) -> OutputOutcome:
         """The verdict where elements differ by more than the first bound."""
-        if self._roles.returning:
+        if self._levels.roles.returning:
             return self._in_any_order(name, compared, seed, lowered, draw)
         differs, overflowed = compared.differs, False
         moved = []
         for jitter in (1, 2):
-            machine = self._machine(self._written, True, draw, jitter=jitter)
+            machine = self._levels.machine_as_written(draw, jitter=jitter)
             machine.run()
             overflowed |= machine.overflowed
             left = comparison.outcome(machine.pages(name), seed)
@@ -559,7 +291,7 @@ class _Judge:
             return OutputOutcome(name, "agreed")
         strays = lone if strays is None else strays
         for order in (1, 2):
-            machine = self._machine(self._written, True, draw, order=order)
+            machine = self._levels.machine_as_written(draw, order=order)
             machine.run()
             left, values = comparison.outcome(machine.pages(name), seed), compared.initial.copy()
             elsewhere = not np.array_equal(left.elements, compared.elements[compared.written])
@@ -569,13 +301,13 @@ class _Judge:
         return self._refuted(name, comparison.first(compared, strays, seed, lowered.reasons), lowered, draw)
 
     def _refuted(self, name: str, difference: Difference, lowered: Machine, draw: inputs.Draw) -> OutputOutcome:
-        if not self._plain:
+        if not self._levels.plain:
             return OutputOutcome(name, "refuted", "", difference)
         late = lowered.options.late
-        writer = self._last_write(name, difference, self._machine(self._lowered, self._tiled, draw, late=late))
-        author = self._last_write(name, difference, self._machine(self._written, True, draw))
-        buffer = next(b for b in self._written.buffers if b.data.value == name)
-        index = index_of(difference.element, inputs.extent(buffer, self._sizes)) if not buffer.strides else ()
+        writer = self._last_write(name, difference, self._levels.machine_as_lowered(draw, late=late))
+        author = self._last_write(name, difference, self._levels.machine_as_written(draw))
+        buffer = next(b for b in self._levels.written.buffers if b.data.value == name)
+        index = index_of(difference.element, inputs.extent(buffer, self._levels.sizes)) if not buffer.strides else ()
         index = index or (difference.element,)
         found = replace(difference, writer=writer, author=author, index=index, early=not late)
         return OutputOutcome(name, "refuted", "", found)
@@ -592,27 +324,3 @@ class _Judge:
             return None
         block = machine.worlds[last.world or 0].block
         return Writer(block, -1 if last.lane is None else last.lane, last.origin)
-
-
-def _names(buffers: Sequence[Buffer]) -> tuple[str, ...]:
-    """The names of the pointers of parameters: an execution knows them by these."""
-    return tuple([str(b.data.value) for b in buffers])
-
-
-def machines(snapshot: Snapshot, request: Request, *, early: bool = False) -> Machines:
-    """The two levels of a request, to be run by whoever watches them.
-
-    Raises Stopped for what cannot be executed, and UsageError for blocks that are not in the grid.
-
-    early: with asynchronous copies as early as they may be, as lowered.
-    """
-    registry.load()
-    return _judge(snapshot, request).machines(early=early)
-
-
-def course_of(snapshot: Snapshot, request: Request) -> inputs.Course | None:
-    """The course that a request takes, for others that are to take the same; None where there is nothing to choose."""
-    registry.load()
-    with suppress(Stopped):
-        return _judge(snapshot, request).course if request.given is None and _has_courses(snapshot) else None
-    return None

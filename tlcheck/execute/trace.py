@@ -11,10 +11,10 @@ import numpy as np
 from tlcheck.errors import UsageError
 from tlcheck.execute.blocks import Block
 from tlcheck.execute.comparison import RELATIVE
+from tlcheck.execute.courses import course_of, levels_of
 from tlcheck.execute.provenance import Provenance, TracedStep, in_words
 from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.request import Request
-from tlcheck.execute.run import course_of, machines
 from tlcheck.execute.tracer import watched_for
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.snapshot.walk import expressions, postorder
@@ -55,7 +55,7 @@ class Traced:
 
 def place_of(snapshot: Snapshot, request: Request, name: str, index: tuple[int, ...]) -> int:
     """The place of an element in its tensor's memory, where a layout may spread it. Raises UsageError for none."""
-    made = machines(snapshot, request)
+    made = levels_of(snapshot, request).machines()
     shape = made.shapes.get(name)
     if shape is None:
         raise UsageError(f"--element: the kernel has no tensor {name}; it has {', '.join(made.shapes)}")
@@ -76,7 +76,7 @@ def block_of(snapshot: Snapshot, request: Request, name: str, element: int) -> B
 
 
 def _candidates(snapshot: Snapshot, request: Request) -> Iterator[tuple[Block, ...]]:
-    made = machines(snapshot, request)
+    made = levels_of(snapshot, request).machines()
     yield made.chosen
     if isinstance(request.blocks, int):
         every = list(islice(made.every_block(), _BLOCKS))
@@ -85,7 +85,7 @@ def _candidates(snapshot: Snapshot, request: Request) -> Iterator[tuple[Block, .
 
 def _writes(snapshot: Snapshot, request: Request, chosen: tuple[Block, ...], name: str, element: int) -> bool:
     """Whether one of these blocks writes an element as written."""
-    machine = machines(snapshot, replace(request, blocks=chosen)).written()
+    machine = levels_of(snapshot, replace(request, blocks=chosen)).machines().written()
     tracer, _ = watched_for(machine, name, request.seeds[0], element)
     machine.run()
     return bool(tracer.found)
@@ -110,7 +110,7 @@ def trace(
     block = block_of(snapshot, own, name, element)
     if block is None:
         raise Stopped(f"as written, none of the blocks that were tried writes {name}{list(index)}: give --block")
-    made = machines(snapshot, replace(own, blocks=(block,)), early=early)
+    made = levels_of(snapshot, replace(own, blocks=(block,))).machines(early=early)
     called = f"{name}[{', '.join(map(str, index))}]"
     written = replace(Provenance(made.written, made.shapes).of(name, element, depth), element=called)
     try:
@@ -134,12 +134,12 @@ def _adds(step: TracedStep) -> bool:
 def _sharing(snapshot: Snapshot, request: Request, name: str, element: int) -> tuple[Block, ...]:
     """The blocks that write an element as written, of the first ones, or of those that are asked for."""
     course = course_of(snapshot, request)
-    made = machines(snapshot, replace(request, course=course))
+    made = levels_of(snapshot, replace(request, course=course)).machines()
     every = list(islice(made.every_block(), _SHARING)) if isinstance(request.blocks, int) else list(made.chosen)
     found: list[Block] = []
     for start in range(0, len(every), _TOGETHER):
         few = tuple(every[start : start + _TOGETHER])
-        machine = machines(snapshot, replace(request, course=course, blocks=few)).written()
+        machine = levels_of(snapshot, replace(request, course=course, blocks=few)).machines().written()
         tracer, _ = watched_for(machine, name, request.seeds[0], element)
         machine.run()
         found += [machine.worlds[world].block for world in sorted(tracer.worlds)]
@@ -148,7 +148,7 @@ def _sharing(snapshot: Snapshot, request: Request, name: str, element: int) -> t
 
 def _sums(snapshot: Snapshot, request: Request, name: str, element: int, early: bool) -> tuple[str, str]:
     """What blocks leave together, as written and as lowered."""
-    made = machines(snapshot, request, early=early)
+    made = levels_of(snapshot, request).machines(early=early)
     found = []
     for machine in (made.written(), made.lowered()):
         machine.run()

@@ -13,13 +13,14 @@ import pytest
 from tests.cpu.execute.test_hardware import FORMS, machine_of
 from tests.cpu.execute.test_order import without
 from tlcheck.execute import registry
+from tlcheck.execute.courses import levels_of
 from tlcheck.execute.glance import Suspected
 from tlcheck.execute.iterations import at_once
 from tlcheck.execute.machine import Machine, Options, Tensor, World
 from tlcheck.execute.memory import Cells
 from tlcheck.execute.places import Place
 from tlcheck.execute.request import Request
-from tlcheck.execute.run import execute, machines
+from tlcheck.execute.run import execute
 from tlcheck.execute.threads.cp_async import Copy
 from tlcheck.execute.values import Array, is_poison, kind_of
 from tlcheck.snapshot import codec
@@ -88,7 +89,7 @@ def test_executions_are_equal(file: Path) -> None:
 def test_loops_of_mma_and_of_copies_leave_the_same() -> None:
     """A pipelined gemm for sm_80: each step is eight copies, and two rounds of ldmatrix and mma."""
     snapshot = codec.loads((ERA.parent / "wrong" / "wait-0.1.9.snapshot.json").read_text())
-    plain, quick = (machines(snapshot, Request(blocks=2)).lowered() for _ in range(2))
+    plain, quick = (levels_of(snapshot, Request(blocks=2)).machines().lowered() for _ in range(2))
     plain.options = replace(plain.options, late=False)  # its wait is missing: late, all of it is poison
     quick.options = replace(plain.options, plain=False)
     plain.run()

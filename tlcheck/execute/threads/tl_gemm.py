@@ -28,7 +28,8 @@ from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import call
 from tlcheck.execute.threads.descriptors import swizzled
 from tlcheck.execute.threads.mma import finished
-from tlcheck.execute.threads.wgmma import MatrixOperand, Product, ProductQueue
+from tlcheck.execute.threads.wgmma_operands import MatrixOperand
+from tlcheck.execute.threads.wgmma_queue import Product, ProductQueue
 from tlcheck.execute.values import Array, Kind, Value, nothing
 from tlcheck.snapshot.ir import Expr
 

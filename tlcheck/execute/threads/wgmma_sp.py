@@ -13,7 +13,8 @@ import numpy as np
 from tlcheck.execute.frame import Frame
 from tlcheck.execute.registry import call
 from tlcheck.execute.threads.mma_sp import metadata, selector, spots
-from tlcheck.execute.threads.wgmma import Form, MatrixOperand, Operand, form_of, held, in_shared, issue, matrices
+from tlcheck.execute.threads.wgmma import Form, form_of, held, issue, matrices
+from tlcheck.execute.threads.wgmma_operands import MatrixOperand, Operand, in_shared
 from tlcheck.execute.tiles.gemm_sp import expanded
 from tlcheck.execute.values import Array
 from tlcheck.snapshot.ir import Expr

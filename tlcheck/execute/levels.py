@@ -1,0 +1,269 @@
+"""Both levels of a kernel as one request runs them: sizes, blocks, inputs, and a machine for each level."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property, partial
+from itertools import product
+from math import prod
+from typing import Any
+
+from tlcheck.errors import UsageError
+from tlcheck.execute import blocks, comparison, inputs, registry
+from tlcheck.execute.arguments import Arguments
+from tlcheck.execute.batches import alike
+from tlcheck.execute.budget import statements_needed, worlds_that_fit
+from tlcheck.execute.demand import needed
+from tlcheck.execute.launches import kernels, threads_of
+from tlcheck.execute.machine import Machine, Machines, Options, World
+from tlcheck.execute.memory import Pages
+from tlcheck.execute.reasons import Entangled, Illegal, NotModelled, Stopped
+from tlcheck.execute.request import ALL, LOWERED, SOURCE, Request
+from tlcheck.execute.traits import draws_anywhere, is_tiled, release_of
+from tlcheck.program.roles import roles
+from tlcheck.snapshot.ir import Buffer, Function, Snapshot
+
+UNGUARDED = ("lower-tile-op", "type-cast")
+_NO_BARRIERS = "tl.disable_thread_storage_sync"
+_MOST_BLOCKS = 1 << 16
+_FURTHER = (64, 1024, 16384)  # tried for one tensor after the other
+_ZEROS = 1  # tried as well where an output has no number: all indices 0
+_TRIED = 10_000  # statements, and four times what the kernel takes, that may go into trying
+
+
+class BothLevels:
+    """A kernel as written and as lowered, on the blocks and inputs of one request.
+
+    plain: each statement for itself, as a witness needs it; else quickly.
+    """
+
+    def __init__(self, snapshot: Snapshot, request: Request) -> None:
+        registry.load()
+        self._snapshot, self._request, self.plain = snapshot, request, request.plain
+        self.checkpoint = request.checkpoint
+        self._course = request.course or inputs.Course()
+        for name in (SOURCE, request.checkpoint):
+            if name not in snapshot.checkpoints:
+                raise Stopped(f"the snapshot has no checkpoint {name}")
+        self._until = time.process_time() + request.budget.seconds
+        self.written = snapshot.checkpoints[SOURCE]
+        self.lowered = snapshot.checkpoints[request.checkpoint]
+        self.tiled = is_tiled(self.lowered, self.checkpoint)
+        self._arguments = Arguments(snapshot, self.written, request.given or {}, request.poisoned, self._course)
+        self.sizes = self._arguments.sizes
+        self.roles = roles(self.written)
+        self.outputs = pointers(self.roles.outputs)
+        self.extents = blocks.grid(self.written, self.sizes)
+        self._blocks = self._chosen()
+        self.worlds = self._fitting()
+        self._together: dict[Function, list[list[World]]] = {}
+        self._before: dict[tuple[str, int], Pages] = {}  # what the kernel as written left, by the limit of integers
+
+    def turn_plain(self) -> None:
+        """Run each statement for itself from now on, and all blocks of kernels before the last one."""
+        self.plain = True
+        if any(some is not None for some in self._needed):
+            del self.as_written
+
+    @cached_property
+    def _needed(self) -> Sequence[Sequence[blocks.Block] | None]:
+        """The blocks to run of each kernel before the last one, None for all: where only the usual ones were asked for.
+
+        A plain run has all of them.
+        """
+        if not isinstance(self._request.blocks, int) or self._request.blocks >= ALL or not self._are_paired():
+            return ()
+        return needed(self.written, self.sizes, list(dict.fromkeys(world.block for world in self.worlds)))
+
+    def _are_paired(self) -> bool:
+        """Whether both levels have the same kernels before the last one, by their grids."""
+        sides = [[blocks.grid(k, self.sizes) for k in kernels(f)[:-1]] for f in (self.written, self.lowered)]
+        return sides[0] == sides[1]
+
+    def _chosen(self) -> Sequence[blocks.Block]:
+        if not isinstance(self._request.blocks, int):
+            return self._named(self._request.blocks)
+        if prod(self.extents) <= 0:
+            raise Stopped("a grid without blocks")
+        if self._request.blocks >= prod(self.extents):
+            if prod(self.extents) > _MOST_BLOCKS:
+                raise Stopped("more blocks than can run at once")
+            return list(self.every_block())
+        return blocks.chosen((self.written, self.lowered), self.sizes, self._request.blocks)
+
+    def _named(self, named: Sequence[blocks.Block]) -> Sequence[blocks.Block]:
+        """Those of them that are in the grid; one that only an earlier kernel has is executed there in any case.
+
+        Raises UsageError for one that no kernel has.
+        """
+        earlier = [blocks.grid(k, self.sizes) for f in (self.written, self.lowered) for k in kernels(f)[:-1]]
+        for block in named:
+            if not any(blocks.is_in(block, grid) for grid in (self.extents, *earlier)):
+                place, grid = ",".join(map(str, block)), " x ".join(map(str, self.extents))
+                raise UsageError(f"block {place} is not in the grid, which is {grid} blocks")
+        return [block for block in named if blocks.is_in(block, self.extents)] or [(0, 0, 0)]
+
+    def every_block(self) -> Iterator[blocks.Block]:
+        """All blocks of the grid, x first."""
+        x, y, z = (range(extent) for extent in self.extents)
+        return ((i, j, k) for k in z for j in y for i in x)
+
+    def machines(self, *, early: bool = False) -> Machines:
+        """Both levels, on inputs that keep the kernel as written in bounds. early: copies are, as lowered."""
+        self.plain = True  # each statement for itself, whoever watches it
+        _, draw = self.as_written
+        names = {str(b.data.value): b for b in self.written.buffers}
+        return Machines(
+            lambda: self.machine_as_written(draw),
+            lambda: self.machine_as_lowered(draw, late=not early),
+            {name: inputs.extent(buffer, self.sizes) for name, buffer in names.items()},
+            tuple(dict.fromkeys(world.block for world in self.worlds)),
+            self.every_block,
+        )
+
+    def _fitting(self) -> list[World]:
+        """As many blocks and seeds as the budget allows, known before anything runs."""
+        budget = self._request.budget
+        sides = ((self.written, True), (self.lowered, self.tiled))
+        if any(statements_needed(function, self.sizes) > budget.statements for function, _ in sides):
+            raise Stopped("more statements than allowed")
+        wanted = len(self._blocks) * len(self._request.seeds)
+        fit = min(worlds_that_fit(f, prod(threads_of(f)), written, budget, wanted) for f, written in sides)
+        if fit == 0:
+            raise Stopped("more memory than allowed")
+        seeds = self._request.seeds[: max(1, fit // max(1, min(len(self._blocks), fit)))]
+        return [World(seed, block) for seed in seeds for block in self._blocks[: fit // len(seeds)]]
+
+    @property
+    def course(self) -> inputs.Course:
+        """The course that this request takes."""
+        return replace(self._course, draw=self.as_written[1])
+
+    @cached_property
+    def as_written(self) -> tuple[Machine, inputs.Draw]:
+        """The kernel as written, on inputs that keep its accesses in bounds and take it everywhere, if some can."""
+        machine, draw = self._in_bounds()
+        left, lacks = _TRIED + 4 * machine.spent, self._lacks(machine)
+        for name, below in product(self._steering(), (*_FURTHER, *([_ZEROS] if lacks[0] else []))):
+            if not any(lacks) or left < 0:
+                break
+            wider = draw.with_limit(name, below)
+            other = self.machine_as_written(wider)
+            with suppress(Stopped):
+                other.run()
+                other.rest()
+                left -= other.spent
+                if self._lacks(other) < lacks:
+                    machine, draw, lacks = other, wider, self._lacks(other)
+        return machine, draw
+
+    def _lacks(self, machine: Machine) -> tuple[int, int]:
+        """How many outputs have no number at all, and how many branches and loops have been left out."""
+        seeds = dict.fromkeys(w.seed for w in self.worlds)
+        left = [[comparison.outcome(machine.pages(name), seed) for seed in seeds] for name in self.outputs]
+        return sum(not any(w.has_number for w in of_one) for of_one in left), len(machine.untried)
+
+    def _steering(self) -> list[str]:
+        """The integer tensors that are drawn: numbers in them may decide how often a loop runs."""
+        if self._request.given or self._course.draw is not None:
+            return []
+        unread = pointers(self.roles.written)
+        return [name for name in inputs.integers(self.written) if name not in unread]
+
+    def _in_bounds(self) -> tuple[Machine, inputs.Draw]:
+        problem: Illegal | None = None
+        for draw in self._arguments.draws:
+            machine = self.machine_as_written(draw)
+            try:
+                self.run(machine, partial(self.machine_as_written, draw))
+                self._before = {(name, draw.limit(name)): left for name, left in machine.after().items()}
+                return machine, draw
+            except Illegal as illegal:
+                problem = illegal
+        line = f" (line {problem.line})" if problem is not None and problem.line else ""
+        raise Stopped(f"the author's, on all inputs tried: as written, {problem}{line}") from problem
+
+    def machine_as_written(self, draw: inputs.Draw, kernel: Function | None = None, **special: Any) -> Machine:
+        """A machine for the kernel as written, or for one of its kernels alone, that has not run yet."""
+        return self._machine(kernel or self.written, True, draw, **special)
+
+    def machine_as_lowered(self, draw: inputs.Draw, **special: Any) -> Machine:
+        """A machine for the kernel as lowered that has not run yet."""
+        return self._machine(self.lowered, self.tiled, draw, **special)
+
+    def run(self, machine: Machine, another: Callable[..., Machine]) -> None:
+        """Run a level of the kernel. Raises Illegal for what threads of one block wait for, which others had hidden.
+
+        another: makes such a machine, for other worlds.
+        """
+        try:
+            machine.run()
+            machine.rest()
+        except Entangled:
+            for world in self.worlds:
+                with suppress(NotModelled):
+                    self._run_alone(another(worlds=[world]), world)
+            raise
+
+    def _run_alone(self, machine: Machine, world: World) -> None:
+        """Run a machine of one world."""
+        try:
+            machine.run()
+        except Illegal as illegal:
+            illegal.world = self.worlds.index(world)
+            raise
+
+    def _machine(
+        self,
+        function: Function,
+        written: bool,
+        draw: inputs.Draw,
+        worlds: Sequence[World] = (),
+        left: Mapping[str, Pages] | None = None,
+        **special: Any,
+    ) -> Machine:
+        """A machine that has not run yet. left: tensors after earlier kernels. special: `Options` of this one."""
+        budget = self._request.budget
+        options = Options(
+            written=written,
+            early=not written and self.checkpoint in UNGUARDED,
+            midway=written and function is self.lowered and function is not self.written,
+            release=release_of(self._snapshot),
+            statements=budget.statements,
+            bytes=budget.bytes,
+            until=self._until,
+            plain=self.plain,
+            printed=not written and self._request.printed and self.checkpoint == LOWERED,
+            barriers=not self._snapshot.is_on(_NO_BARRIERS),
+            needed=() if self.plain else self._needed,
+            alike=draws_anywhere(self.written),
+            **special,
+        )
+        tensors = self._arguments.tensors(draw, self._before)
+        values = self._arguments.numbers(self.worlds[0].seed)
+        *ahead, worlds = [worlds] if worlds else self._batches(function)
+        return Machine(function, threads_of(function), worlds, tensors, values, options, left, ahead)
+
+    def _batches(self, function: Function) -> list[list[World]]:
+        """The worlds that run together. Plainly all do: a witness names the world."""
+        if self.plain:
+            return [self.worlds]
+        if function not in self._together:
+            self._together[function] = self._alike(function)
+        return self._together[function]
+
+    def _alike(self, function: Function) -> list[list[World]]:
+        seeds = dict.fromkeys(w.seed for w in self.worlds)
+        every = [tuple(dict.fromkeys(w.block for w in self.worlds if w.seed == seed)) for seed in seeds]
+        if any(blocks != every[0] for blocks in every):
+            return [self.worlds]
+        parts = alike(function, self.sizes, every[0])
+        return [[World(seed, block) for seed in seeds for block in part] for part in parts]
+
+
+def pointers(buffers: Sequence[Buffer]) -> tuple[str, ...]:
+    """The names of the pointers of parameters: an execution knows them by these."""
+    return tuple([str(b.data.value) for b in buffers])
