@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
@@ -13,14 +14,14 @@ from typing import Any
 
 import tlcheck
 from tlcheck.cluster.crew import NodeCrew
+from tlcheck.cluster.folder import Folder
 from tlcheck.cluster.judging import NodeJudge
 from tlcheck.cluster.node import Delivery, Node, Order
 from tlcheck.errors import UsageError
 from tlcheck.worker.protocol import Job
 
 _JUDGED = 32  # snapshots at a time, at least
-# What of the user's folder does not travel. Ray leaves out what git ignores, too.
-_EXCLUDED = [".git", ".venv", "venv", "**/__pycache__", ".*_cache"]
+_PATIENCE = 10.0  # seconds for a machine to say that it is there
 
 
 class RayCluster:
@@ -29,9 +30,10 @@ class RayCluster:
     On each node an actor (`node.Node`) does what this process asks for; it starts when it is asked for the first time.
     """
 
-    def __init__(self, ray: Any) -> None:
+    def __init__(self, ray: Any, folder: Folder) -> None:
         self._ray = ray
-        self.folder = str(Path.cwd())
+        self.folder = folder
+        self._packed = ray.put(folder.packed())
         self.running = 0  # jobs
         self.lost = ray.exceptions.RayError  # but for what a task itself raised
         # Of what is below. Ray's own thread takes it, which says that something has ended: who has it asks Ray nothing.
@@ -73,7 +75,7 @@ class RayCluster:
             affinity = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node, soft=False)
             # It takes no processor from Ray's account: several commands may have one on the same node.
             options = {"num_cpus": 0, "max_concurrency": processors, "scheduling_strategy": affinity}
-            actor = self._ray.remote(Node).options(**options).remote()
+            actor = self._ray.remote(Node).options(**options).remote(self._packed)
             with self._lock:
                 self._actors.setdefault(node, actor)
         installed: Future[Sequence[str]] = self._asked(node, "installed")
@@ -153,15 +155,24 @@ def connected(address: str) -> RayCluster:
         import ray.util.scheduling_strategies
     except ImportError:
         raise UsageError("--cluster needs Ray: pip install 'tlcheck[cluster]'") from None
-    environment = {
-        "working_dir": str(Path.cwd()),
-        "excludes": _EXCLUDED,
-        "py_modules": [str(Path(tlcheck.__file__).parent)],
-    }
+    folder = Folder.current()
+    _require_listener(address)
+    environment = {"py_modules": [str(Path(tlcheck.__file__).parent)], "excludes": ["**/__pycache__"]}
     try:
         ray.init(address=address, runtime_env=environment, log_to_driver=False, logging_level="ERROR")
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         reason = str(error).strip().splitlines()[0]
         raise UsageError(f"--cluster {address}: {reason} (docs/cluster.md)") from error
     ray._private.worker._worker_logs_enabled = False  # stdout is for reports: Ray says there that a node has died
-    return RayCluster(ray)
+    return RayCluster(ray, folder)
+
+
+def _require_listener(address: str) -> None:
+    """Raise UsageError where nobody listens: Ray would try again for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not port.isdecimal():
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
+    except OSError as error:
+        raise UsageError(f"--cluster {address}: {error.strerror or error} (docs/cluster.md)") from error

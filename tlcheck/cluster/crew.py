@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _TICK = 0.2  # seconds between two looks at whether to stop
 _LOOK = 1.0  # and at the nodes
 _PAUSE = 10.0  # before a node is asked again whose actor has died: the node may be dead, and Ray not know it yet
+_HOPE = 300.0  # that another node comes where one has gone, before a toolchain counts as one that no node can have
 _TRIES = 4  # of a job whose node dies
 _NEXT = 1  # orders more than processors that a node has: the next one is there when one ends
 
@@ -79,6 +80,8 @@ class NodeCrew:
         self._travelling: set[str] = set()  # files and folders that nodes have
         self._recipes: dict[Worker, Recipe] = {}
         self._asked: dict[str, float] = {}  # since when, of nodes that do not take part yet, or no more
+        self._guests: set[str] = set()  # of these, those that have not answered
+        self._hope = -math.inf  # until when
         self._ended: SimpleQueue[_Guest | int] = SimpleQueue()
         self._looked = 0.0
         self._unfit: dict[tuple[str, str], str] = {}  # node, toolchain -> why
@@ -97,8 +100,7 @@ class NodeCrew:
     def add(self, worker: Worker, job: Job) -> None:
         """Have a job done with a worker's toolchain. Raises UsageError for what does not travel."""
         for path in {job.file, *job.pythonpath} - self._travelling:
-            if not Path(path).resolve().is_relative_to(Path(self._cluster.folder).resolve()):
-                raise UsageError(f"--cluster: {path} is not below the current folder, which is what travels to nodes")
+            self._cluster.folder.require(path)
             self._travelling.add(path)
         if worker not in self._recipes:
             self._recipes[worker] = _recipe(worker)
@@ -146,11 +148,13 @@ class NodeCrew:
     def _ask(self, node: str, processors: int) -> None:
         """Ask a node to take part."""
         self._asked[node] = time.monotonic()
+        self._guests.add(node)
         guest = _Guest(node, processors, self._cluster.joins(node, processors))
         guest.installed.add_done_callback(lambda _: self._ended.put(guest))
 
     def _joins(self, guest: _Guest) -> None:
         """Count on a node, if it has answered."""
+        self._guests.discard(guest.node)
         if guest.installed.exception() is None:
             self._processors[guest.node] = guest.processors
             self._wanting.add(guest.node)
@@ -160,6 +164,7 @@ class NodeCrew:
         """Count on a node no more; its orders end with errors."""
         if self._processors.pop(node, None) is not None:
             self._asked[node] = time.monotonic()
+            self._hope = self._asked[node] + _HOPE
             self._placement.leaves(node)
             self._cluster.leave(node)
 
@@ -169,7 +174,12 @@ class NodeCrew:
             node = self._wanting.pop()
             while self._busy[node] < self._processors.get(node, -_NEXT) + _NEXT and (jobs := self._batch(node)):
                 self._begin(node, jobs)
-        if self._unfit and (toolchain := self._placement.hopeless()) is not None:
+        if self._unfit and not self._guests and time.monotonic() > self._hope:
+            self._require_toolchains()
+
+    def _require_toolchains(self) -> None:
+        """Raise UsageError where jobs wait for a toolchain that no node can have."""
+        if (toolchain := self._placement.hopeless()) is not None:
             why = next(why for (_, name), why in self._unfit.items() if name == toolchain)
             raise UsageError(f"--cluster: no node can have toolchain {toolchain}: {why}")
 
@@ -185,7 +195,8 @@ class NodeCrew:
 
     def _begin(self, node: str, jobs: Sequence[Waiting[_Wish]]) -> None:
         first, number = jobs[0].work, next(self._numbers)
-        order = Order(tuple(job.work.job for job in jobs), first.recipe, self._cluster.folder, first.worker.fork)
+        folder = str(self._cluster.folder.path)
+        order = Order(tuple(job.work.job for job in jobs), first.recipe, folder, first.worker.fork)
         self._begins(first.job)
         self._busy[node] += 1
         self._cluster.running += len(jobs)
@@ -199,7 +210,7 @@ class NodeCrew:
         self._wanting.add(task.node)
         try:
             delivery = task.delivery.result()
-        except (self._cluster.lost, OSError) as error:  # it is gone, or its folder is: it begins anew
+        except (self._cluster.lost, OSError) as error:  # it is gone, or has no room for files: it begins anew
             self._leaves(task.node)
             yield from self._again(task, error)
             return

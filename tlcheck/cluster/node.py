@@ -6,6 +6,7 @@ a node, whatever number of processors it has.
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
 import tempfile
@@ -17,6 +18,7 @@ from threading import Lock
 
 import msgspec
 
+from tlcheck.cluster.folder import unpacked
 from tlcheck.cluster.sharing import SharedWorker
 from tlcheck.errors import UsageError
 from tlcheck.execute.given import GivenInputs
@@ -79,9 +81,11 @@ _KEPT = 2  # workers: each takes hundreds of megabytes
 
 
 class Node:
-    """Does jobs and judges; several threads may ask it at once."""
+    """Does jobs and judges; several threads may ask it at once. packed: the user's folder."""
 
-    def __init__(self) -> None:
+    def __init__(self, packed: bytes) -> None:
+        self._folder = str(unpacked(packed))
+        os.chdir(self._folder)  # as all that a command starts is in the user's folder
         self._lock = Lock()  # of the two below
         self._workers: dict[Path, SharedWorker] = {}  # the one that was used last comes last
         self._judges: list[JudgingProcess] = []  # that have nothing to do
@@ -98,10 +102,9 @@ class Node:
             made = environment.find(order.recipe) or install(order.recipe, _NoReporter())
         except UsageError as error:
             return Delivery(host, unfit=str(error))
-        here = str(Path.cwd())
         with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder, self._worker(made, fork=order.fork) as worker:
-            jobs = [_here(job, order.folder, here, folder) for job in order.jobs]
-            answers = tuple(_there(answer, here, order.folder) for answer in worker.answers(jobs))
+            jobs = [_here(job, order.folder, self._folder, folder) for job in order.jobs]
+            answers = tuple(_there(answer, self._folder, order.folder) for answer in worker.answers(jobs))
             written = tuple(_written(job) for job in jobs)
         return Delivery(host, answers, written, worker.versions)
 

@@ -11,6 +11,7 @@ import pytest
 
 from tlcheck.cluster import crew as crews
 from tlcheck.cluster.crew import NodeCrew
+from tlcheck.cluster.folder import Folder
 from tlcheck.cluster.node import Delivery, Order
 from tlcheck.errors import UsageError
 from tlcheck.lower.client import Worker
@@ -34,7 +35,7 @@ class Nodes:
     def __init__(
         self, names: Sequence[str], dying: Sequence[str] = (), unable: int = 0, error: Exception = UNABLE
     ) -> None:
-        self.folder, self.running, self.lost = str(Path.cwd()), 0, GoneError
+        self.folder, self.running, self.lost = Folder(Path.cwd(), frozenset()), 0, GoneError
         self._names, self._dying, self._unable, self._error = names, dying, unable, error
         self.orders: list[list[str]] = []
 
@@ -70,6 +71,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crews, "_recipe", lambda worker: release_recipe(NEW))
     monkeypatch.setattr(crews, "_PAUSE", 0.0)
     monkeypatch.setattr(crews, "_LOOK", 0.0)
+    monkeypatch.setattr(crews, "_TICK", 0.01)
 
 
 def answers(nodes: Nodes, names: Sequence[str]) -> dict[str, Answer]:
@@ -110,3 +112,30 @@ def test_a_worker_that_ended_with_its_node_is_no_toolchain_that_cannot_be_import
 def test_one_that_no_node_imports_is_said() -> None:
     with pytest.raises(UsageError, match="cannot import tilelang"):
         answers(Nodes(["a", "b"], unable=1000), ["k"])
+
+
+class Leaving(Nodes):
+    """A node that can have no toolchain, and one that goes with its first order and is back after a while."""
+
+    def __init__(self) -> None:
+        super().__init__(["unfit", "leaving"])
+        self._looks = self._away = 0
+
+    def nodes(self) -> dict[str, int]:
+        self._looks += 1
+        return {"unfit": 1} if self._looks < self._away else {"unfit": 1, "leaving": 1}
+
+    def do(self, node: str, order: Order) -> Future[Any]:
+        if node == "unfit":
+            return ended(Delivery("host", unfit="cannot install"))
+        if not self._away:
+            self._away = self._looks + 20
+            return ended(GoneError(node))
+        return super().do(node, order)
+
+
+def test_a_node_may_come_back_that_has_a_toolchain_which_no_other_can_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert answers(Leaving(), ["k"])["k"].failure is None
+    monkeypatch.setattr(crews, "_HOPE", -1.0)
+    with pytest.raises(UsageError, match="no node can have toolchain"):
+        answers(Leaving(), ["k"])
