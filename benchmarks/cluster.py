@@ -1,7 +1,9 @@
 """How far a cluster carries: durations of real jobs, and 1 to 1,000 simulated nodes that do them.
 
-`cluster.py record CASE... --toolchains LIST` lowers and judges here, and writes results/cluster.json: seconds of the
-processor.
+`cluster.py record CASE... --toolchains LIST` lowers and judges here, and writes into results/cluster.json: seconds of
+the processor.
+`cluster.py costs CASE... --toolchains LIST --cluster ADDRESS` has a cluster do them, and writes into
+results/cluster-costs.json what a result costs the machine that asks, and what an import takes.
 `cluster.py simulate` has 10,000 jobs drawn from these done by nodes that `tlcheck.cluster.placement` gives their next
 job, as it does on a cluster. What is not in a job's duration:
 
@@ -17,8 +19,12 @@ import heapq
 import json
 import os
 import random
+import resource
+import select
+import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
@@ -26,22 +32,24 @@ from itertools import count
 from pathlib import Path
 from queue import SimpleQueue
 
-from tlcheck.cluster.placement import IMPORT, INSTALL, Placement, Waiting
+from tlcheck.cluster.placement import INSTALL, Placement, Waiting
 from tlcheck.execute.request import Request
-from tlcheck.lower.client import processors
+from tlcheck.files import cache_root
+from tlcheck.lower.client import Worker, processors
 from tlcheck.lower.crew import Crew
 from tlcheck.lower.runs import Lowered
 from tlcheck.lower.scripts import Scripts
-from tlcheck.lower.selection import select
+from tlcheck.lower.selection import select as selected
 from tlcheck.lower.session import Session, Settings
+from tlcheck.toolchain.environment import Recipe, find, release_recipe
 from tlcheck.verdicts.judge import JudgingProcess
 from tlcheck.worker.protocol import Answer, Job
 
-RECORD = Path(__file__).parents[1] / "results" / "cluster.json"
+RESULTS = Path(__file__).parents[1] / "results"
+RECORD, COSTS = RESULTS / "cluster.json", RESULTS / "cluster-costs.json"
 JOBS, PROCESSORS = 10_000, 4
 NODES = (1, 3, 10, 30, 100, 300, 1000)
 LINK = 125e6  # bytes per second: 1 Gbit/s
-COLLECT = 0.004  # seconds that a result costs the machine that asked: to read, hash and keep it, and Ray's calls
 LOCAL = 2  # processors of that machine
 
 Key = tuple[str, str, str]  # file, kernel (empty for a script), arch
@@ -56,6 +64,21 @@ class Recorded:
     lower: float
     judge: float
     size: int
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What was measured of one cluster.
+
+    collect: seconds of the processor that a result costs the machine that asked, to read, hash, keep and report it,
+    Ray's calls included; the mean of so many jobs. begin: the same for a command of one file. imports: seconds to
+    import tilelang.
+    """
+
+    collect: float
+    begin: float
+    imports: float
+    jobs: int
 
 
 class Quiet:
@@ -92,12 +115,12 @@ class Timed(Session):
 
 def record(cases: Sequence[str], toolchains: Sequence[str], jobs: int) -> None:
     """Lower with each toolchain and judge, `jobs` at a time. A script is one job, with all of its kernels."""
-    found: list[Recorded] = []
+    found = {(each.what, each.toolchain): each for each in recorded()}
     for toolchain in toolchains:
         settings = Settings(toolchain, jobs=jobs, arch=("sm_80", "sm_90"), scripts=Scripts(), cache=False)
         with tempfile.TemporaryDirectory() as folder, Pool(jobs) as judges:
             session = Timed(settings, Path(folder), Quiet())
-            lowered = [one for one in session.lower(select(cases)) if one.snapshot is not None]
+            lowered = [one for one in session.lower(selected(cases)) if one.snapshot is not None]
             judged = list(judges.pool.map(judges.seconds, lowered))
             took: dict[Key, Recorded] = {}
             for one, seconds in zip(lowered, judged, strict=True):
@@ -107,8 +130,61 @@ def record(cases: Sequence[str], toolchains: Sequence[str], jobs: int) -> None:
                 now = took.get(key) or Recorded(" ".join(key), toolchain, round(session.clock.seconds[key], 3), 0.0, 0)
                 size = one.snapshot.stat().st_size if one.snapshot else 0
                 took[key] = replace(now, judge=round(now.judge + seconds, 3), size=now.size + size)
-            found += took.values()
-    RECORD.write_text("\n".join(["[", ",\n".join(json.dumps(asdict(each)) for each in found), "]", ""]))
+            found.update({(each.what, each.toolchain): each for each in took.values()})
+        lines = [json.dumps(asdict(found[key])) for key in sorted(found)]
+        RECORD.write_text("\n".join(["[", ",\n".join(lines), "]", ""]))
+
+
+def recorded() -> list[Recorded]:
+    """The jobs that were recorded."""
+    return [Recorded(**each) for each in json.loads(RECORD.read_text())] if RECORD.exists() else []
+
+
+def costs(cases: Sequence[str], toolchains: Sequence[str], address: str) -> None:
+    """Measure what a result costs the machine that asks, and what an import takes."""
+    one, begin = driven(cases[:1], toolchains[:1], address)
+    many, spent_on_many = driven(cases, toolchains, address)
+    imports = max(importing(release_recipe(name)) for name in toolchains)
+    collect = (spent_on_many - begin) / (many - one)
+    found = Costs(round(collect, 5), round(begin, 2), round(imports, 2), many - one)
+    COSTS.write_text(json.dumps(asdict(found)) + "\n")
+
+
+def driven(cases: Sequence[str], toolchains: Sequence[str], address: str) -> tuple[int, float]:
+    """Have a cluster do a matrix of which nothing is kept yet.
+
+    Its cells, and the seconds of the processor that it costs the machine that asks.
+    """
+    command = [sys.executable, "-m", "tlcheck", "matrix", *cases, "--toolchains", ",".join(toolchains)]
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("toolchains", "torch"):
+            Path(folder, name).symlink_to(cache_root() / name)
+        report, before = Path(folder) / "matrix.json", resource.getrusage(resource.RUSAGE_CHILDREN)
+        options = ["--cluster", address, "--arch", "sm_80,sm_90", "--format", "json", "-o", str(report)]
+        subprocess.run([*command, *options], env={**os.environ, "TLCHECK_CACHE": folder}, check=False)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cells = len(json.loads(report.read_text())["cells"])
+    return cells, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def importing(recipe: Recipe) -> float:
+    """Seconds until a worker of a toolchain takes jobs: the quickest of three."""
+    made = find(recipe)
+    assert made is not None, f"{recipe.name} is not installed"
+    return min(started(Worker(made.python, made.worker_env())) for _ in range(3))
+
+
+def started(worker: Worker) -> float:
+    """Start a worker; the seconds that it takes."""
+    begun = time.monotonic()
+    worker.start()
+    while not worker.versions:
+        select.select([worker], [], [])
+        for _ in worker.receive():
+            pass
+    took = time.monotonic() - begun
+    worker.close()
+    return took
 
 
 class Pool:
@@ -162,9 +238,9 @@ class Result:
 class Simulation:
     """Nodes that do jobs. warm: they have all toolchains. remote: judging happens on them."""
 
-    def __init__(self, jobs: Sequence[Recorded], nodes: int, *, warm: bool, remote: bool) -> None:
+    def __init__(self, jobs: Sequence[Recorded], costs: Costs, nodes: int, *, warm: bool, remote: bool) -> None:
         self._placement: Placement[Recorded] = Placement()
-        self._jobs, self._nodes, self._remote = jobs, nodes, remote
+        self._jobs, self._costs, self._nodes, self._remote = jobs, costs, nodes, remote
         self._free = [(0.0, number, slot) for number in range(nodes) for slot in range(PROCESSORS)]
         self._ready: dict[tuple[str, str], float] = {}  # when a node has a toolchain
         self._imported: dict[tuple[str, str], float] = {}  # when a node has a toolchain imported
@@ -197,11 +273,11 @@ class Simulation:
     def _do(self, placed: Waiting[Recorded], now: float, number: int, slot: int) -> None:
         node, job = str(number), placed.work
         ready = self._ready.setdefault((node, job.toolchain), now + INSTALL)
-        now = max(now, self._imported.setdefault((node, job.toolchain), max(now, ready) + IMPORT))
+        now = max(now, self._imported.setdefault((node, job.toolchain), max(now, ready) + self._costs.imports))
         end = now + job.lower + (job.judge if self._remote else 0.0)
         self._placement.ended(placed, job.lower)
         self._link = max(self._link, end) + job.size / LINK
-        self._desk = max(self._desk, self._link) + COLLECT
+        self._desk = max(self._desk, self._link) + self._costs.collect
         if not self._remote:
             judge = min(range(LOCAL), key=lambda each: self._judges[each])
             self._judges[judge] = max(self._judges[judge], self._desk) + job.judge
@@ -219,7 +295,7 @@ def drawn(found: Sequence[Recorded]) -> list[Recorded]:
     return made[:JOBS]
 
 
-def table(found: Sequence[Recorded]) -> Iterator[str]:
+def table(found: Sequence[Recorded], costs: Costs) -> Iterator[str]:
     """The table of docs/performance.md."""
     jobs = drawn(found)
     yield "| nodes | toolchains installed | none installed | judging where it was asked |"
@@ -227,27 +303,35 @@ def table(found: Sequence[Recorded]) -> Iterator[str]:
     for nodes in NODES:
         cells = []
         for warm, remote in ((True, True), (False, True), (True, False)):
-            result = Simulation(jobs, nodes, warm=warm, remote=remote).run()
+            result = Simulation(jobs, costs, nodes, warm=warm, remote=remote).run()
             cells.append(f"{result.efficiency:.0%}, {result.makespan:.0f} s ({result.busiest})")
         yield f"| {nodes} | {' | '.join(cells)} |"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("task", choices=["record", "simulate"])
+    parser.add_argument("task", choices=["record", "costs", "simulate"])
     parser.add_argument("cases", nargs="*")
     parser.add_argument("--toolchains", default="0.1.15")
     parser.add_argument("--jobs", type=int, default=processors())
+    parser.add_argument("--cluster", default="auto")
     args = parser.parse_args()
     if args.task == "record":
         record(args.cases, args.toolchains.split(","), args.jobs)
-        return
-    found = [Recorded(**each) for each in json.loads(RECORD.read_text())]
+    elif args.task == "costs":
+        costs(args.cases, args.toolchains.split(","), args.cluster)
+    else:
+        simulate()
+
+
+def simulate() -> None:
+    """Print the tables of docs/performance.md."""
+    found, measured = recorded(), Costs(**json.loads(COSTS.read_text()))
     total = sum(job.lower + job.judge for job in found)
-    print(f"{len(found)} jobs recorded, {total:.0f} s, {sum(job.size for job in found) / 1e6:.1f} MB")
-    for line in table(found):
+    print(f"{len(found)} jobs recorded, {total:.0f} s, {sum(job.size for job in found) / 1e6:.1f} MB; {measured}")
+    for line in table(found, measured):
         print(line)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
