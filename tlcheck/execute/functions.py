@@ -7,6 +7,7 @@ Math API and of TVM's intrinsics of the same names.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,7 @@ from tlcheck.execute.values import Kind, bits_of, from_bits, kind_of, maximum, m
 from tlcheck.snapshot.ir import Expr
 
 Apply = Callable[..., Any]
+_COUNT = re.compile(r"<(\d+)>")
 
 
 def _numpy(function: Callable[..., Any]) -> Callable[[Expr], Apply]:
@@ -201,6 +203,30 @@ def _fused(a: Any, b: Any, c: Any, *mode: Any) -> Any:
     return a * b + c
 
 
+def _power_of_int(e: Expr) -> Apply:
+    """x to the power of a whole number; as lowered tl::pow_of_int<n>(x), which is x for n = 0 (cuda/common.h)."""
+    kind, count = kind_of(e.dtype), _COUNT.search(str(e.value))
+    times = max(1, int(count[1])) if count else None
+
+    def apply(value: Any, exponent: Any = times) -> Any:
+        found = np.power(np.asarray(value, kind.array), exponent, dtype=kind.array)
+        return found if isinstance(value, np.ndarray) else found.item()
+
+    return apply
+
+
+def _next(e: Expr) -> Apply:
+    """nextafter: the number of the type that comes next on the way to another one."""
+    kind = kind_of(e.dtype)
+
+    def apply(value: Any, towards: Any) -> Any:
+        near = np.nextafter(*(np.asarray(a, kind.memory) for a in (value, towards))).astype(np.float64)
+        found = np.where(np.isnan(value), value, near)
+        return found if isinstance(value, np.ndarray) or isinstance(towards, np.ndarray) else found.item()
+
+    return apply
+
+
 def _same(e: Expr) -> Apply:
     return lambda value: value
 
@@ -236,7 +262,9 @@ _NAMED: dict[str, tuple[Callable[[Expr], Apply], tuple[str, ...]]] = {
     "sigmoid": (_SIGMOID, ()),
     "erf": (_numpy(_erf), ("erff",)),
     "pow": (_numpy(np.power), ("powf", "__powf")),
-    "pow_of_int": (_numpy(np.power), ()),
+    "pow_of_int": (_power_of_int, ("tl::pow_of_int",)),
+    "ldexp": (_numpy(np.ldexp), ("ldexpf",)),
+    "nextafter": (_next, ("nextafterf",)),
     "floor": (_numpy(np.floor), ("floorf", "hfloor")),
     "ceil": (_numpy(np.ceil), ("ceilf", "hceil")),
     "trunc": (_numpy(np.trunc), ("truncf", "htrunc")),
