@@ -79,6 +79,8 @@ class Arguments:
         if name in self._poisoned:
             return self._nothing(buffer)
         before = drawn.get((name, draw.limit(name)))
+        if self._own and kind.bits < 8:
+            raise Stopped(f"a case's own inputs of {kind.name}, of which a byte has several")
         if self._own:
             made = {seed: given.arranged(arrays[name], buffer, self.sizes) for seed, arrays in self._own.items()}
             return Tensor(kind, size, inputs.given(made, kind), before)

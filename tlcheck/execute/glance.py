@@ -548,7 +548,7 @@ class Glance(Watch):
             no = np.empty(0, np.int64)
             return _Units(no, no, no, no, no, no, shadow.version, False, seen)
         cell = flat[:, rows, lanes if flat.shape[2] > 1 else 0] // shadow.stride
-        parts = place.kind.bits // 8 // cells.grain
+        parts = place.kind.octets // cells.grain
         if not whole:
             shadow.split(cell, _width(cell, parts, shadow.most))
         every = [cell] if parts == 1 else [cell + part for part in range(parts)]

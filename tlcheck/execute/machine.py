@@ -298,6 +298,8 @@ class Machine:
         """
         steps = np.arange(elements) if isinstance(elements, int) else elements
         found = self.pointers.pointed(self, pointer, offset, steps, arrange)
+        if found.kind.bits < 8:
+            raise NotModelled(f"an address of {found.kind.name}")
         self.made.append((pointer, found))
         return found
 
@@ -316,7 +318,7 @@ class Machine:
         registers = buffer.scope.startswith("local")  # as written, fragments and reducers are tiles of the block
         own = registers and not (self.options.written and buffer.scope in ("local.fragment", "local.reducer"))
         kinds = self.pointers.kinds(buffer)
-        cells = (-(-size // (min(k.bits for k in kinds) // 8))) * len(self.worlds) * (self.lanes if own else 1)
+        cells = -(-size // min(k.octets for k in kinds)) * len(self.worlds) * (self.lanes if own else 1)
         self._bytes += cells * 8
         if self._bytes > self.options.bytes:
             raise BudgetSpent("more memory than allowed")

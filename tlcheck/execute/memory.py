@@ -32,10 +32,12 @@ class Cells:
     """
 
     def __init__(self, size: int, kinds: tuple[Kind, ...], seeds: tuple[int, ...], threads: int) -> None:
-        """size: in bytes; seeds: that of each world."""
+        """size: in bytes; seeds: that of each world. Raises NotModelled where bits of one byte have two types."""
+        if len(kinds) > 1 and any(k.bits < 8 for k in kinds):
+            raise NotModelled(f"one memory as {' and '.join(k.name for k in kinds)}")
         self.kinds, self.seeds = kinds, seeds
         self.shared = threads == 1
-        self.grain = min(k.bits for k in kinds) // 8
+        self.grain = min(k.octets for k in kinds)
         shape = (max(1, -(-size // self.grain)), len(seeds), threads)
         mixed = len(kinds) > 1
         self.data: Array = np.empty(shape, np.float64 if mixed else kinds[0].array)
@@ -88,11 +90,11 @@ class Cells:
 
     def room(self, kind: Kind, start: int) -> int:
         """How many elements of a kind there are from a byte on."""
-        return (int(self.data.shape[0]) * self.grain - start) // (kind.bits // 8)
+        return (int(self.data.shape[0]) * self.grain - start) // kind.octets
 
     def locate(self, index: Value, kind: Kind, start: int) -> Position:
         """Positions of elements `index` of a view of `kind` that begins `start` bytes into the allocation."""
-        parts, first = kind.bits // 8 // self.grain, start // self.grain
+        parts, first = kind.octets // self.grain, start // self.grain
         if not isinstance(index, np.ndarray):
             cell = first + int(index) * parts
             return cell if self.tags is None and self.times == 1 else cell * self.stride + self._offset
@@ -161,7 +163,7 @@ class Cells:
 
     def _put_tagged(self, where: Array, values: Value, kind: Kind) -> None:
         assert self.tags is not None
-        parts, tag = kind.bits // 8 // self.grain, self._tag(kind)
+        parts, tag = kind.octets // self.grain, self._tag(kind)
         for part in range(parts):
             before = self.tags.take(where + part * self.stride)
             foreign = (before != 0) & (before != tag + part)
@@ -179,7 +181,7 @@ class Cells:
         for tag in np.unique(tags[(tags != 0) & (tags != 15)]):
             kind = self.kinds[int(tag) // 16 - 1]
             heads = where[tags == tag] - (int(tag) % 16) * self.stride
-            cells = np.concatenate([heads + part * self.stride for part in range(kind.bits // 8 // self.grain)])
+            cells = np.concatenate([heads + part * self.stride for part in range(kind.octets // self.grain)])
             words = self._bits(cells)
             self.whole[cells] = words.view(np.int64)
             self.tags[cells] = 15
@@ -206,7 +208,7 @@ class Cells:
         right = tags == self._tag(kind)
         result = np.where(right, self._words(np.where(right, position, 0), kind), 0).astype(kind.array)
         wrong = position[~right]
-        parts = kind.bits // 8 // self.grain
+        parts = kind.octets // self.grain
         bits, missing = np.zeros(wrong.shape, np.uint64), np.zeros(wrong.shape, bool)
         for part in range(parts):
             cells = wrong + part * self.stride
@@ -295,7 +297,7 @@ class Pages:
 
     def room(self, kind: Kind, start: int) -> int:
         """How many elements of a kind there are from a byte on."""
-        return (self.size * (self.kind.bits // 8) - start) // (kind.bits // 8)
+        return (self.size * self.kind.bits - start * 8) // kind.bits
 
     def locate(self, index: Value, kind: Kind, start: int) -> Array:
         """Positions of elements of a kind: of a wider one its first part's, of a narrower one in its own width."""
@@ -303,10 +305,10 @@ class Pages:
         if kind.bits > self.kind.bits:
             return self.locate(element * (kind.bits // self.kind.bits), self.kind, start)
         if kind.bits < self.kind.bits:
-            whole, part = np.divmod(element + start // (kind.bits // 8), self.kind.bits // kind.bits)
+            whole, part = np.divmod(element + start * 8 // kind.bits, self.kind.bits // kind.bits)
             return self.locate(whole, self.kind, 0) * (self.kind.bits // kind.bits) + part
         if start:
-            element = element + start // (self.kind.bits // 8)
+            element = element + start // self.kind.octets
         if self.order is not None:
             element = self.order(element)
         number = (element >> PAGE_BITS) + self._seed_of * self._tables
@@ -348,7 +350,9 @@ class Pages:
             bits |= bits_of(found, own).astype(np.uint64) << np.uint64(part * own.bits)
             missing |= is_poison(found) if own.is_float else missing
         bits >>= np.asarray(shift * kind.bits, np.uint64)
-        return np.where(missing, nothing(kind, 0), from_bits(bits, kind)).astype(kind.array)
+        return np.where(missing, nothing(kind, 0), from_bits(bits & np.uint64((1 << kind.bits) - 1), kind)).astype(
+            kind.array
+        )
 
     def put(self, position: Position, value: Value, mask: Mask | None, kind: Kind) -> None:
         """Write elements in the lanes of `mask`. Of lanes that write one element, the last one wins."""

@@ -448,7 +448,7 @@ def _offset(place: Place, cell: int) -> int:
     memory = place.memory
     if isinstance(memory, Pages):
         return memory.element_at(cell)
-    return (cell // memory.stride * memory.grain - place.begin) // (place.kind.bits // 8)
+    return (cell // memory.stride * memory.grain - place.begin) // place.kind.octets
 
 
 def touches(place: Place, position: Position, active: Mask, worlds: int, by: Any = None) -> Touched:
@@ -460,7 +460,7 @@ def touches(place: Place, position: Position, active: Mask, worlds: int, by: Any
     cell = np.broadcast_to(flat, shape)[chosen]
     world = np.broadcast_to(np.arange(shape[-2])[:, None] % worlds, shape)[chosen]
     thread = np.broadcast_to(np.arange(shape[-1]) if by is None else by, shape)[chosen]
-    parts = place.kind.bits // 8 // memory.grain if isinstance(memory, Cells) else 1
+    parts = place.kind.octets // memory.grain if isinstance(memory, Cells) else 1
     if isinstance(memory, Cells) and parts > 1:
         steps = np.arange(parts).reshape(-1, 1) * memory.stride
         cell = (cell + steps).reshape(-1)

@@ -75,7 +75,7 @@ class Pointers:
             if e.op != "int" or not isinstance(e.value, int):
                 raise NotModelled("allocation of unknown size")
             count *= e.value
-        return count * lanes_of(buffer.dtype) * kind_of(buffer.dtype).bits // 8
+        return count * lanes_of(buffer.dtype) * kind_of(buffer.dtype).octets
 
     def place(self, machine: Machine, buffer: Buffer, indices: list[Code]) -> Place:
         """The element of a buffer at compiled indices. One that is a vector is a dimension of its own."""
@@ -133,13 +133,13 @@ class Pointers:
         allocated = self._allocated.get(buffer.data.uid)
         if allocated is None:
             return _EVERYTHING
-        return constant(self.size(allocated, machine) * 8 // kind_of(buffer.dtype).bits)
+        return constant(self.size(allocated, machine) // kind_of(buffer.dtype).octets)
 
     def octets(self, machine: Machine, pointer: Expr, offset: Expr, kind: Kind, count: int) -> Place:
         """`count` elements of a kind from `offset` bytes after where a pointer variable points."""
         if pointer.op != "var":
             return self.pointed(machine, pointer, None, np.arange(count))
-        width = kind.bits // 8
+        width = kind.octets
         index = joined(lambda at, *step: sum(step, at // width), machine.code(offset), *_vector(np.arange(count)))
         start, root = self.start(pointer.uid, machine), self.root(pointer.uid)
         return Place(machine, str(pointer.value), kind, root, start, [(index, _EVERYTHING, constant(1))])
@@ -171,7 +171,7 @@ class Pointers:
     def _further(self, pointer: Expr, machine: Machine) -> tuple[Buffer, list[Code]]:
         """The target of a pointer that is moved on by bytes."""
         buffer, indices = self._target(pointer.args[0], machine)
-        width = kind_of(buffer.dtype).bits // 8
+        width = kind_of(buffer.dtype).octets
         moved = joined(lambda index, octets: index + octets // width, indices[-1], machine.code(pointer.args[1]))
         return buffer, [*indices[:-1], moved]
 
@@ -197,7 +197,7 @@ class Pointers:
     ) -> Place:
         kind, start = kind_of(buffer.dtype), self.start(buffer.data.uid, machine)
         if buffer.elem_offset is not None and not (buffer.elem_offset.op == "int" and buffer.elem_offset.value == 0):
-            width = kind.bits // 8
+            width = kind.octets
             start = joined(lambda first, more: first + more * width, start, machine.code(buffer.elem_offset))
         root = self.root(buffer.data.uid)
         self._tensor(buffer, machine)  # or it is in no memory that is known

@@ -23,6 +23,9 @@ Array = npt.NDArray[Any]
 Value = Array | int | float | bool
 
 _SMALL_FLOATS = {
+    "float4_e2m1fn": ml_dtypes.float4_e2m1fn,
+    "float6_e2m3fn": ml_dtypes.float6_e2m3fn,
+    "float6_e3m2fn": ml_dtypes.float6_e3m2fn,
     "bfloat16": ml_dtypes.bfloat16,
     "float8_e4m3": ml_dtypes.float8_e4m3,
     "float8_e4m3fn": ml_dtypes.float8_e4m3fn,
@@ -34,12 +37,17 @@ _SMALL_FLOATS = {
     "float32": np.float32,
     "float64": np.float64,
 }
-_SATURATING = frozenset({"float8_e4m3", "float8_e4m3fn", "float8_e5m2"})
+_SATURATING = frozenset(
+    {"float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn", "float8_e4m3", "float8_e4m3fn", "float8_e5m2"}
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A dtype without its lanes. family: float, int, uint, bool or handle; bits: its width in memory."""
+    """A dtype without its lanes. family: float, int, uint, bool or handle; bits: its width.
+
+    An element of less than 8 bits has a byte of its own here, whatever it shares it with on a device.
+    """
 
     name: str
     family: str
@@ -48,6 +56,11 @@ class Kind:
     @property
     def is_float(self) -> bool:
         return self.family == "float"
+
+    @property
+    def octets(self) -> int:
+        """The bytes that an element takes."""
+        return max(1, self.bits // 8)
 
     @property
     def array(self) -> np.dtype[Any]:
@@ -109,8 +122,7 @@ def _parsed(dtype: str) -> tuple[Kind, int]:
         return Kind(found.name, found.kind, found.bits), found.lanes
     if found.name in ("tfloat32", "tfloat"):
         return Kind("float32", "float", 32), found.lanes
-    small = found.name in _SMALL_FLOATS and found.bits >= 8
-    if small or (found.kind in ("int", "uint") and found.bits in (8, 16, 32, 64)):
+    if found.name in _SMALL_FLOATS or (found.kind in ("int", "uint") and found.bits in (4, 8, 16, 32, 64)):
         return Kind(found.name, found.kind, found.bits), found.lanes
     raise NotModelled(f"dtype {dtype}")
 
@@ -152,13 +164,22 @@ def rounding(kind: Kind, exact: bool) -> Callable[[Any], Any] | None:
 def bits_of(value: Value, kind: Kind) -> Array:
     """The bits of values, after rounding to the dtype, as unsigned integers of its width."""
     array = np.asarray(value, dtype=kind.array)
-    return np.ascontiguousarray(_narrowed(array, kind)).view(kind.words)
+    words = np.ascontiguousarray(_narrowed(array, kind)).view(kind.words)
+    return words if kind.bits >= 8 else words & kind.words.type((1 << kind.bits) - 1)
 
 
 def from_bits(bits: Array, kind: Kind) -> Array:
     """The values that have these bits."""
     words = np.ascontiguousarray(bits.astype(kind.words, copy=False))
-    return words.view(kind.memory).astype(kind.array)
+    return _within(words.view(kind.memory).astype(kind.array), kind)
+
+
+def _within(integers: Array, kind: Kind) -> Array:
+    """Integers of a kind, wrapped where NumPy has no type of its width."""
+    if kind.bits >= 8 or kind.is_float:
+        return integers
+    low = kind.limits[0]
+    return ((integers - low) & ((1 << kind.bits) - 1)) + low
 
 
 def converted(value: Value, source: Kind, target: Kind, exact: bool) -> Value:
@@ -176,7 +197,7 @@ def converted(value: Value, source: Kind, target: Kind, exact: bool) -> Value:
     if source.is_float:
         return _truncated(value, target)
     if isinstance(value, np.ndarray):
-        return value.astype(target.array)
+        return _within(value.astype(target.array), target)
     return wrapped(int(value), target)
 
 

@@ -1,0 +1,62 @@
+"""Types of less than 8 bits: numbers, their bits, and bytes that are seen as several of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tests.cpu.execute.tiles.building import Kernel, call, load, number, region
+from tlcheck.execute.memory import Cells
+from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.values import bits_of, converted, from_bits, kind_of
+from tlcheck.snapshot.ir import Expr, Store
+
+FLOATS = {
+    "float4_e2m1fn": ml_dtypes.float4_e2m1fn,
+    "float6_e2m3fn": ml_dtypes.float6_e2m3fn,
+    "float6_e3m2fn": ml_dtypes.float6_e3m2fn,
+}
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_floats_have_their_bits(name: str) -> None:
+    kind = kind_of(name)
+    bits = np.arange(1 << kind.bits, dtype=np.uint8)
+    values = from_bits(bits, kind)
+    assert np.array_equal(values, bits.view(FLOATS[name]).astype(np.float64))
+    assert np.array_equal(from_bits(bits_of(values, kind), kind), values)
+    assert converted(1e6, kind_of("float32"), kind, exact=False) == values.max()
+
+
+def test_integers_of_four_bits() -> None:
+    signed, unsigned, wide = kind_of("int4"), kind_of("uint4"), kind_of("int32")
+    bits = np.arange(16, dtype=np.uint8)
+    assert from_bits(bits, signed).tolist() == [*range(8), *range(-8, 0)]
+    assert bits_of(from_bits(bits, signed), signed).tolist() == bits.tolist()
+    numbers = np.array([7, 8, -8, -9, 17], np.int32)
+    assert np.asarray(converted(numbers, wide, signed, exact=True)).tolist() == [7, -8, -8, 7, 1]
+    assert np.asarray(converted(numbers, wide, unsigned, exact=True)).tolist() == [7, 8, 8, 7, 1]
+    assert [converted(n, wide, signed, exact=True) for n in (8, -9)] == [-8, 7]
+
+
+def test_a_byte_is_two_numbers_the_lower_half_first() -> None:
+    kernel, octets = Kernel(), np.arange(0, 256, 8, dtype=np.uint8)
+    source, target = kernel.tensor("A", "uint8", octets), kernel.tensor("B", "float32", [64])
+    halves = replace(source, dtype="float4_e2m1fn", shape=(number(64),))
+    found = kernel.run(call("copy", region(halves), region(target)))["B"]
+    nibbles = np.stack([octets & 15, octets >> 4], axis=-1).reshape(-1)
+    assert np.array_equal(found, nibbles.view(ml_dtypes.float4_e2m1fn).astype(np.float64))
+
+
+def test_two_types_of_one_byte_and_instructions_are_not_modelled() -> None:
+    with pytest.raises(NotModelled, match="one memory as int8 and float4_e2m1fn"):
+        Cells(64, (kind_of("int8"), kind_of("float4_e2m1fn")), (0,), 1)
+    kernel = Kernel(threads=32)
+    a, b = kernel.tensor("A", "int4", [32]), kernel.tensor("B", "int32", [32])
+    address = Expr("call", "handle", (load(a, kernel.tx),), "address_of")
+    value = Expr("call", "int32", (address,), "atomic_load_elem_op")
+    with pytest.raises(NotModelled, match="an address of int4"):
+        kernel.run(Store(b, (kernel.tx,), value))
