@@ -16,7 +16,7 @@ from tlcheck.snapshot.codec import loads
 KERNELS = {
     "tests/mutants/kernels.py": {
         "sm_80": "four_stages halves norm parts rounds rows scaled tails waves",
-        "sm_90": "four_stages norm parts prefixes rows scaled softmax turned two_stages waves window",
+        "sm_90": "four_stages norm parts prefixes rows scaled softmax tails turned two_stages waves window",
     },
     "tests/wrong_code/kernels.py": {"sm_80": "nested skipped"},
     "cases/atomics.py": {"sm_80": "loop_ragged_pipelined replicated_tile"},

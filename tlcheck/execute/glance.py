@@ -255,6 +255,9 @@ class Glance(Watch):
     def _issue(self, root: int, touched: _Units, key: object) -> None:
         self._tell("issue", key, touched)
         if len(touched.cell):
+            world, warp = np.divmod(np.unique(touched.row), self.warps)
+            fenced = self._released.setdefault(key, self._nothing())[1]
+            np.maximum.at(fenced, world, self.fenced[world, warp])
             now, agent, phase = self._time(touched.own), self._agent(key), self._phase(key)
             several = np.full(len(touched.cell), _SEVERAL)
             over = phase[touched.row // self.warps] + 1

@@ -18,7 +18,7 @@ import numpy as np
 from tlcheck.execute.memory import Contents
 from tlcheck.execute.plain import evaluated
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.execute.values import Array, Kind, kind_of, rounded
+from tlcheck.execute.values import Array, Kind, kind_of, lanes_of, rounded
 from tlcheck.snapshot.ir import Attr, Buffer, Evaluate, Expr, Function, Snapshot
 from tlcheck.snapshot.walk import postorder, statements
 
@@ -185,8 +185,9 @@ def scalars(snapshot: Snapshot, function: Function, values: Mapping[str, int], s
 
 
 def extent(buffer: Buffer, values: Mapping[str, int]) -> tuple[int, ...]:
-    """The shape of a parameter."""
-    return tuple(int(evaluated(e, values)) for e in buffer.shape)
+    """The shape of a parameter; lanes of vectors are its last axis."""
+    lanes = lanes_of(buffer.dtype)
+    return (*[int(evaluated(e, values)) for e in buffer.shape], *([lanes] if lanes > 1 else []))
 
 
 def known_extent(buffer: Buffer, values: Mapping[str, int]) -> tuple[int, ...] | None:
@@ -198,8 +199,10 @@ def known_extent(buffer: Buffer, values: Mapping[str, int]) -> tuple[int, ...] |
 
 
 def strides(buffer: Buffer, values: Mapping[str, int]) -> tuple[int, ...]:
-    """The strides of a parameter, in elements; none where it is row-major."""
-    return tuple(int(evaluated(e, values)) for e in buffer.strides)
+    """The strides of a parameter, in elements, as `extent` has the axes; none where it is row-major."""
+    lanes = lanes_of(buffer.dtype)
+    found = [int(evaluated(e, values)) * lanes for e in buffer.strides]
+    return (*found, 1) if found and lanes > 1 else tuple(found)
 
 
 def offset(buffer: Buffer, values: Mapping[str, int]) -> int:

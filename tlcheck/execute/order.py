@@ -148,9 +148,12 @@ class Watch:
     ) -> None:
         """A bulk copy into shared memory begins, by the thread of `lane` (worlds, threads); `key` is what it completes.
 
-        mask: (worlds, 1), the worlds in which it does. The write is over for those who wait for the key. coming: what
-        will be there then; None where that is not known.
+        mask: (worlds, 1), the worlds in which it does. The write is over for those who wait for the key, and so are
+        the fences before it: the phase needs its bytes. coming: what will be there then; None where that is not known.
         """
+        fenced = self._released.setdefault(key, self._nothing())[1]
+        for world, warps in self._warps_of(lane):
+            fenced[world] = np.maximum(fenced[world], self.fenced[world, warps].max(axis=0))
         for touched in self._touched(place, position, mask, lane.argmax(axis=-1)[:, None]):
             shadow, event = self._shadow(place), self._event("write", "async", origin)
             brings = self._brought(place, position, mask, coming)

@@ -7,6 +7,7 @@ import pytest
 
 from tests.cpu.execute.tiles.building import Kernel, load, number
 from tlcheck.execute.reasons import Illegal
+from tlcheck.execute.run import execute
 from tlcheck.snapshot.ir import Buffer, Expr, Store
 
 
@@ -41,3 +42,14 @@ def test_its_end_is_that_of_its_vectors() -> None:
     made, source, packed = kernel()
     with pytest.raises(Illegal, match="packed out of bounds"):
         made.run(Store(packed, (number(2),), pair(source, number(0))))
+
+
+def test_a_tensor_of_vectors_has_all_their_lanes() -> None:
+    """B[tx] = A[tx] of pairs: all eight numbers are there."""
+    made = Kernel(threads=4)
+    source, target = made.tensor("A", "float16x2", [4]), made.tensor("B", "float16x2", [4])
+    copied = Store(target, (made.tx,), load(source, made.tx))
+    assert execute(made.snapshot([copied], [copied])).is_clean
+    others = Store(target, (made.tx,), load(source, Expr("sub", "int32", (number(3), made.tx))))
+    (output,) = execute(made.snapshot([copied], [others])).outputs
+    assert output.verdict == "refuted"

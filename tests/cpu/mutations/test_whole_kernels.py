@@ -47,6 +47,14 @@ def test_copies_whose_predicate_never_holds_arrive_as_zeros(name: str) -> None:
     assert verdict(kernel, kernel.checkpoints["device-tir"]) == "clean"
 
 
+def test_a_fence_before_a_bulk_copy_is_on_the_way_to_those_who_wait_for_its_bytes() -> None:
+    """It stands after the arrival, and before the copy that ends the phase."""
+    kernel = kernels()["tails sm_90"]
+    assert verdict(kernel, kernel.checkpoints["device-tir"]) == "clean"
+    found = executed("tails sm_90", "delete fence_proxy_async 0")
+    assert {(race.buffer, race.missing) for race in found.races} == {("a", "fence.proxy.async")}
+
+
 @pytest.mark.parametrize("kernel", ["halves sm_80", "prefixes sm_90"])
 def test_mutants_are_noticed_or_known(kernel: str) -> None:
     assert not unexpected(kernel, chosen(kernels()[kernel].checkpoints["device-tir"]))
