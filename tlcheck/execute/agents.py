@@ -24,6 +24,7 @@ from tlcheck.execute.reasons import Deadlock, Entangled, Illegal
 from tlcheck.snapshot.ir import Stmt
 
 Ready = Callable[[], bool]
+What = Callable[[], str]
 
 
 @dataclass(eq=False)
@@ -46,7 +47,7 @@ class _Agent:
     turn: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     ready: Ready = lambda: True
     goal: object = None
-    what: str = ""
+    what: What = str  # in words
     at: Stmt | None = None
     lanes: Mask | None = None
     counts: int = 0
@@ -102,7 +103,7 @@ class Agents:
         return len(self._agents) == 1
 
     def wait(
-        self, ready: Ready, what: str, at: Stmt | None, frame: Frame, goal: object = None, counts: int = 0
+        self, ready: Ready, what: What, at: Stmt | None, frame: Frame, goal: object = None, counts: int = 0
     ) -> None:
         """Let others run until `ready`. Raises Deadlock where that never happens."""
         me = self._current
@@ -129,7 +130,7 @@ class Agents:
         me = self._current
         place = self._agents.index(me)
         self._agents[place + 1 : place + 1] = children
-        me.ready, me.what = lambda: all(c.ended for c in children), ""
+        me.ready, me.what = lambda: all(c.ended for c in children), str
         self._give_way(me)
         me.ready = lambda: True
         self._agents = [a for a in self._agents if a not in children]
@@ -228,7 +229,7 @@ class Agents:
             )
             return Illegal(what, _line(whole[0].at), *_first_of(whole[0]), stmt=whole[0].at)
         first = waiting[0]
-        return Deadlock("; ".join(dict.fromkeys(a.what for a in waiting)), _line(first.at), *_first_of(first))
+        return Deadlock("; ".join(dict.fromkeys(a.what() for a in waiting)), _line(first.at), *_first_of(first))
 
     def _has_left(self) -> bool:
         """Whether threads have left the kernel: how they count is not modelled."""

@@ -17,6 +17,7 @@ from tlcheck.execute import registry
 from tlcheck.execute.codes import Code, remembered
 from tlcheck.execute.frame import Frame
 from tlcheck.execute.functions import FUNCTIONS
+from tlcheck.execute.growth import grown
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.values import Array, Kind, Value, converted, kind_of, lanes_of, maximum, minimum, rounding, wrapped
 from tlcheck.program.generated import is_smeared
@@ -66,7 +67,7 @@ def _variable(e: Expr, machine: Machine) -> Code:
             raise NotModelled(f"variable {e.value} without a value")
         value = machine.parameters[uid]
         return Code(lambda frame: value, frozenset(), True, True)
-    return Code(lambda frame: frame.variables[uid], known.needs, known.steady, known.uniform)
+    return replace(known, run=lambda frame: frame.variables[uid])
 
 
 def _load(e: Expr, machine: Machine) -> Code:
@@ -81,13 +82,15 @@ def _elementwise(e: Expr, apply: Callable[..., Any], machine: Machine) -> Code:
     needs: frozenset[int] = frozenset().union(*(a.needs for a in args))
     uniform = all(a.uniform for a in args) and e.op != "ramp" and e.op != "broadcast"
     runs = [remembered(a).run if not (steady and a.needs == needs) else a.run for a in args]
+    numbers = [a.value if a.op == "int" and isinstance(a.value, int) else None for a in e.args]
+    growths = grown(e.op, [a.growths for a in args], [a.needs for a in args], numbers)
     if len(runs) == 1:
         (one,) = runs
-        return Code(lambda frame: apply(one(frame)), needs, steady, uniform)
+        return Code(lambda frame: apply(one(frame)), needs, steady, uniform, growths)
     if len(runs) == 2:
         a, b = runs
-        return Code(lambda frame: apply(a(frame), b(frame)), needs, steady, uniform)
-    return Code(lambda frame: apply(*[r(frame) for r in runs]), needs, steady, uniform)
+        return Code(lambda frame: apply(a(frame), b(frame)), needs, steady, uniform, growths)
+    return Code(lambda frame: apply(*[r(frame) for r in runs]), needs, steady, uniform, growths)
 
 
 def _call(e: Expr, machine: Machine) -> Code:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from typing import Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from tlcheck.execute.values import Value
 
 Mask = npt.NDArray[np.bool_]
+Made = TypeVar("Made")
 
 
 class Frame:
@@ -83,6 +85,22 @@ class LastMask:
         if mask is None or last is None or last.shape != mask.shape or (last != mask).any():
             self._last = mask
         return self._last
+
+
+class OfLanes(Generic[Made]):
+    """What was made of a frame's active lanes: the same object while these are."""
+
+    __slots__ = ("_active", "_made", "_make")
+
+    def __init__(self, make: Callable[[Frame], Made]) -> None:
+        self._make = make
+        self._made: Made | None = None
+        self._active: Mask | None = None
+
+    def of(self, frame: Frame) -> Made:
+        if self._made is None or self._active is not frame.active:
+            self._made, self._active = self._make(frame), frame.active
+        return self._made
 
 
 def everywhere(mask: Mask | None, frame: Frame) -> Mask:

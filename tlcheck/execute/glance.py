@@ -181,8 +181,11 @@ class Glance(Watch):
         if isinstance(place.memory, Pages):
             self._in_tensor("read", place, position, mask, by)
             return
+        sign = "read", proxy, place, _sign(position), _sign(mask)
+        if self._happens.is_known(sign):
+            return
         touched = self._looked_up(place, position, mask, proxy == "async" or place.arranged)
-        self._happens(("read", proxy, touched), partial(self._read, place.root, proxy, touched))
+        self._happens(("read", proxy, touched), partial(self._read, place.root, proxy, touched), sign, (position, mask))
 
     def _read(self, root: int, proxy: str, touched: _Units) -> None:
         self._tell("read", proxy, touched)
@@ -201,8 +204,11 @@ class Glance(Watch):
         if isinstance(place.memory, Pages):
             self._in_tensor("write", place, position, mask, by)
             return
+        sign = "write", place, _sign(position), _sign(mask)
+        if self._happens.is_known(sign):
+            return
         touched = self._looked_up(place, position, mask, False)
-        self._happens(("write", touched), partial(self._write, place.root, touched))
+        self._happens(("write", touched), partial(self._write, place.root, touched), sign, (position, mask))
 
     def _write(self, root: int, touched: _Units) -> None:
         self._tell("write", root, touched)
@@ -226,8 +232,11 @@ class Glance(Watch):
             self.ordering = True
             self._in_tensor("atomic", place, position, mask, by)
             return
+        sign = "atomic", place, _sign(position), _sign(mask)
+        if self._happens.is_known(sign):
+            return
         touched = self._looked_up(place, position, mask, False)
-        self._happens(("atomic", touched), partial(self._atomic, place.root, touched))
+        self._happens(("atomic", touched), partial(self._atomic, place.root, touched), sign, (position, mask))
 
     def _atomic(self, root: int, touched: _Units) -> None:
         self._tell("atomic", root, touched)
@@ -249,8 +258,12 @@ class Glance(Watch):
         coming: Array | None,
     ) -> None:
         """A bulk copy into shared memory begins; see `Watch.issue`."""
+        sign = "issue", key, place, _sign(position), _sign(mask), _sign(lane)
+        if self._happens.is_known(sign):
+            return
         touched = self._looked_up(place, position, mask, True, lane)
-        self._happens(("issue", key, touched), partial(self._issue, place.root, touched, key))
+        issues = partial(self._issue, place.root, touched, key)
+        self._happens(("issue", key, touched), issues, sign, (position, mask, lane))
 
     def _issue(self, root: int, touched: _Units, key: object) -> None:
         self._tell("issue", key, touched)
@@ -265,8 +278,11 @@ class Glance(Watch):
 
     def under_way(self, place: Place, position: Position, mask: Mask, origin: Origin, coming: Array) -> None:
         """Threads begin copies into shared memory, which are over for nobody until they have landed."""
+        sign = "copy", place, _sign(position), _sign(mask)
+        if self._happens.is_known(sign):
+            return
         touched = self._looked_up(place, position, mask, False)
-        self._happens(("copy", touched), partial(self._begin, place.root, touched))
+        self._happens(("copy", touched), partial(self._begin, place.root, touched), sign, (position, mask))
 
     def _begin(self, root: int, touched: _Units) -> None:
         self._tell("copy", root, touched)
@@ -276,8 +292,11 @@ class Glance(Watch):
 
     def landed(self, place: Place, position: Position, mask: Mask) -> None:
         """Such copies have landed for the threads that began them."""
+        sign = "landed", place, _sign(position), _sign(mask)
+        if self._happens.is_known(sign):
+            return
         touched = self._looked_up(place, position, mask, False)
-        self._happens(("landed", touched), partial(self._land, place.root, touched))
+        self._happens(("landed", touched), partial(self._land, place.root, touched), sign, (position, mask))
 
     def _land(self, root: int, touched: _Units) -> None:
         if len(touched.cell):
@@ -287,8 +306,11 @@ class Glance(Watch):
 
     def across_proxies(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
         """The async proxy uses what active threads name: is what was written there visible to it?"""
+        sign = "proxy", place, _sign(position), _sign(mask)
+        if self._happens.is_known(sign):
+            return
         touched = self._looked_up(place, position, mask, False)
-        self._happens(("proxy", touched), partial(self._cross, place.root, touched))
+        self._happens(("proxy", touched), partial(self._cross, place.root, touched), sign, (position, mask))
 
     def _cross(self, root: int, touched: _Units) -> None:
         self._tell("proxy", root, touched)
@@ -329,7 +351,9 @@ class Glance(Watch):
 
     def pass_on(self, key: object, world: int) -> None:
         """A phase of `key` has ended in a world."""
-        self._happens(("over", key, world), partial(self._end, key, world))
+        event = "over", key, world
+        if not self._happens.is_known(event):
+            self._happens(event, partial(self._end, key, world), event)
 
     def _end(self, key: object, world: int) -> None:
         self.told[world] = hash((self.told[world], "over", key))
@@ -396,6 +420,9 @@ class Glance(Watch):
 
     def _pass(self, what: str, key: object, mask: Mask, act: Callable[..., None], *about: Any) -> None:
         """Carry out a synchronization by active lanes, which each world that takes part is told."""
+        sign = what, key, _sign(mask)
+        if self._happens.is_known(sign):
+            return
         same = mask.strides == (0, 0)
         event = what, key, mask[0, 0] if same else mask.tobytes()
 
@@ -403,7 +430,7 @@ class Glance(Watch):
             self._tell_lanes(what, key, mask)
             act(*about)
 
-        self._happens(event, passes)
+        self._happens(event, passes, sign, mask)
 
     def _tell_lanes(self, what: str, key: object, of_lanes: Array) -> None:
         """Note what lanes do in each world that takes part."""
@@ -571,6 +598,11 @@ class Glance(Watch):
         slot, own = warp * cells.flat.size + where, row * self._agents_in_all + warp
         doubled = not whole and _shared_by_threads(cell * worlds + rows % worlds, lanes)
         return _Units(where, thread.astype(np.int16), warp, row, slot, own, shadow.version, doubled, seen)
+
+
+def _sign(at: Position) -> object:
+    """What tells an array from others, as long as it lives."""
+    return id(at) if isinstance(at, np.ndarray) else at
 
 
 def _digests(cell: Array, mask: Mask, lane: Mask | None, worlds: int) -> tuple[int, ...]:

@@ -205,7 +205,7 @@ class Registers:
         """After the loop registers have what the last iteration left."""
         for whole, copies, written in self.own:
             mask = written if frame.active is None else written & frame.active
-            np.copyto(whole.data, copies.data[:, -whole.data.shape[1] :], where=mask)
+            whole.overwrite(copies.data[:, -whole.data.shape[1] :], mask)
 
 
 def _writes(body: Stmt) -> Iterator[int]:

@@ -44,6 +44,9 @@ if TYPE_CHECKING:
     from tlcheck.execute.console import Console
 
 
+_BETWEEN_TIMES = 64  # statements
+
+
 @dataclass(frozen=True, slots=True)
 class World:
     """One block with the inputs of one seed. block: its coordinates x, y, z."""
@@ -159,7 +162,7 @@ class Machine:
         self.console: Console | None = None
         self.iterating = False
         self.followed = 0  # how many of the statements around the one being compiled have others after them
-        self.spent = 0
+        self.spent = self._timed = 0  # statements; those at which time was looked at
         self.overflowed = False  # a number became larger than float64 holds
         self.shared_state: dict[str, object] = {}
         self.safe_values: dict[int, int | float] = {}
@@ -439,8 +442,10 @@ class Machine:
         self.spent += statements
         if self.spent > self.options.statements:
             raise BudgetSpent("more statements than allowed")
-        if time.process_time() > self.options.until:
-            raise BudgetSpent(TIME)
+        if self.spent >= self._timed + _BETWEEN_TIMES:
+            self._timed = self.spent
+            if time.process_time() > self.options.until:
+                raise BudgetSpent(TIME)
 
     def out_of_bounds(self, place: Place, frame: Frame, offending: Mask) -> Mask:
         """What happens where an access is out of bounds: the lanes that go on. Raises Illegal.

@@ -22,6 +22,64 @@ if TYPE_CHECKING:
     from tlcheck.execute.tracer import Tracer
 
 Position = int | slice | Array
+_WORTH, _MOST_MASKED = 1 << 9, 32  # elements of a position for which lanes are remembered, and how many positions
+_MOST_KNOWN = 1 << 22  # elements of positions that are kept
+
+
+class _Alike:
+    """Positions at which every element was last written as one kind: known until the tags of some cell change.
+
+    writes: how often something was written, at any position.
+    """
+
+    def __init__(self) -> None:
+        self.writes = 0
+        self._masked: dict[tuple[int, int], tuple[Array, Mask, Array, Array]] = {}
+        self._known: dict[tuple[int, int], Array] = {}
+        self._size = 0
+
+    def knows(self, position: Array, tag: int) -> bool:
+        """Whether all of a position has this tag; by the array itself, which nobody changes."""
+        return (id(position), tag) in self._known
+
+    def note(self, position: Array, tag: int) -> None:
+        """All of a position has this tag."""
+        self._size += position.size
+        if self._size > _MOST_KNOWN:
+            self.forget()
+        self._known[id(position), tag] = position
+
+    def forget(self) -> None:
+        """Tags change."""
+        self.writes += 1
+        if self._known:
+            self._known.clear()
+            self._size = 0
+
+    def spread(self, position: Array, value: Value, mask: Mask | None) -> tuple[Array, Value]:
+        """Positions and values of active lanes (`spread`); the same positions for the same lanes."""
+        lanes = position.shape[-2:]
+        if mask is None or position.ndim != 3 or mask.ndim != 2 or position.size < _WORTH:
+            return spread(position, value, mask)
+        if not _fits(mask.shape, lanes) or not _fits(np.shape(value), position.shape):
+            return spread(position, value, mask)
+        key = id(position), id(mask)
+        if key not in self._masked:
+            if len(self._masked) >= _MOST_MASKED:
+                self._masked.clear()
+            chosen = np.flatnonzero(np.broadcast_to(mask, lanes))
+            where = position.reshape(len(position), -1).take(chosen, axis=1)
+            self._masked[key] = position, mask, chosen, where
+        _, _, chosen, where = self._masked[key]
+        if not isinstance(value, np.ndarray):
+            return where, value
+        whole = value if value.shape == position.shape else np.broadcast_to(value, position.shape)
+        return where, whole.reshape(len(position), -1).take(chosen, axis=1)
+
+
+def _fits(shape: tuple[int, ...], whole: tuple[int, ...]) -> bool:
+    """Whether something of a shape broadcasts to a whole."""
+    return len(shape) <= len(whole) and all(a in (1, b) for a, b in zip(shape[::-1], whole[::-1], strict=False))
 
 
 class Cells:
@@ -44,6 +102,7 @@ class Cells:
         self.flat = self.data.reshape(-1)
         self.whole = self.flat.view(np.int64) if mixed else self.flat
         self.tags = np.zeros(self.flat.shape, np.uint8) if mixed else None
+        self._alike = _Alike()
         self.stride = len(seeds) * threads
         self.times = 1
         self._offset = np.arange(self.stride, dtype=np.intp).reshape(len(seeds), threads)
@@ -57,6 +116,7 @@ class Cells:
                 reason, np.broadcast_to(mask, (len(self.seeds), max(mask.shape[-1], self.data.shape[2])))
             )
             return
+        self._alike.forget()
         if self.tags is not None:
             self.tags[:] = 0
         else:
@@ -68,10 +128,21 @@ class Cells:
             if not whole[some].all():
                 return  # what a block shares is not new to a part of its threads
             mask = some[:, None]
+        self._alike.forget()
         if self.tags is not None:
             self.tags.reshape(self.data.shape)[:, mask] = 0
         else:
             np.copyto(self.data, nothing_in(self.kinds[0], self.seeds, reason), where=mask)
+
+    @property
+    def writes(self) -> int:
+        """A number that is another one after each write."""
+        return self._alike.writes
+
+    def overwrite(self, data: Array, where: Mask) -> None:
+        """Take over the cells of another allocation of one kind."""
+        self._alike.writes += 1
+        np.copyto(self.data, data, where=where)
 
     def with_lanes(self, lanes: int, data: Array) -> Cells:
         """Such an allocation for another number of threads, all with this data, (cells, worlds, 1)."""
@@ -83,7 +154,7 @@ class Cells:
 
     def repeated(self, times: int) -> Cells:
         """The same allocation, for each world `times` times."""
-        other = copy(self)
+        other = copy(self)  # with the same memory, and what is known of it
         other.seeds, other.times = self.seeds * times, self.times * times
         other._offset = np.tile(self._offset, (times, 1))
         return other
@@ -112,8 +183,12 @@ class Cells:
         if self.tags is None:
             return self.flat.take(position) if isinstance(position, np.ndarray) else self.data[position]
         assert isinstance(position, np.ndarray)
+        tag = self._tag(kind)
+        if self._alike.knows(position, tag):
+            return self._words(position, kind)
         tags = self.tags.take(position)
-        if (tags == self._tag(kind)).all():
+        if (tags == tag).all():
+            self._alike.note(position, tag)
             return self._words(position, kind)
         return self._assembled(position, tags, kind)
 
@@ -121,6 +196,7 @@ class Cells:
         """Write elements in the lanes of `mask`. Of lanes that write one cell, the last one wins."""
         if self.tracer is not None:
             self.tracer.put(self, position, value, mask)
+        self._alike.writes += 1
         if not isinstance(position, np.ndarray):
             target = self.data[position]
             if np.ndim(value) <= target.ndim and (self.data.shape[2] > 1 or np.shape(value)[-1:] in ((), (1,))):
@@ -131,11 +207,15 @@ class Cells:
                     np.copyto(target, value, where=mask, casting="unsafe")
                     return
             position = self.flat_position(position)
-        where, values = spread(position, value, mask)
+        where, values = self._alike.spread(position, value, mask)
         if self.tags is None:
             self.flat[where] = values
+        elif self._alike.knows(position, self._tag(kind)):
+            (self.flat if kind.is_float else self.whole)[where] = values
         else:
             self._put_tagged(where, values, kind)
+            if mask is None:
+                self._alike.note(position, self._tag(kind))
 
     def flat_position(self, position: Position) -> Array:
         """A position as indices into `flat`."""
@@ -148,6 +228,7 @@ class Cells:
         """Combine values into the elements at indices into `flat`; one that occurs again is combined again."""
         if self.tracer is not None:
             self.tracer.put(self, where, values, None)
+        self._alike.writes += 1
         if self.tags is not None:
             elements = np.unique(where)
             self.put(elements, self.take(elements, kind), None, kind)
@@ -164,6 +245,10 @@ class Cells:
     def _put_tagged(self, where: Array, values: Value, kind: Kind) -> None:
         assert self.tags is not None
         parts, tag = kind.octets // self.grain, self._tag(kind)
+        if (self.tags.take(where) == tag).all():  # and so are further parts of each element
+            (self.flat if kind.is_float else self.whole)[where] = values
+            return
+        self._alike.forget()
         for part in range(parts):
             before = self.tags.take(where + part * self.stride)
             foreign = (before != 0) & (before != tag + part)
@@ -224,6 +309,7 @@ class Cells:
 PAGE_BITS = 12
 PAGE = 1 << PAGE_BITS
 _AT_ONCE = 4  # pages
+_FEW = 64  # pages that are missing at once, for which others may be read ahead
 Contents = Callable[[int, int, int], Array | None]
 
 
@@ -316,10 +402,18 @@ class Pages:
         if found.size and found.min() < 0:
             missing = np.zeros(self.table.size, np.bool_)
             missing[number[found < 0]] = True
-            self._fetch(np.flatnonzero(missing))
+            self._fetch(self._further(np.flatnonzero(missing)))
             self.table.take(number, out=found)
         found += element & (PAGE - 1)
         return found
+
+    def locate_runs(self, element: Array, count: int) -> Array:
+        """Positions of elements (elements, worlds, 1) of which each `count` lie side by side."""
+        first = element[::count]
+        if count == 1 or self.order is not None or (first & (PAGE - 1)).max() + count > PAGE:
+            return self.locate(element, self.kind, 0)
+        found = self.locate(first, self.kind, 0)[:, None] + np.arange(count).reshape(1, -1, 1, 1)
+        return found.reshape(element.shape)
 
     def take(self, position: Position, kind: Kind) -> Array:
         """The elements at a position."""
@@ -383,6 +477,17 @@ class Pages:
 
     def forget(self, reason: int = 0, mask: Mask | None = None) -> None:
         """Nothing: a tensor outlives the kernel."""
+
+    def _further(self, numbers: Array) -> Array:
+        """Pages that are missing, with those that follow them where a tensor is read from one end to the other."""
+        if len(numbers) > _FEW:
+            return numbers
+        table, found = self.table.reshape(-1, self._tables), []
+        for which, page in (divmod(number, self._tables) for number in numbers.tolist()):
+            goes_on = page and table[which, page - 1] >= 0
+            after = np.arange(page, min(page + _AT_ONCE, self._tables) if goes_on else page + 1)
+            found.append(which * self._tables + after[table[which, after] < 0])
+        return np.unique(np.concatenate(found))
 
     def _fetch(self, numbers: Array) -> None:
         """Make pages real; numbers: in ascending order."""

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine
     from tlcheck.execute.places import Place
 
+_MOST_MASKS = 32  # of which the watched part is remembered
 BARRIERS = 128  # mbarriers of a block that have a clock of their own
 PENDING = np.iinfo(np.int32).max  # the time of what is under way: over for nobody
 
@@ -62,6 +63,7 @@ class Watch:
         self.ordering = False  # whether atomics on tensors may order blocks
         self._tensors = {uid: name for uid, name in machine.pointers.free if name in written}
         self._shadows: dict[int, Shadow] = {}
+        self._seen_of: dict[int, tuple[Mask, Mask]] = {}  # with the mask that the number is of
         self._names: dict[str, str] = {}
         self._events: list[_Event] = [_Event("write", "generic", NOWHERE)]
         self._known: dict[tuple[object, ...], int] = {}
@@ -331,7 +333,13 @@ class Watch:
 
     def _seen(self, mask: Mask) -> Mask:
         """The active lanes of watched worlds; each world may be there several times, see `Machine.repeated`."""
-        return mask & np.tile(self.watched, mask.shape[-2] // len(self.watched))[:, None]
+        known = self._seen_of.get(id(mask))
+        if known is None:
+            if len(self._seen_of) >= _MOST_MASKS:
+                self._seen_of.clear()
+            active = mask & np.tile(self.watched, mask.shape[-2] // len(self.watched))[:, None]
+            known = self._seen_of[id(mask)] = mask, active
+        return known[1]
 
     def _brought(self, place: Place, position: Position, mask: Mask, coming: Array | None) -> Array | None:
         """The bits that a copy brings, in the order of the cells that it touches."""
@@ -459,10 +467,11 @@ def touches(place: Place, position: Position, active: Mask, worlds: int, by: Any
     memory = place.memory
     flat = memory.flat_position(position)
     shape = np.broadcast_shapes(flat.shape, active.shape)
-    chosen = np.broadcast_to(active, shape)
-    cell = np.broadcast_to(flat, shape)[chosen]
-    world = np.broadcast_to(np.arange(shape[-2])[:, None] % worlds, shape)[chosen]
-    thread = np.broadcast_to(np.arange(shape[-1]) if by is None else by, shape)[chosen]
+    chosen = np.flatnonzero(np.broadcast_to(active, shape))
+    cell = np.broadcast_to(flat, shape).reshape(-1).take(chosen)
+    row, lane = np.divmod(chosen, shape[-1])
+    world = row % shape[-2] % worlds
+    thread = lane if by is None else np.broadcast_to(by, shape).reshape(-1).take(chosen)
     parts = place.kind.octets // memory.grain if isinstance(memory, Cells) else 1
     if isinstance(memory, Cells) and parts > 1:
         steps = np.arange(parts).reshape(-1, 1) * memory.stride

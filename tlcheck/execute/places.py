@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tlcheck.execute.codes import Code
+from tlcheck.execute.codes import Code, Key, key_for
 from tlcheck.execute.frame import Frame, Mask, everywhere
 from tlcheck.execute.memory import Cells, Pages, Position
 from tlcheck.execute.reasons import Illegal
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine
 
 _KEPT_BYTES = 1 << 24
+_MOST_ADDRESSES = 256
 _ZERO = 0  # what a sum begins with
 Arrange = Callable[[Any], Array]
 
@@ -64,8 +65,9 @@ class Place:
         codes = [start, *(c for triple in indices for c in triple)]
         self.steady = all(c.steady for c in codes)
         self.needs = frozenset().union(*(c.needs for c in codes))
-        self._key = tuple(sorted(self.needs))
-        self._kept: dict[tuple[Value, ...], Located] = {}
+        self._key = key_for(codes)
+        self._kept: dict[Key, Located] = {}
+        self._addresses: dict[Key, Value] = {}
         self._lately: list[Located] = []
         self._bytes = 0
         self._memory: Cells | Pages | None = None
@@ -92,7 +94,9 @@ class Place:
 
     def position(self, frame: Frame) -> tuple[Position, Mask | None]:
         """Where, and in which lanes the access takes place."""
-        located = self.located(frame)
+        return self._allowed(self.located(frame), frame)
+
+    def _allowed(self, located: Located, frame: Frame) -> tuple[Position, Mask | None]:
         if located.crooked is not None:
             self._refuse(located.crooked, frame)
         if located.outside is None:
@@ -108,20 +112,32 @@ class Place:
             self._see(frame)
         if not self.steady:
             return self._locate(frame)
-        if self._memory is not self.memory:
+        memory = self.memory
+        if self._memory is not memory:
             self._kept.clear()
             self._lately = []
-            self._memory = self.memory
-        key = tuple([frame.variables[uid] for uid in self._key])
+            self._memory = memory
+        key = self._key(frame)
         located = self._kept.get(key)
         if located is None:
             located = self._keep(key, self._locate(frame))
         return located
 
     def address(self, frame: Frame) -> Value:
-        """How many bytes into its allocation the element is, bounds unchecked."""
+        """How many bytes into its allocation the element is, bounds unchecked; the same object where it is the same."""
         if self.unseen:
             self._see(frame)
+        if not self.steady:
+            return self._address(frame)
+        key = self._key(frame)
+        found = self._addresses.get(key)
+        if found is None:
+            if len(self._addresses) >= _MOST_ADDRESSES:
+                self._addresses.clear()
+            found = self._addresses[key] = self._address(frame)
+        return found
+
+    def _address(self, frame: Frame) -> Value:
         total: Value = 0
         for index, _, stride in self._indices:
             at = index.run(frame)
@@ -144,16 +160,17 @@ class Place:
 
     def load(self, frame: Frame) -> Array:
         """The elements; where the access is dropped, the buffer's safe value."""
-        position, mask = self.position(frame)
+        located = self.located(frame)
+        position, mask = self._allowed(located, frame)
         watch = self.machine.watch
         if watch is not None and watch.covers(self):
             watch.read(self, position, everywhere(mask, frame), self.machine.origin(frame))
         if self.machine.tracer is not None:
             self.machine.tracer.frame = frame
-        found, outside = self.memory.take(position, self.kind), self.located(frame).outside
-        if outside is None:
+        found = self.memory.take(position, self.kind)
+        if located.outside is None:
             return found
-        return np.where(outside, found.dtype.type(self.otherwise), found)
+        return np.where(located.outside, found.dtype.type(self.otherwise), found)
 
     def store(self, frame: Frame, value: Value) -> None:
         """Write in the active lanes."""
@@ -178,7 +195,7 @@ class Place:
             world, lane = (int(i) for i in offending[0][-2:])
             raise Illegal(what, self.machine.line, world, lane, self.name)
 
-    def _keep(self, key: tuple[Value, ...], located: Located) -> Located:
+    def _keep(self, key: Key, located: Located) -> Located:
         """Keep what was located, as the same object where it was the same before: a buffer that takes turns."""
         size = located.position.nbytes if isinstance(located.position, np.ndarray) else 64
         if size > _KEPT_BYTES // 4:  # the last one alone

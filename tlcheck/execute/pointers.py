@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tlcheck.execute.codes import Code
+from tlcheck.execute.growth import grown
 from tlcheck.execute.memory import Pages
 from tlcheck.execute.places import Arrange, Place
 from tlcheck.execute.reasons import NotModelled
@@ -267,7 +268,8 @@ def joined(apply: Callable[..., Any], *codes: Code) -> Code:
     runs = [c.run for c in codes]
     needs: frozenset[int] = frozenset().union(*(c.needs for c in codes))
     steady, uniform = all(c.steady for c in codes), all(c.uniform for c in codes)
-    return Code(lambda frame: apply(*[run(frame) for run in runs]), needs, steady, uniform)
+    growths = grown("", [c.growths for c in codes], [c.needs for c in codes], [])
+    return Code(lambda frame: apply(*[run(frame) for run in runs]), needs, steady, uniform, growths)
 
 
 def counted(index: Expr, code: Code, extent: Code) -> Code:

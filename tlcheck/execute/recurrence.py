@@ -25,6 +25,7 @@ _WORTH = 8  # events of a round: for fewer no arrays are compared
 _AGAIN = 2  # rounds that were as the first one, before arrays are compared
 Event = tuple[object, ...]
 Act = Callable[[], None]
+Sign = tuple[object, ...]  # what an event was made of, by identity: told apart without looking
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,6 +130,8 @@ class Recurrence:
         self._clocks = clocks
         self._begin()
         self._counting: _Round | None = None
+        self._signs: list[Sign] = []
+        self._held: list[object] = []
         self._rounds = self._at = 0
         self._took_part: Sequence[bool] = ()
 
@@ -144,17 +147,28 @@ class Recurrence:
         """How far a round has come that is not looked at."""
         return self._at
 
-    def __call__(self, event: Event, act: Act) -> None:
-        """Carry out an event, unless nothing can come of it."""
+    def is_known(self, sign: Sign) -> bool:
+        """Whether what comes is the event that is next in a round that is counted; then it has been counted."""
+        if self._counting is None or self._signs[self._at] != sign:
+            return False
+        self._count()
+        return True
+
+    def __call__(self, event: Event, act: Act, sign: Sign = (), held: object = None) -> None:
+        """Carry out an event, unless nothing can come of it. held: keeps alive what its sign is made of."""
         if self._counting is not None:
             if self._seen[self._at][0] == event:
-                self._at += 1
-                if self._at == self._length:
-                    self._at, self._rounds = 0, self._rounds + 1
+                self._signs[self._at], self._held[self._at] = sign, held
+                self._count()
                 return
             self.settle()
         act()
         self._remember(event, act)
+
+    def _count(self) -> None:
+        self._at += 1
+        if self._at == self._length:
+            self._at, self._rounds = 0, self._rounds + 1
 
     def settle(self) -> None:
         """Make the clocks what they are after all that was counted."""
@@ -198,6 +212,7 @@ class Recurrence:
             return
         self._took_part = [before != after for before, after in zip(second.told, third.told, strict=True)]
         self._seen, self._counting, self._rounds, self._at = self._seen[-self._length :], other, 0, 0
+        self._signs, self._held = [()] * self._length, [None] * self._length
 
 
 def _are_alike(some: Sequence[Array], others: Sequence[Array]) -> bool:

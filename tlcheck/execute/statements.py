@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tlcheck.execute import registry
 from tlcheck.execute.branches import divided, waits
-from tlcheck.execute.codes import Code, Step, remembered
-from tlcheck.execute.frame import Frame, LastMask
+from tlcheck.execute.codes import Code, Step, counter, remembered
+from tlcheck.execute.frame import Frame, LastMask, Mask
 from tlcheck.execute.iterations import at_once
 from tlcheck.execute.parallel import is_shared_out, parallel
 from tlcheck.execute.places import Place
@@ -93,7 +94,7 @@ def _for(stmt: For, machine: Machine) -> Step:
     start, extent = machine.code(stmt.start), machine.code(stmt.extent)
     uid = stmt.var.uid
     machine.loops[uid] = str(stmt.var.value)
-    machine.variables[uid] = Code(lambda frame: frame.variables[uid], frozenset((uid,)), True, True)
+    machine.variables[uid] = counter(uid)
     with machine.following(True):
         body = machine.step(stmt.body)
 
@@ -205,7 +206,15 @@ def _if(stmt: If, machine: Machine) -> Step:
     condition = machine.code(stmt.condition)
     then = machine.side(stmt.then, condition)
     other = None if stmt.orelse is None else machine.side(stmt.orelse, condition)
+    sides = then, other
     condition, inside, outside = remembered(condition), LastMask(), LastMask()
+    last: list[Mask | None] = [None, None]  # the condition and the active lanes of the last time, which lanes take
+    parts: list[tuple[bool, Mask | None]] = []  # each side, if any do
+
+    def part(frame: Frame, holds: Mask) -> None:
+        taken = [inside.of(frame.among(holds)), outside.of(frame.among(~holds))]
+        parts[:] = [(lanes is None or bool(lanes.any()), lanes) for lanes in taken]
+        last[:] = holds, frame.active
 
     def run(frame: Frame) -> None:
         machine.at = stmt
@@ -217,16 +226,13 @@ def _if(stmt: If, machine: Machine) -> Step:
                 other.run(frame)
             return
         saved = frame.active
-        if holds.any():
-            frame.active = inside.of(frame.among(holds))
-            if not frame.idle():
-                then.run(frame)
-            frame.active = frame.remaining(saved)
-        if other is not None and not holds.all():
-            frame.active = outside.of(frame.among(~holds))
-            if not frame.idle():
-                other.run(frame)
-            frame.active = frame.remaining(saved)
+        if last[0] is not holds or last[1] is not saved:
+            part(frame, holds)
+        for side, (taken, lanes) in zip(sides, list(parts), strict=True):
+            if taken and side is not None:
+                frame.active = lanes
+                side.run(frame)
+                frame.active = frame.remaining(saved)
 
     return Step(run, then.leaves or (other is not None and other.leaves))
 
@@ -239,7 +245,7 @@ def _bind(stmt: Bind, machine: Machine) -> Step:
         machine.ahead[uid] = stmt.value
         return Step(lambda frame: None)
     value = machine.code(stmt.value)
-    machine.variables[uid] = Code(lambda frame: frame.variables[uid], value.needs, value.steady, value.uniform)
+    machine.variables[uid] = replace(value, run=lambda frame: frame.variables[uid])
 
     def run(frame: Frame) -> None:
         machine.at = stmt

@@ -97,7 +97,7 @@ def test_clocks_are_what_looking_at_every_round_leaves(
     assert all(map(np.array_equal, counted.marks(), looked.marks()))
 
 
-def _carried_out(self: Recurrence, event: object, act: Callable[[], None]) -> None:
+def _carried_out(self: Recurrence, event: object, act: Callable[[], None], *about: object) -> None:
     act()
 
 

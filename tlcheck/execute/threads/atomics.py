@@ -76,9 +76,11 @@ def _position(place: Place, frame: Frame) -> tuple[Position, Mask | None]:
 def _by_lane(frame: Frame, mask: Any, position: Array, value: Value) -> tuple[Array, Array]:
     """Positions and values of the lanes of `mask`, (lanes, vector lanes)."""
     shape = np.broadcast_shapes((1, frame.worlds, frame.lanes), position.shape, np.shape(value))
-    chosen = np.broadcast_to(np.True_ if mask is None else mask, shape[-2:])
-    where, values = (np.moveaxis(np.broadcast_to(v, shape), 0, -1)[chosen] for v in (position, value))
-    return where, values
+    where, values = (np.broadcast_to(v, shape).reshape(shape[0], -1).T for v in (position, value))
+    if mask is None:
+        return where, values
+    chosen = np.flatnonzero(np.broadcast_to(mask, shape[-2:]))
+    return where.take(chosen, axis=0), values.take(chosen, axis=0)
 
 
 def _in_order(place: Place, where: Array, values: Array, combine: Callable[[Any, Any], Any]) -> Array:

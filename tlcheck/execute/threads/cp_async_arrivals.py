@@ -33,11 +33,11 @@ def arrive(e: Expr, machine: Machine) -> Run:
 
     def run(frame: Frame) -> Value:
         which.used(frame)
-        for world, number, lanes in which(frame):
+        for world, number, lanes, threads in which(frame).each:
             mask = np.zeros((frame.worlds, frame.lanes), np.bool_)
             mask[world] = lanes
             if expected:
-                which.barriers.pending[world, number] += int(lanes.sum())
+                which.barriers.pending[world, number] += threads
             land = _landing(queue.hand_over(mask), machine, which.barriers, world, number, mask)
             if machine.options.late:
                 agents.flights.append(Flight(land, which.barriers))

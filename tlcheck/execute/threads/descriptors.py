@@ -8,6 +8,8 @@ as a convolution reads them. Elements outside the tensor are zeros. A swizzle ex
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,13 +43,15 @@ def swizzled(octets: Any, span: int) -> Any:
 class Box:
     """Where a copy's elements are: element of the tensor and byte of shared memory, (elements, worlds, 1) each.
 
-    where: the flat positions in shared memory, if they are known.
+    inside: those that lie in the tensor, None for all. where: the flat positions in shared memory, if they are known.
+    run: how many elements each lie side by side in the tensor.
     """
 
     elements: Array
-    inside: Mask
+    inside: Mask | None
     octets: Array
     where: Array | None = None
+    run: int = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +61,22 @@ class _Tensor:
     place: Place
     sizes: tuple[Code, ...]
     strides: tuple[Code, ...]
+
+    def whole_box(self, frame: Frame, starts: list[Any], extents: tuple[int, ...], octets: Array) -> Box | None:
+        """The box from coordinates on; None where some of it may lie outside, or sizes and strides vary."""
+        sizes, strides = [code.run(frame) for code in self.sizes], [code.run(frame) for code in self.strides]
+        for start, extent, size, stride in zip(starts, extents, sizes, strides, strict=True):
+            if isinstance(size, np.ndarray) or isinstance(stride, np.ndarray):
+                return None
+            least, most = (start.min(), start.max()) if isinstance(start, np.ndarray) else (start, start)
+            if least < 0 or most + extent > size:
+                return None
+        first = np.asarray(self.place.address(frame)) // (self.place.kind.bits // 8)
+        for start, stride in zip(starts, strides, strict=True):
+            first = first + start * stride
+        elements = first + _spread(extents, tuple(strides))
+        shape = (len(elements), frame.worlds, 1)
+        return Box(np.broadcast_to(elements, shape), None, octets, run=extents[0] if strides[0] == 1 else 1)
 
     def box(self, frame: Frame, at: list[Any], octets: Any) -> Box:
         """Elements at coordinates of each dimension."""
@@ -68,6 +88,17 @@ class _Tensor:
         shape = np.broadcast_shapes(np.shape(total), np.shape(octets), (frame.worlds, 1))
         inside = np.broadcast_to(inside, shape)
         return Box(np.where(inside, np.broadcast_to(total, shape), 0), inside, np.broadcast_to(octets, shape))
+
+
+@lru_cache(maxsize=64)
+def _spread(extents: tuple[int, ...], strides: tuple[int, ...]) -> Array:
+    """How far the elements of a box are from the first one, (elements, 1, 1), read-only."""
+    found, steps = np.zeros(prod(extents), np.int64), np.arange(prod(extents))
+    for extent, stride in zip(extents, strides, strict=True):
+        found += steps % extent * stride
+        steps = steps // extent
+    found.flags.writeable = False
+    return found.reshape(-1, 1, 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,10 +120,14 @@ class Tiled:
 
     def at(self, frame: Frame, coordinates: list[Value], octets: Array) -> Box:
         """The box at coordinates of the tensor, to or from these bytes of shared memory."""
+        starts = [start.astype(np.int64) if isinstance(start, np.ndarray) else start for start in coordinates]
+        whole = self.tensor.whole_box(frame, starts, self.sizes, octets)
+        if whole is not None:
+            return whole
         steps = np.arange(int(np.prod(self.sizes))).reshape(-1, 1, 1)
         places = []
-        for extent, start in zip(self.sizes, coordinates, strict=True):
-            places.append(np.asarray(start).astype(np.int64) + steps % extent)
+        for extent, start in zip(self.sizes, starts, strict=True):
+            places.append(start + steps % extent)
             steps = steps // extent
         return self.tensor.box(frame, places, octets)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tlcheck.execute.frame import Frame
+from tlcheck.execute.frame import Frame, OfLanes
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import call
 from tlcheck.execute.values import Array
@@ -32,11 +32,11 @@ def elect(e: Expr, machine: Machine) -> Run:
     thread = np.arange(machine.threads)
     chosen = thread // WARP == 0 if extent == 0 else thread // WARP % (extent // WARP) == 0
 
-    def run(frame: Frame) -> Array:
+    def elected(frame: Frame) -> Array:
         mask = frame.mask() & chosen
         warps = mask.reshape(len(mask), -1, min(WARP, machine.threads))
         first = np.zeros(warps.shape, np.bool_)
         np.put_along_axis(first, warps.argmax(axis=-1)[..., None], True, axis=-1)
         return np.asarray((first & warps).reshape(mask.shape))
 
-    return run
+    return OfLanes(elected).of

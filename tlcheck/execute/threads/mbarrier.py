@@ -7,8 +7,8 @@ lets parity 1 pass.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,7 +27,26 @@ if TYPE_CHECKING:
     from tlcheck.execute.places import Place
 
 _ROOM = 64  # barriers of one buffer
-Named = tuple[int, int, Mask]  # world, number of a barrier, lanes of that world
+_MOST_KEPT = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Named:
+    """The barriers that active lanes name.
+
+    each: world, number, lanes of that world, and how many these are. by_number: the lanes that name a barrier, in all
+    worlds, (worlds, lanes).
+    """
+
+    each: list[tuple[int, int, Mask, int]]
+    by_number: list[tuple[int, Mask]]
+
+    @classmethod
+    def of(cls, found: list[tuple[int, int, Mask]], shape: tuple[int, ...]) -> Named:
+        by_number: dict[int, Mask] = {}
+        for world, number, lanes in found:
+            by_number.setdefault(number, np.zeros(shape, np.bool_))[world] = lanes
+        return cls([(*about, int(about[2].sum())) for about in found], list(by_number.items()))
 
 
 @dataclass(eq=False)
@@ -93,6 +112,7 @@ class Barrier:
     barriers: Barriers
     index: Code
     place: Place | None = None
+    kept: dict[tuple[int, int], tuple[Mask | None, Named]] = field(default_factory=dict)
 
     def used(self, frame: Frame) -> None:
         """Tell the watch that active threads use the barrier: whoever makes it has to have done so before."""
@@ -109,11 +129,22 @@ class Barrier:
             position, _ = self.place.position(frame)
             machine.watch.across_proxies(self.place, position, frame.mask(), machine.origin(frame))
 
-    def __call__(self, frame: Frame) -> list[Named]:
-        """(world, number, lanes of that world) for each barrier that active lanes name."""
-        mask, index = frame.mask(), self.index.run(frame)
-        if not isinstance(index, np.ndarray) and 0 <= index < _ROOM:
-            return [(world, int(index), mask[world]) for world in np.flatnonzero(mask.any(axis=-1)).tolist()]
+    def __call__(self, frame: Frame) -> Named:
+        """The barriers that active lanes name: found once for one number and the same lanes."""
+        index = self.index.run(frame)
+        if isinstance(index, np.ndarray) or not 0 <= index < _ROOM:
+            return self._several(frame.mask(), index)
+        key = int(index), id(frame.active)
+        if key not in self.kept:
+            if len(self.kept) >= _MOST_KEPT:
+                self.kept.clear()
+            mask = frame.mask()
+            worlds = np.flatnonzero(mask.any(axis=-1)).tolist()
+            self.kept[key] = frame.active, Named.of([(world, key[0], mask[world]) for world in worlds], mask.shape)
+        return self.kept[key][1]
+
+    def _several(self, mask: Mask, index: Value) -> Named:
+        """Lanes of a world may name different ones."""
         numbers = np.broadcast_to(np.asarray(index), mask.shape)
         found = []
         for world in np.flatnonzero(mask.any(axis=-1)).tolist():
@@ -121,7 +152,7 @@ class Barrier:
                 if not 0 <= number < _ROOM:
                     raise Illegal(f"{self.barriers.name}[{number}] is out of bounds", 0, world, 0)
                 found.append((world, int(number), mask[world] & (numbers[world] == number)))
-        return found
+        return Named.of(found, mask.shape)
 
 
 def barrier(e: Expr, machine: Machine) -> Barrier:
@@ -146,8 +177,8 @@ def init(e: Expr, machine: Machine) -> Run:
         arrivals = machine.uniform(count.run(frame), "the number of arrivals at an mbarrier")
         if which.place is not None:
             which.place.store(frame, np.uint64(arrivals))
-        for world, number, lanes in which(frame):
-            if lanes.sum() > 1:
+        for world, number, lanes, count_of in which(frame).each:
+            if count_of > 1:
                 name, second = which.barriers.name.split("#")[0], int(np.flatnonzero(lanes)[1])
                 raise Illegal(f"several threads make {name}[{number}]", machine.line, world, second, name)
             which.barriers.make(world, number, arrivals)
@@ -192,9 +223,9 @@ def arrive(e: Expr, machine: Machine) -> Run:
     def run(frame: Frame) -> Value:
         which.used(frame)
         named = which(frame)
-        release(machine, which.barriers, named, frame)
-        for world, number, lanes in named:
-            which.barriers.arrive(world, number, int(lanes.sum()))
+        release(machine, which.barriers, named)
+        for world, number, _, threads in named.each:
+            which.barriers.arrive(world, number, threads)
         return 0
 
     return run
@@ -213,9 +244,8 @@ def expect(e: Expr, machine: Machine) -> Run:
         announced = machine.uniform(count.run(frame), "the bytes announced to an mbarrier")
         named = which(frame)
         if arrives:
-            release(machine, which.barriers, named, frame)
-        for world, number, lanes in named:
-            threads = int(lanes.sum())
+            release(machine, which.barriers, named)
+        for world, number, _, threads in named.each:
             which.barriers.bytes[world, number] += announced * threads
             if arrives:
                 which.barriers.arrive(world, number, threads)
@@ -228,22 +258,22 @@ def expect(e: Expr, machine: Machine) -> Run:
 def wait(e: Expr, machine: Machine) -> Run:
     """mbarrier.try_wait.parity, until it succeeds: (barrier, parity)."""
     which, parity = barrier(e.args[0], machine), machine.code(e.args[1])
-    name = which.barriers.name.partition("#")[0]
+    name, agents = which.barriers.name.partition("#")[0], agents_of(machine)
 
     def run(frame: Frame) -> Value:
         which.used(frame)
-        sought = np.broadcast_to(np.asarray(parity.run(frame)), (frame.worlds, frame.lanes))
-        named = which(frame)
-        due = [(w, n, int(sought[w][lanes][0]) & 1) for w, n, lanes in named]
-        phase = which.barriers.phase
+        named, phase = which(frame), which.barriers.phase
+        due = _sought(parity.run(frame), named, frame)
 
         def ready() -> bool:
             return all((int(phase[w, n]) & 1) != p for w, n, p in due)
 
-        waits = ", ".join(sorted({f"{name}[{n}] for parity {p}" for _, n, p in due}))
-        agents_of(machine).wait(ready, f"waits at {waits}", machine.at, frame, which.barriers)
+        def what() -> str:
+            return "waits at " + ", ".join(sorted({f"{name}[{n}] for parity {p}" for _, n, p in due}))
+
+        agents.wait(ready, what, machine.at, frame, which.barriers)
         if machine.watch is not None:
-            for number, mask in _by_number(named, frame):
+            for number, mask in named.by_number:
                 key = which.barriers.name, number
                 machine.watch.acquire(key, mask)
                 machine.watch.waited(key, mask)
@@ -252,16 +282,16 @@ def wait(e: Expr, machine: Machine) -> Run:
     return run
 
 
-def release(machine: Machine, barriers: Barriers, named: list[Named], frame: Frame) -> None:
+def _sought(parity: Value, named: Named, frame: Frame) -> list[tuple[int, int, int]]:
+    """World, number and parity of each barrier that is waited for."""
+    if not isinstance(parity, np.ndarray):
+        return [(world, number, int(parity) & 1) for world, number, _, _ in named.each]
+    sought = np.broadcast_to(parity, (frame.worlds, frame.lanes))
+    return [(world, number, int(sought[world][lanes][0]) & 1) for world, number, lanes, _ in named.each]
+
+
+def release(machine: Machine, barriers: Barriers, named: Named) -> None:
     """Tell the watch that these threads arrive."""
     if machine.watch is not None:
-        for number, mask in _by_number(named, frame):
+        for number, mask in named.by_number:
             machine.watch.release((barriers.name, number), mask)
-
-
-def _by_number(named: list[Named], frame: Frame) -> Iterator[tuple[int, Mask]]:
-    """The lanes that name each barrier, in all worlds."""
-    found: dict[int, Mask] = {}
-    for world, number, lanes in named:
-        found.setdefault(number, np.zeros((frame.worlds, frame.lanes), np.bool_))[world] = lanes
-    yield from found.items()

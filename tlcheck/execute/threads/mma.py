@@ -104,7 +104,7 @@ def reading(place: Place, where: Array, shape: tuple[int, int]) -> Callable[[Fra
     machine = place.machine
     axes = machine.axes
     whole = gather(where, shape, len(machine.worlds), machine.threads)
-    made: list[tuple[Position, Array, Callable[[Array], Array]]] = []  # for the last position
+    made: list[tuple[Position, Array]] = []  # for the last position
 
     def run(frame: Frame) -> Array:
         position, outside = place.position(frame)[0], place.located(frame).outside
@@ -114,10 +114,9 @@ def reading(place: Place, where: Array, shape: tuple[int, int]) -> Callable[[Fra
         if not made or made[0][0] is not position:
             flat = np.broadcast_to(place.memory.flat_position(position), (len(where), frame.worlds, frame.lanes))
             few = _once(flat.reshape(len(where), *axes, frame.lanes))
-            made[:] = [(position, few, gather(where, shape, prod(few.shape[1:-1]), frame.lanes))]
-        _, few, some = made[0]
-        found = some(place.memory.take(few.reshape(len(where), -1, frame.lanes), place.kind))
-        return found.reshape(*few.shape[1:-1], *found.shape[1:])
+            held = gather(where, shape, prod(few.shape[1:-1]), frame.lanes)(few.reshape(len(where), -1, frame.lanes))
+            made[:] = [(position, held.reshape(*few.shape[1:-1], *held.shape[1:]))]
+        return place.memory.take(made[0][1], place.kind)
 
     return run
 

@@ -47,7 +47,7 @@ def stmatrix(e: Expr, machine: Machine) -> Run:
         values = np.array([[np.broadcast_to(v.run(frame), shape) for v in pair] for pair in pairs])
         warps = values.reshape(number, 2, frame.worlds, -1, WARP)
         tile = np.zeros((8, *warps.shape[2:]), values.dtype)
-        tile[element, :, :, source_lane] = np.moveaxis(warps, -1, 2)
+        tile[element, :, :, source_lane] = warps.transpose(0, 1, 4, 2, 3)
         with frame.narrowed(last.of(frame.among(np.broadcast_to(pointing, shape)))):  # who points to rows
             rows.store(frame, tile.reshape(8, *shape))
         return 0

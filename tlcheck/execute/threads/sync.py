@@ -111,7 +111,9 @@ def _meet(number: int, threads: int, frame: Frame, machine: Machine) -> None:
     def ready() -> bool:
         return bool((counters.passed[worlds, number] > before).all())
 
-    what = f"waits at barrier {number} for {threads} threads"
+    def what() -> str:
+        return f"waits at barrier {number} for {threads} threads"
+
     whole = number == 0 and threads == machine.threads
     agents_of(machine).wait(ready, what, machine.at, frame, counts=threads if whole else 0)
     if watch is not None:

@@ -16,13 +16,13 @@ import numpy as np
 
 from tlcheck.execute.agents import Agents, Flight, agents_of
 from tlcheck.execute.codes import Code
-from tlcheck.execute.frame import Frame, Mask
+from tlcheck.execute.frame import Frame, Mask, OfLanes
 from tlcheck.execute.memory import Cells, Pages
 from tlcheck.execute.places import Place, refuse_outside
 from tlcheck.execute.reasons import Illegal, NotModelled
 from tlcheck.execute.registry import call
 from tlcheck.execute.threads.descriptors import Box, Im2col, Tiled, descriptor, is_descriptor, unlawful
-from tlcheck.execute.threads.mbarrier import Barrier, barrier
+from tlcheck.execute.threads.mbarrier import Barrier, Named, barrier
 from tlcheck.execute.values import Array, Kind, Value, nothing_in
 from tlcheck.snapshot.ir import Expr
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine
 
 
+_MOST_GOALS = 64  # that are kept of a statement
 _TENSOR_ALIGNED = 128  # shared addresses of copies by a tensor map (PTX 5.5.6)
 
 
@@ -80,7 +81,7 @@ class _Transfer:
 
     @property
     def positions(self) -> Array:
-        return self.pages.locate(self.box.elements, self.pages.kind, 0)
+        return self.pages.locate_runs(self.box.elements, self.box.run)
 
     @cached_property
     def where(self) -> Array:
@@ -90,7 +91,13 @@ class _Transfer:
     @property
     def coming(self) -> Array:
         """What the tensor holds, and zeros outside of it."""
-        return np.where(self.box.inside, self.pages.take(self.positions, self.kind), self.kind.array.type(0))
+        found = self.pages.take(self.positions, self.kind)
+        return found if self.box.inside is None else np.where(self.box.inside, found, self.kind.array.type(0))
+
+    @cached_property
+    def chosen(self) -> Mask:
+        """The elements that are stored: (1 or elements, worlds, 1)."""
+        return self.mask[None] if self.box.inside is None else self.box.inside & self.mask
 
     def load(self) -> None:
         """Tensor to shared memory."""
@@ -104,12 +111,12 @@ class _Transfer:
 
     def store(self) -> None:
         """Shared memory to tensor."""
-        self.pages.put(self.positions, self.values, self.box.inside & self.mask, self.kind)
+        self.pages.put(self.positions, self.values, self.chosen, self.kind)
 
     def add(self) -> None:
         """Shared memory added to the tensor."""
         values = self.values
-        chosen = np.broadcast_to(self.box.inside & self.mask, values.shape)
+        chosen = np.broadcast_to(self.chosen, values.shape)
         self.pages.accumulate(self.positions[chosen], values[chosen], np.add, self.kind)
 
     def hide(self, machine: Machine, reason: int) -> None:
@@ -127,6 +134,8 @@ def _transfer(shared: Place, tensor: Place, box: Box, issuer: Mask, frame: Frame
     cells, pages = shared.memory, tensor.memory
     if not isinstance(cells, Cells) or not isinstance(pages, Pages):
         raise NotModelled("bulk copy that is not between a tensor and shared memory")
+    if box.where is not None:  # looked at when it was kept
+        return _Transfer(pages, cells, tensor.kind, box, issuer)
     world, lane = (int(i) for i in np.argwhere(np.broadcast_to(issuer, (frame.worlds, frame.lanes)))[0])
     refuse_outside(shared, box.octets[:, issuer.any(axis=-1)], tensor.kind, "bulk copy of", (world, lane))
     return _Transfer(pages, cells, tensor.kind, box, issuer)
@@ -149,7 +158,7 @@ def _bulk(frame: Frame, spots: _Spots, tensor: Place, octets: int, pick: Callabl
         world = int(np.argwhere((elements < 0) | (elements >= tensor.memory.size))[0][1])
         raise Illegal(f"bulk copy of {tensor.name} out of bounds", line, world, 0, tensor.name)
     at, where = spots.at(inner, frame.worlds, lambda address: np.asarray(address) + steps * width, octets)
-    return Box(elements, np.ones(shape, np.bool_), at, where)
+    return Box(elements, None, at, where)
 
 
 @call("tma_load", "tma_load_im2col")
@@ -160,20 +169,22 @@ def load(e: Expr, machine: Machine) -> Run:
     box, shared, tensor_place, done = _load_by_map(e, machine) if by_map else _load_bulk(e, machine)
     reason = machine.reason(f"element of {shared.name} read while its copy is under way")
 
+    issued_by, goals_of = OfLanes(lambda frame: list(issuers(frame))), _GoalsOf()
+
     def run(frame: Frame) -> Value:
         done.used_by_copies(frame)
-        for mask, pick in issuers(frame):
+        named = done(frame)
+        for mask, pick in issued_by.of(frame):
+            goals = goals_of.of(named, mask)
             transfer = _transfer(shared, tensor_place, box(frame, pick), mask, frame)
-            barriers = [(w, n) for w, n, lanes in done(frame) if (mask[w] & lanes).any()]
-            land = _landing(transfer, done, barriers)
+            land = _landing(transfer, done, goals.barriers)
             if machine.watch is not None:
                 machine.watch.bulk_read(tensor_place)
                 where, origin = transfer.where, machine.origin(frame)
                 coming = transfer.coming if machine.options.plain and not machine.watch.covers(tensor_place) else None
-                for number in dict.fromkeys(n for _, n in barriers):
-                    those = np.isin(np.arange(frame.worlds), [w for w, n in barriers if n == number]).reshape(-1, 1)
+                for number, worlds, lanes in goals.by_number:
                     key = done.barriers.name, number
-                    machine.watch.issue(shared, where, transfer.mask & those, mask & those, origin, key, coming)
+                    machine.watch.issue(shared, where, worlds, lanes, origin, key, coming)
             if late:
                 transfer.hide(machine, reason)
                 agents.flights.append(Flight(land, done.barriers))
@@ -182,6 +193,39 @@ def load(e: Expr, machine: Machine) -> Run:
         return 0
 
     return run
+
+
+@dataclass(frozen=True, eq=False)
+class _Goals:
+    """The barriers that copies complete, (world, number), and for each number the worlds and the lanes that say so."""
+
+    barriers: list[tuple[int, int]]
+    by_number: list[tuple[int, Mask, Mask]]
+
+    @classmethod
+    def made(cls, named: Named, issuer: Mask) -> _Goals:
+        barriers = [(world, number) for world, number, lanes, _ in named.each if (issuer[world] & lanes).any()]
+        by_number = []
+        for number in dict.fromkeys(number for _, number in barriers):
+            those = np.zeros((len(issuer), 1), np.bool_)
+            those[[world for world, other in barriers if other == number]] = True
+            by_number.append((number, issuer.any(axis=-1, keepdims=True) & those, issuer & those))
+        return cls(barriers, by_number)
+
+
+class _GoalsOf:
+    """The goals of the copies of one statement: the same objects for the same barriers and lanes."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[int, int], tuple[Named, Mask, _Goals]] = {}
+
+    def of(self, named: Named, issuer: Mask) -> _Goals:
+        key = id(named), id(issuer)
+        if key not in self._kept:
+            if len(self._kept) >= _MOST_GOALS:
+                self._kept.clear()
+            self._kept[key] = named, issuer, _Goals.made(named, issuer)
+        return self._kept[key][2]
 
 
 def _landing(transfer: _Transfer, done: Barrier, barriers: list[tuple[int, int]]) -> Callable[[], None]:
@@ -204,7 +248,8 @@ def _load_by_map(e: Expr, machine: Machine) -> tuple[Boxes, Place, Place, Barrie
 
 
 def _boxes(map_: Tiled | Im2col, shared: Place, coordinates: list[Code]) -> Boxes:
-    tensor, machine, spots = map_.tensor.place, shared.machine, _Spots(shared)
+    tensor, machine = map_.tensor.place, shared.machine
+    spots = _Spots(shared, tensor.kind)
     examined = False
 
     def box(frame: Frame, pick: Callable[[Value], Value]) -> Box:
@@ -222,12 +267,13 @@ def _boxes(map_: Tiled | Im2col, shared: Place, coordinates: list[Code]) -> Boxe
 
 @dataclass(frozen=True, eq=False)
 class _Spots:
-    """Where copies go to in shared memory, or come from: the same arrays for the same addresses.
+    """Where copies of a kind go to in shared memory, or come from: the same arrays for the same addresses in bounds.
 
     Plainly each copy has its own, by which a tracer knows it.
     """
 
     shared: Place
+    kind: Kind
     kept: dict[tuple[bytes, int], tuple[Array, Array | None]] = field(default_factory=dict)
 
     def at(
@@ -242,6 +288,8 @@ class _Spots:
         if octets is not None:
             octets = np.broadcast_to(octets, (len(octets), worlds, 1))
             if self.shared.machine.options.plain or not isinstance(memory, Cells):
+                return octets, None
+            if octets.min() < 0 or octets.max() // self.kind.octets >= memory.room(self.kind, 0):
                 return octets, None
             self.kept[key] = octets, where_in(memory, octets)
         return self.kept[key]
@@ -261,7 +309,7 @@ def _load_bulk(e: Expr, machine: Machine) -> tuple[Boxes, Place, Place, Barrier]
 
 
 def _runs(shared: Place, tensor: Place, count: Code, machine: Machine) -> Boxes:
-    spots = _Spots(shared)
+    spots = _Spots(shared, tensor.kind)
 
     def box(frame: Frame, pick: Callable[[Value], Value]) -> Box:
         octets = machine.uniform(pick(count.run(frame)), "the size of a bulk copy")
@@ -340,7 +388,7 @@ def _leaving(transfer: _Transfer, shared: Place, tensor: Place, adds: bool, fram
         if watch is not None:
             watch.read(shared, where, transfer.issuer, origin, "async")
         if watch is not None and watch.covers(tensor):
-            chosen = transfer.box.inside & transfer.mask
+            chosen = transfer.chosen
             if adds:
                 watch.atomic(tensor, transfer.positions, chosen, origin, by)
             else:

@@ -7,11 +7,12 @@ instruction's arguments mean, and which thread has which elements in registers.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tlcheck.execute.codes import Code, Step
+from tlcheck.execute.codes import Step, counter
 from tlcheck.execute.frame import Frame
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import call, loop
@@ -83,7 +84,7 @@ def in_a_loop(stmt: For, machine: Machine) -> Step | None:
     steps = range(int(stmt.start.value or 0), int(stmt.start.value or 0) + int(stmt.extent.value or 0))
     if not steps or not e.args[12].value or not {7, 9}.issuperset(varying):
         return None
-    machine.variables[var.uid] = Code(lambda frame: frame.variables[var.uid], frozenset((var.uid,)), True, True)
+    machine.variables[var.uid] = counter(var.uid)
     form = form_of(e, 3)
     left = in_shared(e, 6, (form.m, form.k), form.left, bool(e.args[1].value), machine)
     right = in_shared(e, 8, (form.n, form.k), form.right, bool(e.args[2].value), machine)
@@ -159,7 +160,7 @@ def issue(e: Expr, at: int, form: Form, left: Operand, right: Operand, machine: 
         a, b = left(frame), right(frame)
 
         def registers(matrices: Array) -> Array:
-            return _registers(matrices, index, frame.lanes)
+            return _registers(matrices, frame.lanes)
 
         def terms(at: tuple[int, ...]) -> list[list[TracedCell]]:
             element, world, (group, thread) = at[0], at[1], divmod(at[2], GROUP)
@@ -201,21 +202,29 @@ def matrices(registers: Array, index: tuple[Array, Array], shape: tuple[int, int
     elements, worlds, threads = registers.shape
     groups = -(-threads // GROUP)
     whole = _of_threads(registers, groups * GROUP)
-    grouped = np.moveaxis(whole.reshape(elements, worlds, groups, GROUP), 0, 2)
+    grouped = whole.reshape(elements, worlds, groups, GROUP).transpose(1, 2, 0, 3)
     found = np.zeros((worlds, groups, *shape), registers.dtype)
     row, column = np.broadcast_arrays(*index)
     found[:, :, row, column] = grouped
     return found
 
 
-def _registers(matrices: Array, index: tuple[Array, Array], threads: int) -> Array:
-    """Matrices (worlds, groups, rows, columns) -> registers (elements, worlds, threads)."""
-    worlds, groups, rows, columns = matrices.shape
-    row, column = index
+def _registers(matrices: Array, threads: int) -> Array:
+    """Accumulated matrices (worlds, groups, rows, columns) -> registers (elements, worlds, threads)."""
+    found: Array = matrices.reshape(-1).take(_in_matrices(matrices.shape))
+    return _of_threads(found, threads)
+
+
+@lru_cache(maxsize=16)
+def _in_matrices(shape: tuple[int, int, int, int]) -> Array:
+    """Where the accumulators of each thread are in matrices (worlds, groups, rows, columns), read-only."""
+    worlds, groups, rows, columns = shape
+    row, column = _accumulator(columns)
     inner = (row * columns + column)[:, None, None, :]
     which = np.arange(worlds * groups).reshape(1, worlds, groups, 1) * (rows * columns)
-    whole = matrices.reshape(-1).take(inner + which).reshape(len(inner), worlds, groups * GROUP)
-    return _of_threads(whole, threads)
+    found = (inner + which).reshape(len(inner), worlds, groups * GROUP)
+    found.flags.writeable = False
+    return found
 
 
 def _of_threads(registers: Array, threads: int) -> Array:

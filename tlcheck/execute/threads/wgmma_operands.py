@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -144,7 +145,7 @@ def in_shared(e: Expr, at: int, shape: tuple[int, int], kind: Kind, by_k: bool, 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _SharedTile:
-    """A matrix in shared memory, and who reads it. position: (rows, columns, readers), in the memory of `place`.
+    """A matrix in shared memory, and who reads it. position: (readers, rows, columns), in the memory of `place`.
 
     worlds, groups: of the readers. cells, mask: the same elements, and a thread of each reader, for the watch.
     """
@@ -176,7 +177,7 @@ def _tiles(
         mask = np.zeros((len(machine.worlds), machine.threads), np.bool_)
         mask[worlds, groups * GROUP] = True
         cells = cell.reshape(-1, 1, 1) + np.arange(len(mask)).reshape(1, -1, 1)
-        yield _SharedTile(place, cell[..., None] + worlds, worlds, groups, cells, mask)
+        yield _SharedTile(place, cell + worlds.reshape(-1, 1, 1), worlds, groups, cells, mask)
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,14 +198,30 @@ class _SharedTiles:
                 self.machine.watch.read(tile.place, tile.cells, tile.mask, origin, "async")
 
     def read(self, origin: Origin = NOWHERE) -> Array:
-        """The matrices of all active groups; zeros for the others. The first thread of a warpgroup reads for all."""
-        found = np.zeros((*self.groups, *self.shape), self.kind.array)
+        """The matrices of all groups, those of a group that is not active made up. The first thread of a warpgroup
+        reads for all of it.
+        """
         self.seen(origin)
+        if self._together is not None:
+            memory, position = self._together
+            return memory.take(position, self.kind)
+        found = np.zeros((*self.groups, *self.shape), self.kind.array)
         for tile in self.tiles:
-            memory = tile.place.memory
-            assert isinstance(memory, Cells)
-            found[tile.worlds, tile.groups] = np.moveaxis(memory.take(tile.position, self.kind), -1, 0)
+            found[tile.worlds, tile.groups] = tile.place.memory.take(tile.position, self.kind)
         return found
+
+    @cached_property
+    def _together(self) -> tuple[Cells, Array] | None:
+        """All matrices as one position in one allocation; None where they lie in several."""
+        memories = {id(tile.place.memory): tile.place.memory for tile in self.tiles}
+        memory = next(iter(memories.values()), None)
+        if len(memories) != 1 or not isinstance(memory, Cells) or memory.tracer is not None:
+            return None
+        position = np.empty((*self.groups, *self.shape), np.intp)
+        position[...] = self.tiles[0].position[0]
+        for tile in self.tiles:
+            position[tile.worlds, tile.groups] = tile.position
+        return memory, position
 
     def joined(self, others: list[_SharedTiles | None]) -> _SharedTiles | None:
         """These and others that the same groups read, column after column; None where others read them."""
@@ -222,7 +239,7 @@ class _SharedTiles:
             for tile in more:
                 if tile.place is not first.place or not np.array_equal(tile.mask, first.mask):
                     return None
-            position = np.concatenate([tile.position for tile in (first, *more)], axis=1)
+            position = np.concatenate([tile.position for tile in (first, *more)], axis=-1)
             cells = np.concatenate([tile.cells for tile in (first, *more)])
             made.append(_SharedTile(first.place, position, first.worlds, first.groups, cells, first.mask))
         return _SharedTiles(made, self.groups, (self.shape[0], self.shape[1] * len(every)), self.kind, self.machine)

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tlcheck.execute.frame import Frame, Mask
+from tlcheck.execute.memory import Cells, Position
 from tlcheck.execute.places import Place
 from tlcheck.execute.reasons import Illegal
 from tlcheck.execute.registry import call
@@ -31,11 +32,21 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class _Used:
-    """Registers that an instruction used: what they held when it left them, or at a fence after that."""
+    """Registers that an instruction used: what they held when it left them, or at a fence after that.
+
+    writes: those that the allocation had seen then; another number where some threads have passed no fence since.
+    """
 
     place: Place
-    position: Any
+    position: Position
     values: Array
+    writes: int
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether nothing has been written since."""
+        memory = self.place.memory
+        return isinstance(memory, Cells) and memory.writes == self.writes
 
 
 @dataclass(eq=False)
@@ -52,26 +63,37 @@ class RegisterFences:
         """The threads pass one: it covers what their registers hold now."""
         self.passed = lanes if self.passed is None else self.passed | lanes
         for known in chain.from_iterable(self.last.values()):
-            now = known.place.memory.take(known.position, known.place.kind)
-            known.values = np.where(lanes, now, known.values)
+            if not known.is_unchanged:
+                now = known.place.memory.take(known.position, known.place.kind)
+                known.values, known.writes = np.where(lanes, now, known.values), -1
 
-    def used(self, place: Place, position: Any, values: Array, lanes: Mask) -> None:
+    def used(self, place: Place, position: Position, values: Array, lanes: Mask) -> None:
         """An instruction begins to use registers (elements, worlds, threads). Raises Illegal without the fence."""
         if place.machine.options.written:
             return
         passed = np.False_ if self.passed is None else self.passed
-        known = next((u for u in self.last.get(place.root, []) if np.array_equal(u.position, position)), None)
+        known = next((u for u in self.last.get(place.root, []) if _is_same(u.position, position)), None)
+        if known is not None and known.is_unchanged:
+            return
         changed = lanes & (~passed if known is None else _differ(known, values))
         if changed.any():
             world, lane = (int(i) for i in np.argwhere(changed)[0])
             what = f"wgmma uses {place.name} with no warpgroup_arrive (wgmma.fence) after it was written"
             raise Illegal(what, place.machine.line, world, lane, place.name)
 
-    def left(self, place: Place, position: Any, values: Array) -> None:
+    def left(self, place: Place, position: Position, values: Array) -> None:
         """An instruction is done with registers, which hold these values."""
         users = self.last.setdefault(place.root, [])
-        users[:] = [u for u in users if not np.array_equal(u.position, position)]
-        users.append(_Used(place, position, values))
+        users[:] = [u for u in users if not _is_same(u.position, position)]
+        memory = place.memory
+        assert isinstance(memory, Cells)
+        users.append(_Used(place, position, values, memory.writes))
+
+
+def _is_same(a: Position, b: Position) -> bool:
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return a is b or np.array_equal(a, b)
+    return type(a) is type(b) and a == b
 
 
 def _differ(used: _Used, values: Array) -> Mask:
@@ -85,7 +107,7 @@ class _Sum:
     """Accumulators with instructions under way: their values so far, (elements, worlds, threads)."""
 
     place: Place
-    position: Any
+    position: Position
     values: Array
     fences: RegisterFences
     left: int = 0
@@ -109,8 +131,9 @@ class Product:
         total, together = self.total, [self, *others]
         left, right = side_by_side([p.left for p in together]), side_by_side([p.right for p in together])
         product = self.registers(multiplied(left, np.swapaxes(right, -1, -2)))
-        after = self.finish(product + total.values if self.keeps else product)
-        total.values = after if self.mask.all() else np.where(self.mask, after, total.values)
+        if self.keeps:
+            product += total.values
+        np.copyto(total.values, self.finish(product), where=self.mask)
         total.left -= len(together)
         if not total.left:
             tracer = total.place.machine.tracer
@@ -135,10 +158,10 @@ class ProductQueue:
         assert isinstance(found, cls)
         return found
 
-    def sum_at(self, place: Place, position: Any, frame: Frame, lanes: Mask, poison: Array) -> _Sum:
+    def sum_at(self, place: Place, position: Position, frame: Frame, lanes: Mask, poison: Array) -> _Sum:
         """The sum under way at a place; made, and its registers poisoned, by the first instruction."""
         for known in self.sums:
-            if known.place.root == place.root and known.left and np.array_equal(known.position, position):
+            if known.place.root == place.root and known.left and _is_same(known.position, position):
                 return known
         self.sums = [s for s in self.sums if s.left]
         before = np.array(np.broadcast_to(place.memory.take(position, place.kind), poison.shape))

@@ -106,7 +106,7 @@ def _from_pointer(e: Expr, number: int, region: Region) -> Region:
 def matrices(tile: Tile, frame: Frame, across: bool = False) -> Array:
     """A tile as one matrix for each world and lane: (worlds, lanes or 1, rows, columns)."""
     found = tile.array(frame)
-    found = np.ascontiguousarray(np.moveaxis(found.reshape(*found.shape[-4:]), (0, 1), (2, 3)))  # as BLAS wants it
+    found = np.ascontiguousarray(found.reshape(*found.shape[-4:]).transpose(2, 3, 0, 1))  # as BLAS wants it
     return found.swapaxes(2, 3) if across else found
 
 
@@ -124,7 +124,7 @@ def accumulate(c: Tile, frame: Frame, product: Array, clear: Value, terms: int) 
     cleared = np.asarray(clear)
     if not cleared.all():
         before = matrices(c, frame).astype(product.dtype, copy=False)
-        product = product + np.where(cleared.reshape(*cleared.shape, 1, 1), 0, before)
+        product = product + (np.where(cleared.reshape(*cleared.shape, 1, 1), 0, before) if cleared.any() else before)
     settle = c.machine.summed(c.kind, terms)
     total = np.asarray(product if settle is None else settle(product)).astype(c.kind.array, copy=False)
-    c.write(frame, np.moveaxis(total, (2, 3), (0, 1)).reshape(-1, *total.shape[:2]))
+    c.write(frame, total.transpose(2, 3, 0, 1).reshape(-1, *total.shape[:2]))

@@ -153,6 +153,7 @@ class Tile:
         self.kind = kind_of(region.buffer.dtype)
         self.name, self.buffer = region.buffer.name, region.buffer
         self._starts = [remembered(machine.code(e)) for e in region.starts]
+        self._uneven = [start for start in self._starts if not start.uniform]
         steps = {axis: number for number, axis in enumerate(axes)}
         if not lattice.axes:
             steps = {len(region.starts) - 1: 0}
@@ -188,7 +189,7 @@ class Tile:
         memory = self.place.memory
         if isinstance(memory, Cells) and memory.data.shape[2] > 1:
             return True
-        return any(differs(start.run(frame)) for start in self._starts)
+        return any(differs(start.run(frame)) for start in self._uneven)
 
     def read(self, frame: Frame) -> Array:
         """The elements, (points, worlds, lanes or 1); the buffer's safe value, or 0, where the region leaves it."""
