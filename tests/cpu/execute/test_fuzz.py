@@ -98,7 +98,7 @@ def test_a_fault_of_ours_leaves_the_other_claims(monkeypatch: pytest.MonkeyPatch
     def fails(function: Function, checkpoint: str) -> bool:
         raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr("tlcheck.execute.run.is_tiled", fails)
+    monkeypatch.setattr("tlcheck.execute.levels.is_tiled", fails)
     (claim,) = verdicts_of(SUMS, Request()).claims
     assert (claim.verdict, claim.reason.partition(" (")[0]) == (
         "undecided",

@@ -103,7 +103,7 @@ def test_what_is_no_number_on_one_side_is_not_compared(numbers: Array) -> None:
     assert coarser(*sides(numbers, mine, others), HALF) is None
 
 
-@pytest.mark.parametrize(("kind", "most"), [("float8_e4m3fn", 448.0), ("float8_e5m2", 57344.0)])
+@pytest.mark.parametrize(("kind", "most"), [("float8_e4m3fn", 448.0), ("float8_e4m3", 448.0), ("float8_e5m2", 57344.0)])
 def test_floats_of_8_bits_saturate(kind: str, most: float) -> None:
     values = np.array([1e6, -1e6, np.inf, np.nan, 2.0])
     assert np.array_equal(rounded(values, kind_of(kind)), [most, -most, most, np.nan, 2.0], equal_nan=True)
