@@ -22,7 +22,7 @@ from tlcheck.execute.machine import Machine, Machines, Options, World
 from tlcheck.execute.memory import Pages
 from tlcheck.execute.reasons import Entangled, Illegal, NotModelled, Stopped
 from tlcheck.execute.request import ALL, LOWERED, SOURCE, Request
-from tlcheck.execute.traits import draws_anywhere, is_tiled, release_of
+from tlcheck.execute.traits import draws_anywhere, is_tiled, meets_all, release_of
 from tlcheck.program.roles import roles
 from tlcheck.snapshot.ir import Buffer, Function, Snapshot
 
@@ -57,6 +57,8 @@ class BothLevels:
         self.roles = roles(self.written)
         self.outputs = pointers(self.roles.outputs)
         self.extents = blocks.grid(self.written, self.sizes)
+        self._meet = meets_all(self.written) or meets_all(self.lowered)
+        self.plain |= self._meet
         self._blocks = self._chosen()
         self.worlds = self._fitting()
         self._together: dict[Function, list[list[World]]] = {}
@@ -84,15 +86,16 @@ class BothLevels:
         return sides[0] == sides[1]
 
     def _chosen(self) -> Sequence[blocks.Block]:
-        if not isinstance(self._request.blocks, int):
-            return self._named(self._request.blocks)
+        asked = ALL if self._meet else self._request.blocks
+        if not isinstance(asked, int):
+            return self._named(asked)
         if prod(self.extents) <= 0:
             raise Stopped("a grid without blocks")
-        if self._request.blocks >= prod(self.extents):
+        if asked >= prod(self.extents):
             if prod(self.extents) > _MOST_BLOCKS:
                 raise Stopped("more blocks than can run at once")
             return list(self.every_block())
-        return blocks.chosen((self.written, self.lowered), self.sizes, self._request.blocks)
+        return blocks.chosen((self.written, self.lowered), self.sizes, asked)
 
     def _named(self, named: Sequence[blocks.Block]) -> Sequence[blocks.Block]:
         """Those of them that are in the grid; one that only an earlier kernel has is executed there in any case.
@@ -132,7 +135,7 @@ class BothLevels:
             raise Stopped("more statements than allowed")
         wanted = len(self._blocks) * len(self._request.seeds)
         fit = min(worlds_that_fit(f, prod(threads_of(f)), written, budget, wanted) for f, written in sides)
-        if fit == 0:
+        if fit < (len(self._blocks) if self._meet else 1):
             raise Stopped("more memory than allowed")
         seeds = self._request.seeds[: max(1, fit // max(1, min(len(self._blocks), fit)))]
         return [World(seed, block) for seed in seeds for block in self._blocks[: fit // len(seeds)]]

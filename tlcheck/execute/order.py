@@ -228,6 +228,11 @@ class Watch:
             self.fenced[world, warps] = self.fenced[world, warps].max(axis=0)
             self._tick(world, warps)
 
+    def meet_all(self) -> None:
+        """All blocks have met: what they did to tensors is over for all of them."""
+        for root in self._tensors:
+            self.forget(root)
+
     def within_warps(self, mask: Mask) -> None:
         """__syncwarp."""
         for world, warps in self._warps_of(mask):

@@ -32,6 +32,12 @@ def draws_anywhere(function: Function) -> bool:
     return any(e.op == "call" and str(e.value).startswith("rng_rand") for e in inner)
 
 
+def meets_all(function: Function) -> bool:
+    """Whether all blocks of a kernel wait for one another (T.sync_grid)."""
+    calls = (e for s in statements(function.body) for e in postorder(expressions(s)))
+    return any(e.op == "call" and e.value == "sync_grid" for e in calls)
+
+
 def has_copies(function: Function) -> bool:
     """Whether a kernel as lowered has asynchronous copies into shared memory."""
     calls = (e.value for s in statements(function.body) for e in postorder(expressions(s)) if e.op == "call")
