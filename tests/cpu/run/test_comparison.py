@@ -66,3 +66,24 @@ def test_exact_results_are_rounded_once() -> None:
 
 def test_the_index_of_an_offset() -> None:
     assert [comparison.index(offset, (2, 3, 4)) for offset in (0, 5, 23)] == [[0, 0, 0], [0, 1, 1], [1, 2, 3]]
+
+
+ROUNDED = torch.tensor([1, 2, 3, 4], dtype=torch.int8)
+
+
+@pytest.mark.parametrize(
+    ("out", "narrow", "wrong"),
+    [
+        ([1, 2, 3, 5], [1, 2, 3, 4], [False, False, False, True]),  # no rounding decides
+        ([1, 2, 3, 5], [1, 2, 3, 5], [False] * 4),  # as float32 has it
+        ([2, 2, 3, 4], [1, 2, 3, 5], [False] * 4),  # at another tie
+        ([3, 2, 3, 4], [1, 2, 3, 5], [True, False, False, False]),  # farther off than a tie
+        ([2, 3, 3, 4], [1, 2, 3, 5], [True, True, False, False]),  # at more elements than there are ties
+    ],
+)
+def test_an_integer_that_hangs_on_rounding_may_be_what_float32_has(
+    out: list[int], narrow: list[int], wrong: list[bool]
+) -> None:
+    sides = [torch.tensor(values, dtype=torch.int8) for values in (out, narrow)]
+    found = comparison.compare(sides[0], ROUNDED, Tolerance(0, ()), exact=False, narrow=sides[1])
+    assert (found.wrong.tolist(), found.error > 0) == (wrong, any(wrong))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -22,6 +22,7 @@ class DrawnInputs:
     """label: which inputs, empty for the usual ones. expected: parameter or outcome -> reference.
 
     errors: relative error of each reference, and what it is. recorded: whether it is what a kernel once left.
+    narrow: the references computed in float32; none where a reference is no computation.
     """
 
     label: str
@@ -30,6 +31,7 @@ class DrawnInputs:
     expected: Mapping[str, Any]
     errors: Mapping[str, tuple[str, float]]
     recorded: bool = False
+    narrow: Mapping[str, Any] = field(default_factory=dict)
 
 
 def draws(subject: LoadedCase, names: Sequence[str], task: Task) -> Iterator[DrawnInputs]:
@@ -78,9 +80,10 @@ def refer(subject: LoadedCase, label: str, variant: Variant, seed: int, values: 
         return dict(reference(subject.args, *(v.clone() if torch.is_tensor(v) else v for v in values)))
 
     expected = referred()
-    errors = comparison.reference_error(referred, expected)
+    narrow = comparison.in_float32(referred)
+    errors = comparison.reference_error(narrow, expected)
     named = {name: ("reference in float32", error) for name, error in errors.items()}
-    return DrawnInputs(label, seed, values, expected, named)
+    return DrawnInputs(label, seed, values, expected, named, narrow=narrow)
 
 
 def _replayed(trace: traces.Trace) -> DrawnInputs:

@@ -135,7 +135,7 @@ class Trial:
         if exact and (inexact := self.draw.errors.get(name, ("", 0.0))[1]):
             self._found("inexact-inputs", name, f"in float32 the reference itself is off by {inexact:.1e}")
             return
-        compared = comparison.compare(out, ref, allowed, exact)
+        compared = comparison.compare(out, ref, allowed, exact, self.draw.narrow.get(name))
         report["error"] = comparison.plain(compared.error)
         if compared.worst is not None:
             report["worst"] = comparison.element(compared.worst, out, ref)
