@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.box import ROUNDED, Box
 from rich.console import Console, Group, RenderableType
@@ -25,6 +25,7 @@ _STYLES = {
     "accepted": "cyan",
 }
 _LINE, _NEIGHBOUR = 400, 56  # characters shown of the atomic's line (and of messages), and of the lines around it
+_NAMED = 3  # of the runs that an interruption left undone
 _WORST_FIRST = ("refuted", "undecided", "expected", "accepted", "agreed", "proved")
 
 
@@ -32,11 +33,21 @@ def write(console: Console, results: list[Result], notes: list[str]) -> None:
     """Print the whole report. Texts of kernels are no markup."""
     edges = ROUNDED if console.width < ENDLESS else OPEN_BOX
     for result in results:
-        for part in _result(result, edges):
+        for part in _result(result, edges) if not result.is_interrupted else ():
             console.print(part, highlight=False, soft_wrap=isinstance(part, Text))
+    for part in _interrupted([result for result in results if result.is_interrupted]):
+        console.print(part, highlight=False, soft_wrap=True)
     for note in notes:
         console.print(Text(f"note: {note}", style="yellow"), highlight=False, soft_wrap=True)
     console.print(Text(summary_in_words(results), style="bold"), highlight=False, soft_wrap=True)
+
+
+def _interrupted(results: Sequence[Result]) -> Iterator[Text]:
+    """Yield all that the user's interruption left undone, in one line however much it is."""
+    if results:
+        names = [_name(result) for result in results]
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        yield Text(f"not checked, interrupted: {', '.join(names[:_NAMED])}{more}", style="bold red")
 
 
 def _result(result: Result, edges: Box) -> Iterator[RenderableType]:
@@ -92,8 +103,7 @@ def _from_intent(result: Result) -> Iterator[Text]:
 
 
 def _head(result: Result) -> Text:
-    run = result.run
-    name = result.saved or " ".join(part for part in (run.case, run.target, run.tilelang) if part)
+    name = _name(result)
     if result.is_silent:
         counts = f" ({counts_in_words([result])})" if result.claims else ""
         return Text.assemble(name, "  ", (f"lowers; nothing decided{counts}", "yellow"))
@@ -103,6 +113,11 @@ def _head(result: Result) -> Text:
     if result.excuse is not None:
         return Text.assemble(name, "  ", (f"{result.excuse.kind} error", "cyan"))
     return Text.assemble(name, "  ", ("not checked", "bold red"))
+
+
+def _name(result: Result) -> str:
+    run = result.run
+    return result.saved or " ".join(part for part in (run.case, run.target, run.tilelang) if part)
 
 
 def _indented(word: str, text: str, style: str) -> Text:

@@ -43,6 +43,11 @@ class Result:
         """Whether the kernel lowers, and nothing of it is decided: no claim, or none with a verdict."""
         return self.failure is None and all(claim.verdict == UNDECIDED for claim in self.claims)
 
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether the user ended the run before this was done."""
+        return self.failure is not None and self.failure.kind == "interrupted"
+
 
 def exit_code(results: Iterable[Result], *, strict: bool) -> int:
     """2 if what was asked for is not there, 1 if something is wrong, 3 if something was not checked, else 0.

@@ -13,6 +13,7 @@ from tests.cpu.checking import WITNESS, failed, make_atomic, make_finding, make_
 from tlcheck.report import text
 from tlcheck.verdicts.claim import Claim, Excerpt, Excuse, Executed
 from tlcheck.verdicts.results import Result
+from tlcheck.worker.protocol import interrupted
 
 
 def shown(*results: Result, notes: tuple[str, ...] = (), width: int = 80, color: bool = False) -> str:
@@ -113,6 +114,16 @@ def test_a_failure_is_not_checked_and_shows_the_first_lines() -> None:
     assert page[1].startswith("    build: xxx")
     assert len(page[1]) < 500
     assert page[-1] == "1 case; 1 not checked"
+
+
+def test_what_an_interruption_left_undone_is_one_line() -> None:
+    runs = [replace(make_run(), name=f"k{number}") for number in range(5)]
+    left = [Result(run, failure=interrupted("start")) for run in runs]
+    lines = shown(make_result(), *left).splitlines()
+    named = "k.py::k0 sm_90 0.1.7, k.py::k1 sm_90 0.1.7, k.py::k2 sm_90 0.1.7"
+    assert lines[-2] == f"not checked, interrupted: {named} and 2 more"
+    assert "; 5 not checked" in lines[-1]
+    assert sum("k.py::k" in line for line in lines) == 1
 
 
 def test_what_is_expected_or_accepted_is_marked() -> None:
