@@ -8,7 +8,7 @@ from tlcheck.page.model import BAD, GOOD, QUIET, SEVERITY, WARN, Remark, Spot, T
 from tlcheck.snapshot.ir import CHECKPOINTS
 from tlcheck.verdicts.claim import AGREED, PROVED, Claim, Excerpt, Finding
 from tlcheck.verdicts.results import Result
-from tlcheck.verdicts.words import VERDICTS, also_in_words, bisect_of, bisect_passes_of, content_in_words
+from tlcheck.verdicts.words import VERDICTS, also_in_words, bisecting, content_in_words
 from tlcheck.witness import Accesses, Element
 
 _TONES = {"proved": GOOD, "agreed": GOOD, "refuted": BAD, "undecided": WARN, "expected": QUIET, "accepted": QUIET}
@@ -133,7 +133,7 @@ def _more(result: Result, found: Finding) -> str:
     explain = f"tlcheck explain {found.rule}"
     if result.saved:
         return explain
-    return f"{explain}; since when: {bisect_of(result.run)}; by which pass: {bisect_passes_of(result.run)}"
+    return f"{explain}; {bisecting(result.run)}"
 
 
 def _excerpt(excerpt: Excerpt) -> list[str]:

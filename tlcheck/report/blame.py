@@ -13,7 +13,7 @@ from tlcheck.report.json import written
 from tlcheck.run.blame import Answer, Blame
 from tlcheck.run.results import DeviceFinding
 from tlcheck.verdicts.claim import Claim
-from tlcheck.verdicts.words import bisect_of
+from tlcheck.verdicts.words import bisect_of, bisecting
 from tlcheck.witness import Element
 
 SCHEMA = 2
@@ -111,6 +111,8 @@ def lines(blame: Blame) -> Iterator[str]:
             yield from (f"        {line}" for line in found_by.witness.steps)
         if found_by.advice:
             yield f"        to do: {found_by.advice}"
+    if blame.refuted:
+        yield f"        {bisecting(run)}"
 
 
 def _written(blame: Blame) -> str:

@@ -265,9 +265,11 @@ class Snapshot:
     headers: str = ""
 
     def pass_at(self, checkpoint: str) -> str:
-        """The name of a checkpoint's pass; that of `type-cast` is written in Python up to 0.1.13, and has none."""
+        """The name of a checkpoint's pass, empty for one without; that of `type-cast` has none up to 0.1.13."""
         name = self.passes.get(checkpoint, "")
-        return "tl.DecoupleTypeCast" if (name, checkpoint) == (UNNAMED, "type-cast") else name
+        if name != UNNAMED:
+            return name
+        return "tl.DecoupleTypeCast" if checkpoint == "type-cast" else ""
 
     def is_on(self, pass_config: str) -> bool:
         """Whether a pass configuration was set, as a flag or as a number."""

@@ -33,6 +33,11 @@ def bisect_passes_of(run: Run) -> str:
     return f"{bisect_of(run)} --toolchain {shlex.quote(run.toolchain)} --passes"
 
 
+def bisecting(run: Run) -> str:
+    """Both commands for what is wrong as lowered."""
+    return f"since when: {bisect_of(run)}; by which pass: {bisect_passes_of(run)}"
+
+
 def element_in_words(buffer: str, element: Mapping[str, Any]) -> str:
     """`B[0] is 128, expected 512`."""
     index = ", ".join(map(str, element["index"]))
