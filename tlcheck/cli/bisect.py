@@ -23,7 +23,7 @@ from tlcheck.files import require_place
 from tlcheck.gate import as_written, bisect
 from tlcheck.gate.bisect_passes import judge_passes
 from tlcheck.gate.compared_passes import LoweredPasses, compare_passes
-from tlcheck.lower.runs import Lowered, Position, near
+from tlcheck.lower.runs import Lowered, Position
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Session, Settings
 from tlcheck.report import bisect_json, bisect_report
@@ -34,10 +34,10 @@ from tlcheck.run.examination import RunRequest
 from tlcheck.run.suite import DeviceOptions
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.verdicts.judge import Policy
-from tlcheck.verdicts.results import Result, read_snapshot
+from tlcheck.verdicts.results import Result, exit_code, read_snapshot
 
 _CASE_HELP = "FILE[::NAME], a script or a folder of kernel files"
-CLEAN, FOUND, NOT_CHECKED = 0, 1, 3
+CLEAN, FOUND, USAGE, NOT_CHECKED = 0, 1, 2, 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -62,11 +62,20 @@ def run(args: argparse.Namespace) -> int:
     _require_files(chosen.selections)
     settings = settings_of(args, chosen.config, every_pass=args.passes)
     found = _found(args, chosen.selections, settings, chosen.config)
-    code = FOUND if found.is_wrong else NOT_CHECKED if any(r.failure for r in found.results) else CLEAN
+    code = _code(found)
     _write(args, found, code)
     if args.verbose:
         show_traces(found.results)
     return code
+
+
+def _code(found: Bisected) -> int:
+    """Say with which code it ends: 1 wrong, 2 not what was asked for, 3 something not looked at, or nothing decided."""
+    if found.is_wrong:
+        return FOUND
+    if not found.rows and exit_code(found.results, strict=False) == USAGE:
+        return USAGE
+    return NOT_CHECKED if found.is_silent or any(result.failure for result in found.results) else CLEAN
 
 
 def _found(args: argparse.Namespace, chosen: Sequence[Selection], settings: Settings, config: Config) -> Bisected:
@@ -135,7 +144,7 @@ def _as_written(found: Sequence[Lowered], settings: Settings, made: Session) -> 
 
 
 def _passes(chosen: Sequence[Selection], settings: Settings, policy: Policy) -> Bisected:
-    """Every case after each pass, and those that cannot be lowered. Raises UsageError if there are only these."""
+    """Every case after each pass, and those that cannot be lowered."""
     passes, failed = [], []
     with judge(settings, policy) as judged, session(with_inputs(settings, policy.execute)) as made:
         for done in sorted(made.lower(chosen), key=lambda done: done.run.position):
@@ -145,31 +154,26 @@ def _passes(chosen: Sequence[Selection], settings: Settings, policy: Policy) -> 
             else:
                 snapshot = read_snapshot(done.snapshot)
                 passes.append(judge_passes(done.run, snapshot, _request(done, snapshot, policy)))
-    if not passes:
-        failure = next(result.failure for result in failed if result.failure)
-        where = f" ({near(failure.where)})" if failure.where else ""
-        raise UsageError(f"nothing to judge: {failure.phase}: {failure.message}{where}")
     return Bisected(passes=tuple(passes), results=tuple(failed))
 
 
 def _compared(chosen: Sequence[Selection], toolchains: tuple[str, str], settings: Settings, policy: Policy) -> Bisected:
-    """Every case after each pass of two compilers. Raises UsageError where none is lowered by both."""
+    """Every case after each pass of two compilers, up to where one of them fails."""
     wanted = [replace(selection, toolchain=toolchain) for toolchain in toolchains for selection in chosen]
     sides: dict[tuple[str, str], list[LoweredPasses]] = {}
     compared, failed = [], []
     with judge(settings, policy) as judged:
         for done in lowered(wanted, with_inputs(settings, policy.execute)):
-            if done.snapshot is None:
-                failed.append(judged(done))
+            result = judged(done) if done.snapshot is None else None
+            failed += [result] if result is not None else []
+            if (file := done.snapshot or done.until) is None:
                 continue
             mine = sides.setdefault((bisect.case_key(done.run), done.run.target), [])
-            snapshot = read_snapshot(done.snapshot)
-            mine.append(LoweredPasses(done.run, snapshot, _request(done, snapshot, policy)))
+            snapshot = read_snapshot(file)
+            request = _request(done, snapshot, policy) if result is None else None
+            mine.append(LoweredPasses(done.run, snapshot, request, result))
             if len(mine) == len(toolchains):
                 compared.append(compare_passes(mine[0], mine[1]))
-    if not compared:
-        failures = [f"{r.run.tilelang}: {r.failure.phase}: {r.failure.message}" for r in failed if r.failure]
-        raise UsageError(f"nothing to compare: {(failures or ['no case is lowered by both'])[0]}")
     return Bisected(compared=tuple(compared), results=tuple(failed))
 
 

@@ -161,13 +161,21 @@ class Pointers:
         if pointer.op == "load" and pointer.buffer is not None:
             return pointer.buffer, [machine.code(a) for a in pointer.args]
         if pointer.op == "call" and pointer.value == "tvm_access_ptr":
-            buffer, indices = self._target(pointer.args[1], machine)
+            buffer, indices = self._seen_as(pointer.args[0].dtype, pointer.args[1], machine)
             return buffer, [*indices[:-1], joined(lambda *p: sum(p), indices[-1], machine.code(pointer.args[2]))]
         if pointer.op == "call" and pointer.value == "handle_add_byte_offset":
             return self._further(pointer, machine)
         if pointer.op == "var":
             return self._whole(pointer, machine), [constant(0)] * self._rank(pointer)
         raise NotModelled(f"pointer {pointer.value or pointer.op}")
+
+    def _seen_as(self, dtype: str, pointer: Expr, machine: Machine) -> tuple[Buffer, list[Code]]:
+        """What a pointer points to, seen as elements of a type: some passes name it by its address alone."""
+        if pointer.op == "var" and pointer.uid in self._base and pointer.uid not in self._declared:
+            return Buffer(str(pointer.value), dtype, (Expr("int", "int32", (), 1),), "shared.dyn", pointer), [
+                constant(0)
+            ]
+        return self._target(pointer, machine)
 
     def _further(self, pointer: Expr, machine: Machine) -> tuple[Buffer, list[Code]]:
         """The target of a pointer that is moved on by bytes."""

@@ -32,8 +32,8 @@ _LINES = 40  # of a difference that is shown
 
 @dataclass(frozen=True)
 class Guilty:
-    """The first pass after which a claim is wrong. number: its place in the pipeline. Without a name it is the code
-    generator, after the last one.
+    """The first pass after which a claim is wrong. number: its place in the pipeline, 0 for one that did not run and
+    should have. Without a name it is the code generator, after the last one.
 
     difference: lines of TIR, before and after the pass, as a diff. notes: what else there is to say of the pass, such
     as which before it could not be executed.
@@ -128,6 +128,8 @@ def _firsts(results: Iterable[tuple[int, Result]]) -> Iterator[tuple[int, Claim]
 def _executed(pipeline: Pipeline, claim: Claim, onset: PassOnset) -> Guilty:
     if onset.generated:
         return Guilty("", onset.number, claim, ())
+    if not onset.number:
+        return Guilty(onset.orders, 0, claim, ())
     before, after = pipeline.text(onset.number - 1), pipeline.text(onset.number)
     name = pipeline.called(onset.number)
     return Guilty(name, onset.number, claim, _shown(before, after, claim.buffer), tuple(_notes(pipeline, claim, onset)))
@@ -138,9 +140,7 @@ def _notes(pipeline: Pipeline, claim: Claim, onset: PassOnset) -> Iterator[str]:
         names = [pipeline.called(n) for n in (onset.between[0], onset.between[-1])]
         passes = names[0] if len(onset.between) == 1 else f"{names[0]} to {names[1]}"
         yield f"or an earlier one: after {passes} the kernel could not be executed ({onset.reason})"
-    if onset.orders and pipeline.place(onset.orders) > pipeline.last:
-        yield f"{onset.orders}, which puts such an order into a kernel, is not among the passes"
-    elif claim.kind == "order" and not onset.orders and onset.number > pipeline.vectors:
+    if claim.kind == "order" and not onset.orders and onset.number > pipeline.vectors:
         yield "or an earlier one: orders are watched from tl.VectorizeLoop on"
     elif onset.orders == pipeline.names[onset.number]:
         yield f"{onset.orders} should have ordered them"

@@ -8,26 +8,39 @@ from dataclasses import dataclass, replace
 
 from tlcheck.errors import UsageError
 from tlcheck.execute.request import Request
+from tlcheck.gate.bisect import FAILS, BisectRow, Point
 from tlcheck.gate.bisect_passes import Passes, judge_passes
 from tlcheck.gate.pipeline import Pipeline
 from tlcheck.lower.runs import Run, toolchain_title
 from tlcheck.snapshot.ir import Snapshot
+from tlcheck.verdicts.results import Result
 
 _LINES = 60  # of a difference that is shown
 
 
 @dataclass(frozen=True)
 class LoweredPasses:
-    """One compiler's run of a case, its snapshot of every pass, and how it is executed; None for its atomics alone."""
+    """One compiler's run of a case, its snapshot of every pass, and how it is executed; None for its atomics alone.
+
+    failed: what there is to say where lowering failed; the snapshot has the passes up to there.
+    """
 
     run: Run
     snapshot: Snapshot
     request: Request | None = None
+    failed: Result | None = None
 
     @property
     def title(self) -> str:
         """The toolchain as the user named it, a checkout with its commit."""
         return toolchain_title(self.run.toolchain, self.run.versions)
+
+    def judged(self) -> Passes:
+        """Judge each pass; of a kernel that is not lowered to the end, none."""
+        if self.failed is None:
+            return judge_passes(self.run, self.snapshot, self.request)
+        point = Point(self.title, FAILS, self.failed)
+        return Passes(BisectRow(self.run.case, self.run.target, (point,), self.run.tilelang), ())
 
 
 @dataclass(frozen=True)
@@ -63,7 +76,7 @@ def compare_passes(old: LoweredPasses, new: LoweredPasses) -> ComparedPasses:
     pairs = list(_aligned(one.names, other.names))
     texts = ([one.whole(n) for n in range(one.last + 1)], [other.whole(n) for n in range(other.last + 1)])
     first = _first(pairs, *texts)
-    judged = judge_passes(old.run, old.snapshot, old.request), judge_passes(new.run, new.snapshot, new.request)
+    judged = old.judged(), new.judged()
     shown = _difference(pairs, first, texts, (old.title, new.title)) if first is not None else ()
     if first is not None:
         called = other.called(first.new) if first.new is not None else one.called(first.old or 0)

@@ -7,7 +7,7 @@ right and the first after which it is wrong is said with the reason.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tlcheck.execute.races import AGREEMENT, BLOCKS, Race
@@ -21,6 +21,7 @@ from tlcheck.verdicts.executed import claims_of
 _ORDERING = {"fence.proxy.async": "tl.InjectFenceProxy"}  # who puts what is missing; barriers:
 _BARRIERS = "tl.ThreadSync"
 _COPY = "a wait for the copy"
+_UNORDERED = "the pass that orders it did not run"
 _WITHOUT = (_COPY, AGREEMENT, BLOCKS)  # what no pass of its own puts in
 EARLY = {"tile-ops": "tile-ops", "lower-tile-op": "lower-tile-op"}  # stages with rules of their own; else the last's
 
@@ -36,8 +37,9 @@ class PassState:
 @dataclass(frozen=True)
 class PassOnset:
     """Since when a claim is wrong. number: the first pass after which it is; between: passes before it of which it is
-    not known, from the one after the last that is right, and why. orders: the pass that should have ordered it.
-    generated: no pass makes it wrong; the CUDA that is made of the last one's TIR computes something else.
+    not known, from the one after the last that is right, and why. orders: the pass that should have ordered it; the
+    number is 0 where that did not run. generated: no pass makes it wrong; the CUDA that is made of the last one's TIR
+    computes something else.
     """
 
     number: int
@@ -53,11 +55,12 @@ class ExecutedPasses:
     def __init__(self, pipeline: Pipeline, request: Request) -> None:
         self._pipeline = pipeline
         snapshot = pipeline.executable(pipeline.last, LOWERED)
-        final = execute(snapshot, request)
-        self.claims = claims_of(snapshot, final, request)
+        found = execute(snapshot, request)
         self._names = {str(b.data.value): b.name for b in snapshot.checkpoints["source"].buffers}
-        self._request = replace(request, blocks=_blocks(final, request), seeds=_seeds(final, request))
-        self._final = final
+        self._request = replace(request, blocks=_blocks(found, request), seeds=_seeds(found, request))
+        # Alone, the blocks that showed it may show more: a copy that nobody waits for does not land while others wait.
+        self._final = execute(snapshot, self._request)
+        self.claims = _worse(claims_of(snapshot, found, request), claims_of(snapshot, self._final, self._request))
         self._known: dict[tuple[tuple[str, ...], str], Execution] = {}
 
     @property
@@ -70,11 +73,13 @@ class ExecutedPasses:
         if number == self._pipeline.last:
             return PassState("wrong")
         if claim.kind == "order" and number < self._since(claim):
-            return PassState("unseen")
+            return PassState("unseen") if self._ordered_by(claim) else _undecided(_UNORDERED)
         return self._said(claim, self._execution(number))
 
     def onset(self, claim: Claim) -> PassOnset:
         """Since when a claim of `refuted` is wrong."""
+        if not self._ordered_by(claim):
+            return PassOnset(0, orders=self._orders(claim))
         numbers = range(self._since(claim) if claim.kind == "order" else 1, self._pipeline.last + 1)
         states = {number: self.state(claim, number) for number in numbers}
         right = max((n for n, s in states.items() if s.state == "right"), default=numbers.start - 1)
@@ -89,8 +94,12 @@ class ExecutedPasses:
         name = self._orders(claim)
         if not name:
             return min(self._pipeline.vectors + 1, self._pipeline.last)
-        numbers = [n for n, found in enumerate(self._pipeline.names) if found == name]
-        return numbers[-1] if numbers else self._pipeline.last
+        return max(self._ordered_by(claim), default=self._pipeline.last)
+
+    def _ordered_by(self, claim: Claim) -> list[int]:
+        """The places of the pass that should put what is missing; of any pass where no one pass does."""
+        name = self._orders(claim)
+        return [n for n, found in enumerate(self._pipeline.names) if not name or found == name]
 
     def _orders(self, claim: Claim) -> str:
         """The pass that should put what is missing between two accesses; empty for a wait, which copies bring along."""
@@ -124,6 +133,12 @@ class ExecutedPasses:
         if not found.statements[1]:
             return _undecided(stopped)
         return PassState("wrong" if any(self._is_of(r, claim) for r in found.races) else "right")
+
+
+def _worse(usual: Sequence[Claim], alone: Sequence[Claim]) -> list[Claim]:
+    """The claims of the usual blocks, and in the place of each what is refuted of it in fewer of them."""
+    refuted = {(claim.kind, claim.buffer): claim for claim in alone if claim.verdict == REFUTED}
+    return [refuted.get((c.kind, c.buffer), c) if c.verdict != REFUTED else c for c in usual]
 
 
 def _undecided(reason: str) -> PassState:

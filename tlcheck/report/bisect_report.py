@@ -13,6 +13,7 @@ from tlcheck.gate.as_written import AGREES, DIFFERS
 from tlcheck.gate.bisect import FAILS, RIGHT, UNDECIDED, WRONG, BisectRow, Point
 from tlcheck.gate.bisect_passes import Guilty, Passes
 from tlcheck.gate.compared_passes import ComparedPasses
+from tlcheck.lower.runs import near
 from tlcheck.verdicts.claim import Claim
 from tlcheck.verdicts.results import Result
 from tlcheck.verdicts.words import bisect_passes_of
@@ -37,9 +38,17 @@ class Bisected:
     @property
     def is_wrong(self) -> bool:
         """Whether something is, anywhere."""
+        return any(point.state == WRONG for row in self._judged for point in row.points)
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing is decided of any kernel."""
+        return all(point.state != RIGHT for row in self._judged for point in row.points)
+
+    @property
+    def _judged(self) -> list[BisectRow]:
         of_two = [passes for compared in self.compared for passes in compared.judged]
-        rows = [*self.rows, *(found.row for found in (*self.passes, *of_two))]
-        return any(point.state == WRONG for row in rows for point in row.points)
+        return [*self.rows, *(found.row for found in (*self.passes, *of_two))]
 
 
 def write(console: Console, found: Bisected) -> None:
@@ -52,8 +61,19 @@ def write(console: Console, found: Bisected) -> None:
         _print(console, *_of_passes(passes, told))
     for compared in found.compared:
         _print(console, *_of_two(compared))
+    _print(console, *(Text(line, style="red") for line in _unlowered(found)))
     for remark in found.remarks:
         _print(console, Text(remark, style="dim"))
+
+
+def _unlowered(found: Bisected) -> Iterator[str]:
+    """Yield the kernels that have no passes to look at; among releases they have a state of their own."""
+    shown = {compared.case for compared in found.compared}
+    for result in found.results if not found.rows else ():
+        run, failure = result.run, result.failure
+        if failure is not None and run.case not in shown:
+            where = f" ({near(failure.where)})" if failure.where else ""
+            yield f"{run.case} {run.target}, tilelang {run.tilelang}: fails  {failure.phase}: {failure.message}{where}"
 
 
 def _print(console: Console, *lines: Text) -> None:
@@ -165,7 +185,8 @@ def _of_two(compared: ComparedPasses) -> Iterator[Text]:
         yield Text(f"  they differ since {name}{numbers}" + (f", only in {side}" if side else ""), style="bold")
         yield from _of_difference(compared.difference)
     for title, passes in zip((compared.old, compared.new), compared.judged, strict=True):
-        yield Text.assemble(f"  {title}: ", _word(passes.row.points[-1]))
+        last = passes.row.points[-1]
+        yield Text.assemble(f"  {title}: ", _word(last), _why(last) if last.state == FAILS else "")
         yield from _of_all_guilty(passes.guilty)
 
 
@@ -175,6 +196,8 @@ def _of_difference(lines: Sequence[str]) -> Iterator[Text]:
 
 
 def _culprit(guilty: Guilty) -> str:
+    if not guilty.number:
+        return f"{guilty.pass_name}, which puts such an order into a kernel, is not among the passes"
     if guilty.pass_name:
         number = "" if guilty.pass_name.startswith("pass ") else f" (pass {guilty.number})"
         return f"{guilty.pass_name}{number} makes it wrong"
@@ -183,8 +206,8 @@ def _culprit(guilty: Guilty) -> str:
 
 def _of_all_guilty(guilty: Sequence[Guilty]) -> Iterator[Text]:
     """Each pass once, with all that it makes wrong, then what it changed."""
-    for number in dict.fromkeys(g.number for g in guilty):
-        own = [g for g in guilty if g.number == number]
+    for place in dict.fromkeys((g.number, g.pass_name) for g in guilty):
+        own = [g for g in guilty if (g.number, g.pass_name) == place]
         yield Text(f"  {_culprit(own[0])}", style="bold red")
         for note in dict.fromkeys(note for g in own for note in g.notes):
             yield Text(f"    {note}", style="bold")

@@ -22,7 +22,8 @@ from tests.cpu.checking import (
 )
 from tlcheck.cli.main import main
 from tlcheck.errors import UsageError
-from tlcheck.gate.bisect import ends_of, range_of, rows
+from tlcheck.gate.bisect import BisectRow, Point, ends_of, range_of, rows
+from tlcheck.report.bisect_report import Bisected
 from tlcheck.toolchain import environment
 from tlcheck.toolchain.environment import Recipe
 from tlcheck.toolchain.releases import RELEASES
@@ -173,7 +174,6 @@ def test_workers_do_not_all_live_at_once(workers: Mapping[str, StandInWorker], m
         (["k.py", "--from", "0.1.7", "--to", "0.1.8", "--toolchain", "0.1.8"], "--toolchain goes with --passes"),
         (["k.py@0.1.7", "--from", "0.1.7", "--to", "0.1.8"], "without a toolchain"),
         (["saved.json", "--from", "0.1.7", "--to", "0.1.8"], "bisecting needs FILE"),
-        (["k.py::a", "--passes", "--toolchain", "0.1.7.post3"], "nothing to judge: lower: no such tile"),
         (["k.py::a", "--passes", "--toolchain", "0.1.7"], "no pass tl.LayoutInference"),
     ],
 )
@@ -182,3 +182,15 @@ def test_nonsense_is_refused(argv: list[str], message: str, capsys: pytest.Captu
     err = capsys.readouterr().err
     assert message in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.usefixtures("workers")
+def test_a_kernel_that_is_not_lowered_has_no_passes_to_look_at(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bisect", "k.py::a", "--passes", "--toolchain", "0.1.7.post3"]) == 3
+    assert "k.py::a sm_90, tilelang 0.1.7.post3: fails  lower: no such tile" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("states", "silent"), [(["undecided", "absent"], True), (["undecided", "right"], False)])
+def test_a_bisection_that_decides_nothing_is_silent(states: list[str], silent: bool) -> None:
+    row = BisectRow("k.py::a", "sm_90", tuple(Point(f"0.1.{n}", state) for n, state in enumerate(states)))
+    assert Bisected(rows=(row,)).is_silent == silent

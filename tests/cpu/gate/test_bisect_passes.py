@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from tests.cpu.checking import INVARIANT, RIGHT, WRONG, installed, make_run, published
+from tests.cpu.checking import INVARIANT, RIGHT, WRONG, failed, installed, make_run, published
+from tlcheck.cli import bisect
 from tlcheck.cli.main import main
 from tlcheck.errors import UsageError
 from tlcheck.gate.bisect_passes import Passes, judge_passes
+from tlcheck.gate.compared_passes import LoweredPasses, compare_passes
 from tlcheck.report.bisect_report import Bisected, write
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.toolchain.releases import PINNED
@@ -85,6 +87,20 @@ def reported(*found: Passes) -> list[str]:
     return text.getvalue().splitlines()
 
 
+def test_a_compiler_that_fails_is_compared_up_to_there() -> None:
+    whole = every_pass(RIGHT)
+    kept = list(whole.checkpoints)[:3]
+    part = replace(whole, checkpoints={key: whole.checkpoints[key] for key in kept})
+    old = LoweredPasses(make_run(), whole)
+    new = LoweredPasses(replace(make_run(), toolchain="./edited"), part, failed=failed(message="no such tile"))
+    found = compare_passes(old, new)
+    assert found.first is not None
+    assert (found.first.name, found.first.new) == ("tl.LowerTileOp", None)
+    file = StringIO()
+    write(Console(file=file, width=200), Bisected(compared=(found,)))
+    assert "  ./edited: fails  build: no such tile" in file.getvalue()
+
+
 def test_a_snapshot_of_checkpoints_is_refused() -> None:
     with pytest.raises(UsageError, match="nothing to judge passes by"):
         judge_passes(make_run(), read_snapshot(RIGHT))
@@ -127,6 +143,8 @@ def test_a_real_kernel(
             "(random inputs of seed 0;",
         ),
         ("reused", "sm_90", "0.1.13", "tl.ProducerConsumerWarpSpecialized", "R", "(inputs of seed 0;"),
+        # block 0 alone shows it: beside others its copy lands while they wait
+        ("empty", "sm_90", PINNED, "tl.ProducerConsumerWarpSpecialized", "R", "(inputs of seed 0;"),
     ],
 )
 def test_an_output_is_executed_after_every_pass(
@@ -176,3 +194,35 @@ def test_what_the_code_generator_does_is_no_fault_of_a_pass(
     assert (guilty["pass"], guilty["number"]) == ("", len(row["points"]) + 1)
     *before, last = [point["state"] for point in row["points"]]
     assert (set(before), last) == ({"right"}, "wrong")
+
+
+@pytest.mark.slow
+@pytest.mark.toolchain
+@pytest.mark.usefixtures("kept_results")
+@pytest.mark.parametrize("ran", [True, False])
+def test_an_order_is_asked_of_the_pass_that_should_make_it(
+    ran: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """0.1.15 puts no fence after a pipeline's loop; a checkout without that pass is told that it lacks it."""
+    installed(PINNED)
+    monkeypatch.chdir(Path(__file__).parents[3])
+    if not ran:
+        monkeypatch.setattr(bisect, "read_snapshot", lambda file: without(read_snapshot(file), "tl.InjectFenceProxy"))
+    case = ["tests/wrong_code/kernels.py::drained", "--arch", "sm_90", "--toolchain", PINNED]
+    assert main(["bisect", *case, "--passes", "--format", "json"]) == 1
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    assert {guilty["pass"] for guilty in row["guilty"]} == {"tl.InjectFenceProxy"}
+    places = [point["at"] for point in row["points"]]
+    number = places.index("tl.InjectFenceProxy") + 1 if ran else 0
+    assert {guilty["number"] for guilty in row["guilty"]} == {number}
+    assert row["points"][-2]["state"] == ("wrong" if ran else "undecided")
+
+
+def without(snapshot: Snapshot, name: str) -> Snapshot:
+    """A snapshot of every pass as a compiler records it that does not have one of them."""
+    kept = [key for key, found in snapshot.passes.items() if found != name]
+    return replace(
+        snapshot,
+        checkpoints={key: snapshot.checkpoints[key] for key in kept},
+        passes={key: snapshot.passes[key] for key in kept},
+    )
