@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -13,7 +14,11 @@ import pytest
 
 import tlcheck
 from tests.cpu.checking import INVARIANT, RIGHT, WRONG, make_run
+from tests.fixtures.index import FOLDER
+from tlcheck.cache import code
 from tlcheck.cache.store import Cache
+from tlcheck.execute.given import GivenInputs
+from tlcheck.execute.request import Request
 from tlcheck.lower.runs import Lowered
 from tlcheck.snapshot import codec
 from tlcheck.verdicts import judge as judging
@@ -49,6 +54,38 @@ def test_a_kept_verdict_is_the_same(saved: Path, tmp_path: Path, request: pytest
     assert first.notes == ("no checkpoint cuda: why not",)
     request.getfixturevalue("refuse")
     assert result(lowered, Cache(tmp_path)) == first
+
+
+def test_an_operator_that_is_edited_has_its_kernels_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What only proofs say stays as it was."""
+    package, kept_in = tmp_path / "tlcheck", Cache(tmp_path / "kept")
+    shutil.copytree(Path(tlcheck.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(code, "_PACKAGE", package)
+    lowered = Lowered(make_run(), FOLDER / "wrong" / "sums-0.1.9.snapshot.json")
+    asked = []
+    verdicts = judging.JudgingProcess.verdicts
+
+    def ask(self: judging.JudgingProcess, snapshot: Path, request: Request | None, given: GivenInputs | None) -> bytes:
+        asked.append("proofs" if request is None else "execution")
+        return verdicts(self, snapshot, request, given)
+
+    monkeypatch.setattr(judging.JudgingProcess, "verdicts", ask)
+
+    def judged() -> list[str]:
+        code.code_of.cache_clear()
+        asked.clear()
+        for request in (None, Request()):
+            with Judge(Policy(execute=request), kept_in, 1) as judge:
+                judge(lowered)
+        return list(asked)
+
+    assert judged() == ["proofs", "execution"]
+    assert judged() == []
+    with (package / "execute" / "tiles" / "fill.py").open("a") as operator:
+        operator.write("# another meaning\n")
+    assert judged() == ["execution"]
+    assert judged() == []
+    code.code_of.cache_clear()
 
 
 def test_a_comment_that_was_added_is_seen(tmp_path: Path, request: pytest.FixtureRequest) -> None:
