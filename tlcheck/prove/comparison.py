@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from tlcheck.algebra.algebra import Algebra, Poly, add, constant, key
 from tlcheck.algebra.evaluate import Dimension, Evaluator, Words, chunks, mix, size
-from tlcheck.prove.contents import reads
+from tlcheck.prove.contents import reads, reads_in_steps
 from tlcheck.prove.fingerprints import Factors, Part, Sum, UndecidedError, fingerprints, shape_of, weigh
 from tlcheck.prove.footprints import BLOCKS, THREADS, Footprint, Leaf, Memory
 from tlcheck.prove.gates import MAX_OUTER, Gates, known_space, runs
@@ -48,7 +48,10 @@ def same(algebra: Algebra, intended: Sequence[Footprint], actual: Sequence[Footp
 def _same_sequence(outer: _Outer, left: Sequence[Part], right: Sequence[Part]) -> bool:
     """The same for sites that differ by block or iteration (a peeled or shifted loop): the inner halves are
     enumerated once for
-    each site, then the bases of all blocks and iterations are compared as multisets."""
+    each site, then the bases of all blocks and iterations are compared as multisets. Contents that are tried tell sums
+    of what memory holds apart, but not its quotients."""
+    if any(reads_in_steps(outer.algebra, base) for part in (*left, *right) for base in part.outside):
+        raise UndecidedError("the addresses of its sites differ, and are quotients of what memory holds")
     return outer.bases_of(left) == outer.bases_of(right)
 
 

@@ -54,6 +54,14 @@ def _is_data(algebra: Algebra, number: int) -> bool:
     return atom.kind in _DATA or any(reads(algebra, q) for q in atom.args)
 
 
+def reads_in_steps(algebra: Algebra, p: Poly) -> bool:
+    """Whether a polynomial has a quotient or another function of what memory holds: few contents tell such apart."""
+    return any(
+        any(reads_in_steps(algebra, q) for q in atom.args) if atom.kind in _DATA else _is_data(algebra, n)
+        for n, atom in ((n, algebra.atoms[n]) for m in p for n in m)
+    )
+
+
 def keeps_bounds(algebra: Algebra, intended: Sequence[Footprint], point: Mapping[int, int]) -> bool:
     """Whether every lane as written that runs is in bounds: with another content the kernel's author is at fault.
 

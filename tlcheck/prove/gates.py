@@ -87,30 +87,28 @@ class Gates:
 
     def _falls(self, open_: Sequence[int], parts: Sequence[Sequence[Gate]]) -> Iterator[dict[int, int]]:
         """All ways in which outer halves of unknown size can fall among the inner halves added to them. Those of one
-        variable alone fall together; of those that always stand beside the same inner halves the lowest decides.
+        atom alone fall together; of those that always stand beside the same inner halves the lowest decides.
         """
         gates = [gate for part in parts for gate in part]
         multiples: dict[int, list[int]] = {}
         alike: dict[object, list[int]] = {}
         for number in open_:
-            uid = self._only_variable(self.outside[number])
-            if uid is not None:
-                multiples.setdefault(uid, []).append(number)
+            atom = self._only_atom(self.outside[number])
+            if atom is not None:
+                multiples.setdefault(atom, []).append(number)
             else:
                 alike.setdefault(_company(number, parts), []).append(number)
         choices = [self._lowest(numbers, gates) for numbers in alike.values()]
-        choices += [self._joint(uid, numbers, gates) for uid, numbers in multiples.items()]
+        choices += [self._joint(atom, numbers, gates) for atom, numbers in multiples.items()]
         total = prod(len(c) for c in choices)
         if total > MAX_CLASSES:
             raise UndecidedError(f"too many ways in which its conditions can hold ({total})")
         return ({n: v for choice in chosen for n, v in choice.items()} for chosen in product(*choices))
 
-    def _only_variable(self, outside: Poly) -> int | None:
-        """The variable of `c * variable`, which is all that an outer half has; None for others."""
+    def _only_atom(self, outside: Poly) -> int | None:
+        """The atom of `c * atom`, which is all that an outer half has; None for others."""
         ((monomial, _), *more) = outside.items()
-        if more or len(monomial) != 1 or self.algebra.atoms[monomial[0]].kind != "var":
-            return None
-        return int(self.algebra.atoms[monomial[0]].detail)
+        return None if more or len(monomial) != 1 else monomial[0]
 
     def _lowest(self, numbers: Sequence[int], gates: Sequence[Gate]) -> list[dict[int, int]]:
         """One value for each way in which the lowest of some outer halves can fall, given to all of them."""
@@ -122,12 +120,12 @@ class Gates:
         last = min(last, *highs) if highs else last
         return [dict.fromkeys(numbers, value) for value in range(first, last + 1)]
 
-    def _joint(self, uid: int, numbers: Sequence[int], gates: Sequence[Gate]) -> list[dict[int, int]]:
-        """The same for outer halves that are multiples of one variable: its values one by one, one beyond each end."""
+    def _joint(self, atom: int, numbers: Sequence[int], gates: Sequence[Gate]) -> list[dict[int, int]]:
+        """The same for outer halves that are multiples of one atom: its values one by one, one beyond each end."""
         factors = {n: next(iter(self.outside[n].values())) for n in numbers}
         spans = {n: self.span(gates, n) for n in numbers}
         ends = [bound // factors[n] + step for n in numbers for bound in spans[n] for step in (0, 1)]
-        low, high = self.algebra.ranges.get(uid, (None, None))
+        low, high = self.algebra.bounds({(atom,): 1})
         first = min(ends) if low is None else max(low, min(ends))
         last = max(first, max(ends) if high is None else min(high, max(ends)))
         if last - first > MAX_CLASSES:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tlcheck.algebra.algebra import OPAQUE, Algebra, Poly, constant, key, unread
+from tlcheck.algebra.algebra import OPAQUE, Algebra, Poly, add, as_constant, constant, key, unread
 from tlcheck.algebra.evaluate import Dimension, Evaluator, chunks, size
 from tlcheck.program.atomics import Site
 from tlcheck.program.matching import Match
@@ -67,10 +67,14 @@ class Plan:
         self, unguarded: bool = False, multiples: bool = True
     ) -> tuple[Algebra, list[Footprint], list[Footprint]]:
         """Both sides as footprints of one algebra. multiples: see `assume`. Raises UnreadableError."""
-        c = self.comparison
         algebra = Algebra(unread)
         algebra.values.update({uid: constant(v) for uid, v in self.fixed.items()})
-        assume(algebra, c.intent.program, multiples)
+        assume(algebra, self.comparison.intent.program, multiples)
+        return algebra, *self.sides(algebra, unguarded)
+
+    def sides(self, algebra: Algebra, unguarded: bool = False) -> tuple[list[Footprint], list[Footprint]]:
+        """Both sides as footprints of an algebra, in which variables may have values. Raises UnreadableError."""
+        c = self.comparison
         names = {**self.aliases, **_scalars(c.stage.program, c.intent.program)}
         private = not any(w.tile or any(a.kind == "parallel" for a in w.scope.axes) for w in c.match.written)
         left = Builder(algebra, c.intent.program, c.memory, c.intent.reader, True, self.outer, {}, private)
@@ -80,7 +84,7 @@ class Plan:
         if not c.cut:
             intended = [replace(f, inside=()) for f in intended]
         algebra.opaque = _content_range(algebra, intended)
-        return algebra, intended, [anchored(algebra, f, intended[0], c.memory) for f in actual]
+        return intended, [anchored(algebra, f, intended[0], c.memory) for f in actual]
 
     def holds(self) -> bool:
         """Whether both sides are the same, and vector instructions aligned. Raises UndecidedError and
@@ -89,6 +93,10 @@ class Plan:
         algebra, intended, actual = self.build()
         if forms_of(intended) != forms_of(actual):
             algebra, intended, actual = self.build(unguarded=True)
+        return self.agree(algebra, intended, actual)
+
+    def agree(self, algebra: Algebra, intended: Sequence[Footprint], actual: Sequence[Footprint]) -> bool:
+        """Whether footprints are the same, and vector instructions aligned. Raises UndecidedError."""
         require_one_form(intended, actual)
         require_one_type(intended, actual)
         require_one_launch(algebra, intended, actual)
@@ -164,6 +172,8 @@ def plans(c: Comparison) -> Iterator[Plan]:
     if len(c.match.written) == len(c.match.sites) == 1 and not c.match.written[0].tile:
         yield Unchanged(c, outer | THREADS, aliases, {})
     yield Plan(c, outer, aliases, {})
+    if len(c.match.written) == 1 < len(c.match.sites):
+        yield _Peeled(c, frozenset(), {}, {})
     names = {str(v.value) for w in c.match.written for v in loops_of(w)}
     own = frozenset(v.uid for s in (*c.match.written, *c.match.sites) for v in loops_of(s) if str(v.value) in names)
     if own != outer:
@@ -184,6 +194,63 @@ class Unchanged(Plan):
         if not identical(algebra, intended[0], actual[0], bounded):
             raise UndecidedError(REWRITTEN)
         return aligned(algebra, actual[0])
+
+
+class _Peeled(Plan):
+    """The last iterations of a loop behind it, each by itself, as a pipeline leaves it: for loops of unknown extent.
+
+    The loop runs as often as written but for those, and each of them is one as written, where there is one.
+    """
+
+    def holds(self) -> bool:
+        looped, *behind = self.comparison.match.sites
+        plan = self._of(looped, {})
+        algebra, intended, actual = plan.build()
+        uid, left = _shortened(intended[0], actual[0], len(behind))
+        if not plan.agree(algebra, [replace(intended[0], outer=actual[0].outer)], actual):
+            return False
+        for number, site in enumerate(behind):
+            algebra.values = {uid: add(add(intended[0].outer[uid][0], left), constant(number))}
+            plan = self._of(site, plan.aliases, plan.outer - {uid})
+            (iteration,), (alone,) = plan.sides(algebra)
+            exists = add(left, constant(number))  # >= 0 where the loop has that iteration
+            iteration = replace(iteration, conditions=(*iteration.conditions, exists))
+            if not plan.agree(algebra, [_by_quotients(algebra, iteration)], [_by_quotients(algebra, alone)]):
+                return False
+        return True
+
+    def _of(self, site: Site, aliases: Mapping[int, int], outer: frozenset[int] | None = None) -> Plan:
+        """The plan for one of the sites."""
+        c = replace(self.comparison, match=replace(self.comparison.match, sites=(site,)))
+        if outer is None:
+            outer, aliases = shared_loops(c)
+        return Plan(c, outer, aliases, {})
+
+
+def _shortened(written: Footprint, loop: Footprint, by: int) -> tuple[int, Poly]:
+    """The loop that ends some iterations earlier, and how often it runs. Raises UndecidedError."""
+    shorter = [uid for uid in written.outer if key(written.outer[uid][1]) != key(loop.outer.get(uid, ({}, {}))[1])]
+    if len(shorter) == 1 and shorter[0] in loop.outer:
+        (start, extent), (first, left) = written.outer[shorter[0]], loop.outer[shorter[0]]
+        if key(start) == key(first) and key(add(extent, left, -1)) == key(constant(by)):
+            return shorter[0], left
+    raise UndecidedError("its sites are not a loop and the last iterations of it")
+
+
+def _by_quotients(algebra: Algebra, f: Footprint) -> Footprint:
+    """The footprint with conditions such as x <= 79 as x // 16 <= 4, which TVM makes of these."""
+    quotients = [n for n, a in enumerate(algebra.atoms) if a.kind == "//"]
+    return replace(f, conditions=tuple(_by_quotient(algebra, p, quotients) for p in f.conditions))
+
+
+def _by_quotient(algebra: Algebra, condition: Poly, quotients: Sequence[int]) -> Poly:
+    for number in quotients:
+        atom = algebra.atoms[number]
+        for sign in (1, -1):
+            rest, divisor = as_constant(add(condition, atom.args[0], -sign)), int(atom.detail)
+            if rest is not None and rest % divisor == (0 if sign > 0 else divisor - 1):
+                return {(number,): sign, (): rest // divisor} if rest // divisor else {(number,): sign}
+    return condition
 
 
 class _Blocks(Plan):
