@@ -19,6 +19,7 @@ from tlcheck.verdicts.check import Report, check
 
 EDGES = {f.path.removeprefix("edges/"): f for f in read().fixtures if f.path.startswith("edges/")}
 RIGHT = [name for name in EDGES if not name.startswith("one_element")]
+SHOWN = [name for name in RIGHT if not name.startswith("peeled")]  # no instance is made of that loop: test_peeled.py
 
 
 def made_wrong(fixture: Fixture) -> list[Mutant]:
@@ -35,7 +36,7 @@ def test_what_is_right_is_proved(name: str) -> None:
     assert verdicts(EDGES[name].report()) == {"proved"}
 
 
-@pytest.mark.parametrize("name", RIGHT)
+@pytest.mark.parametrize("name", SHOWN)
 @pytest.mark.parametrize("kind", ["shift base by one", "repeat the atomic", "remove the atomic"])
 def test_what_is_made_wrong_is_refuted(name: str, kind: str) -> None:
     wrong = [m for m in made_wrong(EDGES[name]) if m.kind == kind]

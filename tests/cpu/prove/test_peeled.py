@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import pytest
 
+from tests.cpu.mutations.mutants import mutants
 from tests.cpu.mutations.tools import rewrite, with_statement
 from tests.fixtures.index import read
 from tlcheck.snapshot.ir import Evaluate, Expr, For, Function, If, Stmt
 from tlcheck.snapshot.walk import expressions, postorder, statements, with_expressions
-from tlcheck.verdicts.check import check
+from tlcheck.verdicts.check import Report, check
 
 PEELED = next(f for f in read().fixtures if f.path == "edges/peeled-0.1.15").snapshot()
 
@@ -54,8 +55,22 @@ def _mutants(function: Function) -> Iterator[tuple[str, Function]]:
 def test_no_changed_number_is_proved(checkpoint: str) -> None:
     broken = dict(_mutants(PEELED.checkpoints[checkpoint]))
     assert len(broken) > 30
-    checked = {
-        what: check(replace(PEELED, checkpoints={**PEELED.checkpoints, checkpoint: function}))
-        for what, function in broken.items()
-    }
+    checked = {what: _checked(checkpoint, function) for what, function in broken.items()}
     assert [what for what, report in checked.items() if report.claims[0].verdict == "proved"] == []
+
+
+def test_nothing_that_a_pass_could_do_wrong_is_proved() -> None:
+    proved = [kind for kind, report in _made_wrong() if report.claims[0].verdict == "proved"]
+    # Another version of the pipelined buffer, which executions judge; and each of two guards that say the same.
+    assert proved == ["swap neighbours in the source", "drop a guard", "drop a guard"]
+
+
+def _made_wrong() -> Iterator[tuple[str, Report]]:
+    made = list(mutants(PEELED, ("device-tir",)))
+    assert {"repeat the atomic", "remove the atomic", "shorten a loop"} <= {mutant.kind for mutant in made}
+    for mutant in made:
+        yield mutant.kind, _checked("device-tir", mutant.snapshot.checkpoints["device-tir"])
+
+
+def _checked(checkpoint: str, function: Function) -> Report:
+    return check(replace(PEELED, checkpoints={**PEELED.checkpoints, checkpoint: function}))
