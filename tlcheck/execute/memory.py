@@ -413,7 +413,7 @@ class Pages:
         if count == 1 or self.order is not None or (first & (PAGE - 1)).max() + count > PAGE:
             return self.locate(element, self.kind, 0)
         found = self.locate(first, self.kind, 0)[:, None] + np.arange(count).reshape(1, -1, 1, 1)
-        return found.reshape(element.shape)
+        return found.reshape(len(element), *found.shape[2:])
 
     def take(self, position: Position, kind: Kind) -> Array:
         """The elements at a position."""

@@ -53,10 +53,11 @@ class Place:
         """root: uid of the allocation; start: in bytes; indices: (index, size, stride) of each dimension.
 
         arrange: gives each lane elements that other lanes point to, see ldmatrix. `aligned`: set to the bytes that the
-        address of the first element has to be a multiple of. `unseen`: what claims call the
+        address of the first element has to be a multiple of. `run`: set to how many elements each
+        follow one another along the last dimension. `unseen`: what claims call the
         buffer, until a lane accesses it.
         """
-        self.aligned = 1
+        self.aligned = self.run = 1
         self.unseen = ""
         self.name, self.kind, self.machine = name, kind, machine
         self.root = root
@@ -218,6 +219,7 @@ class Place:
         total: Value = _ZERO
         outside: Mask | None = None
         most: Any = 0  # how far the last element is that the bounds allow
+        step: Value = 0
         for index, size, stride in self._indices:
             at, limit = index.run(frame), size.run(frame)
             if isinstance(at, np.ndarray):
@@ -243,7 +245,17 @@ class Place:
                 crooked = np.asarray(self._arrange(np.broadcast_to(crooked, np.shape(total))).any(axis=0))
             total = self._arrange(total)
             outside = None if outside is None else self._arrange(outside)
-        return Located(self.memory.locate(total, self.kind, start), outside, crooked)
+        in_runs = outside is None and step.__class__ is int and step == 1
+        return Located(self._at(total, start, in_runs), outside, crooked)
+
+    def _at(self, total: Value, start: int, in_runs: bool) -> Position:
+        """The position of elements; in_runs: elements that follow one another lie side by side."""
+        memory = self.memory
+        if in_runs and self.run > 1 and not start and isinstance(memory, Pages) and isinstance(total, np.ndarray):
+            whole = memory.kind == self.kind and total.ndim == 3 and total.size and len(total) % self.run == 0
+            if whole and (total[self.run - 1 :: self.run] - total[:: self.run] == self.run - 1).all():
+                return memory.locate_runs(total, self.run)
+        return memory.locate(total, self.kind, start)
 
     def _crooked(self, total: Value, start: int) -> Mask | None:
         """The lanes whose first element is not aligned; None for none."""

@@ -118,6 +118,12 @@ class Lattice:
         """The number of points along each axis."""
         return tuple([_largest(size.run(frame)) for size in self._sizes])
 
+    @property
+    def last(self) -> int:
+        """The size of its last axis; 1 where that is no constant."""
+        size = self._sizes[-1] if self._sizes else None
+        return _largest(size.run(Frame({}, 1, 1))) if size is not None and size.uniform and not size.needs else 1
+
     def axis(self, number: int) -> Code:
         """The coordinate along one axis, (points, 1, 1)."""
         return Code(lambda frame: _coordinates(self.shape(frame))[number], self.needs, self.steady)
@@ -162,6 +168,8 @@ class Tile:
             for axis, start in enumerate(self._starts)
         ]
         self.place = machine.pointers.place(machine, region.buffer, indices)
+        if axes and axes[-1] == len(region.starts) - 1 and steps[axes[-1]] == lattice.axes - 1:
+            self.place.run = lattice.last
 
     @property
     def root(self) -> int:
@@ -219,8 +227,12 @@ class Tile:
         position = self.place.memory.flat_position(located.position)
         shape = np.broadcast_shapes((1, frame.worlds, frame.lanes), position.shape, np.shape(values))
         mask = self.mask(frame)
-        chosen = np.broadcast_to(True if mask is None else mask, shape)
-        where, terms = np.broadcast_to(position, shape)[chosen], np.broadcast_to(values, shape)[chosen]
+        where, terms = np.broadcast_to(position, shape), np.broadcast_to(values, shape)
+        if mask is None:
+            where, terms = where.reshape(-1), terms.reshape(-1)
+        else:
+            chosen = np.broadcast_to(mask, shape)
+            where, terms = where[chosen], terms[chosen]
         if self.machine.tracer is not None:
             self.machine.tracer.combines(frame, position, mask)
         combine_into(self.place, where, terms, operation)
