@@ -6,7 +6,7 @@ policy, clear; in 0.1.6 the matrices are pointers and the places of their first 
 
 Products of floats are exact in float64, sums are those of float64; integers wrap at the accumulator's width. In real
 mode the sum is rounded once, to the accumulator's dtype. As written a product is complete when the next statement
-runs, also T.wgmma_gemm; whether the author waits for that one is watched where something differs (`authors`).
+runs, also T.wgmma_gemm; whether the author waits for such a one is watched where something differs (`authors`).
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tlcheck.execute.tracer import TracedCell, Tracer
 
 _OFFSET_A, _OFFSET_B = 12, 13  # of the arguments, where matrices are pointers
+_WAIT = 15  # how many products may go on
 
 
 @call("gemm", "gemm_py", "gemm_v1", "gemm_v2", "wgmma_gemm")
@@ -40,7 +41,7 @@ def gemm(e: Expr, machine: Machine) -> Run:
         raise NotModelled("gemm of two blocks")
     a, b, c = (whole(_matrix(e, number, machine), machine) for number in range(3))
     across_a, across_b = (bool(e.args[i].value) for i in (3, 4))
-    clear, later = machine.code(e.args[9]), e.value == "wgmma_gemm"
+    clear, later = machine.code(e.args[9]), _is_left_to_the_author(e)
 
     def run(frame: Frame) -> int:
         inner = a.frame(frame, b, c)
@@ -55,6 +56,11 @@ def gemm(e: Expr, machine: Machine) -> Run:
         return 0
 
     return run
+
+
+def _is_left_to_the_author(e: Expr) -> bool:
+    """Whether nothing waits for the product: T.wgmma_gemm, and T.gemm(wg_wait=-1) of releases up to 0.1.8."""
+    return e.value == "wgmma_gemm" or (len(e.args) > _WAIT and e.args[_WAIT].value == -1)
 
 
 def _terms(
