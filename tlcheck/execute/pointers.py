@@ -39,11 +39,20 @@ class Pointers:
                 self._declared[stmt.buffer.data.uid] = stmt.buffer
                 self._allocated[stmt.buffer.data.uid] = stmt.buffer
         self._buffers = tuple(dict.fromkeys(_buffers(function)))
-        for buffer in self._buffers:
+        for buffer in (*self._buffers, *self._addressed(function)):
             self._declared.setdefault(buffer.data.uid, buffer)
             kinds = self._kinds.setdefault(self.root(buffer.data.uid), {})
             kinds[kind_of(buffer.dtype)] = None
         self.free = list(_free(function, self._buffers))
+
+    def _addressed(self, function: Function) -> Iterator[Buffer]:
+        """Parts of an allocation that some passes name by their address alone, as what that is said to point to."""
+        alone = self._base.keys() - {buffer.data.uid for buffer in self._buffers}
+        for stmt in statements(function.body) if alone else ():
+            for e in postorder(expressions(stmt)):
+                if e.op == "call" and e.value == "tvm_access_ptr" and e.args[1].uid in alone:
+                    one = Expr("int", "int32", (), 1)
+                    yield Buffer(str(e.args[1].value), e.args[0].dtype, (one,), "shared.dyn", e.args[1])
 
     def root(self, uid: int) -> int:
         """The allocation that a pointer points into."""
@@ -161,21 +170,13 @@ class Pointers:
         if pointer.op == "load" and pointer.buffer is not None:
             return pointer.buffer, [machine.code(a) for a in pointer.args]
         if pointer.op == "call" and pointer.value == "tvm_access_ptr":
-            buffer, indices = self._seen_as(pointer.args[0].dtype, pointer.args[1], machine)
+            buffer, indices = self._target(pointer.args[1], machine)
             return buffer, [*indices[:-1], joined(lambda *p: sum(p), indices[-1], machine.code(pointer.args[2]))]
         if pointer.op == "call" and pointer.value == "handle_add_byte_offset":
             return self._further(pointer, machine)
         if pointer.op == "var":
             return self._whole(pointer, machine), [constant(0)] * self._rank(pointer)
         raise NotModelled(f"pointer {pointer.value or pointer.op}")
-
-    def _seen_as(self, dtype: str, pointer: Expr, machine: Machine) -> tuple[Buffer, list[Code]]:
-        """What a pointer points to, seen as elements of a type: some passes name it by its address alone."""
-        if pointer.op == "var" and pointer.uid in self._base and pointer.uid not in self._declared:
-            return Buffer(str(pointer.value), dtype, (Expr("int", "int32", (), 1),), "shared.dyn", pointer), [
-                constant(0)
-            ]
-        return self._target(pointer, machine)
 
     def _further(self, pointer: Expr, machine: Machine) -> tuple[Buffer, list[Code]]:
         """The target of a pointer that is moved on by bytes."""
