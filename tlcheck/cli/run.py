@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from bdb import BdbQuit
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 
+from tlcheck.cli.interruption import end_code
 from tlcheck.cli.lowered import working
 from tlcheck.cli.options import (
     CASE_HELP,
@@ -28,7 +29,7 @@ from tlcheck.files import make_folder, require_place, save
 from tlcheck.report import blame, device_json, device_text, times_report
 from tlcheck.report.console import console
 from tlcheck.run import environment, results
-from tlcheck.run.blame import blamed, exit_code
+from tlcheck.run.blame import Blame, blamed, exit_code
 from tlcheck.run.examination import RunRequest, compare_times, examine
 from tlcheck.run.sanitizer import TOOLS
 from tlcheck.run.suite import NoDeviceError
@@ -85,14 +86,24 @@ def _run(args: argparse.Namespace, request: RunRequest) -> int:
 def _blame(args: argparse.Namespace, request: RunRequest) -> int:
     said = sys.stderr if args.format == "json" else sys.stdout
     talks = kernels.Console(lambda line: print(line, file=said, flush=True)) if args.as_written else None
+    found: list[Blame] = []
     try:
         with working() as (folder, watcher):
-            found = list(blamed(request, folder, watcher, talks))
+            for each in blamed(request, folder, watcher, talks):
+                found.append(each)
     except BdbQuit as quitted:  # the user has left the debugger
         raise KeyboardInterrupt from quitted
+    except KeyboardInterrupt as ended:
+        if found:
+            _write_blames(args, request, found, end_code(ended))
+        raise
     code = exit_code(found)
-    _write(args, blame.render(found, _commit(request), code), lambda console: blame.write(console, found))
+    _write_blames(args, request, found, code)
     return code
+
+
+def _write_blames(args: argparse.Namespace, request: RunRequest, found: Sequence[Blame], code: int) -> None:
+    _write(args, blame.render(found, _commit(request), code), lambda console: blame.write(console, found))
 
 
 def _compare(args: argparse.Namespace, request: RunRequest) -> int:

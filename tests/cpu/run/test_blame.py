@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cpu.checking import published
+from tests.cpu.checking import make_run, published
 from tlcheck.cli import progress
+from tlcheck.cli import run as command
 from tlcheck.cli.main import main
+from tlcheck.run.blame import Blame
 
 CASES = Path(__file__).parent / "blamed_cases.py"
 ATOMICS = Path(__file__).parents[3] / "cases" / "atomics.py"
@@ -148,3 +151,21 @@ class TestBlame:
 def test_what_needs_a_gpu_is_refused(option: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", f"{CASES}::right", "--device", "cpu", *option]) == 2
     assert f"{option[0]} needs a GPU" in capsys.readouterr().err
+
+
+def test_what_was_executed_before_ctrl_c_is_reported(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def until_ctrl_c(*_: object) -> Iterator[Blame]:
+        yield Blame(make_run(), "agrees", "agrees")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "blamed", until_ctrl_c)
+    file = tmp_path / "k.py"
+    file.write_text("")
+    assert main(["run", str(file), "--device", "cpu"]) == 130
+    said = capsys.readouterr()
+    assert said.out.splitlines() == [
+        "k.py::case sm_90 0.1.7   as written: agrees with the reference   as lowered: agrees with what is written"
+    ]
+    assert said.err == "tlcheck: interrupted\n"
