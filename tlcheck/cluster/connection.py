@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from functools import cache
 from pathlib import Path
@@ -17,6 +17,7 @@ from tlcheck.cluster.crew import NodeCrew
 from tlcheck.cluster.folder import Folder
 from tlcheck.cluster.judging import NodeJudge
 from tlcheck.cluster.node import Delivery, Node, Order
+from tlcheck.cluster.places import Places
 from tlcheck.errors import UsageError
 from tlcheck.worker.protocol import Job
 
@@ -34,6 +35,7 @@ class RayCluster:
         self._ray = ray
         self.folder = folder
         self._packed = ray.put(folder.packed())
+        self._inputs: dict[str, tuple[str, Order]] = {}  # that stay on a node, by file: that node, and how to make them
         self.running = 0  # jobs
         self.lost = ray.exceptions.RayError  # but for what a task itself raised
         # Of what is below. Ray's own thread takes it, which says that something has ended: who has it asks Ray nothing.
@@ -75,7 +77,7 @@ class RayCluster:
             affinity = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node, soft=False)
             # It takes no processor from Ray's account: several commands may have one on the same node.
             options = {"num_cpus": 0, "max_concurrency": processors, "scheduling_strategy": affinity}
-            actor = self._ray.remote(Node).options(**options).remote(self._packed)
+            actor = self._ray.remote(Node).options(**options).remote(self._packed, Places.here(self.folder.path))
             with self._lock:
                 self._actors.setdefault(node, actor)
         installed: Future[Sequence[str]] = self._asked(node, "installed")
@@ -104,11 +106,27 @@ class RayCluster:
         for node in [*self._actors]:
             self.leave(node)
 
-    def idlest(self) -> str:
-        """The node that has least to do; empty where none takes part, and then those that are there are asked to."""
+    def stay(self, node: str, order: Order) -> None:
+        """Know that the inputs which an order makes are on a node."""
+        self._inputs[order.jobs[0].output] = node, order
+
+    def inputs(self, file: str) -> tuple[str, Order] | None:
+        """The node that has inputs, which may be gone, and how to make them; None for a file that is here."""
+        return self._inputs.get(file)
+
+    def takes_part(self, node: str) -> bool:
+        """Say whether a node can be asked."""
         with self._lock:
-            if self._processors:
-                return min(self._processors, key=lambda node: self._busy[node] / self._processors[node])
+            return node in self._processors
+
+    def idlest(self, but: Collection[str] = ()) -> str:
+        """The node that has least to do; empty where none takes part, and then those that are there are asked to.
+
+        but: those that cannot do it.
+        """
+        with self._lock:
+            if free := self._processors.keys() - but:
+                return min(free, key=lambda node: self._busy[node] / self._processors[node])
         for node, processors in self.nodes().items():
             self.joins(node, processors)
         return ""

@@ -195,8 +195,7 @@ class NodeCrew:
 
     def _begin(self, node: str, jobs: Sequence[Waiting[_Wish]]) -> None:
         first, number = jobs[0].work, next(self._numbers)
-        folder = str(self._cluster.folder.path)
-        order = Order(tuple(job.work.job for job in jobs), first.recipe, folder, first.worker.fork)
+        order = Order(tuple(job.work.job for job in jobs), first.recipe, first.worker.fork)
         self._begins(first.job)
         self._busy[node] += 1
         self._cluster.running += len(jobs)
@@ -227,6 +226,8 @@ class NodeCrew:
             job.work.worker.versions = delivery.versions
             if written:
                 Path(job.work.job.output).write_bytes(written)
+            elif job.work.job.task == "inputs" and answer.result is not None:
+                self._cluster.stay(task.node, Order((job.work.job,), job.work.recipe, job.work.worker.fork))
             yield job.work.job, answer
 
     def _again(self, task: _Task, error: Exception) -> Iterator[tuple[Job, Answer]]:

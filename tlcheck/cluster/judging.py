@@ -7,7 +7,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tlcheck.cluster.node import JudgingDiedError
+from tlcheck.cluster.node import Arrays, JudgingDiedError, NoInputsError
+from tlcheck.errors import UsageError
 from tlcheck.execute.given import GivenInputs
 from tlcheck.execute.request import Request
 
@@ -30,24 +31,35 @@ class NodeJudge:
 
     def verdicts(self, snapshot: Path, request: Request | None, inputs: GivenInputs | None) -> bytes:
         """Of `JudgingProcess`; EOFError also where no node came to the end of it."""
-        arrays = Path(inputs.file).read_bytes() if inputs is not None else b""
+        near, arrays = self._arrays(inputs)
+        unable: set[str] = set()
         for _ in range(_TRIES):
-            self._node = self._somebody()
+            self._node = near if self._cluster.takes_part(near) and near not in unable else self._somebody(unable)
             try:
                 return self._cluster.judge(self._node, snapshot.read_bytes(), request, inputs, arrays).result()
             except JudgingDiedError as error:
                 self._code = error.code
                 raise EOFError from None
+            except (NoInputsError, UsageError):
+                unable.add(self._node)
             except self._cluster.lost:
                 self._cluster.leave(self._node)
             finally:
                 self._node = ""
         raise EOFError
 
-    def _somebody(self) -> str:
-        """A node that takes part, as soon as there is one."""
-        while not self._killed:
-            if node := self._cluster.idlest():
+    def _arrays(self, inputs: GivenInputs | None) -> tuple[str, Arrays]:
+        """The node that has a case's own inputs, if one has, and these."""
+        if inputs is None:
+            return "", Arrays()
+        if (staying := self._cluster.inputs(inputs.file)) is not None:
+            return staying[0], Arrays(order=staying[1])
+        return "", Arrays(Path(inputs.file).read_bytes())
+
+    def _somebody(self, unable: set[str]) -> str:
+        """A node that takes part, as soon as there is one. Raises EOFError where all that are there are unable."""
+        while not self._killed and not (unable and unable >= self._cluster.nodes().keys()):
+            if node := self._cluster.idlest(unable):
                 return node
             time.sleep(_PAUSE)
         raise EOFError

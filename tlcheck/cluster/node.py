@@ -13,12 +13,14 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from itertools import count
 from pathlib import Path
 from threading import Lock
 
 import msgspec
 
 from tlcheck.cluster.folder import unpacked
+from tlcheck.cluster.places import Places
 from tlcheck.cluster.sharing import SharedWorker
 from tlcheck.errors import UsageError
 from tlcheck.execute.given import GivenInputs
@@ -33,20 +35,16 @@ from tlcheck.worker.protocol import Answer, Job, read_job
 
 @dataclass(frozen=True)
 class Order:
-    """Jobs that one process does one after the other.
-
-    folder: the user's, whose files came along. fork: see `Worker`.
-    """
+    """Jobs that one process does one after the other. fork: see `Worker`."""
 
     jobs: tuple[Job, ...]
     recipe: Recipe
-    folder: str
     fork: bool
 
 
 @dataclass(frozen=True)
 class Delivery:
-    """What became of an order, on which host, and what each job wrote, empty if nothing.
+    """What became of an order, on which host, and what each job wrote: empty if nothing, or inputs that stay there.
 
     unfit: why the node has no such toolchain; then there are no answers.
     """
@@ -68,6 +66,18 @@ class _NoReporter:
         pass
 
 
+@dataclass(frozen=True)
+class Arrays:
+    """The file of a case's own inputs: what is in it, or the order that makes it, where it stays on a node."""
+
+    content: bytes = b""
+    order: Order | None = None
+
+
+class NoInputsError(Exception):
+    """A node cannot make the inputs of a case, which another one has made."""
+
+
 class JudgingDiedError(Exception):
     """A judging process died, with an exit code."""
 
@@ -77,18 +87,23 @@ class JudgingDiedError(Exception):
 
 
 _ANSWER = msgspec.json.Decoder(Answer)  # before there are threads: see `verdicts.kept`
+_TRAVELLING = 1 << 23  # bytes of inputs, at most
 _KEPT = 2  # workers: each takes hundreds of megabytes
 
 
 class Node:
-    """Does jobs and judges; several threads may ask it at once. packed: the user's folder."""
+    """Does jobs and judges; several threads may ask it at once. packed: the user's folder. asker: who asks."""
 
-    def __init__(self, packed: bytes) -> None:
-        self._folder = str(unpacked(packed))
-        os.chdir(self._folder)  # as all that a command starts is in the user's folder
-        self._lock = Lock()  # of the two below
+    def __init__(self, packed: bytes, asker: Places) -> None:
+        folder = unpacked(packed)
+        os.chdir(folder)  # as all that a command starts is in the user's folder
+        self._here, self._asker = Places.here(folder), asker
+        self._lock = Lock()  # of what is below
         self._workers: dict[Path, SharedWorker] = {}  # the one that was used last comes last
         self._judges: list[JudgingProcess] = []  # that have nothing to do
+        self._staying = Path(tempfile.mkdtemp(prefix="tlcheck-"))
+        self._numbers = count()  # of files there
+        self._inputs: dict[str, Path] = {}  # that stay until they are used, by what the asker calls their file
 
     def installed(self) -> tuple[str, ...]:
         """The toolchains that this node has."""
@@ -103,9 +118,9 @@ class Node:
         except UsageError as error:
             return Delivery(host, unfit=str(error))
         with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder, self._worker(made, fork=order.fork) as worker:
-            jobs = [_here(job, order.folder, self._folder, folder) for job in order.jobs]
-            answers = tuple(_there(answer, self._folder, order.folder) for answer in worker.answers(jobs))
-            written = tuple(_written(job) for job in jobs)
+            jobs = [self._moved_here(job, folder) for job in order.jobs]
+            answers = tuple(self._moved_there(answer) for answer in worker.answers(jobs))
+            written = tuple(map(self._written, order.jobs, jobs))
         return Delivery(host, answers, written, worker.versions)
 
     @contextmanager
@@ -126,37 +141,54 @@ class Node:
             with self._lock:
                 worker.users -= 1
 
-    def judge(self, snapshot: bytes, request: Request | None, inputs: GivenInputs | None, arrays: bytes) -> bytes:
-        """Judge a snapshot. arrays: the file of the inputs. See `JudgingProcess`."""
+    def _moved_here(self, job: Job, folder: str) -> Job:
+        """The job with its paths on this node. folder: for what it writes."""
+        job = read_job(msgspec.json.decode(self._asker.moved(msgspec.json.encode(asdict(job)), self._here)))
+        if job.interpreter:
+            job = replace(job, tools=pytest_folder(), interpreter=sys.executable)
+        return replace(job, output=str(Path(folder) / Path(job.output).name) if job.output else "")
+
+    def _moved_there(self, answer: Answer) -> Answer:
+        return _ANSWER.decode(self._here.moved(msgspec.json.encode(answer), self._asker))
+
+    def _written(self, asked: Job, done: Job) -> bytes:
+        """What a job wrote. Large inputs stay here: to send them twice takes longer than to make them."""
+        file = Path(done.output)
+        if not done.output or not file.exists():
+            return b""
+        if done.task != "inputs" or file.stat().st_size <= _TRAVELLING:
+            return file.read_bytes()
         with self._lock:
-            process = self._judges.pop() if self._judges else JudgingProcess()
+            self._inputs[asked.output] = file.rename(self._staying / str(next(self._numbers)))
+        return b""
+
+    def judge(self, snapshot: bytes, request: Request | None, inputs: GivenInputs | None, arrays: Arrays) -> bytes:
+        """Judge a snapshot. Raises NoInputsError. See `JudgingProcess`."""
         with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder:
             file = Path(folder) / "kernel.snapshot.json"
             file.write_bytes(snapshot)
             if inputs is not None:
-                inputs = replace(inputs, file=str(Path(folder) / "inputs"))
-                Path(inputs.file).write_bytes(arrays)
+                inputs = replace(inputs, file=str(self._file_of(arrays, Path(folder) / "inputs")))
+            with self._lock:
+                process = self._judges.pop() if self._judges else JudgingProcess()
             try:
                 found = process.verdicts(file, request, inputs)
             except (EOFError, OSError):
                 raise JudgingDiedError(process.end()) from None
         with self._lock:
             self._judges.append(process)
-        return found
+        return self._here.moved(found, self._asker)
 
-
-def _here(job: Job, old: str, new: str, folder: str) -> Job:
-    """The job with its paths on this node. folder: for what it writes."""
-    job = read_job(msgspec.json.decode(msgspec.json.encode(asdict(job)).replace(old.encode(), new.encode())))
-    if job.interpreter:
-        job = replace(job, tools=pytest_folder(), interpreter=sys.executable)
-    return replace(job, output=str(Path(folder) / Path(job.output).name) if job.output else "")
-
-
-def _there(answer: Answer, old: str, new: str) -> Answer:
-    """The answer with the paths of the machine that asked."""
-    return _ANSWER.decode(msgspec.json.encode(answer).replace(old.encode(), new.encode()))
-
-
-def _written(job: Job) -> bytes:
-    return Path(job.output).read_bytes() if job.output and Path(job.output).exists() else b""
+    def _file_of(self, arrays: Arrays, file: Path) -> Path:
+        """The file of inputs, which is used once. Raises NoInputsError where it has to be made again, and cannot."""
+        if arrays.order is None:
+            file.write_bytes(arrays.content)
+            return file
+        (job,) = arrays.order.jobs
+        if job.output not in self._inputs:
+            self.do(arrays.order)
+        with self._lock:
+            made = self._inputs.pop(job.output, None)
+        if made is None:
+            raise NoInputsError(job.output)
+        return made.rename(file)

@@ -101,7 +101,9 @@ class Jobs:
 
     def keep(self, job: Job, answer: Answer, versions: Mapping[str, str]) -> Kept:
         """Keep an answer, if it would be the same again."""
-        if answer.dependencies is None or _is_large(job) or not all(map(_is_repeatable, _failures(job, answer))):
+        elsewhere = answer.result is not None and job.task == "inputs" and not Path(job.output).exists()
+        unkept = elsewhere or _is_large(job)
+        if answer.dependencies is None or unkept or not all(map(_is_repeatable, _failures(job, answer))):
             return Kept(answer, versions, "")
         new = Kept(replace(answer, output=""), versions, self._read(job, answer))
         key = self._key(job)
