@@ -26,13 +26,17 @@ Expected = Mapping[str, Mapping[str, Mapping[str, Mapping[str, Any]]]]  # case -
 
 @dataclass(frozen=True)
 class Written:
-    """One finding. cases: of `expected.toml`. public: an issue about the same. device: what a GPU says of it."""
+    """One finding. cases: of `expected.toml`. public: an issue about the same. device: what a GPU says of it.
+
+    guilty: the pass that makes it wrong, in the last release that does.
+    """
 
     cases: tuple[str, ...]
     title: str
     text: str = ""
     public: str = ""
     device: str = ""
+    guilty: str = ""
 
     @property
     def heading(self) -> str:
@@ -61,7 +65,8 @@ def part(name: str) -> str:
 
 
 def section(found: Written) -> str:
-    told = [f"Public: {found.public}."] if found.public else []
+    told = [f"Guilty pass: {found.guilty}."] if found.guilty else []
+    told += [f"Public: {found.public}."] if found.public else []
     told += [f"On an H200: {found.device}."] if found.device else []
     return "\n\n".join([f"### {found.heading}", found.text, *([" ".join(told)] if told else [])])
 
