@@ -60,9 +60,9 @@ def test_what_is_outside_of_the_source_reads_as_zero_or_the_safe_value(safe: flo
     if safe is not None:
         kernel.annotations["safe_value_map"] = f"{{A: {safe}, other: 3}}"
     source, target = kernel.tensor("A", "float32", a), kernel.tensor("B", "float32", [8, 8])
-    tile = kernel.tile("s", "float32", (8, 8))
+    tile, first = kernel.tile("s", "float32", (8, 8)), load(kernel.tensor("N", "int32", np.array([-1])), 0)
     found = kernel.run(
-        call("copy", region(source, (2, -1), (8, 8)), region(tile)),
+        call("copy", region(source, (2, first), (8, 8)), region(tile)),
         call("copy", region(tile), region(target)),
     )["B"]
     expected = np.full((8, 8), safe or 0.0)
@@ -133,10 +133,10 @@ def test_a_safe_value_that_is_no_constant_is_not_modelled(of: str) -> None:
 def test_what_is_outside_of_the_destination_is_not_written() -> None:
     kernel, a, b = Kernel(), random("float32", 8, 8), random("float32", 6, 5, seed=1)
     source, target = kernel.tensor("A", "float32", a), kernel.tensor("B", "float32", b)
-    tile = kernel.tile("s", "float32", (8, 8))
+    tile, first = kernel.tile("s", "float32", (8, 8)), load(kernel.tensor("N", "int32", np.array([-2])), 0)
     found = kernel.run(
         call("copy", region(source), region(tile)),
-        call("copy", region(tile), region(target, (-2, 3), (8, 8))),
+        call("copy", region(tile), region(target, (first, 3), (8, 8))),
     )["B"]
     expected = b.copy()
     expected[:, 3:] = a[2:8, :2]
