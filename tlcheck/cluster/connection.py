@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from functools import cache
@@ -43,7 +42,7 @@ class RayCluster:
         self._actors: dict[str, Any] = {}  # by the node's id
         self._processors: dict[str, int] = {}  # of those that have answered
         self._silent: set[str] = set()  # that could not answer
-        self._busy: Counter[str] = Counter()  # orders and snapshots that a node has
+        self._open: dict[str, set[Future[Any]]] = {}  # what a node was asked and has not answered
 
     @property
     def processors(self) -> int:
@@ -96,10 +95,12 @@ class RayCluster:
         with self._lock:
             actor = self._actors.pop(node, None)
             self._processors.pop(node, None)
-            self._busy.pop(node, None)
+            asked = self._open.pop(node, set())
             self._silent.discard(node)
         if actor is not None:
             self._ray.kill(actor)
+        for one in asked:  # Ray may never say so where the whole node has died
+            one.set_exception(self.lost(f"node {node} has left"))
 
     def leave_all(self) -> None:
         """Have all nodes end what they are at."""
@@ -126,7 +127,7 @@ class RayCluster:
         """
         with self._lock:
             if free := self._processors.keys() - but:
-                return min(free, key=lambda node: self._busy[node] / self._processors[node])
+                return min(free, key=lambda node: len(self._open.get(node, ())) / self._processors[node])
         for node, processors in self.nodes().items():
             self.joins(node, processors)
         return ""
@@ -141,10 +142,11 @@ class RayCluster:
 
     def _asked(self, node: str, what: str, *args: Any) -> Future[Any]:
         """Ask a node's actor. It ends with what the actor raised, or with `lost` where that is gone."""
+        asked: Future[Any] = Future()
         with self._lock:
             actor = self._actors.get(node)
-            self._busy[node] += 1
-        asked: Future[Any] = Future()
+            if actor is not None:
+                self._open.setdefault(node, set()).add(asked)
         if actor is None:
             asked.set_exception(self.lost(f"node {node} has left"))
             return asked
@@ -153,8 +155,9 @@ class RayCluster:
 
     def _ended(self, node: str, done: Future[Any], asked: Future[Any]) -> None:
         with self._lock:
-            if node in self._actors:
-                self._busy[node] -= 1
+            if asked not in self._open.get(node, ()):  # the node has left, and whoever asked knows it
+                return
+            self._open[node].remove(asked)
         error = done.exception()
         if isinstance(error, self._ray.exceptions.RayTaskError):
             error = error.cause or error
