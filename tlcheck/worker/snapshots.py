@@ -78,6 +78,8 @@ def lower(
 
     Where a pass fails and every pass is wanted, what there is until then is written.
     """
+    # the process ends soon after this, and a collection would go through all that tilelang and torch have imported
+    gc.disable()
     enter("lower")
     try:
         lowered = lowering.lower(prim_func, pass_configs, target, job.every_pass)
@@ -87,8 +89,6 @@ def lower(
             output.write_text(codec.dumps(until))
         raise
     enter("extract")
-    # the process ends after this, and a collection would go through all that tilelang and torch have imported
-    gc.disable()
     graph, unsaved = lowering.save(lowered.modules)
     meta = {
         **place,
