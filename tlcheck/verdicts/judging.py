@@ -22,6 +22,7 @@ from tlcheck.errors import UsageError
 from tlcheck.execute import given
 from tlcheck.execute.given import GivenInputs
 from tlcheck.execute.inputs import known
+from tlcheck.execute.reasons import MEMORY
 from tlcheck.execute.request import SOURCE, Request
 from tlcheck.lower.runs import Run
 from tlcheck.snapshot import codec
@@ -46,7 +47,10 @@ def serve(descriptor: int) -> None:
             file = Path(os.fsdecode(asked.recv_bytes()))
             request, inputs = pickle.loads(asked.recv_bytes())
             _limit_memory(request)
-            asked.send_bytes(dumps(_verdicts_in(file, request, inputs)))
+            found = _verdicts_in(file, request, inputs)
+            asked.send_bytes(dumps(found))
+            if any(claim.reason == MEMORY for claim in found.claims):
+                os.execv(sys.executable, sys.orig_argv)  # what has filled the memory may still be there: begin anew
 
 
 def _limit_memory(request: Request | None) -> None:
