@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,16 @@ import pytest
 from tests.hardware import captured, cuda_source
 from tests.hardware.captured import Execution, Octets, on_device
 from tests.hardware.cuda_source import Parameter, UnusableError, kernels, only_blocks
+from tests.hardware.snapshots import unpack
 from tlcheck.execute import registry
+from tlcheck.execute.reasons import Stopped
+from tlcheck.execute.values import kind_of
 from tlcheck.snapshot import codec
+from tlcheck.snapshot.ir import Evaluate, Expr
 
 registry.load()
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "era" / "annotated_gemm-0.1.15.snapshot.json"
+FORMS = Path(__file__).parents[2] / "hardware" / "forms-0.1.15.zip"
 PARAMETERS = "__grid_constant__ const CUtensorMap A_desc, half_t* __restrict__ C, int m"
 SWIZZLED = f"""extern "C" __global__ void __launch_bounds__(128, 1) main_kernel({PARAMETERS}) {{
   extern __shared__ uchar buf[];
@@ -114,3 +120,30 @@ def test_sums_that_rounding_moves_are_not_told_from_each_other(
 
     assert ran(execution, monkeypatch, spoil(1.5)).status == "rounds"
     assert ran(execution, monkeypatch, spoil(9.0)).status == "differs"
+
+
+def test_where_rounding_is_as_large_as_an_element_nothing_is_said(
+    execution: Execution, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(captured, "_bound", lambda execution, kind: 0.0)
+    monkeypatch.setattr(captured, "_lost", lambda *of: 1.25)
+
+    def spoil(tensors: dict[str, Octets]) -> None:
+        np.multiply(tensors["B"].view(np.float32), 90.0, out=tensors["B"].view(np.float32))
+
+    assert ran(execution, monkeypatch, spoil).status == "rounds"
+
+
+def test_what_tensor_cores_round_is_allowed() -> None:
+    """A product in TF32 may be further off than one that is done in float32 throughout, in the same types."""
+    forms, kind = unpack(FORMS), kind_of("float32")
+    bounds = [captured._bound(Execution(forms[name]), kind) for name in ("gemm_tf32", "gemm_e4m3")]
+    assert bounds == [16 * 2.0**-10, 16 * 2.0**-13]
+
+
+def test_random_numbers_are_not_compared() -> None:
+    draw = Evaluate(Expr("call", "uint32", value="rng_rand"))
+    snapshot = codec.loads(FIXTURE.read_text())
+    lowered = replace(snapshot.checkpoints["device-tir"], body=draw)
+    with pytest.raises(Stopped, match="random numbers"):
+        Execution(replace(snapshot, checkpoints={**snapshot.checkpoints, "device-tir": lowered}))

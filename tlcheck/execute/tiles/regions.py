@@ -165,7 +165,7 @@ class Tile:
             steps = {len(region.starts) - 1: 0}
         indices = [
             _moved(start, lattice.axis(steps[axis])) if axis in steps else start
-            for axis, start in enumerate(self._starts)
+            for axis, start in enumerate(map(_of_frame, self._starts))
         ]
         self.place = machine.pointers.place(machine, region.buffer, indices)
         if axes and axes[-1] == len(region.starts) - 1 and steps[axes[-1]] == lattice.axes - 1:
@@ -277,6 +277,18 @@ def differs(value: Value) -> bool:
     if not isinstance(value, np.ndarray) or value.shape[-1] == 1:
         return False
     return bool((value != value[..., :1]).any())
+
+
+def _of_frame(start: Code) -> Code:
+    """A start with as many lanes as its frame: one of the many equal ones that a thread's variable has, for a block."""
+    if start.uniform:
+        return start
+
+    def run(frame: Frame) -> Value:
+        value = start.run(frame)
+        return value[..., :1] if frame.lanes == 1 and isinstance(value, np.ndarray) else value
+
+    return Code(run, start.needs, start.steady, growths=start.growths)
 
 
 def _moved(start: Code, step: Code) -> Code:

@@ -116,13 +116,17 @@ class Kernel:
         checkpoints = {"source": self.function(*written), "device-tir": self.function(*lowered)}
         return Snapshot("kernel", "kernel.py", 1, {"tilelang": "0.1.15"}, "sm_90", {}, {}, checkpoints, {})
 
-    def run(self, *body: Stmt) -> dict[str, Array]:
-        """Run in all blocks. The tensors afterwards; what nothing wrote is as before, or 0 for poison."""
+    def machine(self, *body: Stmt) -> Machine:
+        """What runs the kernel as written, in all blocks."""
         function = self.function(*body)
         worlds = [World(0, (x, 0, 0)) for x in range(self.blocks)]
         tensors = {b.name: _tensor(b, contents) for b, contents in self.tensors.values()}
         options = Options(written=True, exact=self.exact)
-        machine = Machine(function, (self.threads, 1, 1), worlds, tensors, self.scalars, options)
+        return Machine(function, (self.threads, 1, 1), worlds, tensors, self.scalars, options)
+
+    def run(self, *body: Stmt) -> dict[str, Array]:
+        """Run in all blocks. The tensors afterwards; what nothing wrote is as before, or 0 for poison."""
+        machine = self.machine(*body)
         machine.run()
         return {b.name: _outcome(machine, b, contents) for b, contents in self.tensors.values()}
 

@@ -19,6 +19,7 @@ from tests.cpu.execute.tiles.building import (
     region,
     variable,
 )
+from tlcheck.execute.authors import Author
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Block, Expr, Seq, Store
 
@@ -216,6 +217,25 @@ def test_registers_of_each_thread() -> None:
         call("copy", region(own), region(target, (add(7, multiply(kernel.tx, -1)), 0), (1, 4))),
     )["B"]
     assert np.array_equal(found, a[::-1])
+
+
+def test_a_place_that_a_variable_of_the_threads_holds_is_one_place_of_the_block() -> None:
+    """All threads hold the same number: one copy, not one for each, also for those that watch it."""
+    kernel, a = Kernel(), random("float32", 6, 8)
+    source, target = kernel.tensor("A", "float32", a), kernel.tensor("B", "float32", [4, 8])
+    tile, held = kernel.tile("s", "float32", (4, 8)), kernel.tile("v", "int32", (1,), "local.var")
+    body = (
+        Store(held, (number(0),), number(4)),
+        call("copy", region(source, (load(held, 0), 0), (4, 8)), region(tile)),
+        call("copy", region(tile), region(target)),
+    )
+    assert np.array_equal(kernel.run(*body)["B"], np.concatenate([a[4:], np.zeros((2, 8), np.float32)]))
+    machine = kernel.machine(*body)
+    machine.watched(frozenset(("A", "s", "B")), Author, every=True)
+    machine.run()
+    (author,) = machine.watches
+    assert isinstance(author, Author)
+    assert not any(author.contested.values())
 
 
 def test_a_part_of_a_tile_onto_another_part() -> None:
