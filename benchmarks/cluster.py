@@ -2,8 +2,8 @@
 
 `cluster.py record CASE... --toolchains LIST` lowers and judges here, and writes into results/cluster.json: seconds of
 the processor.
-`cluster.py costs CASE... --toolchains LIST --cluster ADDRESS` has a cluster do them, and writes into
-results/cluster-costs.json what a result costs the machine that asks, and what an import takes.
+`cluster.py costs --cluster ADDRESS` writes into results/cluster-costs.json what a result costs the machine that asks,
+and what an import takes. The node does one kernel, and says of a thousand others at once what it said of that one.
 `cluster.py simulate` has 10,000 jobs drawn from these done by nodes that `tlcheck.cluster.placement` gives their next
 job, as it does on a cluster. What is not in a job's duration:
 
@@ -19,19 +19,23 @@ import heapq
 import json
 import os
 import random
-import resource
 import select
-import subprocess
-import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from itertools import count
 from pathlib import Path
 from queue import SimpleQueue
+from threading import Lock
 
+from tlcheck.cli.main import main as tlcheck
+from tlcheck.cluster import connection
+from tlcheck.cluster.node import Arrays, Delivery, Node, Order
 from tlcheck.cluster.placement import INSTALL, Placement, Waiting
+from tlcheck.cluster.places import Places
+from tlcheck.execute.given import GivenInputs
 from tlcheck.execute.request import Request
 from tlcheck.files import cache_root
 from tlcheck.lower.client import Worker, processors
@@ -50,6 +54,28 @@ JOBS, PROCESSORS = 10_000, 4
 NODES = (1, 3, 10, 30, 100, 300, 1000)
 LINK = 125e6  # bytes per second: 1 Gbit/s
 LOCAL = 2  # processors of that machine
+FEW, MANY = 100, 1100  # kernels of the two matrices whose difference is what a result costs
+WIDE = 400  # processors that the node says it has
+KERNEL = """import tilelang
+import tilelang.language as T
+from tlcheck.case import Case
+
+@tilelang.jit
+def product(n=256):
+    @T.prim_func
+    def main(A: T.Tensor((n, n), "float16"), B: T.Tensor((n, n), "float16"), C: T.Tensor((n, n), "float16")):
+        with T.Kernel(n // 64, n // 64, threads=128) as (bx, by):
+            a, b = T.alloc_shared((64, 32), "float16"), T.alloc_shared((32, 64), "float16")
+            c = T.alloc_fragment((64, 64), "float32")
+            T.clear(c)
+            for k in T.Pipelined(n // 32, num_stages=2):
+                T.copy(A[by * 64, k * 32], a)
+                T.copy(B[k * 32, bx * 64], b)
+                T.gemm(a, b, c)
+            T.copy(c, C[by * 64, bx * 64])
+    return main
+
+"""
 
 Key = tuple[str, str, str]  # file, kernel (empty for a script), arch
 
@@ -128,7 +154,9 @@ def record(cases: Sequence[str], toolchains: Sequence[str], jobs: int) -> None:
             for one, seconds in zip(lowered, judged, strict=True):
                 run = one.run
                 keys = (run.file, run.name, run.target), (run.file, "", run.target)
-                key = next(key for key in keys if key in session.clock.seconds)
+                key = next((key for key in keys if key in session.clock.seconds), None)
+                if key is None:  # of a script that came to no end
+                    continue
                 now = took.get(key) or Recorded(" ".join(key), toolchain, round(session.clock.seconds[key], 3), 0.0, 0)
                 size = one.snapshot.stat().st_size if one.snapshot else 0
                 took[key] = replace(now, judge=round(now.judge + seconds, 3), size=now.size + size)
@@ -142,31 +170,63 @@ def recorded() -> list[Recorded]:
     return [Recorded(**each) for each in json.loads(RECORD.read_text())] if RECORD.exists() else []
 
 
-def costs(cases: Sequence[str], toolchains: Sequence[str], address: str) -> None:
-    """Measure what a result costs the machine that asks, and what an import takes."""
-    one, begin = driven(cases[:1], toolchains[:1], address)
-    many, spent_on_many = driven(cases, toolchains, address)
-    imports = max(importing(release_recipe(name)) for name in toolchains)
-    collect = (spent_on_many - begin) / (many - one)
-    found = Costs(round(collect, 5), round(begin, 2), round(imports, 2), many - one)
-    COSTS.write_text(json.dumps(asdict(found)) + "\n")
+class Echo(Node):
+    """A node that says the same of all kernels for an arch, at once. It lowers and judges the first one.
 
-
-def driven(cases: Sequence[str], toolchains: Sequence[str], address: str) -> tuple[int, float]:
-    """Have a cluster do a matrix of which nothing is kept yet.
-
-    Its cells, and the seconds of the processor that it costs the machine that asks.
+    A snapshot that is known would not be judged, so each has another end.
     """
-    command = [sys.executable, "-m", "tlcheck", "matrix", *cases, "--toolchains", ",".join(toolchains)]
+
+    def __init__(self, packed: bytes, asker: Places) -> None:
+        super().__init__(packed, asker)
+        self._one_at_a_time, self._numbers = Lock(), count()
+        self._lowered: Delivery | None = None
+        self._verdicts = b""
+
+    def do(self, order: Order) -> Delivery:
+        if order.jobs[0].task == "discover":
+            return super().do(order)
+        with self._one_at_a_time:
+            if self._lowered is None:
+                self._lowered = super().do(replace(order, jobs=order.jobs[:1]))
+        said, (snapshot,) = self._lowered, self._lowered.written
+        ends = [f"{next(self._numbers):032b}".translate({48: " ", 49: "\t"}).encode() for _ in order.jobs]
+        return replace(said, answers=said.answers * len(order.jobs), written=tuple(snapshot + end for end in ends))
+
+    def judge(self, snapshot: bytes, request: Request | None, inputs: GivenInputs | None, arrays: Arrays) -> bytes:
+        with self._one_at_a_time:
+            self._verdicts = self._verdicts or super().judge(snapshot, request, inputs, arrays)
+        return self._verdicts
+
+
+def costs(toolchain: str, address: str) -> None:
+    """Measure what a result costs the machine that asks, and what an import takes."""
+    imports = importing(release_recipe(toolchain))
+    connection.Node = Echo  # type: ignore[misc]
+    nodes = connection.RayCluster.nodes
+    connection.RayCluster.nodes = lambda self: dict.fromkeys(nodes(self), WIDE)  # type: ignore[method-assign]
     with tempfile.TemporaryDirectory() as folder:
         for name in ("toolchains", "torch"):
             Path(folder, name).symlink_to(cache_root() / name)
-        report, before = Path(folder) / "matrix.json", resource.getrusage(resource.RUSAGE_CHILDREN)
-        options = ["--cluster", address, "--arch", "sm_80,sm_90", "--format", "json", "-o", str(report)]
-        subprocess.run([*command, *options], env={**os.environ, "TLCHECK_CACHE": folder}, check=False)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        cells = len(json.loads(report.read_text())["cells"])
-    return cells, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        os.environ["TLCHECK_CACHE"] = folder
+        os.environ.pop("TLCHECK_NO_CACHE", None)
+        project = Path(folder, "project")
+        project.mkdir()
+        for number in (1, FEW, MANY):
+            cases = "".join(f"case_{each} = Case(product)\n" for each in range(number))
+            Path(project, f"of_{number}.py").write_text(KERNEL + cases)
+        os.chdir(project)
+        begin, few, many = (driven(f"of_{number}.py", toolchain, address) for number in (1, FEW, MANY))
+    collect = (many - few) / (MANY - FEW)
+    found = Costs(round(collect, 5), round(begin, 2), round(imports, 2), MANY - FEW)
+    COSTS.write_text(json.dumps(asdict(found)) + "\n")
+
+
+def driven(file: str, toolchain: str, address: str) -> float:
+    """Have a cluster do a matrix; the seconds of the processor that it costs this process."""
+    command = ["matrix", file, "--toolchains", toolchain, "--arch", "sm_80", "--cluster", address]
+    before = time.process_time()
+    tlcheck([*command, "--format", "json", "-o", f"{file}.json"])
+    return time.process_time() - before
 
 
 def importing(recipe: Recipe) -> float:
@@ -329,7 +389,7 @@ def main() -> None:
     if args.task == "record":
         record(args.cases, args.toolchains.split(","), args.jobs)
     elif args.task == "costs":
-        costs(args.cases, args.toolchains.split(","), args.cluster)
+        costs(args.toolchains.split(",")[-1], args.cluster)
     else:
         simulate()
 

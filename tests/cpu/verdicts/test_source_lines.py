@@ -65,3 +65,14 @@ def test_a_file_that_is_no_python_any_more(tmp_path: Path) -> None:
     file.write_text("def (")
     claim = replace(make_atomic("refuted", "As"), source=SourceLine(str(file), 1, exact=False))
     assert with_lines([claim])[0].source.words == f"{file}:1 (the kernel; the line is not known)"
+
+
+def test_a_file_that_was_edited_is_read_anew(tmp_path: Path) -> None:
+    file = tmp_path / "k.py"
+    file.write_text(KERNELS)
+    claim = replace(make_atomic("refuted", "As"), source=SourceLine(str(file), 2, exact=False))
+    assert with_lines([claim])[0].source.text == "T.copy(A[0, n], As)"
+    file.write_text(KERNELS.replace("T.copy(A[0, n], As)", "T.copy(A[1, n], As)  # the other row"))
+    assert with_lines([claim])[0].source.text == "T.copy(A[1, n], As)  # the other row"
+    file.unlink()
+    assert with_lines([claim])[0].source.text == ""
