@@ -47,7 +47,8 @@ def checked(args: argparse.Namespace, interruption: Interruption) -> Checked:
     notes = [note for each in found for note in each.notes]
     passed_over = sum(each.passed_over for each in found)
     if not results:
-        raise UsageError("; ".join([f"no case to check in {plural(passed_over, 'file')}", *notes]))
+        why = notes or (["one without the word tilelang is run where you name it"] if passed_over else [])
+        raise UsageError("; ".join([f"no case to check in {plural(passed_over, 'file')}", *why]))
     notes += [f"{plural(passed_over, 'file')} without a case for these targets passed over"] if passed_over else []
     return Checked(results, [entry for each in found for entry in each.entries], notes, passed_over)
 

@@ -122,7 +122,7 @@ def _case_file(
     for group in same.values():
         origin = group[0].origin
         assert origin is not None
-        name = unique_name(f"{origin.function}_case", set(names.values())).replace("-", "_")
+        name = unique_name(f"{origin.function}_case", set(names.values()), "_")
         names |= dict.fromkeys((lowered.run.position for lowered in group), name)
         cases.append(_case(name, group, script, files))
     return names, _head(script, kernels, paths) + "\n".join(cases) if cases else ""

@@ -164,10 +164,10 @@ def of_saved(file: Path, snapshot: Snapshot, position: int = 0) -> Lowered:
     return Lowered(run, file, saved=True)
 
 
-def unique_name(name: str, taken: Container[str]) -> str:
+def unique_name(name: str, taken: Container[str], sign: str = "-") -> str:
     """`name`, or `name-2` and so on where it is taken: two folders may hold files of one name."""
     number, found = 1, name
     while found in taken:
         number += 1
-        found = f"{name}-{number}"
+        found = f"{name}{sign}{number}"
     return found

@@ -37,11 +37,15 @@ RUN = 'if __name__ == "__main__":\n    double(128)'
 SLEEP = "double(128)\nimport time\ntime.sleep(600)"
 REFUSED = """
 import pytest
-from pkg.ops.run import double, refused, tilelang
+from pkg.ops.run import double, narrow, refused, tilelang
 
 def test_refused():
     with pytest.raises(ValueError, match="k_dim 12"):
         refused(12)
+
+def test_refused_by_a_pass():
+    with pytest.raises(Exception, match="divisible by 16"):
+        narrow(8)
 
 def test_right():
     double(256)
@@ -65,6 +69,18 @@ def refused(n):
             a = T.alloc_shared((64, n), "float16")
             c = T.alloc_fragment((64, 64), "float32")
             T.gemm(a, a, c, transpose_B=True)
+            T.copy(c, A)
+    return main
+
+@tilelang.jit
+def narrow(m):
+    @T.prim_func
+    def main(A: T.Tensor((m, 64), "float32")):
+        with T.Kernel(1, threads=128) as bx:
+            a = T.alloc_shared((m, 64), "float16")
+            b = T.alloc_shared((64, 64), "float16")
+            c = T.alloc_fragment((m, 64), "float32")
+            T.gemm(a, b, c)
             T.copy(c, A)
     return main
 """
@@ -134,7 +150,8 @@ def test_tests_of_a_folder_are_run(project: Path, capsys: pytest.CaptureFixture[
     kernels = ["test_pool.py::double[n=64]", "test_pool.py::double[n=192]", "test_refused.py::double[n=256]"]
     assert sorted(runs.items()) == sorted((f"tests/{kernel}", "") for kernel in kernels)
     notes = "\n".join(report["notes"])
-    assert "tests/test_refused.py (sm_90): 1 kernel refused, as it expects: refused[n=12]" in notes
+    assert "tests/test_refused.py (sm_90): 2 kernels refused, as it expects: refused[n=12], narrow[m=8]" in notes
+    assert "failed" not in notes
     assert "1 test skipped: wants two GPUs" in notes
 
 
@@ -164,4 +181,21 @@ def test_a_signal_keeps_what_is_done(project: Path, tmp_path: Path) -> None:
     assert runs["pkg/ops/run.py"] == "interrupted"
     assert any("slow.py" in note and "interrupted" in note for note in report["notes"])
     assert [file.name for file in Path("kept").iterdir()] == ["slow-double[n=128]-sm_90-0.1.15.snapshot.json"]
+    assert [file.name for file in scratch.iterdir() if "tlcheck" in file.name] == []
+
+
+@pytest.mark.slow
+@pytest.mark.toolchain
+def test_a_signal_while_a_kernel_is_lowered_leaves_no_folder(project: Path, tmp_path: Path) -> None:
+    installed(PINNED)
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    command = [sys.executable, "-m", "tlcheck", "check", "pkg/ops/run.py", "--no-cache"]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TMPDIR": str(scratch)}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env)
+    while not (begun := list(scratch.rglob("tlcheck-capture-*"))) and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=120)
+    assert begun
     assert [file.name for file in scratch.iterdir() if "tlcheck" in file.name] == []

@@ -325,18 +325,19 @@ def test_a_kernel_that_fails_fails_alone(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_captured_kernels_are_cases(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    script("lazy.py", LAZY, "if __name__ == '__main__':\n    add(64)\n    add(128, block=32)")
+    script("lazy.py", LAZY, "if __name__ == '__main__':\n    add(64)\n    add(128, block=32)\n    add(192)")
     script("eager.py", EAGER, "if __name__ == '__main__':\n    copy(torch.empty(192, device='cuda'))")
     assert main(["capture", "lazy.py", "eager.py", "-o", "kept"]) == 0
     capsys.readouterr()
-    assert len(list(Path("kept").glob("*.snapshot.json"))) == 3
+    assert len(list(Path("kept").glob("*.snapshot.json"))) == 4
     code, report = check(capsys, "kept/lazy_cases.py", "kept/eager_cases.py")
     assert code == 0
     assert list(cases(report)) == [
         "kept/lazy_cases.py::add_case",
         "kept/lazy_cases.py::add_case_2",
+        "kept/lazy_cases.py::add_case_3",
         "kept/eager_cases.py::copy_case",
     ]
-    assert report["summary"]["proved"] == 2
+    assert report["summary"]["proved"] == 3
     assert main(["capture", "lazy.py", "-o", "kept"]) == 2
     assert "--force overwrites it" in capsys.readouterr().err

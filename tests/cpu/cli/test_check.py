@@ -169,7 +169,7 @@ def test_files_without_cases_in_a_folder_are_counted(
     assert code == 0
     assert "note: 1 file without a case for these targets passed over\n" in out
     worker.files = {}
-    assert "no case to check in 2 files" in refused(capsys, ".")
+    assert "no case to check in 2 files; one without the word tilelang is run where you name it" in refused(capsys, ".")
 
 
 def test_json(capsys: pytest.CaptureFixture[str], worker: StandInWorker) -> None:

@@ -65,7 +65,8 @@ class Executor:
 
     def run(self, kernel: str, arguments: Sequence[Any]) -> None:
         """Leave in tensors of the CPU what the kernel as written leaves. Raises NoValuesError."""
-        with tempfile.TemporaryDirectory(prefix="tlcheck-values-") as name:
+        beside = Path(self._archive).parent  # who began this script removes it, also where this process is killed
+        with tempfile.TemporaryDirectory(prefix="tlcheck-values-", dir=beside) as name:
             folder = Path(name)
             passed = [_passed(value, folder / f"{place}.npy") for place, value in enumerate(arguments)]
             for place in range(len(arguments)):  # written before they are read: else they would count as dependencies

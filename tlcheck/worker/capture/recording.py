@@ -99,7 +99,8 @@ class Recording:
             failure = Failure("target", "build", f"the script compiles it for {kind}, not for a CUDA device")
             self._report({"kernel": {**kernel, "failure": asdict(failure)}})
             return RecordedKernel()
-        with tempfile.TemporaryDirectory(prefix="tlcheck-capture-") as folder:
+        beside = Path(self._job.output).parent  # who began this removes it, also where this process is killed
+        with tempfile.TemporaryDirectory(prefix="tlcheck-capture-", dir=beside) as folder:
             output = Path(folder, "snapshot")
             run = _here if self._job.live else _apart
             with _in(self._folder):
@@ -128,8 +129,11 @@ class Recording:
         """Raise what the script waits for, as TileLang raises it: in this process."""
         self._labels.discard(name)
         self._refusals.seen.append(name)
-        with torch._C.DisableTorchFunction():
-            lowering.lower(prim_func, configs, self._target, self._job.every_pass)
+        try:
+            with torch._C.DisableTorchFunction():
+                lowering.lower(prim_func, configs, self._target, self._job.every_pass)
+        except failures.PassError as error:
+            raise (error.__cause__ or error) from None
         raise RuntimeError(message)
 
     def _unique(self, label: str) -> str:
