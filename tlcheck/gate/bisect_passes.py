@@ -61,7 +61,7 @@ def judge_passes(run: Run, snapshot: Snapshot, request: Request | None = None) -
     """
     pipeline = Pipeline(snapshot)
     if not pipeline.is_known:
-        raise UsageError(f"{run.case}: no pass tl.LayoutInference and tl.LowerTileOp: nothing to judge passes by")
+        raise UsageError(f"{run.case}: no pass tl.LowerTileOp: nothing to judge passes by")
     results = {n: judged(run, pipeline.after(n)) for n in range(pipeline.tiles, len(pipeline.keys))}
     guilty = [_of_atomic(pipeline, number, claim) for number, claim in _firsts(results.items())]
     executed = ExecutedPasses(pipeline, request) if request is not None else None
@@ -132,7 +132,8 @@ def _executed(pipeline: Pipeline, claim: Claim, onset: PassOnset) -> Guilty:
         return Guilty(onset.orders, 0, claim, ())
     before, after = pipeline.text(onset.number - 1), pipeline.text(onset.number)
     name = pipeline.called(onset.number)
-    return Guilty(name, onset.number, claim, _shown(before, after, claim.buffer), tuple(_notes(pipeline, claim, onset)))
+    number = pipeline.number(onset.number)
+    return Guilty(name, number, claim, _shown(before, after, claim.buffer), tuple(_notes(pipeline, claim, onset)))
 
 
 def _notes(pipeline: Pipeline, claim: Claim, onset: PassOnset) -> Iterator[str]:
@@ -140,12 +141,21 @@ def _notes(pipeline: Pipeline, claim: Claim, onset: PassOnset) -> Iterator[str]:
         names = [pipeline.called(n) for n in (onset.between[0], onset.between[-1])]
         passes = names[0] if len(onset.between) == 1 else f"{names[0]} to {names[1]}"
         yield f"or an earlier one: after {passes} the kernel could not be executed ({onset.reason})"
+    yield from _unsaved(pipeline, onset.number)
     if claim.kind == "order" and not onset.orders and onset.number > pipeline.vectors:
         yield "or an earlier one: orders are watched from tl.VectorizeLoop on"
     elif onset.orders == pipeline.names[onset.number]:
         yield f"{onset.orders} should have ordered them"
     if onset.number == pipeline.tiles:
         yield "with the layouts that tl.LayoutInference chose"
+
+
+def _unsaved(pipeline: Pipeline, place: int) -> Iterator[str]:
+    """What there is to say of passes right before one whose TIR is not there."""
+    numbers = range(pipeline.number(place - 1) + 1, pipeline.number(place))
+    if numbers:
+        passes = f"pass {numbers[0]}" + (f" to pass {numbers[-1]}" if len(numbers) > 1 else "")
+        yield f"or an earlier one: after {passes} the TIR could not be saved"
 
 
 def _shown(before: Sequence[str], after: Sequence[str], buffer: str) -> tuple[str, ...]:
@@ -164,7 +174,9 @@ def _shown(before: Sequence[str], after: Sequence[str], buffer: str) -> tuple[st
 def _of_atomic(pipeline: Pipeline, number: int, claim: Claim) -> Guilty:
     before, after = (_around(pipeline, n, claim) for n in (number - 1, number))
     lines = difflib.unified_diff(before, after, n=_ABOVE, lineterm="")
-    return Guilty(pipeline.called(number), number, claim, tuple(lines)[2:])  # without the names of two files
+    notes = tuple(_unsaved(pipeline, number))
+    without_names = tuple(lines)[2:]  # of two files
+    return Guilty(pipeline.called(number), pipeline.number(number), claim, without_names, notes)
 
 
 def _around(pipeline: Pipeline, number: int, claim: Claim) -> list[str]:

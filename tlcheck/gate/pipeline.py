@@ -15,17 +15,17 @@ _NUMBERED = re.compile(r"\d{3}-")  # what the keys of a snapshot of every pass b
 
 
 class Pipeline:
-    """The passes of one kernel, by number. keys: of the snapshot; names: of the passes, the input's is empty.
+    """The saved passes of one kernel, by place. keys: of the snapshot; names: of the passes, the input's is empty.
 
-    tiles: number of LowerTileOp, vectors: of VectorizeLoop; as many as there are passes where they did not run.
+    tiles: place of LowerTileOp, vectors: of VectorizeLoop; as many as there are passes where they did not run.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self.keys = list(snapshot.checkpoints)
         self.names = [snapshot.passes[key] for key in self.keys]
-        self.intent = max(0, min(self.place(name) for name in _INTENT) - 1)
         self.tiles, self.vectors = self.place(_TILES), self.place(_VECTORS)
+        self.intent = max(0, min(self.tiles, *map(self.place, _INTENT)) - 1)
 
     @property
     def last(self) -> int:
@@ -40,7 +40,11 @@ class Pipeline:
     @property
     def is_known(self) -> bool:
         """Whether this is the pipeline of a kernel for a GPU, with every pass."""
-        return self.is_numbered and max(self.intent + 1, self.tiles) < len(self.names)
+        return self.is_numbered and self.tiles < len(self.names)
+
+    def number(self, place: int) -> int:
+        """The number of a pass among those that ran: the TIR after some may be what a release cannot save."""
+        return int(self.keys[place][:3])
 
     def called(self, number: int) -> str:
         """A pass by its name; one written in Python that has none, by its place."""
@@ -48,7 +52,7 @@ class Pipeline:
         if name != UNNAMED:
             return name
         before = next((n for n in reversed(self.names[:number]) if n not in ("", UNNAMED)), "the input")
-        return f"pass {number} (unnamed, after {before})"
+        return f"pass {self.number(number)} (unnamed, after {before})"
 
     def place(self, name: str) -> int:
         """The number of the first pass of a name; that of all passes where there is none."""

@@ -174,7 +174,7 @@ def test_workers_do_not_all_live_at_once(workers: Mapping[str, StandInWorker], m
         (["k.py", "--from", "0.1.7", "--to", "0.1.8", "--toolchain", "0.1.8"], "--toolchain goes with --passes"),
         (["k.py@0.1.7", "--from", "0.1.7", "--to", "0.1.8"], "without a toolchain"),
         (["saved.json", "--from", "0.1.7", "--to", "0.1.8"], "bisecting needs FILE"),
-        (["k.py::a", "--passes", "--toolchain", "0.1.7"], "no pass tl.LayoutInference"),
+        (["k.py::a", "--passes", "--toolchain", "0.1.7"], "no pass tl.LowerTileOp"),
     ],
 )
 def test_nonsense_is_refused(argv: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -71,6 +71,27 @@ def test_a_pass_without_a_name_is_told_by_its_place() -> None:
     assert "  pass 5 (unnamed, after tl.LowerTileOp) makes it wrong" in reported(found)
 
 
+@pytest.mark.parametrize(
+    ("left_out", "line"),
+    [
+        (("intent", "tile-ops"), "or an earlier one: after pass 1 to pass 2 the TIR could not be saved"),
+        (("tile-ops",), "or an earlier one: after pass 2 the TIR could not be saved"),
+    ],
+)
+def test_passes_whose_tir_could_not_be_saved_may_be_guilty(left_out: tuple[str, ...], line: str) -> None:
+    whole = every_pass(WRONG)
+    kept = [key for key, name in whole.passes.items() if name not in [NAMES[each] for each in left_out]]
+    part = replace(
+        whole,
+        checkpoints={key: whole.checkpoints[key] for key in kept},
+        passes={key: whole.passes[key] for key in kept},
+    )
+    said = reported(judge_passes(make_run(), part))
+    at = said.index("  tl.LowerTileOp (pass 3) makes it wrong")
+    assert said[at + 1].strip() == line
+    assert not any("could not be saved" in each for each in reported(judge_passes(make_run(), whole)))
+
+
 def test_what_is_equally_wrong_with_all_arguments_of_a_kernel_is_told_once() -> None:
     one, two, other = (
         judge_passes(replace(make_run(), name=name), every_pass(INVARIANT)) for name in ("f[n=1]", "f[n=2]", "g[n=1]")
