@@ -79,6 +79,9 @@ ROUNDED = torch.tensor([1, 2, 3, 4], dtype=torch.int8)
         ([2, 2, 3, 4], [1, 2, 3, 5], [False] * 4),  # at another tie
         ([3, 2, 3, 4], [1, 2, 3, 5], [True, False, False, False]),  # farther off than a tie
         ([2, 3, 3, 4], [1, 2, 3, 5], [True, True, False, False]),  # at more elements than there are ties
+        ([1, 2, 3, 90], [1, 2, 3, 90], [False] * 4),  # an index that float32 chooses
+        ([50, 2, 3, 4], [1, 2, 3, 90], [True, False, False, False]),  # one that nothing chooses, nearer than float32's
+        ([2, 2, 3, 4], [1, 2, 3, 90], [True, False, False, False]),  # a neighbour where rounding only chooses
     ],
 )
 def test_an_integer_that_hangs_on_rounding_may_be_what_float32_has(
