@@ -11,6 +11,8 @@ from itertools import product
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from tlcheck.errors import UsageError
 from tlcheck.execute import blocks, comparison, inputs, registry
 from tlcheck.execute.arguments import Arguments
@@ -23,6 +25,7 @@ from tlcheck.execute.memory import Pages
 from tlcheck.execute.reasons import Entangled, Illegal, NotModelled, Stopped
 from tlcheck.execute.request import ALL, LOWERED, SOURCE, Request
 from tlcheck.execute.traits import draws_anywhere, is_tiled, meets_all, release_of
+from tlcheck.execute.values import Array
 from tlcheck.program.roles import roles
 from tlcheck.snapshot.ir import Buffer, Function, Snapshot
 
@@ -196,6 +199,24 @@ class BothLevels:
     def machine_as_lowered(self, draw: inputs.Draw, **special: Any) -> Machine:
         """A machine for the kernel as lowered that has not run yet."""
         return self._machine(self.lowered, self.tiled, draw, **special)
+
+    def jittered(
+        self, name: str, compared: comparison.Compared, seed: int, draw: inputs.Draw
+    ) -> tuple[list[Array], bool]:
+        """What an output's elements are as written with every number slightly changed, in two ways; whether numbers
+        became larger than float64 holds."""
+        moved, overflowed = [], False
+        for jitter in (1, 2):
+            machine = self.machine_as_written(draw, jitter=jitter)
+            machine.run()
+            overflowed |= machine.overflowed
+            left = comparison.outcome(machine.pages(name), seed)
+            values = compared.expected.astype(np.float64)
+            at = np.searchsorted(compared.elements, left.elements)
+            inside = (at < len(values)) & (compared.elements[np.minimum(at, len(values) - 1)] == left.elements)
+            values[at[inside]] = left.values[inside]
+            moved.append(values)
+        return moved, overflowed
 
     def run(self, machine: Machine, another: Callable[..., Machine]) -> None:
         """Run a level of the kernel. Raises Illegal for what threads of one block wait for, which others had hidden.

@@ -255,18 +255,8 @@ class _Judge:
         """The verdict where elements differ by more than the first bound."""
         if self._levels.roles.returning:
             return self._in_any_order(name, compared, seed, lowered, draw)
-        differs, overflowed = compared.differs, False
-        moved = []
-        for jitter in (1, 2):
-            machine = self._levels.machine_as_written(draw, jitter=jitter)
-            machine.run()
-            overflowed |= machine.overflowed
-            left = comparison.outcome(machine.pages(name), seed)
-            values = compared.expected.astype(np.float64)
-            at = np.searchsorted(compared.elements, left.elements)
-            inside = (at < len(values)) & (compared.elements[np.minimum(at, len(values) - 1)] == left.elements)
-            values[at[inside]] = left.values[inside]
-            moved.append(values)
+        differs = compared.differs
+        moved, overflowed = self._levels.jittered(name, compared, seed, draw)
         rounding, ties = comparison.explained(compared, moved)
         endless = comparison.endless(compared) if overflowed else np.zeros_like(differs)
         wrong = differs & ~rounding & ~ties & ~endless

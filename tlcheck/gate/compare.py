@@ -12,6 +12,7 @@ from tlcheck.gate.device_outcomes import device_outcomes
 from tlcheck.gate.outcome import FAILS_IN_BOTH, LoweredPair, LoweredSide, Outcome
 from tlcheck.gate.support import in_words
 from tlcheck.gate.synchronization import guarded, unordered
+from tlcheck.gate.traced import traced_outcomes
 from tlcheck.gate.verdicts import all_claims, verdict_outcomes
 from tlcheck.lower.runs import line_of, near
 from tlcheck.worker.protocol import Failure
@@ -30,6 +31,7 @@ def outcomes(compared: LoweredPair, *, one_toolchain: bool) -> tuple[Outcome, ..
     if before is None or after is None:
         return tuple(_undeclared(compared))
     return (
+        *traced_outcomes(compared),
         *_static_outcomes(before, after, one_toolchain=one_toolchain),
         *device_outcomes(before, after, one_toolchain=one_toolchain),
     )

@@ -17,6 +17,7 @@ from tlcheck.gate.device_outcomes import DEVICE
 from tlcheck.gate.outcome import CLASSES, DEFAULT_FAILING, SAME, LoweredPair, LoweredSide, accepted, unused
 from tlcheck.gate.pairing import remarks
 from tlcheck.gate.sides import Bench, sides
+from tlcheck.gate.traced import traced
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Session, Settings, Watcher
 from tlcheck.run.results import NOT_RUN
@@ -124,6 +125,8 @@ def gate(plan: GatePlan, folder: Path, watcher: Watcher) -> Gate:
     device = None
     if plan.device is not None:
         pairs, device = _run(pairs, toolchains, plan.device, folder, watcher)
+    if plan.execute is not None and not one:
+        pairs = traced(pairs, plan.execute, settings, kept, folder, watcher)
     compared = [replace(pair, outcomes=outcomes(pair, one_toolchain=one)) for pair in pairs]
     versions = (_versions(p.before for p in pairs), _versions(p.after for p in pairs))
     judged = [accepted(pair, plan.acceptances, versions[1]) for pair in compared]

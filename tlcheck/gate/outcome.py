@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tlcheck.facts import Facts
 from tlcheck.gate.compiler import CompiledCuda
+from tlcheck.lower.runs import MadeInputs
 from tlcheck.run.results import DeviceResult
 from tlcheck.verdicts.acceptance import Acceptance, Acceptances
 from tlcheck.verdicts.claim import Finding
@@ -19,8 +20,8 @@ from tlcheck.verdicts.results import Result
 
 # From the worst to the best; each outcome belongs to one, a comparison to the worst of its outcomes.
 CLASSES: Mapping[str, str] = {
-    "wrong": "a claim is refuted that was not, or a kernel fails on the device that did not",
-    "weaker": "a claim is undecided that was proved or agreed",
+    "wrong": "a claim is refuted that was not, or a kernel fails on the device, or its reference, that did not",
+    "weaker": "a claim is undecided that was proved or agreed, or the file is traced to a kernel with other outputs",
     "broken": "a kernel no longer imports, builds, lowers, compiles or runs",
     "sync-risk": "a barrier, wait or fence is gone, and the order of the accesses there is not decided",
     "slower-risk": "the kernel asks for more work than before, or takes much longer to lower",
@@ -67,7 +68,7 @@ class LoweredSide:
 
     facts: None where it did not lower. seconds: of processor time for building and lowering; 0 where unknown. line:
     where the kernel begins, in `file`. snapshot, digest: its file and hash. compiled: by nvcc, and device: what a GPU
-    shows, None where that was not asked for.
+    shows, None where that was not asked for. inputs: the case's own.
     """
 
     result: Result
@@ -79,13 +80,43 @@ class LoweredSide:
     compiled: CompiledCuda | None = None
     snapshot: Path | None = None
     device: DeviceResult | None = None
+    inputs: MadeInputs | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OtherKernel:
+    """The first element of which the kernels as written leave two values: `expected` before, `got` now.
+
+    count: of the elements that differ, on the inputs of this seed. before, after: `agrees` or `differs`, of either side
+    and the case's reference; otherwise there is none, or it says nothing.
+    """
+
+    buffer: str
+    index: tuple[int, ...]
+    expected: str
+    got: str
+    seed: int
+    count: int
+    before: str = ""
+    after: str = ""
+
+    @property
+    def judgement(self) -> str:
+        """What the reference says, in words."""
+        if not self.before or not self.after or "undecided" in (self.before, self.after):
+            return "no reference says which is right"
+        if self.before == self.after:
+            return "both agree with the reference" if self.after == "agrees" else "both differ from the reference"
+        now = "it agrees with the reference now, and did not"
+        return now if self.after == "agrees" else "it agreed with the reference, and does not now"
 
 
 @dataclass(frozen=True, slots=True)
 class LoweredPair:
     """One case for one target. before, after: None where the file does not declare it for that toolchain.
 
-    captured: whether this is a kernel of a script, which compiles it instead of declaring it.
+    captured: whether this is a kernel of a script, which compiles it instead of declaring it. traced: how the kernels
+    as written differ, None where they do not, or where that was not asked or cannot be told.
     """
 
     file: str
@@ -95,6 +126,7 @@ class LoweredPair:
     after: LoweredSide | None
     outcomes: tuple[Outcome, ...] = ()
     captured: bool = False
+    traced: OtherKernel | None = None
 
     @property
     def source(self) -> str:

@@ -61,9 +61,8 @@ class Bench:
             read = self._read(content, digest)
         except Exception as error:  # a fault of tlcheck's own is this run's failure: the others go on
             return LoweredSide(replace(result, failure=internal_failure(error)))
-        return LoweredSide(
-            result, read.facts, _seconds(lowered), read.line, digest, read.file, snapshot=lowered.snapshot
-        )
+        made = LoweredSide(result, read.facts, _seconds(lowered), read.line, digest, read.file)
+        return replace(made, snapshot=lowered.snapshot, inputs=lowered.inputs)
 
     def compiled(self, snapshot: Path, digest: str) -> CompiledCuda | None:
         """What nvcc makes of the CUDA in a snapshot, unless that is known; None without a compiler."""

@@ -1,0 +1,110 @@
+"""What two toolchains trace a kernel's file to: whether both kernels as written leave the same outputs.
+
+All that comes after the first pass may be right on either side, and the numbers are others all the same. Where the case
+has a reference, it says which side is right; else nobody does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from tlcheck.cache.code import code_of
+from tlcheck.cache.store import Cache, key_of
+from tlcheck.errors import UsageError
+from tlcheck.execute.reasons import Stopped
+from tlcheck.execute.request import SOURCE, Request
+from tlcheck.execute.sources import differing_output
+from tlcheck.gate.as_written import AGREES, DIFFERS, AsWritten, compared
+from tlcheck.gate.outcome import LoweredPair, LoweredSide, OtherKernel, Outcome
+from tlcheck.lower.runs import Lowered, tilelang_in_words
+from tlcheck.lower.session import Settings, Watcher
+from tlcheck.run.examination import RunRequest
+from tlcheck.run.suite import DeviceOptions
+from tlcheck.snapshot.ir import Snapshot
+from tlcheck.snapshot.text import render
+from tlcheck.verdicts.judging import with_given
+from tlcheck.verdicts.results import read_snapshot
+
+AS_WRITTEN = "as written"  # kind of these outcomes
+_CLASSES = {(AGREES, DIFFERS): "wrong", (DIFFERS, AGREES): "fixed", (AGREES, AGREES): "changed"}
+_CODE = ("execute", "program", "snapshot", "algebra", "gate/traced.py")
+
+
+def traced(
+    pairs: Sequence[LoweredPair], request: Request, settings: Settings, kept: Cache, folder: Path, watcher: Watcher
+) -> list[LoweredPair]:
+    """The pairs, each with how its kernels as written differ. folder: of files. Raises UsageError for unfit inputs."""
+    found = [replace(pair, traced=_found(pair, request, kept, watcher)) for pair in pairs]
+    return list(_against_references(found, settings, folder, watcher))
+
+
+def _found(pair: LoweredPair, request: Request, kept: Cache, watcher: Watcher) -> OtherKernel | None:
+    before, after = pair.before, pair.after
+    if before is None or after is None or before.snapshot is None or after.snapshot is None:
+        return None
+    inputs = before.inputs.digest if before.inputs is not None else ""
+    key = key_of(before.digest, after.digest, inputs, repr(request), code_of(*_CODE))
+    known = kept.get("traced", key)
+    if known is not None:
+        return msgspec.json.decode(known, type=OtherKernel | None)
+    watcher.stage(f"executing {pair.case} {pair.target} as both have it written")
+    found = _executed(before, read_snapshot(before.snapshot), read_snapshot(after.snapshot), request)
+    kept.put("traced", key, msgspec.json.encode(found))
+    return found
+
+
+def _executed(before: LoweredSide, old: Snapshot, new: Snapshot, request: Request) -> OtherKernel | None:
+    """Both on the inputs of the older side. What cannot be executed is undecided among the claims, with its reason."""
+    if SOURCE not in old.checkpoints or SOURCE not in new.checkpoints or _text(old) == _text(new):
+        return None
+    with suppress(Stopped, UsageError, OSError, ValueError, MemoryError, RecursionError):
+        if before.inputs is not None and before.inputs.given is not None:
+            request = with_given(request, old, before.inputs.given)
+        found = differing_output(old, new, request)
+        if found is not None:
+            name = next(b.name for b in old.checkpoints[SOURCE].buffers if b.data.value == found[0])
+            difference = found[1]
+            return OtherKernel(
+                name, difference.index, difference.expected, difference.got, difference.seed, difference.count
+            )
+    return None
+
+
+def _text(snapshot: Snapshot) -> tuple[str, ...]:
+    return tuple(render(snapshot.checkpoints[SOURCE]).lines)
+
+
+def _against_references(
+    pairs: Sequence[LoweredPair], settings: Settings, folder: Path, watcher: Watcher
+) -> Iterator[LoweredPair]:
+    """With what the reference says of either side, where the case has one."""
+    request = RunRequest((), settings, DeviceOptions(pythonpath=settings.pythonpath))
+    for number, pair in enumerate(pairs):
+        if pair.traced is None or pair.before is None or pair.after is None:
+            yield pair
+            continue
+        own = folder / f"traced-{number}"
+        own.mkdir()
+        sides = [Lowered(side.result.run, side.snapshot) for side in (pair.before, pair.after)]
+        answers = compared(sides, request, own, watcher)
+        before, after = (answers.get(side.run.position, AsWritten("")).answer for side in sides)
+        yield replace(pair, traced=replace(pair.traced, before=before, after=after))
+
+
+def traced_outcomes(compared: LoweredPair) -> Iterator[Outcome]:
+    """At most one: the outputs are others, whatever the passes do right."""
+    found, after = compared.traced, compared.after
+    if found is None or after is None:
+        return
+    said = f"{found.buffer}[{', '.join(map(str, found.index))}] is {found.got}, was {found.expected}"
+    words = (
+        f"{tilelang_in_words(after.result.run.toolchain, after.result.run.versions)} traces this file to another"
+        f" kernel: as written {said} (inputs of seed {found.seed}; {found.count} elements differ); {found.judgement}"
+    )
+    klass = _CLASSES.get((found.before, found.after), "weaker")
+    yield Outcome(klass, AS_WRITTEN, "", f"another kernel, {klass}", words, found.buffer, after.line)
