@@ -28,6 +28,7 @@ from tlcheck.lower.runs import Lowered, Run
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Session, Settings
 from tlcheck.report import golden, text
+from tlcheck.report.diff import DiffForm
 from tlcheck.toolchain.resolve import resolve
 from tlcheck.verdicts.acceptance import Acceptances, read_acceptances
 from tlcheck.verdicts.judge import Judge, Policy
@@ -53,7 +54,7 @@ class _Silent:
 
     def total(self, runs: int) -> None: ...
 
-    def done(self, run: Run) -> None: ...
+    def done(self, run: Run, *, known: bool = False) -> None: ...
 
 
 @dataclass
@@ -117,7 +118,7 @@ class Workshop:
         if state.kind == states.SAME:
             return []
         file = io.StringIO()
-        golden.write(Console(file=file, width=_WIDTH), [state], "text")
+        golden.write(Console(file=file, width=_WIDTH), [state], DiffForm())
         return [file.getvalue()]
 
     @cached_property

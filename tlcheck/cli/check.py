@@ -51,16 +51,16 @@ def run(args: argparse.Namespace) -> int:
     except NoDeviceError as missing:
         return without_device(missing)
     code = interruption.code(exit_code(found.results, strict=args.strict))
-    target.write("check", _writers(found, code))
+    target.write("check", _writers(found, code, wrong_only=args.quiet))
     if args.verbose:
         show_traces(found.results)
     return code
 
 
-def _writers(found: Checked, code: int) -> Mapping[str, Writer]:
+def _writers(found: Checked, code: int, *, wrong_only: bool) -> Mapping[str, Writer]:
     results, notes = list(found.results), list(found.notes)
     return {
-        "text": lambda file: text.write(console(file), results, notes),
+        "text": lambda file: text.write(console(file), results, notes, wrong_only=wrong_only),
         "html": lambda file: shared.put(file, render(page_of(results, found.entries, notes, code))),
         "json": lambda file: shared.put(file, json.render(results, notes, code)),
         **shared.writers(document_of(results, notes, code)),

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tlcheck.cli.lowered import lowered
-from tlcheck.cli.options import CASE_HELP, add_lowering_arguments, settings_of
+from tlcheck.cli.options import CASE_HELP, add_form_arguments, add_lowering_arguments, form_of, settings_of
 from tlcheck.cli.projects import one_project
 from tlcheck.cli.scripts import add_script_arguments
 from tlcheck.errors import UsageError
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="CHECKPOINT",
         help="show the text there, or of all (default: lower-tile-op, or the first that differs)",
     )
-    parser.add_argument("--format", choices=("text", "markdown"), default="text", help="default: text")
+    add_form_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     groups = grouped(found)
     changed = sum(len(group.names) for group in groups if not group.comparison.is_same)
     summary = f"{len(pairs)} compared, {changed} changed"
-    write_groups_and_notes(console(), groups, [*notes, *failures], summary, args.format)
+    write_groups_and_notes(console(), groups, [*notes, *failures], summary, form_of(args))
     if changed or notes:
         return CHANGED
     return NOT_COMPARED if failures else 0

@@ -119,7 +119,7 @@ def _failing(text: str) -> tuple[str, ...]:
 
 
 def _gate(plan: GatePlan, folder: Path) -> Gate:
-    with bar() as watcher:
+    with bar(plan.settings.loudness) as watcher:
         return gate(plan, folder, watcher)
 
 

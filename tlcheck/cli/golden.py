@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tlcheck.cli.golden_review import review
 from tlcheck.cli.lowered import judge, lowered
-from tlcheck.cli.options import CASE_HELP, add_lowering_arguments, settings_of
+from tlcheck.cli.options import CASE_HELP, add_form_arguments, add_lowering_arguments, form_of, settings_of
 from tlcheck.cli.projects import one_project, project_above
 from tlcheck.config import Config, read_config
 from tlcheck.errors import UsageError
@@ -27,8 +27,6 @@ from tlcheck.report import golden
 from tlcheck.report.console import console
 from tlcheck.verdicts.acceptance import Acceptances, read_acceptances
 from tlcheck.verdicts.judge import Judge, Policy
-
-FORMATS = ("text", "markdown")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     diff.add_argument("--base", required=True, metavar="REVISION", help="such as origin/main")
     diff.add_argument("--head", metavar="REVISION", help="default: the working tree")
     for action in (check, diff):
-        action.add_argument("--format", choices=FORMATS, default="text", help="default: text")
+        add_form_arguments(action)
 
 
 def add_lowering(parser: argparse.ArgumentParser) -> None:
@@ -72,7 +70,7 @@ def _check(args: argparse.Namespace) -> int:
     approved, waiting = store.read(), {pending.key: pending.digest for pending in store.pending()}
     found = [states.state_of(recorded, approved, waiting) for recorded in recorded_runs(args, project)]
     found += states.orphans(approved, [state.key for state in found], scope_of(args, project))
-    golden.write(console(), found, args.format)
+    golden.write(console(), found, form_of(args))
     return states.exit_code(found)
 
 
@@ -190,4 +188,4 @@ def _diff(args: argparse.Namespace) -> int:
     folder = this_project().folder
     base = contents_at(folder, args.base)
     head = contents_at(folder, args.head) if args.head else GoldenStore(folder).read()
-    return golden.write_revisions(console(), base, head, args.base, args.format)
+    return golden.write_revisions(console(), base, head, args.base, form_of(args))

@@ -47,15 +47,18 @@ def session(settings: Settings, beside: Path | None = None, judged: Judge | None
 
     judged: who judges what it lowers, so that the bar ends with the last verdict.
     """
-    with working(beside) as (folder, watcher):
+    with working(beside, settings.loudness) as (folder, watcher):
         if judged is not None:
             judged.watcher, watcher.judging = watcher, True
         yield Session(settings, folder, watcher)
 
 
 @contextmanager
-def working(beside: Path | None = None) -> Iterator[tuple[Path, Bar]]:
+def working(beside: Path | None = None, loudness: int = 0) -> Iterator[tuple[Path, Bar]]:
     """Make a folder that is removed at the end, and a bar."""
     name = ".tlcheck-" if beside else "tlcheck-"  # hidden where others look
-    with tempfile.TemporaryDirectory(prefix=name, dir=beside, ignore_cleanup_errors=True) as folder, bar() as made:
+    with (
+        tempfile.TemporaryDirectory(prefix=name, dir=beside, ignore_cleanup_errors=True) as folder,
+        bar(loudness) as made,
+    ):
         yield Path(folder), made

@@ -6,10 +6,11 @@ import argparse
 import errno
 import importlib
 import os
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any, Protocol, cast
+from typing import Any, NoReturn, Protocol, cast
 
 from tlcheck import __version__
 from tlcheck.cli.interruption import end_code, ending
@@ -74,10 +75,32 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what it cannot print: argparse itself passes over a full disk."""
+    """Says what is wrong in one line, and what it cannot print: argparse itself passes over a full disk."""
+
+    def error(self, message: str) -> NoReturn:
+        meant = did_you_mean(*_unknown(message, _options(self)))
+        self.exit(USAGE_ERROR, f"tlcheck: error: {message}{meant} (`{self.prog} --help` lists all)\n")
 
     def _print_message(self, message: str, file: Any = None) -> None:
         (file or sys.stderr).write(message)
+
+
+def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
+    """Yield what begins with a dash, of the actions of a command as well."""
+    for action in parser._actions:
+        yield from action.option_strings
+        if isinstance(action, argparse._SubParsersAction):
+            for each in action.choices.values():
+                yield from _options(each)
+
+
+def _unknown(message: str, options: Iterable[str]) -> tuple[str, Iterable[str]]:
+    """The word that argparse did not know, and those that it may be; an empty one for another error."""
+    if option := re.match("unrecognized arguments: (--[^ =]+)", message):
+        return option[1], options
+    if choice := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
+        return choice[1], re.findall(r"[\w-]+", choice[2])
+    return "", ()
 
 
 def _flushed(argv: list[str]) -> int:

@@ -13,6 +13,7 @@ from tlcheck.lower.elsewhere import MachinePool
 from tlcheck.lower.scripts import Scripts
 from tlcheck.lower.selection import Selection, parse_archs, parse_args, select
 from tlcheck.lower.session import Settings
+from tlcheck.report.diff import DiffForm
 from tlcheck.run.suite import DeviceOptions, NoDeviceError
 
 CASE_HELP = "FILE[::NAME][@TOOLCHAIN], a folder of kernel files, or a saved snapshot"
@@ -39,10 +40,25 @@ def add_lowering_arguments(
     parser.add_argument("--jobs", type=count, metavar="N", help="kernels at a time (default: one per processor)")
     parser.add_argument("--no-fork", action="store_true", help="lower each kernel in a process of its own from start")
     parser.add_argument("--no-cache", action="store_true", help="neither use nor keep results of earlier runs")
-    parser.add_argument("-v", "--verbose", action="store_true", help="with the traceback of what is not lowered")
+    said = parser.add_mutually_exclusive_group()
+    said.add_argument("-q", "--quiet", action="store_true", help="no progress, and of `check` only what is wrong")
+    said.add_argument(
+        "-v", "--verbose", action="store_true", help="how many kernels were lowered; tracebacks of what was not"
+    )
     parser.add_argument(
         "--pythonpath", action="append", default=[], metavar="DIR", help="where kernels' imports are; may be repeated"
     )
+
+
+def add_form_arguments(parser: argparse.ArgumentParser) -> None:
+    """How differences are shown."""
+    parser.add_argument("--format", choices=("text", "markdown"), default="text", help="default: text")
+    parser.add_argument("--stat", action="store_true", help="differences in words alone, without the TIR")
+
+
+def form_of(args: argparse.Namespace) -> DiffForm:
+    """From `add_form_arguments`."""
+    return DiffForm(markdown=args.format == "markdown", stat=args.stat)
 
 
 def add_cluster_argument(parser: argparse.ArgumentParser) -> None:
@@ -151,6 +167,7 @@ def settings_of(args: argparse.Namespace, config: Config, every_pass: bool = Fal
         cache=not args.no_cache,
         scripts=_scripts_of(args),
         cluster=_cluster(args),
+        loudness=args.verbose - args.quiet,
     )
 
 

@@ -14,18 +14,23 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from tlcheck.lower.runs import Run
 from tlcheck.report.console import console
+from tlcheck.verdicts.words import plural
 
 PAUSE = 30.0  # seconds between the lines
 
 
 @dataclass
 class Bar:
-    """Watches a `Session`, and a `Judge` where its results are what counts. doing: what began last, in words."""
+    """Watches a `Session`, and a `Judge` where its results are what counts. doing: what began last, in words.
+
+    lowered: runs, of which so many were `known` from earlier commands.
+    """
 
     progress: Progress
     task: TaskID
     runs: int = 0
     lowered: int = 0
+    known: int = 0
     judged: int = 0
     judging: bool = False
     doing: str = ""
@@ -39,8 +44,9 @@ class Bar:
         self.runs += runs
         self.progress.update(self.task, total=self.runs)
 
-    def done(self, run: Run) -> None:
+    def done(self, run: Run, *, known: bool = False) -> None:
         self.lowered += 1
+        self.known += known
         self._show()
 
     def judges(self, run: Run) -> None:
@@ -60,16 +66,25 @@ class Bar:
         parts = [lowered, *([f"{self.judged} checked"] if self.judged else [])]
         return f"{', '.join(parts)}, {time.monotonic() - self.began:.0f} s: {self.doing}"
 
+    def summary(self) -> str:
+        """`1 kernel lowered, 9 known from earlier commands`."""
+        return f"{plural(self.lowered - self.known, 'kernel')} lowered, {self.known} known from earlier commands"
+
 
 @contextmanager
-def bar() -> Iterator[Bar]:
-    """A bar on stderr, gone at the end, so that stdout holds results only; lines where stderr is no terminal."""
+def bar(loudness: int = 0) -> Iterator[Bar]:
+    """A bar on stderr, gone at the end, so that stdout holds results only; lines where stderr is no terminal.
+
+    loudness: see `Settings`.
+    """
     screen = console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
+    with Progress(*columns, console=screen, transient=True, disable=loudness < 0 or not screen.is_terminal) as progress:
         made = Bar(progress, progress.add_task("", total=None))
-        with _speaking(made, silent=screen.is_terminal):
+        with _speaking(made, silent=loudness < 0 or screen.is_terminal):
             yield made
+    if loudness > 0 and made.lowered:
+        print(f"tlcheck: {made.summary()}", file=sys.stderr)
 
 
 @contextmanager

@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace, request: RunRequest) -> int:
-    with working() as (folder, watcher):
+    with working(loudness=request.settings.loudness) as (folder, watcher):
         examinations = list(examine(request, folder, watcher))
     code = results.exit_code(result for examination in examinations for result in examination.results)
     passed_over = sum(examination.passed_over for examination in examinations)
@@ -88,7 +88,7 @@ def _blame(args: argparse.Namespace, request: RunRequest) -> int:
     talks = kernels.Console(lambda line: print(line, file=said, flush=True)) if args.as_written else None
     found: list[Blame] = []
     try:
-        with working() as (folder, watcher):
+        with working(loudness=request.settings.loudness) as (folder, watcher):
             for each in blamed(request, folder, watcher, talks):
                 found.append(each)
     except BdbQuit as quitted:  # the user has left the debugger
@@ -108,7 +108,7 @@ def _write_blames(args: argparse.Namespace, request: RunRequest, found: Sequence
 
 def _compare(args: argparse.Namespace, request: RunRequest) -> int:
     """Exit code 1 if something has become slower, 3 if something was not timed."""
-    with working() as (folder, watcher):
+    with working(loudness=request.settings.loudness) as (folder, watcher):
         found = compare_times(request, args.old, args.new, folder, watcher)
     changes = [comparison.change for comparison in found.comparisons]
     slower = any(change is not None and change.verdict == "slower" for change in changes)

@@ -31,12 +31,16 @@ class ToolchainSide:
 
 @dataclass(frozen=True)
 class Done:
-    """An answered job. versions: of what determines the IR. snapshot: hash of what was written, empty if not kept."""
+    """An answered job. versions: of what determines the IR. snapshot: hash of what was written, empty if not kept.
+
+    known: whether an earlier run has done the work.
+    """
 
     job: Job
     answer: Answer
     versions: Mapping[str, str]
     snapshot: str
+    known: bool
 
 
 class Desk:
@@ -60,7 +64,7 @@ class Desk:
         """Ask for a job."""
         kept = side.kept.find(job) if side.kept is not None else None
         if kept is not None:
-            self._ready.append(Done(job, kept.answer, side.labelled(kept.versions), kept.snapshot))
+            self._ready.append(Done(job, kept.answer, side.labelled(kept.versions), kept.snapshot, known=True))
         else:
             self._ask(side, side.kept.with_known(job) if side.kept is not None else job)
 
@@ -84,11 +88,12 @@ class Desk:
     def _done(self, side: ToolchainSide, job: Job, answer: Answer) -> Done | None:
         """What an answer says; None where the job has to be done again."""
         versions = side.worker.versions
-        if side.kept is not None and "place" in (answer.result or {}):
+        known = side.kept is not None and "place" in (answer.result or {})
+        if side.kept is not None and known:
             found = side.kept.move(job, answer)
             if found is None:
                 self._ask(side, replace(job, known=()))
                 return None
             answer = found
         kept = side.kept.keep(job, answer, versions).snapshot if side.kept is not None else ""
-        return Done(job, answer, side.labelled(versions), kept)
+        return Done(job, answer, side.labelled(versions), kept, known)

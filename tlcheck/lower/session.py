@@ -35,7 +35,7 @@ class Settings:
     timeout: processor seconds for one case. fork: see `Worker`. every_pass: see `Job`. cache: whether results are kept.
     scripts: how files without cases are run; None where they are not. seeds: of the inputs to be made by cases that
     declare some. toolchain_from: the setting that names the toolchain, if one does. cluster: who lowers and judges, if
-    not this machine.
+    not this machine. loudness: of the progress; -1 shows none, 1 says at the end how many kernels were lowered.
     """
 
     toolchain: str = "pinned"
@@ -52,6 +52,7 @@ class Settings:
     seeds: tuple[int, ...] = ()
     toolchain_from: str = ""
     cluster: MachinePool | None = None
+    loudness: int = 0
 
 
 class Watcher(Protocol):
@@ -63,8 +64,8 @@ class Watcher(Protocol):
     def total(self, runs: int) -> None:
         """So many runs more are to be done."""
 
-    def done(self, run: Run) -> None:
-        """One run has ended, in whatever way."""
+    def done(self, run: Run, *, known: bool = False) -> None:
+        """One run has ended, in whatever way. known: an earlier command has lowered it."""
 
 
 @dataclass
@@ -241,7 +242,7 @@ class _Work:
         results = script.results(found, kept=bool(done.snapshot))
         self._runs += len(results)
         for result in results:
-            self._watcher.done(result.run)
+            self._watcher.done(result.run, known=done.known)
         if not results:
             self._session.passed_over.append(Path(script.run.file))
         insort(self._session.ends, script.end(found), key=lambda end: end.run.position)
@@ -295,7 +296,7 @@ class _Work:
 
     def _lowered(self, run: Run, done: Done) -> Lowered:
         """What the answer to a `lower` job says."""
-        self._watcher.done(run)
+        self._watcher.done(run, known=done.known)
         answer, result = done.answer, done.answer.result or {}
         output = Path(done.job.output)
         snapshot = output if answer.result is not None else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from rich.console import Console, RenderableType
 from rich.table import Table
@@ -30,17 +31,32 @@ _SYNTAX = (
 )
 
 
-def write_groups(console: Console, groups: Sequence[GoldenGroup], limit: int | None = None) -> None:
-    """Each group with its words, and the text of its first case. limit: number of rows of text shown at most."""
+@dataclass(frozen=True)
+class DiffForm:
+    """How differences are shown. markdown: for a comment. stat: in words alone, without the text."""
+
+    markdown: bool = False
+    stat: bool = False
+
+
+def write_groups(
+    console: Console, groups: Sequence[GoldenGroup], limit: int | None = None, *, stat: bool = False
+) -> None:
+    """Each group with its words, and but for `stat` the text of its first case. limit: number of its rows at most."""
     for group in groups:
-        for part in group_parts(group, console.width, limit):
+        for part in group_words(group) if stat else group_parts(group, console.width, limit):
             console.print(part, highlight=False, soft_wrap=isinstance(part, Text))
+
+
+def group_words(group: GoldenGroup) -> Iterator[Text]:
+    """Of which kernels, and what differs."""
+    yield Text.assemble((", ".join(_named(group.names)), "bold"), f"  {_kind(group.comparison)}")
+    yield from words(group.comparison)
 
 
 def group_parts(group: GoldenGroup, width: int, limit: int | None = None) -> Iterator[RenderableType]:
     """What to print of one group."""
-    yield Text.assemble((", ".join(_named(group.names)), "bold"), f"  {_kind(group.comparison)}")
-    yield from words(group.comparison)
+    yield from group_words(group)
     for checkpoint, text in group.comparison.texts.items():
         yield from text_parts(checkpoint, text, width, limit)
 

@@ -16,16 +16,17 @@ _WORDS = 12  # lines in words
 _NAMES = 20  # cases named of a group
 
 
-def render(groups: Sequence[GoldenGroup], notes: Sequence[str], head: str) -> str:
-    """The whole text; diffs are folded."""
+def render(groups: Sequence[GoldenGroup], notes: Sequence[str], head: str, *, stat: bool = False) -> str:
+    """The whole text; diffs are folded. stat: without them."""
     lines = [f"### {head}", ""]
     for group in groups:
-        lines += _group(group)
+        lines += _words(group)
+        lines += [] if stat else _texts(group)
     lines += [f"- {inert(note)}" for note in notes]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def _group(group: GoldenGroup) -> Iterator[str]:
+def _words(group: GoldenGroup) -> Iterator[str]:
     names = [*group.names[:_NAMES], *([f"and {len(group.names) - _NAMES} more"] if len(group.names) > _NAMES else [])]
     yield f"**{plural(len(group.names), 'run')}**: {', '.join(inert(name) for name in names)}"
     yield ""
@@ -34,6 +35,9 @@ def _group(group: GoldenGroup) -> Iterator[str]:
     if len(summary) > _WORDS:
         yield f"- and {len(summary) - _WORDS} more"
     yield ""
+
+
+def _texts(group: GoldenGroup) -> Iterator[str]:
     for checkpoint, text in group.comparison.texts.items():
         yield f"<details><summary>TIR at {checkpoint}</summary>"
         yield ""

@@ -12,11 +12,11 @@ from tlcheck.golden.revisions import Revisions
 from tlcheck.golden.states import CHANGED, MISSING, NOT_LOWERED, ORPHANED, REJECTED, SAME, UNUSABLE, WAITING, State
 from tlcheck.golden.store import Contents
 from tlcheck.report import diff_markdown
-from tlcheck.report.diff import write_groups
+from tlcheck.report.diff import DiffForm, write_groups
 from tlcheck.verdicts.words import plural
 
 _LINE = 200  # characters of an error
-_ROWS = 40  # of text shown of a group
+_ROWS = 40  # of text shown of each of several groups
 _ADVICE = {
     MISSING: "record them: `tlcheck golden update --new-only`, then `tlcheck golden review`",
     WAITING: "decide on those that wait: `tlcheck golden review`",
@@ -26,20 +26,20 @@ _ADVICE = {
 }
 
 
-def write(console: Console, states: Sequence[State], form: str) -> None:
+def write(console: Console, states: Sequence[State], form: DiffForm) -> None:
     """The report of `golden check`."""
     comparisons = {str(s.key): s.comparison for s in states if s.comparison is not None}
     write_groups_and_notes(console, grouped(comparisons), list(_notes(states)), summary_of(states), form)
 
 
 def write_groups_and_notes(
-    console: Console, groups: Sequence[GoldenGroup], notes: Sequence[str], summary: str, form: str, limit: int = _ROWS
+    console: Console, groups: Sequence[GoldenGroup], notes: Sequence[str], summary: str, form: DiffForm
 ) -> None:
-    """Groups, notes, and what it comes to. limit: rows of text shown of each where there are several groups."""
-    if form == "markdown":
-        print(diff_markdown.render(groups, notes, summary), end="")
+    """Groups, notes, and what it comes to."""
+    if form.markdown:
+        print(diff_markdown.render(groups, notes, summary, stat=form.stat), end="")
         return
-    write_groups(console, groups, limit if len(groups) > 1 else None)
+    write_groups(console, groups, _ROWS if len(groups) > 1 else None, stat=form.stat)
     for note in notes:
         console.print(Text(note), highlight=False, soft_wrap=True)
     console.print(Text(summary, style="bold"), highlight=False, soft_wrap=True)
@@ -72,7 +72,7 @@ def summary_of(states: Sequence[State]) -> str:
 _KINDS = (SAME, CHANGED, MISSING, WAITING, REJECTED, UNUSABLE, ORPHANED, NOT_LOWERED)
 
 
-def write_revisions(console: Console, base: Contents, head: Contents, name: str, form: str) -> int:
+def write_revisions(console: Console, base: Contents, head: Contents, name: str, form: DiffForm) -> int:
     """The report of `golden diff`. Returns the exit code: 1 where something that differs is not approved."""
     revisions = Revisions(base, head)
     groups = grouped(revisions.comparisons)

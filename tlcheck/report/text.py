@@ -12,7 +12,7 @@ from rich.text import Text
 
 from tlcheck.report.console import ENDLESS, OPEN_BOX
 from tlcheck.verdicts.claim import Claim, Excerpt, Finding
-from tlcheck.verdicts.results import Result
+from tlcheck.verdicts.results import Result, exit_code
 from tlcheck.verdicts.words import also_in_words, content_in_words, counts_in_words, silence_in_words, summary_in_words
 from tlcheck.witness import Element
 
@@ -29,10 +29,12 @@ _NAMED = 3  # of the runs that an interruption left undone
 _WORST_FIRST = ("refuted", "undecided", "expected", "accepted", "agreed", "proved")
 
 
-def write(console: Console, results: list[Result], notes: list[str]) -> None:
-    """Print the whole report. Texts of kernels are no markup."""
+def write(console: Console, results: list[Result], notes: list[str], *, wrong_only: bool = False) -> None:
+    """Print the report. Texts of kernels are no markup. wrong_only: without runs in which all is well."""
     edges = ROUNDED if console.width < ENDLESS else OPEN_BOX
     for result in results:
+        if wrong_only and not exit_code([result], strict=True):
+            continue
         for part in _result(result, edges) if not result.is_interrupted else ():
             console.print(part, highlight=False, soft_wrap=isinstance(part, Text))
     for part in _interrupted([result for result in results if result.is_interrupted]):

@@ -118,7 +118,7 @@ def lowered_cases(monkeypatch: pytest.MonkeyPatch, folder: str) -> tuple[set[str
 
     with monkeypatch.context() as patch:
         patch.setattr(Desk, "_done", noted)
-        assert main(["check", "several.py", "--quick", "--save", folder]) == 0
+        assert main(["check", "several.py", "--quick", "-v", "--save", folder]) == 0
     return found, {file.name: file.read_bytes() for file in Path(folder).iterdir()}
 
 
@@ -126,13 +126,17 @@ def edit(old: str, new: str) -> None:
     Path("several.py").write_text(Path("several.py").read_text().replace(old, new))
 
 
-def test_after_an_edit_of_one_kernel_the_others_are_not_lowered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_an_edit_of_one_kernel_the_others_are_not_lowered(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     Path("several.py").write_text(SEVERAL.replace("FIRST", ""))
     assert lowered_cases(monkeypatch, "first")[0] == {"small", "wide"}
     edit("scaled(B, A, i, 2.0)", "scaled(B, A, i, 2.5)\n                T.atomic_add(B[0], 1.0)")
     edit('"size": 256', '"size": 0x100')
+    capsys.readouterr()
     names, snapshots = lowered_cases(monkeypatch, "edited")
     assert names == {"small"}
+    assert capsys.readouterr().err == "tlcheck: 1 kernel lowered, 1 known from earlier commands\n"
     monkeypatch.setenv("TLCHECK_NO_CACHE", "1")
     monkeypatch.setattr(session, "open_cache", lambda wanted: Cache(None))
     assert lowered_cases(monkeypatch, "fresh") == ({"small", "wide"}, snapshots)

@@ -89,6 +89,8 @@ def test_saved_snapshots_need_no_worker(capsys: pytest.CaptureFixture[str], monk
     assert "element B[0, 1] belongs at offset 32, is added at offset 1" in out
     assert out.endswith("2 cases, 2 atomics: 1 proved, 1 refuted\n")
     assert check(capsys, RIGHT)[0] == 0
+    assert check(capsys, RIGHT, WRONG, "-q") == (1, out.partition(f"{ADDITIONS}\n")[2])
+    assert check(capsys, RIGHT, "--quiet") == (0, "1 case, 1 atomic: 1 proved\n")
 
 
 def test_a_kernel_file(capsys: pytest.CaptureFixture[str], worker: StandInWorker) -> None:

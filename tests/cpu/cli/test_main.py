@@ -67,7 +67,27 @@ def test_bad_usage_is_2(argv: list[str], capsys: pytest.CaptureFixture[str]) -> 
     with pytest.raises(SystemExit) as stop:
         main(argv)
     assert stop.value.code == 2
-    assert "usage: tlcheck" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert said.startswith("tlcheck: error: ")
+    assert said.endswith(" --help` lists all)\n")
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("argv", "meant"),
+    [
+        (["check", "--bloks", "1"], "--blocks"),
+        (["golden", "check", "--stats"], "--stat"),
+        (["golden", "chek"], "check"),
+        (["diff", "a", "b", "--format", "markdwn"], "markdown"),
+    ],
+)
+def test_a_word_that_is_not_known_is_told_from_its_neighbour(
+    argv: list[str], meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(argv)
+    assert f"; did you mean {meant}? (`tlcheck " in capsys.readouterr().err
 
 
 def test_a_commands_code_is_the_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:

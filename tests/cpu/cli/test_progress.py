@@ -42,3 +42,19 @@ def test_a_bar_ends_with_the_last_verdict() -> None:
         assert made.progress.tasks[0].completed == 0
         made.has_judged(make_run())
         assert (made.progress.tasks[0].completed, made.progress.tasks[0].total) == (1, 2)
+
+
+def test_who_wants_quiet_hears_nothing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(progress, "PAUSE", 0.01)
+    with progress.bar(-1) as made:
+        made.done(make_run())
+        time.sleep(0.1)
+    assert capsys.readouterr().err == ""
+
+
+def test_who_wants_more_hears_what_was_lowered(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress.bar(1) as made:
+        made.done(make_run())
+        made.done(make_run(), known=True)
+        made.done(make_run(), known=True)
+    assert capsys.readouterr().err == "tlcheck: 1 kernel lowered, 2 known from earlier commands\n"

@@ -75,6 +75,13 @@ def test_a_difference_comes_in_words_and_then_as_text(capsys: pytest.CaptureFixt
     assert head.endswith("loop_pipelined sm_90  differs")
     assert " -> " in first
     assert any("T.launch_thread" in line for line in rest)
+    code, out = check(capsys, "golden", "check", saved("loop_pipelined"), "--stat")
+    assert code == 1
+    assert out.splitlines()[:2] == [head, first]
+    assert not any(line.startswith("    at ") for line in out.splitlines())
+    out = check(capsys, "golden", "check", saved("loop_pipelined"), "--stat", "--format", "markdown")[1]
+    assert first.strip() in out.replace("`", "")
+    assert "```" not in out
 
 
 def test_another_release_with_the_same_ir_is_said_and_no_error(capsys: pytest.CaptureFixture[str]) -> None:

@@ -33,7 +33,7 @@ class Watcher:
     def total(self, runs: int) -> None:
         self.expected += runs
 
-    def done(self, run: Run) -> None:
+    def done(self, run: Run, *, known: bool = False) -> None:
         self.ended += 1
 
 
