@@ -74,7 +74,7 @@ class Cache:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def _file(self, folder: Path, kind: str, key: str) -> Path:
-        return folder / kind / key[:2] / key
+        return folder.joinpath(kind, key[:2], key)
 
     def _entries(self) -> Iterator[tuple[float, int, Path]]:
         """Time of last use, bytes and file of each, temporary ones included."""

@@ -109,7 +109,8 @@ class NodeCrew:
     def _wait(self, asked: _Wish) -> None:
         """What was lost is done alone: it may be what has taken its node along."""
         job, alike = asked.job, kind_of(asked.job) if not asked.lost else asked.job.number
-        self._placement.add(Waiting(asked.recipe.name, (job.task, job.file, job.name, job.arch), asked, alike))
+        what = job.task, job.file, job.name, job.arch
+        self._placement.add(Waiting(asked.recipe.name, what, asked, alike, awaited=job.task == "inputs"))
         self._wanting.update(self._processors)
 
     def stop(self) -> None:

@@ -19,20 +19,22 @@ Work = TypeVar("Work")
 class Waiting(Generic[Work]):
     """A job. what: the same for the same kernel with any toolchain, so that one says how long another will take.
 
-    alike: the same for jobs that one process may do one after the other.
+    alike: the same for jobs that one process may do one after the other. awaited: judging waits for it.
     """
 
     toolchain: str
     what: Hashable
     work: Work
     alike: Hashable = None
+    awaited: bool = False
 
 
 class Placement(Generic[Work]):
     """The jobs that wait, and what is known of nodes. It knows no Ray: the simulation in benchmarks/ has the same.
 
     A node goes on with a toolchain that it has. It begins with another one only if that has so much left that it is
-    worth it. Of a toolchain, kernels that nobody has seen come first, then those that took longest elsewhere.
+    worth it. Of a toolchain, what is awaited comes first, then kernels that nobody has seen, then those that took
+    longest elsewhere.
     """
 
     def __init__(self) -> None:
@@ -53,8 +55,9 @@ class Placement(Generic[Work]):
     def add(self, job: Waiting[Work]) -> None:
         """Have a job wait."""
         self._added += 1
-        heapq.heappush(self._waiting[job.toolchain], (-math.inf, self._added, job))
-        self._alike[job.toolchain, job.alike][self._added] = job
+        number = -self._added if job.awaited else self._added
+        heapq.heappush(self._waiting[job.toolchain], (-math.inf, number, job))
+        self._alike[job.toolchain, job.alike][number] = job
         self._left[job.toolchain] += 1
 
     def empty(self) -> list[Waiting[Work]]:
@@ -134,7 +137,7 @@ class Placement(Generic[Work]):
             if number not in alike:
                 continue
             seconds = self._took.get(job.what)
-            if seconds is None or key != -math.inf:
+            if seconds is None or job.awaited or key != -math.inf:
                 return self._taken(job.toolchain, alike, number)
             heapq.heappush(waiting, (-seconds, number, job))
 

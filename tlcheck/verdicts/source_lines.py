@@ -36,17 +36,18 @@ class _File:
 
 def with_lines(claims: Sequence[Claim]) -> tuple[Claim, ...]:
     """The claims with the text of their lines."""
-    return tuple(_with_line(claim, _now(claim.source.file)) for claim in claims)
+    files = {name: _now(name) for name in {claim.source.file for claim in claims}}
+    return tuple(_with_line(claim, files[claim.source.file]) for claim in claims)
 
 
 def _with_line(claim: Claim, file: _File) -> Claim:
     source, lines = claim.source, file.lines
-    if not source.exact:
-        copied = _copies(file.functions, source.line, claim.buffer)
-        source = replace(source, line=copied[0], copied=True) if len(copied) == 1 else source
-    number = source.line
+    copied = [] if source.exact else _copies(file.functions, source.line, claim.buffer)
+    known = len(copied) == 1
+    number = copied[0] if known else source.line
     text, above = (lines[n - 1].strip() if 0 < n <= len(lines) else "" for n in (number, number - 1))
-    return replace(claim, source=replace(source, text=text, above=above))
+    copies = known or source.copied
+    return replace(claim, source=replace(source, line=number, copied=copies, text=text, above=above))
 
 
 def _copies(functions: Sequence[_Function], line: int, buffer: str) -> list[int]:

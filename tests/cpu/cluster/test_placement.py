@@ -54,6 +54,19 @@ def test_what_took_long_with_one_toolchain_comes_first_with_another() -> None:
     assert [taken(made, "one") for _ in range(3)] == ["b 0.1.9", "c 0.1.9", "a 0.1.9"]
 
 
+def test_what_judging_waits_for_comes_first() -> None:
+    made = placement([(name, kernel) for name in (NEW, OLD) for kernel in "ab"], one=(OLD, NEW))
+    made.add(Waiting(NEW, "inputs", "inputs 0.1.15", awaited=True))
+    for work in ("inputs 0.1.15", "a 0.1.15", "b 0.1.15"):
+        job = made.take("one")
+        assert job is not None
+        assert job.work == work
+        made.ended(job, 5.0)
+    made.add(Waiting(OLD, "inputs", "inputs 0.1.9", awaited=True))  # it has been seen
+    made.add(Waiting(OLD, "c", "c 0.1.9"))
+    assert [taken(made, "one") for _ in range(4)] == ["inputs 0.1.9", "c 0.1.9", "a 0.1.9", "b 0.1.9"]
+
+
 def test_a_node_that_cannot_gets_no_more_of_a_toolchain() -> None:
     made = placement([(OLD, "a"), (OLD, "b"), (NEW, "a")], one=[NEW], two=[OLD])
     job = made.take("one")
