@@ -1,14 +1,15 @@
 """Writes docs/findings.md: `make docs`.
 
 The table comes from tests/wrong_code/expected.toml, the rest from the files beside this one: a finding is one file,
-some lines of TOML between `+++` and what there is to say. Files come in the order of their names.
+some lines of TOML between `+++` and what there is to say. Files come in the order of their names. Their links are
+right where they lie; on the page, one to another finding's file leads to its heading.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,11 +54,12 @@ def read(file: Path) -> Written:
     return msgspec.convert({**msgspec.toml.decode(head), "text": text.strip()}, Written)
 
 
-def page(findings: list[Written], expected: Expected) -> str:
-    anchors = {case: found.anchor for found in findings for case in found.cases}
-    sections = [section(found) for found in findings]
-    text = "\n\n".join([part("before"), "\n".join(table(findings, expected)), *sections, part("after")])
-    return re.sub(r"\]\(#(\w+)\)", lambda link: f"](#{anchors[link[1]]})", text) + "\n"
+def page(findings: Mapping[str, Written], expected: Expected) -> str:
+    """The whole page. findings: by the names of their files."""
+    sections = [section(found) for found in findings.values()]
+    text = "\n\n".join([part("before"), "\n".join(table(findings.values(), expected)), *sections, part("after")])
+    headings = re.sub(r"\]\((\d\d-\w+\.md)\)", lambda link: f"](#{findings[link[1]].anchor})", text)
+    return headings.replace("](../", "](") + "\n"
 
 
 def part(name: str) -> str:
@@ -71,7 +73,7 @@ def section(found: Written) -> str:
     return "\n\n".join([f"### {found.heading}", found.text, *([" ".join(told)] if told else [])])
 
 
-def table(findings: list[Written], expected: Expected) -> Iterator[str]:
+def table(findings: Iterable[Written], expected: Expected) -> Iterator[str]:
     """A row for each kernel, or for each arch of it where they differ."""
     yield "| case | arch | wrong in | rules |"
     yield "|---|---|---|---|"
@@ -106,7 +108,7 @@ def spans(wrong: Mapping[str, Any]) -> str:
 def made() -> str:
     """The page as it has to be."""
     files = sorted(HERE.glob("[0-9]*.md"))
-    return page([read(file) for file in files], msgspec.toml.decode(EXPECTED.read_text()))
+    return page({file.name: read(file) for file in files}, msgspec.toml.decode(EXPECTED.read_text()))
 
 
 if __name__ == "__main__":
