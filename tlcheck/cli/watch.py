@@ -47,7 +47,11 @@ def _round(args: argparse.Namespace, shown: dict[str, Result]) -> int:
         except UsageError as error:  # an edit may be half done
             print(f"tlcheck: error: {error}", file=sys.stderr)
             return 2
-        new = [result for result in found.results if shown.get(_name(result, quick)) != result]
+        new = [
+            result
+            for result in found.results
+            if shown.get(_name(result, quick)) != result and not (quick and result.is_silent)
+        ]
         shown |= {_name(result, quick): result for result in found.results}
         code = exit_code(found.results, strict=args.strict)
         if new:

@@ -9,11 +9,14 @@ _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 
 
 def render(document: Document) -> str:
-    """One line for each notice, those of several kernels together; the verdict last."""
-    told = [t for t in together(document.subjects) if not t.first.accepted]
+    """One annotation for each line, as far as GitHub shows so many, else for each kind of notice; the verdict last."""
     lines = []
     for level, command in _COMMANDS.items():
-        ours = [t for t in told if t.first.level == level]
+        by_kind, by_line = (
+            [t for t in together(document.subjects, apart=apart) if t.first.level == level and not t.first.accepted]
+            for apart in (False, True)
+        )
+        ours = by_line if len(by_line) < _SHOWN else by_kind
         lines += [_line(command, t) for t in ours[: _SHOWN - 1]]
         if len(ours) >= _SHOWN:
             lines.append(f"::{command} title=tlcheck::{len(ours) - _SHOWN + 1} more: see the report")
@@ -26,7 +29,7 @@ def _line(command: str, told: Told) -> str:
     if len(told.members) == 1:
         words = [f"{told.members[0][0].words}: {notice.message}", *([notice.detail] if notice.detail else [])]
     else:
-        words = [notice.title, *cases_in_words(told)]
+        words = [notice.title, *cases_in_words(told), *([f"such as {notice.detail}"] if notice.detail else [])]
     place = f"file={_property(notice.file)},line={max(notice.line, 1)},title={_property(f'tlcheck {notice.id}')}"
     return f"::{command} {place}::" + _data("\n".join(words))
 

@@ -70,12 +70,15 @@ class Told:
     members: tuple[tuple[Subject, Notice], ...]
 
 
-def together(subjects: Sequence[Subject]) -> list[Told]:
-    """Notices with one id, title and level told once: errors first, then the largest groups."""
-    found: dict[tuple[str, str, str, str], list[tuple[Subject, Notice]]] = {}
+def together(subjects: Sequence[Subject], *, apart: bool = False) -> list[Told]:
+    """Notices with one id, title and level told once: errors first, then the largest groups. apart: those of different
+    lines by themselves.
+    """
+    found: dict[tuple[str, ...], list[tuple[Subject, Notice]]] = {}
     for subject in subjects:
         for n in subject.notices:
-            found.setdefault((n.level, n.id, n.title, n.accepted), []).append((subject, n))
+            place = (n.file, str(n.line)) if apart else ()
+            found.setdefault((n.level, n.id, n.title, n.accepted, *place), []).append((subject, n))
     order = (ERROR, WARNING, NOTE)
     told = [Told(members[0][1], tuple(members)) for members in found.values()]
     return sorted(told, key=lambda t: (bool(t.first.accepted), order.index(t.first.level), -len(t.members)))

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.cpu.checking import RIGHT, WRONG
+from tests.cpu.checking import RIGHT, SAVED, WRONG
 from tests.cpu.page.pages import unpacked
 from tlcheck.cli.main import main
+
+NO_ATOMIC = SAVED.parent / "wrong" / "sums-0.1.9.snapshot.json"
 
 
 def test_what_an_edit_touches_is_checked_again(
@@ -34,6 +36,21 @@ def test_what_an_edit_touches_is_checked_again(
     assert "k.json  1 atomic: 1 proved" in said[1]
     assert "other.json" not in said[1]
     assert "1 changed" in said[1]
+
+
+def test_proofs_do_not_tell_of_kernels_that_only_executing_decides(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def leave(_: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("time.sleep", leave)
+    assert main(["check", str(NO_ATOMIC), "--watch"]) == 1
+    said = capsys.readouterr().out
+    assert said.startswith("proofs ")
+    assert ": 0 changed\n" in said
+    assert "nothing decided" not in said
+    assert "1 refuted" in said
 
 
 def test_watching_has_no_report_to_keep(capsys: pytest.CaptureFixture[str]) -> None:

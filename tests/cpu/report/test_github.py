@@ -33,6 +33,19 @@ def test_each_notice_is_one_command_and_the_verdict_is_last() -> None:
     assert len(lines) == 4  # what is accepted is no annotation
 
 
+def test_each_line_has_its_own_annotation_as_far_as_github_shows_them() -> None:
+    def rendered(count: int) -> list[str]:
+        notices = tuple(replace(WRONG, line=n + 1) for n in range(count))
+        return github.render(Document("check", "", (Subject("k.py", "a", "sm_80", notices),))).splitlines()[:-1]
+
+    assert [line.partition(",title")[0] for line in rendered(3)] == [
+        f"::error file=kernels/k.py,line={n}" for n in (1, 2, 3)
+    ]
+    assert rendered(30) == [
+        "::error file=kernels/k.py,line=1,title=tlcheck wrong::it is wrong%0Ak.py::a (sm_80)%0Asuch as witness: lane 1"
+    ]
+
+
 def test_no_more_than_github_shows() -> None:
     notices = tuple(replace(WRONG, title=f"wrong {n}") for n in range(30))
     lines = github.render(Document("gate", "FAIL", (Subject("k.py", "a", "sm_80", notices),), failed=True)).splitlines()
