@@ -14,10 +14,10 @@ from tlcheck.execute.comparison import RELATIVE
 from tlcheck.execute.courses import course_of, levels_of
 from tlcheck.execute.provenance import Provenance, TracedStep, in_words
 from tlcheck.execute.reasons import Stopped
-from tlcheck.execute.request import Request
+from tlcheck.execute.request import SOURCE, Request
 from tlcheck.execute.tracer import watched_for
-from tlcheck.snapshot.ir import Snapshot
-from tlcheck.snapshot.walk import expressions, postorder
+from tlcheck.snapshot.ir import Snapshot, Store
+from tlcheck.snapshot.walk import expressions, postorder, statements
 
 _BLOCKS = 1024  # that are searched for the one that writes an element
 _TOGETHER = 8  # so many at a time
@@ -109,7 +109,8 @@ def trace(
     own = replace(request, seeds=request.seeds[:1])
     block = block_of(snapshot, own, name, element)
     if block is None:
-        raise Stopped(f"as written, none of the blocks that were tried writes {name}{list(index)}: give --block")
+        lines = "".join(f"; line {line} writes to {name}" for line in _writing(snapshot, name))
+        raise Stopped(f"as written, none of the blocks that were tried writes {name}{list(index)}: give --block{lines}")
     made = levels_of(snapshot, replace(own, blocks=(block,))).machines(early=early)
     called = f"{name}[{', '.join(map(str, index))}]"
     written = replace(Provenance(made.written, made.shapes).of(name, element, depth), element=called)
@@ -123,6 +124,17 @@ def trace(
     return Traced(
         name, index, block, own.seeds[0], request.inputs, written, lowered, early, *parts, sharing=sharing, sums=sums
     )
+
+
+def _writing(snapshot: Snapshot, name: str) -> list[int]:
+    """The lines of the kernel's file that name a tensor, which is an output; none that TileLang does not tell."""
+    found: dict[int, None] = {}
+    for stmt in statements(snapshot.checkpoints[SOURCE].body):
+        named = [stmt.buffer] if isinstance(stmt, Store) else []
+        named += [e.buffer for e in postorder(expressions(stmt)) if e.buffer is not None]
+        if stmt.line and any(buffer.data.value == name for buffer in named):
+            found[stmt.line] = None
+    return list(found)
 
 
 def _adds(step: TracedStep) -> bool:
@@ -161,16 +173,37 @@ def parting(written: TracedStep, lowered: TracedStep) -> tuple[TracedStep | None
     """The first step as lowered that is not as written: poison, or another input, or another value from equal ones.
 
     None where the trees are cut, so that it may lie deeper. Where a step reads the value of an earlier write than as
-    written, a write is missing: then it is that earlier one, and with it the last one as written.
+    written, a write is missing: then it is that earlier one, and with it the last one as written. A write of the right
+    value that comes again in a later step of a loop is told in the same way.
     """
     first = _first(written, lowered)
     if first is None:
         return None, None
-    for counterpart, step in _followed(written, lowered):
+    pairs = list(_followed(written, lowered))
+    for counterpart, step in pairs:
         earlier = [source for source in _deepest_first(counterpart) if source is not counterpart]
         if _is_among(step, earlier) and any(source is step for source in first.sources):
             return step, counterpart
-    return first, None
+    known = {name for step in _deepest_first(written) for name, _ in _loops(step)}
+    for counterpart, step in pairs:
+        for source in step.sources:
+            own = next((o for o in counterpart.sources if equal(o.value, source.value)), None)
+            if own is not None and _again(source, own, known):
+                return source, own
+    # What is made of equal values may have one of them in another's place.
+    deepest = next((step for _, step in reversed(pairs) if not step.input), first)
+    inside = not deepest.cut and any(step is deepest for step in _deepest_first(first))
+    return (deepest if inside else first), None
+
+
+def _again(step: TracedStep, own: TracedStep, known: set[str]) -> bool:
+    """Whether a write stands in a later step of one of the kernel's loops, and as written in none of that loop."""
+    outer = {name for name, _ in _loops(own)}
+    return own.origin is not None and any(name in known and name not in outer and value for name, value in _loops(step))
+
+
+def _loops(step: TracedStep) -> tuple[tuple[str, int], ...]:
+    return step.origin.loops if step.origin is not None else ()
 
 
 def _is_among(step: TracedStep, others: Iterable[TracedStep]) -> bool:
@@ -207,8 +240,15 @@ def _followed(written: TracedStep, lowered: TracedStep) -> Iterator[tuple[Traced
 
 
 def _unlike(step: TracedStep, other: TracedStep) -> list[TracedStep]:
-    """The sources of a step that have another value than all of the other's."""
-    return [own for own in step.sources if not _is_among(own, other.sources)]
+    """The sources of a step that have another value than all of the other's, each of which has but one equal."""
+    left, unlike = list(other.sources), []
+    for own in step.sources:
+        match = next((place for place, source in enumerate(left) if equal(own.value, source.value)), None)
+        if match is None:
+            unlike.append(own)
+        else:
+            left.pop(match)
+    return unlike
 
 
 def _deepest_first(step: TracedStep) -> Iterator[TracedStep]:

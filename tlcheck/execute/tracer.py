@@ -2,13 +2,14 @@
 
 Every access to memory has a number; a run of the same worlds has the same numbers. A *query* is a cell and a number:
 the last write of the cell before it is sought. What that write was made of are the cells that its statement read
-since the write before it, in the same lane; for a product of matrices a row and a column, which its handler tells.
+since the write before it, in the same lane; for a product of matrices a row and a column, for a reduction a line,
+which their handlers tell.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -68,9 +69,19 @@ class _Read:
     position: Position
     number: int
     at: object
+    outside: Mask | None = None
 
 
 Operands = Callable[[tuple[int, ...]], Sequence[Sequence[TracedCell]]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Explained:
+    """What a handler tells of its next write. keeps: it adds to what is there; line: of a reduction, not a product."""
+
+    operands: Operands
+    keeps: bool
+    line: bool = False
 
 
 def watched_for(machine: Machine, name: str, seed: int, element: int) -> tuple[Tracer, Query]:
@@ -97,8 +108,7 @@ class Tracer:
         self._number = 0
         self._reads: list[_Read] = []
         self._left: dict[int, tuple[Any, list[_Read], Origin]] = {}
-        self._operands: Operands | None = None
-        self._keeps = False
+        self._explained: _Explained | None = None
         self._combined: tuple[Position, Mask | None] | None = None
         for root, memory in machine.memory.items():
             self.attach(root, memory)
@@ -114,7 +124,14 @@ class Tracer:
 
         keeps: it adds to what is there.
         """
-        self._operands, self._keeps = operands, keeps
+        self._explained = _Explained(operands, keeps)
+
+    def reduces(self, operands: Operands, keeps: bool) -> None:
+        """Say of the next write what its elements, by their index, are the reductions of: the first of the groups.
+
+        keeps: what was there is combined with it; that is the second.
+        """
+        self._explained = _Explained(operands, keeps, line=True)
 
     def combines(self, frame: Frame, position: Position, mask: Mask | None) -> None:
         """Say of the next write, which is an atomic and lists those that take part, where all lanes are."""
@@ -129,13 +146,18 @@ class Tracer:
         self._number += 1
         self._reads.append(_Read(memory, position, self._number, self._machine.at))
 
+    def strayed(self, outside: Mask | None) -> None:
+        """Say of the read before where it took nothing, since the region leaves its buffer there."""
+        if outside is not None:
+            self._reads[-1] = replace(self._reads[-1], outside=outside)
+
     def put(self, memory: Cells | Pages, position: Position, value: Value, mask: Mask | None) -> None:
         """Note a write, and answer the queries of its cells."""
         self._number += 1
         if self._combined is not None:
             position, mask = self._combined
             self._combined, value = None, 0
-        reads, operands, self._reads, self._operands = self._reads, self._operands, [], None
+        reads, explained, self._reads, self._explained = self._reads, self._explained, [], None
         left = self._left.get(id(position))
         origin = self._origin()
         if left is not None and left[2].stmt is not origin.stmt:  # a copy arrives where another statement waits for it
@@ -146,7 +168,7 @@ class Tracer:
         self.behalf = None
         for query in self._queries.get(self._roots[id(memory)], ()):
             if self._number < query.before:
-                self._answer(query, memory, position, value, mask, reads, operands, origin)
+                self._answer(query, memory, position, value, mask, reads, explained, origin)
 
     def _origin(self) -> Origin:
         if self.behalf is not None:
@@ -161,7 +183,7 @@ class Tracer:
         value: Value,
         mask: Mask | None,
         reads: Sequence[_Read],
-        operands: Operands | None,
+        explained: _Explained | None,
         origin: Origin,
     ) -> None:
         where = np.asarray(memory.flat_position(position))
@@ -181,24 +203,52 @@ class Tracer:
         before = self.found.get(query)
         if before is not None and _is_poison(before.value) and _is_poison(written):
             return  # what is added to poison is poison: the first write that made it so tells why
-        groups = [] if operands is None else operands(index)
+        groups = [] if explained is None else explained.operands(index)
         terms = len(groups[0]) if groups else 0
-        sources = self._term(groups, reads) if terms else self._sources(reads, index, shape)
+        if explained is not None and explained.line:
+            sources = self._members(groups, reads, written)
+        else:
+            sources = self._term(groups, reads) if terms else self._sources(reads, index, shape)
         if query.past == id(origin.stmt):
-            if operands is None or self._keeps:
+            if explained is None or explained.keeps:
                 return
             written, sources = 0.0, []
-        elif terms and self._keeps:
+        elif terms and explained is not None and explained.keeps and not explained.line:
             sources.append(Query(query.cell, self._number, id(origin.stmt)))
-        self.found[query] = FoundWrite(self._number, written, lane, world, origin, tuple(sources), terms)
+        self.found[query] = FoundWrite(
+            self._number,
+            written,
+            lane,
+            world,
+            origin,
+            tuple(sources),
+            0 if explained is not None and explained.line else terms,
+        )
 
     def _term(self, groups: Sequence[Sequence[TracedCell]], reads: Sequence[_Read]) -> list[Query]:
-        """One product of a sum: the first that is poison, else the last."""
+        """One product of a sum: the first that is poison, else the last that is not zero."""
         since = min((read.number for read in reads), default=self._number)
         values = [[self._value(cell) for cell in group] for group in groups]
         poisoned = [k for k in range(len(groups[0])) if any(_is_poison(own[k]) for own in values)]
-        chosen = poisoned[0] if poisoned else -1
+        counting = [k for k in range(len(groups[0])) if all(own[k] != 0 for own in values)]
+        chosen = poisoned[0] if poisoned else counting[-1] if counting else -1
         return [Query(group[chosen], since) for group in groups]
+
+    def _members(self, groups: Sequence[Sequence[TracedCell]], reads: Sequence[_Read], written: Value) -> list[Query]:
+        """Of what is reduced: the first that is poison; else the one that the result is; else the ends and the largest.
+
+        Then what was there before.
+        """
+        since = min((read.number for read in reads), default=self._number)
+        line, *before = groups
+        values: list[Any] = [self._value(cell) for cell in line]
+        poisoned = [k for k, value in enumerate(values) if _is_poison(value)]
+        sizes = [abs(value) for value in values]
+        is_it = [k for k, size in enumerate(sizes) if size == abs(written)]
+        largest = max(range(len(line)), key=lambda k: sizes[k])
+        chosen = poisoned[:1] or is_it[:1] or [0, largest, len(line) - 1]
+        cells = [line[k] for k in dict.fromkeys(chosen)] + [cell for group in before for cell in group]
+        return [Query(cell, since) for cell in cells]
 
     def _value(self, cell: TracedCell) -> Value:
         memory = self._machine.memory[cell.root]
@@ -210,8 +260,11 @@ class Tracer:
         found: dict[Query, None] = {}
         for read in reads:
             where = np.asarray(read.memory.flat_position(read.position))
-            for position in _matching(where, index, shape):
-                found[Query(self.cell(read.memory, position), read.number)] = None
+            outside = np.zeros(1, bool) if read.outside is None else read.outside
+            gone = _matching(np.broadcast_to(outside, where.shape), index, shape)
+            for position, is_gone in zip(_matching(where, index, shape), gone, strict=True):
+                if not is_gone:
+                    found[Query(self.cell(read.memory, position), read.number)] = None
         return list(found)
 
 

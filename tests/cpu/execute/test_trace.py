@@ -7,11 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.cpu.checking import RIGHT, WRONG, published
 from tests.cpu.execute.test_hardware import FORMS
 from tests.cpu.execute.test_order import without as without_call
+from tests.cpu.execute.tiles.building import Kernel, call, flag, number, region, text
 from tlcheck.cli.main import main
 from tlcheck.errors import UsageError
 from tlcheck.execute.provenance import TracedStep
@@ -132,6 +134,76 @@ def test_a_write_that_is_missing_is_where_the_levels_part() -> None:
     other = stored("s[1]", "3.0", TracedStep("A[1]", "3.0", input=True))
     wrong = stored("B[0]", "9.0", other)
     assert parting(stored("B[0]", "4.0", copied, other), wrong) == (wrong, None)
+
+
+def test_an_equal_value_in_the_place_of_another_is_where_the_levels_part() -> None:
+    """A step reads the first row twice: each value that it reads is one that is read as written, too."""
+    rows = [TracedStep(f"X[{row}]", value, input=True) for row, value in enumerate(("2.0", "5.0"))]
+    first, second = (stored("x[0]", row.value, row) for row in rows)
+    again = stored("x[1]", "2.0", rows[0])
+    written = stored("Y[1]", "7.0", stored("acc[0]", "7.0", stored("acc[0]", "2.0", first), second))
+    lowered = stored("Y[1]", "4.0", stored("acc[0]", "4.0", stored("acc[0]", "2.0", first), again))
+    assert parting(written, lowered) == (again, None)
+
+
+@pytest.mark.parametrize(("step", "parts"), [(2, True), (0, False)])
+def test_what_is_set_once_more_in_a_later_step_is_where_the_levels_part(step: int, parts: bool) -> None:
+    """As written the accumulator is set before the loop over e; as lowered in its step: its value is right."""
+    product = replace(stored("x[0]", "3.0", TracedStep("X[0]", "3.0", input=True)), origin=Origin(None, (("e", 2),)))
+    once = stored("acc[0]", "1.0")
+    again = replace(once, origin=Origin(None, (("e", step), ("i", 1))))
+    written, lowered = (
+        stored("Y[0]", value, stored("acc[0]", value, product, origin))
+        for value, origin in (("10.0", once), ("4.0", again))
+    )
+    assert parting(written, lowered) == ((again, once) if parts else (lowered.sources[0], None))
+
+
+@pytest.mark.parametrize(
+    ("kind", "shown"), [("max", ["f[2, 3]"]), ("sum", ["f[2, 0]", "f[2, 3]", "f[2, 4]"]), ("min", ["f[2, 1]"])]
+)
+def test_a_reduction_comes_from_its_own_line(kind: str, shown: list[str]) -> None:
+    """Of a sum the ends and the largest are shown, of a maximum the element that it is."""
+    made = Kernel()
+    source, target = made.tensor("A", "float32", [4, 5]), made.tensor("B", "float32", [4])
+    tile, result = (
+        made.tile("f", "float32", (4, 5), "local.fragment"),
+        made.tile("r", "float32", (4,), "local.fragment"),
+    )
+    values = (3.0, -2.0, 1.0, 9.0, 4.0)
+    stores = [Store(tile, (number(2), number(j)), Expr("float", "float32", (), v)) for j, v in enumerate(values)]
+    clears = call("fill", region(tile), Expr("float", "float32", (), 0.0))
+    reduced = call("reduce", region(tile), region(result), text(kind), number(1), flag(True))
+    body = (clears, *stores, reduced, call("copy", region(result), region(target)))
+    found = traced(made.snapshot(body, body), (2,))
+    line = next(step for step in steps(found.written) if step.element == "r[2]")
+    assert [step.element for step in line.sources] == shown
+    assert source.name not in inputs(found.written)
+
+
+def test_a_product_is_followed_where_it_counts() -> None:
+    """The last columns of A are zero: what is made of them explains nothing."""
+    made = Kernel()
+    target = made.tensor("B", "float32", [16, 16])
+    tiles = [made.tile(name, "float32", (16, 16)) for name in ("a", "w")]
+    total = made.tile("c", "float32", (16, 16), "local.fragment")
+    fills = [call("fill", region(tile), Expr("float", "float32", (), 1.0)) for tile in tiles]
+    zero = call("fill", region(tiles[0], [0, 5], [16, 11]), Expr("float", "float32", (), 0.0))
+    clear = call("fill", region(total), Expr("float", "float32", (), 0.0))
+    no, one = flag(False), number(16)
+    gemm = call("gemm", *(region(t) for t in (*tiles, total)), no, no, one, one, one, number(0), no)
+    body = (*fills, zero, clear, gemm, call("copy", region(total), region(target)))
+    product = next(s for s in steps(traced(made.snapshot(body, body), (3, 5)).written) if s.element == "c[3, 5]")
+    assert [step.element for step in product.sources] == ["a[3, 4]", "w[4, 5]"]
+
+
+def test_what_lies_beyond_a_tensor_is_no_input() -> None:
+    made = Kernel()
+    source, target = made.tensor("A", "float32", np.ones(5)), made.tensor("B", "float32", [8])
+    tile = made.tile("f", "float32", (8,))
+    body = (call("copy", region(source, [0], [8]), region(tile)), call("copy", region(tile), region(target)))
+    for element, given in ((4, {"A[4]"}), (6, set())):
+        assert inputs(traced(made.snapshot(body, body), (element,)).written) == given
 
 
 def test_what_a_statement_reads_twice_is_shown_once() -> None:

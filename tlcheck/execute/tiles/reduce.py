@@ -22,12 +22,13 @@ from tlcheck.execute.frame import Frame
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import call
 from tlcheck.execute.tiles.extremes import reduced
-from tlcheck.execute.tiles.regions import region_of, whole
+from tlcheck.execute.tiles.regions import Tile, region_of, whole
 from tlcheck.execute.values import Array, converted
 from tlcheck.snapshot.ir import Expr
 
 if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine
+    from tlcheck.execute.tracer import TracedCell, Tracer
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +69,28 @@ def reduce(e: Expr, machine: Machine) -> Run:
         found = found.reshape(-1, *found.shape[-2:])
         if not clear:
             found = reduced(combine, np.stack([target.read(inner), found]), 0, propagate)
+        if machine.tracer is not None:
+            machine.tracer.reduces(_lines(machine.tracer, inner, source, target, axis, not clear), keeps=not clear)
         settle = machine.summed(target.kind, terms.shape[axis])
         target.write(inner, found if settle is None else settle(found))
         return 0
 
     return run
+
+
+def _lines(
+    tracer: Tracer, frame: Frame, source: Tile, target: Tile, axis: int, keeps: bool
+) -> Callable[[tuple[int, ...]], list[list[TracedCell]]]:
+    """The elements of the source that make one of the target; then that one itself where it is combined with them."""
+
+    def lines(index: tuple[int, ...]) -> list[list[TracedCell]]:
+        found = []
+        for tile, across in ((source, True), (target, False)) if keeps else ((source, True),):
+            where = tile.flat(frame).reshape(*tile.lattice.shape(frame), frame.worlds, -1)
+            own = np.moveaxis(where, axis, 0) if across else where[None]
+            own = own.reshape(own.shape[0], -1, *own.shape[-2:])[:, index[0]]
+            world, lane = index[1], index[2] if own.shape[-1] > 1 else 0
+            found.append([tracer.cell(tile.place.memory, position) for position in own[:, world, lane]])
+        return found
+
+    return lines

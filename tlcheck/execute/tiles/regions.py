@@ -207,6 +207,8 @@ class Tile:
         if self.machine.tracer is not None:
             self.machine.tracer.frame = frame
         found = self.place.memory.take(located.position, self.kind)
+        if self.machine.tracer is not None:
+            self.machine.tracer.strayed(located.outside)
         if found.ndim < 3:
             found = found[None]
         if located.outside is None:
