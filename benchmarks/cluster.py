@@ -49,7 +49,7 @@ from tlcheck.verdicts.judge import JudgingProcess
 from tlcheck.worker.protocol import Answer, Job
 
 RESULTS = Path(__file__).parents[1] / "results"
-RECORD, COSTS = RESULTS / "cluster.json", RESULTS / "cluster-costs.json"
+RECORD, EXAMPLES, COSTS = (RESULTS / f"cluster{name}.json" for name in ("", "-examples", "-costs"))
 JOBS, PROCESSORS = 10_000, 4
 NODES = (1, 3, 10, 30, 100, 300, 1000)
 LINK = 125e6  # bytes per second: 1 Gbit/s
@@ -82,13 +82,17 @@ Key = tuple[str, str, str]  # file, kernel (empty for a script), arch
 
 @dataclass(frozen=True)
 class Recorded:
-    """One job: seconds of lowering and of judging, and bytes of its snapshot."""
+    """One job: seconds of lowering and of judging, bytes of its snapshots, and how many kernels it has.
+
+    Where judging takes none, lowering has both.
+    """
 
     what: str
     toolchain: str
     lower: float
     judge: float
     size: int
+    results: int = 1
 
 
 @dataclass(frozen=True)
@@ -157,17 +161,19 @@ def record(cases: Sequence[str], toolchains: Sequence[str], jobs: int) -> None:
                 key = next((key for key in keys if key in session.clock.seconds), None)
                 if key is None:  # of a script that came to no end
                     continue
-                now = took.get(key) or Recorded(" ".join(key), toolchain, round(session.clock.seconds[key], 3), 0.0, 0)
+                lower = round(session.clock.seconds[key], 3)
+                now = took.get(key) or Recorded(" ".join(key), toolchain, lower, 0.0, 0, 0)
                 size = one.snapshot.stat().st_size if one.snapshot else 0
-                took[key] = replace(now, judge=round(now.judge + seconds, 3), size=now.size + size)
+                judge = round(now.judge + seconds, 3)
+                took[key] = replace(now, judge=judge, size=now.size + size, results=now.results + 1)
             found.update({(each.what, each.toolchain): each for each in took.values()})
         lines = [json.dumps(asdict(found[key])) for key in sorted(found)]
         RECORD.write_text("\n".join(["[", ",\n".join(lines), "]", ""]))
 
 
-def recorded() -> list[Recorded]:
+def recorded(file: Path = RECORD) -> list[Recorded]:
     """The jobs that were recorded."""
-    return [Recorded(**each) for each in json.loads(RECORD.read_text())] if RECORD.exists() else []
+    return [Recorded(**each) for each in json.loads(file.read_text())] if file.exists() else []
 
 
 class Echo(Node):
@@ -305,7 +311,7 @@ class Simulation:
         self._free = [(0.0, number, slot) for number in range(nodes) for slot in range(PROCESSORS)]
         self._ready: dict[tuple[str, str], float] = {}  # when a node has a toolchain
         self._imported: dict[tuple[str, str], float] = {}  # when a node has a toolchain imported
-        self._results: list[tuple[float, int, float]] = []  # when each is there, its bytes, and seconds to judge it
+        self._results: list[tuple[float, Recorded]] = []  # when each is there
         self._link = self._desk = 0.0  # until when they are busy
         self._judges = [0.0] * LOCAL
         releases = {job.toolchain for job in jobs}
@@ -326,16 +332,18 @@ class Simulation:
                 idle.append((number, slot))
                 continue
             self._do(placed, now, number, slot)
-        for result in sorted(self._results):
-            self._collect(*result)
+        for end, job in sorted(self._results, key=lambda result: result[0]):
+            self._collect(end, job)
         ends = {
-            "nodes": max(self._results)[0],
+            "nodes": max(end for end, _ in self._results),
             "link": self._link,
             "desk": self._desk,
             "judging here": max(self._judges),
         }
         makespan = max(ends.values())
-        return Result(makespan, work, self._nodes * PROCESSORS, max(ends, key=lambda name: ends[name]))
+        late = makespan > 1.01 * ends["nodes"]  # else it is over as soon as the last result has been taken
+        busiest = max(ends, key=lambda name: ends[name]) if late else "nodes"
+        return Result(makespan, work, self._nodes * PROCESSORS, busiest)
 
     def _do(self, placed: Waiting[Recorded], now: float, number: int, slot: int) -> None:
         node, job = str(number), placed.work
@@ -343,16 +351,16 @@ class Simulation:
         now = max(now, self._imported.setdefault((node, job.toolchain), max(now, ready) + self._costs.imports))
         end = now + job.lower + (job.judge if self._remote else 0.0)
         self._placement.ended(placed, job.lower)
-        self._results.append((end, job.size, job.judge))
+        self._results.append((end, job))
         heapq.heappush(self._free, (end, number, slot))
 
-    def _collect(self, end: float, size: int, judge: float) -> None:
-        """Have the machine that asked take a result, after those that were there before."""
-        self._link = max(self._link, end) + size / LINK
-        self._desk = max(self._desk, self._link) + self._costs.collect
+    def _collect(self, end: float, job: Recorded) -> None:
+        """Have the machine that asked take a job's results, after those that were there before."""
+        self._link = max(self._link, end) + job.size / LINK
+        self._desk = max(self._desk, self._link) + self._costs.collect * job.results
         if not self._remote:
             first = min(range(LOCAL), key=lambda each: self._judges[each])
-            self._judges[first] = max(self._judges[first], self._desk) + judge
+            self._judges[first] = max(self._judges[first], self._desk) + job.judge
 
 
 def drawn(found: Sequence[Recorded]) -> list[Recorded]:
@@ -366,13 +374,16 @@ def drawn(found: Sequence[Recorded]) -> list[Recorded]:
 
 
 def table(found: Sequence[Recorded], costs: Costs) -> Iterator[str]:
-    """The table of docs/performance.md."""
-    jobs = drawn(found)
-    yield "| nodes | toolchains installed | none installed | judging where it was asked |"
-    yield "|---|---|---|---|"
+    """A table of docs/performance.md."""
+    jobs, told_apart = drawn(found), any(job.judge for job in found)
+    ways = {"toolchains installed": (True, True), "none installed": (False, True)}
+    if told_apart:
+        ways["judging where it was asked"] = (True, False)
+    yield f"| nodes | {' | '.join(ways)} |"
+    yield "|---" * (len(ways) + 1) + "|"
     for nodes in NODES:
         cells = []
-        for warm, remote in ((True, True), (False, True), (True, False)):
+        for warm, remote in ways.values():
             result = Simulation(jobs, costs, nodes, warm=warm, remote=remote).run()
             cells.append(f"{result.efficiency:.0%}, {result.makespan:.0f} s ({result.busiest})")
         yield f"| {nodes} | {' | '.join(cells)} |"
@@ -396,11 +407,14 @@ def main() -> None:
 
 def simulate() -> None:
     """Print the tables of docs/performance.md."""
-    found, costs = recorded(), Costs(**json.loads(COSTS.read_text())) if COSTS.exists() else ASSUMED
-    total = sum(job.lower + job.judge for job in found)
-    print(f"{len(found)} jobs recorded, {total:.0f} s, {sum(job.size for job in found) / 1e6:.1f} MB; {costs}")
-    for line in table(found, costs):
-        print(line)
+    costs = Costs(**json.loads(COSTS.read_text())) if COSTS.exists() else ASSUMED
+    print(costs)
+    for file in (RECORD, EXAMPLES):
+        found = recorded(file)
+        total, size = sum(job.lower + job.judge for job in found), sum(job.size for job in found) / 1e6
+        print(f"{file.name}: {len(found)} jobs, {total:.0f} s, {size:.1f} MB")
+        for line in table(found, costs):
+            print(line)
 
 
 if __name__ == "__main__":
