@@ -78,7 +78,7 @@ class Executor:
 
     def _asked(self, request: Mapping[str, Any]) -> dict[str, Any]:
         if not request["kernel"]:
-            raise NoValuesError("a kernel that was not lowered is not executed")
+            raise NoValuesError("what a kernel that was not lowered, or one of Triton, leaves is not known")
         if not self._interpreter:
             raise NoValuesError("nothing is executed")
         process = self._process = self._process or self._start()
