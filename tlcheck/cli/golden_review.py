@@ -29,7 +29,7 @@ from tlcheck.report.console import console
 from tlcheck.report.diff import group_parts, plain_parts
 from tlcheck.verdicts.words import plural
 
-KEYS = "a accept   r reject   s skip   g accept all of this group   space/b page   p previous   q quit"
+KEYS = "a accept   r reject   s skip   g accept all of this group   space/b page   p previous   q quit   ? help"
 _HELP = (
     "a accept: asks why, and takes over what waits as approved. r reject: remembers why, and leaves what is approved. "
     "g: accept every change that is equal to this one, or all new goldens of this file. s skip, p previous: decide "

@@ -31,6 +31,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+_HEAD = re.compile(r"\s*\[\[\s*accept\s*\]\]")
 _RULE = re.compile(r"TL[AORL]\d+")
 _COMMENT = re.compile(r"#\s*tlcheck:\s*ignore\[([^\]]*)\]\s*(.*)")
 
@@ -80,7 +81,8 @@ class Acceptances:
 def read_acceptances(file: Path) -> Acceptances:
     """Raises UsageError if the file is not as described."""
     try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
+        text = file.read_text(encoding="utf-8")
+        content = tomllib.loads(text)
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -88,16 +90,23 @@ def read_acceptances(file: Path) -> Acceptances:
     entries = content.get("accept", [])
     if not isinstance(entries, list) or set(content) - {"accept"}:
         raise UsageError(f"{file}: expected [[accept]] entries and nothing else")
-    return Acceptances(file.parent, tuple(_entry(file, entry) for entry in entries))
+    places = [f"{file}:{n}" for n, line in enumerate(text.splitlines(), 1) if _HEAD.match(line)]
+    if len(places) != len(entries):  # an array of tables that is written in another way
+        places = [str(file)] * len(entries)
+    return Acceptances(file.parent, tuple(map(_entry, places, entries)))
 
 
-def _entry(file: Path, entry: Any) -> Acceptance:
+def _entry(place: str, entry: Any) -> Acceptance:
+    """Read an entry. place: its file and line. Raises UsageError."""
     names = [field.name for field in fields(Acceptance)]
     if not isinstance(entry, dict) or set(entry) != set(names):
-        raise UsageError(f"{file}: an [[accept]] entry has {', '.join(names)}, and nothing else")
+        has = set(entry) if isinstance(entry, dict) else set()
+        parts = [("missing", [name for name in names if name not in has]), ("unknown", sorted(has - set(names)))]
+        told = "; ".join(f"{what}: {', '.join(those)}" for what, those in parts if those)
+        raise UsageError(f"{place}: an [[accept]] entry has {', '.join(names)}, and nothing else; {told}")
     if bad := [name for name in names if not isinstance(entry[name], str) or not entry[name].strip()]:
-        raise UsageError(f"{file}: {bad[0]} of an [[accept]] entry must be a text that is not empty")
-    within(entry["releases"], "0", str(file))
+        raise UsageError(f"{place}: {bad[0]} of an [[accept]] entry must be a text that is not empty")
+    within(entry["releases"], "0", place)
     return Acceptance(**entry)
 
 

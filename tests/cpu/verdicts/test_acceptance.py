@@ -87,10 +87,12 @@ def test_an_entry_that_matches_nothing_is_told_where_its_case_was_checked(tmp_pa
         ("accept = 3\n", "expected .*accept"),
         ("[accepted]\nx = 1\n", "and nothing else"),
         (ENTRY.replace('reason = "not deployed"', ""), "an .*accept.* entry has id, case, releases, reason"),
-        (ENTRY + 'extra = "x"\n', "and nothing else"),
-        (ENTRY.replace("not deployed", " "), "reason of an"),
+        (ENTRY + ENTRY + 'extra = "x"\n', "toml:8: .* and nothing else; unknown: extra"),
+        (ENTRY + ENTRY.replace('id = "TLA001"', 'rule = "x"'), "toml:8: .*; missing: id; unknown: rule"),
+        (ENTRY.replace("not deployed", " "), "toml:2: reason of an"),
         (ENTRY.replace('"TLA001"', "1"), "id of an"),
-        (ENTRY.replace("<=0.1.7", "old ones"), "releases='old ones'"),
+        (ENTRY.replace("<=0.1.7", "old ones"), "toml:2: releases='old ones'"),
+        ("accept = [1]\n", "toml: an .* missing: id, case, releases, reason"),
     ],
 )
 def test_a_wrong_file_is_one_line(tmp_path: Path, text: str, message: str) -> None:
