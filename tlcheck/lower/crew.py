@@ -21,7 +21,7 @@ _TOGETHER = 32  # jobs that one process does at most
 
 def kind_of(job: Job) -> str:
     """What jobs that may share a process have in common."""
-    return repr(replace(job, name="", output="", known=(), number=0) if job.task == "lower" else job)
+    return repr(replace(job, name="", output="", known=None, number=0) if job.task == "lower" else job)
 
 
 def share(alike: int, waiting: int, parallel: int) -> int:

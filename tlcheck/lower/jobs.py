@@ -113,7 +113,7 @@ class Jobs:
 
     def _key(self, job: Job) -> str:
         executing = code_of("execute", "program", "lower/interpretation.py") if job.task == "capture" else ""
-        asked = {**vars(job), "output": "", "timeout": 0, "number": 0, "known": ()}
+        asked = {**vars(job), "output": "", "timeout": 0, "number": 0, "known": None}
         return key_of(self._base, asked, executing, os.path.realpath(job.file))
 
     def _entry(self, key: str) -> _Entry:

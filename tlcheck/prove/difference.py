@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from tlcheck.algebra.algebra import Algebra, Poly
 from tlcheck.algebra.evaluate import Array, Evaluator, Mask, Words, mix, size
+from tlcheck.prove.fingerprints import Sum
 from tlcheck.prove.footprints import TAGS, Footprint
-from tlcheck.prove.lanes import MAX_LANES, Lanes, enumerate_lanes
+from tlcheck.prove.lanes import MAX_LANES, Lanes, ReplacedError, enumerate_lanes, pieces
 from tlcheck.witness import Addition
 
 
@@ -51,26 +52,39 @@ def difference(
     bounded: bool,
 ) -> FootprintDifference | None:
     """What is wrong in one instance. `fixed`: values of all variables that are not enumerated. capacity: elements of
-    the destination,
-    if known. None where the instance is too large or a lane's value depends on a condition of the lowering."""
+    the destination, if known. None where the instance is too large or a lane's value depends on a condition of the
+    lowering.
+    """
     if sum(size(f.space) for f in (*intended, *actual)) > MAX_LANES:
         return None
-    want = enumerate_lanes(algebra, intended, fixed, True)
-    have = enumerate_lanes(algebra, actual, fixed, bounded)
-    if want is None or have is None:
+    try:
+        want, have = pieces(algebra, intended, fixed, True), pieces(algebra, actual, fixed, bounded)
+        if _is_right(want, have, capacity):
+            return FootprintDifference()
+        whole = enumerate_lanes(algebra, intended, fixed, True), enumerate_lanes(algebra, actual, fixed, bounded)
+    except ReplacedError:
         return None
-    if _is_right(want, have, capacity):
-        return FootprintDifference()
-    return _Diagnosis(want, have, fixed, names, capacity).result()
+    return _Diagnosis(*whole, fixed, names, capacity).result()
 
 
-def _is_right(want: Lanes, have: Lanes, capacity: int | None) -> bool:
-    """Whether the lanes make the intended additions, aligned and in bounds: seen without sorting them.
+def _is_right(want: Iterable[Lanes], have: Iterable[Lanes], capacity: int | None) -> bool:
+    """Whether the lanes make the intended additions, aligned and in bounds: seen piece by piece, without sorting them.
 
     The sums of two sets of 64-bit mixtures are equal by chance once in 1.8e19 times.
     """
-    same = len(have.keys) == len(want.keys) and _additions(have).sum() == _additions(want).sum()
-    return bool(same and not _outside(have.target, capacity).any() and not (_heads(have) & have.askew).any())
+    wanted, found, wrong = [_sum(lanes) for lanes in want], [], False
+    for lanes in have:
+        found.append(_sum(lanes))
+        wrong = wrong or bool(_outside(lanes.target, capacity).any() or (_heads(lanes) & lanes.askew).any())
+    return not wrong and _all(found) == _all(wanted)
+
+
+def _sum(lanes: Lanes) -> Sum:
+    return Sum(len(lanes.keys), int(_additions(lanes).sum(dtype=np.uint64)))
+
+
+def _all(sums: Sequence[Sum]) -> Sum:
+    return Sum(sum(each.count for each in sums), sum(each.total for each in sums) % (1 << 64))
 
 
 def _additions(lanes: Lanes) -> Words:
@@ -178,7 +192,7 @@ class _Diagnosis:
             self._iteration(have, at),
             self._thread(have, at),
             lane,
-            tuple(int(c[row]) for c in self.want.indices) if row >= 0 else None,
+            self.want.indices(row) if row >= 0 else None,
             int(self.want.target[row]) if row >= 0 else None,
             int(have.target[at]),
             stride,
@@ -189,13 +203,12 @@ class _Diagnosis:
             return None
         at = int(np.argmax(missing))
         want = self.want
-        element = tuple(int(c[at]) for c in want.indices)
         witness = Addition(
             self._instance(),
             self._iteration(want, at),
             self._thread(want, at),
             None,
-            element,
+            want.indices(at),
             int(want.target[at]),
             None,
         )
@@ -205,11 +218,10 @@ class _Diagnosis:
         return {self.names[u]: v for u, v in sorted(self.fixed.items(), reverse=True) if u in self.names}
 
     def _iteration(self, side: Lanes, at: int) -> dict[str, int]:
-        return {self.names[u]: int(c[at]) for u, c in sorted(side.coordinates.items()) if u in self.names and u > 0}
+        return {self.names[u]: c for u, c in sorted(side.coordinates(at).items()) if u in self.names and u > 0}
 
     def _thread(self, side: Lanes, at: int) -> int | None:
-        threads = side.coordinates.get(TAGS["threadIdx.x"])
-        return None if threads is None else int(threads[at])
+        return side.coordinates(at).get(TAGS["threadIdx.x"])
 
 
 def _beyond(these: Words, those: Words) -> Mask:

@@ -179,6 +179,6 @@ def accumulate(mixed: Words, active: bool | Mask, shape: tuple[int, ...]) -> lis
     wide = np.broadcast_shapes(mixed.shape, mask.shape[1:])
     repeat = lanes // max(1, int(np.prod(wide, dtype=np.int64)))
     mask = np.broadcast_to(mask, (len(mask), *wide)).reshape(len(mask), -1)
-    totals = (np.broadcast_to(mixed, wide).reshape(-1) * mask.astype(np.uint64)).sum(axis=1, dtype=np.uint64)
+    totals = (np.broadcast_to(mixed, wide).reshape(-1) * mask).sum(axis=1, dtype=np.uint64)
     counts = mask.sum(axis=1, dtype=np.int64)
     return [(int(count) * repeat, int(total) * repeat) for count, total in zip(counts, totals, strict=True)]

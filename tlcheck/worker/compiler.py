@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import is_
 from types import ModuleType
 from typing import Any
 
@@ -44,7 +45,7 @@ class CompilerState:
 
 
 def _has(content: Mapping[str, Any], functions: Mapping[str, Any]) -> bool:
-    return all(content.get(name) is function for name, function in functions.items())
+    return all(map(is_, map(content.get, functions), functions.values()))  # 18,000 after each kernel
 
 
 def present() -> CompilerState:

@@ -26,7 +26,8 @@ def write(job: Job, enter: Callable[[str], None]) -> dict[str, Any]:
     raises.
     """
     device.pretend(job.arch)
-    lines, before = _watched()
+    lines = _watched()
+    before = _compiler() if job.known is not None else None
     enter("import")
     module = kernel_file.load(job)
     case = as_case(kernel_file.lookup(module, job.name))
@@ -41,8 +42,10 @@ def write(job: Job, enter: Callable[[str], None]) -> dict[str, Any]:
         "args": {key: repr(value) for key, value in args.items()},
     }
     stamped = lines.stamp(built.prim_func)
-    traced = _traced(stamped, built.pass_configs, meta["file"]) if before.is_as_before() else {}
-    if traced.get("traced") in job.known:
+    traced: dict[str, Any] = {}
+    if before is not None and before.is_as_before():
+        traced = _traced(stamped, built.pass_configs, meta["file"])
+    if job.known and traced.get("traced") in job.known:
         return {**traced, "place": {key: meta[key] for key in ("file", "line", "args")}}
     return {**traced, **lower(stamped, built.pass_configs, target, job, meta, Path(job.output), enter)}
 
@@ -57,12 +60,18 @@ def _traced(prim_func: Any, pass_configs: Mapping[str, Any], file: str) -> dict[
 
 
 @cache
-def _watched() -> tuple[AtomicLines, CompilerState]:
+def _watched() -> AtomicLines:
     """Of all jobs of this process: a kernel file keeps what it has imported."""
     lines = AtomicLines()
     lines.watch()
     breakpoints.watch()
-    return lines, compiler.present()
+    return lines
+
+
+@cache
+def _compiler() -> CompilerState:
+    """Before the first kernel file of this process is imported."""
+    return compiler.present()
 
 
 def lower(

@@ -18,15 +18,25 @@ LANES = Lanes(
     askew=np.zeros(8, dtype=np.bool_),
     width=np.full(8, 4, dtype=np.int64),
     site=np.zeros(8, dtype=np.int64),
-    coordinates={},
-    indices=[],
     reads=True,
 )
 
 
 def test_the_same_additions_in_another_order() -> None:
     order = OFFSETS[::-1]
-    assert _is_right(LANES, replace(LANES, target=LANES.target[order], keys=LANES.keys[order]), 8)
+    assert _is_right([LANES], [replace(LANES, target=LANES.target[order], keys=LANES.keys[order])], 8)
+
+
+def test_the_same_additions_in_pieces() -> None:
+    front, back = _part(slice(0, 3)), _part(slice(3, 8))
+    assert _is_right([LANES], [back, front], 8)
+    assert not _is_right([LANES], [front, front, back], 8)
+    assert not _is_right([LANES], [front, replace(back, askew=back.target == 4)], 8)
+
+
+def _part(which: slice) -> Lanes:
+    columns = ("target", "keys", "base", "askew", "width", "site")
+    return replace(LANES, **{name: getattr(LANES, name)[which] for name in columns})
 
 
 @pytest.mark.parametrize(
@@ -39,4 +49,4 @@ def test_the_same_additions_in_another_order() -> None:
     ],
 )
 def test_anything_else_is_looked_at(have: Lanes, capacity: int) -> None:
-    assert not _is_right(LANES, have, capacity)
+    assert not _is_right([LANES], [have], capacity)
