@@ -14,7 +14,7 @@ from tlcheck.snapshot.ir import Function, Thread
 from tlcheck.snapshot.walk import statements
 
 _WORTH = 1000  # statements of a block: for fewer it costs less to wait than to compile the kernel again
-_THREADS = 1 << 18  # of all worlds of a batch
+_THREADS = 1 << 16  # of all worlds of a batch: what each computes with takes ten times what it holds
 
 
 def all_blocks(

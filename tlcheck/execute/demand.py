@@ -14,6 +14,7 @@ from math import prod
 import numpy as np
 
 from tlcheck.execute.blocks import Block, chosen, coordinates, grid
+from tlcheck.execute.budget import statements_needed
 from tlcheck.execute.extents import Intervals, bind, interval, is_negative
 from tlcheck.execute.launches import kernels, threads_of
 from tlcheck.execute.plain import evaluated
@@ -24,6 +25,7 @@ from tlcheck.snapshot.ir import Buffer, Expr, Function, Stmt, Store, Thread
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
 _FEW = 1 << 14  # threads of all blocks of a kernel: with fewer, all run
+_LITTLE = 1 << 20  # statements of all these threads: with more, only what is needed
 _MOST_BLOCKS = 1 << 16
 _MOST_PAIRS = 1 << 24  # of boxes that are compared
 _ANYHOW = 4  # blocks of each kernel that run in any case
@@ -73,7 +75,7 @@ def needed(function: Function, sizes: Mapping[str, int], blocks: Sequence[Block]
             return [None] * len(earlier)
         every = np.array(coordinates(np.arange(prod(extents)), extents))
         own = _boxes(kernel, sizes, every)
-        wanted = np.full(prod(extents), prod(extents) * prod(threads_of(kernel)) <= _FEW)
+        wanted = np.full(prod(extents), _is_cheap(kernel, prod(extents), sizes))
         for box in own:
             for other in read:
                 if box.tensor == other.tensor and box.mode & WRITE and other.mode & READ:
@@ -83,6 +85,12 @@ def needed(function: Function, sizes: Mapping[str, int], blocks: Sequence[Block]
         read += [box.of(wanted) for box in own]
         found.insert(0, None if wanted.all() else [(x, y, z) for x, y, z in every[:, wanted].T.tolist()])
     return found
+
+
+def _is_cheap(kernel: Function, blocks: int, sizes: Mapping[str, int]) -> bool:
+    """Whether all blocks of a kernel take so little that none is left out."""
+    threads = blocks * prod(threads_of(kernel))
+    return threads <= _FEW and threads * statements_needed(kernel, sizes) <= _LITTLE
 
 
 def _boxes(kernel: Function, sizes: Mapping[str, int], blocks: Array) -> list[_Box]:

@@ -86,6 +86,14 @@ def test_blocks_whose_rows_are_read(row: Expr, wanted: set[int]) -> None:
     assert _needed(_doubled(), _moved(row), blocks=(3, 5)) == [wanted]
 
 
+def test_few_threads_run_all_unless_they_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demand, "_FEW", BLOCKS * THREADS)
+    value = Expr("add", "float32", (_load(A, BX, TX), _load(A, BX, TX)))
+    long = _kernel(For(K, _int(0), _int(1000), "serial", Store(B, (BX, TX), value)))
+    assert _needed(_doubled(), _moved(BX), blocks=(3,)) == [None]
+    assert _needed(long, _moved(BX), blocks=(3,)) == [{3}]
+
+
 def test_every_iteration_of_a_loop_counts() -> None:
     reads = Store(C, (BX, TX), _load(B, _op("add", BX, K), TX))
     looped = _kernel(For(K, _int(0), _int(4), "serial", reads))
