@@ -74,6 +74,7 @@ fuzz: .venv/stamp
 examples: pinned
 	test -d "$(TILELANG)/examples" || { echo "no examples: make examples TILELANG=a checkout of tile-ai/tilelang"; exit 2; }
 	$(BIN)/python benchmarks/examples.py "$(TILELANG)" build/examples
+	$(BIN)/python benchmarks/execute.py --scripts "$(TILELANG)"/examples/*/
 
 # Kernels on a GPU. Captured ones too, with make device PACK=FILE HEADERS=DIR: results/h200/README.md says how to make both.
 device: pinned

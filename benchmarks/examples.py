@@ -13,8 +13,10 @@ from pathlib import Path
 
 ARCHS = ("sm_90", "sm_80")
 OTHER_ARCHS = ("amd", "aws", "sm100", "sm120", "tcgen05", "metal", "webgpu", "llvm")  # in a folder's name
-SETTINGS = '[tool.tlcheck]\nrequirements = ["einops"]\n'  # which many examples import
-OPTIONS = ("--keep-going", "--force", "--timeout", "120")
+REQUIREMENTS = ("einops",)  # which many examples import
+TIMEOUT = 120
+SETTINGS = f"[tool.tlcheck]\nrequirements = {list(REQUIREMENTS)}\n"
+OPTIONS = ("--keep-going", "--force", "--timeout", str(TIMEOUT))
 
 
 def sources(checkout: Path) -> Iterator[tuple[str, Path]]:

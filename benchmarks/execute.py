@@ -3,7 +3,9 @@
 For each file of cases/, or those that are named, in turn: its cases are lowered bare (`bare.py`, for sm_80 and sm_90),
 then executed, each in a process of its own, with default blocks and inputs, both levels, with order. Seconds of
 processor time; the sums are of one interleaved run. Snapshots that are named are executed instead, and once more
-without watching the order of accesses. Prints Markdown; docs/performance.md holds a run's.
+without watching the order of accesses. With --scripts (`make examples`) what is named are scripts, such as TileLang's
+examples: each kernel that they compile is executed when it has been lowered, and what that took is from its capture,
+which has instruments in it but no import and no building. Prints Markdown; docs/performance.md holds a run's.
 """
 
 from __future__ import annotations
@@ -55,10 +57,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", help="files of cases (.py), or snapshots and folders of them")
     parser.add_argument("--toolchain", default="pinned", help="that lowers the cases: a release, or `current`")
+    parser.add_argument("--scripts", action="store_true", help="the files are scripts, or folders of them")
     args = parser.parse_args()
     cases = [name for name in args.files if name.endswith(".py")]
-    by_case = bool(cases) or not args.files
-    costs = list(_of_cases(cases or [str(ROOT / "cases")], args.toolchain) if by_case else _of_snapshots(args.files))
+    by_case = args.scripts or bool(cases) or not args.files
+    if args.scripts:
+        costs = list(_of_scripts(args.files, args.toolchain))
+    else:
+        costs = list(
+            _of_cases(cases or [str(ROOT / "cases")], args.toolchain) if by_case else _of_snapshots(args.files)
+        )
     print(f"{HEAD}\n|---|---|---|---|---|---|---|---|---|")
     for cost in sorted(costs, key=lambda c: -c.all)[: SHOWN if by_case else None]:
         print(_row(cost))
@@ -101,6 +109,32 @@ def _of_cases(names: Sequence[str], toolchain: str) -> Iterator[Cost]:
             bare = _bare(resolve(toolchain, ()), file)
             for done in (done for done in lowered if done.run.file == file and done.snapshot is not None):
                 yield _of_case(done, bare)
+
+
+def _of_scripts(names: Sequence[str], toolchain: str) -> Iterator[Cost]:
+    """Run scripts, and execute each kernel that they compile when it has been lowered."""
+    from dataclasses import replace
+
+    from benchmarks.examples import REQUIREMENTS, TIMEOUT
+    from tlcheck.cli.lowered import session
+    from tlcheck.lower.scripts import Scripts
+    from tlcheck.lower.selection import select
+    from tlcheck.lower.session import Settings
+
+    settings = Settings(
+        toolchain=toolchain,
+        arch=ARCHS,
+        timeout=TIMEOUT,
+        requirements=REQUIREMENTS,
+        scripts=Scripts(keep_going=True),
+    )
+    for name in names:
+        with session(settings) as opened:
+            for done in opened.lower(select([name])):
+                if done.snapshot is not None:
+                    kernel = f"{Path(done.run.file).stem}::{done.run.case} {done.run.target}"
+                    cost = _apart(kernel, done.snapshot, None, False)
+                    yield replace(cost, lowering=done.seconds.get("lower", 0.0))
 
 
 def _of_case(done: Lowered, bare: Mapping[tuple[str, str], float]) -> Cost:
