@@ -129,6 +129,9 @@ class Child:
         failure, result = None, last.get("result")
         if result is None:
             failure = self._failure(status, messages, output)
+        elif result.get("ended"):  # a script, of itself
+            told = failures.from_diagnostics(Failure(**result["ended"]), output)
+            result = {**result, "ended": asdict(told)}
         if kernels := [message["kernel"] for message in messages if "kernel" in message]:
             ended = asdict(failure) if failure else None  # a script that dies does not take its kernels with it
             failure, result = None, {"ended": ended, "names": [], **(result or {}), "kernels": kernels}

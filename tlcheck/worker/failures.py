@@ -17,6 +17,7 @@ _DETAIL_LINES = 12
 _TRACE = 16_000  # characters of a traceback, of its end
 _NOISE = re.compile(r'\s*(\[bt\]|\d+: |File "|Traceback|Stack trace|at 0x|_+$|\^+$|~+$)')
 _DIAGNOSTIC = re.compile(r"error: (.*)\n\s*-->\s*([^\n]*?:\d+):\d+")
+_NUMBER = re.compile(r"SystemExit: \d+")
 _FATAL = re.compile(r"Fatal Python error: .*")
 _FRAME = re.compile(r'File "([^"]+)", line (\d+) in')
 
@@ -61,7 +62,9 @@ def _from_exception(error: BaseException, phase: str, user_file: str) -> Failure
 
 
 def from_diagnostics(failure: Failure, output: str) -> Failure:
-    """The script parser of 0.1.6 prints what is wrong and raises an exception that does not say it."""
+    """Who prints what is wrong may raise what does not say it: argparse a number, 0.1.6's script parser a count."""
+    if _NUMBER.fullmatch(failure.message) and (told := last_lines(output)):
+        return replace(failure, message=f"{failure.message}: {told[-1].strip()}")
     found = _DIAGNOSTIC.search(output)
     if found is None or "diagnostics were emitted" not in failure.message:
         return failure

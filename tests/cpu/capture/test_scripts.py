@@ -142,6 +142,7 @@ def test_how_scripts_end(capsys: pytest.CaptureFixture[str]) -> None:
     script("leaves.py", "import tilelang, sys\nsys.exit(0)")
     script("nothing.py", "import tilelang, triton_nowhere.language as tl\nfrom triton_nowhere import jit")
     script("fails.py", "import tilelang\nraise ValueError('no luck')")
+    script("asks.py", "import tilelang, argparse\nargparse.ArgumentParser(prog='asks').parse_args(['--nope'])")
     script("dies.py", LAZY, "import os, signal\nadd(64)\nos.kill(os.getpid(), signal.SIGSEGV)")
     script("loops.py", LAZY, "import time\nadd(64)\nwhile True: time.sleep(1)")
     script("values.py", LAZY, "out = add(2**29)(torch.empty(2**29).cuda())\nif out.max() > 1: add(128)")
@@ -149,6 +150,7 @@ def test_how_scripts_end(capsys: pytest.CaptureFixture[str]) -> None:
     assert (code, cases(report)) == (
         3,
         {
+            "asks.py": "SystemExit: 2: asks: error: unrecognized arguments: --nope",
             "dies.py::add[n=64]": "",
             "fails.py": "ValueError: no luck",
             "loops.py::add[n=64]": "",

@@ -49,6 +49,16 @@ def test_a_printed_diagnostic_takes_the_place_of_an_exception_that_refers_to_it(
     assert from_diagnostics(other, printed) == other
 
 
+def test_who_leaves_with_a_number_is_told_with_what_was_printed_last() -> None:
+    failure = Failure("exit", "run", "SystemExit: 2", "", "/me/train.py:14")
+    printed = "usage: train.py [-h]\ntrain.py: error: unrecognized arguments: --nope\n\n"
+    told = from_diagnostics(failure, printed)
+    assert told.message == "SystemExit: 2: train.py: error: unrecognized arguments: --nope"
+    assert (told.kind, told.where) == ("exit", "/me/train.py:14")
+    assert from_diagnostics(failure, "\n") == failure
+    assert from_diagnostics(Failure("exit", "run", "SystemExit: no data"), printed).message == "SystemExit: no data"
+
+
 def test_a_signal_names_the_line_in_the_users_file() -> None:
     printed = "loading\nterminate called\n  what():  no memory\n"
     handler = "Fatal Python error: Aborted\n\nCurrent thread (most recent call first):\n"
