@@ -5,8 +5,10 @@ is K x N. Policies, wait counts and packing change how, not what. The arguments 
 policy, clear; in 0.1.6 the matrices are pointers and the places of their first columns follow as offsets.
 
 Products of floats are exact in float64, sums are those of float64; integers wrap at the accumulator's width. In real
-mode the sum is rounded once, to the accumulator's dtype. As written a product is complete when the next statement
-runs, also T.wgmma_gemm; whether the author waits for such a one is watched where something differs (`authors`).
+mode a sum is rounded to the accumulator's dtype: once, but where that is narrower than float32, after each step that
+the tensor cores add by themselves, 32 bytes of a row: what such an accumulator loses, it loses there. As written a
+product is complete when the next statement runs, also T.wgmma_gemm; whether the author waits for such a one is watched
+where something differs (`authors`).
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from tlcheck.execute.tracer import TracedCell, Tracer
 
 _OFFSET_A, _OFFSET_B = 12, 13  # of the arguments, where matrices are pointers
+_AT_ONCE = 32  # bytes of a row that one instruction multiplies: 16 numbers of 16 bits
 _WAIT = 15  # how many products may go on
 
 
@@ -45,17 +48,25 @@ def gemm(e: Expr, machine: Machine) -> Run:
 
     def run(frame: Frame) -> int:
         inner = a.frame(frame, b, c)
-        left = matrices(a, inner, across_a)
-        product = multiplied(left, matrices(b, inner, across_b), c.kind)
+        left, right = matrices(a, inner, across_a), matrices(b, inner, across_b)
         cleared, watch = machine.per_world(clear.run(frame), "clear_accum"), machine.watch
         if machine.tracer is not None:
             terms = _terms(machine.tracer, inner, (a, across_a), (b, not across_b), c)
             machine.tracer.explain(terms, keeps=not np.any(cleared))
         with watch.multiplying(c.place) if later and watch is not None else nullcontext():
-            accumulate(c, inner, product, cleared, left.shape[-1])
+            for step in _steps(left.shape[-1], a.kind, c.kind, machine.options.exact):
+                product = multiplied(left[..., step], right[..., step, :], c.kind)
+                accumulate(c, inner, product, False if step.start else cleared, step.stop - step.start)
         return 0
 
     return run
+
+
+def _steps(terms: int, of: Kind, total: Kind, exact: bool) -> list[slice]:
+    """The parts of a row of A after each of which the sum is rounded."""
+    narrow = not exact and total.is_float and total.bits < 32
+    width = _AT_ONCE // of.octets if narrow else terms
+    return [slice(start, start + width) for start in range(0, terms, width)]
 
 
 def _is_left_to_the_author(e: Expr) -> bool:

@@ -77,14 +77,29 @@ def test_dtypes(dtype: str, accumulator: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_real_sums_are_rounded_once_to_the_accumulator(dtype: str) -> None:
-    a, b = random("float16", M, K) / 3, random("float16", K, N, seed=1)
-    c = np.zeros((M, N))
-    kernel = kernel_of(a, b, c, "float64", dtype, exact=False)
-    found = run(kernel, product([region(t) for t in kernel.tiles], (False, False), flag(True)))
+@pytest.mark.parametrize("terms", [16, 48])
+def test_real_sums_are_rounded_after_each_step_of_the_tensor_cores(dtype: str, terms: int) -> None:
+    """Sixteen numbers of 16 bits are added by themselves, whatever T.gemm multiplies at once."""
     small = np.dtype(np.float16) if dtype == "float16" else np.dtype(ml_dtypes.bfloat16)
-    assert np.array_equal(found, (a @ b).astype(small).astype(np.float64))
-    assert not np.array_equal(found, a @ b)
+    sides = random("float16", M, terms) / 3, random("float16", terms, N, seed=1)
+    a, b = (side.astype(np.float16) for side in sides)
+    kernel = kernel_of(a, b, np.zeros((M, N)), "float16", dtype, exact=False)
+    found = run(kernel, product([region(t) for t in kernel.tiles], (False, False), flag(True)))
+    wide = a.astype(np.float64), b.astype(np.float64)
+    expected = np.zeros((M, N))
+    for first in range(0, terms, 16):
+        part = wide[0][:, first : first + 16] @ wide[1][first : first + 16]
+        expected = (expected + part).astype(small).astype(np.float64)
+    assert np.array_equal(found, expected)
+    once = (wide[0] @ wide[1]).astype(small).astype(np.float64)
+    assert np.array_equal(found, once) == (terms == 16)
+
+
+def test_real_sums_of_float32_are_rounded_once() -> None:
+    a, b = (random("float16", *shape).astype(np.float16) / 3 for shape in ((M, 48), (48, N)))
+    kernel = kernel_of(a, b, np.zeros((M, N)), "float16", "float32", exact=False)
+    found = run(kernel, product([region(t) for t in kernel.tiles], (False, False), flag(True)))
+    assert np.array_equal(found, (a.astype(np.float64) @ b.astype(np.float64)).astype(np.float32))
 
 
 def test_clearing_on_a_condition_of_the_block() -> None:
