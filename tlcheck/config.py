@@ -160,7 +160,8 @@ def _budget(file: Path, table: dict[str, Any]) -> str:
     """Statements, and after a comma bytes; a number alone is statements."""
     value = table.get("budget", "")
     if isinstance(value, bool) or not isinstance(value, (int, str)):
-        raise UsageError(f'{file}: budget in [tool.tlcheck] must be such as 4000000 or "4000000,8G", not {value!r}')
+        wanted = 'must be such as 4000000 or "4000000,8G"'
+        raise UsageError(f"{_where(file, 'budget')}: budget in [tool.tlcheck] {wanted}, not {value!r}")
     return str(value)
 
 

@@ -69,6 +69,7 @@ def test_the_usual_acceptance_file_is_taken_where_it_is_there(tmp_path: Path) ->
         ("[tool.tlcheck]\narch = 'sm_90'\n", r"arch in \[tool.tlcheck\] must be a list of strings, not 'sm_90'"),
         ("[tool.tlcheck]\npaths = [1]\n", r"paths .* must be a list of strings, not \[1\]"),
         ("[tool.tlcheck]\ntoolchain = 0.1\n", "toolchain .* must be a string, not 0.1"),
+        ("[tool.tlcheck]\nblocks = 2\nbudget = 4.5\n", r"toml:3: budget .* must be such as 4000000"),
         ("[tool]\ntlcheck = 1\n", r"tool\.tlcheck must be a table"),
         ("[tool.tlcheck\n", r"pyproject\.toml: Expected"),
     ],

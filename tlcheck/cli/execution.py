@@ -92,9 +92,8 @@ def _budget(args: argparse.Namespace, config: Config) -> Budget:
     try:
         return parsed(said or config.budget) if said or config.budget else Budget()
     except ValueError as error:
-        raise UsageError(
-            f"--budget: {error}" if said else f"{config.file}: budget in [tool.tlcheck]: {error}"
-        ) from error
+        place = "--budget" if said else config.place("budget") or "budget"
+        raise UsageError(f"{place}: {error}") from error
 
 
 def _blocks(text: str) -> int:

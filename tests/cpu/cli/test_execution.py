@@ -118,6 +118,15 @@ def test_the_project_says_whether(
     assert {tuple(claim["executed"]["seeds"]) for claim in claims(capsys, right)} == {(0,)}
 
 
+def test_a_budget_that_is_none_names_its_line(
+    right: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "pyproject.toml").write_text('[tool.tlcheck]\nblocks = 2\nbudget = "many"\n')
+    monkeypatch.chdir(tmp_path)
+    assert main(["check", str(right)]) == 2
+    assert "budget in pyproject.toml:3: 'many' is no budget" in capsys.readouterr().err
+
+
 def test_equal_runs_give_equal_bytes(wrong: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first, second = (check(capsys, wrong, "--format", "json", "--no-cache") for _ in range(2))
     assert first == second

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pytest
 
 from tests.cpu.checking import installed, published
-from tests.cpu.execute.tiles.building import Kernel, call, region
 from tlcheck.cli.main import main
 from tlcheck.execute import registry
 from tlcheck.toolchain.releases import PINNED, RELEASES
@@ -43,14 +42,20 @@ def _examples() -> list[str]:
 def test_the_operator_of_the_page_is_executed(monkeypatch: pytest.MonkeyPatch) -> None:
     registry.load()
     monkeypatch.setattr(registry, "CALLS", dict(registry.CALLS))
-    exec(compile(_examples()[0], "double.py", "exec"), {"__name__": "double"})
-    kernel, held = Kernel(), np.arange(24.0).reshape(4, 6)
-    tensor = kernel.tensor("A", "float32", held)
-    assert np.array_equal(kernel.run(call("double", region(tensor)))["A"], 2 * held)
+    handler, its_test, _ = _examples()
+    exec(compile(handler, "double.py", "exec"), {"__name__": "double"})
+    held: dict[str, Any] = {"__name__": "test_double"}
+    exec(compile(its_test, "test_double.py", "exec"), held)
+    held["test_every_element_is_doubled"]()
+    registry.CALLS.pop("double")
+    wrong = handler.replace("2 * region", "3 * region")
+    exec(compile(wrong, "double.py", "exec"), {"__name__": "double"})
+    with pytest.raises(AssertionError):
+        held["test_every_element_is_doubled"]()
 
 
 def test_the_rule_of_the_page_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "tll009_asleep.py").write_text(_examples()[1])
+    (tmp_path / "tll009_asleep.py").write_text(_examples()[2])
     monkeypatch.setattr("tlcheck.verdicts.rules.__path__", [*rules.__path__, str(tmp_path)])
     rule = _rule("tll009_asleep")
     assert (rule.id, rule.name, rule.title, rule.problem) == ("TLL009", "asleep", "a thread that sleeps", "asleep")
