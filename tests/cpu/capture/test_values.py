@@ -216,6 +216,32 @@ assert torch.allclose(add(64)(w.detach()), w.detach() + 1)
 w.sum()  # the kernel has read what backward() needs, and no more
 y.sum().backward()
 assert torch.allclose(x.grad, w.detach())
+
+# gradients that kernels leave in small tensors, copied and summed where nobody sees it
+@tilelang.jit
+def double(n):
+    @T.prim_func
+    def main(A: T.Tensor((n,), "float32"), B: T.Tensor((n,), "float32")):
+        with T.Kernel(1, threads=64) as bx:
+            for i in T.Parallel(n):
+                B[i] = A[i] * 2.0
+    return main
+
+class Doubled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+    @staticmethod
+    def backward(ctx, g):
+        left = torch.empty_like(g)
+        double(64)(g.contiguous(), left)
+        return left
+
+for times in (1, 2):
+    p = torch.randn(64, device="cuda", requires_grad=True)
+    g = torch.randn(64, device="cuda")
+    sum(Doubled.apply(p) for _ in range(times)).backward(g)
+    torch.testing.assert_close(p.grad, 2 * times * g)
 """
 INFERENCE = """
 with torch.inference_mode():
@@ -270,7 +296,7 @@ def test_scripts_get_the_values_that_they_ask_for(
         "views.py": [f"add[n={n}]" for n in (2097152, 256, 512, 1024)],
         "placed.py": ["bump[n=256]", "bump[n=384]"],
         "chain.py": ["add[n=4194304]", "add[n=512]"],
-        "gradient.py": ["add[n=64]"],
+        "gradient.py": ["add[n=64]", "double[n=64]"],
         "inference.py": ["add[n=64]"],
         "wrong.py": ["add[n=256]"],
         "large.py": ["add[n=536870912]"],

@@ -230,6 +230,8 @@ def install(tape: Tape) -> Pretence:
     add = DeviceContext.__torch_function__
     DeviceContext.__torch_function__ = _unless_gpu(add)  # type: ignore[method-assign, unused-ignore]
     torch.autograd._engine_run_backward = _within(mode, torch.autograd._engine_run_backward)
+    function = torch.autograd.function.BackwardCFunction
+    function.apply = _settled(tape, function.apply)  # type: ignore[method-assign, unused-ignore]
     return mode
 
 
@@ -241,6 +243,17 @@ def _within(mode: Pretence, run: Callable[..., Any]) -> Callable[..., Any]:
             return run(*args, **kwargs)
 
     return run_within
+
+
+def _settled(tape: Tape, run: Callable[..., Any]) -> Callable[..., Any]:
+    """The script's backward functions, of whose gradients torch makes copies and sums where nobody sees it."""
+
+    def run_settled(*args: Any) -> Any:
+        made = run(*args)
+        tape.settle(_tensors(made))
+        return made
+
+    return run_settled
 
 
 def warm() -> None:
