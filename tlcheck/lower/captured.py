@@ -131,12 +131,13 @@ def _case_file(
 def _paths(script: str, pythonpath: Sequence[str], output: Path) -> str:
     """Python source that finds the script's imports from the case file's folder, whatever else is on `sys.path`."""
     first, last = packages.import_path(Path(script))
-    lines = []
+    lines: list[str] = []
+    told: set[str] = set()
     for place, folders in (("[:0] ", [*map(str, first), *pythonpath]), (" +", last)):
         relative = [os.path.relpath(folder, output.resolve()) for folder in folders]
-        if relative:
-            found = _tuple(dict.fromkeys(relative))
-            lines.append(f"sys.path{place}= [str(Path(__file__).parent / folder) for folder in {found}]")
+        if new := [folder for folder in dict.fromkeys(relative) if folder not in told]:
+            told.update(new)
+            lines.append(f"sys.path{place}= [str(Path(__file__).parent / folder) for folder in {_tuple(new)}]")
     return "\n".join(lines)
 
 

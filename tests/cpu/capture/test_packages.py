@@ -137,6 +137,15 @@ def test_modules_are_run_in_their_package(project: Path, capsys: pytest.CaptureF
     assert (code, [run["case"] for run in report["runs"]]) == (0, ["elsewhere/kept/run_cases.py::double_case"])
 
 
+@pytest.mark.toolchain
+def test_a_case_file_names_each_folder_once(project: Path) -> None:
+    installed(PINNED)
+    (project / "scripts").mkdir()
+    (project / "scripts" / "go.py").write_text("from pkg.ops.run import double\ndouble(128)\n")
+    assert main(["capture", "scripts/go.py", "-o", "kept", "--pythonpath", "."]) == 0
+    assert Path("kept/go_cases.py").read_text().count('".."') == 1
+
+
 @pytest.mark.slow
 @pytest.mark.toolchain
 def test_tests_of_a_folder_are_run(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
