@@ -226,13 +226,13 @@ def jobs(node: subprocess.Popen[bytes]) -> int:
 
 def workers(pid: int) -> list[int]:
     """The workers below a process."""
-    return [each for each in descendants(pid) if b"worker/__main__.py" in command_of(each)]
+    return [each for each in descendants(pid) if is_worker(each)]
 
 
-def command_of(pid: int) -> bytes:
+def is_worker(pid: int) -> bool:
     with suppress(OSError):
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    return b""
+        return b"worker/__main__.py" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    return False
 
 
 def test_ctrl_c_leaves_no_job_behind(start: Start, port: int, folder: Path) -> None:
@@ -240,10 +240,11 @@ def test_ctrl_c_leaves_no_job_behind(start: Start, port: int, folder: Path) -> N
     node = start()
     started = begin(folder, *MATRIX, "--cluster", address(port))
     wait_for(lambda: jobs(node) > 0)
+    at_work = workers(node.pid)  # who outlives its parent is below the node no more
     started.send_signal(signal.SIGINT)
     started.communicate(timeout=WAIT)
     assert started.returncode == 130
-    wait_for(lambda: not workers(node.pid))
+    wait_for(lambda: not any(is_worker(pid) for pid in at_work) and not workers(node.pid))
 
 
 def test_what_does_not_travel_is_one_line(start: Start, port: int, folder: Path, tmp_path: Path) -> None:
