@@ -110,14 +110,9 @@ class Provenance:
         written, name, value = found[query]
         if written is None:
             return TracedStep(name, value, input=not value.startswith("poison"))
-        sources = _merged([step for q in written.sources if q in found for step in self._source(q, found)])
+        sources = _merged([self._step(q, found) for q in written.sources if q in found])
         cut = any(q not in found for q in written.sources)
         return TracedStep(name, value, written.origin, written.lane, sources=sources, products=written.terms, cut=cut)
-
-    def _source(self, query: Query, found: Mapping[Query, tuple[FoundWrite | None, str, str]]) -> list[TracedStep]:
-        """What a write was made of; a sum that began at zero, not of that."""
-        step = self._step(query, found)
-        return [] if query.past and step.value in ("0", "0.0", "-0.0") else [step]
 
 
 def _merged(steps: Sequence[TracedStep]) -> tuple[TracedStep, ...]:

@@ -46,7 +46,7 @@ def test_a_product_comes_from_its_row_and_column_at_both_levels() -> None:
     assert found.first is None
     assert inputs(found.written) == inputs(found.lowered) == {"A[3, 63]", "W[63, 5]"}
     elements = [step.element for step in steps(found.written)]
-    assert elements == ["B[3, 5]", "c[3, 5]", "a[3, 63]", "A[3, 63]", "w[63, 5]", "W[63, 5]"]
+    assert elements == ["B[3, 5]", "c[3, 5]", "a[3, 63]", "A[3, 63]", "w[63, 5]", "W[63, 5]", "c[3, 5]"]
     assert float(found.written.value) == float(found.lowered.value)
 
 
@@ -194,7 +194,11 @@ def test_a_product_is_followed_where_it_counts() -> None:
     gemm = call("gemm", *(region(t) for t in (*tiles, total)), no, no, one, one, one, number(0), no)
     body = (*fills, zero, clear, gemm, call("copy", region(total), region(target)))
     product = next(s for s in steps(traced(made.snapshot(body, body), (3, 5)).written) if s.element == "c[3, 5]")
-    assert [step.element for step in product.sources] == ["a[3, 4]", "w[4, 5]"]
+    assert [(step.element, step.value) for step in product.sources] == [
+        ("a[3, 4]", "1.0"),
+        ("w[4, 5]", "1.0"),
+        ("c[3, 5]", "0.0"),
+    ]
 
 
 def test_what_lies_beyond_a_tensor_is_no_input() -> None:
