@@ -104,8 +104,11 @@ class Decoder:
     def _measure(self, node: Any) -> None:
         """Nodes are shared in a file, and gone through again and again in a walk: refuse what would not end."""
         inner = node.args if isinstance(node, Expr) else children(node) if isinstance(node, Stmt) else ()
-        sizes = [self._trees[id(part)] for part in inner]
-        count, depth = 1 + sum(n for n, _ in sizes), 1 + max((d for _, d in sizes), default=0)
+        count, depth = 1, 1
+        for part in inner:
+            nodes, levels = self._trees[id(part)]
+            count += nodes
+            depth = max(depth, levels + 1)
         if depth > _DEEPEST or (count > _LARGEST and isinstance(node, Stmt)):
             corrupt(f"more than {_DEEPEST if depth > _DEEPEST else _LARGEST} nodes in each other")
         self._trees[id(node)] = count, depth

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import resource
@@ -62,7 +63,8 @@ def _limit_memory(request: Request | None) -> None:
 
 def _verdicts_in(file: Path, request: Request | None, inputs: GivenInputs | None) -> Verdicts:
     try:
-        snapshot = codec.loads(file.read_text(encoding="utf-8"))
+        with _uncollected():
+            snapshot = codec.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         return Verdicts(failure=internal_failure(error))
     if request is not None and inputs is not None:
@@ -106,6 +108,20 @@ def _limited(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGVTALRM, before)
 
 
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Put off collections: what reading and proving make stays until the snapshot is judged, and is gone through again
+    and again.
+    """
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
 def _end(*_: object) -> NoReturn:
     raise TimeoutError("proofs without an end")
 
@@ -116,7 +132,7 @@ def verdicts_of(snapshot: Snapshot, request: Request | None = None, seconds: flo
     A fault of tlcheck's own is this snapshot's failure: the others go on.
     """
     try:
-        with _limited(seconds):
+        with _limited(seconds), _uncollected():
             report = check(snapshot)
     except TimeoutError:
         message = f"the proofs took more than {seconds:g} s of the processor"
