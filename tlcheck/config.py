@@ -11,6 +11,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from packaging.requirements import InvalidRequirement, Requirement
+
 from tlcheck.errors import UsageError, did_you_mean
 from tlcheck.snapshot.ir import CHECKPOINTS
 
@@ -104,8 +106,8 @@ def _config(file: Path, table: Any) -> Config:
         paths=_paths(file, table, "paths"),
         arch=_strings(file, table, "arch"),
         toolchain=_toolchain(file, table),
-        requirements=_strings(file, table, "requirements"),
-        pythonpath=_paths(file, table, "pythonpath"),
+        requirements=_requirements(file, table),
+        pythonpath=_folders(file, table, "pythonpath"),
         acceptance=_acceptance(file, table),
         golden=_string(file, table, "golden", Config.golden),
         golden_checkpoints=_checkpoints(file, table),
@@ -177,6 +179,25 @@ def _strings(file: Path, table: dict[str, Any], key: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise UsageError(f"{_where(file, key)}: {key} in [tool.tlcheck] must be a list of strings, not {value!r}")
     return tuple(value)
+
+
+def _requirements(file: Path, table: dict[str, Any]) -> tuple[str, ...]:
+    """What pip is given: names with versions; paths and addresses are pip's to judge."""
+    found = _strings(file, table, "requirements")
+    for item in found:
+        try:
+            Requirement(item if "/" not in item else "path")
+        except InvalidRequirement as error:
+            reason = str(error).partition("\n")[0]
+            raise UsageError(f"{_where(file, 'requirements')}: requirements: {item!r}: {reason}") from error
+    return found
+
+
+def _folders(file: Path, table: dict[str, Any], key: str) -> tuple[Path, ...]:
+    found = _paths(file, table, key)
+    if missing := [path for path in found if not path.is_dir()]:
+        raise UsageError(f"{_where(file, key)}: {key}: no folder {missing[0]}")
+    return found
 
 
 def _paths(file: Path, table: dict[str, Any], key: str) -> tuple[Path, ...]:

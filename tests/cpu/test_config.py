@@ -30,6 +30,7 @@ def test_reads_every_key_relative_to_the_file(tmp_path: Path) -> None:
     file = write(tmp_path, FULL)
     below = tmp_path / "kernels" / "deep"
     below.mkdir(parents=True)
+    (tmp_path / "src").mkdir()
     assert read_config(below) == Config(
         file=file,
         paths=(tmp_path / "kernels", tmp_path / "more" / "one.py"),
@@ -45,6 +46,7 @@ def test_a_nearer_file_without_the_table_is_passed_over(tmp_path: Path) -> None:
     file = write(tmp_path, FULL)
     below = tmp_path / "package"
     below.mkdir()
+    (tmp_path / "src").mkdir()
     write(below, "[tool.other]\nx = 1\n")
     assert read_config(below).file == file
 
@@ -70,6 +72,8 @@ def test_the_usual_acceptance_file_is_taken_where_it_is_there(tmp_path: Path) ->
         ("[tool.tlcheck]\npaths = [1]\n", r"paths .* must be a list of strings, not \[1\]"),
         ("[tool.tlcheck]\ntoolchain = 0.1\n", "toolchain .* must be a string, not 0.1"),
         ("[tool.tlcheck]\nblocks = 2\nbudget = 4.5\n", r"toml:3: budget .* must be such as 4000000"),
+        ("[tool.tlcheck]\npythonpath = ['sr']\n", r"toml:2: pythonpath: no folder .*/sr"),
+        ("[tool.tlcheck]\n\nrequirements = ['einops==']\n", r"toml:3: requirements: 'einops==': "),
         ("[tool]\ntlcheck = 1\n", r"tool\.tlcheck must be a table"),
         ("[tool.tlcheck\n", r"pyproject\.toml: Expected"),
     ],
@@ -79,6 +83,12 @@ def test_what_is_wrong_is_said_in_one_line(tmp_path: Path, text: str, message: s
     with pytest.raises(UsageError, match=message) as error:
         read_config(tmp_path)
     assert "\n" not in str(error.value)
+
+
+def test_a_requirement_may_be_a_path(tmp_path: Path) -> None:
+    several = """['./local', 'x @ https://example.org/x.whl', 'y[z]>=1; python_version > "3"']"""
+    write(tmp_path, f"[tool.tlcheck]\nrequirements = {several}\n")
+    assert len(read_config(tmp_path).requirements) == 3
 
 
 def test_a_toolchain_by_its_path_counts_from_the_project(tmp_path: Path) -> None:
