@@ -243,6 +243,24 @@ for times in (1, 2):
     sum(Doubled.apply(p) for _ in range(times)).backward(g)
     torch.testing.assert_close(p.grad, 2 * times * g)
 """
+# a kernel that writes where addresses in a tensor say: what is there is not known, and not called wrong
+ADDRESSED = """
+@tilelang.jit
+def spread(n):
+    @T.prim_func
+    def main(Ps: T.Tensor((2,), T.ptr), A: T.Tensor((n,), "float32")):
+        with T.Kernel(2, threads=64) as bx:
+            B = T.make_tensor(Ps[bx], (n,), "float32")
+            for i in T.Parallel(n):
+                B[i] = A[i]
+    return main
+
+left = [torch.empty(64, device="cuda") for _ in range(2)]
+a = torch.randn(64, device="cuda")
+spread(64)(torch.tensor([each.data_ptr() for each in left], device="cuda"), a)
+torch.testing.assert_close(left[1], a)
+add(512)
+"""
 INFERENCE = """
 with torch.inference_mode():
     x, made = torch.zeros(64, device="cuda"), []
@@ -274,7 +292,7 @@ def test_scripts_get_the_values_that_they_ask_for(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pyproject.toml").write_text("[tool.tlcheck]\n")
     scripts = {"routing": ROUTING, "masks": MASKS, "views": VIEWS, "placed": PLACED, "chain": CHAIN}
-    scripts |= {"gradient": GRADIENT, "inference": INFERENCE}
+    scripts |= {"gradient": GRADIENT, "inference": INFERENCE, "addressed": ADDRESSED}
     scripts |= {"wrong": WRONG, "large": LARGE, "test_sums": TESTS}
     for name, text in scripts.items():
         (tmp_path / f"{name}.py").write_text(HEAD + text)
@@ -298,6 +316,7 @@ def test_scripts_get_the_values_that_they_ask_for(
         "chain.py": ["add[n=4194304]", "add[n=512]"],
         "gradient.py": ["add[n=64]", "double[n=64]"],
         "inference.py": ["add[n=64]"],
+        "addressed.py": ["spread[n=64]", "add[n=512]"],
         "wrong.py": ["add[n=256]"],
         "large.py": ["add[n=536870912]"],
         "test_sums.py": [f"add[n={n}]" for n in (128, 256, 384, 768, 640)],

@@ -14,7 +14,7 @@ import tilelang.profiler
 from tilelang.jit.kernel import JITKernel
 
 from tlcheck.worker.capture import calls
-from tlcheck.worker.capture.outputs import Kernel, positions
+from tlcheck.worker.capture.outputs import Kernel, has_addresses, positions
 from tlcheck.worker.capture.recording import Recording
 from tlcheck.worker.capture.tape import Tape
 
@@ -38,7 +38,8 @@ def _patch_kernels(recording: Recording, empty: Callable[..., Any], tape: Tape) 
         call = calls.current(func)
         configs = dict(self.pass_configs or {})
         recorded = recording.add(func, configs, call, calls.kind_of(getattr(self, "target", None)))
-        source, launch = recorded.source, partial(tape.launch, recorded.number)
+        source = recorded.source
+        launch = partial(tape.launch, recorded.number, has_addresses(func))
         kernel = Kernel(func, positions(out_idx, len(func.params)), empty, launch, source)
         self.artifact = SimpleNamespace(params=_params(func), kernel_source=source, host_mod="", rt_mod=None)
         return kernel

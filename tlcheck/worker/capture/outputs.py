@@ -103,6 +103,18 @@ def _size(dim: Any, sizes: dict[str, int]) -> int:
     return int(found.value)
 
 
+def has_addresses(prim_func: Any) -> bool:
+    """Whether a kernel makes pointers of numbers, such as those of a table of tensors (T.make_tensor)."""
+    found: list[Any] = []
+
+    def visit(node: Any) -> None:
+        if isinstance(node, _tir.Call) and node.dtype == "handle" and str(node.op.name).endswith(".reinterpret"):
+            found.append(node)
+
+    _tir.stmt_functor.post_order_visit(prim_func.body, visit)
+    return bool(found)
+
+
 def positions(out_idx: Any, count: int) -> list[int]:
     """`out_idx` as TileLang takes it, as positions from the front."""
     if out_idx is None:

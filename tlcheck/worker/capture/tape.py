@@ -92,6 +92,7 @@ class Tape:
         self._filled: Counter[int] = Counter()  # how often each was given what an entry wrote: unknown to torch
         self._lost: dict[int, _TapedStorage] = {}  # of tensors with values that nobody knows
         self._bytes = 0
+        self._addressed = False  # whether a kernel made pointers of numbers, and may have written any tensor
 
     @contextmanager
     def trying(self) -> Iterator[Callable[[], None]]:
@@ -124,8 +125,13 @@ class Tape:
         self._entries.append(_TapedCall(func, "", noted_args, noted_kwargs, views, keys, draws))
         self._mark(changed)
 
-    def launch(self, kernel: str, arguments: Sequence[Any]) -> None:
-        """A kernel that was launched on these arguments, in the order of its parameters."""
+    def launch(self, kernel: str, addressed: bool, arguments: Sequence[Any]) -> None:
+        """A kernel that was launched on these arguments, in the order of its parameters.
+
+        addressed: it makes pointers of numbers. What it writes there is not seen here, so that from now on no tensor's
+        values are known.
+        """
+        self._addressed |= addressed
         if len(self._entries) > _MOST:
             return
         with torch._C.DisableTorchFunction():
@@ -204,6 +210,8 @@ class Tape:
 
     def _make(self, key: Key) -> None:
         """Do what a storage depends on."""
+        if self._addressed:
+            raise NoValuesError("a kernel that makes pointers of numbers may have written it")
         chain = self._needed(key)
         kept = self._forget(chain, key)
         last = {used: entry for entry in chain for used in entry.read | entry.written}
