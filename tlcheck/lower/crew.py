@@ -29,7 +29,8 @@ def share(alike: int, waiting: int, parallel: int) -> int:
 
     alike, waiting: jobs that may share it, and all. It leaves enough for the other processors, at the end too.
     """
-    return max(1, min(_TOGETHER, math.ceil(alike / parallel), waiting // (2 * parallel)))
+    fair = alike if parallel == 1 else min(math.ceil(alike / parallel), waiting // (2 * parallel))
+    return max(1, min(_TOGETHER, fair))
 
 
 class Crew:

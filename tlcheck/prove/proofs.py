@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from math import prod
 from typing import Any
 
 from tlcheck.algebra.algebra import Algebra, Atom, Poly, add
@@ -17,13 +18,25 @@ _BINARY = frozenset(("min", "max", "floordiv", "floormod", "truncdiv", "truncmod
 
 def equal(algebra: Algebra, a: Poly, b: Poly) -> bool:
     """Whether two polynomials are proved to be equal for all values of their variables."""
-    return _Question(algebra).holds(add(a, b, -1), lambda analyzer, e: analyzer.can_prove(e == 0))
+    difference = _without_constants(algebra, add(a, b, -1))
+    return not difference or _Question(algebra).holds(difference, lambda analyzer, e: analyzer.can_prove(e == 0))
 
 
 def divisible(algebra: Algebra, p: Poly, divisor: int) -> bool:
     """Whether a polynomial is proved to be a multiple of a positive constant."""
     tir = _tvm()[0]
     return _Question(algebra).holds(p, lambda analyzer, e: analyzer.can_prove(tir.floormod(e, divisor) == 0))
+
+
+def _without_constants(algebra: Algebra, poly: Poly) -> Poly:
+    """The polynomial with the value of each atom that has only one: the block's number where there is one block."""
+    found: Poly = {}
+    for monomial, coefficient in poly.items():
+        values = {number: algebra.atoms[number].range for number in monomial}
+        known = {number: low for number, (low, high) in values.items() if low is not None and low == high}
+        rest = tuple(number for number in monomial if number not in known)
+        found = add(found, {rest: coefficient * prod(known[number] for number in monomial if number in known)})
+    return found
 
 
 @cache

@@ -146,6 +146,13 @@ def test_kernels_of_one_file_are_shared_out_to_all_processors() -> None:
     assert sizes[-3:] == [("quick.py", 1)] * 3
 
 
+def test_one_processor_does_a_file_in_one_process() -> None:
+    worker = Recorded(fork=True)
+    answered(worker, {"slow.py": 4, "quick.py": 40}, 1)
+    sizes = [(group[0].file, len(group)) for group in worker.together[1:]]
+    assert sizes == [("slow.py", 4), ("quick.py", 32), ("quick.py", 8)]
+
+
 def test_small_kernels_of_a_file_share_processes_up_to_the_end(tmp_path: Path) -> None:
     worker = StandInWorker(fork=True)
     jobs = [

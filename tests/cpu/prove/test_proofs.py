@@ -33,6 +33,18 @@ def test_proves_what_the_algebra_leaves_apart() -> None:
     assert not proofs.equal(algebra, whole, add(n, constant(1)))
 
 
+def test_a_variable_of_one_value_needs_no_prover(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number of the only block, times a size that nobody knows."""
+    algebra, one, two = _algebra(), 3, 4
+    algebra.ranges.update({one: (0, 0), two: (2, 2)})
+    n, double = algebra.variable(N), _times(algebra, algebra.variable(two), algebra.variable(N))
+    monkeypatch.setattr(proofs, "_tvm", lambda: pytest.fail("it is asked"))
+    assert proofs.equal(algebra, _times(algebra, n, algebra.variable(one)), {})
+    assert proofs.equal(algebra, double, add(n, n))
+    monkeypatch.undo()
+    assert not proofs.equal(algebra, double, n)
+
+
 @pytest.mark.parametrize(("factor", "divisor", "expected"), [(4, 4, True), (4, 2, True), (2, 4, False), (3, 2, False)])
 def test_divisibility_of_an_unknown_pitch(factor: int, divisor: int, expected: bool) -> None:
     algebra = _algebra()
