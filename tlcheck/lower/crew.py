@@ -29,8 +29,7 @@ def share(alike: int, waiting: int, parallel: int) -> int:
 
     alike, waiting: jobs that may share it, and all. It leaves enough for the other processors, at the end too.
     """
-    fair = alike if parallel == 1 else min(math.ceil(alike / parallel), waiting // (2 * parallel))
-    return max(1, min(_TOGETHER, fair))
+    return max(1, min(_TOGETHER, math.ceil(alike / parallel), waiting // (2 * parallel)))
 
 
 class Crew:
@@ -158,6 +157,8 @@ class Crew:
         kind, alike = min(kinds.items(), key=lambda item: len(item[1]))
         waiting = sum(len(jobs) for queue in self._queues.values() for jobs in queue.values())
         fair = share(len(alike), waiting, self._parallel)
+        if self._parallel == 1:  # nobody else could do any of them
+            fair = min(_TOGETHER, len(alike))
         group = [alike.popleft() for _ in range(fair if worker.fork else 1)]
         if not alike:
             del kinds[kind]

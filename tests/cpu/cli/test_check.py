@@ -214,6 +214,7 @@ def test_the_projects_settings(capsys: pytest.CaptureFixture[str], worker: Stand
     (tmp_path / "pyproject.toml").write_text(text)
     worker.files = {"k.py": (declared("a"),)}
     (tmp_path / "below").mkdir()
+    (tmp_path / "src").mkdir()
     code, out = check(capsys)
     assert code == 0
     assert out.startswith("k.py::a sm_100 0.1.15 (0.1.9)  ")

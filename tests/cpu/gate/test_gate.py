@@ -155,10 +155,11 @@ def test_every_format_from_one_run(
         "gate.txt",
         "gate.xml",
     ]
-    assert (tmp_path / "out" / "gate.txt").read_text() in shown
+    text = (tmp_path / "out" / "gate.txt").read_text()
+    assert text in shown
     assert "::error file=cases/atomics.py" in shown  # where the kernel is, whichever file has the case
     assert "2 runs" in shown
-    assert shown.count("witness: ") == 1
+    assert text.count("witness: ") == 1
     assert re.search(r"^      found at [a-z-]+, after \S+$", shown, re.MULTILINE)
     assert "::a --arch sm_90 --toolchain new --passes\n" in shown
 

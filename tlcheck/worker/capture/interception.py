@@ -39,7 +39,7 @@ def _patch_kernels(recording: Recording, empty: Callable[..., Any], tape: Tape) 
         configs = dict(self.pass_configs or {})
         recorded = recording.add(func, configs, call, calls.kind_of(getattr(self, "target", None)))
         source = recorded.source
-        launch = partial(tape.launch, recorded.number, has_addresses(func))
+        launch = partial(tape.launch, recorded.number, addressed=has_addresses(func))
         kernel = Kernel(func, positions(out_idx, len(func.params)), empty, launch, source)
         self.artifact = SimpleNamespace(params=_params(func), kernel_source=source, host_mod="", rt_mod=None)
         return kernel

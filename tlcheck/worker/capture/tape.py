@@ -125,7 +125,7 @@ class Tape:
         self._entries.append(_TapedCall(func, "", noted_args, noted_kwargs, views, keys, draws))
         self._mark(changed)
 
-    def launch(self, kernel: str, addressed: bool, arguments: Sequence[Any]) -> None:
+    def launch(self, kernel: str, arguments: Sequence[Any], *, addressed: bool = False) -> None:
         """A kernel that was launched on these arguments, in the order of its parameters.
 
         addressed: it makes pointers of numbers. What it writes there is not seen here, so that from now on no tensor's
