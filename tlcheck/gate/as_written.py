@@ -6,7 +6,7 @@ after is right, and other releases give another kernel as written. Releases that
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import groupby
@@ -47,7 +47,7 @@ def compared(
             for lowered in own:
                 assert lowered.snapshot is not None
                 snapshot = read_snapshot(lowered.snapshot)
-                key = unquoted(lowered.run.case), lowered.run.target, *_traced(snapshot)
+                key = unquoted(lowered.run.case), lowered.run.target, *as_traced(snapshot)
                 if key not in known:
                     watcher.stage(f"executing {lowered.run.case} {lowered.run.target} as {toolchain} has it written")
                     known[key] = _answer(lowered.run, snapshot, folder, process, request)
@@ -57,10 +57,10 @@ def compared(
     return answers
 
 
-def _traced(snapshot: Snapshot) -> Iterator[str]:
-    """What a release has made of the file, before its first pass."""
-    if "source" in snapshot.checkpoints:
-        yield from render(snapshot.checkpoints["source"]).lines
+def as_traced(snapshot: Snapshot) -> tuple[str, ...]:
+    """What a release has made of the file, before its first pass; nothing where that cannot be read."""
+    source = snapshot.checkpoints.get("source")
+    return tuple(render(source).lines) if source is not None else ()
 
 
 def _answer(

@@ -19,14 +19,13 @@ from tlcheck.errors import UsageError
 from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.request import SOURCE, Request
 from tlcheck.execute.sources import differing_output
-from tlcheck.gate.as_written import AGREES, DIFFERS, AsWritten, compared
+from tlcheck.gate.as_written import AGREES, DIFFERS, AsWritten, as_traced, compared
 from tlcheck.gate.outcome import LoweredPair, LoweredSide, OtherKernel, Outcome
 from tlcheck.lower.runs import Lowered, tilelang_in_words
 from tlcheck.lower.session import Settings, Watcher
 from tlcheck.run.examination import RunRequest
 from tlcheck.run.suite import DeviceOptions
 from tlcheck.snapshot.ir import Snapshot
-from tlcheck.snapshot.text import render
 from tlcheck.verdicts.judging import with_given
 from tlcheck.verdicts.results import read_snapshot
 
@@ -60,7 +59,7 @@ def _found(pair: LoweredPair, request: Request, kept: Cache, watcher: Watcher) -
 
 def _executed(before: LoweredSide, old: Snapshot, new: Snapshot, request: Request) -> OtherKernel | None:
     """Both on the inputs of the older side. What cannot be executed is undecided among the claims, with its reason."""
-    if SOURCE not in old.checkpoints or SOURCE not in new.checkpoints or _text(old) == _text(new):
+    if SOURCE not in old.checkpoints or SOURCE not in new.checkpoints or as_traced(old) == as_traced(new):
         return None
     with suppress(Stopped, UsageError, OSError, ValueError, MemoryError, RecursionError):
         if before.inputs is not None and before.inputs.given is not None:
@@ -73,10 +72,6 @@ def _executed(before: LoweredSide, old: Snapshot, new: Snapshot, request: Reques
                 name, difference.index, difference.expected, difference.got, difference.seed, difference.count
             )
     return None
-
-
-def _text(snapshot: Snapshot) -> tuple[str, ...]:
-    return tuple(render(snapshot.checkpoints[SOURCE]).lines)
 
 
 def _against_references(

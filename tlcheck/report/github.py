@@ -10,12 +10,10 @@ _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
 
 def render(document: Document) -> str:
     """One annotation for each line, as far as GitHub shows so many, else for each kind of notice; the verdict last."""
+    told = [[t for t in together(document.subjects, apart=apart) if not t.first.accepted] for apart in (False, True)]
     lines = []
     for level, command in _COMMANDS.items():
-        by_kind, by_line = (
-            [t for t in together(document.subjects, apart=apart) if t.first.level == level and not t.first.accepted]
-            for apart in (False, True)
-        )
+        by_kind, by_line = ([t for t in each if t.first.level == level] for each in told)
         ours = by_line if len(by_line) < _SHOWN else by_kind
         lines += [_line(command, t) for t in ours[: _SHOWN - 1]]
         if len(ours) >= _SHOWN:

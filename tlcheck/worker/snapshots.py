@@ -87,7 +87,8 @@ def lower(
 
     Where a pass fails and every pass is wanted, what there is until then is written.
     """
-    # the process ends soon after this, and a collection would go through all that tilelang and torch have imported
+    # a collection would go through all that tilelang and torch have imported; a process of jobs ends soon, and a script
+    # that goes on has them turned on again (`capture.recording`)
     gc.disable()
     enter("lower")
     try:
