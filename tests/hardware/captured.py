@@ -36,7 +36,6 @@ from tlcheck.execute import blocks, inputs, registry
 from tlcheck.execute.budget import Budget, worlds_that_fit
 from tlcheck.execute.launches import kernels, threads_of
 from tlcheck.execute.machine import Machine, Options, Tensor, World
-from tlcheck.execute.memory import PAGE, Pages
 from tlcheck.execute.plain import evaluated
 from tlcheck.execute.reasons import Illegal, Stopped
 from tlcheck.execute.traits import release_of
@@ -144,7 +143,7 @@ class Execution:
         if size * kind.bits // 8 > MOST_BYTES:
             raise Stopped("more memory than allowed")
         if name in [str(b.data.value) for b in roles(self.written).written]:
-            return Tensor(kind, size, lambda seed, start, count: None)
+            return Tensor(kind, size, lambda seed, numbers: None)
         return Tensor(kind, size, inputs.contents(self.snapshot, name, kind, draw))
 
     def before(self, name: str, seed: int) -> Octets:
@@ -152,18 +151,11 @@ class Execution:
         pages = self.machine.pages(name)
         octets = np.full(pages.size * pages.kind.bits // 8, UNTOUCHED, np.uint8)
         elements = octets.view(pages.kind.memory)
-        for start in _touched(pages, seed):
-            found = pages.contents(seed, start, min(PAGE, pages.size - start))
-            if found is not None:
-                elements[start : start + len(found)] = found.astype(pages.kind.memory)
+        touched = pages.touched(seed)
+        found = pages.contents(seed, touched)
+        if found is not None:
+            elements[touched] = found.astype(pages.kind.memory)
         return octets
-
-
-def _touched(pages: Pages, seed: int) -> list[int]:
-    """Where the pages begin that an execution read or wrote."""
-    count, which = -(-pages.size // PAGE), pages.distinct.index(seed)
-    found: list[int] = (np.flatnonzero(pages.table[which * count : (which + 1) * count] >= 0) * PAGE).tolist()
-    return found
 
 
 def compare(execution: Execution, name: str, seed: int, octets: Octets) -> Result:

@@ -9,8 +9,8 @@ from dataclasses import replace
 from tlcheck.execute import given, inputs
 from tlcheck.execute.inputs import Course, Draw
 from tlcheck.execute.machine import Tensor
-from tlcheck.execute.memory import Pages
 from tlcheck.execute.offsets import indices, lengths, offsets
+from tlcheck.execute.pages import Pages
 from tlcheck.execute.plain import evaluated
 from tlcheck.execute.pointers import workspaces
 from tlcheck.execute.reasons import NotModelled, Stopped
@@ -71,7 +71,7 @@ class Arguments:
         return tuple(found)
 
     def _nothing(self, buffer: Buffer) -> Tensor:
-        return Tensor(kind_of(buffer.dtype), inputs.span(buffer, self.sizes), lambda seed, start, count: None)
+        return Tensor(kind_of(buffer.dtype), inputs.span(buffer, self.sizes), lambda seed, numbers: None)
 
     def _tensor(self, buffer: Buffer, draw: Draw, drawn: Mapping[tuple[str, int], Pages]) -> Tensor:
         name, kind = str(buffer.data.value), kind_of(buffer.dtype)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from tlcheck.execute.memory import Pages
+from tlcheck.execute.pages import Pages
 from tlcheck.execute.values import Array, is_poison, reason_of
 from tlcheck.execute.writers import Writer
 

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tlcheck.execute.frame import Mask
-from tlcheck.execute.memory import Cells, Pages, Position
+from tlcheck.execute.memory import Cells, Position
 from tlcheck.execute.order import BARRIERS, PENDING, Watch
+from tlcheck.execute.pages import Pages
 from tlcheck.execute.places import Place
 from tlcheck.execute.races import WARP, Origin
 from tlcheck.execute.reasons import Stopped

@@ -15,7 +15,7 @@ from math import prod
 
 import numpy as np
 
-from tlcheck.execute.memory import Contents
+from tlcheck.execute.pages import Contents
 from tlcheck.execute.plain import evaluated
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.values import Array, Kind, kind_of, lanes_of, rounded
@@ -180,7 +180,7 @@ def scalars(snapshot: Snapshot, function: Function, values: Mapping[str, int], s
         if p.dtype.startswith(("float", "bfloat")):
             kind = kind_of(p.dtype)
             key = _key(snapshot, str(p.value), seed)
-            found[str(p.value)] = float(_drawn(kind, seed, key, 0, 1, 1)[0])
+            found[str(p.value)] = float(_drawn(kind, seed, key, np.zeros(1, np.int64), 1)[0])
     return found
 
 
@@ -227,39 +227,33 @@ def contents(snapshot: Snapshot, name: str, kind: Kind, draw: Draw, lengths: Set
 
     key = cache(partial(_key, snapshot, name))
 
-    def elements(seed: int, start: int, count: int) -> Array | None:
-        found = _drawn(kind, seed, key(seed), start, count, draw.limit(name, seed))
+    def elements(seed: int, numbers: Array) -> Array | None:
+        found = _drawn(kind, seed, key(seed), numbers, draw.limit(name, seed))
         if draw.sparse:
-            found = np.where(_kept(key(seed), start, count), found, found.dtype.type(0))
-        empty = [number - start for number in lengths if start <= number < start + count]
-        if draw.gaps and not seed:
-            found[empty] = 0
+            found = np.where(_kept(key(seed), numbers), found, found.dtype.type(0))
+        if draw.gaps and not seed and lengths:
+            found[np.isin(numbers, list(lengths))] = 0
         return found
 
     return elements
 
 
-def _kept(key: int, start: int, count: int) -> Array:
+def _kept(key: int, numbers: Array) -> Array:
     """Of each four neighbours one, at random."""
-    number = np.arange(start, start + count)
-    first = start // 4
-    chosen = _words(key ^ 1, first, (start + count + 3) // 4 - first) >> np.uint64(62)
-    return np.asarray(number % 4 == chosen[number // 4 - first])
+    return np.asarray(numbers % 4 == _words(key ^ 1, numbers // 4) >> np.uint64(62))
 
 
 def rising(snapshot: Snapshot, name: str, kind: Kind, size: int, last: int, gaps: bool) -> Contents:
     """Offsets of `size - 1` parts that are about as long, from 0 to `last`. gaps: see `Draw`."""
 
-    def elements(seed: int, start: int, count: int) -> Array | None:
-        number = np.arange(start, start + count)
+    def elements(seed: int, numbers: Array) -> Array | None:
         if gaps and not seed:
-            number = np.minimum((number + 1) // 2 * 2, size - 1)
+            numbers = np.minimum((numbers + 1) // 2 * 2, size - 1)
         part = last / max(1, size - 1)
-        first, after = (int(number[0]), int(number[-1]) + 1) if count else (0, 0)
-        words = _words(_key(snapshot, name, seed), first, after - first)
-        apart = (words[number - first] >> np.uint64(12)).astype(np.float64) * 2.0**-53
-        found = np.minimum(np.floor((number + apart) * part), last)
-        return np.where(number == 0, 0, np.where(number == size - 1, last, found)).astype(kind.array)
+        words = _words(_key(snapshot, name, seed), numbers)
+        apart = (words >> np.uint64(12)).astype(np.float64) * 2.0**-53
+        found = np.minimum(np.floor((numbers + apart) * part), last)
+        return np.where(numbers == 0, 0, np.where(numbers == size - 1, last, found)).astype(kind.array)
 
     return elements
 
@@ -267,8 +261,8 @@ def rising(snapshot: Snapshot, name: str, kind: Kind, size: int, last: int, gaps
 def given(arrays: Mapping[int, Array], kind: Kind) -> Contents:
     """The elements of a tensor that the case gives, as they lie in memory, for each seed."""
 
-    def elements(seed: int, start: int, count: int) -> Array | None:
-        found: Array = arrays[seed][start : start + count].astype(kind.array)
+    def elements(seed: int, numbers: Array) -> Array | None:
+        found: Array = arrays[seed][numbers].astype(kind.array)
         return found
 
     return elements
@@ -279,8 +273,8 @@ def _key(snapshot: Snapshot, name: str, seed: int) -> int:
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
 
 
-def _drawn(kind: Kind, seed: int, key: int, start: int, count: int, below: int) -> Array:
-    words = _words(key, start, count)
+def _drawn(kind: Kind, seed: int, key: int, numbers: Array, below: int) -> Array:
+    words = _words(key, numbers)
     if kind.family == "bool":
         return np.asarray(words >> np.uint64(63) != 0)
     if not kind.is_float:
@@ -306,10 +300,12 @@ def _below(words: Array, limit: int) -> Array:
     return np.asarray((words >> np.uint64(33)) % np.uint64(limit)).astype(np.int64)
 
 
-def _words(key: int, start: int, count: int) -> Array:
-    """64 random bits for each element: SplitMix64 (Steele, Lea and Flood, 2014) at position `start` and on."""
+def _words(key: int, numbers: Array) -> Array:
+    """64 random bits for each element: SplitMix64 (Steele, Lea and Flood, 2014) at these positions."""
     with np.errstate(over="ignore"):
-        x = np.uint64(key) + np.arange(start + 1, start + count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        x = np.uint64(key) + (numbers + 1).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        x ^= x >> np.uint64(30)
+        x *= np.uint64(0xBF58476D1CE4E5B9)
+        x ^= x >> np.uint64(27)
+        x *= np.uint64(0x94D049BB133111EB)
         return np.asarray(x ^ (x >> np.uint64(31)))

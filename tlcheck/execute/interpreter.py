@@ -13,7 +13,7 @@ from tlcheck.execute.console import Console
 from tlcheck.execute.inputs import Course, Draw
 from tlcheck.execute.launches import kernels, threads_of
 from tlcheck.execute.machine import Machine, Options, World
-from tlcheck.execute.memory import Pages
+from tlcheck.execute.pages import Pages
 from tlcheck.execute.reasons import Illegal, Stopped
 from tlcheck.execute.request import SOURCE, Execution, Request
 from tlcheck.program.roles import roles

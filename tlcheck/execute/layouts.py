@@ -10,7 +10,7 @@ import numpy as np
 
 from tlcheck.execute.codes import Code
 from tlcheck.execute.frame import Frame
-from tlcheck.execute.memory import Pages
+from tlcheck.execute.pages import Pages
 from tlcheck.execute.plain import index_of
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.values import Array

@@ -21,7 +21,7 @@ from tlcheck.execute.budget import statements_needed, worlds_that_fit
 from tlcheck.execute.demand import needed
 from tlcheck.execute.launches import kernels, threads_of
 from tlcheck.execute.machine import Machine, Machines, Options, World
-from tlcheck.execute.memory import Pages
+from tlcheck.execute.pages import Pages
 from tlcheck.execute.reasons import Entangled, Illegal, NotModelled, Stopped
 from tlcheck.execute.request import ALL, LOWERED, SOURCE, Request
 from tlcheck.execute.traits import draws_anywhere, is_tiled, meets_all, release_of

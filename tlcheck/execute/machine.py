@@ -28,8 +28,9 @@ from tlcheck.execute.frame import Frame, Mask
 from tlcheck.execute.glance import Glance
 from tlcheck.execute.launches import kernels, threads_of
 from tlcheck.execute.layouts import annotate
-from tlcheck.execute.memory import Cells, Contents, Pages
+from tlcheck.execute.memory import Cells
 from tlcheck.execute.order import Watch
+from tlcheck.execute.pages import Contents, Pages
 from tlcheck.execute.places import Arrange, Place
 from tlcheck.execute.pointers import PLACED, counted, pointers_of
 from tlcheck.execute.races import NOWHERE, Origin

@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tlcheck.execute.frame import Mask
-from tlcheck.execute.memory import Cells, Pages, Position
+from tlcheck.execute.memory import Cells, Position
+from tlcheck.execute.pages import Pages
 from tlcheck.execute.races import AGREEMENT, BLOCKS, NOWHERE, SEVERAL, WARP, Access, Origin, Race
 from tlcheck.execute.shadows import EPOCH, Latest, Shadow, Touched, same_epoch
 from tlcheck.execute.values import Array, Value

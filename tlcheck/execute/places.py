@@ -12,7 +12,8 @@ import numpy as np
 
 from tlcheck.execute.codes import Code, Key, key_for
 from tlcheck.execute.frame import Frame, Mask, everywhere
-from tlcheck.execute.memory import Cells, Pages, Position
+from tlcheck.execute.memory import Cells, Position
+from tlcheck.execute.pages import Pages
 from tlcheck.execute.reasons import Illegal
 from tlcheck.execute.values import Array, Kind, Value
 

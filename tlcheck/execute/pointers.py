@@ -11,7 +11,7 @@ import numpy as np
 
 from tlcheck.execute.codes import Code
 from tlcheck.execute.growth import grown
-from tlcheck.execute.memory import Pages
+from tlcheck.execute.pages import Pages
 from tlcheck.execute.places import Arrange, Place
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.values import Array, Kind, kind_of, lanes_of

@@ -16,7 +16,8 @@ from tlcheck.execute import registry
 from tlcheck.execute.comparison import said
 from tlcheck.execute.frame import Frame
 from tlcheck.execute.machine import Machine
-from tlcheck.execute.memory import Cells, Pages
+from tlcheck.execute.memory import Cells
+from tlcheck.execute.pages import Pages
 from tlcheck.execute.plain import evaluated, index_of
 from tlcheck.execute.races import Origin
 from tlcheck.execute.reasons import Illegal, NotModelled

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tlcheck.execute.frame import Frame, Mask
-from tlcheck.execute.memory import Cells, Pages, Position
+from tlcheck.execute.memory import Cells, Position
+from tlcheck.execute.pages import Pages
 from tlcheck.execute.races import Origin
 from tlcheck.execute.values import Array, Value, is_poison
 

@@ -38,8 +38,8 @@ def _run(body: Stmt, written: bool) -> Machine:
     function = Function("main", (A.data, B.data), (A, B), (), Thread(BX, "blockIdx.x", _int(ROWS), body))
     size, kind = ROWS * THREADS, kind_of("float32")
     tensors = {
-        "A": Tensor(kind, size, lambda seed, start, count: _inputs(seed)[start : start + count]),
-        "B": Tensor(kind, size, lambda seed, start, count: None),
+        "A": Tensor(kind, size, lambda seed, numbers: _inputs(seed)[numbers]),
+        "B": Tensor(kind, size, lambda seed, numbers: None),
     }
     worlds = [World(seed, (row, 0, 0)) for seed in (0, 1) for row in range(ROWS)]
     machine = Machine(function, (THREADS, 1, 1), worlds, tensors, {}, Options(written))

@@ -66,8 +66,8 @@ def _run(body: list[Stmt], tensors: Mapping[Buffer, Array | None], late: bool = 
     for buffer, values in tensors.items():
         size, kind = int(buffer.shape[0].value or 0), kind_of(buffer.dtype)
 
-        def contents(seed: int, start: int, count: int, values: Array | None = values) -> Array | None:
-            return None if values is None else values.reshape(-1)[start : start + count]
+        def contents(seed: int, numbers: Array, values: Array | None = values) -> Array | None:
+            return None if values is None else values.reshape(-1)[numbers]
 
         inputs[str(buffer.data.value)] = Tensor(kind, size, contents)
     params = tuple(buffer.data for buffer in tensors)

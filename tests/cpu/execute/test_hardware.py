@@ -63,8 +63,9 @@ def left_by_device(name: str, place: int) -> Array:
     return np.asarray(RECORDED[after if after in RECORDED.files else f"{name}/{place}"].reshape(-1))
 
 
-def _part(whole: Array, seed: int, start: int, count: int) -> Array:
-    return whole[start : start + count]
+def _part(whole: Array, seed: int, numbers: Array) -> Array:
+    found: Array = whole[numbers]
+    return found
 
 
 @pytest.mark.parametrize("late", [True, False], ids=["late", "early"])

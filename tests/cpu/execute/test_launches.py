@@ -65,8 +65,8 @@ def _inputs(seed: int) -> Array:
 
 def _run(function: Function, block: int, written: bool) -> Machine:
     size, kind = ROWS * THREADS, kind_of("float32")
-    tensors = {name: Tensor(kind, size, lambda seed, start, count: None) for name in "BC"}
-    tensors["A"] = Tensor(kind, size, lambda seed, start, count: _inputs(seed)[start : start + count])
+    tensors = {name: Tensor(kind, size, lambda seed, numbers: None) for name in "BC"}
+    tensors["A"] = Tensor(kind, size, lambda seed, numbers: _inputs(seed)[numbers])
     worlds = [World(seed, (block, 0, 0)) for seed in (0, 1)]
     machine = Machine(function, threads_of(function), worlds, tensors, {}, Options(written))
     machine.run()

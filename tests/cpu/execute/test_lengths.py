@@ -72,7 +72,7 @@ def test_lengths_are_empty_for_seed_0_alone() -> None:
 
     def drawn(seed: int, start: int, count: int, *lengths: int, gaps: bool = True) -> list[int]:
         contents = inputs.contents(snapshot, "N", kind_of("int32"), inputs.Draw(gaps=gaps), set(lengths))
-        found: list[int] = np.asarray(contents(seed, start, count)).tolist()
+        found: list[int] = np.asarray(contents(seed, np.arange(start, start + count))).tolist()
         return found
 
     usual = drawn(0, 0, 9)

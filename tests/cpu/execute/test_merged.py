@@ -39,8 +39,8 @@ def _run(first: int) -> list[float]:
     kind = kind_of("float32")
     values = np.arange(THREADS, dtype=np.float64)
     tensors = {
-        "A": Tensor(kind, THREADS, lambda seed, start, count: values[start : start + count]),
-        "B": Tensor(kind, THREADS, lambda seed, start, count: None),
+        "A": Tensor(kind, THREADS, lambda seed, numbers: values[numbers]),
+        "B": Tensor(kind, THREADS, lambda seed, numbers: None),
     }
     machine = Machine(function, (THREADS, 1, 1), [World(0)], tensors, {}, Options(written=False))
     machine.run()

@@ -93,17 +93,17 @@ def test_indices_are_drawn_within_the_axis() -> None:
 def test_offsets_rise_from_nothing_to_the_extent() -> None:
     for size, last, gaps in ((5, 512, False), (5, 512, True), (64, 64, False), (2, 7, True), (1, 3, True)):
         made = inputs.rising(SUMS, "L", kind_of("int32"), size, last, gaps)
-        whole = made(0, 0, size)
+        whole = made(0, np.arange(size))
         assert whole is not None
         assert (whole[0], whole[-1]) == (0, last if size > 1 else 0)
         assert (np.diff(whole) >= 0).all()
-        parts = [made(0, 0, size // 2), made(0, size // 2, size - size // 2)]
+        parts = [made(0, np.arange(size // 2)), made(0, np.arange(size // 2, size))]
         assert np.array_equal(np.concatenate([p for p in parts if p is not None]), whole)
 
 
 def test_every_other_part_is_empty_for_the_first_seed() -> None:
     made = inputs.rising(SUMS, "L", kind_of("int32"), 9, 512, True)
-    first, second = made(0, 0, 9), made(1, 0, 9)
+    first, second = made(0, np.arange(9)), made(1, np.arange(9))
     assert first is not None
     assert second is not None
     assert (np.diff(first) == 0).tolist() == [False, True] * 4

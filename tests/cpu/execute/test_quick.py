@@ -178,7 +178,7 @@ def _registers(body: Stmt, plain: bool) -> list[Array]:
     given = Store(LOCAL, (STEP,), Expr("cast", "float32", (STEP,)))
     loops = (For(STEP, _int(0), _int(2 * COUNT), "serial", given), For(STEP, _int(0), _int(COUNT), "unrolled", body))
     inner = Thread(TX, "threadIdx.x", _int(THREADS), Seq((Alloc(LOCAL), Alloc(OTHER), Alloc(SHARED), *loops)))
-    tensor = Tensor(kind_of("float32"), 2 * COUNT * THREADS, lambda seed, start, count: np.arange(start, start + count))
+    tensor = Tensor(kind_of("float32"), 2 * COUNT * THREADS, lambda seed, numbers: numbers)
     function = Function("main", (A.data,), (A,), (), inner)
     machine = Machine(function, (THREADS, 1, 1), [World(0), World(1)], {"A": tensor}, {}, Options(False, plain=plain))
     machine.run()

@@ -47,8 +47,8 @@ def _scanned(
     function = Function("main", (a.data, b.data), (a, b), (), Thread(tx, "threadIdx.x", _int(threads), body))
     values = np.random.default_rng(0).integers(-9, 9, size).astype(np.float64)
     kind = kind_of("float32")
-    given = Tensor(kind, size, lambda seed, start, count: values[start : start + count])
-    tensors = {"A": given, "B": Tensor(kind, size, lambda seed, start, count: None)}
+    given = Tensor(kind, size, lambda seed, numbers: values[numbers])
+    tensors = {"A": given, "B": Tensor(kind, size, lambda seed, numbers: None)}
     machine = Machine(function, (threads, 1, 1), [World(0)], tensors, {}, Options(written=False, release=release))
     machine.watched(frozenset())
     machine.run()

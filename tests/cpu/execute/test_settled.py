@@ -12,7 +12,7 @@ from tlcheck.execute import batches, registry
 from tlcheck.execute.batches import alike
 from tlcheck.execute.glance import Suspected
 from tlcheck.execute.machine import Machine, Options, Tensor, World
-from tlcheck.execute.memory import PAGE, Pages
+from tlcheck.execute.pages import PAGE_BITS, Pages
 from tlcheck.execute.request import Request
 from tlcheck.execute.run import execute
 from tlcheck.execute.values import Array, kind_of
@@ -43,9 +43,8 @@ def _function(body: Stmt) -> Function:
     return Function("main", (A.data,), (A,), (), Thread(BX, "blockIdx.x", _int(2), inner))
 
 
-def _rising(seed: int, start: int, count: int) -> Array:
-    found: Array = np.arange(start, start + count)
-    return THREADS - 1 - found if seed else found
+def _rising(seed: int, numbers: Array) -> Array:
+    return THREADS - 1 - numbers if seed else numbers
 
 
 def _machine(body: Stmt, *worlds: World, ahead: tuple[World, ...] = ()) -> Machine:
@@ -119,10 +118,11 @@ def test_blocks_are_put_together_by_what_they_do(monkeypatch: pytest.MonkeyPatch
     assert (quick.ordered, quick.lawful) == (plain.ordered, plain.lawful)
 
 
+PAGE = 1 << PAGE_BITS
+
+
 def _pages() -> Pages:
-    pages = Pages(
-        kind_of("float32"), 4 * PAGE, (0,), lambda seed, start, count: np.arange(start, start + count), 1 << 30
-    )
+    pages = Pages(kind_of("float32"), 4 * PAGE, (0,), lambda seed, numbers: numbers, 1 << 30)
     pages.locate(np.arange(PAGE), pages.kind, 0)
     return pages
 

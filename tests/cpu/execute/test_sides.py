@@ -38,7 +38,7 @@ def sides_of(threads_of_barrier: int, nested: bool) -> dict[str, int]:
         body = If(lanes[0], first, If(Expr("le", "bool", (number(64), kernel.tx)), last, None))
     function = kernel.function(body)
     kind = kind_of("float32")
-    tensors = {"B": Tensor(kind, 96, lambda seed, start, count: np.zeros(count))}
+    tensors = {"B": Tensor(kind, 96, lambda seed, numbers: np.zeros(len(numbers)))}
     machine = Machine(function, (96, 1, 1), [World(0, (0, 0, 0))], tensors, {}, Options(written=True))
     watch = machine.watched(frozenset({"s"}), Author)
     machine.run()

@@ -76,7 +76,7 @@ def _tensor(of: Buffer, values: Array | None) -> Tensor:
     return Tensor(
         kind_of(of.dtype),
         int(of.shape[0].value or 0),
-        lambda seed, start, n: None if flat is None else flat[start : start + n],
+        lambda seed, numbers: None if flat is None else flat[numbers],
     )
 
 

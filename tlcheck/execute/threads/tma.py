@@ -17,7 +17,8 @@ import numpy as np
 from tlcheck.execute.agents import Agents, Flight, agents_of
 from tlcheck.execute.codes import Code
 from tlcheck.execute.frame import Frame, Mask, OfLanes
-from tlcheck.execute.memory import Cells, Pages
+from tlcheck.execute.memory import Cells
+from tlcheck.execute.pages import Pages
 from tlcheck.execute.places import Place, refuse_outside
 from tlcheck.execute.reasons import Illegal, NotModelled
 from tlcheck.execute.registry import call

@@ -134,9 +134,9 @@ class Kernel:
 def _tensor(made: Buffer, contents: Array | None) -> Tensor:
     kind = kind_of(made.dtype)
     if contents is None:
-        return Tensor(kind, _size(made), lambda seed, start, count: None)
+        return Tensor(kind, _size(made), lambda seed, numbers: None)
     flat = contents.reshape(-1).astype(kind.array)
-    return Tensor(kind, flat.size, lambda seed, start, count: flat[start : start + count])
+    return Tensor(kind, flat.size, lambda seed, numbers: flat[numbers])
 
 
 def _size(made: Buffer) -> int:
