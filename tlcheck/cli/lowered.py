@@ -48,9 +48,11 @@ def session(settings: Settings, beside: Path | None = None, judged: Judge | None
     judged: who judges what it lowers, so that the bar ends with the last verdict.
     """
     with working(beside, settings.loudness) as (folder, watcher):
+        made = Session(settings, folder, watcher)
         if judged is not None:
             judged.watcher, watcher.judging = watcher, True
-        yield Session(settings, folder, watcher)
+            made.judged = judged.knows
+        yield made
 
 
 @contextmanager

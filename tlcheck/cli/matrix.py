@@ -106,6 +106,7 @@ def _matrix(
     remarks: list[str] = []
     if wanted:
         with judge(settings, policy) as judged, session(with_inputs(settings, policy.execute)) as opened:
+            opened.judged = judged.knows
             results = [result for _, result in judged.each(opened.lower(wanted))]
             made, remarks = cells_of(results, opened.ends), opened.remarks
             runs = [result.run for result in results]

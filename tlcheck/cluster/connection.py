@@ -115,19 +115,15 @@ class RayCluster:
         """The node that has inputs, which may be gone, and how to make them; None for a file that is here."""
         return self._inputs.get(file)
 
-    def takes_part(self, node: str) -> bool:
-        """Say whether a node can be asked."""
-        with self._lock:
-            return node in self._processors
-
-    def idlest(self, but: Collection[str] = ()) -> str:
+    def idlest(self, but: Collection[str] = (), near: str = "") -> str:
         """The node that has least to do; empty where none takes part, and then those that are there are asked to.
 
-        but: those that cannot do it.
+        but: those that cannot do it. near: one that is worth waiting for until each of its processors has done a task.
         """
         with self._lock:
             if free := self._processors.keys() - but:
-                return min(free, key=lambda node: len(self._open.get(node, ())) / self._processors[node])
+                waiting = {node: len(self._open.get(node, ())) / self._processors[node] for node in free}
+                return min(free, key=lambda node: waiting[node] - (node == near))
         for node, processors in self.nodes().items():
             self.joins(node, processors)
         return ""

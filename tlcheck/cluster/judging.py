@@ -34,7 +34,7 @@ class NodeJudge:
         near, arrays = self._arrays(inputs)
         unable: set[str] = set()
         for _ in range(_TRIES):
-            self._node = near if self._cluster.takes_part(near) and near not in unable else self._somebody(unable)
+            self._node = self._somebody(unable, near)
             try:
                 return self._cluster.judge(self._node, snapshot.read_bytes(), request, inputs, arrays).result()
             except JudgingDiedError as error:
@@ -56,10 +56,10 @@ class NodeJudge:
             return staying[0], Arrays(order=staying[1])
         return "", Arrays(Path(inputs.file).read_bytes())
 
-    def _somebody(self, unable: set[str]) -> str:
+    def _somebody(self, unable: set[str], near: str) -> str:
         """A node that takes part, as soon as there is one. Raises EOFError where all that are there are unable."""
         while not self._killed and not (unable and unable >= self._cluster.nodes().keys()):
-            if node := self._cluster.idlest(unable):
+            if node := self._cluster.idlest(unable, near):
                 return node
             time.sleep(_PAUSE)
         raise EOFError

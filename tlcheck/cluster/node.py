@@ -88,6 +88,7 @@ class JudgingDiedError(Exception):
 
 _ANSWER = msgspec.json.Decoder(Answer)  # before there are threads: see `verdicts.kept`
 _TRAVELLING = 1 << 23  # bytes of inputs, at most
+_STAYING = 4  # files of inputs that are larger: hundreds of megabytes each
 _KEPT = 2  # workers: each takes hundreds of megabytes
 
 
@@ -103,7 +104,7 @@ class Node:
         self._judges: list[JudgingProcess] = []  # that have nothing to do
         self._staying = Path(tempfile.mkdtemp(prefix="tlcheck-"))
         self._numbers = count()  # of files there
-        self._inputs: dict[str, Path] = {}  # that stay until they are used, by what the asker calls their file
+        self._inputs: dict[str, Path] = {}  # that stay, the last ones, by what the asker calls their file
 
     def installed(self) -> tuple[str, ...]:
         """The toolchains that this node has."""
@@ -159,6 +160,9 @@ class Node:
         if done.task != "inputs" or file.stat().st_size <= _TRAVELLING:
             return file.read_bytes()
         with self._lock:
+            old = [asked.output] if asked.output in self._inputs else [*self._inputs][: -_STAYING + 1]
+            for output in old:
+                self._inputs.pop(output).unlink()
             self._inputs[asked.output] = file.rename(self._staying / str(next(self._numbers)))
         return b""
 
@@ -180,15 +184,22 @@ class Node:
         return self._here.moved(found, self._asker)
 
     def _file_of(self, arrays: Arrays, file: Path) -> Path:
-        """The file of inputs, which is used once. Raises NoInputsError where it has to be made again, and cannot."""
+        """Put the inputs into a file: several kernels have the same. Raises NoInputsError where they have to be made
+        again, and cannot.
+        """
         if arrays.order is None:
             file.write_bytes(arrays.content)
             return file
         (job,) = arrays.order.jobs
-        if job.output not in self._inputs:
+        if not self._linked(job.output, file):
             self.do(arrays.order)
+            if not self._linked(job.output, file):
+                raise NoInputsError(job.output)
+        return file
+
+    def _linked(self, asked: str, file: Path) -> bool:
+        """Give inputs that stay here another name, so that they may go meanwhile."""
         with self._lock:
-            made = self._inputs.pop(job.output, None)
-        if made is None:
-            raise NoInputsError(job.output)
-        return made.rename(file)
+            if asked in self._inputs:
+                file.hardlink_to(self._inputs[asked])
+            return asked in self._inputs

@@ -20,7 +20,7 @@ from tlcheck.gate.pairing import FoundSides, Key, paired
 from tlcheck.lower.client import processors
 from tlcheck.lower.runs import Lowered
 from tlcheck.lower.selection import Selection
-from tlcheck.lower.session import Session, Settings
+from tlcheck.lower.session import Session
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.verdicts.judge import Judge, Policy
@@ -99,11 +99,13 @@ def _seconds(lowered: Lowered) -> float:
 
 
 def _judged(
-    lowered: Iterator[Lowered], cache: Cache, settings: Settings, execute: Request | None
+    session: Session, selections: Sequence[Selection], cache: Cache, execute: Request | None
 ) -> Iterator[tuple[Lowered, Result]]:
     """By what cases expect; what the project accepts of a gate are differences."""
+    settings = session.settings
     with Judge(Policy(execute=execute), cache, settings.jobs, settings.cluster) as judge:
-        yield from judge.each(lowered)
+        session.judged = judge.knows
+        yield from judge.each(session.lower(selections))
 
 
 def sides(
@@ -123,7 +125,7 @@ def sides(
     jobs = session.settings.jobs or processors()
     pool = ThreadPoolExecutor(jobs)
     try:
-        for lowered, result in _judged(session.lower(both), benches[0].cache, session.settings, execute):
+        for lowered, result in _judged(session, both, benches[0].cache, execute):
             run = lowered.run
             second = int(run.position[0] >= len(selections))
             key = (run.file, run.name, run.target)

@@ -8,21 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import mkdtemp
 
 import msgspec
 
 from tlcheck.cache.code import code_of
 from tlcheck.cache.store import Cache, key_of
 from tlcheck.errors import UsageError
+from tlcheck.execute.given import GivenInputs
 from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.request import SOURCE, Request
 from tlcheck.execute.sources import differing_output
 from tlcheck.gate.as_written import AGREES, DIFFERS, AsWritten, as_traced, compared
 from tlcheck.gate.outcome import LoweredPair, LoweredSide, OtherKernel, Outcome
 from tlcheck.lower.runs import Lowered, tilelang_in_words
-from tlcheck.lower.session import Settings, Watcher
+from tlcheck.lower.selection import Selection
+from tlcheck.lower.session import Session, Settings, Watcher
 from tlcheck.run.examination import RunRequest
 from tlcheck.run.suite import DeviceOptions
 from tlcheck.snapshot.ir import Snapshot
@@ -38,11 +41,33 @@ def traced(
     pairs: Sequence[LoweredPair], request: Request, settings: Settings, kept: Cache, folder: Path, watcher: Watcher
 ) -> list[LoweredPair]:
     """The pairs, each with how its kernels as written differ. folder: of files. Raises UsageError for unfit inputs."""
-    found = [replace(pair, traced=_found(pair, request, kept, watcher)) for pair in pairs]
+    again = _InputsAgain(settings, folder, watcher)
+    found = [replace(pair, traced=_found(pair, request, kept, again)) for pair in pairs]
     return list(_against_references(found, settings, folder, watcher))
 
 
-def _found(pair: LoweredPair, request: Request, kept: Cache, watcher: Watcher) -> OtherKernel | None:
+@dataclass(frozen=True)
+class _InputsAgain:
+    """Where a case's own inputs are made that are not there: nobody has needed them, or a node has them."""
+
+    settings: Settings
+    folder: Path
+    watcher: Watcher
+
+    def given(self, side: LoweredSide) -> GivenInputs | None:
+        """The inputs of a side; None where its case has none, or they cannot be made."""
+        made, run = side.inputs, side.result.run
+        if made is None or made.failure is not None:
+            return None
+        if made.given is not None and Path(made.given.file).exists():
+            return made.given
+        session = Session(replace(self.settings, cluster=None), Path(mkdtemp(dir=self.folder)), self.watcher)
+        only = frozenset([(run.name, run.target)])
+        (lowered,) = session.lower([Selection(Path(run.file), toolchain=run.toolchain, found=True, only=only)])
+        return lowered.inputs.given if lowered.inputs is not None else None
+
+
+def _found(pair: LoweredPair, request: Request, kept: Cache, again: _InputsAgain) -> OtherKernel | None:
     before, after = pair.before, pair.after
     if before is None or after is None or before.snapshot is None or after.snapshot is None:
         return None
@@ -51,19 +76,21 @@ def _found(pair: LoweredPair, request: Request, kept: Cache, watcher: Watcher) -
     known = kept.get("traced", key)
     if known is not None:
         return msgspec.json.decode(known, type=OtherKernel | None)
-    watcher.stage(f"executing {pair.case} {pair.target} as both have it written")
-    found = _executed(before, read_snapshot(before.snapshot), read_snapshot(after.snapshot), request)
+    again.watcher.stage(f"executing {pair.case} {pair.target} as both have it written")
+    found = _executed(before, read_snapshot(before.snapshot), read_snapshot(after.snapshot), request, again)
     kept.put("traced", key, msgspec.json.encode(found))
     return found
 
 
-def _executed(before: LoweredSide, old: Snapshot, new: Snapshot, request: Request) -> OtherKernel | None:
+def _executed(
+    before: LoweredSide, old: Snapshot, new: Snapshot, request: Request, again: _InputsAgain
+) -> OtherKernel | None:
     """Both on the inputs of the older side. What cannot be executed is undecided among the claims, with its reason."""
     if SOURCE not in old.checkpoints or SOURCE not in new.checkpoints or as_traced(old) == as_traced(new):
         return None
     with suppress(Stopped, UsageError, OSError, ValueError, MemoryError, RecursionError):
-        if before.inputs is not None and before.inputs.given is not None:
-            request = with_given(request, old, before.inputs.given)
+        if (given := again.given(before)) is not None:
+            request = with_given(request, old, given)
         found = differing_output(old, new, request)
         if found is not None:
             name = next(b.name for b in old.checkpoints[SOURCE].buffers if b.data.value == found[0])

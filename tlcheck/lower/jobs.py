@@ -1,8 +1,9 @@
 """Answers to jobs, kept for as long as everything that they depend on is as it was.
 
-An entry belongs to a job, its toolchain and tlcheck's own code. It lists answers with the files, modules and variables
-that each rests on, which only the job itself could find out; the answer holds whose are as they were. Where none does,
-the worker traces the kernel, and one that is known by its IR is not lowered: its snapshot moves to its lines of now.
+An entry belongs to a job, its toolchain and tlcheck's own code; one of a case's inputs to no release, since all get the
+same. It lists answers with the files, modules and variables that each rests on, which only the job itself could find
+out; the answer holds whose are as they were. Where none does, the worker traces the kernel, and one that is known by
+its IR is not lowered: its snapshot moves to its lines of now.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ from tlcheck.worker.protocol import Answer, Failure, Job
 _LARGE = 1 << 26  # bytes of a case's inputs
 _STATES = 4  # of its dependencies for which an entry keeps answers: people go back and forth between branches
 _VARIABLES = re.compile(r"(TILELANG|TL|TVM|CUDA|Z3)_\w*|PYTHONPATH|LD_LIBRARY_PATH|LD_PRELOAD")
+# Beginnings of packages that come with a release, and have others beside them in the next.
+_RELEASES = ("tilelang-", "apache_tvm_ffi-", "z3_solver-", "torch_c_dlpack_ext-", "nvidia_cuda_runtime_")
 _REPEATABLE = frozenset(("exception", "exit", "usage", "target", "capture", "skipped"))
 _PASSING = re.compile(
     r"(Memory|NoTime|OS|Blocking\w*|BrokenPipe|Connection\w*|\w*Timeout|CalledProcess)Error|.*bad_alloc"
@@ -62,20 +65,18 @@ class Jobs:
         probed = probe(toolchain)
         self._cache = cache
         self._present = Present(variables)
-        self._base = key_of(
-            code_of("worker", "snapshot", "cache", "case.py", "files.py", "lower/client.py"),
-            asdict(identify(toolchain, probed)),
-            content_of(toolchain, probed, cache),
-            packages_of(probed),
-            str(toolchain.python),
-            telling,
-            str(Path.cwd()),
-            fork,
-        )
+        identity, packages = identify(toolchain, probed), packages_of(probed)
+        code = code_of("worker", "snapshot", "cache", "case.py", "files.py", "lower/client.py")
+        common = (code, telling, str(Path.cwd()), fork)
+        content = content_of(toolchain, probed, cache)
+        self._base = key_of(*common, asdict(identity), content, packages, str(toolchain.python))
+        others = [name for name in packages if not name.startswith(_RELEASES)]
+        self._any_release = key_of(*common, identity.python, others)
 
     def find(self, job: Job) -> Kept | None:
-        """The answer to a job that was done before, its snapshot written where the job says."""
-        for kept in self._entry(self._key(job)).kept:
+        """The answer to a job that was done before, its snapshot written where the job says; large inputs are not."""
+        keys = [self._shared_key(job), self._key(job)] if job.task == "inputs" else [self._key(job)]
+        for kept in (kept for key in keys for kept in self._entry(key).kept):
             if kept.answer.dependencies is not None and self._present.has(kept.answer.dependencies):
                 return kept if not kept.snapshot or self._write(kept.snapshot, Path(job.output)) else None
         return None
@@ -101,15 +102,19 @@ class Jobs:
 
     def keep(self, job: Job, answer: Answer, versions: Mapping[str, str]) -> Kept:
         """Keep an answer, if it would be the same again."""
-        elsewhere = answer.result is not None and job.task == "inputs" and not Path(job.output).exists()
-        unkept = elsewhere or _is_large(job)
-        if answer.dependencies is None or unkept or not all(map(_is_repeatable, _failures(job, answer))):
+        if answer.dependencies is None or not all(map(_is_repeatable, _failures(job, answer))):
             return Kept(answer, versions, "")
-        new = Kept(replace(answer, output=""), versions, self._read(job, answer))
-        key = self._key(job)
+        new = Kept(replace(answer, output=""), versions, self._read(job))
+        made = job.task == "inputs" and answer.result is not None
+        key = self._shared_key(job) if made else self._key(job)
         others = (kept for kept in self._entry(key).kept if kept.answer.dependencies != answer.dependencies)
         self._cache.put("jobs", key, msgspec.json.encode(_Entry((new, *others)[:_STATES])))
         return new
+
+    def _shared_key(self, job: Job) -> str:
+        """Of a case's inputs, whichever toolchain and arch they were made with."""
+        asked = {**vars(job), "output": "", "timeout": 0, "number": 0, "arch": ""}
+        return key_of(self._any_release, asked, os.path.realpath(job.file))
 
     def _key(self, job: Job) -> str:
         executing = code_of("execute", "program", "lower/interpretation.py") if job.task == "capture" else ""
@@ -120,10 +125,11 @@ class Jobs:
         content = self._cache.get("jobs", key)
         return _Entry() if content is None else msgspec.json.decode(content, type=_Entry)
 
-    def _read(self, job: Job, answer: Answer) -> str:
+    def _read(self, job: Job) -> str:
         """Keep what a job has written, under the hash of its content; a script without a kernel writes nothing, a
-        lowering that fails what there was until then, where every pass is wanted."""
-        if not job.output or not Path(job.output).exists():
+        lowering that fails what there was until then, where every pass is wanted. Large inputs are not kept: they are
+        made again should anybody read them."""
+        if not job.output or not Path(job.output).exists() or _is_large(job):
             return ""
         content = Path(job.output).read_bytes()
         key = hashlib.sha256(content).hexdigest()

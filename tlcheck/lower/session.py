@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -13,12 +13,12 @@ from typing import Protocol
 from tlcheck.cache.store import open_cache
 from tlcheck.case import ALL_TARGETS
 from tlcheck.errors import UsageError
-from tlcheck.execute.given import GivenInputs
+from tlcheck.lower.case_inputs import CaseInputs, Wanting
 from tlcheck.lower.client import DeclaredCase, Discovered, Worker, discovered, processors
 from tlcheck.lower.crew import Crew
 from tlcheck.lower.desk import Desk, Done, ToolchainSide
 from tlcheck.lower.elsewhere import Hands, MachinePool
-from tlcheck.lower.runs import Lowered, MadeInputs, Run
+from tlcheck.lower.runs import Lowered, Run
 from tlcheck.lower.scripts import End, Script, Scripts, captured, is_helper, is_script, require_no_script, with_scripts
 from tlcheck.lower.selection import Selection
 from tlcheck.toolchain.probes.unknown import measure_unknown
@@ -72,8 +72,9 @@ class Watcher(Protocol):
 class Session:
     """Lowers selections into `folder`. `passed_over`: files of folders without a case for these targets.
 
-    `ends`: how far scripts came, in the order of reports. `cache` is where results are kept, also those that others
-    derive from snapshots.
+    `ends`: how far scripts came, in the order of reports. `judged`: whether a lowered kernel has its verdicts, so that
+    nobody reads the inputs of its case; large ones are then not made again. `cache` is where results are kept, also
+    those that others derive from snapshots.
     """
 
     settings: Settings
@@ -81,6 +82,7 @@ class Session:
     watcher: Watcher
     passed_over: list[Path] = field(default_factory=list)
     ends: list[End] = field(default_factory=list)
+    judged: Callable[[Lowered], bool] = lambda lowered: False
 
     def __post_init__(self) -> None:
         self.cache = open_cache(self.settings.cache)
@@ -147,6 +149,16 @@ class _Import:
     place: int
 
 
+@dataclass(frozen=True)
+class _Inputs:
+    """A job to make inputs. key: of `CaseInputs`."""
+
+    key: str
+
+
+_Purpose = _Import | Script | Run | _Inputs
+
+
 class _Work:
     """One call of `Session.lower`: what each job that is under way is for."""
 
@@ -155,7 +167,8 @@ class _Work:
         self._desk = desk
         self._numbers = count()
         self._sides: dict[str, _Asked] = {}
-        self._under_way: dict[int, _Import | Script | Run | Lowered] = {}
+        self._under_way: dict[int, _Purpose] = {}
+        self._inputs = CaseInputs(self._ask_inputs, session.judged)
         self._runs = 0  # until all are known
 
     def lower(self, selections: Sequence[Selection]) -> Iterator[Lowered]:
@@ -171,9 +184,9 @@ class _Work:
                 case Script() as script:
                     yield from self._captured(script, done)
                 case Run() as run:
-                    yield from self._with_inputs(self._lowered(run, done), done.job)
-                case Lowered() as lowered:
-                    yield replace(lowered, inputs=_made(done))
+                    yield from self._with_inputs(self._lowered(run, done), done)
+                case _Inputs(key):
+                    yield from self._inputs.ended(key, done, stopped=self._session.stopped)
             self._count()
 
     def _count(self) -> None:
@@ -182,9 +195,13 @@ class _Work:
             self._watcher.total(self._runs)
             self._runs = 0
 
-    def _ask(self, asked: _Asked, job: Job, purpose: _Import | Script | Run | Lowered) -> None:
+    def _ask(self, asked: _Asked, job: Job, purpose: _Purpose, *, anew: bool = False) -> None:
         self._under_way[job.number] = purpose
-        self._desk.add(asked.side, job)
+        self._desk.add(asked.side, job, anew=anew)
+
+    def _ask_inputs(self, one: Wanting, key: str, anew: bool) -> None:
+        job = replace(one.job, number=next(self._numbers))
+        self._ask(self._sides[one.lowered.run.toolchain], job, _Inputs(key), anew=anew)
 
     def _toolchains(self, selections: Sequence[Selection]) -> list[_Asked]:
         toolchains: dict[str, dict[int, Selection]] = {}
@@ -310,30 +327,21 @@ class _Work:
             until=output if snapshot is None and output.exists() else None,
         )
 
-    def _with_inputs(self, lowered: Lowered, job: Job) -> Iterator[Lowered]:
+    def _with_inputs(self, lowered: Lowered, done: Done) -> Iterator[Lowered]:
         """What was lowered; later, where the case's own inputs are to be made first."""
         if lowered.snapshot is None or not (lowered.run.has_inputs and self._settings.seeds):
             yield lowered
             return
         output = str(lowered.snapshot.with_suffix(".inputs"))
-        asked = replace(job, task="inputs", output=output, seeds=self._settings.seeds, number=next(self._numbers))
-        self._ask(self._sides[lowered.run.toolchain], asked, lowered)
+        takes = tuple((done.answer.result or {}).get("parameters", ()))
+        how = replace(done.job, task="inputs", output=output, every_pass=False, known=None, parameters=takes)
+        yield from self._inputs.want(Wanting(lowered, replace(how, seeds=self._settings.seeds)))
 
     def _job(self, task: str, file: Path, name: str, arch: str = "", output: str = "") -> Job:
         s = self._settings
         device = arch or next(iter(s.arch), ALL_TARGETS[-1])
         number = next(self._numbers)
         return Job(task, str(file), name, s.args, device, s.pythonpath, s.timeout, output, s.every_pass, number=number)
-
-
-def _made(done: Done) -> MadeInputs:
-    """What the answer to an `inputs` job says."""
-    result = done.answer.result
-    if result is None:
-        return MadeInputs(failure=done.answer.failure)
-    sets = tuple((seed, tuple(places)) for seed, places in result["sets"])
-    updates = None if result["updates"] is None else tuple(result["updates"])
-    return MadeInputs(GivenInputs(done.job.output, sets, result["where"], updates), result["digest"])
 
 
 def _require(selection: Selection, found: Discovered) -> None:

@@ -89,6 +89,7 @@ class Judge:
         self._stopped = Event()
         self._all: list[Judging] = []
         self._idle: list[Judging] = []
+        self._known: dict[str, Verdicts] = {}  # that `knows` has found
 
     def __enter__(self) -> Judge:
         return self
@@ -110,6 +111,16 @@ class Judge:
     def __call__(self, lowered: Lowered) -> Result:
         """Judge one lowered kernel."""
         return self._result(lowered, self._begin(lowered))
+
+    def knows(self, lowered: Lowered) -> bool:
+        """Say whether the verdicts of a lowered kernel are kept: judging it will read no inputs."""
+        if lowered.snapshot is None or self.cache.folder is None:
+            return False
+        digest = self._digest(lowered.snapshot, lowered.inputs or MadeInputs())
+        found = known(self.cache, digest, self.policy.execute)
+        if found is not None:
+            self._known[digest] = found
+        return found is not None
 
     def each(self, lowered: Iterable[Lowered]) -> Iterator[tuple[Lowered, Result]]:
         """Judge many, in their order: some are judged while the next are still being lowered.
@@ -144,9 +155,8 @@ class Judge:
         """Take what is kept, or have a process judge it. Runs in a thread."""
         if inputs.failure is not None:
             return Verdicts(failure=inputs.failure)
-        digest = hashlib.sha256(snapshot.read_bytes()).hexdigest() if self.cache.folder is not None else ""
-        digest += inputs.digest if digest else ""
-        found = known(self.cache, digest, self.policy.execute) if digest else None
+        digest = self._digest(snapshot, inputs) if self.cache.folder is not None else ""
+        found = self._known.get(digest) or (known(self.cache, digest, self.policy.execute) if digest else None)
         if found is None:
             if self.watcher is not None:
                 self.watcher.judges(run)
@@ -154,6 +164,9 @@ class Judge:
             if digest:
                 keep(self.cache, digest, self.policy.execute, found)
         return found
+
+    def _digest(self, snapshot: Path, inputs: MadeInputs) -> str:
+        return hashlib.sha256(snapshot.read_bytes()).hexdigest() + inputs.digest
 
     def _asked(self, snapshot: Path, inputs: GivenInputs | None) -> Verdicts:
         if self._stopped.is_set():

@@ -40,6 +40,7 @@ class Job:
     live: the script has a GPU: its kernels are compiled and launched. record_limit: bytes that may be kept of one call
         of a kernel; 0 for nothing.
     seeds: of the inputs that are made.
+    parameters: what the kernel takes; of inputs that are made.
     known: hashes of kernels that need no lowering (`tlcheck.worker.traced`); None where nobody asks for hashes.
     number: tells the jobs of one crew apart.
     """
@@ -60,6 +61,7 @@ class Job:
     live: bool = False
     record_limit: int = 0
     seeds: tuple[int, ...] = ()
+    parameters: tuple[str, ...] = ()
     known: tuple[str, ...] | None = None
     number: int = 0
 
@@ -119,7 +121,7 @@ def send(descriptor: int, message: Mapping[str, Any]) -> None:
 
 
 def read_job(fields: Mapping[str, Any]) -> Job:
-    several = {name: tuple(fields[name]) for name in ("pythonpath", "script_args", "seeds")}
+    several = {name: tuple(fields[name]) for name in ("pythonpath", "script_args", "seeds", "parameters")}
     known = None if fields["known"] is None else tuple(fields["known"])
     return Job(**{**fields, **several, "known": known})
 

@@ -47,7 +47,8 @@ def write(job: Job, enter: Callable[[str], None]) -> dict[str, Any]:
         traced = _traced(stamped, built.pass_configs, meta["file"])
     if job.known and traced.get("traced") in job.known:
         return {**traced, "place": {key: meta[key] for key in ("file", "line", "args")}}
-    return {**traced, **lower(stamped, built.pass_configs, target, job, meta, Path(job.output), enter)}
+    lowered = lower(stamped, built.pass_configs, target, job, meta, Path(job.output), enter)
+    return {**traced, **lowered, "parameters": _parameters(stamped)}
 
 
 def _traced(prim_func: Any, pass_configs: Mapping[str, Any], file: str) -> dict[str, Any]:
@@ -57,6 +58,13 @@ def _traced(prim_func: Any, pass_configs: Mapping[str, Any], file: str) -> dict[
     except Exception:  # lowering it may still work, and says better what does not
         return {}
     return {"traced": found.digest, "lines": found.lines}
+
+
+def _parameters(prim_func: Any) -> list[str]:
+    """Type and shape of each: kernels in which they are the same can be called with the same tensors."""
+    buffers = prim_func.buffer_map
+    taken = [buffers[p] if p in buffers else p for p in prim_func.params]  # noqa: SIM401 - TVM's map
+    return [f"{one.dtype} {[str(size) for size in getattr(one, 'shape', ())]}" for one in taken]
 
 
 @cache

@@ -5,7 +5,8 @@ The lines are `{"phase": name}` as it goes, `{"dependencies": ...}` where they a
 several jobs writes them one after the other, and nothing after the first that fails. Results:
 
 - `discover`: `{"cases": [{name, args, targets, expects, inputs}], "kernels": [{name, required}]}`
-- `lower`: `{"checkpoints": {name: pass}, "unsaved": {checkpoint: reason}, "seconds": {phase: seconds}}`, with what the
+- `lower`: `{"checkpoints": {name: pass}, "unsaved": {checkpoint: reason}, "seconds": {phase: seconds},
+  "parameters": [type and shape of each]}`, with what the
   kernel is, `{"traced": hash, "lines": [...]}`, where its file leaves the compiler alone (`tlcheck.worker.traced`); of
   one that is among `job.known` only that, and its `{"place": {file, line, args}}`
 - `inputs`: `{"sets": [[seed, [where each parameter's array begins]]], "where": FILE:LINE, "updates": names or null,

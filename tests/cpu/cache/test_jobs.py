@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tlcheck.cache.store import open_cache
+from tlcheck.lower import jobs
 from tlcheck.lower.jobs import Jobs
 from tlcheck.lower.runs import Lowered
 from tlcheck.toolchain.resolve import Toolchain
@@ -197,3 +198,55 @@ def test_a_script_is_kept_if_it_would_end_so_again(
     found = jobs.find(job)
     assert (found is not None) == kept
     assert found is None or (found.answer.result, found.snapshot) == (result, "")
+
+
+INPUTS = Job("inputs", "k.py", "kernel", arch="sm_90", seeds=(0,), number=1)
+ELSEWHERE = replace(INPUTS, arch="sm_80", number=2)
+
+
+@pytest.fixture
+def releases(project: Path, site: Path) -> Callable[[str], Jobs]:
+    """The answers that are kept for a release."""
+
+    def of(release: str) -> Jobs:
+        (folder,) = site.glob("tilelang-*.dist-info")
+        folder.rename(site / f"tilelang-{release}.dist-info")
+        (site / "tilelang" / "language.py").write_text(f"VERSION = {release!r}\n")
+        toolchain = Toolchain(release, "interpreter", Path(sys.executable), {"PYTHONPATH": str(site)})
+        return Jobs(open_cache(), toolchain, fork=True)
+
+    return of
+
+
+def test_inputs_are_those_of_any_release_and_arch(releases: Callable[[str], Jobs], tmp_path: Path) -> None:
+    first, second = (replace(job, output=str(tmp_path / job.arch)) for job in (INPUTS, ELSEWHERE))
+    Path(first.output).write_text("numbers")
+    made = Answer({"digest": "d"}, None, 0.0, 0.0, "", Dependencies())
+    releases("0.0.1").keep(first, made, {})
+    later = releases("0.0.2")
+    assert later.find(second) is not None
+    assert Path(second.output).read_text() == "numbers"
+    assert later.find(replace(second, parameters=("float16 ['64']",))) is None
+    assert later.find(replace(second, seeds=(0, 1))) is None
+
+
+def test_of_large_inputs_the_answer_is_kept_alone(
+    releases: Callable[[str], Jobs], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "_LARGE", 3)
+    first, second = (replace(job, output=str(tmp_path / job.arch)) for job in (INPUTS, ELSEWHERE))
+    Path(first.output).write_text("numbers")
+    made = Answer({"digest": "d"}, None, 0.0, 0.0, "", Dependencies())
+    releases("0.0.1").keep(first, made, {})
+    found = releases("0.0.1").find(second)
+    assert found is not None
+    assert found.answer == made
+    assert not Path(second.output).exists()
+
+
+def test_that_inputs_cannot_be_made_is_a_matter_of_the_release(releases: Callable[[str], Jobs]) -> None:
+    no = Answer(None, Failure("exception", "inputs", "no"), 0.0, 0.0, "", Dependencies())
+    releases("0.0.1").keep(INPUTS, no, {})
+    assert releases("0.0.1").find(INPUTS) is not None
+    assert releases("0.0.1").find(ELSEWHERE) is None
+    assert releases("0.0.2").find(INPUTS) is None

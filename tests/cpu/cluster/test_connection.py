@@ -71,7 +71,7 @@ def test_what_a_node_was_asked_ends_when_it_leaves_though_ray_never_says_so(clus
     order, judged = cluster.do("a", ORDER), cluster.judge("a", b"")
     cluster.leave("a")
     assert [type(asked.exception(timeout=0)) for asked in (order, judged)] == [GoneError, GoneError]
-    assert not cluster.takes_part("a")
+    assert cluster._processors == {}
 
 
 def test_what_ray_says_later_changes_nothing(cluster: RayCluster, ray: Ray) -> None:
@@ -86,5 +86,6 @@ def test_the_node_with_least_to_do_is_idlest(cluster: RayCluster, ray: Ray) -> N
     ray.actor.calls[-1].set_result([])
     cluster.do("a", ORDER)
     assert cluster.idlest() == "b"
+    assert cluster.idlest(near="a") == "a"
     ray.actor.calls[-1].set_result("done")
     assert cluster.idlest(but={"b"}) == "a"

@@ -7,15 +7,19 @@ from pathlib import Path
 
 import pytest
 
+from tests.cpu.checking import declared, put_in_place
 from tests.cpu.execute.test_sources import Written
-from tests.cpu.gate.comparing import made
+from tests.cpu.gate.comparing import made as side_of
+from tests.cpu.lower.test_case_inputs import Maker
 from tlcheck.cache.store import Cache
 from tlcheck.cli.progress import bar
+from tlcheck.execute.given import GivenInputs
 from tlcheck.execute.request import Request
 from tlcheck.gate import traced as module
 from tlcheck.gate.compare import outcomes
 from tlcheck.gate.outcome import LoweredPair, OtherKernel
 from tlcheck.gate.traced import traced
+from tlcheck.lower.runs import MadeInputs
 from tlcheck.lower.session import Settings
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Snapshot
@@ -28,7 +32,7 @@ def pair_of(folder: Path, *snapshots: Snapshot) -> LoweredPair:
     for file, snapshot in zip(files, snapshots, strict=True):
         file.write_text(codec.dumps(snapshot))
     before, after = (
-        replace(made("agreed", release=release), snapshot=file, digest=file.name)
+        replace(side_of("agreed", release=release), snapshot=file, digest=file.name)
         for file, release in zip(files, ("0.1.11", "0.1.12"), strict=True)
     )
     return LoweredPair("k.py", "case", "sm_90", before, after)
@@ -62,6 +66,34 @@ def test_equal_outputs_are_no_difference(tmp_path: Path) -> None:
     assert outcomes(pair, one_toolchain=False) == ()
 
 
+@pytest.mark.parametrize("made", [GivenInputs("gone", (), "k.py:1"), None])
+def test_inputs_that_are_not_there_are_made_again(
+    made: GivenInputs | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where verdicts were known nobody has made large ones, and those of a node stay there."""
+    worker = Maker(
+        "0.1.11", {"k.py": (replace(declared("other"), inputs=True), replace(declared("case"), inputs=True))}
+    )
+    put_in_place(monkeypatch, {"0.1.11": worker})
+    given: list[GivenInputs] = []
+
+    def with_given(request: Request, snapshot: Snapshot, inputs: GivenInputs) -> Request:
+        given.append(inputs)
+        return request
+
+    monkeypatch.setattr(module, "with_given", with_given)
+    written = Written()
+    one, other = (written.snapshot(written.store(written.kernel.bx, term)) for term in (1.0, 3.0))
+    pair = pair_of(tmp_path, one, other)
+    assert pair.before is not None
+    pair = replace(pair, before=replace(pair.before, inputs=MadeInputs(made, "d1")))
+    with bar() as watcher:
+        (found,) = traced([pair], Request(), Settings(seeds=(0,)), Cache(None), tmp_path, watcher)
+    assert found.traced is not None
+    assert [(job.name, job.arch) for job in worker.made] == [("case", "sm_90")]
+    assert [one.file for one in given] == [worker.made[0].output]
+
+
 @pytest.mark.parametrize("terms", [(1.0, 3.0), (1.0, 1.0)])
 def test_the_answer_is_kept(terms: tuple[float, float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written = Written()
@@ -86,7 +118,7 @@ def test_the_answer_is_kept(terms: tuple[float, float], tmp_path: Path, monkeypa
     ],
 )
 def test_a_reference_says_which_is_right(before: str, after: str, klass: str, said: str) -> None:
-    sides = made("agreed", release="0.1.11"), made("agreed", release="0.1.12")
+    sides = side_of("agreed", release="0.1.11"), side_of("agreed", release="0.1.12")
     pair = LoweredPair("k.py", "case", "sm_90", *sides, traced=replace(FOUND, before=before, after=after))
     (outcome,) = outcomes(pair, one_toolchain=False)
     assert outcome.klass == klass

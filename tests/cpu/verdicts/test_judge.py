@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ from tests.cpu.checking import INVARIANT, RIGHT, WRONG, make_result, make_run
 from tlcheck.cache.store import Cache
 from tlcheck.case import Expect
 from tlcheck.errors import UsageError
+from tlcheck.execute.given import GivenInputs
+from tlcheck.execute.request import Request
 from tlcheck.lower.runs import Lowered, MadeInputs, Run
 from tlcheck.verdicts import judge as judging
 from tlcheck.verdicts.acceptance import Acceptance, Acceptances
@@ -67,6 +70,25 @@ def test_what_is_lowered_is_judged_while_the_next_is_lowered() -> None:
     assert [result.failure is None for _, result in found] == [True, True, False]
     assert [result.count("refuted") for _, result in found] == [1, 0, 0]
     assert [one.snapshot for one, _ in found] == [WRONG, RIGHT, None]
+
+
+def test_what_has_its_verdicts_is_judged_without_the_inputs_of_its_case(tmp_path: Path) -> None:
+    kept = Cache(tmp_path)
+    there = Lowered(make_run(), RIGHT, inputs=MadeInputs(GivenInputs("inputs", (), "k.py:1"), "d1"))
+    gone = replace(there, inputs=MadeInputs(digest="d1"))
+    others = replace(there, inputs=MadeInputs(digest="d2"))
+    with Judge(Policy(), kept, 1) as judge:
+        assert not judge.knows(gone)
+        first = judge(there)
+        assert judge.knows(gone)
+        assert not judge.knows(others)
+        assert not Judge(Policy(execute=Request()), kept, 1).knows(gone)
+    with Judge(Policy(), kept, 1) as judge:
+        assert judge.knows(gone)
+        kept.clear()
+        assert judge(gone) == first
+        assert not judge._all
+    assert not Judge(Policy(), NOTHING, 1).knows(gone)
 
 
 def test_a_process_that_dies_is_the_failure_of_one_kernel() -> None:

@@ -1,0 +1,83 @@
+"""The inputs that cases have of their own: made once for all kernels that want the same."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tlcheck.execute.given import GivenInputs
+from tlcheck.lower.desk import Done
+from tlcheck.lower.runs import Lowered, MadeInputs
+from tlcheck.worker.protocol import Job
+
+
+@dataclass(frozen=True)
+class Wanting:
+    """A lowered kernel whose case has inputs, and the job that makes them."""
+
+    lowered: Lowered
+    job: Job
+
+
+class CaseInputs:
+    """Has inputs made, and hands them out.
+
+    Whoever asks first has them made with its toolchain and arch, for all whose kernels take the same parameters: sides
+    that are compared see the same numbers. Where that fails, each tries with its own.
+    """
+
+    def __init__(self, ask: Callable[[Wanting, str, bool], None], judged: Callable[[Lowered], bool]) -> None:
+        """ask: has a job done, whose end comes to `ended` with the same text; True where a kept answer will not do.
+
+        judged: whether nobody will read the inputs of a lowered kernel.
+        """
+        self._ask, self._judged = ask, judged
+        self._made: dict[str, MadeInputs] = {}
+        self._waiting: dict[str, list[Wanting]] = {}
+        self._failed: set[str] = set()
+
+    def want(self, one: Wanting) -> Iterator[Lowered]:
+        """The kernel with its inputs, now or from a later `ended`."""
+        key = self._key(one)
+        if key in self._waiting:
+            self._waiting[key].append(one)
+            return
+        made = self._made.get(key)
+        if made is not None and self._will_do(made, one):
+            yield replace(one.lowered, inputs=made)
+            return
+        self._waiting[key] = [one]
+        self._ask(one, key, made is not None)
+
+    def ended(self, key: str, done: Done, *, stopped: bool) -> Iterator[Lowered]:
+        """Kernels that have waited. stopped: nothing more is made."""
+        made, waiting = _made(done), self._waiting.pop(key)
+        if made.failure is not None and not stopped:
+            self._failed.add(key)
+        self._made[self._key(waiting[0])] = made
+        for one in waiting:
+            yield from self.want(one)
+
+    def _key(self, one: Wanting) -> str:
+        job = replace(one.job, arch="", output="", number=0, file=os.path.realpath(one.job.file))
+        shared = repr(job)
+        return f"{shared} {one.lowered.run.toolchain} {one.job.arch}" if shared in self._failed else shared
+
+    def _will_do(self, made: MadeInputs, one: Wanting) -> bool:
+        """Whether they are there, or will never be read."""
+        there = made.failure is not None or made.given is not None
+        return there or self._judged(replace(one.lowered, inputs=made))
+
+
+def _made(done: Done) -> MadeInputs:
+    """What the answer to an `inputs` job says. Of large ones that an earlier run has made, only the hash is kept."""
+    result = done.answer.result
+    if result is None:
+        return MadeInputs(failure=done.answer.failure)
+    if done.known and not Path(done.job.output).exists():
+        return MadeInputs(digest=result["digest"])
+    sets = tuple((seed, tuple(places)) for seed, places in result["sets"])
+    updates = None if result["updates"] is None else tuple(result["updates"])
+    return MadeInputs(GivenInputs(done.job.output, sets, result["where"], updates), result["digest"])
