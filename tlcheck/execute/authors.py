@@ -21,10 +21,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tlcheck.execute.accesses import Accessed
 from tlcheck.execute.agents import Side, agents_of
 from tlcheck.execute.frame import Mask
 from tlcheck.execute.memory import Cells, Position
-from tlcheck.execute.order import Watch, changes, disagreement, touches
+from tlcheck.execute.order import Watch
 from tlcheck.execute.races import Contest, Origin, Race
 from tlcheck.execute.shadows import Touched
 from tlcheck.execute.values import Array, Value
@@ -161,9 +162,12 @@ class Author(Watch):
     asynchronously, before the author waits for it; unready: of a read of what a T.wgmma_gemm adds to, before that;
     between: of one between code for threads and a T.Parallel or tile operator."""
 
-    def __init__(self, machine: Machine, worlds: Mask, names: frozenset[str]) -> None:
-        """names: of the buffers, and of the parameters."""
+    def __init__(
+        self, machine: Machine, worlds: Mask, names: frozenset[str], about: frozenset[str] | None = None
+    ) -> None:
+        """names: of the buffers, and of the parameters. about: those whose races are asked for, None for all."""
         super().__init__(machine, worlds, names)
+        self._about = names if about is None else about
         self.own: dict[str, int] = {}
         self.sides: dict[str, int] = {}
         self.blocks: dict[str, int] = {}
@@ -199,6 +203,9 @@ class Author(Watch):
     def covers(self, place: Place) -> bool:
         """Whether accesses to a place are watched."""
         return self._is_named(place) or place.root in self._products
+
+    def _is_asked_for(self, place: Place) -> bool:
+        return place.name in self._about or self._tensors.get(place.root, "") in self._about
 
     def _is_named(self, place: Place) -> bool:
         return place.name in self._watching or self._tensors.get(place.root, "") in self._watching
@@ -256,7 +263,9 @@ class Author(Watch):
 
     def written(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value) -> None:
         """Active lanes have written elements."""
-        found = disagreement(place, position, self._seen(mask), len(self.watched), value)
+        if not self._is_asked_for(place):
+            return
+        found = self._disagreement(place, position, mask, value)
         if found is not None:
             touched, _, world = found
             lines = self.own if world == touched.world[0] else self.blocks
@@ -302,15 +311,18 @@ class Author(Watch):
             self._read_too_early(place)
         if not self._is_named(place):
             return
-        touched, memory = touches(place, position, active, len(self.watched), by), place.memory
-        if isinstance(memory, Cells) and not self._iterating and self._fresh:
+        if isinstance(place.memory, Cells) and not self._iterating and self._fresh:
             self._epoch += self._barriers  # TileLang puts them between statements of threads
             self._fresh = False
-        changed: Any = True
-        threads = by is None and not self._iterating
-        side = agents_of(self.machine).side
-        if value is not None:
-            changed = changes(place, position, active, value, len(touched.cell))
+        if self._is_asked_for(place):
+            accessed = Accessed(place, position, active)
+            changed = True if value is None else accessed.changed(value)
+            self._look(place, accessed.touched(len(self.watched), by), kind, changed, by is None)
+
+    def _look(self, place: Place, touched: Touched, kind: str, changed: Any, by_lanes: bool) -> None:
+        """Does an access conflict with those before? by_lanes: threads are numbered as lanes are."""
+        memory, side = place.memory, agents_of(self.machine).side
+        threads = by_lanes and not self._iterating
         for other in _CONFLICTS[kind]:
             last = self._last.get((place.root, other))
             if last is not None:

@@ -4,7 +4,7 @@ Shared memory is looked at in units of up to 16 bytes: as large as the accesses 
 smaller one comes. What is read or written in parts of a unit counts for all of it, and what several threads of a warp
 do counts as done by none of them in particular. An element of a tensor is its writer's, whatever stands between. So
 whatever `Watch` would report is suspected here, and some things that are in order as well: the kernel then runs again,
-under `Watch`.
+under a `Watch` that looks at these alone. After what it suspects a glance goes on as if that had been in order.
 """
 
 from __future__ import annotations
@@ -22,21 +22,16 @@ from tlcheck.execute.order import BARRIERS, PENDING, Watch
 from tlcheck.execute.pages import Pages
 from tlcheck.execute.places import Place
 from tlcheck.execute.races import WARP, Origin
-from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.recurrence import Recurrence, Times
 from tlcheck.execute.shadows import same_epoch
+from tlcheck.execute.suspects import UNIT, Suspects
 from tlcheck.execute.values import Array, Value
 
 if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine
 
-_UNIT = 16  # bytes
 _MOST_KEPT = 1 << 21  # units
 _SEVERAL = -1
-
-
-class Suspected(Stopped):
-    """Two accesses that may not be ordered."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,14 +73,14 @@ class _LastOf:
 class _Remembered:
     """What is remembered of an allocation, by flat cell; only the first cell of each unit counts.
 
-    unit: cells of the units in each 16 bytes.
+    unit: cells of the units in each 16 bytes. suspected: which of these 16 bytes are.
     """
 
-    def __init__(self, cells: Cells, warps: int) -> None:
+    def __init__(self, cells: Cells, warps: int, suspected: Mask) -> None:
         size = cells.flat.size
-        self.stride, self.most = cells.stride, max(1, _UNIT // cells.grain)
+        self.stride, self.most = cells.stride, max(1, UNIT // cells.grain)
         self.unit = np.full(-(-cells.data.shape[0] // self.most), self.most, np.int64)
-        self.version = 0
+        self.version, self.suspected = 0, suspected
         self.agent, self.thread = np.zeros(size, np.int16), np.full(size, _SEVERAL, np.int16)
         self.time = np.zeros(size, np.int32)
         self.reads = _LastOf(size, warps)
@@ -105,6 +100,10 @@ class _Remembered:
     def heads(self, array: Array, worlds: int) -> Array:
         """The cells that count, and perhaps others, of the first worlds: (..., cells, worlds)."""
         return array.reshape(*array.shape[:-1], -1, self.stride)[..., :: int(self.unit.min()), :worlds]
+
+    def suspect(self, cell: Array) -> None:
+        """Accesses of the units at these flat cells may not be ordered."""
+        self.suspected[cell // self.stride // self.most] = True
 
     def split(self, cell: Array, width: int) -> None:
         """Make units at these cells (of one world) at most `width` cells large."""
@@ -141,10 +140,11 @@ class _Users:
 
 
 class Glance(Watch):
-    """Watches like its base, but raises Suspected instead of keeping what a report needs."""
+    """Watches like its base, but keeps what it suspects instead of what a report needs."""
 
     def __init__(self, machine: Machine, worlds: Mask, written: frozenset[str]) -> None:
         super().__init__(machine, worlds, written)
+        self.found = Suspects()
         self._known_of: dict[int, _Remembered] = {}
         self._kept: dict[tuple[object, ...], tuple[object, object, _Units]] = {}
         self._users: dict[int, _Users] = {}
@@ -197,7 +197,7 @@ class Glance(Watch):
         if proxy == "async":
             self._after_fence(shadow, touched)
         if shadow.atomics is not None:
-            self._after(shadow.atomics, touched, now)
+            self._after(shadow, shadow.atomics, touched, now)
         shadow.reads.record(touched, now)
 
     def write(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value, by: Any = None) -> None:
@@ -224,8 +224,8 @@ class Glance(Watch):
             doubled = touched.doubled
         else:
             doubled = self._users_of(place).doubled
-        if doubled:
-            super().written(place, position, mask, origin, value)
+        if doubled and self._disagreement(place, position, mask, value) is not None:
+            self.found.stores.add(place.root)
 
     def atomic(self, place: Place, position: Position, mask: Mask, origin: Origin, by: Any = None) -> None:
         """Active threads access elements with atomics: no conflict with one another."""
@@ -245,7 +245,7 @@ class Glance(Watch):
             return
         shadow, now = self._known_of[root], self._time(touched.own)
         self._after_write(shadow, touched, now)
-        self._after(shadow.reads, touched, now)
+        self._after(shadow, shadow.reads, touched, now)
         shadow.atomic().record(touched, now)
 
     def issue(
@@ -461,7 +461,7 @@ class Glance(Watch):
             if kind != "atomic":
                 others |= users.atomic[cell]
             if others.any():
-                raise Suspected("order")
+                self.found.tensors.add(place.root)
             if kind == "write":
                 users.writer[cell] = me
                 users.doubled = bool((users.writer[cell] != me).any())
@@ -479,9 +479,6 @@ class Glance(Watch):
             users = self._users[place.root] = _Users(size, users)
         return users
 
-    def _found(self, *about: Any, **more: Any) -> None:
-        raise Suspected("order")
-
     def _warps_of(self, mask: Mask) -> Iterator[tuple[int, Array]]:
         """World and warps with active threads."""
         active = np.logical_or.reduceat(mask, np.arange(0, mask.shape[1], WARP), axis=1)
@@ -497,9 +494,9 @@ class Glance(Watch):
         """A write by agents that is over at a time of theirs, made by threads `now`."""
         shadow, cell = self._known_of[root], touched.cell
         self._after_write(shadow, touched, now)
-        self._after(shadow.reads, touched, now)
+        self._after(shadow, shadow.reads, touched, now)
         if shadow.atomics is not None:
-            self._after(shadow.atomics, touched, now)
+            self._after(shadow, shadow.atomics, touched, now)
         shadow.agent[cell], shadow.thread[cell], shadow.time[cell] = agent, thread, time
         several = shadow.thread[cell] != thread
         if several.any():
@@ -508,13 +505,13 @@ class Glance(Watch):
     def _after_write(self, shadow: _Remembered, touched: _Units, now: Array) -> None:
         """Is the last write of each unit over?"""
         time, agent = shadow.time.take(touched.cell), shadow.agent.take(touched.cell)
-        if (time > self._time(touched.own - touched.warp + agent)).any():
-            raise Suspected("order")
+        wrong = time > self._time(touched.own - touched.warp + agent)
         beside = agent == touched.warp
         if beside.any():
             beside &= same_epoch(time, now) & (shadow.thread.take(touched.cell) != touched.thread)
-            if beside.any():
-                raise Suspected("order")
+            wrong |= beside
+        if wrong.any():
+            shadow.suspect(touched.cell[wrong])
 
     def _after_fence(self, shadow: _Remembered, touched: _Units) -> None:
         """Does a fence stand between the threads' last write of each unit and the async proxy?"""
@@ -524,10 +521,11 @@ class Glance(Watch):
             return
         generic &= (time > 0) & (time != PENDING)
         covered = self.fenced.reshape(-1).take(touched.row * self.warps + np.where(generic, agent, 0))
-        if (generic & (time > covered)).any():
-            raise Suspected("fence")
+        generic &= time > covered
+        if generic.any():
+            shadow.suspect(touched.cell[generic])
 
-    def _after(self, latest: _LastOf, touched: _Units, now: Array) -> None:
+    def _after(self, shadow: _Remembered, latest: _LastOf, touched: _Units, now: Array) -> None:
         """Are the last reads (or atomics) of each unit over, in all warps?"""
         times = latest.time[:, touched.cell]
         if not times.any():
@@ -536,8 +534,9 @@ class Glance(Watch):
         own = np.arange(len(now))
         beside = same_epoch(times[touched.warp, own], now)
         beside &= latest.thread[touched.warp, touched.cell] != touched.thread
-        if (times > known).any() or beside.any():
-            raise Suspected("order")
+        late = times > known
+        if late.any() or beside.any():
+            shadow.suspect(touched.cell[late.any(axis=0) | beside])
 
     def _looked_up(self, place: Place, position: Position, mask: Mask, whole: bool, lane: Mask | None = None) -> _Units:
         """The units of an access. whole: it is of 16 bytes, or parts of these do not matter."""
@@ -568,7 +567,8 @@ class Glance(Watch):
         self._names[place.name] = ""
         shadow = self._known_of.get(place.root)
         if shadow is None:
-            shadow = self._known_of[place.root] = _Remembered(cells, self.warps)
+            suspected = self.found.pieces_of(place.root, cells)
+            shadow = self._known_of[place.root] = _Remembered(cells, self.warps, suspected)
         worlds = len(self.watched)
         watched = self.watched if len(mask) == worlds else np.tile(self.watched, len(mask) // worlds)
         rows, lanes = np.nonzero(mask & watched[:, None])
@@ -620,7 +620,7 @@ def _digests(cell: Array, mask: Mask, lane: Mask | None, worlds: int) -> tuple[i
 def _shared_by_threads(cell: Array, thread: Array) -> bool:
     """Whether several threads access one cell."""
     thread = np.broadcast_to(thread, cell.shape).reshape(-1)
-    first = np.zeros(int(cell.max()) + 1, np.int64)
+    first = np.empty(int(cell.max()) + 1, np.int16)  # of which only these cells are looked at
     first[cell.reshape(-1)] = thread
     return bool((first[cell.reshape(-1)] != thread).any())
 

@@ -70,8 +70,13 @@ class BothLevels:
     def turn_plain(self) -> None:
         """Run each statement for itself from now on, and all blocks of kernels before the last one."""
         self.plain = True
-        if any(some is not None for some in self._needed):
+        if not self.all_blocks_before:
             del self.as_written
+
+    @property
+    def all_blocks_before(self) -> bool:
+        """Whether a quick run has all blocks of kernels before the last one."""
+        return all(some is None for some in self._needed)
 
     @cached_property
     def _needed(self) -> Sequence[Sequence[blocks.Block] | None]:

@@ -36,6 +36,7 @@ from tlcheck.execute.pointers import PLACED, counted, pointers_of
 from tlcheck.execute.races import NOWHERE, Origin
 from tlcheck.execute.reasons import TIME, BudgetSpent, Illegal, NotModelled, WrittenUnclear
 from tlcheck.execute.statements import compiled_statement
+from tlcheck.execute.suspects import Suspects
 from tlcheck.execute.tracer import Tracer
 from tlcheck.execute.values import Array, Kind, Value, lanes_of, rounding
 from tlcheck.snapshot.ir import Buffer, Expr, Function, Stmt
@@ -157,8 +158,7 @@ class Machine:
         self.untried: dict[int, int] = {}  # lines of such branches that were not taken, and loops that ended early
         self._untried_ahead: list[dict[int, int]] = []
         self.looked_at: set[str] = set()  # tensors and shared buffers that were accessed
-        self._written: frozenset[str] = frozenset()
-        self._watches_every = False
+        self._watching: tuple[Any, ...] = ()  # what `watched` was called with
         self.tracer: Tracer | None = None
         self.console: Console | None = None
         self.iterating = False
@@ -226,7 +226,7 @@ class Machine:
         """Run a kernel in other worlds. others: who watched blocks that run at the same time on a GPU."""
         before = Machine(kernel, threads_of(kernel), worlds, self.tensors, self.scalars, self.options, self._left)
         if self.watch is not None:
-            before.watched(self._written, type(self.watch), self._watches_every)
+            before.watched(*self._watching)
             self.watches += before.watches
         if isinstance(before.watch, Glance) and isinstance(others, Glance):
             before.watch.follow(others)
@@ -421,17 +421,29 @@ class Machine:
         found = [(name, frame.variables.get(uid)) for uid, name in self.loops.items()]
         return Origin(self.at, tuple([(name, value) for name, value in found if isinstance(value, int)]))
 
-    def watched(self, written: frozenset[str], by: type[Watch] | None = None, every: bool = False) -> Watch:
+    def watched(
+        self,
+        written: frozenset[str],
+        by: Callable[[Machine, Mask, frozenset[str]], Watch] | None = None,
+        every: bool = False,
+        suspects: Suspects | None = None,
+    ) -> Watch:
         """Watch the order of accesses in the worlds of the first seed; unless all is plain, just glance at it.
 
         written: the parameters that the kernel writes. by: who watches, if somebody else. every: watch all seeds, since
-        they go different ways.
+        they go different ways. suspects: all that has to be watched; None for everything.
         """
-        self._written, self._watches_every = written, every
+        self._watching = written, by, every, suspects
         by = by or (Watch if self.options.plain else Glance)
         self.watch = by(self, np.array([every or w.seed == self.worlds[0].seed for w in self.worlds]), written)
+        self.watch.suspects = suspects
         self.watches.append(self.watch)
         return self.watch
+
+    @property
+    def suspects(self) -> Suspects:
+        """What the glances at this run have not seen ordered."""
+        return Suspects.of_all(watch.found for watch in self.watches if isinstance(watch, Glance))
 
     @property
     def is_settled(self) -> bool:

@@ -19,10 +19,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tlcheck.execute.accesses import Accessed
 from tlcheck.execute.frame import Mask
 from tlcheck.execute.memory import Cells, Position
 from tlcheck.execute.pages import Pages
@@ -33,6 +35,7 @@ from tlcheck.execute.values import Array, Value
 if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine
     from tlcheck.execute.places import Place
+    from tlcheck.execute.suspects import Suspects
 
 _MOST_MASKS = 32  # of which the watched part is remembered
 BARRIERS = 128  # mbarriers of a block that have a clock of their own
@@ -73,6 +76,7 @@ class Watch:
         self._released: dict[object, tuple[Array, Array]] = {}
         self._waited: dict[tuple[object, int], list[tuple[Array, Array]]] = {}  # warps that did, and when
         self.overtaken: set[int] = set()  # warps, the first of each branch, see `waited`
+        self.suspects: Suspects | None = None  # where accesses may not be ordered; None for anywhere
 
     @property
     def buffers(self) -> dict[str, str]:
@@ -107,21 +111,23 @@ class Watch:
 
     def write(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value, by: Any = None) -> None:
         """Active threads are about to write elements."""
-        for touched in self._touched(place, position, mask, by):
+        for accessed in self._elements(place, position, mask):
             shadow, event = self._shadow(place), self._event("write", "generic", origin)
-            active = self._seen(mask)
-            changed = changes(place, position, active, value, len(touched.cell))
+            touched, changed = accessed.touched(len(self.watched), by), accessed.changed(value)
             self._against_write(place, shadow, touched, event, changed)
             for latest in (shadow.reads, shadow.atomics):
                 if latest is not None:
                     self._against(place, latest, touched, event, changed)
             shadow.wrote(touched, touched.warp, touched.thread, self._now(touched), event)
+            active = self._seen(mask)
             if place.memory.flat_position(position).shape[-1] == 1 and active.shape[0] == len(self.watched):
                 shadow.wrote_together(touched, active)
 
     def written(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value) -> None:
         """Active threads have written elements: those that wrote another value than is there now disagree."""
-        found = disagreement(place, position, self._seen(mask), len(self.watched), value)
+        if self.suspects is not None and place.root not in self.suspects.stores:
+            return
+        found = self._disagreement(place, position, mask, value)
         if found is not None:
             touched, other, world = found
             event = self._event("write", "generic", origin)
@@ -131,8 +137,8 @@ class Watch:
 
     def atomic(self, place: Place, position: Position, mask: Mask, origin: Origin, by: Any = None) -> None:
         """Active threads access elements with atomics: no conflict with one another. by: as for `read`."""
+        self.ordering |= isinstance(place.memory, Pages) and bool(self._seen(mask).any())
         for touched in self._touched(place, position, mask, by):
-            self.ordering |= isinstance(place.memory, Pages)
             shadow, event = self._shadow(place), self._event("atomic", "generic", origin)
             self._against_write(place, shadow, touched, event, None)
             if shadow.reads is not None:
@@ -157,9 +163,10 @@ class Watch:
         fenced = self._released.setdefault(key, self._nothing())[1]
         for world, warps in self._warps_of(lane):
             fenced[world] = np.maximum(fenced[world], self.fenced[world, warps].max(axis=0))
-        for touched in self._touched(place, position, mask, lane.argmax(axis=-1)[:, None]):
+        for accessed in self._elements(place, position, mask):
             shadow, event = self._shadow(place), self._event("write", "async", origin)
-            brings = self._brought(place, position, mask, coming)
+            touched = accessed.touched(len(self.watched), lane.argmax(axis=-1)[:, None])
+            brings = None if coming is None else accessed.bits(coming)
             self._begins(place, shadow, touched, event, brings)
             agent, phase = self._agent(key), self._phase(key)
             thread = np.full(len(touched.cell), -1)
@@ -167,9 +174,9 @@ class Watch:
 
     def under_way(self, place: Place, position: Position, mask: Mask, origin: Origin, coming: Array) -> None:
         """Threads begin copies into shared memory (cp.async), which are over for nobody until they have landed."""
-        for touched in self._touched(place, position, mask):
+        for accessed in self._elements(place, position, mask):
             shadow, event = self._shadow(place), self._event("write", "generic", origin)
-            brings = self._brought(place, position, mask, coming)
+            touched, brings = accessed.touched(len(self.watched)), accessed.bits(coming)
             self._begins(place, shadow, touched, event, brings)
             time = np.full(len(touched.cell), PENDING)
             shadow.wrote(touched, touched.warp, touched.thread, time, event, brings)
@@ -310,7 +317,6 @@ class Watch:
 
     def _shadow(self, place: Place) -> Shadow:
         memory = place.memory
-        self._names[place.name] = self._tensors.get(place.root, "")
         shadow = self._shadows.get(place.root)
         if shadow is None:
             shadow = Shadow(memory.flat.size, self.warps, isinstance(memory, Pages))
@@ -329,13 +335,33 @@ class Watch:
         return found
 
     def _touched(self, place: Place, position: Position, mask: Mask, by: Any = None) -> Iterator[Touched]:
-        """The cells of watched worlds that an access touches; nothing where there are none."""
+        """The cells of the elements that are looked at."""
+        for accessed in self._elements(place, position, mask):
+            yield accessed.touched(len(self.watched), by)
+
+    def _elements(self, place: Place, position: Position, mask: Mask) -> Iterator[Accessed]:
+        """The elements that an access is about, in watched worlds and suspected; nothing where there are none."""
         active = self._seen(mask)
         if not active.any():
             return
-        touched = touches(place, position, active, len(self.watched), by)
-        if len(touched.cell):
-            yield touched
+        self._names[place.name] = self._tensors.get(place.root, "")
+        if self.suspects is None:
+            accessed = Accessed(place, position, active)
+        elif self.suspects.has(place):
+            accessed = Accessed(place, position, active, partial(self.suspects.among, place))
+        else:
+            return
+        if len(accessed.cell):
+            yield accessed
+
+    def _disagreement(
+        self, place: Place, position: Position, mask: Mask, value: Value
+    ) -> tuple[Touched, int, int] | None:
+        """See `Accessed.disagreement`."""
+        active = self._seen(mask)
+        if not isinstance(value, np.ndarray) or not active.any():
+            return None
+        return Accessed(place, position, active).disagreement(len(self.watched), value)
 
     def _seen(self, mask: Mask) -> Mask:
         """The active lanes of watched worlds; each world may be there several times, see `Machine.repeated`."""
@@ -346,17 +372,6 @@ class Watch:
             active = mask & np.tile(self.watched, mask.shape[-2] // len(self.watched))[:, None]
             known = self._seen_of[id(mask)] = mask, active
         return known[1]
-
-    def _brought(self, place: Place, position: Position, mask: Mask, coming: Array | None) -> Array | None:
-        """The bits that a copy brings, in the order of the cells that it touches."""
-        if coming is None:
-            return None
-        active = self._seen(mask)
-        where = place.memory.flat_position(position)
-        shape = np.broadcast_shapes(where.shape, coming.shape, active.shape)
-        chosen = np.broadcast_to(coming, shape)[np.broadcast_to(active, shape)]
-        bits = chosen.astype(np.float64).view(np.int64) if chosen.dtype.kind == "f" else chosen.astype(np.int64)
-        return np.resize(bits, len(touches(place, position, active, len(self.watched)).cell))
 
     def _begins(self, place: Place, shadow: Shadow, touched: Touched, event: int, brings: Array | None) -> None:
         """A copy begins: is what was there before over? One that brings the same may still be under way."""
@@ -466,67 +481,3 @@ def _offset(place: Place, cell: int) -> int:
     if isinstance(memory, Pages):
         return memory.element_at(cell)
     return (cell // memory.stride * memory.grain - place.begin) // place.kind.octets
-
-
-def touches(place: Place, position: Position, active: Mask, worlds: int, by: Any = None) -> Touched:
-    """The cells that lanes touch. by: the thread of each element, where that is not its lane."""
-    memory = place.memory
-    flat = memory.flat_position(position)
-    shape = np.broadcast_shapes(flat.shape, active.shape)
-    chosen = np.flatnonzero(np.broadcast_to(active, shape))
-    cell = np.broadcast_to(flat, shape).reshape(-1).take(chosen)
-    row, lane = np.divmod(chosen, shape[-1])
-    world = row % shape[-2] % worlds
-    thread = lane if by is None else np.broadcast_to(by, shape).reshape(-1).take(chosen)
-    parts = place.kind.octets // memory.grain if isinstance(memory, Cells) else 1
-    if isinstance(memory, Cells) and parts > 1:
-        steps = np.arange(parts).reshape(-1, 1) * memory.stride
-        cell = (cell + steps).reshape(-1)
-        world, thread = np.tile(world, parts), np.tile(thread, parts)
-    return Touched(cell, world, thread)
-
-
-def changes(place: Place, position: Position, active: Mask, value: Value, size: int) -> Mask:
-    """Which elements a write changes, `size` cells in all; the cells of an element change together."""
-    memory, kind = place.memory, place.kind
-    where = memory.flat_position(position)
-    shape = np.broadcast_shapes(where.shape, np.shape(value), active.shape)
-    chosen = np.broadcast_to(active, shape)
-    before: Any = memory.take(np.broadcast_to(where, shape)[chosen], kind)
-    after = np.broadcast_to(value, shape)[chosen]
-    return np.resize(~_same(before, after), size)
-
-
-def disagreement(
-    place: Place, position: Position, active: Mask, worlds: int, value: Value
-) -> tuple[Touched, int, int] | None:
-    """An element into which two lanes have just written different values, the second lane and its world; None for none.
-
-    Of lanes that write one element the last one wins, so that the others find another value there than their own.
-    """
-    if not isinstance(value, np.ndarray) or not active.any():
-        return None
-    memory = place.memory
-    where = memory.flat_position(position)
-    shape = np.broadcast_shapes(where.shape, value.shape, active.shape)
-    chosen = np.broadcast_to(active, shape)
-    cell = np.broadcast_to(where, shape)[chosen]
-    meant = np.broadcast_to(value, shape)[chosen].astype(place.kind.array)
-    lost = np.flatnonzero(~_same(memory.take(cell, place.kind), meant))
-    if not len(lost):
-        return None
-    at = int(lost[0])
-    world, lane = (np.broadcast_to(i, shape)[chosen] for i in np.ogrid[: shape[-2], : shape[-1]])
-    world = world % worlds
-    elsewhere = (world != world[at]) & isinstance(memory, Pages)
-    others = np.flatnonzero((cell == cell[at]) & ((lane != lane[at]) | elsewhere))
-    if not len(others):
-        return None
-    last = others[-1]
-    return Touched(cell[at : at + 1], world[at : at + 1], lane[at : at + 1]), int(lane[last]), int(world[last])
-
-
-def _same(before: Any, after: Any) -> Mask:
-    """Which values are equal, or both no number."""
-    same: Mask = (before == after) | ((before != before) & (after != after))
-    return same

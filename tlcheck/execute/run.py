@@ -15,7 +15,6 @@ from tlcheck.execute import comparison, inputs
 from tlcheck.execute.authors import Author, attributed, open_to_order
 from tlcheck.execute.comparison import Difference, OutputOutcome, Written
 from tlcheck.execute.courses import levels_of
-from tlcheck.execute.glance import Suspected
 from tlcheck.execute.launches import kernels
 from tlcheck.execute.levels import BothLevels, pointers
 from tlcheck.execute.machine import Machine, World
@@ -25,6 +24,7 @@ from tlcheck.execute.races import Race
 from tlcheck.execute.reasons import MEMORY, Deadlock, Illegal, Stopped
 from tlcheck.execute.request import LOWERED, SOURCE, Execution, Request
 from tlcheck.execute.roundings import coarser, rounds
+from tlcheck.execute.suspects import Suspected, Suspects
 from tlcheck.execute.tracer import watched_for
 from tlcheck.execute.traits import has_copies
 from tlcheck.execute.values import kind_of
@@ -66,6 +66,7 @@ class _Judge:
 
     def __init__(self, levels: BothLevels) -> None:
         self._levels = levels
+        self._suspects: Suspects | None = None  # of a quick run that came to its end; None: all may be out of order
 
     def execution(self) -> Execution:
         """Run both sides and compare every output. What is found in a quick run is looked at in a plain one."""
@@ -83,8 +84,9 @@ class _Judge:
         try:
             lowered = self._levels.machine_as_lowered(draw)
             if self._levels.checkpoint == LOWERED and not self._levels.tiled:  # before that there are no barriers
-                lowered.watched(self._stored(), every=bool(written.steered))
+                lowered.watched(self._stored(), every=bool(written.steered), suspects=self._suspects)
             self._levels.run(lowered, partial(self._levels.machine_as_lowered, draw))
+            self._note(lowered)
         except Illegal as illegal:
             stopped = [OutputOutcome(n, "undecided", f"as lowered: {illegal}") for n in self._levels.outputs]
             report = self._report(tuple(stopped), written.spent, 0)
@@ -96,7 +98,7 @@ class _Judge:
         rounded = stop is None and written.spent + lowered.spent <= _ROUNDED and rounds(self._levels.lowered)
         if rounded:
             rounded = self._with_own_types(written, outputs, draw)
-        authors = cache(partial(self._authors, draw))
+        authors = partial(cache(self._authors), draw, self._contestable(lowered, outputs))
         outputs = [self._where_ordered(outcome, authors) for outcome in outputs]
         report = self._report(tuple(outputs), written.spent, lowered.spent + early)
         whose = attributed(lowered.watches, authors)
@@ -105,6 +107,15 @@ class _Judge:
         contested = tuple([(replace(race, index=self._index_of(race)), own) for race, own in whose.contested])
         report = replace(report, illegal=stop, lawful=lawful, rounded=rounded, left=self._left_by(written))
         return replace(report, ordered=whose.ordered, races=races, contested=contested)
+
+    def _note(self, lowered: Machine) -> None:
+        """Keep what a quick run that has ended suspects. Raises Suspected if that is something."""
+        if self._levels.plain:
+            return
+        suspects = lowered.suspects
+        self._suspects = suspects if self._levels.all_blocks_before else None
+        if suspects:
+            raise Suspected("order")
 
     def _hang(self, lowered: Machine, draw: inputs.Draw) -> Deadlock | None:
         """A deadlock that takes another order of branches: of each that may be overtaken, one in which it is."""
@@ -199,12 +210,22 @@ class _Judge:
         reason = open_to_order(authors(), outcome.name, frozenset(pointers(self._levels.roles.written)))
         return OutputOutcome(outcome.name, "undecided", reason) if reason else outcome
 
-    def _authors(self, draw: inputs.Draw) -> list[Author]:
-        """Who watched the kernel as written, once more, for races of its own."""
+    def _contestable(self, lowered: Machine, outputs: Sequence[OutputOutcome]) -> frozenset[str] | None:
+        """The buffers that may race as written for all that matters; None for any: a wrong output may depend on it."""
+        if any(outcome.verdict == "refuted" for outcome in outputs):
+            return None
+        races = [race for watch in lowered.watches for race in watch.races.values()]
+        return frozenset(race.parameter or race.buffer for race in races)
+
+    def _authors(self, draw: inputs.Draw, about: frozenset[str] | None) -> list[Author]:
+        """Who watched the kernel as written, once more, for races of its own. about: buffers, None for all."""
         machine = self._levels.machine_as_written(draw)
         allocated = [stmt.buffer for stmt in statements(self._levels.written.body) if isinstance(stmt, Alloc)]
         shared = [b.name for b in allocated if b.scope.startswith(("shared", "local.fragment"))]
-        machine.watched(frozenset((*shared, *pointers(self._levels.written.buffers))), Author, every=True)
+        every = frozenset((*shared, *pointers(self._levels.written.buffers)))
+        if about is not None and not about & every:
+            return []
+        machine.watched(every, partial(Author, about=about), every=True)
         machine.run()
         return [watch for watch in machine.watches if isinstance(watch, Author)]
 

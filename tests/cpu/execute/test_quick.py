@@ -14,13 +14,14 @@ from tests.cpu.execute.test_hardware import FORMS, machine_of
 from tests.cpu.execute.test_order import without
 from tlcheck.execute import registry
 from tlcheck.execute.courses import levels_of
-from tlcheck.execute.glance import Suspected
 from tlcheck.execute.iterations import at_once
 from tlcheck.execute.machine import Machine, Options, Tensor, World
 from tlcheck.execute.memory import Cells
 from tlcheck.execute.places import Place
+from tlcheck.execute.races import Access
 from tlcheck.execute.request import Request
 from tlcheck.execute.run import execute
+from tlcheck.execute.suspects import Suspects
 from tlcheck.execute.threads.cp_async import Copy
 from tlcheck.execute.values import Array, is_poison, kind_of
 from tlcheck.snapshot import codec
@@ -53,6 +54,7 @@ def test_a_right_kernel_is_not_suspected_and_leaves_the_same(name: str) -> None:
     plain, quick = machine_of(FORMS[name], name, late=True, exact=True), _quick(name)
     plain.run()
     quick.run()
+    assert not quick.suspects
     assert quick.spent == plain.spent
     for parameter in plain.tensors:
         for a, b in zip(plain.pages(parameter).outcome(0), quick.pages(parameter).outcome(0), strict=True):
@@ -73,9 +75,31 @@ def test_a_right_kernel_is_not_suspected_and_leaves_the_same(name: str) -> None:
         ("reduce_fp32", "fence_proxy_async", 0),
     ],
 )
-def test_a_race_is_suspected(name: str, call: str, number: int) -> None:
-    with pytest.raises(Suspected):
-        _quick(name, call, number).run()
+def test_a_race_is_suspected_and_found_where_it_is(name: str, call: str, number: int) -> None:
+    """Whoever watches nothing but what a glance suspects finds the same races, accesses included."""
+    quick = _quick(name, call, number)
+    quick.run()
+    assert quick.suspects
+    everywhere, there = (_races(quick, suspects) for suspects in (None, quick.suspects))
+    assert everywhere
+    assert there == everywhere
+
+
+def _races(quick: Machine, suspects: Suspects | None) -> list[object]:
+    """The races of a quick machine's kernel, run plainly, and the buffers that were accessed."""
+    options = replace(quick.options, plain=True)
+    plain = Machine(quick.function, quick.extents, quick.worlds, quick.tensors, quick.scalars, options)
+    watch = plain.watched(frozenset(plain.tensors), suspects=suspects)
+    plain.run()
+    found = [
+        (race.buffer, race.index, race.missing, *map(_access, (race.first, race.second)))
+        for race in watch.races.values()
+    ]
+    return [found, watch.buffers] if found else []
+
+
+def _access(access: Access) -> tuple[object, ...]:
+    return access.kind, access.proxy, access.block, access.thread, id(access.origin.stmt), access.origin.loops
 
 
 @pytest.mark.parametrize("file", FIXTURES, ids=lambda file: file.name.removesuffix(".snapshot.json"))
@@ -94,6 +118,7 @@ def test_loops_of_mma_and_of_copies_leave_the_same() -> None:
     quick.options = replace(plain.options, plain=False)
     plain.run()
     quick.run()
+    assert not quick.suspects
     assert quick.spent == plain.spent
     for seed in (0, 1):
         for a, b in zip(plain.pages("C").outcome(seed), quick.pages("C").outcome(seed), strict=True):
