@@ -182,9 +182,9 @@ def _of_atomic(pipeline: Pipeline, number: int, claim: Claim) -> Guilty:
 def _around(pipeline: Pipeline, number: int, claim: Claim) -> list[str]:
     """The lines around the places of an atomic after a pass."""
     stage = pipeline.stage(number)
-    snapshot = pipeline.after(number)
-    text = render(snapshot.checkpoints[stage])
-    sites = [s for s in subject(snapshot).found[stage].sites if s.target.root == claim.buffer]
+    of = subject(pipeline.after(number))
+    text = render(of.snapshot.checkpoints[stage])
+    sites = [s for s in of.found[stage].sites if s.target.root == claim.buffer]
     marked = [line for site in _own(sites, claim)[:_SHOWN] if (line := text.line_of(site.placed.stmt))]
     shown = {n for line in marked for n in range(line - _ABOVE, line + _BELOW + 1)}
     return [line for n, line in enumerate(text.lines, 1) if n in shown]

@@ -4,7 +4,7 @@ undecided (and why).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from tlcheck.program.matching import Match
@@ -59,10 +59,12 @@ def evidence(comparison: Comparison) -> Evidence:
         try:
             if plan.holds():
                 return Evidence(stage.checkpoint, found, "same", compared=comparison)
+            if plan.is_shortcut:
+                continue
             reasons.append("its additions have another form, and no instance was found that shows a wrong one")
             shown = refuted()
         except (UndecidedError, UnreadableError) as error:
-            reasons.append(str(error))
+            reasons += [] if plan.is_shortcut else [str(error)]
         if shown is not None:
             return Evidence(stage.checkpoint, found, "different", shown, compared=comparison)
     try:
@@ -73,6 +75,14 @@ def evidence(comparison: Comparison) -> Evidence:
         reason = next((r for r in reasons if r != REWRITTEN), REWRITTEN)
         return Evidence(stage.checkpoint, found, "undecided", None, reason)
     return Evidence(stage.checkpoint, found, "different", shown, compared=comparison)
+
+
+def at(found: Evidence, checkpoint: str) -> Evidence:
+    """The same evidence at another checkpoint, whose function is equal."""
+    compared = found.compared
+    if compared is not None:
+        compared = replace(compared, stage=replace(compared.stage, checkpoint=checkpoint))
+    return replace(found, checkpoint=checkpoint, compared=compared)
 
 
 def _scope(program: Program, root: str) -> str:

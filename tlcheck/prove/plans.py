@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -56,12 +57,16 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """One way to compare. outer: loops kept symbolic. fixed: values of blocks and sizes."""
+    """One way to compare. outer: loops kept symbolic. fixed: values of blocks and sizes.
+
+    is_shortcut: only its yes counts, for another plan asks the same in general.
+    """
 
     comparison: Comparison
     outer: frozenset[int]
     aliases: Mapping[int, int]
     fixed: Mapping[int, int]
+    is_shortcut: ClassVar[bool] = False
 
     def build(
         self, unguarded: bool = False, multiples: bool = True
@@ -171,9 +176,9 @@ def plans(c: Comparison) -> Iterator[Plan]:
     outer, aliases = shared_loops(c)
     if len(c.match.written) == len(c.match.sites) == 1 and not c.match.written[0].tile:
         yield Unchanged(c, outer | THREADS, aliases, {})
-    yield Plan(c, outer, aliases, {})
     if len(c.match.written) == 1 < len(c.match.sites):
         yield _Peeled(c, frozenset(), {}, {})
+    yield Plan(c, outer, aliases, {})
     names = {str(v.value) for w in c.match.written for v in loops_of(w)}
     own = frozenset(v.uid for s in (*c.match.written, *c.match.sites) for v in loops_of(s) if str(v.value) in names)
     if own != outer:
@@ -199,8 +204,11 @@ class Unchanged(Plan):
 class _Peeled(Plan):
     """The last iterations of a loop behind it, each by itself, as a pipeline leaves it: for loops of unknown extent.
 
-    The loop runs as often as written but for those, and each of them is one as written, where there is one.
+    The loop runs as often as written but for those, and each of them is one as written, where there is one. It comes
+    before what knows nothing of loops, which would enumerate the bases of all blocks and iterations.
     """
+
+    is_shortcut = True
 
     def holds(self) -> bool:
         looped, *behind = self.comparison.match.sites

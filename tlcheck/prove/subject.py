@@ -14,10 +14,11 @@ from tlcheck.program.promotion import shows_promotion
 from tlcheck.program.threads import first_threads
 from tlcheck.program.tma import descriptors, is_copy
 from tlcheck.program.walk import Program, expressions, subexpressions, walk
-from tlcheck.prove.evidence import Evidence, evidence
+from tlcheck.prove.evidence import Evidence, at, evidence
 from tlcheck.prove.footprints import Memory
 from tlcheck.prove.plans import Comparison, Stage
 from tlcheck.prove.values import Reader
+from tlcheck.snapshot.equality import united
 from tlcheck.snapshot.ir import Expr, Snapshot, Stmt, Store, Unknown
 
 _WRITTEN = ("source", "intent")
@@ -31,7 +32,7 @@ _READS = frozenset(("tvm_access_ptr", "address_of", "access_ptr", "region"))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedSnapshot:
-    """A snapshot and what is derived from it once.
+    """A snapshot and what is derived from it once. Checkpoints that are equal have one function, and one program.
 
     reference: the checkpoint that says what the kernel adds. not_source: why that is `intent`, after the first passes.
     """
@@ -92,13 +93,17 @@ def _is_opaque(stmt: Stmt) -> bool:
 
 
 def subject(snapshot: Snapshot) -> PreparedSnapshot:
-    """Walk a snapshot's functions. A snapshot without `intent` has no atomics as written."""
-    programs = {name: walk(f) for name, f in snapshot.checkpoints.items()}
+    """Walk a snapshot's functions, those that are equal once. A snapshot without `intent` has no atomics as written."""
+    snapshot = replace(snapshot, checkpoints=united(snapshot.checkpoints))
+    walked = {id(f): walk(f) for f in snapshot.checkpoints.values()}
+    programs = {name: walked[id(f)] for name, f in snapshot.checkpoints.items()}
     plain: set[int] = set()
     found = {name: atomics(programs[name], plain) for name in _WRITTEN if name in programs}
     bulk = any(site.tma for f in found.values() for site in f.sites)
     made = descriptors(programs) if bulk else {}
-    found.update({name: atomics(program, plain, made) for name, program in programs.items() if name not in found})
+    later = {id(p): p for name, p in programs.items() if name not in found}
+    read = {number: atomics(program, plain, made) for number, program in later.items()}
+    found.update({name: read[id(program)] for name, program in programs.items() if name not in found})
     not_source = _not_source(found)
     reference = "intent" if not_source else "source"
     declared = programs[reference].buffers if reference in programs else {}
@@ -106,7 +111,8 @@ def subject(snapshot: Snapshot) -> PreparedSnapshot:
     starts = first_threads(programs[reference]) if reference in programs else {}
     memory = Memory(declared, layouts(*known), starts)
     device = device_of(snapshot)
-    found = {name: _aligned(f, memory, device) for name, f in found.items()}
+    ready = {id(f): _aligned(f, memory, device) for f in found.values()}
+    found = {name: ready[id(f)] for name, f in found.items()}
     return PreparedSnapshot(snapshot, programs, found, memory, reference, not_source)
 
 
@@ -159,15 +165,22 @@ def evidences(of: PreparedSnapshot) -> Iterator[Evidence]:
     known = frozenset(intent.buffers)
     first = Stage(of.reference, intent, Reader(intent, known))
     cut = not of.snapshot.is_on(NO_BOUNDS)
+    known_of: dict[object, list[Evidence]] = {}
     for name in LOWERED:
         program = of.programs.get(name)
         if program is None:
             continue
         promotes = name == "device-tir" and shows_promotion(program.function)
+        asked = (id(program), name in UNGUARDED, promotes)  # all that the evidence of a checkpoint depends on
+        if asked in known_of:
+            yield from (at(evidence, name) for evidence in known_of[asked])
+            continue
+        known_of[asked] = []
         stage = Stage(name, program, Reader(program, known), promotes)
         for found in match(intent, of.written, program, of.found[name].sites):
             compared = _evidence(Comparison(first, stage, of.memory, found, name in UNGUARDED, cut))
-            yield compared if found.sites else _elsewhere(intent, program, compared)
+            known_of[asked].append(compared if found.sites else _elsewhere(intent, program, compared))
+            yield known_of[asked][-1]
 
 
 def _evidence(comparison: Comparison) -> Evidence:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from tests.fixtures.index import Fixture, read
 from tlcheck.prove import plans
 from tlcheck.prove.evidence import Evidence
-from tlcheck.prove.subject import PreparedSnapshot, evidences, subject
+from tlcheck.prove.subject import LOWERED, PreparedSnapshot, evidences, subject
 from tlcheck.verdicts.check import Report, check
 from tlcheck.verdicts.claim import Claim, Finding
 from tlcheck.verdicts.expectations import within
@@ -109,6 +110,44 @@ def _broken(identifier: str, of: PreparedSnapshot, evidence: Evidence) -> Broken
     check = next(rule.check for rule in rules() if rule.id == identifier)
     assert check is not None
     return check(of, evidence)
+
+
+def watched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The checkpoints at which an atomic is compared, as that happens."""
+    judged: list[str] = []
+    ask = plans.plans
+
+    def asked(comparison: plans.Comparison) -> Iterator[plans.Plan]:
+        judged.append(comparison.stage.checkpoint)
+        return ask(comparison)
+
+    monkeypatch.setattr("tlcheck.prove.evidence.plans", asked)
+    return judged
+
+
+def test_checkpoints_that_are_equal_are_judged_once_and_reported_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshot = next(f for f in INDEX.fixtures if f.path == "era/tile_small-0.1.15").snapshot()
+    judged = watched(monkeypatch)
+    report = check(snapshot)
+    assert judged == ["lower-tile-op", "vectorize-loop", "device-tir"]
+    assert [[stage.checkpoint for stage in claim.stages] for claim in report.claims] == [list(LOWERED)]
+    judged.clear()
+    monkeypatch.setattr("tlcheck.prove.subject.united", dict)
+    assert check(snapshot) == report
+    assert judged == list(LOWERED)
+
+
+def test_equal_checkpoints_of_which_more_is_asked_are_judged_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tails need no guards before vectors are made, and need them after."""
+    snapshot = next(f for f in INDEX.fixtures if f.path == "era/tail_tile_odd-0.1.15").snapshot()
+    early = snapshot.checkpoints["lower-tile-op"]
+    judged = watched(monkeypatch)
+    report = check(replace(snapshot, checkpoints={**snapshot.checkpoints, "vectorize-loop": early}))
+    assert judged == ["lower-tile-op", "vectorize-loop", "device-tir"]
+    (claim,) = report.claims
+    statuses = {stage.checkpoint: stage.status for stage in claim.stages}
+    assert statuses["type-cast"] == "same"
+    assert statuses["vectorize-loop"] == "different"
 
 
 def test_without_the_kernel_as_written_nothing_is_checked() -> None:
