@@ -22,18 +22,26 @@ import numpy.typing as npt
 from tlcheck.algebra.algebra import Algebra, Poly, add, constant, key
 from tlcheck.algebra.evaluate import Dimension, Evaluator, Words, chunks, mix, size
 from tlcheck.prove.contents import reads, reads_in_steps
-from tlcheck.prove.fingerprints import Factors, Part, Sum, UndecidedError, fingerprints, shape_of, weigh
+from tlcheck.prove.fingerprints import Factors, Part, Sum, UndecidedError, shape_of, weigh
 from tlcheck.prove.footprints import BLOCKS, THREADS, Footprint, Leaf, Memory
 from tlcheck.prove.gates import MAX_OUTER, Gates, known_space, runs
+from tlcheck.prove.known import KnownSums
 
 BUDGET = 250_000_000  # lanes that one comparison may enumerate
 
 
-def same(algebra: Algebra, intended: Sequence[Footprint], actual: Sequence[Footprint], bounded: bool) -> bool:
+def same(
+    algebra: Algebra,
+    intended: Sequence[Footprint],
+    actual: Sequence[Footprint],
+    bounded: bool,
+    known: KnownSums | None = None,
+) -> bool:
     """Whether both sides add the same elements, once each, in every instance. `bounded`: only lanes in bounds count
     on the
     actual side too (guards are added later). Raises UndecidedError where the addresses do not separate."""
-    outer = _Outer(algebra)
+    known = KnownSums() if known is None else known
+    outer = _Outer(algebra, known)
     left = [outer.part(f, bounded=True) for f in intended]
     right = [outer.part(f, bounded=bounded) for f in actual]
     if not outer.alike([*left, *right]):
@@ -42,7 +50,7 @@ def same(algebra: Algebra, intended: Sequence[Footprint], actual: Sequence[Footp
     classes = outer.gates.classes([p.gates for p in (*left, *right)], left[0].footprint.outer)
     if len(classes) * lanes > BUDGET:
         raise UndecidedError(f"too large to enumerate ({len(classes)} classes of {lanes} lanes)")
-    return fingerprints(algebra, left, classes) == fingerprints(algebra, right, classes)
+    return known.of(algebra, left, classes) == known.of(algebra, right, classes)
 
 
 def _same_sequence(outer: _Outer, left: Sequence[Part], right: Sequence[Part]) -> bool:
@@ -58,8 +66,9 @@ def _same_sequence(outer: _Outer, left: Sequence[Part], right: Sequence[Part]) -
 class _Outer:
     """The outer halves of all footprints: their bases must be one, their conditions are numbered."""
 
-    def __init__(self, algebra: Algebra) -> None:
+    def __init__(self, algebra: Algebra, known: KnownSums) -> None:
         self.algebra = algebra
+        self.known = known
         self.gates = Gates(algebra)
 
     def part(self, footprint: Footprint, bounded: bool) -> Part:
@@ -158,7 +167,7 @@ class _Outer:
         classes = [tuple(int(x) for x in row) for row in rows]
         unseen = [point for point in classes if point not in known]
         values = [dict(zip(gates, point, strict=True)) for point in unseen]
-        known.update(zip(unseen, fingerprints(self.algebra, [part], values), strict=True))
+        known.update(zip(unseen, self.known.of(self.algebra, [part], values), strict=True))
         sums = [known[point] for point in classes]
         which = which.ravel()
         return (

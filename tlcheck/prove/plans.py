@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -20,6 +20,7 @@ from tlcheck.prove.comparison import BUDGET, anchored, assignments, identical, s
 from tlcheck.prove.contents import contents, holding, keeps_bounds
 from tlcheck.prove.fingerprints import UndecidedError
 from tlcheck.prove.footprints import TAGS, THREADS, Footprint, Memory
+from tlcheck.prove.known import KnownSums
 from tlcheck.prove.values import Reader
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Expr
@@ -44,7 +45,7 @@ class Stage:
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
     """One match at one checkpoint. bounded: out-of-bounds lanes do not count yet. cut: the intended region ends at
-    the bounds.
+    the bounds. known: sums of the same snapshot.
     """
 
     intent: Stage
@@ -53,6 +54,7 @@ class Comparison:
     match: Match
     bounded: bool
     cut: bool
+    known: KnownSums = field(default_factory=KnownSums)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,32 +107,34 @@ class Plan:
         require_one_form(intended, actual)
         require_one_type(intended, actual)
         require_one_launch(algebra, intended, actual)
-        bounded = self.comparison.bounded and self.comparison.cut
-        if not (_same(algebra, intended, actual, bounded) and all(aligned(algebra, f) for f in actual)):
+        if not (self._same(algebra, intended, actual) and all(aligned(algebra, f) for f in actual)):
             return False
-        return _same_with_any_content(algebra, intended, actual, bounded)
+        return self._same_with_any_content(algebra, intended, actual)
 
+    def _same_with_any_content(
+        self, algebra: Algebra, intended: Sequence[Footprint], actual: Sequence[Footprint]
+    ) -> bool:
+        """Whether both sides are the same with each content of memory that keeps the kernel as written in bounds."""
+        for salt, numbers in enumerate(contents(algebra, (*intended, *actual)), 1):
+            with holding(algebra, salt, numbers):
+                if keeps_bounds(algebra, intended, {}) and not self._same(algebra, intended, actual):
+                    return False
+        return True
 
-def _same_with_any_content(
-    algebra: Algebra, intended: Sequence[Footprint], actual: Sequence[Footprint], bounded: bool
-) -> bool:
-    """Whether both sides are the same with each content of memory that keeps the kernel as written in bounds."""
-    for salt, numbers in enumerate(contents(algebra, (*intended, *actual)), 1):
-        with holding(algebra, salt, numbers):
-            if keeps_bounds(algebra, intended, {}) and not _same(algebra, intended, actual, bounded):
-                return False
-    return True
-
-
-def _same(algebra: Algebra, intended: Sequence[Footprint], actual: Sequence[Footprint], bounded: bool) -> bool:
-    """Whether both sides are the same; what would be read out of bounds may be left out, newer releases guard it."""
-    if not any(f.reads for f in intended):
-        return same(algebra, intended, actual, bounded)
-    guarded = [replace(f, conditions=(*f.conditions, *f.reads)) for f in intended]
-    try:
-        return same(algebra, intended, actual, bounded) or same(algebra, guarded, actual, bounded)
-    except UndecidedError:
-        return same(algebra, guarded, actual, bounded)
+    def _same(self, algebra: Algebra, intended: Sequence[Footprint], actual: Sequence[Footprint]) -> bool:
+        """Whether both sides are the same; what would be read out of bounds may be left out, newer releases guard
+        it.
+        """
+        bounded, known = self.comparison.bounded and self.comparison.cut, self.comparison.known
+        if not any(f.reads for f in intended):
+            return same(algebra, intended, actual, bounded, known)
+        guarded = [replace(f, conditions=(*f.conditions, *f.reads)) for f in intended]
+        try:
+            if same(algebra, intended, actual, bounded, known):
+                return True
+        except UndecidedError:
+            pass
+        return same(algebra, guarded, actual, bounded, known)
 
 
 def forms_of(footprints: Sequence[Footprint]) -> set[tuple[object, ...]]:

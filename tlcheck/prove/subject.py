@@ -16,6 +16,7 @@ from tlcheck.program.tma import descriptors, is_copy
 from tlcheck.program.walk import Program, expressions, subexpressions, walk
 from tlcheck.prove.evidence import Evidence, at, evidence
 from tlcheck.prove.footprints import Memory
+from tlcheck.prove.known import KnownSums
 from tlcheck.prove.plans import Comparison, Stage
 from tlcheck.prove.values import Reader
 from tlcheck.snapshot.equality import united
@@ -165,22 +166,23 @@ def evidences(of: PreparedSnapshot) -> Iterator[Evidence]:
     known = frozenset(intent.buffers)
     first = Stage(of.reference, intent, Reader(intent, known))
     cut = not of.snapshot.is_on(NO_BOUNDS)
-    known_of: dict[object, list[Evidence]] = {}
+    made: dict[object, list[Evidence]] = {}
+    sums = KnownSums()
     for name in LOWERED:
         program = of.programs.get(name)
         if program is None:
             continue
         promotes = name == "device-tir" and shows_promotion(program.function)
         asked = (id(program), name in UNGUARDED, promotes)  # all that the evidence of a checkpoint depends on
-        if asked in known_of:
-            yield from (at(evidence, name) for evidence in known_of[asked])
+        if asked in made:
+            yield from (at(evidence, name) for evidence in made[asked])
             continue
-        known_of[asked] = []
+        made[asked] = []
         stage = Stage(name, program, Reader(program, known), promotes)
         for found in match(intent, of.written, program, of.found[name].sites):
-            compared = _evidence(Comparison(first, stage, of.memory, found, name in UNGUARDED, cut))
-            known_of[asked].append(compared if found.sites else _elsewhere(intent, program, compared))
-            yield known_of[asked][-1]
+            compared = _evidence(Comparison(first, stage, of.memory, found, name in UNGUARDED, cut, sums))
+            made[asked].append(compared if found.sites else _elsewhere(intent, program, compared))
+            yield made[asked][-1]
 
 
 def _evidence(comparison: Comparison) -> Evidence:
