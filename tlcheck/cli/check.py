@@ -14,8 +14,6 @@ from tlcheck.cli.options import CASE_HELP, add_cluster_argument, add_lowering_ar
 from tlcheck.cli.scripts import add_live_arguments, add_script_arguments
 from tlcheck.cli.watch import watch
 from tlcheck.files import make_folder
-from tlcheck.page.checked import page_of
-from tlcheck.page.html import render
 from tlcheck.report import json, shared, text
 from tlcheck.report.checked import document_of
 from tlcheck.report.console import console
@@ -61,7 +59,14 @@ def _writers(found: Checked, code: int, *, wrong_only: bool) -> Mapping[str, Wri
     results, notes = list(found.results), list(found.notes)
     return {
         "text": lambda file: text.write(console(file), results, notes, wrong_only=wrong_only),
-        "html": lambda file: shared.put(file, render(page_of(results, found.entries, notes, code))),
+        "html": lambda file: shared.put(file, _page(found, code)),
         "json": lambda file: shared.put(file, json.render(results, notes, code)),
         **shared.writers(document_of(results, notes, code)),
     }
+
+
+def _page(found: Checked, code: int) -> str:
+    from tlcheck.page.checked import page_of  # pages are rarely asked for
+    from tlcheck.page.html import render
+
+    return render(page_of(list(found.results), found.entries, list(found.notes), code))

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tlcheck.cli.execution import request_of, with_inputs
 from tlcheck.cli.interruption import Interruption
@@ -19,12 +20,13 @@ from tlcheck.files import save
 from tlcheck.lower.runs import Lowered, of_saved, unique_name
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Settings
-from tlcheck.page.checked import entry_of
-from tlcheck.page.model import Entry
 from tlcheck.verdicts.acceptance import Acceptances, read_acceptances
 from tlcheck.verdicts.judge import Judge, Policy
 from tlcheck.verdicts.results import Result, read_snapshot
 from tlcheck.verdicts.words import plural
+
+if TYPE_CHECKING:
+    from tlcheck.page.model import Entry
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,8 @@ class Shelf:
         """Take one."""
         entry = None
         if self.with_page:
+            from tlcheck.page.checked import entry_of  # pages are rarely asked for
+
             entry = entry_of(result, read_snapshot(lowered.snapshot) if lowered.snapshot is not None else None)
         self.found.append((result, entry))
 

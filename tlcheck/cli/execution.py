@@ -14,7 +14,6 @@ from tlcheck.execute.request import ALL, Request
 from tlcheck.lower.runs import Lowered
 from tlcheck.lower.session import Settings
 from tlcheck.snapshot.ir import Snapshot
-from tlcheck.verdicts.judging import with_given
 
 
 def add_quick_argument(parser: argparse._ActionsContainer) -> None:
@@ -68,6 +67,8 @@ def on_own_inputs(done: Lowered, snapshot: Snapshot, request: Request) -> Reques
         raise UsageError(f"{done.run.case}: {message}") if failure.kind == "usage" else Stopped(message)
     assert done.inputs.given is not None
     try:
+        from tlcheck.verdicts.judging import with_given  # which imports all that proves and executes
+
         return with_given(request, snapshot, done.inputs.given)
     except UsageError as error:
         raise UsageError(f"{done.run.case}: {done.inputs.given.where}: {error}") from error

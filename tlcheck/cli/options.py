@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tlcheck.config import Config, naming
 from tlcheck.errors import UsageError
@@ -13,8 +14,10 @@ from tlcheck.lower.elsewhere import MachinePool
 from tlcheck.lower.scripts import Scripts
 from tlcheck.lower.selection import Selection, parse_archs, parse_args, select
 from tlcheck.lower.session import Settings
-from tlcheck.report.diff import DiffForm
 from tlcheck.run.suite import DeviceOptions, NoDeviceError
+
+if TYPE_CHECKING:
+    from tlcheck.report.diff import DiffForm
 
 CASE_HELP = "FILE[::NAME][@TOOLCHAIN], a folder of kernel files, or a saved snapshot"
 NOT_CHECKED = 3  # exit code
@@ -58,6 +61,8 @@ def add_form_arguments(parser: argparse.ArgumentParser) -> None:
 
 def form_of(args: argparse.Namespace) -> DiffForm:
     """From `add_form_arguments`."""
+    from tlcheck.report.diff import DiffForm  # which imports what compares: most commands do not
+
     return DiffForm(markdown=args.format == "markdown", stat=args.stat)
 
 

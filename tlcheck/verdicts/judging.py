@@ -29,8 +29,7 @@ from tlcheck.lower.runs import Run
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.verdicts.check import check
-from tlcheck.verdicts.claim import by_cause, with_content
-from tlcheck.verdicts.executed import executed
+from tlcheck.verdicts.claim import Claim, by_cause, with_content
 from tlcheck.verdicts.kept import Verdicts, dumps
 from tlcheck.verdicts.results import Result, internal_failure, result_of
 from tlcheck.worker.protocol import Failure
@@ -140,7 +139,7 @@ def verdicts_of(snapshot: Snapshot, request: Request | None = None, seconds: flo
     except Exception as error:
         return Verdicts(failure=internal_failure(error), pass_configs=snapshot.pass_configs)
     try:
-        found = executed(snapshot, request) if request is not None else ()
+        found = () if request is None else _executed(snapshot, request)
     except UsageError as error:  # blocks that are not in the grid
         return Verdicts(failure=Failure("usage", "execute", str(error)), pass_configs=snapshot.pass_configs)
     except Exception as error:
@@ -149,6 +148,12 @@ def verdicts_of(snapshot: Snapshot, request: Request | None = None, seconds: flo
     return Verdicts(
         by_cause(with_content(report.claims, found) + found), failure, snapshot.pass_configs, report.unjudged
     )
+
+
+def _executed(snapshot: Snapshot, request: Request) -> tuple[Claim, ...]:
+    from tlcheck.verdicts.executed import executed  # with all of execution: for proofs alone it is not imported
+
+    return executed(snapshot, request)
 
 
 def judged(run: Run, snapshot: Snapshot) -> Result:

@@ -56,6 +56,20 @@ assert not heavy, heavy
     subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
 
 
+@pytest.mark.parametrize(
+    ("module", "unneeded"),
+    [
+        ("tlcheck.cli.check", ("tlcheck.prove.plans", "tlcheck.execute.machine", "tlcheck.golden.compare", "tvm")),
+        ("tlcheck.verdicts.judging", ("tlcheck.execute.machine", "tvm")),
+    ],
+)
+def test_proofs_alone_import_nothing_else(module: str, unneeded: tuple[str, ...]) -> None:
+    """Who proves is another process than the command's, and only executions need what executes."""
+    code = f"import sys, {module}; print(sorted(set({unneeded}) & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--version"])
