@@ -78,6 +78,8 @@ def asked(args: argparse.Namespace, config: Config) -> Request:
     """How to execute where that is certain. Raises UsageError."""
     request = Request(blocks=config.blocks, seeds=tuple(range(config.seeds)), budget=_budget(args, config))
     blocks, seeds, seed, block = (getattr(args, name, None) for name in ("blocks", "seeds", "seed", "block"))
+    if (blocks, seeds, seed, block) != (None,) * 4 or not request.is_usual:
+        request = replace(request, budget=replace(request.budget, work=None))  # what is asked for by number is done
     if blocks is not None:
         request = replace(request, blocks=blocks)
     if block is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from itertools import product
 from math import prod
 
@@ -23,11 +23,11 @@ def all_blocks(
     sizes: Mapping[str, int | float],
     written: bool,
     budget: Budget,
-    needed: Sequence[Block] | None = None,
+    needed: Mapping[Block, Set[int]] | None = None,
 ) -> list[list[tuple[int, Block]]]:
     """Every (seed, block) of a kernel, in batches with all seeds of some blocks. Raises BudgetSpent for too many.
 
-    needed: the blocks that run; None for all.
+    needed: the blocks that run, with their seeds; None for all.
     """
     extents, threads = grid(kernel, sizes), prod(threads_of(kernel))
     count = prod(extents) if needed is None else len(needed)
@@ -35,17 +35,20 @@ def all_blocks(
     together = max(1, fit // len(seeds))
     if fit == 0 or -(-count // together) * statements_needed(kernel, sizes) > budget.statements:
         raise BudgetSpent("too many blocks of a kernel before the last one")
-    blocks = needed or [(x, y, z) for z, y, x in product(*[range(n) for n in reversed(extents)])]
+    blocks = list(needed or [(x, y, z) for z, y, x in product(*[range(n) for n in reversed(extents)])])
     parts = [blocks[start : start + together] for start in range(0, len(blocks), together)]
-    return [[(seed, block) for seed in seeds for block in part] for part in parts]
+    return [[(s, block) for s in seeds for block in part if not needed or s in needed[block]] for part in parts]
 
 
 def alike(function: Function, sizes: Mapping[str, int | float], blocks: Sequence[Block]) -> list[list[Block]]:
     """Blocks with others that execute as many statements: those with longer loops would keep the others waiting."""
-    kernel = kernels(function)[-1]
-    threads = [s for s in statements(kernel.body) if isinstance(s, Thread) and s.tag.startswith("blockIdx.")]
     found: dict[int, list[Block]] = {}
     for block in blocks:
-        own = {str(s.var.value): block["xyz".index(s.tag[-1])] for s in threads}
-        found.setdefault(statements_needed(kernel, {**sizes, **own}), []).append(block)
+        found.setdefault(statements_of(kernels(function)[-1], sizes, block), []).append(block)
     return list(found.values()) if max(found) >= _WORTH else [list(blocks)]
+
+
+def statements_of(kernel: Function, sizes: Mapping[str, int | float], block: Block) -> int:
+    """At least how many statements this block executes."""
+    threads = [s for s in statements(kernel.body) if isinstance(s, Thread) and s.tag.startswith("blockIdx.")]
+    return statements_needed(kernel, {**sizes, **{str(s.var.value): block["xyz".index(s.tag[-1])] for s in threads}})

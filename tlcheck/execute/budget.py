@@ -20,11 +20,14 @@ class Budget:
     """statements: of one run at one level; a statement takes some 50 microseconds. bytes: of the machine's memory.
 
     seconds: of the processor, for all runs of one execution: a backstop, which the others should make needless.
+    work: statements of all threads of a run as lowered, of which a million take 0.1 to 0.3 s. With more, fewer of the
+    usual blocks run, and not each of them with all seeds. None for any.
     """
 
     statements: int = 400_000
     bytes: int = 1 << 31
     seconds: float = 600.0
+    work: int | None = 1 << 24
 
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}

@@ -8,6 +8,7 @@ comes from a block that is left out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from math import prod
 
@@ -15,14 +16,14 @@ import numpy as np
 
 from tlcheck.execute.blocks import Block, chosen, coordinates, grid
 from tlcheck.execute.budget import statements_needed
-from tlcheck.execute.extents import Intervals, bind, interval, is_negative
+from tlcheck.execute.extents import Intervals, bind, interval, is_negative, where
 from tlcheck.execute.launches import kernels, threads_of
 from tlcheck.execute.plain import evaluated
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.values import Array, lanes_of
 from tlcheck.program.roles import READ, WRITE, accesses, is_address
-from tlcheck.snapshot.ir import Buffer, Expr, Function, Stmt, Store, Thread
-from tlcheck.snapshot.walk import expressions, postorder, statements
+from tlcheck.snapshot.ir import Buffer, Expr, Function, If, Stmt, Store, Thread
+from tlcheck.snapshot.walk import children, expressions, postorder
 
 _FEW = 1 << 14  # threads of all blocks of a kernel: with fewer, all run
 _LITTLE = 1 << 20  # statements of all these threads: with more, only what is needed
@@ -61,30 +62,47 @@ class _Box:
         return np.asarray((~np.asarray(apart.any(axis=0))).any(axis=1))
 
 
-def needed(function: Function, sizes: Mapping[str, int], blocks: Sequence[Block]) -> list[list[Block] | None]:
-    """For each kernel before the last one the blocks to run, where the last one runs in some; None for all.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Earlier:
+    """A kernel before the last one, with all of its blocks, (3, blocks). anyhow: those that run in any case."""
 
-    function: the kernel as written.
-    """
-    *earlier, last = kernels(function)
-    read = _boxes(last, sizes, np.array(blocks).T) if earlier else []
-    found: list[list[Block] | None] = []
-    for kernel in reversed(earlier):
-        extents = grid(kernel, sizes)
-        if prod(extents) > _MOST_BLOCKS:
-            return [None] * len(earlier)
-        every = np.array(coordinates(np.arange(prod(extents)), extents))
-        own = _boxes(kernel, sizes, every)
-        wanted = np.full(prod(extents), _is_cheap(kernel, prod(extents), sizes))
-        for box in own:
-            for other in read:
-                if box.tensor == other.tensor and box.mode & WRITE and other.mode & READ:
-                    wanted |= box.meets(other)
-        for x, y, z in chosen((kernel,), sizes, _ANYHOW):
-            wanted[(z * extents[1] + y) * extents[0] + x] = True
-        read += [box.of(wanted) for box in own]
-        found.insert(0, None if wanted.all() else [(x, y, z) for x, y, z in every[:, wanted].T.tolist()])
-    return found
+    boxes: Sequence[_Box]
+    every: Array
+    anyhow: Array
+
+
+class Demand:
+    """What the last kernel of a function wants of those before it."""
+
+    def __init__(self, function: Function, sizes: Mapping[str, int]) -> None:
+        """function: the kernel as written."""
+        *earlier, self._last = kernels(function)
+        self._sizes, self._count = sizes, len(earlier)
+        small = all(prod(grid(kernel, sizes)) <= _MOST_BLOCKS for kernel in earlier)
+        self._earlier = [_looked_at(kernel, sizes) for kernel in earlier] if small else []
+
+    def of(self, blocks: Sequence[Block]) -> list[list[Block] | None]:
+        """For each kernel before the last one the blocks to run, where the last one runs in some; None for all."""
+        found: list[list[Block] | None] = []
+        read = _boxes(self._last, self._sizes, np.array(blocks).T) if self._earlier else []
+        for kernel in reversed(self._earlier):
+            wanted = kernel.anyhow.copy()
+            for box in kernel.boxes:
+                for other in read:
+                    if box.tensor == other.tensor and box.mode & WRITE and other.mode & READ:
+                        wanted |= box.meets(other)
+            read += [box.of(wanted) for box in kernel.boxes]
+            found.insert(0, None if wanted.all() else [(x, y, z) for x, y, z in kernel.every[:, wanted].T.tolist()])
+        return found or [None] * self._count
+
+
+def _looked_at(kernel: Function, sizes: Mapping[str, int]) -> _Earlier:
+    extents = grid(kernel, sizes)
+    every = np.array(coordinates(np.arange(prod(extents)), extents))
+    anyhow = np.full(prod(extents), _is_cheap(kernel, prod(extents), sizes))
+    for x, y, z in chosen((kernel,), sizes, _ANYHOW):
+        anyhow[(z * extents[1] + y) * extents[0] + x] = True
+    return _Earlier(_boxes(kernel, sizes, every), every, anyhow)
 
 
 def _is_cheap(kernel: Function, blocks: int, sizes: Mapping[str, int]) -> bool:
@@ -97,12 +115,26 @@ def _boxes(kernel: Function, sizes: Mapping[str, int], blocks: Array) -> list[_B
     """What blocks, (3, blocks), access of tensors."""
     known: Intervals = {}
     found = []
-    for stmt in statements(kernel.body):
-        _bind(stmt, sizes, blocks, known)
+    for stmt in _in_order(kernel.body, sizes, blocks, known):
         for access in _accesses(stmt):
             if access.buffer is None or access.buffer.scope == "global":
                 found.append(access.box(sizes, known, blocks.shape[1]))
     return found
+
+
+def _in_order(stmt: Stmt, sizes: Mapping[str, int], blocks: Array, known: Intervals) -> Iterator[Stmt]:
+    """A statement and those in it, while `known` is what holds there of variables."""
+    _bind(stmt, sizes, blocks, known)
+    yield stmt
+    before = dict(known)
+    if isinstance(stmt, If):
+        known.update(where(stmt.condition, sizes, known))
+    for number, part in enumerate(children(stmt)):
+        if isinstance(stmt, If) and number:
+            known.update(before)
+        yield from _in_order(part, sizes, blocks, known)
+    if isinstance(stmt, If):
+        known.update(before)
 
 
 def _bind(stmt: Stmt, sizes: Mapping[str, int], blocks: Array, known: Intervals) -> None:
@@ -133,7 +165,7 @@ class _Use:
             shape = tuple([int(evaluated(e, sizes)) for e in self.buffer.shape])
         except NotModelled:
             return whole
-        if self.buffer.strides or (self.buffer.elem_offset is not None and self.buffer.elem_offset.value != 0):
+        if not _is_compact(self.buffer, shape, sizes):
             return whole
         first, last = np.empty((2, len(shape), blocks), np.int64)
         for axis, (start, length) in enumerate(zip(self.starts, self.lengths, strict=True)):
@@ -145,6 +177,16 @@ class _Use:
                 begin = shape[axis] if is_negative(at) else 0
                 first[axis], last[axis] = begin + at[0], begin + at[1] + more[1] - 1
         return _Box(self.data.uid, self.mode, shape, first, last)
+
+
+def _is_compact(buffer: Buffer, shape: Sequence[int], sizes: Mapping[str, int]) -> bool:
+    """Whether different indices are different elements, row by row from the tensor's first one."""
+    if buffer.elem_offset is not None and buffer.elem_offset.value != 0:
+        return False
+    with suppress(NotModelled):
+        steps = [int(evaluated(e, sizes)) for e in buffer.strides]
+        return not steps or steps == [prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    return False
 
 
 def _accesses(stmt: Stmt) -> Iterator[_Use]:

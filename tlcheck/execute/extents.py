@@ -68,6 +68,29 @@ def interval(e: Expr, sizes: Mapping[str, int], known: Mapping[int, Interval | N
     return found[id(e)]
 
 
+def where(condition: Expr, sizes: Mapping[str, int], known: Mapping[int, Interval | None]) -> Intervals:
+    """Between what values variables are where a condition holds: of those that it compares with something."""
+    if condition.op == "call" and condition.value == "likely":
+        return where(condition.args[0], sizes, known)
+    if condition.op == "and":
+        first = where(condition.args[0], sizes, known)
+        return {**first, **where(condition.args[1], sizes, {**known, **first})}
+    if condition.op not in _LESS:
+        return {}
+    (smaller, larger), gap = condition.args[:: _LESS[condition.op][0]], _LESS[condition.op][1]
+    low, high = (interval(e, sizes, known) for e in (smaller, larger))
+    found: Intervals = {}
+    if low is not None and high is not None:  # at least one value is left, also where the condition never holds
+        if smaller.op == "var" and smaller.uid in known:
+            found[smaller.uid] = low[0], np.maximum(low[0], np.minimum(low[1], high[1] - gap))
+        if larger.op == "var" and larger.uid in known:
+            found[larger.uid] = np.minimum(high[1], np.maximum(high[0], low[0] + gap)), high[1]
+    return found
+
+
+_LESS = {"lt": (1, 1), "le": (1, 0), "gt": (-1, 1), "ge": (-1, 0)}  # the order of the sides, and their difference
+
+
 def _one(
     e: Expr, args: list[Interval | None], sizes: Mapping[str, int], known: Mapping[int, Interval | None]
 ) -> Interval | None:

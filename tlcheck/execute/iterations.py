@@ -84,7 +84,7 @@ def _running(
     inner: Machine,
     registers: Registers,
 ) -> Step:
-    times, uses = prod(counts), [uid for uid in variables_of(body) if uid not in values]
+    times, uses = prod(counts), [uid for uid in _uses(body, machine) if uid not in values]
     tiled: list[Mask | None] = [None, None]  # the mask of the last time, and for all iterations
     before = sum(prod(counts[: axis + 1]) for axis in range(len(counts)))
 
@@ -99,6 +99,15 @@ def _running(
         machine.spend(before + (inner.spent - spent) * times)
 
     return Step(run)
+
+
+def _uses(body: Stmt, machine: Machine) -> list[int]:
+    """The variables that a body uses, with those of which the value of one of them is made where it is used."""
+    found = variables_of(body)
+    for uid in found:
+        if uid in machine.ahead:
+            found += [e.uid for e in postorder([machine.ahead[uid]]) if e.op == "var" and e.uid not in found]
+    return found
 
 
 def _fixed(value: Array) -> Code:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import product
+from itertools import product, zip_longest
 from math import prod
 from typing import Any
 
@@ -16,9 +16,9 @@ import numpy as np
 from tlcheck.errors import UsageError
 from tlcheck.execute import blocks, comparison, inputs, registry
 from tlcheck.execute.arguments import Arguments
-from tlcheck.execute.batches import alike
+from tlcheck.execute.batches import alike, statements_of
 from tlcheck.execute.budget import statements_needed, worlds_that_fit
-from tlcheck.execute.demand import needed
+from tlcheck.execute.demand import Demand
 from tlcheck.execute.launches import kernels, threads_of
 from tlcheck.execute.machine import Machine, Machines, Options, World
 from tlcheck.execute.pages import Pages
@@ -34,6 +34,7 @@ _NO_BARRIERS = "tl.disable_thread_storage_sync"
 _MOST_BLOCKS = 1 << 16
 _FURTHER = (64, 1024, 16384)  # tried for one tensor after the other
 _ZEROS = 1  # tried as well where an output has no number: all indices 0
+Needed = Mapping[blocks.Block, Set[int]]
 _TRIED = 10_000  # statements, and four times what the kernel takes, that may go into trying
 
 
@@ -63,6 +64,7 @@ class BothLevels:
         self._meet = meets_all(self.written) or meets_all(self.lowered)
         self.plain |= self._meet
         self._blocks = self._chosen()
+        self._needed_by: dict[tuple[World, ...], Sequence[Needed | None]] = {}
         self.worlds = self._fitting()
         self._together: dict[Function, list[list[World]]] = {}
         self._before: dict[tuple[str, int], Pages] = {}  # what the kernel as written left, by the limit of integers
@@ -76,17 +78,27 @@ class BothLevels:
     @property
     def all_blocks_before(self) -> bool:
         """Whether a quick run has all blocks of kernels before the last one."""
-        return all(some is None for some in self._needed)
+        return all(some is None for some in self._needed(self.worlds))
+
+    @property
+    def _is_chosen(self) -> bool:
+        """Whether it is for us to choose blocks."""
+        return isinstance(self._request.blocks, int) and self._request.blocks < ALL and not self._meet
 
     @cached_property
-    def _needed(self) -> Sequence[Sequence[blocks.Block] | None]:
+    def _demand(self) -> Demand | None:
+        """What of kernels before the last one has to run; None for all."""
+        return Demand(self.written, self.sizes) if self._is_chosen and self._are_paired() else None
+
+    def _needed(self, worlds: Sequence[World]) -> Sequence[Needed | None]:
         """The blocks to run of each kernel before the last one, None for all: where only the usual ones were asked for.
 
         A plain run has all of them.
         """
-        if not isinstance(self._request.blocks, int) or self._request.blocks >= ALL or not self._are_paired():
-            return ()
-        return needed(self.written, self.sizes, list(dict.fromkeys(world.block for world in self.worlds)))
+        known = self._needed_by.get(tuple(worlds))
+        if known is None:
+            known = self._needed_by[tuple(worlds)] = [] if self._demand is None else _united(self._demand, worlds)
+        return known
 
     def _are_paired(self) -> bool:
         """Whether both levels have the same kernels before the last one, by their grids."""
@@ -146,7 +158,30 @@ class BothLevels:
         if fit < (len(self._blocks) if self._meet else 1):
             raise Stopped("more memory than allowed")
         seeds = self._request.seeds[: max(1, fit // max(1, min(len(self._blocks), fit)))]
-        return [World(seed, block) for seed in seeds for block in self._blocks[: fit // len(seeds)]]
+        return self._spared([World(seed, block) for seed in seeds for block in self._blocks[: fit // len(seeds)]])
+
+    def _spared(self, worlds: list[World]) -> list[World]:
+        """Of the usual worlds those in which a kernel with much work runs: the first and the last block with the first
+        seed, since they may race, and one between with the last seed; or the first with one, the last with another.
+        """
+        most = self._request.budget.work
+        if most is None or not self._is_chosen or self._work(worlds) <= most:
+            return worlds
+        first, *between, last = (worlds[0], *worlds[: len(worlds) // 2][1:-1], worlds[-1])
+        other = replace(between[0] if between else last, seed=last.seed)
+        fewer = list(dict.fromkeys((first, replace(last, seed=first.seed), other)))
+        return fewer if self._work(fewer) <= most else list(dict.fromkeys((first, last)))
+
+    def _work(self, worlds: Sequence[World]) -> int:
+        """Statements as lowered, of all threads in these worlds and in those that run before them."""
+        *earlier, last = kernels(self.lowered)
+        seeds = len(dict.fromkeys(world.seed for world in worlds))
+        work = sum(statements_of(last, self.sizes, world.block) for world in worlds) * prod(threads_of(last))
+        for kernel, wanted in zip_longest(earlier, self._needed(worlds)):
+            every = prod(blocks.grid(kernel, self.sizes)) * seeds
+            count = every if wanted is None else sum(map(len, wanted.values()))
+            work += count * statements_needed(kernel, self.sizes) * prod(threads_of(kernel))
+        return work
 
     @property
     def course(self) -> inputs.Course:
@@ -267,7 +302,7 @@ class BothLevels:
             plain=self.plain,
             printed=not written and self._request.printed and self.checkpoint == LOWERED,
             barriers=not self._snapshot.is_on(_NO_BARRIERS),
-            needed=() if self.plain else self._needed,
+            needed=() if self.plain else self._needed(worlds or self.worlds),
             alike=draws_anywhere(self.written),
             **special,
         )
@@ -285,12 +320,21 @@ class BothLevels:
         return self._together[function]
 
     def _alike(self, function: Function) -> list[list[World]]:
-        seeds = dict.fromkeys(w.seed for w in self.worlds)
-        every = [tuple(dict.fromkeys(w.block for w in self.worlds if w.seed == seed)) for seed in seeds]
-        if any(blocks != every[0] for blocks in every):
-            return [self.worlds]
-        parts = alike(function, self.sizes, every[0])
-        return [[World(seed, block) for seed in seeds for block in part] for part in parts]
+        parts = alike(function, self.sizes, list(dict.fromkeys(world.block for world in self.worlds)))
+        return [[world for world in self.worlds if world.block in part] for part in parts]
+
+
+def _united(demand: Demand, worlds: Sequence[World]) -> list[Needed | None]:
+    """What these worlds want of each kernel before the last one, None for all of its blocks."""
+    found: list[dict[blocks.Block, set[int]] | None] = []
+    for seed in dict.fromkeys(world.seed for world in worlds):
+        for place, wanted in enumerate(demand.of([world.block for world in worlds if world.seed == seed])):
+            known = found[place] if place < len(found) else {}
+            if known is not None and wanted is not None:
+                for block in wanted:
+                    known.setdefault(block, set()).add(seed)
+            found[place : place + 1] = [known if wanted is not None else None]
+    return [None if some is None else dict(sorted(some.items(), key=lambda pair: pair[0][::-1])) for some in found]
 
 
 def pointers(buffers: Sequence[Buffer]) -> tuple[str, ...]:

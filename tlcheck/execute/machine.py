@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence, Set
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
@@ -84,7 +84,7 @@ class Options:
     release: TileLang's, whose library and conventions the lowered kernel uses. plain: every iteration by itself.
     barriers: TileLang puts them between accesses to shared memory where the author has not.
     printed: as the CUDA that is made of it: integers are promoted, for example (`program.generated`).
-    needed: the blocks that run of each kernel before the last one, None for all (`demand`).
+    needed: the blocks that run of each kernel before the last one, with their seeds; None for all (`demand`).
     alike: all random numbers of a block are the same one.
     """
 
@@ -104,7 +104,7 @@ class Options:
     order: int = 0
     barriers: bool = True
     printed: bool = False
-    needed: Sequence[Sequence[Block] | None] = ()
+    needed: Sequence[Mapping[Block, Set[int]] | None] = ()
     alike: bool = False
 
 
@@ -124,11 +124,13 @@ class Machine:
         options: Options,
         left: Mapping[str, Pages] | None = None,
         ahead: Sequence[Sequence[World]] = (),
+        seeds: Sequence[int] = (),
     ) -> None:
         """tensors, scalars: by the name of the parameter (sizes in shapes count as parameters).
 
         left: tensors as an earlier kernel left them. ahead: further worlds of the last kernel, in batches that run
-        before these: blocks that differ in how much they do would have to wait for one another.
+        before these: blocks that differ in how much they do would have to wait for one another. seeds: of other worlds
+        that have the same tensors.
         """
         *self._earlier, function = kernels(function)
         self._ahead = ahead
@@ -139,6 +141,7 @@ class Machine:
         self.threads = self.lanes = threads[0] * threads[1] * threads[2]
         self.tensors, self.scalars = tensors, scalars
         self.seeds = tuple(w.seed for w in worlds)
+        self._every_seed = tuple(dict.fromkeys((*seeds, *self.seeds, *(w.seed for some in ahead for w in some))))
         self.pointers = pointers_of(function)
         self.signs = Signs(function, {name: value for name, value in scalars.items() if isinstance(value, int)})
         self.variables: dict[int, Code] = {}
@@ -224,7 +227,16 @@ class Machine:
 
     def _run_before(self, kernel: Function, worlds: Sequence[World], others: Watch | None = None) -> Machine:
         """Run a kernel in other worlds. others: who watched blocks that run at the same time on a GPU."""
-        before = Machine(kernel, threads_of(kernel), worlds, self.tensors, self.scalars, self.options, self._left)
+        before = Machine(
+            kernel,
+            threads_of(kernel),
+            worlds,
+            self.tensors,
+            self.scalars,
+            self.options,
+            self._left,
+            seeds=self._every_seed,
+        )
         if self.watch is not None:
             before.watched(*self._watching)
             self.watches += before.watches
@@ -233,6 +245,7 @@ class Machine:
         before.run()
         self.steered |= before.steered
         self.looked_at |= before.looked_at
+        self.overflowed |= before.overflowed
         self._left = before.after()
         before.rest()
         before.memory.clear()
@@ -505,10 +518,11 @@ class Machine:
 
     def _tensor(self, tensor: Tensor) -> Pages:
         if tensor.before is not None and not self.options.jitter:
-            afresh = tensor.before.afresh(self.seeds)
+            afresh = tensor.before.afresh(self._every_seed)
             if afresh is not None:
-                return afresh
-        pages = Pages(tensor.kind, tensor.size, self.seeds, tensor.contents, self.options.bytes)
+                return afresh.continued(self.seeds)
+        pages = Pages(tensor.kind, tensor.size, self._every_seed, tensor.contents, self.options.bytes)
+        pages = pages.continued(self.seeds)
         pages.jitter = self.shaken if self.options.jitter and tensor.kind.is_float else None
         return pages
 

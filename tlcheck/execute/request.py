@@ -14,6 +14,7 @@ from tlcheck.execute.values import Array
 
 SOURCE, LOWERED = "source", "device-tir"
 ALL = 1 << 60  # blocks
+_BLOCKS, _SEEDS = 4, (0, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +27,8 @@ class Request:
     last checkpoint as the CUDA that is made of it (`program.generated`), not as TIR.
     """
 
-    blocks: int | tuple[blocks.Block, ...] = 4
-    seeds: tuple[int, ...] = (0, 1)
+    blocks: int | tuple[blocks.Block, ...] = _BLOCKS
+    seeds: tuple[int, ...] = _SEEDS
     budget: Budget = field(default_factory=Budget)
     checkpoint: str = LOWERED
     given: Mapping[int, Mapping[str, Array]] | None = None
@@ -35,6 +36,11 @@ class Request:
     plain: bool = False
     course: inputs.Course | None = None
     printed: bool = True
+
+    @property
+    def is_usual(self) -> bool:
+        """Whether it is for the usual blocks and inputs."""
+        return (self.blocks, self.seeds) == (_BLOCKS, _SEEDS)
 
     @property
     def inputs(self) -> str:

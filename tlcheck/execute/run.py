@@ -15,11 +15,9 @@ from tlcheck.execute import comparison, inputs
 from tlcheck.execute.authors import Author, attributed, open_to_order
 from tlcheck.execute.comparison import Difference, OutputOutcome, Written
 from tlcheck.execute.courses import levels_of
-from tlcheck.execute.launches import kernels
 from tlcheck.execute.levels import BothLevels, pointers
-from tlcheck.execute.machine import Machine, World
+from tlcheck.execute.machine import Machine
 from tlcheck.execute.plain import index_of
-from tlcheck.execute.pointers import workspaces
 from tlcheck.execute.races import Race
 from tlcheck.execute.reasons import MEMORY, Deadlock, Illegal, Stopped
 from tlcheck.execute.request import LOWERED, SOURCE, Execution, Request
@@ -97,7 +95,7 @@ class _Judge:
         stop = stop or self._hang(lowered, draw)
         rounded = stop is None and written.spent + lowered.spent <= _ROUNDED and rounds(self._levels.lowered)
         if rounded:
-            rounded = self._with_own_types(written, outputs, draw)
+            rounded = self._with_own_types(outputs, draw)
         authors = partial(cache(self._authors), draw, self._contestable(lowered, outputs))
         outputs = [self._where_ordered(outcome, authors) for outcome in outputs]
         report = self._report(tuple(outputs), written.spent, lowered.spent + early)
@@ -161,16 +159,16 @@ class _Judge:
                 outputs[place] = self._output(outcome.name, written, machine, draw)
         return machine.spent, illegal
 
-    def _with_own_types(self, before: Machine, outputs: list[OutputOutcome], draw: inputs.Draw) -> bool:
+    def _with_own_types(self, outputs: list[OutputOutcome], draw: inputs.Draw) -> bool:
         """Run one block on the last inputs with floats in their own types: what agreed and loses more is refuted.
 
-        before: the kernel as written has run in all worlds. Whether that was possible.
+        Whether that was possible.
         """
         world, kinds = (
             self._levels.worlds[-1],
             {str(b.data.value): kind_of(b.dtype) for b in self._levels.written.buffers},
         )
-        exact = self._exactly(world, before, draw)
+        exact = self._levels.machine_as_written(draw, worlds=[world])
         written = self._levels.machine_as_written(draw, worlds=[world], exact=False, costly=True)
         lowered = self._levels.machine_as_lowered(draw, worlds=[world], exact=False)
         try:
@@ -191,17 +189,6 @@ class _Judge:
                 found = comparison.first(compared, wrong, world.seed, lowered.reasons)
                 outputs[place] = self._refuted(name, replace(found, rounded=True), lowered, draw)
         return True
-
-    def _exactly(self, world: World, before: Machine, draw: inputs.Draw) -> Machine:
-        """The kernel as written in one world. What earlier kernels of its function left is taken from the run `before`,
-        unless the last one writes there as well."""
-        *earlier, last = kernels(self._levels.written)
-        mine = set(pointers(roles(last).outputs))
-        again = any(mine & set(pointers(roles(kernel).outputs)) for kernel in earlier)
-        if again or not earlier or workspaces(self._levels.written):
-            return self._levels.machine_as_written(draw, worlds=[world])
-        left = {name: pages for name, pages in before.after().items() if name not in mine}
-        return self._levels.machine_as_written(draw, last, worlds=[world], left=left)
 
     def _where_ordered(self, outcome: OutputOutcome, authors: Callable[[], Sequence[Author]]) -> OutputOutcome:
         """An output whose value hangs on an order that the kernel does not say is not refuted for it."""
@@ -279,7 +266,7 @@ class _Judge:
         differs = compared.differs
         moved, overflowed = self._levels.jittered(name, compared, seed, draw)
         rounding, ties = comparison.explained(compared, moved)
-        endless = comparison.endless(compared) if overflowed else np.zeros_like(differs)
+        endless = comparison.endless(compared) if overflowed or lowered.overflowed else np.zeros_like(differs)
         wrong = differs & ~rounding & ~ties & ~endless
         if wrong.any():
             return self._refuted(name, comparison.first(compared, wrong, seed, lowered.reasons), lowered, draw)

@@ -241,7 +241,9 @@ def _bind(stmt: Bind, machine: Machine) -> Step:
     uid = stmt.var.uid
     if stmt.var.dtype == "handle" or _is_region(stmt.value):
         return Step(lambda frame: None)
-    if any(machine.is_unbound(e) for e in postorder([stmt.value])):
+    parts = list(postorder([stmt.value]))
+    inside = {e.args[0].uid for e in parts if e.op == "let"}
+    if any(machine.is_unbound(e) for e in parts if e.uid not in inside):
         machine.ahead[uid] = stmt.value
         return Step(lambda frame: None)
     value = machine.code(stmt.value)

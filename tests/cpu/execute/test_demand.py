@@ -10,10 +10,24 @@ import pytest
 from tests.cpu.execute.test_elementwise import A, B
 from tests.cpu.execute.test_launches import C
 from tlcheck.execute import demand, registry
-from tlcheck.execute.demand import needed
+from tlcheck.execute.demand import Demand
 from tlcheck.execute.extents import interval
 from tlcheck.execute.run import execute
-from tlcheck.snapshot.ir import Block, Buffer, Evaluate, Expr, For, Function, Launch, Seq, Snapshot, Stmt, Store, Thread
+from tlcheck.snapshot.ir import (
+    Block,
+    Buffer,
+    Evaluate,
+    Expr,
+    For,
+    Function,
+    If,
+    Launch,
+    Seq,
+    Snapshot,
+    Stmt,
+    Store,
+    Thread,
+)
 
 registry.load()
 BLOCKS, THREADS = 64, 32
@@ -59,7 +73,7 @@ def _function(*kernels: Stmt, lowered: bool = False) -> Function:
 
 
 def _needed(*kernels: Stmt, blocks: tuple[int, ...]) -> list[set[int] | None]:
-    found = needed(_function(*kernels), {}, [(x, 0, 0) for x in blocks])
+    found = Demand(_function(*kernels), {}).of([(x, 0, 0) for x in blocks])
     return [None if some is None else {x for x, _, _ in some} for some in found]
 
 
@@ -113,6 +127,52 @@ def test_a_row_that_is_read_from_memory_may_be_any() -> None:
 def test_a_place_that_is_read_from_memory_may_be_written_by_any() -> None:
     scattered = Expr("cast", "int32", (_load(A, BX, TX),))
     assert _needed(_doubled(scattered), _moved(BX), blocks=(3,)) == [None]
+
+
+def _guarded(condition: Expr) -> Stmt:
+    """Each block writes rows bx * 4 + k, for k below 16 where it may."""
+    store = Store(B, (_op("add", _op("mul", BX, _int(4)), K), TX), _load(A, BX, TX))
+    return _kernel(For(K, _int(0), _int(16), "serial", If(condition, store)))
+
+
+@pytest.mark.parametrize(
+    ("condition", "wanted"),
+    [
+        (_op("lt", K, _int(4)), {3}),
+        (_op("le", K, _int(4)), {2, 3}),
+        (_op("gt", _int(4), K), {3}),
+        (_op("ge", K, _int(8)), {0, 1}),
+        (_op("and", _op("le", _int(4), K), _op("lt", K, _int(8))), {2}),
+        (Expr("call", "bool", (_op("lt", K, _int(4)),), "likely"), {3}),
+        (_op("lt", _op("mul", K, _int(2)), _int(8)), {0, 1, 2, 3}),
+        (_op("or", _op("lt", K, _int(4)), _op("lt", K, _int(2))), {0, 1, 2, 3}),
+    ],
+    ids=["below", "at most", "above", "at least", "between", "likely", "not of a variable", "either"],
+)
+def test_a_guard_says_which_rows_are_written(condition: Expr, wanted: set[int]) -> None:
+    """Row 12 to 15 by the iterations 12 to 15 of block 0, 8 to 11 of block 1, and so on."""
+    reads = _kernel(For(K, _int(0), _int(4), "serial", Store(C, (BX, TX), _load(B, _op("add", _int(12), K), TX))))
+    assert _needed(_guarded(condition), reads, blocks=(0,)) == [wanted]
+
+
+def test_a_guard_holds_in_its_branch_alone() -> None:
+    """Not in the other one, nor behind it."""
+    below, store = _op("lt", K, _int(4)), Store(B, (_op("add", _op("mul", BX, _int(4)), K), TX), _load(A, BX, TX))
+    reads = _kernel(For(K, _int(0), _int(4), "serial", Store(C, (BX, TX), _load(B, _op("add", _int(12), K), TX))))
+    nothing = Evaluate(_int(0))
+    for body in (If(below, nothing, store), Seq((If(below, nothing), store))):
+        writes = _kernel(For(K, _int(0), _int(16), "serial", body))
+        assert _needed(writes, reads, blocks=(0,)) == [{0, 1, 2, 3}]
+
+
+def test_strides_of_compact_rows_say_no_more_than_none() -> None:
+    size = _var("n", 104)
+    for stride, wanted in ((size, {3}), (_op("mul", size, _int(2)), None)):
+        strided = replace(B, shape=(_int(BLOCKS), size), strides=(stride, _int(1)))
+        writes = _kernel(Store(strided, (BX, TX), _load(A, BX, TX)))
+        reads = _kernel(Store(C, (BX, TX), _load(strided, BX, TX)))
+        (found,) = Demand(_function(writes, reads), {"n": THREADS}).of([(3, 0, 0)])
+        assert found == (None if wanted is None else [(3, 0, 0)])
 
 
 def test_another_view_of_a_tensor_may_be_any_part_of_it() -> None:

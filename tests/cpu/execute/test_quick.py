@@ -25,7 +25,7 @@ from tlcheck.execute.suspects import Suspects
 from tlcheck.execute.threads.cp_async import Copy
 from tlcheck.execute.values import Array, is_poison, kind_of
 from tlcheck.snapshot import codec
-from tlcheck.snapshot.ir import Alloc, Buffer, Expr, For, Function, Seq, Stmt, Store, Thread
+from tlcheck.snapshot.ir import Alloc, Bind, Buffer, Expr, For, Function, Seq, Stmt, Store, Thread
 
 registry.load()
 ERA = Path(__file__).parents[2] / "fixtures" / "era"
@@ -244,3 +244,21 @@ def test_a_loop_at_once_within_another_has_the_worlds_of_both() -> None:
     for inner in (1, 5):
         within = cells.repeated(3).repeated(inner)
         assert within.take(within.locate(0, kind, 0), kind).shape == (2 * 3 * inner, 32)
+
+
+@pytest.mark.parametrize("unbound", [False, True], ids=["let", "of the loop"])
+def test_what_is_made_where_it_is_used_has_the_worlds_of_all_iterations(unbound: bool) -> None:
+    """A variable with a let in it, and one that is bound before its loop, of blocks that differ."""
+    block, x, v = _var("bx", 920), _var("x", 921), _var("v", 922)
+    value = Expr("let", "int32", (v, _int(2), _sum(block, v)))
+    bound = Bind(x, _sum(block, STEP, _int(2)) if unbound else value)
+    at = _sum(Expr("mul", "int32", (x, _int(THREADS))), TX)
+    loop = For(STEP, _int(0), _int(1 if unbound else COUNT), "unrolled", Store(LOCAL, (STEP,), _load(A, at)))
+    body = Thread(TX, "threadIdx.x", _int(THREADS), Seq((Alloc(LOCAL), bound, loop)))
+    tensor = Tensor(kind_of("float32"), 8 * THREADS, lambda seed, numbers: numbers)
+    function = Function("main", (A.data,), (A,), (), Thread(block, "blockIdx.x", _int(4), body))
+    worlds = [World(0, (n, 0, 0)) for n in range(3)]
+    machine = Machine(function, (THREADS, 1, 1), worlds, {"A": tensor}, {}, Options(False, plain=False))
+    machine.run()
+    left = machine.memory[LOCAL.data.uid].flat.reshape(-1, 3, THREADS)[0]
+    np.testing.assert_array_equal(left, (np.arange(3)[:, None] + 2) * THREADS + np.arange(THREADS))

@@ -39,6 +39,20 @@ def test_every_element_that_hangs_on_rounding_is_a_tie(more: float, expected: st
     assert outcome.reason == ("tie: rounding decides what is chosen" if expected == "undecided" else "")
 
 
+@pytest.mark.parametrize(("grows", "expected"), [(1e300, "undecided"), (1.0, "refuted")])
+def test_the_order_of_a_sum_at_the_edge_of_float64_is_no_finding(grows: float, expected: str) -> None:
+    """x + (x - x) is 1e308 as written; as lowered x + x - x is infinite. An infinite number of itself is one."""
+    made = Kernel(threads=32)
+    c = made.tensor("C", "float32", [32])
+    x = _two("mul", _float(1e8), load(made.tensor("A", "float32", np.full(32, grows)), made.tx))
+    written = _two("add", x, _two("sub", x, x))
+    twice = _two("add", x, x) if grows > 1.0 else _float(float("inf"))
+    snapshot = made.snapshot([Store(c, (made.tx,), written)], [Store(c, (made.tx,), _two("sub", twice, x))])
+    arrays = {"A": np.full(32, grows), "C": np.zeros(32)}
+    (outcome,) = execute(snapshot, Request(seeds=(0,), given={0: arrays})).outputs
+    assert outcome.verdict == expected
+
+
 @pytest.mark.parametrize(
     ("grows", "lowered", "expected"),
     [(True, 0.0, "undecided"), (True, None, "undecided"), (False, 0.0, "refuted"), (False, None, "refuted")],
