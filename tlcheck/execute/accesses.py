@@ -28,8 +28,10 @@ class Accessed:
         shape = np.broadcast_shapes((1, 1, 1), where.shape, active.shape)
         self._place, self._shape = place, shape
         self._chosen: Any = slice(None)
-        if active.ndim == 2:
-            self._at: Any = (slice(None), *np.nonzero(np.broadcast_to(active, shape[1:])))
+        if active.all():
+            self._at: Any = ...
+        elif active.ndim == 2:
+            self._at = (slice(None), *np.nonzero(np.broadcast_to(active, shape[1:])))
         else:
             self._at = np.nonzero(np.broadcast_to(active, shape))
         self.cell = self.of(where)
@@ -43,7 +45,7 @@ class Accessed:
 
     def world(self, worlds: int) -> Array:
         """The world of each; several of `worlds` may follow one another."""
-        return self.of(np.arange(self._shape[1]).reshape(-1, 1)) % worlds
+        return self.of((np.arange(self._shape[1]) % worlds).reshape(-1, 1))
 
     def lane(self) -> Array:
         """The lane of each."""

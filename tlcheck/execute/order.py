@@ -312,8 +312,12 @@ class Watch:
         return self._passed.setdefault(key, self._nothing())[0][:, self._agent(key)]
 
     def _now(self, touched: Touched) -> Array:
-        warp = touched.warp
-        return np.asarray(self.clocks[touched.world, warp, warp])
+        return self._known_time(touched, touched.warp)
+
+    def _known_time(self, touched: Touched, agent: Array | int) -> Array:
+        """The latest time of an agent that whoever accesses each cell knows to be over."""
+        row = touched.world * self.warps + touched.warp
+        return np.asarray(self.clocks.reshape(-1)[row * self.clocks.shape[2] + agent])
 
     def _shadow(self, place: Place) -> Shadow:
         memory = place.memory
@@ -383,7 +387,7 @@ class Watch:
     def _against_write(self, place: Place, shadow: Shadow, touched: Touched, event: int, changed: Mask | None) -> None:
         """Is the last write of each cell over?"""
         agent, time = shadow.write_agent[touched.cell], shadow.write_time[touched.cell]
-        over = time <= self.clocks[touched.world, touched.warp, agent]
+        over = time <= self._known_time(touched, agent)
         beside = (agent == touched.warp) & same_epoch(time, self._now(touched))
         wrong = ~over | (beside & (shadow.write_thread[touched.cell] != touched.thread))
         if changed is not None:
@@ -425,11 +429,11 @@ class Watch:
     def _against(self, place: Place, latest: Latest, touched: Touched, event: int, changed: Mask | None) -> None:
         """Are the last reads (or atomics) of each cell over, in all warps?"""
         for warp in range(self.warps):
-            time = latest.time[warp][touched.cell]
+            time = latest.time[warp].take(touched.cell)
             if not time.any():
                 continue
             own = touched.warp == warp
-            known = self.clocks[touched.world, touched.warp, warp]
+            known = self._known_time(touched, warp)
             beside = own & same_epoch(time, known) & (latest.thread[warp][touched.cell] != touched.thread)
             wrong = (time > known) | beside
             missing = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -18,7 +19,7 @@ def same_epoch(one: Array, other: Array) -> Array:
     return np.asarray((one ^ other) < EPOCH)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Touched:
     """The cells of one access, flat: cell, world and thread of each."""
 
@@ -26,7 +27,7 @@ class Touched:
     world: Array
     thread: Array
 
-    @property
+    @cached_property
     def warp(self) -> Array:
         return self.thread // WARP
 
@@ -127,16 +128,17 @@ class Latest:
 
     def record(self, touched: Touched, time: Array, event: int) -> None:
         """These threads accessed these cells."""
-        warp, cell, thread = touched.warp, touched.cell, touched.thread
-        before = self.thread[warp, cell]
-        again = same_epoch(self.time[warp, cell], time) & (before != thread)
+        thread, where = touched.thread, touched.warp * self.time.shape[1] + touched.cell
+        times, threads, events = self.time.reshape(-1), self.thread.reshape(-1), self.event.reshape(-1)
+        again = same_epoch(times.take(where), time) & (threads.take(where) != thread)
         if self.world is not None:
-            again &= self.world[warp, cell] == touched.world
-            self.world[warp, cell] = touched.world
-        self.time[warp, cell] = time
-        self.thread[warp, cell] = thread
-        self.thread[warp, cell] = np.where(again | (self.thread[warp, cell] != thread), -1, thread)
-        self.event[warp, cell] = event
+            worlds = self.world.reshape(-1)
+            again &= worlds.take(where) == touched.world
+            worlds[where] = touched.world
+        times[where], threads[where], events[where] = time, thread, event
+        several = again | (threads.take(where) != thread)
+        if several.any():
+            threads[where] = np.where(several, -1, thread)
 
     def grow(self, size: int) -> None:
         """Have room for so many cells."""
