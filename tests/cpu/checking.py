@@ -16,12 +16,15 @@ import pytest
 
 from tlcheck.case import Expect
 from tlcheck.errors import UsageError
+from tlcheck.execute.request import Request
+from tlcheck.execute.run import execute
 from tlcheck.lower.client import DeclaredCase
 from tlcheck.lower.runs import Lowered, Run, of_saved
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.toolchain.resolve import Toolchain, resolve
 from tlcheck.verdicts.acceptance import Acceptances
 from tlcheck.verdicts.claim import Claim, Finding, SourceLine, Verdict
+from tlcheck.verdicts.executed import claims_of
 from tlcheck.verdicts.judge import Policy
 from tlcheck.verdicts.judging import judged
 from tlcheck.verdicts.results import Result, read_snapshot
@@ -59,6 +62,11 @@ def judge_here(lowered: Lowered) -> Result:
 def saved_result(file: Path, snapshot: Snapshot, position: int) -> Result:
     """A saved snapshot, judged in this process and by no policy."""
     return replace(judged(of_saved(file, snapshot, position).run, snapshot), saved=str(file))
+
+
+def executed(snapshot: Snapshot, request: Request) -> tuple[Claim, ...]:
+    """The claims of an execution alone."""
+    return claims_of(snapshot, execute(snapshot, request), request)
 
 
 def make_run(release: str = "0.1.7", target: str = "sm_90", expects: Iterable[Expect] = (), file: str = "k.py") -> Run:

@@ -57,7 +57,8 @@ class Execution:
     nothing orders. contested: such pairs that the author has not ordered either, with what races as written. lawful:
     buffers all of whose accesses were legal. unreached: source lines (0: unknown) of branches that were not taken as
     written and of loops that ended early, where memory decides. left: what the kernel as written left of each output,
-    for the first seed. rounded: whether one block was also run with floats in their own types.
+    for the first seed. digest: of all that it left, and of what it was run on; equal ones say that two kernels do the
+    same there. rounded: whether one block was also run with floats in their own types.
     """
 
     outputs: tuple[OutputOutcome, ...]
@@ -73,6 +74,7 @@ class Execution:
     lawful: tuple[str, ...] = ()
     unreached: tuple[int, ...] = ()
     left: Mapping[str, Written] = field(default_factory=dict, compare=False)
+    digest: str = field(default="", compare=False)
     rounded: bool = False
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -88,7 +89,7 @@ class _Judge:
         except Illegal as illegal:
             stopped = [OutputOutcome(n, "undecided", f"as lowered: {illegal}") for n in self._levels.outputs]
             report = self._report(tuple(stopped), written.spent, 0)
-            return replace(report, illegal=illegal, left=self._left_by(written))
+            return replace(report, illegal=illegal, left=self._left_by(written), digest=self._digest(written, draw))
         outputs = [self._output(name, written, lowered, draw) for name in self._levels.outputs]
         settled = lowered.is_settled and not self._levels.roles.returning
         early, stop = (0, None) if settled else self._with_early_copies(written, outputs, draw)
@@ -104,7 +105,8 @@ class _Judge:
         races = tuple([replace(race, index=self._index_of(race)) for race in whose.races])
         contested = tuple([(replace(race, index=self._index_of(race)), own) for race, own in whose.contested])
         report = replace(report, illegal=stop, lawful=lawful, rounded=rounded, left=self._left_by(written))
-        return replace(report, ordered=whose.ordered, races=races, contested=contested)
+        digest = self._digest(written, draw)
+        return replace(report, ordered=whose.ordered, races=races, contested=contested, digest=digest)
 
     def _note(self, lowered: Machine) -> None:
         """Keep what a quick run that has ended suspects. Raises Suspected if that is something."""
@@ -219,6 +221,18 @@ class _Judge:
     def _left_by(self, written: Machine) -> dict[str, Written]:
         seed = self._levels.worlds[0].seed
         return {name: comparison.outcome(written.pages(name), seed) for name in self._levels.outputs}
+
+    def _digest(self, written: Machine, draw: inputs.Draw) -> str:
+        """The same for two kernels only if both leave the same as written, in the same blocks and on the same draw."""
+        levels = self._levels
+        asked = levels.extents, tuple(levels.sizes.items()), draw, [(w.block, w.seed) for w in levels.worlds]
+        found = hashlib.sha256(repr(asked).encode())
+        for name in levels.outputs:
+            for seed in dict.fromkeys(w.seed for w in levels.worlds):
+                left = comparison.outcome(written.pages(name), seed)
+                for array in (left.elements, left.values):
+                    found.update(f"{array.dtype} {array.shape}".encode() + array.tobytes())
+        return found.hexdigest()
 
     def _report(self, outputs: tuple[OutputOutcome, ...], written: int, lowered: int) -> Execution:
         return Execution(

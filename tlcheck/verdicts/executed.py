@@ -10,7 +10,6 @@ from tlcheck.execute.onset import Levels, Onset
 from tlcheck.execute.races import AGREEMENT, BLOCKS, SEVERAL, Access, Origin, Race
 from tlcheck.execute.reasons import Deadlock, Illegal, Stopped
 from tlcheck.execute.request import LOWERED, SOURCE, Execution, Request
-from tlcheck.execute.run import execute
 from tlcheck.execute.trace import equal, trace
 from tlcheck.execute.writers import Writer
 from tlcheck.lower.runs import release_of
@@ -32,15 +31,10 @@ _LAYOUTS = "tl.LayoutInference"  # which comes right before LowerTileOp
 NO_SOURCE = "the snapshot has no source"
 
 
-def executed(snapshot: Snapshot, request: Request) -> tuple[Claim, ...]:
-    """Execute a kernel: a claim for each output, each shared buffer that was watched, and an illegal access."""
+def claims_of(snapshot: Snapshot, execution: Execution, request: Request) -> tuple[Claim, ...]:
+    """The claims that an execution decides: of each output, each shared buffer that was watched, an illegal access."""
     if SOURCE not in snapshot.checkpoints:
         return ()
-    return claims_of(snapshot, execute(snapshot, request), request)
-
-
-def claims_of(snapshot: Snapshot, execution: Execution, request: Request) -> tuple[Claim, ...]:
-    """The claims that an execution decides."""
     return tuple(_Claims(snapshot, execution, request).all())
 
 

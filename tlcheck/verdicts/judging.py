@@ -139,21 +139,28 @@ def verdicts_of(snapshot: Snapshot, request: Request | None = None, seconds: flo
     except Exception as error:
         return Verdicts(failure=internal_failure(error), pass_configs=snapshot.pass_configs)
     try:
-        found = () if request is None else _executed(snapshot, request)
+        found, written = ((), "") if request is None else _executed(snapshot, request)
     except UsageError as error:  # blocks that are not in the grid
         return Verdicts(failure=Failure("usage", "execute", str(error)), pass_configs=snapshot.pass_configs)
     except Exception as error:
         return Verdicts(failure=internal_failure(error), pass_configs=snapshot.pass_configs)
     failure = Failure("check", "check", report.problem) if report.problem and not found else None
     return Verdicts(
-        by_cause(with_content(report.claims, found) + found), failure, snapshot.pass_configs, report.unjudged
+        by_cause(with_content(report.claims, found) + found),
+        failure,
+        snapshot.pass_configs,
+        report.unjudged,
+        written=written,
     )
 
 
-def _executed(snapshot: Snapshot, request: Request) -> tuple[Claim, ...]:
-    from tlcheck.verdicts.executed import executed  # with all of execution: for proofs alone it is not imported
+def _executed(snapshot: Snapshot, request: Request) -> tuple[tuple[Claim, ...], str]:
+    """The claims, and what tells what was left as written."""
+    from tlcheck.execute.run import execute  # for proofs alone nothing of execution is imported
+    from tlcheck.verdicts.executed import claims_of
 
-    return executed(snapshot, request)
+    done = execute(snapshot, request)
+    return claims_of(snapshot, done, request), done.digest
 
 
 def judged(run: Run, snapshot: Snapshot) -> Result:

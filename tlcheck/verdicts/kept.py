@@ -26,12 +26,16 @@ _KEPT = ("check",)  # kinds of failures that say something of the snapshot; any 
 
 @dataclass(frozen=True)
 class Verdicts:
-    """What of a result comes from the snapshot alone: its claims, or why it was not checked; notes: see `Result`."""
+    """What of a result comes from the snapshot alone: its claims, or why it was not checked.
+
+    notes, written: see `Result`.
+    """
 
     claims: tuple[Claim, ...] = ()
     failure: Failure | None = None
     pass_configs: Mapping[str, str] | None = None
     notes: tuple[str, ...] = ()
+    written: str = ""
 
 
 # Several threads read verdicts, and where two of them are the first to ask msgspec for a type, Python crashes.

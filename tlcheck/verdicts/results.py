@@ -22,7 +22,7 @@ class Result:
     """One run: its claims, or why it was not checked (`failure`, with its `excuse`).
 
     saved: the snapshot's file, where the user gave that. broken: expectations that no longer hold, in words.
-    notes: anything else to know.
+    notes: anything else to know. written: of what the kernel as written left, and on what (`Execution.digest`).
     """
 
     run: Run
@@ -33,6 +33,7 @@ class Result:
     pass_configs: Mapping[str, str] | None = None
     broken: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    written: str = ""
 
     def count(self, verdict: str) -> int:
         """Number of claims with this verdict; refuted ones with an excuse are `expected` or `accepted` instead."""
@@ -74,7 +75,8 @@ def read_snapshot(file: Path) -> Snapshot:
 def result_of(run: Run, verdicts: Verdicts) -> Result:
     """The result of a run. Source lines are read anew: a comment beside an atomic changes them and not the snapshot."""
     claims = with_lines(verdicts.claims)
-    return Result(run, claims, verdicts.failure, pass_configs=verdicts.pass_configs, notes=verdicts.notes)
+    configs, notes = verdicts.pass_configs, verdicts.notes
+    return Result(run, claims, verdicts.failure, pass_configs=configs, notes=notes, written=verdicts.written)
 
 
 def notes_of(lowered: Lowered) -> tuple[str, ...]:

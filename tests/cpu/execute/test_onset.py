@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.cpu.checking import executed
 from tests.fixtures.index import FOLDER
 from tlcheck.execute.onset import Levels
 from tlcheck.execute.request import Request
@@ -14,7 +15,6 @@ from tlcheck.snapshot.codec import loads
 from tlcheck.snapshot.ir import Expr, Function, Snapshot, Stmt, Store
 from tlcheck.snapshot.walk import rebuild
 from tlcheck.verdicts.claim import Claim
-from tlcheck.verdicts.executed import executed
 
 CHECKPOINTS = ("tile-ops", "lower-tile-op", "type-cast", "vectorize-loop", "device-tir")
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.cpu.checking import executed
 from tests.cpu.mutations.lowered import lowered_mutants
 from tests.cpu.mutations.survivors import kernels
 from tlcheck.execute.comparison import Written
@@ -14,7 +15,6 @@ from tlcheck.execute.request import Request
 from tlcheck.execute.roundings import coarser
 from tlcheck.execute.values import Array, kind_of, rounded
 from tlcheck.snapshot.ir import Snapshot
-from tlcheck.verdicts.executed import executed
 from tlcheck.witness import Element
 
 HALF = kind_of("float16")

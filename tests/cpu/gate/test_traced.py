@@ -23,6 +23,8 @@ from tlcheck.lower.runs import MadeInputs
 from tlcheck.lower.session import Settings
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Snapshot
+from tlcheck.verdicts.judging import verdicts_of
+from tlcheck.verdicts.results import Result
 
 FOUND = OtherKernel("B", (3, 4), "1.0", "2.0", 0, 8)
 
@@ -126,3 +128,43 @@ def test_a_reference_says_which_is_right(before: str, after: str, klass: str, sa
         "0.1.12 traces this file to another kernel: as written B[3, 4] is 2.0, was 1.0"
         f" (inputs of seed 0; 8 elements differ); {said}"
     )
+
+
+def test_kernels_that_judging_has_found_to_leave_the_same_are_not_executed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = Written()
+    one, other = (written.snapshot(written.store(written.kernel.bx, *terms)) for terms in ((1.0,), (0.0, 1.0)))
+    pair = pair_of(tmp_path, one, other)
+    assert pair.before is not None
+    assert pair.after is not None
+    judged = [
+        replace(side, result=judge_written(side.result, file))
+        for side, file in ((pair.before, one), (pair.after, other))
+    ]
+    asked_for: list[object] = []
+    monkeypatch.setattr(module, "differing_output", lambda *given: asked_for.append(given))
+    assert asked(replace(pair, before=judged[0], after=judged[1]), tmp_path, Cache(None)) is None
+    assert not asked_for
+    elsewhere = replace(judged[1], inputs=MadeInputs(digest="d2"))
+    asked(replace(pair, before=judged[0], after=elsewhere), tmp_path, Cache(None))
+    assert len(asked_for) == 1
+
+
+def judge_written(result: Result, snapshot: Snapshot) -> Result:
+    """With what judging says of the kernel as written."""
+    return replace(result, written=verdicts_of(snapshot, Request()).written)
+
+
+def test_what_is_left_tells_kernels_apart() -> None:
+    """By one value, one element, the blocks and the seeds that were executed."""
+    written = Written()
+    bx = written.kernel.bx
+    first = written.snapshot(written.store(bx, 1.0))
+    others = [verdicts_of(written.snapshot(written.store(bx, 3.0)), Request())]
+    others += [verdicts_of(first, request) for request in (Request(seeds=(1,)), Request(blocks=((0, 0, 0),)))]
+    found = verdicts_of(first, Request()).written
+    assert found
+    assert found == verdicts_of(first, Request()).written
+    assert len({found, *(verdicts.written for verdicts in others)}) == 4
+    assert verdicts_of(first).written == ""

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.cpu.checking import executed
 from tests.cpu.execute.test_hardware import FORMS
 from tests.cpu.execute.test_order import without
 from tests.fixtures.index import read
@@ -15,7 +16,6 @@ from tlcheck.execute.request import Request
 from tlcheck.snapshot.ir import Evaluate, Expr, For, Function, Snapshot, Stmt
 from tlcheck.snapshot.walk import rebuild, statements
 from tlcheck.verdicts.claim import Claim
-from tlcheck.verdicts.executed import executed
 from tlcheck.verdicts.judging import verdicts_of
 from tlcheck.verdicts.words import content_in_words
 

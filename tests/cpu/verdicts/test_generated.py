@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.cpu.checking import executed
 from tests.cpu.execute.tiles.building import Kernel, load
 from tlcheck.execute.request import Request
 from tlcheck.snapshot.ir import Expr, Store
 from tlcheck.verdicts.claim import Finding
-from tlcheck.verdicts.executed import executed
 from tlcheck.witness import Element
 
 
