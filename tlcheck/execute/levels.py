@@ -63,6 +63,7 @@ class BothLevels:
         self.extents = blocks.grid(self.written, self.sizes)
         self._meet = meets_all(self.written) or meets_all(self.lowered)
         self.plain |= self._meet
+        self._all_before = self.plain
         self._blocks = self._chosen()
         self._needed_by: dict[tuple[World, ...], Sequence[Needed | None]] = {}
         self.worlds = self._fitting()
@@ -70,15 +71,18 @@ class BothLevels:
         self._before: dict[tuple[str, int], Pages] = {}  # what the kernel as written left, by the limit of integers
 
     def turn_plain(self) -> None:
-        """Run each statement for itself from now on, and all blocks of kernels before the last one."""
+        """Run each statement for itself from now on."""
         self.plain = True
-        if not self.all_blocks_before:
-            del self.as_written
+
+    def take_all_before(self) -> None:
+        """Run all blocks of kernels before the last one from now on."""
+        self._all_before = True
+        del self.as_written
 
     @property
-    def all_blocks_before(self) -> bool:
-        """Whether a quick run has all blocks of kernels before the last one."""
-        return all(some is None for some in self._needed(self.worlds))
+    def has_all_before(self) -> bool:
+        """Whether all blocks of kernels before the last one run."""
+        return self._all_before or all(some is None for some in self._needed(self.worlds))
 
     @property
     def _is_chosen(self) -> bool:
@@ -91,10 +95,7 @@ class BothLevels:
         return Demand(self.written, self.sizes) if self._is_chosen and self._are_paired() else None
 
     def _needed(self, worlds: Sequence[World]) -> Sequence[Needed | None]:
-        """The blocks to run of each kernel before the last one, None for all: where only the usual ones were asked for.
-
-        A plain run has all of them.
-        """
+        """The blocks to run of each kernel before the last one; None for all: where blocks are asked for by name."""
         known = self._needed_by.get(tuple(worlds))
         if known is None:
             known = self._needed_by[tuple(worlds)] = [] if self._demand is None else _united(self._demand, worlds)
@@ -136,7 +137,7 @@ class BothLevels:
 
     def machines(self, *, early: bool = False) -> Machines:
         """Both levels, on inputs that keep the kernel as written in bounds. early: copies are, as lowered."""
-        self.plain = True  # each statement for itself, whoever watches it
+        self.plain = self._all_before = True  # each statement for itself, whoever watches it
         _, draw = self.as_written
         names = {str(b.data.value): b for b in self.written.buffers}
         return Machines(
@@ -302,7 +303,7 @@ class BothLevels:
             plain=self.plain,
             printed=not written and self._request.printed and self.checkpoint == LOWERED,
             barriers=not self._snapshot.is_on(_NO_BARRIERS),
-            needed=() if self.plain else self._needed(worlds or self.worlds),
+            needed=() if self._all_before else self._needed(worlds or self.worlds),
             alike=draws_anywhere(self.written),
             **special,
         )

@@ -68,16 +68,21 @@ class _Judge:
         self._suspects: Suspects | None = None  # of a quick run that came to its end; None: all may be out of order
 
     def execution(self) -> Execution:
-        """Run both sides and compare every output. What is found in a quick run is looked at in a plain one."""
-        written, draw = self._levels.as_written
+        """Run both sides and compare every output. What is found in a quick run is looked at in a plain one.
+
+        What is wrong but for the order of accesses might come of a block that did not run.
+        """
         if not self._levels.plain:
             with suppress(Suspected):
-                found = self._compared(written, draw)
-                if found.is_clean:
+                if (found := self._compared(*self._levels.as_written)).is_clean:
                     return found
             self._levels.turn_plain()
-            written, draw = self._levels.as_written
-        return self._compared(written, draw)
+            found = self._compared(*self._levels.as_written)
+            if self._levels.has_all_before or replace(found, races=()).is_clean:
+                return found
+            self._suspects = None
+            self._levels.take_all_before()
+        return self._compared(*self._levels.as_written)
 
     def _compared(self, written: Machine, draw: inputs.Draw) -> Execution:
         try:
@@ -112,9 +117,8 @@ class _Judge:
         """Keep what a quick run that has ended suspects. Raises Suspected if that is something."""
         if self._levels.plain:
             return
-        suspects = lowered.suspects
-        self._suspects = suspects if self._levels.all_blocks_before else None
-        if suspects:
+        self._suspects = lowered.suspects
+        if self._suspects:
             raise Suspected("order")
 
     def _hang(self, lowered: Machine, draw: inputs.Draw) -> Deadlock | None:

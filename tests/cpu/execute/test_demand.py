@@ -12,8 +12,10 @@ from tests.cpu.execute.test_launches import C
 from tlcheck.execute import demand, registry
 from tlcheck.execute.demand import Demand
 from tlcheck.execute.extents import interval
+from tlcheck.execute.levels import BothLevels
 from tlcheck.execute.run import execute
 from tlcheck.snapshot.ir import (
+    Alloc,
     Block,
     Buffer,
     Evaluate,
@@ -229,3 +231,26 @@ def test_a_kernel_that_reads_other_rows_as_lowered_is_executed_again_with_all_bl
         checkpoints = {"source": written, "device-tir": lowered}
         found = execute(Snapshot("kernel", "kernel.py", 1, {"tilelang": "0.1.15"}, "sm_90", {}, {}, checkpoints, {}))
         assert {outcome.name: outcome.verdict for outcome in found.outputs} == {"B": "agreed", "C": verdict}
+
+
+def test_for_a_race_alone_no_other_blocks_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two warps turn a row around in shared memory, without a barrier: the values are right where all move in step."""
+    whole = []
+    monkeypatch.setattr(BothLevels, "take_all_before", lambda levels: whole.append(levels))
+    rows = tuple(replace(b, shape=(_int(BLOCKS), _int(64))) for b in (A, B, C))
+    a, b, c = rows
+    shared = Buffer("s", "float32", (_int(64),), "shared", Expr("var", "handle", (), "s", 105))
+    mirrored = _op("sub", _int(63), TX)
+
+    def kernel(body: Stmt) -> Stmt:
+        return Thread(BX, "blockIdx.x", _int(BLOCKS), Thread(TX, "threadIdx.x", _int(64), body))
+
+    doubled = kernel(Store(b, (BX, TX), Expr("add", "float32", (_load(a, BX, TX), _load(a, BX, TX)))))
+    stored = Seq((Alloc(shared), Store(shared, (TX,), _load(b, BX, TX)), Store(c, (BX, TX), _load(shared, mirrored))))
+    written = replace(_function(doubled, kernel(Store(c, (BX, TX), _load(b, BX, mirrored)))), buffers=rows)
+    lowered = replace(_function(doubled, kernel(stored), lowered=True), buffers=rows)
+    checkpoints = {"source": written, "device-tir": lowered}
+    found = execute(Snapshot("kernel", "kernel.py", 1, {"tilelang": "0.1.15"}, "sm_90", {}, {}, checkpoints, {}))
+    assert {outcome.verdict for outcome in found.outputs} == {"agreed"}
+    assert [race.buffer for race in found.races] == ["s"]
+    assert not whole
