@@ -19,9 +19,11 @@ def write(job: Job, enter: Callable[[str], None]) -> dict[str, Any]:
     device.pretend(job.arch)
     enter("import")
     import numpy as np
+    import torch
 
     from tlcheck.worker.gpu import execution, kernel
 
+    torch.set_num_threads(1)  # there is a worker for each processor, and sums have one order on all machines
     subject = kernel.load(Task("inputs", "", job.file, job.name, job.args, job.pythonpath, seeds=job.seeds))
     enter("inputs")
     sets: list[tuple[int, list[int]]] = []
