@@ -163,7 +163,7 @@ def test_a_real_kernel(
             "C",
             "(random inputs of seed 0;",
         ),
-        ("reused", "sm_90", "0.1.13", "tl.ProducerConsumerWarpSpecialized", "R", "(inputs of seed 0;"),
+        ("reused", "sm_90", "0.1.12", "tl.ProducerConsumerWarpSpecialized", "R", "(inputs of seed 0;"),
         # block 0 alone shows it: beside others its copy lands while they wait
         ("empty", "sm_90", PINNED, "tl.ProducerConsumerWarpSpecialized", "R", "(inputs of seed 0;"),
     ],
