@@ -126,15 +126,13 @@ def _in_order(stmt: Stmt, sizes: Mapping[str, int], blocks: Array, known: Interv
     """A statement and those in it, while `known` is what holds there of variables."""
     _bind(stmt, sizes, blocks, known)
     yield stmt
-    before = dict(known)
-    if isinstance(stmt, If):
-        known.update(where(stmt.condition, sizes, known))
-    for number, part in enumerate(children(stmt)):
-        if isinstance(stmt, If) and number:
-            known.update(before)
+    before = dict(known) if isinstance(stmt, If) else {}
+    holds = where(stmt.condition, sizes, known) if isinstance(stmt, If) else {}
+    for part in children(stmt):
+        known.update(holds)
         yield from _in_order(part, sizes, blocks, known)
-    if isinstance(stmt, If):
         known.update(before)
+        holds = {}  # in the first branch alone
 
 
 def _bind(stmt: Stmt, sizes: Mapping[str, int], blocks: Array, known: Intervals) -> None:
