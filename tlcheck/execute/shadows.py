@@ -138,7 +138,7 @@ class Latest:
         times[where], threads[where], events[where] = time, thread, event
         several = again | (threads.take(where) != thread)
         if several.any():
-            threads[where] = np.where(several, -1, thread)
+            threads[where[several]] = -1
 
     def grow(self, size: int) -> None:
         """Have room for so many cells."""

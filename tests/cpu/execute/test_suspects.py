@@ -32,6 +32,7 @@ def _int(value: int) -> Expr:
 MIRRORED = _op("sub", _int(THREADS - 1), TX)
 WARP = _op("floordiv", TX, _int(32))
 FIRST = _op("lt", TX, _int(32), "bool")
+LAST = _op("add", _op("mul", WARP, _int(32)), _int(31))  # of a warp
 READ = Store(A, (TX,), Expr("load", "int32", (MIRRORED,), None, 0, SHARED))
 RACES: dict[str, tuple[list[Stmt], list[str]]] = {
     "a read": ([Store(SHARED, (TX,), TX), READ], ["write read"]),
@@ -49,6 +50,15 @@ RACES: dict[str, tuple[list[Stmt], list[str]]] = {
     "a tensor": (
         [Store(A, (TX,), TX), Store(SHARED, (TX,), Expr("load", "int32", (MIRRORED,), None, 0, A))],
         ["write read", "write read"],
+    ),
+    "what the warp reads, by the last thread that does": (
+        [
+            Store(SHARED, (TX,), TX),
+            BARRIER,
+            Store(A, (TX,), Expr("load", "int32", (LAST,), None, 0, SHARED)),
+            If(Expr("eq", "bool", (LAST, TX)), Store(SHARED, (LAST,), _int(-1))),
+        ],
+        ["read write"],
     ),
     "nothing": ([Store(SHARED, (TX,), TX), BARRIER, READ], []),
     "nothing but what is there": ([Store(SHARED, (TX,), _int(1)), Store(SHARED, (MIRRORED,), _int(1))], []),
