@@ -198,7 +198,7 @@ def said(value: float, reasons: list[str]) -> str:
 def first(compared: Compared, differs: Mask, seed: int, reasons: list[str]) -> Difference:
     """The first difference; one that is poison tells most."""
     places = np.flatnonzero(differs)
-    poisoned = [p for p in places if compared.got.dtype.kind == "f" and is_poison(compared.got[p : p + 1])[0]]
-    place = int(poisoned[0] if poisoned else places[0])
+    poisoned = places[is_poison(compared.got[places])] if compared.got.dtype.kind == "f" else places[:0]
+    place = int(poisoned[0] if poisoned.size else places[0])
     expected, got = compared.expected[place].item(), compared.got[place].item()
     return Difference(int(compared.elements[place]), (), seed, said(expected, []), said(got, reasons), len(places))

@@ -47,12 +47,15 @@ class _Sources:
     def __init__(self, before: Snapshot, after: Snapshot, request: Request) -> None:
         self._every = request.blocks == ALL
         self._old = levels_of(before, request)
-        blocks = tuple(dict.fromkeys(world.block for world in self._old.worlds))
-        self._seeds = tuple(dict.fromkeys(world.seed for world in self._old.worlds))
-        same = replace(request, blocks=request.blocks if self._every else blocks, seeds=self._seeds)
-        self._new = BothLevels(after, replace(same, course=self._old.course))
+        request = replace(request, course=self._old.course)
+        self._new = BothLevels(after, request)
         if self._old.extents != self._new.extents and not self._every:
             raise _OtherPartsError
+        self._seeds = tuple(dict.fromkeys(world.seed for world in self._old.worlds))
+        if self._new.worlds != self._old.worlds and not self._every:
+            blocks = tuple(dict.fromkeys(world.block for world in self._old.worlds))
+            named = replace(request, blocks=blocks, seeds=self._seeds)
+            self._old, self._new = BothLevels(before, named), BothLevels(after, named)
 
     def difference(self) -> tuple[str, Difference] | None:
         """The first output that differs."""

@@ -13,7 +13,9 @@ from tlcheck.execute import demand, registry
 from tlcheck.execute.demand import Demand
 from tlcheck.execute.extents import interval
 from tlcheck.execute.levels import BothLevels
+from tlcheck.execute.request import Request
 from tlcheck.execute.run import execute
+from tlcheck.execute.sources import differing_output
 from tlcheck.snapshot.ir import (
     Alloc,
     Block,
@@ -254,3 +256,21 @@ def test_for_a_race_alone_no_other_blocks_run(monkeypatch: pytest.MonkeyPatch) -
     assert {outcome.verdict for outcome in found.outputs} == {"agreed"}
     assert [race.buffer for race in found.races] == ["s"]
     assert not whole
+
+
+def test_what_two_releases_trace_is_compared_in_the_blocks_that_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the earlier kernel the same ones as of the other release, though the blocks of the last one are given."""
+    monkeypatch.setattr(BothLevels, "every_block", lambda levels: pytest.fail("all blocks run"))
+
+    def traced(last: Stmt) -> Snapshot:
+        function = _function(_doubled(), last)
+        checkpoints = {"source": function, "device-tir": function}
+        return Snapshot("kernel", "kernel.py", 1, {"tilelang": "0.1.15"}, "sm_90", {}, {}, checkpoints, {})
+
+    twice = Expr("mul", "float32", (_load(B, BX, TX), Expr("float", "float32", (), 2.0)))
+    again = Expr("add", "float32", (_load(B, BX, TX), _load(B, BX, TX)))
+    was, same = (traced(_kernel(Store(C, (BX, TX), value))) for value in (twice, again))
+    assert differing_output(was, same, Request()) is None
+    found = differing_output(was, traced(_moved(BX)), Request())
+    assert found is not None
+    assert found[0] == "C"
