@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -55,10 +54,9 @@ class Bench:
         """Read the facts of a lowered kernel that was judged."""
         if lowered.snapshot is None:
             return LoweredSide(result)
-        content = lowered.snapshot.read_bytes()
-        digest = hashlib.sha256(content).hexdigest()
+        digest = lowered.hash
         try:
-            read = self._read(content, digest)
+            read = self._read(lowered.snapshot, digest)
         except Exception as error:  # a fault of tlcheck's own is this run's failure: the others go on
             return LoweredSide(replace(result, failure=internal_failure(error)))
         made = LoweredSide(result, read.facts, _seconds(lowered), read.line, digest, read.file)
@@ -78,12 +76,12 @@ class Bench:
         self.cache.put("compiled", key, msgspec.json.encode(compiled))
         return compiled
 
-    def _read(self, content: bytes, digest: str) -> Read:
+    def _read(self, file: Path, digest: str) -> Read:
         key = key_of(digest, code_of(*_PARTS))
         known = self.cache.get("facts", key)
         if known is not None:
             return msgspec.json.decode(known, type=Read)
-        snapshot = _decoded(content)
+        snapshot = _decoded(file.read_bytes())
         read = Read(snapshot.file, snapshot.line, facts_of(snapshot))
         self.cache.put("facts", key, msgspec.json.encode(read))
         return read

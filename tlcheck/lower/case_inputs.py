@@ -29,7 +29,7 @@ class CaseInputs:
     """
 
     def __init__(self, ask: Callable[[Wanting, str, bool], None], judged: Callable[[Lowered], bool]) -> None:
-        """ask: has a job done, whose end comes to `ended` with the same text; True where a kept answer will not do.
+        """ask: has a job done, whose end comes to `ended` with the same text; True where the arrays are wanted, too.
 
         judged: whether nobody will read the inputs of a lowered kernel.
         """
@@ -72,7 +72,7 @@ class CaseInputs:
 
 
 def _made(done: Done) -> MadeInputs:
-    """What the answer to an `inputs` job says. Of large ones that an earlier run has made, only the hash is kept."""
+    """What the answer to an `inputs` job says; the hash alone where an earlier run made them, and none are there."""
     result = done.answer.result
     if result is None:
         return MadeInputs(failure=done.answer.failure)

@@ -60,9 +60,9 @@ class Desk:
         except UsageError:  # its worker says better what is wrong with it
             return ToolchainSide(toolchain, worker, None)
 
-    def add(self, side: ToolchainSide, job: Job, *, anew: bool = False) -> None:
-        """Ask for a job. anew: also where its answer is kept."""
-        kept = side.kept.find(job) if side.kept is not None and not anew else None
+    def add(self, side: ToolchainSide, job: Job, *, whole: bool = True) -> None:
+        """Ask for a job. whole: what it writes is wanted as well, not only its answer."""
+        kept = side.kept.find(job, whole=whole) if side.kept is not None else None
         if kept is not None:
             self._ready.append(Done(job, kept.answer, side.labelled(kept.versions), kept.snapshot, known=True))
         else:

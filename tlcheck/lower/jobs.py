@@ -73,13 +73,23 @@ class Jobs:
         others = [name for name in packages if not name.startswith(_RELEASES)]
         self._any_release = key_of(*common, identity.python, others)
 
-    def find(self, job: Job) -> Kept | None:
-        """The answer to a job that was done before, its snapshot written where the job says; large inputs are not."""
+    def find(self, job: Job, *, whole: bool) -> Kept | None:
+        """The answer to a job that was done before. whole: what the job writes is written where it says, too."""
         keys = [self._shared_key(job), self._key(job)] if job.task == "inputs" else [self._key(job)]
         for kept in (kept for key in keys for kept in self._entry(key).kept):
             if kept.answer.dependencies is not None and self._present.has(kept.answer.dependencies):
-                return kept if not kept.snapshot or self._write(kept.snapshot, Path(job.output)) else None
+                return kept if not whole or self._has_written(job, kept) else None
         return None
+
+    def _has_written(self, job: Job, kept: Kept) -> bool:
+        """Write what a job wrote. Not where that is there no more, as large inputs are not."""
+        if not kept.snapshot:
+            return job.task != "inputs" or kept.answer.result is None
+        content = self._cache.get("snapshots", kept.snapshot)
+        if content is None:
+            return False
+        Path(job.output).write_bytes(content)
+        return True
 
     def with_known(self, job: Job) -> Job:
         """The job, with the kernels that its worker need not lower: those of earlier states of its files."""
@@ -135,13 +145,6 @@ class Jobs:
         key = hashlib.sha256(content).hexdigest()
         self._cache.put("snapshots", key, content)
         return key
-
-    def _write(self, key: str, output: Path) -> bool:
-        content = self._cache.get("snapshots", key)
-        if content is None:
-            return False
-        output.write_bytes(content)
-        return True
 
 
 def _is_large(job: Job) -> bool:

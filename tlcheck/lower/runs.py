@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from tlcheck.case import Expect
@@ -139,6 +141,13 @@ class Lowered:
     saved: bool = False
     inputs: MadeInputs | None = None
     until: Path | None = None
+
+    @cached_property
+    def hash(self) -> str:
+        """The hash of the snapshot's content, also where results are not kept; empty where there is no snapshot."""
+        if self.digest or self.snapshot is None:
+            return self.digest
+        return hashlib.sha256(self.snapshot.read_bytes()).hexdigest()
 
 
 def line_of(run: Run, failure: Failure) -> int:

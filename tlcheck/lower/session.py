@@ -73,8 +73,8 @@ class Session:
     """Lowers selections into `folder`. `passed_over`: files of folders without a case for these targets.
 
     `ends`: how far scripts came, in the order of reports. `judged`: whether a lowered kernel has its verdicts, so that
-    nobody reads the inputs of its case; large ones are then not made again. `cache` is where results are kept, also
-    those that others derive from snapshots.
+    nobody reads the inputs of its case; they are then neither made again nor written. `cache` is where results are
+    kept, also those that others derive from snapshots.
     """
 
     settings: Settings
@@ -195,13 +195,13 @@ class _Work:
             self._watcher.total(self._runs)
             self._runs = 0
 
-    def _ask(self, asked: _Asked, job: Job, purpose: _Purpose, *, anew: bool = False) -> None:
+    def _ask(self, asked: _Asked, job: Job, purpose: _Purpose, *, whole: bool = True) -> None:
         self._under_way[job.number] = purpose
-        self._desk.add(asked.side, job, anew=anew)
+        self._desk.add(asked.side, job, whole=whole)
 
-    def _ask_inputs(self, one: Wanting, key: str, anew: bool) -> None:
+    def _ask_inputs(self, one: Wanting, key: str, whole: bool) -> None:
         job = replace(one.job, number=next(self._numbers))
-        self._ask(self._sides[one.lowered.run.toolchain], job, _Inputs(key), anew=anew)
+        self._ask(self._sides[one.lowered.run.toolchain], job, _Inputs(key), whole=whole)
 
     def _toolchains(self, selections: Sequence[Selection]) -> list[_Asked]:
         toolchains: dict[str, dict[int, Selection]] = {}

@@ -10,7 +10,6 @@ to them each time.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import pickle
 import signal
@@ -116,7 +115,7 @@ class Judge:
         """Say whether the verdicts of a lowered kernel are kept: judging it will read no inputs."""
         if lowered.snapshot is None or self.cache.folder is None:
             return False
-        digest = self._digest(lowered.snapshot, lowered.inputs or MadeInputs())
+        digest = _digest(lowered)
         found = known(self.cache, digest, self.policy.execute)
         if found is not None:
             self._known[digest] = found
@@ -138,8 +137,7 @@ class Judge:
 
     def _begin(self, lowered: Lowered) -> Future[Verdicts]:
         if lowered.snapshot is not None:
-            inputs = lowered.inputs or MadeInputs()
-            return self._threads.submit(self._verdicts, lowered.run, lowered.snapshot, inputs)
+            return self._threads.submit(self._verdicts, lowered, lowered.snapshot)
         failed: Future[Verdicts] = Future()
         failed.set_result(Verdicts(failure=lowered.failure))
         return failed
@@ -151,22 +149,20 @@ class Judge:
         saved = str(lowered.snapshot) if lowered.saved else ""
         return self.policy.apply(replace(result, saved=saved, notes=(*result.notes, *notes_of(lowered))))
 
-    def _verdicts(self, run: Run, snapshot: Path, inputs: MadeInputs) -> Verdicts:
+    def _verdicts(self, lowered: Lowered, snapshot: Path) -> Verdicts:
         """Take what is kept, or have a process judge it. Runs in a thread."""
+        inputs = lowered.inputs or MadeInputs()
         if inputs.failure is not None:
             return Verdicts(failure=inputs.failure)
-        digest = self._digest(snapshot, inputs) if self.cache.folder is not None else ""
+        digest = _digest(lowered) if self.cache.folder is not None else ""
         found = self._known.get(digest) or (known(self.cache, digest, self.policy.execute) if digest else None)
         if found is None:
             if self.watcher is not None:
-                self.watcher.judges(run)
+                self.watcher.judges(lowered.run)
             found = self._asked(snapshot, inputs.given)
             if digest:
                 keep(self.cache, digest, self.policy.execute, found)
         return found
-
-    def _digest(self, snapshot: Path, inputs: MadeInputs) -> str:
-        return hashlib.sha256(snapshot.read_bytes()).hexdigest() + inputs.digest
 
     def _asked(self, snapshot: Path, inputs: GivenInputs | None) -> Verdicts:
         if self._stopped.is_set():
@@ -219,6 +215,11 @@ class JudgingProcess:
         """End it; who waits for its answer gets EOFError."""
         self._process.kill()
         self._process.wait()
+
+
+def _digest(lowered: Lowered) -> str:
+    """Under which its verdicts are kept: of the snapshot and of the case's own inputs."""
+    return lowered.hash + (lowered.inputs or MadeInputs()).digest
 
 
 def _environment() -> dict[str, str]:

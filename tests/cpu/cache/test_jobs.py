@@ -195,7 +195,7 @@ def test_a_script_is_kept_if_it_would_end_so_again(
     )
     job = Job("capture", "k.py", output=str(tmp_path / "kernels.zip"))
     jobs.keep(job, Answer(result, None, 0.0, 0.0, "", Dependencies()), {})
-    found = jobs.find(job)
+    found = jobs.find(job, whole=True)
     assert (found is not None) == kept
     assert found is None or (found.answer.result, found.snapshot) == (result, "")
 
@@ -224,10 +224,12 @@ def test_inputs_are_those_of_any_release_and_arch(releases: Callable[[str], Jobs
     made = Answer({"digest": "d"}, None, 0.0, 0.0, "", Dependencies())
     releases("0.0.1").keep(first, made, {})
     later = releases("0.0.2")
-    assert later.find(second) is not None
+    assert later.find(second, whole=False) is not None
+    assert not Path(second.output).exists()
+    assert later.find(second, whole=True) is not None
     assert Path(second.output).read_text() == "numbers"
-    assert later.find(replace(second, parameters=("float16 ['64']",))) is None
-    assert later.find(replace(second, seeds=(0, 1))) is None
+    assert later.find(replace(second, parameters=("float16 ['64']",)), whole=True) is None
+    assert later.find(replace(second, seeds=(0, 1)), whole=True) is None
 
 
 def test_of_large_inputs_the_answer_is_kept_alone(
@@ -238,15 +240,16 @@ def test_of_large_inputs_the_answer_is_kept_alone(
     Path(first.output).write_text("numbers")
     made = Answer({"digest": "d"}, None, 0.0, 0.0, "", Dependencies())
     releases("0.0.1").keep(first, made, {})
-    found = releases("0.0.1").find(second)
+    found = releases("0.0.1").find(second, whole=False)
     assert found is not None
     assert found.answer == made
+    assert releases("0.0.1").find(second, whole=True) is None
     assert not Path(second.output).exists()
 
 
 def test_that_inputs_cannot_be_made_is_a_matter_of_the_release(releases: Callable[[str], Jobs]) -> None:
     no = Answer(None, Failure("exception", "inputs", "no"), 0.0, 0.0, "", Dependencies())
     releases("0.0.1").keep(INPUTS, no, {})
-    assert releases("0.0.1").find(INPUTS) is not None
-    assert releases("0.0.1").find(ELSEWHERE) is None
-    assert releases("0.0.2").find(INPUTS) is None
+    assert releases("0.0.1").find(INPUTS, whole=True) is not None
+    assert releases("0.0.1").find(ELSEWHERE, whole=True) is None
+    assert releases("0.0.2").find(INPUTS, whole=True) is None

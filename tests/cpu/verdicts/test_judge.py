@@ -17,7 +17,7 @@ from tlcheck.case import Expect
 from tlcheck.errors import UsageError
 from tlcheck.execute.given import GivenInputs
 from tlcheck.execute.request import Request
-from tlcheck.lower.runs import Lowered, MadeInputs, Run
+from tlcheck.lower.runs import Lowered, MadeInputs
 from tlcheck.verdicts import judge as judging
 from tlcheck.verdicts.acceptance import Acceptance, Acceptances
 from tlcheck.verdicts.judge import Judge, JudgingProcess, Policy
@@ -59,9 +59,9 @@ def test_what_is_lowered_is_judged_while_the_next_is_lowered() -> None:
     with Judge(Policy(), NOTHING, 2) as judge:
         first = judge._verdicts
 
-        def verdicts(run: Run, snapshot: Path, inputs: MadeInputs) -> object:
+        def verdicts(lowered: Lowered, snapshot: Path) -> object:
             try:
-                return first(run, snapshot, inputs)
+                return first(lowered, snapshot)
             finally:
                 judged.set()
 
