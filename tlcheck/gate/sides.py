@@ -70,7 +70,7 @@ class Bench:
         known = self.cache.get("compiled", key)
         if known is not None:
             return msgspec.json.decode(known, type=CompiledCuda)
-        read = _decoded(snapshot.read_bytes())
+        read = _decoded(snapshot)
         fast = read.pass_configs.get(_FAST_MATH) == "True"
         compiled = self.compiler.compile(read.cuda, read.target, self.headers, fast_math=fast)
         self.cache.put("compiled", key, msgspec.json.encode(compiled))
@@ -81,14 +81,14 @@ class Bench:
         known = self.cache.get("facts", key)
         if known is not None:
             return msgspec.json.decode(known, type=Read)
-        snapshot = _decoded(file.read_bytes())
+        snapshot = _decoded(file)
         read = Read(snapshot.file, snapshot.line, facts_of(snapshot))
         self.cache.put("facts", key, msgspec.json.encode(read))
         return read
 
 
-def _decoded(content: bytes) -> Snapshot:
-    return codec.loads(content.decode())
+def _decoded(file: Path) -> Snapshot:
+    return codec.loads(file.read_text(encoding="utf-8"))
 
 
 def _seconds(lowered: Lowered) -> float:

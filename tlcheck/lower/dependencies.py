@@ -25,7 +25,7 @@ class Present:
         """Whether a job would read now what it read then."""
         return (
             all(self.variables.get(name) == v for name, v in found.variables.items() if name not in OWN_VARIABLES)
-            and all(self._place(name, tuple(found.folders)) == place for name, place in found.names.items())
+            and all(self._place(name, found.folders) == place for name, place in found.names.items())
             and all(self._digest(file) == digest for file, digest in found.files.items())
         )
 
