@@ -1,4 +1,4 @@
-"""TVM's node graph, as `tvm.ir.save_json` writes it, in one form for both of its dialects.
+"""TVM's node graph, as TVM writes it as JSON, in one form for both of its dialects.
 
 One text holds many modules; nodes that they share are there once. Standard library only, no TVM.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 NULL_TYPES = ("", "None")
@@ -33,6 +33,14 @@ class NodeGraph:
     data: list[Any]
     order: Sequence[int]
     root: int
+    _kinds: dict[str, list[int]] = field(default_factory=dict, compare=False)
+
+    def of(self, kind: str) -> list[int]:
+        """The indices of all nodes of a type, ascending."""
+        if not self._kinds:
+            for index, name in enumerate(self.types):
+                self._kinds.setdefault(name, []).append(index)
+        return self._kinds.get(kind, [])
 
     def text(self, index: int) -> str:
         """The text of a String, Op, SourceName or StringImm node; empty for others."""
@@ -75,21 +83,14 @@ def _no_graph(error: Exception) -> GraphError:
 
 def _read_ffi(nodes: list[Mapping[str, Any]], root: int) -> NodeGraph:
     """`{"type", "data"}`: plain values are typed nodes, children come first."""
-    short: dict[str, str] = {}
-    types: list[str] = []
-    data: list[Any] = []
-    for node in nodes:
-        name = node["type"]
-        kind = short.get(name)
-        if kind is None:
-            kind = short[name] = _short(name)
-        value: Any = node.get("data")
-        if kind == "Map":
-            pairs = zip(value[::2], value[1::2], strict=True)
-            value = [(k if types[k] != "String" else data[k], v) for k, v in pairs]
-        types.append(kind)
-        data.append(value)
-    return NodeGraph(types, data, range(len(nodes)), root)
+    short = {name: _short(name) for name in {node["type"] for node in nodes}}
+    types = [short[node["type"]] for node in nodes]
+    data: list[Any] = [node.get("data") for node in nodes]
+    graph = NodeGraph(types, data, range(len(nodes)), root)
+    for index in graph.of("Map"):
+        pairs = zip(data[index][::2], data[index][1::2], strict=True)
+        data[index] = [(k if types[k] != "String" else data[k], v) for k, v in pairs]
+    return graph
 
 
 def _read_attrs(nodes: list[Mapping[str, Any]], root: int) -> NodeGraph:

@@ -139,19 +139,31 @@ def _instrument(recorder: _Recorder) -> Any:
     return Instrument()
 
 
+def graph_text(node: Any) -> str:
+    """The node graph of what TVM can write as JSON. Raises what TVM raises where it cannot.
+
+    `tvm.ir.save_json` writes the same nodes with indentation, which is half of the text and a fifth of the time.
+    """
+    try:
+        from tvm_ffi import serialization
+    except ImportError:  # 0.1.6
+        return str(tvm.ir.save_json(node))
+    return str(serialization.to_json_graph_str(node))
+
+
 def save(modules: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
     """All modules as one JSON graph with shared nodes, and checkpoint -> why it could not be saved."""
     try:
-        return str(tvm.ir.save_json(dict(modules))), {}
+        return graph_text(dict(modules)), {}
     except Exception:
         problems = {name: problem for name, module in modules.items() if (problem := _problem(module))}
-    return str(tvm.ir.save_json({name: modules[name] for name in modules if name not in problems})), problems
+    return graph_text({name: modules[name] for name in modules if name not in problems}), problems
 
 
 def _problem(module: Any) -> str:
     """Why a module cannot be saved; empty if it can."""
     try:
-        tvm.ir.save_json(module)
+        graph_text(module)
     except Exception as error:
         return f"{type(error).__name__}: {error}".splitlines()[0]
     return ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from tlcheck.worker.graph import NodeGraph
 
@@ -14,21 +14,20 @@ TENSOR_MAPS = {
 }
 
 
-def parameter_copies(graph: NodeGraph) -> dict[int, int]:
+def parameter_copies(graph: NodeGraph, made: Collection[int]) -> dict[int, int]:
     """Variable node -> the node of the variable that it was before the split.
 
     A parameter of a function without declared buffers is the pointer, or the symbolic size, of that name in a function
     that declares some. A TMA descriptor is the variable that the host passes: several may have one name. What is none
-    of these is one by its name in all kernels.
+    of these is one by its name in all kernels. made: variables of `descriptors`.
     """
-    made = descriptors(graph)
     passed = {node: host for node, host in _arguments(graph) if host in made}
     first: dict[str, int] = {}
-    for function in _functions(graph):
+    for function in graph.of("PrimFunc"):
         for name, node in _declared(graph, function):
             first.setdefault(name, node)
     copies: dict[int, int] = {}
-    for function in _functions(graph):
+    for function in graph.of("PrimFunc"):
         if not graph.pairs(graph.data[function]["buffer_map"]):
             for node in graph.items(graph.data[function]["params"]):
                 copies[node] = passed.get(node) or first.setdefault(_name(graph, node), node)
@@ -38,8 +37,8 @@ def parameter_copies(graph: NodeGraph) -> dict[int, int]:
 def descriptors(graph: NodeGraph) -> dict[int, int]:
     """Variable node of a TMA descriptor on the host -> the node of the call that makes it."""
     found: dict[int, int] = {}
-    for index, kind in enumerate(graph.types):
-        args = graph.items(graph.data[index]["args"]) if kind == "Call" else []
+    for index in graph.of("Call"):
+        args = graph.items(graph.data[index]["args"])
         if len(args) > 1 and graph.text(args[0]) in TENSOR_MAPS and graph.types[args[1]] == "Var":
             found[args[1]] = index
     return found
@@ -48,21 +47,17 @@ def descriptors(graph: NodeGraph) -> dict[int, int]:
 def _arguments(graph: NodeGraph) -> Iterator[tuple[int, int]]:
     """Node of each parameter of a kernel, with the node that the host passes for it."""
     kernels: dict[str, list[list[int]]] = {}
-    for index, kind in enumerate(graph.types):
-        for owner, function in graph.pairs(graph.data[index]["functions"]) if kind == "IRModule" else ():
+    for index in graph.of("IRModule"):
+        for owner, function in graph.pairs(graph.data[index]["functions"]):
             if isinstance(owner, int) and graph.types[function] == "PrimFunc":
                 name = graph.text(graph.data[owner]["name_hint"])
                 kernels.setdefault(name, []).append(graph.items(graph.data[function]["params"]))
-    for index, kind in enumerate(graph.types):
-        if kind == "Call" and graph.types[graph.data[index]["op"]] == "GlobalVar":
+    for index in graph.of("Call"):
+        if graph.types[graph.data[index]["op"]] == "GlobalVar":
             args = graph.items(graph.data[index]["args"])
             for params in kernels.get(graph.text(graph.data[graph.data[index]["op"]]["name_hint"]), ()):
                 if len(params) == len(args):
                     yield from zip(params, args, strict=True)
-
-
-def _functions(graph: NodeGraph) -> Iterator[int]:
-    return (index for index, kind in enumerate(graph.types) if kind == "PrimFunc")
 
 
 def _name(graph: NodeGraph, variable: int) -> str:

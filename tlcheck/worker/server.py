@@ -6,7 +6,9 @@ controller closes its end of the pipe or ends.
 
 from __future__ import annotations
 
+import ctypes
 import gc
+import importlib.util
 import json
 import os
 import selectors
@@ -15,6 +17,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from tlcheck.worker import children, failures, protocol, release
@@ -48,22 +51,39 @@ def main(fork: bool) -> None:
 
 def _prepare(fork: bool) -> Mapping[str, str]:
     """Import tilelang, and where jobs are copies of this process all that they need, before the first one."""
+    if not fork:
+        return release.import_tilelang()
+    gc.disable()  # while tilelang is imported, a fifth of the time: next to nothing of it is garbage
+    _read_symbols()
     versions = release.import_tilelang()
-    if fork:
-        _warm_lowering()
+    _warm_lowering()
+    gc.freeze()  # what is there now stays: collections in jobs need not go through it, and copy its pages
+    gc.enable()
     return versions
+
+
+def _read_symbols() -> None:
+    """Have TVM's exceptions name functions: for the first one the symbols of all libraries that are loaded are read.
+
+    Before torch is, that takes a third of the time. Later libraries are then unknown to it, which is all the same: of
+    frames in C++ nothing is shown.
+    """
+    package = importlib.util.find_spec("tvm_ffi")  # 0.1.6 has none: there `_warm_lowering` does it
+    if package is not None and package.origin is not None:
+        with suppress(OSError, AttributeError):
+            library = ctypes.CDLL(str(Path(package.origin).parent / "lib" / "libtvm_ffi.so"))
+            library.TVMFFIBacktrace(None, 0, None, 0)
 
 
 def _warm_lowering() -> None:
     from tlcheck.worker import discovery, lowering, snapshots  # noqa: F401
 
-    with suppress(RequestError):  # TVM's first exception reads debug symbols, up to 0.7 s: here, once for all jobs
+    with suppress(RequestError):  # TVM's first exception reads symbols (see above): here, once for all jobs
         lowering.make_target("none")
     with suppress(Exception):  # a release that cannot lower this kernel says so of the user's
         from tlcheck.worker import rehearsal
 
         rehearsal.rehearse()
-    gc.freeze()  # what is there now stays: collections in jobs need not go through it, and copy its pages
 
 
 class Server:

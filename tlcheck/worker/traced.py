@@ -9,9 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tilelang import tvm
-
-from tlcheck.worker import kernels
+from tlcheck.worker import kernels, lowering
 from tlcheck.worker.graph import as_graph
 
 
@@ -28,9 +26,9 @@ class TracedKernel:
 
 def trace(prim_func: Any, pass_configs: Mapping[str, Any], file: str) -> TracedKernel:
     """What a PrimFunc of this file is. Raises what TVM raises where it cannot be written as JSON."""
-    whole = json.loads(str(tvm.ir.save_json(prim_func)))
+    whole = json.loads(lowering.graph_text(prim_func))
     graph = as_graph(whole)
-    spans = [index for index, kind in enumerate(graph.types) if kind == "Span"]
+    spans = graph.of("Span")
     wanted = os.path.realpath(file)
     files = {graph.data[index]["source_name"] for index in spans}
     same = {name for name in files if os.path.realpath(graph.text(name)) == wanted}

@@ -22,16 +22,17 @@ _BUILDERS = {**EXPRESSIONS, **MEMORY, **STATEMENTS}
 
 
 def translate(text: str, meta: Mapping[str, Any]) -> Snapshot:
-    """The snapshot of the modules in `text`, a `tvm.ir.save_json` of checkpoint name -> module.
+    """The snapshot of the modules in `text`, the node graph of checkpoint name -> module.
 
     meta: case, file, line, toolchain, target, args, pass_configs, cuda and passes, as in `Snapshot`. Among the modules
     there may be one named UNMERGED (see `tlcheck.worker.shared_memory`), which becomes no checkpoint.
     Raises GraphError where the text is no such graph or a module has no function to look at.
     """
     graph = read_graph(text)
-    nodes = Nodes(graph, _lines(graph, meta["file"]), parameter_copies(graph))
+    calls = descriptors(graph)
+    nodes = Nodes(graph, _lines(graph, meta["file"]), parameter_copies(graph, calls))
     _build(nodes)
-    made = {variable: _descriptor(nodes, call) for variable, call in descriptors(graph).items()}
+    made = {variable: _descriptor(nodes, call) for variable, call in calls.items()}
     modules = {str(name): index for name, index in graph.pairs(graph.root)}
     functions = {name: _device_function(nodes, modules[name]) for name in meta["passes"] if name in modules}
     checkpoints = {name: _with_descriptors(f, made) for name, f in functions.items() if f is not None}
@@ -104,9 +105,8 @@ def _lines(graph: NodeGraph, file: str) -> list[int]:
 def _spans(graph: NodeGraph, file: str) -> dict[int, int]:
     """Span node -> line, for those in `file`."""
     wanted = os.path.realpath(file)
-    sources = {i for i, kind in enumerate(graph.types) if kind == "SourceName"}
-    sources = {i for i in sources if os.path.realpath(graph.text(i)) == wanted}
-    spans = ((i, graph.data[i]) for i, kind in enumerate(graph.types) if kind == "Span")
+    sources = {i for i in graph.of("SourceName") if os.path.realpath(graph.text(i)) == wanted}
+    spans = ((i, graph.data[i]) for i in graph.of("Span"))
     return {i: span["line"] for i, span in spans if span["source_name"] in sources}
 
 
