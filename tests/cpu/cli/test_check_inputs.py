@@ -36,7 +36,16 @@ def few(args, generator, device):
 def raising(args, generator, device):
     raise ValueError("no data")
 
+def nothing(args, generator, device):
+    return torch.zeros(64), torch.zeros(64, dtype=torch.int32), None
+
+def narrow(args, generator, device):
+    values = torch.rand(64, generator=generator).to(torch.bfloat16) + 2000.0
+    return values, torch.randperm(64, generator=generator).int(), torch.zeros(64, dtype=torch.bfloat16)
+
 good = Case(gather, inputs=made(64))
+narrows = Case(gather, inputs=narrow)
+none = Case(gather, inputs=nothing)
 count = Case(gather, inputs=few)
 raises = Case(gather, inputs=raising)
 shaped = Case(gather, inputs=made(32))
@@ -50,13 +59,14 @@ def test_inputs_of_cases(kept_results: None, tmp_path: Path, capsys: pytest.Capt
     file.write_text(KERNEL)
     assert main(["check", str(file), "--arch", "sm_80", "--format", "json"]) == 2
     found: dict[str, Any] = {r["name"]: r for r in json.loads(capsys.readouterr().out)["runs"]}
-    for claim in found["good"]["claims"]:
+    for claim in [*found["good"]["claims"], *found["narrows"]["claims"]]:
         executed = claim["executed"]
         assert (claim["verdict"], executed["inputs"], executed["seeds"]) == ("agreed", ["the case's"], [0, 1])
     assert "output" in [claim["kind"] for claim in found["good"]["claims"]]
     said = {name: (r["failure"]["message"], r["failure"]["where"]) for name, r in found.items() if r["failure"]}
     assert said == {
         "count": ("inputs gives 1 values, the kernel takes 3: A, I, B", f"{file}:21"),
+        "none": (f"{file}:27: inputs gives NoneType as value 3, which is neither a tensor nor a number", ""),
         "raises": (f"{file}:24: inputs raised ValueError: no data", ""),
         "shaped": ("inputs gives A of shape [32], the kernel takes [64]", f"{file}:16"),
     }

@@ -86,9 +86,14 @@ def _sets(subject: LoadedCase, task: Task) -> Iterator[tuple[Path, str, int, tup
 
 def _made(subject: LoadedCase, variant: Variant, seed: int, device: str) -> tuple[Any, ...]:
     try:
-        return draws.make(subject, variant, seed, device)
+        values = draws.make(subject, variant, seed, device)
     except Exception as error:
         raise RequestError(f"{where(variant.inputs)}: inputs raised {type(error).__name__}: {error}") from error
+    for place, value in enumerate(values):
+        if not torch.is_tensor(value) and np.asarray(value).dtype.kind not in "biuf":
+            what = f"{type(value).__name__} as value {place + 1}, which is neither a tensor nor a number"
+            raise RequestError(f"{where(variant.inputs)}: inputs gives {what}")
+    return values
 
 
 def where(function: Callable[..., Any] | None) -> str:
@@ -101,5 +106,9 @@ def as_array(value: Any) -> Any:
     """A tensor's elements in a dtype that NumPy has: narrow floating-point ones become float32, which has them all."""
     if not torch.is_tensor(value):
         return np.asarray(value)
-    narrow = value.is_floating_point() and value.dtype not in (torch.float16, torch.float32, torch.float64)
-    return (value.float() if narrow else value).detach().contiguous().numpy()
+    value = value.detach().contiguous()
+    if not value.is_floating_point() or value.dtype in (torch.float16, torch.float32, torch.float64):
+        return value.numpy()
+    if not value.reshape(-1).view(torch.uint8).any():  # outputs of gigabytes: these zeros take no memory
+        return np.zeros(value.shape, np.float32)
+    return value.float().numpy()
