@@ -46,7 +46,7 @@ class BothLevels:
 
     def __init__(self, snapshot: Snapshot, request: Request) -> None:
         registry.load()
-        self._snapshot, self._request, self.plain = snapshot, request, request.plain
+        self._snapshot, self.request, self.plain = snapshot, request, request.plain
         self.checkpoint = request.checkpoint
         self._course = request.course or inputs.Course()
         for name in (SOURCE, request.checkpoint):
@@ -69,6 +69,7 @@ class BothLevels:
         self.worlds = self._fitting()
         self._together: dict[Function, list[list[World]]] = {}
         self._before: dict[tuple[str, int], Pages] = {}  # what the kernel as written left, by the limit of integers
+        self._moved: dict[tuple[inputs.Draw, int], tuple[Mapping[str, Pages], bool]] = {}  # see `jittered`
 
     def turn_plain(self) -> None:
         """Run each statement for itself from now on."""
@@ -77,6 +78,7 @@ class BothLevels:
     def take_all_before(self) -> None:
         """Run all blocks of kernels before the last one from now on."""
         self._all_before = True
+        self._moved.clear()
         del self.as_written
 
     @property
@@ -87,7 +89,7 @@ class BothLevels:
     @property
     def _is_chosen(self) -> bool:
         """Whether it is for us to choose blocks."""
-        return isinstance(self._request.blocks, int) and self._request.blocks < ALL and not self._meet
+        return isinstance(self.request.blocks, int) and self.request.blocks < ALL and not self._meet
 
     @cached_property
     def _demand(self) -> Demand | None:
@@ -107,7 +109,7 @@ class BothLevels:
         return sides[0] == sides[1]
 
     def _chosen(self) -> Sequence[blocks.Block]:
-        asked = ALL if self._meet else self._request.blocks
+        asked = ALL if self._meet else self.request.blocks
         if not isinstance(asked, int):
             return self._named(asked)
         if prod(self.extents) <= 0:
@@ -150,22 +152,22 @@ class BothLevels:
 
     def _fitting(self) -> list[World]:
         """As many blocks and seeds as the budget allows, known before anything runs."""
-        budget = self._request.budget
+        budget = self.request.budget
         sides = ((self.written, True), (self.lowered, self.tiled))
         if any(statements_needed(function, self.sizes) > budget.statements for function, _ in sides):
             raise Stopped("more statements than allowed")
-        wanted = len(self._blocks) * len(self._request.seeds)
+        wanted = len(self._blocks) * len(self.request.seeds)
         fit = min(worlds_that_fit(f, prod(threads_of(f)), written, budget, wanted) for f, written in sides)
         if fit < (len(self._blocks) if self._meet else 1):
             raise Stopped("more memory than allowed")
-        seeds = self._request.seeds[: max(1, fit // max(1, min(len(self._blocks), fit)))]
+        seeds = self.request.seeds[: max(1, fit // max(1, min(len(self._blocks), fit)))]
         return self._spared([World(seed, block) for seed in seeds for block in self._blocks[: fit // len(seeds)]])
 
     def _spared(self, worlds: list[World]) -> list[World]:
         """Of the usual worlds those in which a kernel with much work runs: the first and the last block with the first
         seed, since they may race, and one between with the last seed; or the first with one, the last with another.
         """
-        most = self._request.budget.work
+        most = self.request.budget.work
         if most is None or not self._is_chosen or self._work(worlds) <= most:
             return worlds
         first, *between, last = (worlds[0], *worlds[: len(worlds) // 2][1:-1], worlds[-1])
@@ -215,7 +217,7 @@ class BothLevels:
 
     def _steering(self) -> list[str]:
         """The integer tensors that are drawn: numbers in them may decide how often a loop runs."""
-        if self._request.given or self._course.draw is not None:
+        if self.request.given or self._course.draw is not None:
             return []
         unread = pointers(self.roles.written)
         return [name for name in inputs.integers(self.written) if name not in unread]
@@ -248,16 +250,23 @@ class BothLevels:
         became larger than float64 holds."""
         moved, overflowed = [], False
         for jitter in (1, 2):
-            machine = self.machine_as_written(draw, jitter=jitter)
-            machine.run()
-            overflowed |= machine.overflowed
-            left = comparison.outcome(machine.pages(name), seed)
+            tensors, endless = self._with_jitter(draw, jitter)
+            overflowed |= endless
+            left = comparison.outcome(tensors[name], seed)
             values = compared.expected.astype(np.float64)
             at = np.searchsorted(compared.elements, left.elements)
             inside = (at < len(values)) & (compared.elements[np.minimum(at, len(values) - 1)] == left.elements)
             values[at[inside]] = left.values[inside]
             moved.append(values)
         return moved, overflowed
+
+    def _with_jitter(self, draw: inputs.Draw, jitter: int) -> tuple[Mapping[str, Pages], bool]:
+        """The outputs as written with every number slightly changed; whether numbers became too large."""
+        if (draw, jitter) not in self._moved:
+            machine = self.machine_as_written(draw, jitter=jitter)
+            machine.run()
+            self._moved[draw, jitter] = {name: machine.pages(name) for name in self.outputs}, machine.overflowed
+        return self._moved[draw, jitter]
 
     def run(self, machine: Machine, another: Callable[..., Machine]) -> None:
         """Run a level of the kernel. Raises Illegal for what threads of one block wait for, which others had hidden.
@@ -291,7 +300,7 @@ class BothLevels:
         **special: Any,
     ) -> Machine:
         """A machine that has not run yet. left: tensors after earlier kernels. special: `Options` of this one."""
-        budget = self._request.budget
+        budget = self.request.budget
         options = Options(
             written=written,
             early=not written and self.checkpoint in UNGUARDED,
@@ -301,7 +310,7 @@ class BothLevels:
             bytes=budget.bytes,
             until=self._until,
             plain=self.plain,
-            printed=not written and self._request.printed and self.checkpoint == LOWERED,
+            printed=not written and self.request.printed and self.checkpoint == LOWERED,
             barriers=not self._snapshot.is_on(_NO_BARRIERS),
             needed=() if self._all_before else self._needed(worlds or self.worlds),
             alike=draws_anywhere(self.written),

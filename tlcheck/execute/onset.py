@@ -43,13 +43,14 @@ class Levels:
     def onset(self, blocks: Sequence[tuple[int, int, int]], seed: int, wrong: Judgement) -> Onset | None:
         """The first checkpoint that is wrong in these blocks, with the inputs of one seed.
 
-        wrong: says of an execution whether it is, or why that is not known. None where not even the last one is.
+        wrong: says of an execution whether it is, or why that is not known. None where not even the last one is, which
+        runs in these blocks alone only if no earlier one is known to be wrong.
         """
         own = self.showing(blocks, seed)
         names = [name for name in self._snapshot.checkpoints if name != SOURCE]
         found: Onset | None = None
         skipped: list[tuple[str, str]] = []
-        for name in reversed(names[: names.index(own.checkpoint) + 1]):
+        for name in reversed(names[: names.index(own.checkpoint)]):
             execution = self._execution(replace(own, checkpoint=name))
             answer = wrong(execution)
             if isinstance(answer, str):
@@ -58,6 +59,9 @@ class Levels:
                 found, skipped = Onset(name, execution), []
             else:
                 break
+        if found is None:
+            last = self._execution(own)
+            found = Onset(own.checkpoint, last) if wrong(last) is True else None
         return None if found is None else replace(found, skipped=tuple(skipped))
 
     def is_wrong_as_tir(self, blocks: Sequence[tuple[int, int, int]], seed: int, wrong: Judgement) -> bool:
@@ -65,8 +69,9 @@ class Levels:
         return wrong(self._execution(replace(self.showing(blocks, seed), printed=False))) is not False
 
     def showing(self, blocks: Sequence[tuple[int, int, int]], seed: int) -> Request:
-        """The request of these blocks and the inputs of one seed."""
-        return replace(self._request, blocks=tuple(blocks) or self._request.blocks, seeds=(seed,), course=self._course)
+        """The request of these blocks and the inputs of one seed, with which the kernel is known to be wrong."""
+        few = tuple(blocks) or self._request.blocks
+        return replace(self._request, blocks=few, seeds=(seed,), course=self._course, contested=False)
 
     @cached_property
     def _course(self) -> Course | None:

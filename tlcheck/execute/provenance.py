@@ -66,13 +66,15 @@ class Provenance:
     def of(self, name: str, element: int, depth: int) -> TracedStep:
         """The tree of an element of a tensor, `depth` writes deep. Raises KeyError where the kernel has no such."""
         registry.load()
-        start = self._ended(self._make(), name, element)
         found: dict[Query, tuple[FoundWrite | None, str, str]] = {}
-        asked = [start]
-        for _ in range(depth):
+        asked: list[Query] = []
+        for level in range(depth):
             machine = self._make()
+            start = _last_write(machine, name, element)
+            asked = asked if level else [start]
             tracer = Tracer(machine, asked)
-            self._ended(machine, name, element)
+            with suppress(Illegal):  # the element is what it was until then
+                machine.run()
             for query in asked:
                 found[query] = self._described(machine, query, tracer.found.get(query))
             further = [q for query in asked if (written := found[query][0]) is not None for q in written.sources]
@@ -80,17 +82,6 @@ class Provenance:
             if not asked:
                 break
         return self._step(start, found)
-
-    def _ended(self, machine: Machine, name: str, element: int) -> Query:
-        """Run a machine to its end, or to where an illegal access stops it; the last write of an element as a query.
-
-        The element may be none that the kernel touches: then it gets its place in memory after the run, in each run.
-        """
-        with suppress(Illegal):
-            machine.run()
-        pages = machine.pages(name)
-        root = next(uid for uid, found in machine.memory.items() if found is pages)
-        return Query(TracedCell(root, pages.position_of(machine.worlds[0].seed, element)), END)
 
     def _described(
         self, machine: Machine, query: Query, written: FoundWrite | None
@@ -123,6 +114,13 @@ def _merged(steps: Sequence[TracedStep]) -> tuple[TracedStep, ...]:
         if step not in merged:
             merged.append(step)
     return tuple([replace(step, times=steps.count(step)) for step in merged])
+
+
+def _last_write(machine: Machine, name: str, element: int) -> Query:
+    """The last write of an element of a tensor. The element has a place in memory from now on: the same in all runs."""
+    pages = machine.pages(name)
+    root = next(uid for uid, found in machine.memory.items() if found is pages)
+    return Query(TracedCell(root, pages.position_of(machine.worlds[0].seed, element)))
 
 
 def in_words(value: object, machine: Machine) -> str:

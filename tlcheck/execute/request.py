@@ -24,7 +24,8 @@ class Request:
     given: tensors and numbers of the case's own, for each seed, by parameter; without them all is random. poisoned: of
     these, what begins as poison, and gives its shape alone. plain: all iterations of loops by themselves, as a
     witness needs it. course: sizes and draws; without one they are what takes the usual blocks everywhere. printed: the
-    last checkpoint as the CUDA that is made of it (`program.generated`), not as TIR.
+    last checkpoint as the CUDA that is made of it (`program.generated`), not as TIR. contested: orders that the kernel
+    leaves open are looked for where an output is wrong; not where it is known to hang on none.
     """
 
     blocks: int | tuple[blocks.Block, ...] = _BLOCKS
@@ -36,6 +37,7 @@ class Request:
     plain: bool = False
     course: inputs.Course | None = None
     printed: bool = True
+    contested: bool = True
 
     @property
     def is_usual(self) -> bool:

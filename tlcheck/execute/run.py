@@ -198,7 +198,7 @@ class _Judge:
 
     def _where_ordered(self, outcome: OutputOutcome, authors: Callable[[], Sequence[Author]]) -> OutputOutcome:
         """An output whose value hangs on an order that the kernel does not say is not refuted for it."""
-        if outcome.verdict != "refuted" or not self._levels.plain:
+        if outcome.verdict != "refuted" or not self._levels.plain or not self._levels.request.contested:
             return outcome
         reason = open_to_order(authors(), outcome.name, frozenset(pointers(self._levels.roles.written)))
         return OutputOutcome(outcome.name, "undecided", reason) if reason else outcome

@@ -12,6 +12,8 @@ from tlcheck.errors import UsageError
 from tlcheck.execute.blocks import Block
 from tlcheck.execute.comparison import RELATIVE
 from tlcheck.execute.courses import course_of, levels_of
+from tlcheck.execute.levels import BothLevels
+from tlcheck.execute.machine import Machines
 from tlcheck.execute.provenance import Provenance, TracedStep, in_words
 from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.request import SOURCE, Request
@@ -66,26 +68,42 @@ def place_of(snapshot: Snapshot, request: Request, name: str, index: tuple[int, 
     return element if order is None else int(order(np.array([element]))[0])
 
 
-def block_of(snapshot: Snapshot, request: Request, name: str, element: int) -> Block | None:
+class _Prepared:
+    """The machines of one snapshot; the inputs that keep a request's blocks in bounds are sought once."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._known: dict[Request, BothLevels] = {}
+
+    def machines(self, request: Request, *, early: bool = False) -> Machines:
+        """See `BothLevels.machines`."""
+        key = replace(request, given=None)
+        if key not in self._known:
+            self._known[key] = levels_of(self._snapshot, request)
+        return self._known[key].machines(early=early)
+
+
+def _block_of(prepared: _Prepared, request: Request, name: str, element: int) -> Block | None:
     """The block that writes an element as written: of the chosen ones, else of the first ones; None if none does."""
-    request = replace(request, course=course_of(snapshot, request))
-    for chosen in _candidates(snapshot, request):
-        if _writes(snapshot, request, chosen, name, element):
-            return next((b for b in chosen if _writes(snapshot, request, (b,), name, element)), None)
+    for chosen in _candidates(prepared, request):
+        if _writes(prepared, request, chosen, name, element):
+            if len(chosen) == 1:
+                return chosen[0]
+            return next((b for b in chosen if _writes(prepared, request, (b,), name, element)), None)
     return None
 
 
-def _candidates(snapshot: Snapshot, request: Request) -> Iterator[tuple[Block, ...]]:
-    made = levels_of(snapshot, request).machines()
+def _candidates(prepared: _Prepared, request: Request) -> Iterator[tuple[Block, ...]]:
+    made = prepared.machines(request)
     yield made.chosen
     if isinstance(request.blocks, int):
         every = list(islice(made.every_block(), _BLOCKS))
         yield from (tuple(every[start : start + _TOGETHER]) for start in range(0, len(every), _TOGETHER))
 
 
-def _writes(snapshot: Snapshot, request: Request, chosen: tuple[Block, ...], name: str, element: int) -> bool:
+def _writes(prepared: _Prepared, request: Request, chosen: tuple[Block, ...], name: str, element: int) -> bool:
     """Whether one of these blocks writes an element as written."""
-    machine = levels_of(snapshot, replace(request, blocks=chosen)).machines().written()
+    machine = prepared.machines(replace(request, blocks=chosen)).written()
     tracer, _ = watched_for(machine, name, request.seeds[0], element)
     machine.run()
     return bool(tracer.found)
@@ -107,11 +125,13 @@ def trace(
     says why.
     """
     own = replace(request, seeds=request.seeds[:1])
-    block = block_of(snapshot, own, name, element)
+    own = replace(own, course=course_of(snapshot, own))
+    prepared = _Prepared(snapshot)
+    block = _block_of(prepared, own, name, element)
     if block is None:
         lines = "".join(f"; line {line} writes to {name}" for line in _writing(snapshot, name))
         raise Stopped(f"as written, none of the blocks that were tried writes {name}{list(index)}: give --block{lines}")
-    made = levels_of(snapshot, replace(own, blocks=(block,))).machines(early=early)
+    made = prepared.machines(replace(own, blocks=(block,)), early=early)
     called = f"{name}[{', '.join(map(str, index))}]"
     written = replace(Provenance(made.written, made.shapes).of(name, element, depth), element=called)
     try:
@@ -119,8 +139,8 @@ def trace(
     except KeyError:
         lowered = TracedStep(called, "nothing: as lowered the kernel has no such parameter")
     parts = parting(written, lowered)
-    sharing = _sharing(snapshot, own, name, element) if _adds(written) else ()
-    sums = _sums(snapshot, replace(own, blocks=sharing), name, element, early) if len(sharing) > 1 else ("", "")
+    sharing = _sharing(prepared, own, name, element) if _adds(written) else ()
+    sums = _sums(prepared, replace(own, blocks=sharing), name, element, early) if len(sharing) > 1 else ("", "")
     return Traced(
         name, index, block, own.seeds[0], request.inputs, written, lowered, early, *parts, sharing=sharing, sums=sums
     )
@@ -143,24 +163,23 @@ def _adds(step: TracedStep) -> bool:
     return stmt is not None and any(e.op == "call" and "atomic" in str(e.value) for e in postorder(expressions(stmt)))
 
 
-def _sharing(snapshot: Snapshot, request: Request, name: str, element: int) -> tuple[Block, ...]:
+def _sharing(prepared: _Prepared, request: Request, name: str, element: int) -> tuple[Block, ...]:
     """The blocks that write an element as written, of the first ones, or of those that are asked for."""
-    course = course_of(snapshot, request)
-    made = levels_of(snapshot, replace(request, course=course)).machines()
+    made = prepared.machines(request)
     every = list(islice(made.every_block(), _SHARING)) if isinstance(request.blocks, int) else list(made.chosen)
     found: list[Block] = []
     for start in range(0, len(every), _TOGETHER):
         few = tuple(every[start : start + _TOGETHER])
-        machine = levels_of(snapshot, replace(request, course=course, blocks=few)).machines().written()
+        machine = prepared.machines(replace(request, blocks=few)).written()
         tracer, _ = watched_for(machine, name, request.seeds[0], element)
         machine.run()
         found += [machine.worlds[world].block for world in sorted(tracer.worlds)]
     return tuple(dict.fromkeys(found))
 
 
-def _sums(snapshot: Snapshot, request: Request, name: str, element: int, early: bool) -> tuple[str, str]:
+def _sums(prepared: _Prepared, request: Request, name: str, element: int, early: bool) -> tuple[str, str]:
     """What blocks leave together, as written and as lowered."""
-    made = levels_of(snapshot, request).machines(early=early)
+    made = prepared.machines(request, early=early)
     found = []
     for machine in (made.written(), made.lowered()):
         machine.run()
