@@ -35,8 +35,7 @@ from tlcheck.cluster import connection
 from tlcheck.cluster.node import Arrays, Delivery, Node, Order
 from tlcheck.cluster.placement import INSTALL, Placement, Waiting
 from tlcheck.cluster.places import Places
-from tlcheck.execute.given import GivenInputs
-from tlcheck.execute.request import Request
+from tlcheck.execute.request import GivenInputs, Request
 from tlcheck.files import cache_root
 from tlcheck.lower.client import Worker, processors
 from tlcheck.lower.crew import Crew

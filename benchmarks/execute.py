@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tlcheck.execute.given import GivenInputs
+    from tlcheck.execute.request import GivenInputs
     from tlcheck.lower.runs import Lowered
     from tlcheck.toolchain.resolve import Toolchain
 

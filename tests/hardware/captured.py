@@ -33,7 +33,8 @@ from tests.hardware.cuda_source import UnusableError
 from tests.hardware.driver import Device, DeviceError, TensorMap
 from tests.hardware.snapshots import KEPT
 from tlcheck.execute import blocks, inputs, registry
-from tlcheck.execute.budget import Budget, worlds_that_fit
+from tlcheck.execute.budget import Budget
+from tlcheck.execute.costs import worlds_that_fit
 from tlcheck.execute.launches import kernels, threads_of
 from tlcheck.execute.machine import Machine, Options, Tensor, World
 from tlcheck.execute.plain import evaluated

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from tlcheck.cluster.node import Arrays, JudgingDiedError, NoInputsError
 from tlcheck.errors import UsageError
-from tlcheck.execute.given import GivenInputs
-from tlcheck.execute.request import Request
+from tlcheck.execute.request import GivenInputs, Request
 
 if TYPE_CHECKING:
     from tlcheck.cluster.connection import RayCluster

@@ -23,8 +23,7 @@ from tlcheck.cluster.folder import unpacked
 from tlcheck.cluster.places import Places
 from tlcheck.cluster.sharing import SharedWorker
 from tlcheck.errors import UsageError
-from tlcheck.execute.given import GivenInputs
-from tlcheck.execute.request import Request
+from tlcheck.execute.request import GivenInputs, Request
 from tlcheck.lower.scripts import pytest_folder
 from tlcheck.toolchain import environment
 from tlcheck.toolchain.environment import Environment, Recipe

@@ -7,7 +7,8 @@ from itertools import product
 from math import prod
 
 from tlcheck.execute.blocks import Block, grid
-from tlcheck.execute.budget import Budget, statements_needed, worlds_that_fit
+from tlcheck.execute.budget import Budget
+from tlcheck.execute.costs import statements_needed, worlds_that_fit
 from tlcheck.execute.launches import kernels, threads_of
 from tlcheck.execute.reasons import BudgetSpent
 from tlcheck.snapshot.ir import Function, Thread

@@ -15,7 +15,7 @@ from math import prod
 import numpy as np
 
 from tlcheck.execute.blocks import Block, chosen, coordinates, grid
-from tlcheck.execute.budget import statements_needed
+from tlcheck.execute.costs import statements_needed
 from tlcheck.execute.extents import Intervals, bind, interval, is_negative, where
 from tlcheck.execute.launches import kernels, threads_of
 from tlcheck.execute.plain import evaluated

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,23 +11,10 @@ from numpy.lib.stride_tricks import as_strided
 
 from tlcheck.errors import UsageError
 from tlcheck.execute import inputs
+from tlcheck.execute.request import GivenInputs
 from tlcheck.execute.values import Array
 from tlcheck.program.roles import roles
 from tlcheck.snapshot.ir import Buffer, Expr, Function
-
-
-@dataclass(frozen=True)
-class GivenInputs:
-    """file: holds arrays in NumPy's format, one after the other. sets: each seed, with the places of its arrays there.
-
-    where: the line of the case's `inputs`. updates: what the case says of outputs whose content before matters; None
-    where it says nothing.
-    """
-
-    file: str
-    sets: tuple[tuple[int, tuple[int, ...]], ...]
-    where: str
-    updates: tuple[str, ...] | None = None
 
 
 def tensors(function: Function, given: GivenInputs) -> dict[int, dict[str, Array]]:

@@ -17,7 +17,7 @@ from tlcheck.errors import UsageError
 from tlcheck.execute import blocks, comparison, inputs, registry
 from tlcheck.execute.arguments import Arguments
 from tlcheck.execute.batches import alike, statements_of
-from tlcheck.execute.budget import statements_needed, worlds_that_fit
+from tlcheck.execute.costs import statements_needed, worlds_that_fit
 from tlcheck.execute.demand import Demand
 from tlcheck.execute.launches import kernels, threads_of
 from tlcheck.execute.machine import Machine, Machines, Options, World

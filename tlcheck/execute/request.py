@@ -4,17 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from tlcheck.execute import blocks, inputs
 from tlcheck.execute.budget import Budget
-from tlcheck.execute.comparison import OutputOutcome, Written
-from tlcheck.execute.races import Contest, Race
-from tlcheck.execute.reasons import Illegal
-from tlcheck.execute.values import Array
+
+if TYPE_CHECKING:  # who asks need not import what executes, and NumPy
+    from tlcheck.execute import blocks, inputs
+    from tlcheck.execute.comparison import OutputOutcome, Written
+    from tlcheck.execute.races import Contest, Race
+    from tlcheck.execute.reasons import Illegal
+    from tlcheck.execute.values import Array
 
 SOURCE, LOWERED = "source", "device-tir"
 ALL = 1 << 60  # blocks
 _BLOCKS, _SEEDS = 4, (0, 1)
+
+
+@dataclass(frozen=True)
+class GivenInputs:
+    """file: holds arrays in NumPy's format, one after the other. sets: each seed, with the places of its arrays there.
+
+    where: the line of the case's `inputs`. updates: what the case says of outputs whose content before matters; None
+    where it says nothing.
+    """
+
+    file: str
+    sets: tuple[tuple[int, tuple[int, ...]], ...]
+    where: str
+    updates: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

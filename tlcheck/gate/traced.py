@@ -17,9 +17,8 @@ import msgspec
 from tlcheck.cache.code import code_of
 from tlcheck.cache.store import Cache, key_of
 from tlcheck.errors import UsageError
-from tlcheck.execute.given import GivenInputs
 from tlcheck.execute.reasons import Stopped
-from tlcheck.execute.request import SOURCE, Request
+from tlcheck.execute.request import SOURCE, GivenInputs, Request
 from tlcheck.execute.sources import differing_output
 from tlcheck.gate.as_written import AGREES, DIFFERS, AsWritten, as_traced, compared
 from tlcheck.gate.outcome import LoweredPair, LoweredSide, OtherKernel, Outcome

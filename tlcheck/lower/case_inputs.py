@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tlcheck.execute.given import GivenInputs
+from tlcheck.execute.request import GivenInputs
 from tlcheck.lower.desk import Done
 from tlcheck.lower.runs import Lowered, MadeInputs
 from tlcheck.worker.protocol import Job

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from tlcheck.case import Expect
-from tlcheck.execute.given import GivenInputs
+from tlcheck.execute.request import GivenInputs
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.toolchain.checkout import at_commit
 from tlcheck.worker.protocol import Failure

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from tlcheck.program.tma import NAME, bulk, is_reduction
 from tlcheck.program.walk import Placed, Program, Scope, expressions, subexpressions
 from tlcheck.snapshot.ir import Buffer, Expr
+from tlcheck.snapshot.walk import postorder
 
 _ELEMENT = re.compile(r"^atomic_?(add|max|min|or|and|xor)(x2|x4)?_?(ret)?(_elem_op)?$")
 _PLAIN = re.compile(r"^atomic_?(load|store)(_elem_op)?$")
@@ -144,15 +145,8 @@ def _atomic_calls(expr: Expr, scope: Scope, plain: set[int]) -> Iterator[tuple[E
 def _note_plain(expr: Expr, plain: set[int]) -> None:
     """Add to `plain` what holds no atomics in expr."""
     holding: set[int] = set()
-    stack = [(expr, False)]
-    while stack:
-        e, ready = stack.pop()
-        if id(e) in plain or id(e) in holding:
-            continue
-        if not ready:
-            stack.append((e, True))
-            stack += [(arg, False) for arg in e.args]
-        elif atomic_name(e) or any(id(arg) in holding for arg in e.args):
+    for e in postorder([expr], plain):
+        if (e.op == "call" and atomic_name(e)) or any(id(arg) in holding for arg in e.args):
             holding.add(id(e))
         else:
             plain.add(id(e))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tlcheck.snapshot.ir import (
@@ -26,19 +26,26 @@ from tlcheck.snapshot.ir import (
 _AROUND_ONE = (For, While, Thread, Attr, Block, Launch)
 
 
-def postorder(roots: Iterable[Expr]) -> Iterator[Expr]:
-    """Every expression under `roots` once, arguments before the expression that has them. Buffers are not entered."""
+def postorder(roots: Iterable[Expr], without: Collection[int] = ()) -> Iterator[Expr]:
+    """Every expression under `roots` once, arguments before the expression that has them. Buffers are not entered.
+
+    without: identities of expressions to leave out, with all that is under them.
+    """
     seen: set[int] = set()
     for root in roots:
-        stack: list[tuple[Expr, bool]] = [(root, False)]
+        stack: list[Expr | None] = [root]  # None: the one below has had its arguments
         while stack:
-            e, ready = stack.pop()
-            if ready:
+            e = stack.pop()
+            if e is None:
+                e = stack.pop()
+                assert e is not None
                 yield e
-            elif id(e) not in seen:
+            elif id(e) not in seen and id(e) not in without:
                 seen.add(id(e))
-                stack.append((e, True))
-                stack.extend((a, False) for a in reversed(e.args))
+                if e.args:
+                    stack += [e, None, *reversed(e.args)]
+                else:
+                    yield e
 
 
 def substitute(

@@ -25,8 +25,7 @@ from threading import Event, Lock
 from typing import Protocol
 
 from tlcheck.cache.store import Cache
-from tlcheck.execute.given import GivenInputs
-from tlcheck.execute.request import Request
+from tlcheck.execute.request import GivenInputs, Request
 from tlcheck.lower.client import ALLOCATOR, processors
 from tlcheck.lower.elsewhere import Judging, MachinePool
 from tlcheck.lower.runs import Lowered, MadeInputs, Run

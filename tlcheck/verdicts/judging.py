@@ -21,10 +21,9 @@ from typing import NoReturn
 
 from tlcheck.errors import UsageError
 from tlcheck.execute import given
-from tlcheck.execute.given import GivenInputs
 from tlcheck.execute.inputs import known
 from tlcheck.execute.reasons import MEMORY
-from tlcheck.execute.request import SOURCE, Request
+from tlcheck.execute.request import SOURCE, GivenInputs, Request
 from tlcheck.lower.runs import Run
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Snapshot

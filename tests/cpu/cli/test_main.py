@@ -59,7 +59,10 @@ assert not heavy, heavy
 @pytest.mark.parametrize(
     ("module", "unneeded"),
     [
-        ("tlcheck.cli.check", ("tlcheck.prove.plans", "tlcheck.execute.machine", "tlcheck.golden.compare", "tvm")),
+        (
+            "tlcheck.cli.check",
+            ("numpy", "tlcheck.prove.plans", "tlcheck.execute.machine", "tlcheck.golden.compare", "tvm"),
+        ),
         ("tlcheck.verdicts.judging", ("tlcheck.execute.machine", "tvm")),
     ],
 )

@@ -15,7 +15,7 @@ from tlcheck.cluster import node as nodes
 from tlcheck.cluster.folder import Folder
 from tlcheck.cluster.node import Arrays, Node, NoInputsError, Order
 from tlcheck.cluster.places import Places
-from tlcheck.execute.given import GivenInputs
+from tlcheck.execute.request import GivenInputs
 from tlcheck.toolchain import environment
 from tlcheck.toolchain.environment import release_recipe
 from tlcheck.worker.protocol import Answer, Failure, Job

@@ -11,8 +11,7 @@ import pytest
 from tests.fixtures.index import FOLDER
 from tlcheck.errors import UsageError
 from tlcheck.execute import given
-from tlcheck.execute.given import GivenInputs
-from tlcheck.execute.request import Request
+from tlcheck.execute.request import GivenInputs, Request
 from tlcheck.execute.run import execute
 from tlcheck.execute.values import Array
 from tlcheck.snapshot.codec import loads

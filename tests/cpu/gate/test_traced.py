@@ -13,8 +13,7 @@ from tests.cpu.gate.comparing import made as side_of
 from tests.cpu.lower.test_case_inputs import Maker
 from tlcheck.cache.store import Cache
 from tlcheck.cli.progress import bar
-from tlcheck.execute.given import GivenInputs
-from tlcheck.execute.request import Request
+from tlcheck.execute.request import GivenInputs, Request
 from tlcheck.gate import traced as module
 from tlcheck.gate.compare import outcomes
 from tlcheck.gate.outcome import LoweredPair, OtherKernel

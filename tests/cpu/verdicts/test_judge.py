@@ -15,8 +15,7 @@ from tests.cpu.checking import INVARIANT, RIGHT, WRONG, make_result, make_run
 from tlcheck.cache.store import Cache
 from tlcheck.case import Expect
 from tlcheck.errors import UsageError
-from tlcheck.execute.given import GivenInputs
-from tlcheck.execute.request import Request
+from tlcheck.execute.request import GivenInputs, Request
 from tlcheck.lower.runs import Lowered, MadeInputs
 from tlcheck.verdicts import judge as judging
 from tlcheck.verdicts.acceptance import Acceptance, Acceptances

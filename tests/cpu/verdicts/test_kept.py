@@ -17,8 +17,7 @@ from tests.cpu.checking import INVARIANT, RIGHT, WRONG, make_run
 from tests.fixtures.index import FOLDER
 from tlcheck.cache import code
 from tlcheck.cache.store import Cache
-from tlcheck.execute.given import GivenInputs
-from tlcheck.execute.request import Request
+from tlcheck.execute.request import GivenInputs, Request
 from tlcheck.lower.runs import Lowered
 from tlcheck.snapshot import codec
 from tlcheck.verdicts import judge as judging
