@@ -227,7 +227,7 @@ class _Frame:
         time.
         """
         declared = self.b.memory.declared.get(load.root)
-        now = self.b.program.buffers.get(load.root)
+        now = self.b.program.buffers.get(load.root, load.buffer)  # placed in one allocation it is declared no more
         if self.b.logical or declared is None or now is None or not now.scope.startswith("shared"):
             return offset
         one, all_ = self._elements(load.root, declared), _size(self.algebra, now)
