@@ -26,6 +26,8 @@ from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Expr
 
 MAX_POINTS = 4096
+MAX_PEELED = 16  # iterations of a loop that a pipeline leaves behind it
+NOT_PEELED = "its sites are not a loop and the last iterations of it"
 REWRITTEN = "it is not the same expression as in the kernel"
 
 
@@ -79,13 +81,18 @@ class Plan:
         assume(algebra, self.comparison.intent.program, multiples)
         return algebra, *self.sides(algebra, unguarded)
 
-    def sides(self, algebra: Algebra, unguarded: bool = False) -> tuple[list[Footprint], list[Footprint]]:
-        """Both sides as footprints of an algebra, in which variables may have values. Raises UnreadableError."""
+    def sides(
+        self, algebra: Algebra, unguarded: bool = False, iteration: Mapping[int, Poly] | None = None
+    ) -> tuple[list[Footprint], list[Footprint]]:
+        """Both sides as footprints of an algebra, in which variables may have values. iteration: values of loops of the
+        kernel as written alone. Raises UnreadableError.
+        """
         c = self.comparison
         names = {**self.aliases, **_scalars(c.stage.program, c.intent.program)}
         private = not any(w.tile or any(a.kind == "parallel" for a in w.scope.axes) for w in c.match.written)
-        left = Builder(algebra, c.intent.program, c.memory, c.intent.reader, True, self.outer, {}, private)
         right = Builder(algebra, c.stage.program, c.memory, c.stage.reader, False, self.outer, names, private)
+        algebra.values = {**algebra.values, **(iteration or {})}
+        left = Builder(algebra, c.intent.program, c.memory, c.intent.reader, True, self.outer, {}, private)
         intended = [left.build(w) for w in c.match.written]
         actual = [right.build(s, unguarded) for s in c.match.sites]
         if not c.cut:
@@ -206,7 +213,8 @@ class Unchanged(Plan):
 
 
 class _Peeled(Plan):
-    """The last iterations of a loop behind it, each by itself, as a pipeline leaves it: for loops of unknown extent.
+    """The last iterations of a loop behind it, each by itself or all in a loop of their own, as a pipeline leaves them:
+    for loops of unknown extent.
 
     The loop runs as often as written but for those, and each of them is one as written, where there is one. It comes
     before what knows nothing of loops, which would enumerate the bases of all blocks and iterations.
@@ -218,16 +226,21 @@ class _Peeled(Plan):
         looped, *behind = self.comparison.match.sites
         plan = self._of(looped, {})
         algebra, intended, actual = plan.build()
-        uid, left = _shortened(intended[0], actual[0], len(behind))
+        uid, left, by = _shortened(intended[0], actual[0])
+        if len(behind) not in (1, by) or by > MAX_PEELED:
+            raise UndecidedError(NOT_PEELED)
         if not plan.agree(algebra, [replace(intended[0], outer=actual[0].outer)], actual):
             return False
+        start, count = intended[0].outer[uid][0], by // len(behind)
         for number, site in enumerate(behind):
-            algebra.values = {uid: add(add(intended[0].outer[uid][0], left), constant(number))}
             plan = self._of(site, plan.aliases, plan.outer - {uid})
-            (iteration,), (alone,) = plan.sides(algebra)
-            exists = add(left, constant(number))  # >= 0 where the loop has that iteration
-            iteration = replace(iteration, conditions=(*iteration.conditions, exists))
-            if not plan.agree(algebra, [_by_quotients(algebra, iteration)], [_by_quotients(algebra, alone)]):
+            iterations: list[Footprint] = []
+            for last in range(number * count, (number + 1) * count):
+                exists = add(left, constant(last))  # >= 0 where the loop has that iteration
+                algebra.values = {}
+                (iteration,), alone = plan.sides(algebra, iteration={uid: add(start, exists)})
+                iterations.append(replace(iteration, conditions=(*iteration.conditions, exists)))
+            if not plan.agree(algebra, *([_by_quotients(algebra, f) for f in side] for side in (iterations, alone))):
                 return False
         return True
 
@@ -239,14 +252,15 @@ class _Peeled(Plan):
         return Plan(c, outer, aliases, {})
 
 
-def _shortened(written: Footprint, loop: Footprint, by: int) -> tuple[int, Poly]:
-    """The loop that ends some iterations earlier, and how often it runs. Raises UndecidedError."""
-    shorter = [uid for uid in written.outer if key(written.outer[uid][1]) != key(loop.outer.get(uid, ({}, {}))[1])]
+def _shortened(written: Footprint, loop: Footprint) -> tuple[int, Poly, int]:
+    """The loop that ends some iterations earlier, how often it runs, and how many those are. Raises UndecidedError."""
+    shorter = [uid for uid, ends in written.outer.items() if [*map(key, ends)] != [*map(key, loop.outer.get(uid, ()))]]
     if len(shorter) == 1 and shorter[0] in loop.outer:
         (start, extent), (first, left) = written.outer[shorter[0]], loop.outer[shorter[0]]
-        if key(start) == key(first) and key(add(extent, left, -1)) == key(constant(by)):
-            return shorter[0], left
-    raise UndecidedError("its sites are not a loop and the last iterations of it")
+        by = as_constant(add(extent, left, -1))
+        if key(start) == key(first) and by is not None and by > 0:
+            return shorter[0], left, by
+    raise UndecidedError(NOT_PEELED)
 
 
 def _by_quotients(algebra: Algebra, f: Footprint) -> Footprint:

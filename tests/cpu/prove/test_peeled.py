@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from tests.cpu.mutations.mutants import mutants
-from tests.cpu.mutations.tools import rewrite, with_statement
+from tests.cpu.mutations.tools import atomics, binary, integer, rewrite, target, with_call, with_statement
 from tests.fixtures.index import read
-from tlcheck.snapshot.ir import Evaluate, Expr, For, Function, If, Stmt
-from tlcheck.snapshot.walk import expressions, postorder, statements, with_expressions
+from tlcheck.snapshot.ir import Alloc, Buffer, Evaluate, Expr, For, Function, If, Seq, Stmt, Store
+from tlcheck.snapshot.walk import expressions, postorder, rebuild, statements, substitute, with_expressions
 from tlcheck.verdicts.check import Report, check
 
 PEELED = next(f for f in read().fixtures if f.path == "edges/peeled-0.1.15").snapshot()
@@ -70,6 +70,107 @@ def _made_wrong() -> Iterator[tuple[str, Report]]:
     assert {"repeat the atomic", "remove the atomic", "shorten a loop"} <= {mutant.kind for mutant in made}
     for mutant in made:
         yield mutant.kind, _checked("device-tir", mutant.snapshot.checkpoints["device-tir"])
+
+
+@pytest.mark.parametrize(("iterations", "verdict"), [(1, "undecided"), (2, "proved"), (3, "undecided")])
+def test_the_last_iterations_may_stand_in_a_loop_of_their_own(iterations: int, verdict: str) -> None:
+    function = PEELED.checkpoints["lower-tile-op"]
+    loop, behind = _loop(function), _behind(function)
+    left, k = binary("sub", loop.extent, integer(1)), replace(loop.var, uid=10_000)
+    others = For(k, integer(0), integer(iterations), "unrolled", _one(loop, binary("add", left, k)))
+    shorter = with_statement(function, loop, lambda now: replace(now, extent=left))
+    report = _checked("lower-tile-op", with_statement(shorter, behind, lambda now: others))
+    assert report.claims[0].verdict == verdict
+
+
+def test_an_iteration_that_stays_in_the_loop_is_not_the_last_one() -> None:
+    function = PEELED.checkpoints["device-tir"]
+    behind = _behind(function)
+    assert isinstance(behind, If)
+    kept = with_statement(function, _step(_loop(function)), lambda now: Seq((now, replace(behind, then=now))))
+    assert not _is_proved(with_statement(kept, behind, lambda now: Seq(())))
+
+
+def test_what_stands_behind_the_loop_is_added_once() -> None:
+    function = PEELED.checkpoints["device-tir"]
+    var = _loop(function).var
+    twice = with_statement(function, _behind(function), lambda now: For(var, integer(0), integer(2), "serial", now))
+    assert not _is_proved(twice)
+
+
+@pytest.mark.parametrize(("staged", "verdict"), [("", "proved"), ("each", "proved"), ("loop", "undecided")])
+def test_the_last_iteration_does_not_add_what_the_loop_has_left_in_a_register(staged: str, verdict: str) -> None:
+    written, function = _adding_a(PEELED.checkpoints["source"]), PEELED.checkpoints["lower-tile-op"]
+    loop = _loop(function)
+    inside = _with_values(_step(loop), staged != "", staged != "")
+    behind = _with_values(_one(loop, loop.extent), staged != "", staged == "each")
+    made = with_statement(function, _behind(function), lambda now: behind)
+    made = with_statement(made, _step(loop), lambda now: inside)
+    made = replace(made, body=Seq((Alloc(REGISTER), made.body)))
+    snapshot = replace(PEELED, checkpoints={**PEELED.checkpoints, "source": written, "lower-tile-op": made})
+    first = check(snapshot).claims[0].stages[0]
+    assert (first.checkpoint, first.status) == ("lower-tile-op", {"proved": "same"}.get(verdict, verdict))
+
+
+REGISTER = Buffer("staged", "float32", (integer(1),), "local", Expr("var", "handle", value="staged", uid=10_001))
+
+
+def _adding_a(source: Function) -> Function:
+    """The kernel as written with the atomic's value read from A, not from the tile that A is copied to."""
+    (copy,) = (e for s in statements(source.body) for e in expressions(s) if e.value == "copy")
+    (atomic,) = atomics(source)
+    return with_call(source, atomic, replace(atomic, args=(copy.args[0], *atomic.args[1:])))
+
+
+def _with_values(step: Stmt, staged: bool, stored: bool) -> Stmt:
+    """The same lowered: by way of a register or not, which is stored to or left as it is."""
+    of_a = next(b for b in PEELED.checkpoints["lower-tile-op"].buffers if b.name == "A")
+    register = Expr("load", "float32", (integer(0),), buffer=REGISTER)
+
+    def change(old: Stmt, now: Stmt) -> Stmt:
+        if not isinstance(now, Evaluate) or not _adds(now):
+            return now
+        value = replace(target(now.value), buffer=of_a)
+        call = replace(now.value, args=(now.value.args[0], register if staged else value, *now.value.args[2:]))
+        added = replace(now, value=call)
+        return Seq((Store(REGISTER, (integer(0),), value), added)) if stored else added
+
+    return rebuild(step, change)
+
+
+def _loop(function: Function) -> For:
+    return next(s for s in statements(function.body) if isinstance(s, For) and _adds(s))
+
+
+def _step(loop: For) -> Stmt:
+    """What adds in the loop."""
+    return next(s for s in statements(loop) if isinstance(s, If) and _adds(s))
+
+
+def _behind(function: Function) -> Stmt:
+    """What adds behind the loop."""
+    inside = list(statements(_loop(function)))
+    return next(s for s in statements(function.body) if isinstance(s, If) and _adds(s) and s not in inside)
+
+
+def _one(loop: For, k: Expr) -> Stmt:
+    """What adds in one iteration, where there is that one."""
+
+    def at(old: Stmt, now: Stmt) -> Stmt:
+        roots = expressions(now)
+        return with_expressions(now, substitute(roots, {loop.var.uid: k})) if roots else now
+
+    return If(binary("ge", k, integer(0), "bool"), rebuild(_step(loop), at))
+
+
+def _is_proved(function: Function) -> bool:
+    return _checked("device-tir", function).claims[0].verdict == "proved"
+
+
+def test_a_version_of_a_tile_in_a_shared_allocation_is_the_tile() -> None:
+    function = PEELED.checkpoints["device-tir"]
+    (tile,) = (s for s in statements(function.body) if isinstance(s, Alloc) and s.buffer.name == "s")
+    assert _is_proved(with_statement(function, tile, lambda now: Seq(())))
 
 
 def _checked(checkpoint: str, function: Function) -> Report:
