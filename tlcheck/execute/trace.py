@@ -69,18 +69,18 @@ def place_of(snapshot: Snapshot, request: Request, name: str, index: tuple[int, 
 
 
 class _Prepared:
-    """The machines of one snapshot; the inputs that keep a request's blocks in bounds are sought once."""
+    """The machines of one snapshot. Inputs that keep blocks in bounds are not sought again for the same blocks."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self._known: dict[Request, BothLevels] = {}
+        self._latest: tuple[Request, BothLevels] | None = None  # more than one would fill the memory
 
     def machines(self, request: Request, *, early: bool = False) -> Machines:
         """See `BothLevels.machines`."""
         key = replace(request, given=None)
-        if key not in self._known:
-            self._known[key] = levels_of(self._snapshot, request)
-        return self._known[key].machines(early=early)
+        if self._latest is None or self._latest[0] != key:
+            self._latest = key, levels_of(self._snapshot, request)
+        return self._latest[1].machines(early=early)
 
 
 def _block_of(prepared: _Prepared, request: Request, name: str, element: int) -> Block | None:
