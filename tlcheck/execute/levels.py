@@ -46,7 +46,7 @@ class BothLevels:
 
     def __init__(self, snapshot: Snapshot, request: Request) -> None:
         registry.load()
-        self._snapshot, self.request, self.plain = snapshot, request, request.plain
+        self.snapshot, self.request, self.plain = snapshot, request, request.plain
         self.checkpoint = request.checkpoint
         self._course = request.course or inputs.Course()
         for name in (SOURCE, request.checkpoint):
@@ -61,8 +61,8 @@ class BothLevels:
         self.roles = roles(self.written)
         self.outputs = pointers(self.roles.outputs)
         self.extents = blocks.grid(self.written, self.sizes)
-        self._meet = meets_all(self.written) or meets_all(self.lowered)
-        self.plain |= self._meet
+        self.meet = meets_all(self.written) or meets_all(self.lowered)
+        self.plain |= self.meet
         self._all_before = self.plain
         self._blocks = self._chosen()
         self._needed_by: dict[tuple[World, ...], Sequence[Needed | None]] = {}
@@ -89,7 +89,7 @@ class BothLevels:
     @property
     def _is_chosen(self) -> bool:
         """Whether it is for us to choose blocks."""
-        return isinstance(self.request.blocks, int) and self.request.blocks < ALL and not self._meet
+        return isinstance(self.request.blocks, int) and self.request.blocks < ALL and not self.meet
 
     @cached_property
     def _demand(self) -> Demand | None:
@@ -109,7 +109,7 @@ class BothLevels:
         return sides[0] == sides[1]
 
     def _chosen(self) -> Sequence[blocks.Block]:
-        asked = ALL if self._meet else self.request.blocks
+        asked = ALL if self.meet else self.request.blocks
         if not isinstance(asked, int):
             return self._named(asked)
         if prod(self.extents) <= 0:
@@ -158,7 +158,7 @@ class BothLevels:
             raise Stopped("more statements than allowed")
         wanted = len(self._blocks) * len(self.request.seeds)
         fit = min(worlds_that_fit(f, prod(threads_of(f)), written, budget, wanted) for f, written in sides)
-        if fit < (len(self._blocks) if self._meet else 1):
+        if fit < (len(self._blocks) if self.meet else 1):
             raise Stopped("more memory than allowed")
         seeds = self.request.seeds[: max(1, fit // max(1, min(len(self._blocks), fit)))]
         return self._spared([World(seed, block) for seed in seeds for block in self._blocks[: fit // len(seeds)]])
@@ -305,13 +305,13 @@ class BothLevels:
             written=written,
             early=not written and self.checkpoint in UNGUARDED,
             midway=written and function is self.lowered and function is not self.written,
-            release=release_of(self._snapshot),
+            release=release_of(self.snapshot),
             statements=budget.statements,
             bytes=budget.bytes,
             until=self._until,
             plain=self.plain,
             printed=not written and self.request.printed and self.checkpoint == LOWERED,
-            barriers=not self._snapshot.is_on(_NO_BARRIERS),
+            barriers=not self.snapshot.is_on(_NO_BARRIERS),
             needed=() if self._all_before else self._needed(worlds or self.worlds),
             alike=draws_anywhere(self.written),
             **special,

@@ -12,7 +12,7 @@ from math import prod
 import numpy as np
 
 from tlcheck.errors import UsageError, fault
-from tlcheck.execute import comparison, inputs
+from tlcheck.execute import apart, comparison, inputs
 from tlcheck.execute.authors import Author, attributed, open_to_order
 from tlcheck.execute.comparison import Difference, OutputOutcome, Written
 from tlcheck.execute.courses import levels_of
@@ -20,7 +20,7 @@ from tlcheck.execute.levels import BothLevels, pointers
 from tlcheck.execute.machine import Machine
 from tlcheck.execute.plain import index_of
 from tlcheck.execute.races import Race
-from tlcheck.execute.reasons import MEMORY, Deadlock, Illegal, Stopped
+from tlcheck.execute.reasons import MEMORY, Deadlock, Entangled, Illegal, Stopped
 from tlcheck.execute.request import LOWERED, SOURCE, Execution, Request
 from tlcheck.execute.roundings import coarser, rounds
 from tlcheck.execute.suspects import Suspected, Suspects
@@ -66,8 +66,26 @@ class _Judge:
     def __init__(self, levels: BothLevels) -> None:
         self._levels = levels
         self._suspects: Suspects | None = None  # of a quick run that came to its end; None: all may be out of order
+        self._are_ordered = False  # blocks: a quick run came to its end and suspects no tensor
 
     def execution(self) -> Execution:
+        """The verdicts on all blocks together; where they cannot run so, on each by itself."""
+        try:
+            return self._together()
+        except Entangled:
+            requests = apart.requests(self._levels)
+            if not requests:
+                raise
+        parts: list[Execution] = []
+        for request in requests:
+            parts.append(execute(self._levels.snapshot, request))
+            if not parts[-1].is_clean:
+                break
+        written, draw = self._levels.as_written
+        found = apart.joined(self._levels, parts, self._are_ordered)
+        return replace(found, left=self._left_by(written), digest=self._digest(written, draw))
+
+    def _together(self) -> Execution:
         """Run both sides and compare every output. What is found in a quick run is looked at in a plain one.
 
         What is wrong but for the order of accesses might come of a block that did not run.
@@ -118,6 +136,7 @@ class _Judge:
         if self._levels.plain:
             return
         self._suspects = lowered.suspects
+        self._are_ordered = not self._suspects.tensors
         if self._suspects:
             raise Suspected("order")
 
@@ -267,7 +286,7 @@ class _Judge:
                 if found.verdict != "agreed":
                     return found
         if not compared_elements:
-            return OutputOutcome(name, "undecided", "the blocks that ran write none of it")
+            return OutputOutcome(name, "undecided", apart.UNWRITTEN)
         if 2 * unknown >= compared_elements:
             part = "all" if unknown == compared_elements else f"{unknown / compared_elements:.0%}"
             return OutputOutcome(name, "undecided", f"as written, {part} of it depends on memory that nothing wrote")
