@@ -60,6 +60,8 @@ def _same_sequence(outer: _Outer, left: Sequence[Part], right: Sequence[Part]) -
     of what memory holds apart, but not its quotients."""
     if any(reads_in_steps(outer.algebra, base) for part in (*left, *right) for base in part.outside):
         raise UndecidedError("the addresses of its sites differ, and are quotients of what memory holds")
+    if any(reads(outer.algebra, gate) for gate in outer.gates.outside):
+        raise UndecidedError("the addresses of its sites differ, and memory says which of them run")
     return outer.bases_of(left) == outer.bases_of(right)
 
 

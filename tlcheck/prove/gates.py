@@ -13,6 +13,7 @@ import numpy as np
 
 from tlcheck.algebra.algebra import Algebra, Poly, add, as_constant, key
 from tlcheck.algebra.evaluate import Dimension, Evaluator, Values, chunks, size
+from tlcheck.prove.contents import reads
 from tlcheck.prove.fingerprints import UndecidedError, shape_of
 
 Gate = tuple[int, Poly]  # number of the outer half, inner half
@@ -71,6 +72,8 @@ class Gates:
         used = self.algebra.variables(*polys)
         used |= self.algebra.variables(*(p for uid in used & loops.keys() for p in loops[uid]))
         if any(a.kind == "load" for a in self.algebra.atoms if a.vars & used):
+            return None
+        if any(sum(reads(self.algebra, {m: 1}) for m in p) > 1 for p in polys):  # no content is known at which it turns
             return None
         space = known_space(self.algebra, used)
         if space is None or size(space) > MAX_OUTER:

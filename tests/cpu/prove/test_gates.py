@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis.strategies import randoms
 
-from tlcheck.algebra.algebra import Algebra, Poly, add, constant, scale, unread
+from tlcheck.algebra.algebra import Algebra, Content, Poly, add, constant, scale, unread
 from tlcheck.algebra.evaluate import Evaluator
 from tlcheck.prove.fingerprints import UndecidedError
 from tlcheck.prove.gates import Gates, unfloored
+from tlcheck.snapshot.ir import Buffer, Expr
 
 BLOCK, STEP, THREAD = 1, 2, 3
 INNER = frozenset((THREAD,))
@@ -59,6 +60,20 @@ def test_sizes_that_are_not_known_fall_in_every_way() -> None:
     gates = Gates(algebra)
     rest = add(algebra.variable(STEP), scale(algebra.variable(BLOCK), 8), -1)
     gate = gates.add(add(add(rest, constant(-1)), algebra.variable(THREAD), -1), INNER)
+    running = {sum(lanes(algebra, [gate], values)) for values in gates.classes([[gate]], {})}
+    assert running == set(range(9))
+
+
+def test_a_difference_of_two_elements_falls_in_every_way() -> None:
+    """At elements whose place is known too: no content is known at which it turns."""
+    algebra = Algebra(lambda e: Content("L", constant(int(e.args[0].value or 0))))
+    algebra.ranges[THREAD] = (0, 7)
+    at = [Expr("int", "int32", value=n) for n in (0, 1)]
+    memory = Buffer("L", "int32", (Expr("int", "int32", value=2),), "global", Expr("var", "handle", value="L", uid=9))
+    first, second = (algebra.poly(Expr("load", "int32", (n,), buffer=memory)) for n in at)
+    gates = Gates(algebra)
+    rest = add(add(second, first, -1), constant(-1))
+    gate = gates.add(add(rest, algebra.variable(THREAD), -1), INNER)
     running = {sum(lanes(algebra, [gate], values)) for values in gates.classes([[gate]], {})}
     assert running == set(range(9))
 

@@ -112,6 +112,33 @@ def test_the_last_iteration_does_not_add_what_the_loop_has_left_in_a_register(st
     assert (first.checkpoint, first.status) == ("lower-tile-op", {"proved": "same"}.get(verdict, verdict))
 
 
+@pytest.mark.parametrize(("rows", "proved"), [(16, True), (17, False)])
+def test_what_no_content_that_was_tried_has_run_is_not_the_same(rows: int, proved: bool) -> None:
+    """As many iterations as one number in memory is above another: none where all of them are equal."""
+    written, function = PEELED.checkpoints["source"], PEELED.checkpoints["lower-tile-op"]
+    loop, behind = _loop(function), _behind(function)
+    (number,) = (e for e in postorder([loop.extent]) if e.op == "load")
+    following = replace(number, args=(binary("add", number.args[0], integer(1)),))
+    extent = binary("sub", following, number)
+    left = binary("sub", extent, integer(1))
+    alone = rebuild(_one(loop, left), lambda old, now: _with_rows(now, rows))
+    made = with_statement(function, loop, lambda now: replace(now, extent=left))
+    made = with_statement(made, behind, lambda now: alone)
+    pipelined = next(s for s in statements(written.body) if isinstance(s, For))
+    written = with_statement(written, pipelined, lambda now: replace(now, extent=extent))
+    snapshot = replace(PEELED, checkpoints={**PEELED.checkpoints, "source": written, "lower-tile-op": made})
+    assert (check(snapshot).claims[0].stages[0].status == "same") == proved
+
+
+def _with_rows(stmt: Stmt, rows: int) -> Stmt:
+    """An atomic with another number of rows from one iteration to the next."""
+    if not isinstance(stmt, Evaluate) or not _adds(stmt):
+        return stmt
+    load = target(stmt.value)
+    new = {id(e): integer(rows) for e in postorder(load.args[:1]) if e.op == "int" and e.value == 16}
+    return with_expressions(stmt, [rewrite(stmt.value, {id(load): rewrite(load, new)})])
+
+
 REGISTER = Buffer("staged", "float32", (integer(1),), "local", Expr("var", "handle", value="staged", uid=10_001))
 
 
