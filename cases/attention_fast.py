@@ -33,7 +33,18 @@ import tilelang.language as T
 import torch
 from attention_sink_bwd import EXACT, LOG2_E, SHAPE, flops, formulas, inputs, permute_dq, reference, sdpa, terms
 
-from tlcheck.case import Case
+from tlcheck.case import Case, Expect
+
+UNREADY = [
+    Expect(
+        rule=rule,
+        releases=">=0.1.6.post2,<=0.1.8",
+        buffer=buffer,
+        reason="Q and dO share a buffer: the pass that specializes warps has the first product wait for the copy of dO "
+        "of the step before, not for that of Q; if the copies come early, for ever",
+    )
+    for rule, buffer in (("TLR001", "q_do"), ("TLL002", ""))
+]
 
 
 def make_dq_layout(dQ: Any) -> Any:
@@ -192,6 +203,7 @@ def make_case(**args: Any) -> Case:
         rounded="float16",
         baselines={"formulas in torch": formulas, **fused},
         flops=flops,
+        expect=UNREADY,
     )
 
 
