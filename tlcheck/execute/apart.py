@@ -40,13 +40,17 @@ def requests(levels: BothLevels) -> list[Request]:
 
 
 def joined(levels: BothLevels, parts: Sequence[Execution], are_ordered: bool) -> Execution:
-    """What executions of all requests say together; else the last one, which has found something in its own blocks.
+    """What executions of all requests say together; else the last one, which has found something in its own blocks, or
+    the first that could not come to its end: nothing is known of that block.
 
     are_ordered: whether it is known that no block accesses what another one writes.
     """
     if not parts[-1].is_clean:
         return parts[-1]
-    first = next((part for part in parts if part.blocks), parts[0])
+    stopped = next((part for part in parts if not part.blocks), None)
+    if stopped is not None:
+        return stopped
+    first = parts[0]
     ordered = {name: reason for part in parts for name, reason in part.ordered.items()}
     ordered |= {name: reason for part in parts for name, reason in part.ordered.items() if reason}
     if not are_ordered:

@@ -86,3 +86,9 @@ def test_what_is_found_in_one_block_is_what_is_said() -> None:
     clean = Execution((AGREED,), ((0, 0, 0),), 16, (0,))
     wrong = Execution((OutputOutcome("C", "refuted"),), ((7, 0, 0),), 16, (0,))
     assert joined(BothLevels(RIGHT, Request()), [clean, wrong], are_ordered=True) is wrong
+
+
+def test_nothing_is_said_of_a_block_that_could_not_be_executed() -> None:
+    clean = Execution((AGREED,), ((0, 0, 0),), 16, (0,), ordered={"a": ""}, lawful=("a",))
+    stopped = Execution((UNKNOWN,))
+    assert joined(BothLevels(RIGHT, Request()), [clean, stopped, clean], are_ordered=True) is stopped
