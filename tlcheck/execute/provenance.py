@@ -21,7 +21,7 @@ from tlcheck.execute.pages import Pages
 from tlcheck.execute.plain import evaluated, index_of
 from tlcheck.execute.races import Origin
 from tlcheck.execute.reasons import Illegal, NotModelled
-from tlcheck.execute.tracer import END, FoundWrite, Query, TracedCell, Tracer
+from tlcheck.execute.tracer import END, FoundWrite, Query, TracedCell, Tracer, last_write
 from tlcheck.execute.values import is_poison
 from tlcheck.snapshot.ir import Alloc, Buffer
 from tlcheck.snapshot.walk import statements
@@ -70,7 +70,7 @@ class Provenance:
         asked: list[Query] = []
         for level in range(depth):
             machine = self._make()
-            start = _last_write(machine, name, element)
+            start = last_write(machine, name, machine.worlds[0].seed, element)
             asked = asked if level else [start]
             tracer = Tracer(machine, asked)
             with suppress(Illegal):  # the element is what it was until then
@@ -114,13 +114,6 @@ def _merged(steps: Sequence[TracedStep]) -> tuple[TracedStep, ...]:
         if step not in merged:
             merged.append(step)
     return tuple([replace(step, times=steps.count(step)) for step in merged])
-
-
-def _last_write(machine: Machine, name: str, element: int) -> Query:
-    """The last write of an element of a tensor. The element has a place in memory from now on: the same in all runs."""
-    pages = machine.pages(name)
-    root = next(uid for uid, found in machine.memory.items() if found is pages)
-    return Query(TracedCell(root, pages.position_of(machine.worlds[0].seed, element)))
 
 
 def in_words(value: object, machine: Machine) -> str:

@@ -85,11 +85,19 @@ class _Explained:
     line: bool = False
 
 
-def watched_for(machine: Machine, name: str, seed: int, element: int) -> tuple[Tracer, Query]:
-    """A tracer for the last write of an element of a tensor. Raises KeyError where the kernel has no such tensor."""
+def last_write(machine: Machine, name: str, seed: int, element: int) -> Query:
+    """The last write of an element of a tensor. The element has a place in memory from now on: the same in all runs.
+
+    Raises KeyError where the kernel has no such tensor.
+    """
     pages = machine.pages(name)
     root = next(uid for uid, found in machine.memory.items() if found is pages)
-    query = Query(TracedCell(root, pages.position_of(seed, element)))
+    return Query(TracedCell(root, pages.position_of(seed, element)))
+
+
+def watched_for(machine: Machine, name: str, seed: int, element: int) -> tuple[Tracer, Query]:
+    """A tracer for the last write of an element of a tensor. Raises KeyError where the kernel has no such tensor."""
+    query = last_write(machine, name, seed, element)
     return Tracer(machine, [query]), query
 
 
