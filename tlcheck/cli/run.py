@@ -11,6 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from tlcheck.cli.execution import request_of
 from tlcheck.cli.interruption import end_code
 from tlcheck.cli.lowered import working
 from tlcheck.cli.options import (
@@ -146,7 +147,8 @@ def _request(args: argparse.Namespace) -> RunRequest:
         replay=_folder(args.replay, "--replay", make=False),
     )
     accepted = read_acceptances(config.acceptance) if config.acceptance else Acceptances()
-    return RunRequest(found.selections, settings, options, accepted)
+    execute = request_of(argparse.Namespace(quick=False), config)
+    return RunRequest(found.selections, settings, options, accepted, execute)
 
 
 def _require_gpu(args: argparse.Namespace) -> None:

@@ -24,7 +24,8 @@ class GpuCaseReport:
 
     status: `passed`, `failed` or `not run`, with its reason. excused: why a failure is expected. source: whether what
     ran is what was checked: `same`, `different` (with the first lines of the difference) or `unknown`. refuted: the
-    claims that `check` refutes in the same code. seconds: by phase. trials: numbers of each set of inputs.
+    claims that are refuted in the same code. unrefuted: where none is, who has looked, and what they leave open.
+    seconds: by phase. trials: numbers of each set of inputs.
     """
 
     case: str
@@ -38,6 +39,7 @@ class GpuCaseReport:
     source: str
     difference: tuple[str, ...]
     refuted: tuple[Claim, ...]
+    unrefuted: str
     sanitized: tuple[Sanitized, ...]
     timing: Timing | None
     seconds: Mapping[str, float]
@@ -103,6 +105,7 @@ def _run(result: DeviceResult) -> GpuCaseReport:
         source=result.source,
         difference=result.difference,
         refuted=result.refuted,
+        unrefuted=result.unrefuted,
         sanitized=result.sanitized,
         timing=result.timing,
         seconds=result.seconds,

@@ -89,9 +89,9 @@ def _finding(found: DeviceFinding) -> Iterator[Text]:
 
 
 def _static(result: DeviceResult) -> Iterator[Text]:
-    """What the check of the same code says: the explanation, or that there is none."""
+    """What is refuted in the same code: the explanation, or that there is none."""
     if not result.refuted:
-        yield _indented("check", "refutes nothing in this code", "dim")
+        yield _indented("check", result.unrefuted, "dim")
     for claim in result.refuted:
         found = claim.finding
         assert found is not None

@@ -9,11 +9,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from tlcheck.execute.request import Request
 from tlcheck.lower.client import processors
 from tlcheck.lower.runs import Lowered, of_saved
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Session, Settings, Watcher
 from tlcheck.run import environment
+from tlcheck.run.explanation import explained
 from tlcheck.run.results import NOT_RUN, DeviceResult
 from tlcheck.run.suite import DeviceCase, DeviceOptions, Suite
 from tlcheck.run.versions import TimedPair, Versions
@@ -38,12 +40,16 @@ class Examination:
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What to run. settings: `arch` empty for that of the device; `toolchain` for cases that name none."""
+    """What to run. settings: `arch` empty for that of the device; `toolchain` for cases that name none.
+
+    execute: how to execute what fails there on the CPU, None for not at all.
+    """
 
     selections: Sequence[Selection]
     settings: Settings
     options: DeviceOptions = field(default_factory=DeviceOptions)
     acceptances: Acceptances = field(default_factory=Acceptances)
+    execute: Request | None = None
 
 
 def examine(request: RunRequest, folder: Path, watcher: Watcher) -> Iterator[Examination]:
@@ -68,9 +74,10 @@ def _examine(toolchain: str, request: RunRequest, folder: Path, watcher: Watcher
     found = list(_prepared(request, session, arch))
     subjects = [item for item in found if isinstance(item, DeviceCase)]
     results = [item for item in found if isinstance(item, DeviceResult)]
-    results += suite.run(subjects, watcher, device.get("ceilings"))
-    results.sort(key=lambda result: result.run.position)
+    ran = suite.run(subjects, watcher, device.get("ceilings"))
     clocks = before, environment.clocks()
+    results += explained(ran, request.selections, Policy(request.acceptances, execute=request.execute), session)
+    results.sort(key=lambda result: result.run.position)
     return Examination(toolchain, device, clocks, date, tuple(results), len(session.passed_over))
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tlcheck.lower.runs import Run
 from tlcheck.run.sanitizer import Sanitized
-from tlcheck.verdicts.claim import Claim
+from tlcheck.verdicts.claim import REFUTED, UNDECIDED, Claim
+from tlcheck.verdicts.results import Result
 from tlcheck.worker.protocol import Failure
 
 PASSED, FAILED, NOT_RUN = "passed", "failed", "not run"
@@ -47,7 +48,8 @@ class DeviceResult:
 
     status: `passed`, `failed` or `not run`; reason: why not run. trials: numbers of each set of inputs.
     source: `same` as the snapshot's, `different` (with the first lines of the difference) or `unknown`.
-    refuted: what `check` refutes in the same code. excused: why a failure is expected.
+    refuted: what is refuted in the same code. unrefuted: where nothing is, who has looked, and what they leave open.
+    excused: why a failure is expected.
     """
 
     run: Run
@@ -58,6 +60,7 @@ class DeviceResult:
     source: str = "unknown"
     difference: tuple[str, ...] = ()
     refuted: tuple[Claim, ...] = ()
+    unrefuted: str = ""
     excused: str = ""
     sanitized: tuple[Sanitized, ...] = ()
     timing: Timing | None = None
@@ -81,6 +84,36 @@ def exit_code(results: Iterable[DeviceResult]) -> int:
     if any(result.status == FAILED and not result.excused for result in found):
         return 1
     return 3 if any(result.status == NOT_RUN and not result.excused for result in found) else 0
+
+
+def with_verdicts(result: DeviceResult, checked: Result) -> DeviceResult:
+    """With what is refuted in the same code, which may excuse a failure.
+
+    Where judging fails, what was said before stays.
+    """
+    if checked.failure is not None:
+        why = f"{checked.failure.phase}: {checked.failure.message}"
+        said = f"{result.unrefuted}; not executed: {why}" if result.unrefuted else f"not judged: {why}"
+        return replace(result, unrefuted=said)
+    refuted = tuple(claim for claim in checked.claims if claim.verdict == REFUTED)
+    found = replace(result, refuted=refuted, unrefuted="" if refuted else _unrefuted(checked.claims))
+    return replace(found, excused=excuse(refuted)) if result.status == FAILED else found
+
+
+def _unrefuted(claims: Sequence[Claim]) -> str:
+    """`proofs and execution refute nothing in this code; undecided: ...`."""
+    executed = any(claim.basis == "execution" for claim in claims)
+    reasons = dict.fromkeys(claim.reason for claim in claims if claim.verdict == UNDECIDED)
+    undecided = f"; undecided: {'; '.join(reasons)}" if reasons else ""
+    return f"{'proofs and execution' if executed else 'proofs'} refute nothing in this code{undecided}"
+
+
+def excuse(refuted: Sequence[Claim]) -> str:
+    """Why a failure is no surprise: everything that is refuted is expected or accepted."""
+    excuses = [claim.excuse for claim in refuted]
+    if not excuses or None in excuses:
+        return ""
+    return "; ".join(dict.fromkeys(excuse.reason for excuse in excuses if excuse is not None))
 
 
 def findings_of(trials: Sequence[Mapping[str, Any]]) -> Iterable[DeviceFinding]:

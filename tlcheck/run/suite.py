@@ -22,7 +22,6 @@ from tlcheck.run.processes import EndedProcess, Pool
 from tlcheck.run.results import FAILED, NOT_RUN, PASSED, DeviceFinding, DeviceResult, Timing
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.toolchain.resolve import Toolchain
-from tlcheck.verdicts.claim import Claim
 from tlcheck.verdicts.results import Result
 from tlcheck.witness import Addition
 from tlcheck.worker.gpu.task import Task
@@ -179,9 +178,8 @@ def _result(subject: DeviceCase, done: EndedProcess) -> DeviceResult:
         findings = (*findings, shown) if shown else findings
         reason = "" if shown else f"{done.failure.phase}: {done.failure.message}"
     wrong = [found for found in findings if found.kind != "inexact-inputs"]
-    refuted = tuple(claim for claim in subject.checked.claims if claim.verdict == "refuted")
     different = source.difference(subject.snapshot.cuda, content["source"]) if "source" in content else ()
-    return DeviceResult(
+    result = DeviceResult(
         subject.run,
         FAILED if wrong else NOT_RUN if reason or not trials else PASSED,
         reason,
@@ -189,18 +187,9 @@ def _result(subject: DeviceCase, done: EndedProcess) -> DeviceResult:
         trials,
         ("different" if different else "same") if "source" in content else "unknown",
         different,
-        refuted,
-        _excuse(refuted) if wrong else "",
         seconds=content.get("seconds", {}),
     )
-
-
-def _excuse(refuted: Sequence[Claim]) -> str:
-    """Why a failure is no surprise: everything that `check` refutes is expected or accepted."""
-    excuses = [claim.excuse for claim in refuted]
-    if not excuses or None in excuses:
-        return ""
-    return "; ".join(dict.fromkeys(excuse.reason for excuse in excuses if excuse is not None))
+    return results.with_verdicts(result, subject.checked)
 
 
 def _with_tool(result: DeviceResult, tool: str, kernels: Sequence[str], done: EndedProcess) -> DeviceResult:
@@ -221,7 +210,7 @@ def _with_tool(result: DeviceResult, tool: str, kernels: Sequence[str], done: En
         status=FAILED,
         findings=(*result.findings, DeviceFinding("sanitizer", "", message)),
         sanitized=(*result.sanitized, found),
-        excused=result.excused or _excuse(result.refuted),
+        excused=result.excused or results.excuse(result.refuted),
     )
 
 

@@ -94,7 +94,7 @@ def test_findings_fail_a_case(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert [(f["kind"], f["inputs"]) for f in found["findings"]] == [(kind, "inputs of seed 0")]
     shown = capsys.readouterr().out
     assert f"    {kind}: B: something (inputs of seed 0)\n        B[3] is 1.0, expected 2.0" in shown
-    assert "check: refutes nothing in this code" in shown
+    assert "check: proofs and execution refute nothing in this code" in shown
 
 
 def test_inputs_that_are_not_exact_are_no_fault_of_the_kernel(tmp_path: Path) -> None:

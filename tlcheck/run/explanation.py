@@ -1,0 +1,57 @@
+"""Why a kernel fails on the device: what proofs do not refute is executed on the CPU, as `tlcheck check` does it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from tlcheck.lower.runs import Lowered, of_saved
+from tlcheck.lower.selection import Selection
+from tlcheck.lower.session import Session
+from tlcheck.run.results import FAILED, DeviceResult, with_verdicts
+from tlcheck.verdicts.judge import Judge, Policy
+from tlcheck.verdicts.results import read_snapshot
+from tlcheck.verdicts.words import plural
+
+
+def explained(
+    ran: Sequence[DeviceResult], selections: Sequence[Selection], policy: Policy, session: Session
+) -> list[DeviceResult]:
+    """The results, each failure for which nothing is refuted with what an execution says; no other one is executed.
+
+    selections, session: what was run, and what has lowered it.
+    """
+    found = {result.run.position: result for result in ran}
+    failed = [result for result in ran if result.status == FAILED and not result.refuted]
+    if failed and policy.execute is not None:
+        session.watcher.stage(f"executing {plural(len(failed), 'case')} that failed")
+        again = _session(session, policy.execute.seeds)
+        with Judge(policy, session.cache, session.settings.jobs) as judge:
+            again.judged = judge.knows
+            for lowered, checked in judge.each(_lowered(failed, selections, again)):
+                position = lowered.run.position
+                if position in found:  # a file that is not imported this time has none
+                    found[position] = with_verdicts(found[position], checked)
+    return list(found.values())
+
+
+def _session(session: Session, seeds: Sequence[int]) -> Session:
+    """One like it whose cases make their own inputs."""
+    folder = session.folder / "executed"
+    folder.mkdir()
+    return Session(replace(session.settings, seeds=tuple(seeds)), folder, session.watcher)
+
+
+def _lowered(failed: Sequence[DeviceResult], selections: Sequence[Selection], session: Session) -> Iterator[Lowered]:
+    """What failed, lowered once more: now with the case's own inputs."""
+    wanted: dict[int, set[tuple[str, str]]] = {}
+    for result in failed:
+        wanted.setdefault(result.run.position[0], set()).add((result.run.name, result.run.target))
+    files = [place for place in wanted if not selections[place].is_snapshot]
+    for place in wanted.keys() - files:
+        saved = selections[place].path
+        yield of_saved(saved, read_snapshot(saved), place)
+    if files:
+        for lowered in session.lower([replace(selections[p], only=frozenset(wanted[p])) for p in files]):
+            first, *rest = lowered.run.position
+            yield replace(lowered, run=replace(lowered.run, position=(files[first], *rest)))
