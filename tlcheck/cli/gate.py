@@ -29,8 +29,6 @@ from tlcheck.gate.outcome import CLASSES, DEFAULT_FAILING
 from tlcheck.lower.scripts import is_script
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Settings
-from tlcheck.page.gate import gate_page
-from tlcheck.page.html import render
 from tlcheck.report import gate_json, gate_text, shared
 from tlcheck.report.console import console
 from tlcheck.report.gated import document_of
@@ -133,4 +131,7 @@ def _writers(found: Gate) -> Mapping[str, Writer]:
 
 
 def _page(found: Gate) -> str:
+    from tlcheck.page.gate import gate_page  # pages are rarely asked for
+    from tlcheck.page.html import render
+
     return render(gate_page(found))

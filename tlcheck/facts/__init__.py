@@ -1,6 +1,6 @@
 """Facts: what a lowered kernel asks of the machine, read from its snapshot alone.
 
-    facts_of(snapshot) -> Facts          frozen, deterministic, equal for equal kernels
+    extract.facts_of(snapshot) -> Facts  frozen, deterministic, equal for equal kernels
     to_json(facts), from_json(data)      plain data both ways
     changes(before, after)               -> tuple[Change, ...], the most telling first; none between equal facts
 
@@ -13,7 +13,6 @@ releases do not show in it.
 """
 
 from tlcheck.facts.changes import Change, changes
-from tlcheck.facts.extract import facts_of
 from tlcheck.facts.model import Facts, from_json, to_json
 
-__all__ = ["Change", "Facts", "changes", "facts_of", "from_json", "to_json"]
+__all__ = ["Change", "Facts", "changes", "from_json", "to_json"]

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+BARRIER = "barrier"  # how names of barriers begin
+
 
 @dataclass(frozen=True, slots=True)
 class Count:

@@ -7,12 +7,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from tlcheck.facts.accesses import AccessEvent
-from tlcheck.facts.model import Count, Sync
+from tlcheck.facts.model import BARRIER, Count, Sync
 from tlcheck.facts.trips import Trips
 from tlcheck.program.walk import Placed, Program, expressions
 from tlcheck.snapshot.ir import Attr, Expr
 
-BARRIER = "barrier"
 _ALL = Expr("int", "int32", value=0)
 _GROUP_WAITS = {"ptx_wait_group": None, "ptx_wait_all": _ALL, "cp_async_wait_all": _ALL}
 _COUNTED = {

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tlcheck.facts.change import Change
-from tlcheck.facts.model import Facts, Sync
-from tlcheck.facts.synchronization import BARRIER
+from tlcheck.facts.model import BARRIER, Facts, Sync
 
 
 def barrier_changes(before: Facts, after: Facts) -> Iterator[Change]:

@@ -13,6 +13,7 @@ from itertools import groupby
 from pathlib import Path
 
 from tlcheck.errors import UsageError
+from tlcheck.gate.outcome import AGREES, DIFFERS
 from tlcheck.gate.pairing import unquoted
 from tlcheck.lower.runs import Lowered, Position, Run
 from tlcheck.lower.session import Watcher
@@ -23,8 +24,6 @@ from tlcheck.snapshot.ir import Snapshot
 from tlcheck.snapshot.text import render
 from tlcheck.toolchain.resolve import resolve
 from tlcheck.verdicts.results import read_snapshot
-
-AGREES, DIFFERS = "agrees", "differs"
 
 
 @dataclass(frozen=True)

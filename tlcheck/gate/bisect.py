@@ -9,7 +9,8 @@ from itertools import pairwise
 from packaging.version import Version
 
 from tlcheck.errors import UsageError
-from tlcheck.gate.as_written import DIFFERS, AsWritten
+from tlcheck.gate.as_written import AsWritten
+from tlcheck.gate.outcome import DIFFERS
 from tlcheck.gate.pairing import unquoted
 from tlcheck.lower.runs import Position, Run, toolchain_title
 from tlcheck.toolchain import environment

@@ -83,6 +83,9 @@ class LoweredSide:
     inputs: MadeInputs | None = None
 
 
+AGREES, DIFFERS = "agrees", "differs"  # what a kernel as written does with its reference
+
+
 @dataclass(frozen=True, slots=True)
 class OtherKernel:
     """The first element of which the kernels as written leave two values: `expected` before, `got` now.
@@ -106,9 +109,9 @@ class OtherKernel:
         if not self.before or not self.after or "undecided" in (self.before, self.after):
             return "no reference says which is right"
         if self.before == self.after:
-            return "both agree with the reference" if self.after == "agrees" else "both differ from the reference"
+            return "both agree with the reference" if self.after == AGREES else "both differ from the reference"
         now = "it agrees with the reference now, and did not"
-        return now if self.after == "agrees" else "it agreed with the reference, and does not now"
+        return now if self.after == AGREES else "it agreed with the reference, and does not now"
 
 
 @dataclass(frozen=True, slots=True)

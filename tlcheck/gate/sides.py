@@ -12,7 +12,7 @@ import msgspec
 from tlcheck.cache.code import code_of
 from tlcheck.cache.store import Cache, key_of
 from tlcheck.execute.request import Request
-from tlcheck.facts import Facts, facts_of
+from tlcheck.facts import Facts
 from tlcheck.gate.compiler import CompiledCuda, Compiler
 from tlcheck.gate.outcome import LoweredPair, LoweredSide
 from tlcheck.gate.pairing import FoundSides, Key, paired
@@ -81,6 +81,8 @@ class Bench:
         known = self.cache.get("facts", key)
         if known is not None:
             return msgspec.json.decode(known, type=Read)
+        from tlcheck.facts.extract import facts_of  # where all facts are kept, nobody waits for NumPy
+
         snapshot = _decoded(file)
         read = Read(snapshot.file, snapshot.line, facts_of(snapshot))
         self.cache.put("facts", key, msgspec.json.encode(read))

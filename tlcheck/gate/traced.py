@@ -19,16 +19,12 @@ from tlcheck.cache.store import Cache, key_of
 from tlcheck.errors import UsageError
 from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.request import SOURCE, GivenInputs, Request
-from tlcheck.execute.sources import differing_output
-from tlcheck.gate.as_written import AGREES, DIFFERS, AsWritten, as_traced, compared
-from tlcheck.gate.outcome import LoweredPair, LoweredSide, OtherKernel, Outcome
+from tlcheck.gate.outcome import AGREES, DIFFERS, LoweredPair, LoweredSide, OtherKernel, Outcome
 from tlcheck.lower.runs import Lowered, tilelang_in_words
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Session, Settings, Watcher
-from tlcheck.run.examination import RunRequest
 from tlcheck.run.suite import DeviceOptions
 from tlcheck.snapshot.ir import Snapshot
-from tlcheck.verdicts.judging import with_given
 from tlcheck.verdicts.results import read_snapshot
 
 AS_WRITTEN = "as written"  # kind of these outcomes
@@ -93,6 +89,10 @@ def _executed(
     before: LoweredSide, old: Snapshot, new: Snapshot, request: Request, again: _InputsAgain
 ) -> OtherKernel | None:
     """Both on the inputs of the older side. What cannot be executed is undecided among the claims, with its reason."""
+    from tlcheck.execute.sources import differing_output  # not where the answer is kept
+    from tlcheck.gate.as_written import as_traced
+    from tlcheck.verdicts.judging import with_given
+
     if SOURCE not in old.checkpoints or SOURCE not in new.checkpoints or as_traced(old) == as_traced(new):
         return None
     with suppress(Stopped, UsageError, OSError, ValueError, MemoryError, RecursionError):
@@ -112,17 +112,25 @@ def _against_references(
     pairs: Sequence[LoweredPair], settings: Settings, folder: Path, watcher: Watcher
 ) -> Iterator[LoweredPair]:
     """With what the reference says of either side, where the case has one."""
-    request = RunRequest((), settings, DeviceOptions(pythonpath=settings.pythonpath))
     for number, pair in enumerate(pairs):
         if pair.traced is None or pair.before is None or pair.after is None:
             yield pair
             continue
         own = folder / f"traced-{number}"
         own.mkdir()
-        sides = [Lowered(side.result.run, side.snapshot) for side in (pair.before, pair.after)]
-        answers = compared(sides, request, own, watcher)
-        before, after = (answers.get(side.run.position, AsWritten("")).answer for side in sides)
+        before, after = _answers((pair.before, pair.after), settings, own, watcher)
         yield replace(pair, traced=replace(pair.traced, before=before, after=after))
+
+
+def _answers(sides: Sequence[LoweredSide], settings: Settings, folder: Path, watcher: Watcher) -> list[str]:
+    """Of each side `agrees` or `differs`; empty where there is no reference."""
+    from tlcheck.gate.as_written import compared  # what executes is imported where something differs
+    from tlcheck.run.examination import RunRequest
+
+    request = RunRequest((), settings, DeviceOptions(pythonpath=settings.pythonpath))
+    answers = compared([Lowered(side.result.run, side.snapshot) for side in sides], request, folder, watcher)
+    found = [answers.get(side.result.run.position) for side in sides]
+    return ["" if answer is None else answer.answer for answer in found]
 
 
 def traced_outcomes(compared: LoweredPair) -> Iterator[Outcome]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tlcheck.config import Config
-from tlcheck.facts import facts_of, to_json
+from tlcheck.facts import to_json
+from tlcheck.facts.extract import facts_of
 from tlcheck.golden.golden import FACTS, TEXT_SUFFIX, Golden, Key, key_of
 from tlcheck.golden.normal import normal_text
 from tlcheck.golden.pending import Pending

@@ -9,10 +9,10 @@ from itertools import groupby
 from rich.console import Console
 from rich.text import Text
 
-from tlcheck.gate.as_written import AGREES, DIFFERS
 from tlcheck.gate.bisect import FAILS, RIGHT, UNDECIDED, WRONG, BisectRow, Point
 from tlcheck.gate.bisect_passes import Guilty, Passes
 from tlcheck.gate.compared_passes import ComparedPasses
+from tlcheck.gate.outcome import AGREES, DIFFERS
 from tlcheck.lower.runs import near
 from tlcheck.verdicts.claim import Claim
 from tlcheck.verdicts.results import Result

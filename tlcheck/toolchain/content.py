@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from tlcheck.cache.store import Cache, key_of
 from tlcheck.toolchain.identity import Probe
 from tlcheck.toolchain.resolve import Toolchain
+
+_Touched = tuple[str, str, int, int, int]  # name, path, size and times of a file: what changes with it
 
 
 def content_of(toolchain: Toolchain, probed: Probe, cache: Cache) -> str:
@@ -21,10 +24,10 @@ def content_of(toolchain: Toolchain, probed: Probe, cache: Cache) -> str:
     if toolchain.checkout:
         folders["tilelang"] = toolchain.checkout.root / "tilelang"
     files = sorted(file for name, folder in sorted(folders.items()) for file in _files(name, folder))
-    stamp = key_of([(name, *_touched(file)) for name, file in files])
+    stamp = key_of(files)
     if (kept := cache.get("toolchains", stamp)) is not None:
         return kept.decode()
-    content = key_of([(name, hashlib.sha256(file.read_bytes()).hexdigest()) for name, file in files])
+    content = key_of([(name, hashlib.sha256(Path(place).read_bytes()).hexdigest()) for name, place, *_ in files])
     cache.put("toolchains", stamp, content.encode())
     return content
 
@@ -34,22 +37,30 @@ def packages_of(probed: Probe) -> list[str]:
     return sorted(found.name for entry in probed.path for found in Path(entry).glob("*.dist-info"))
 
 
-def _files(module: str, folder: Path) -> Iterator[tuple[str, Path]]:
-    """Name and place of each file of a module; for TileLang with what a source tree has beside it, wherever it is."""
-    found = [*_all_files(folder)]
+def _files(module: str, folder: Path) -> Iterator[_Touched]:
+    """The files of a module; of TileLang with what a source tree has beside it, wherever it is."""
+    within = len(f"{folder}{os.sep}")
+    for entry in _all_files(str(folder)):
+        yield _touched(f"{module}/{entry.path[within:]}", entry.path, entry.stat())
     if module == "tilelang":
         tree = folder.parent
-        found += [*tree.glob("build/lib/*.so*"), *tree.glob("3rdparty/tvm/python/**/*.py")]
+        found = [*tree.glob("build/lib/*.so*"), *tree.glob("3rdparty/tvm/python/**/*.py")]
         found += tree.glob("src/tl_templates/cuda/**/*.h")
-    yield from ((f"{module}/{os.path.relpath(file, folder)}", file) for file in found if file.is_file())
+        for file in found:
+            if file.is_file():
+                yield _touched(f"{module}/{os.path.relpath(file, folder)}", str(file), file.stat())
 
 
-def _all_files(folder: Path) -> Iterator[Path]:
-    for place, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if name != "__pycache__"]
-        yield from (Path(place, name) for name in names)
+def _all_files(folder: str) -> Iterator[os.DirEntry[str]]:
+    """All files below a folder: there are ten thousand, and whoever waits for a gate waits for these."""
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name != "__pycache__":
+                    yield from _all_files(entry.path)
+            elif entry.is_file():
+                yield entry
 
 
-def _touched(file: Path) -> tuple[str, int, int, int]:
-    found = file.stat()
-    return str(file), found.st_size, found.st_mtime_ns, found.st_ctime_ns
+def _touched(name: str, place: str, found: os.stat_result) -> _Touched:
+    return name, place, found.st_size, found.st_mtime_ns, found.st_ctime_ns

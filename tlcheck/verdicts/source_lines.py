@@ -78,11 +78,19 @@ def _functions(text: str) -> Iterator[_Function]:
         tree = ast.parse("\n".join(text.splitlines()))
     except (SyntaxError, ValueError):
         return
-    for node in ast.walk(tree):
+    found: list[tuple[ast.FunctionDef, list[tuple[str, int]]]] = []
+    left: list[tuple[ast.AST, tuple[list[tuple[str, int]], ...]]] = [(tree, ())]  # with the copies of those around it
+    while left:
+        node, around = left.pop()
         if isinstance(node, ast.FunctionDef):
-            calls = (call for call in ast.walk(node) if isinstance(call, ast.Call))
-            copies = ((target, call.lineno) for call in calls for target in _targets(call))
-            yield _Function(_first(node), node.end_lineno or 0, tuple(copies))
+            around = (*around, [])
+            found.append((node, around[-1]))
+        elif isinstance(node, ast.Call):
+            for copies in around:
+                copies.extend((target, node.lineno) for target in _targets(node))
+        left.extend((child, around) for child in ast.iter_child_nodes(node))
+    for function, copies in found:
+        yield _Function(_first(function), function.end_lineno or 0, tuple(copies))
 
 
 def _first(function: ast.FunctionDef) -> int:

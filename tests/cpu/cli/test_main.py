@@ -64,10 +64,11 @@ assert not heavy, heavy
             ("numpy", "tlcheck.prove.plans", "tlcheck.execute.machine", "tlcheck.golden.compare", "tvm"),
         ),
         ("tlcheck.verdicts.judging", ("tlcheck.execute.machine", "tvm")),
+        ("tlcheck.cli.gate", ("numpy", "tlcheck.prove.plans", "tlcheck.execute.machine", "tlcheck.page.gate", "tvm")),
     ],
 )
-def test_proofs_alone_import_nothing_else(module: str, unneeded: tuple[str, ...]) -> None:
-    """Who proves is another process than the command's, and only executions need what executes."""
+def test_nothing_is_imported_before_it_is_needed(module: str, unneeded: tuple[str, ...]) -> None:
+    """Who proves is another process than the command's, only executions need what executes, and a gate may know all."""
     code = f"import sys, {module}; print(sorted(set({unneeded}) & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

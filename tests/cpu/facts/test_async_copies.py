@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from tests.fixtures.index import read
-from tlcheck.facts import Facts, changes, facts_of
+from tlcheck.facts import Facts, changes
+from tlcheck.facts.extract import facts_of
 from tlcheck.program.async_copies import copied_bytes, release_numbers
 from tlcheck.snapshot.ir import Attr, Buffer, Evaluate, Expr, For, Seq, Snapshot, Stmt, Thread
 from tlcheck.snapshot.walk import rebuild

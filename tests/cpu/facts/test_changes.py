@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from tests.cpu.facts.test_facts import facts
-from tlcheck.facts import Facts, changes, facts_of
+from tlcheck.facts import Facts, changes
+from tlcheck.facts.extract import facts_of
 from tlcheck.facts.model import AccessFacts, BufferFacts, Count, InstructionFacts, LayoutFacts, Loop, Sync
 from tlcheck.snapshot.ir import Snapshot
 

@@ -9,7 +9,8 @@ import pytest
 
 from tests.cpu.lower.test_session import Watcher
 from tlcheck.errors import UsageError
-from tlcheck.facts import Facts, changes, facts_of
+from tlcheck.facts import Facts, changes
+from tlcheck.facts.extract import facts_of
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Session, Settings
 from tlcheck.verdicts.results import read_snapshot

@@ -9,7 +9,8 @@ from math import prod
 import pytest
 
 from tests.fixtures.index import Fixture, read
-from tlcheck.facts import Facts, changes, facts_of, from_json, to_json
+from tlcheck.facts import Facts, changes, from_json, to_json
+from tlcheck.facts.extract import facts_of
 
 ERA = [f for f in read().fixtures if f.path.startswith("era/")]
 OPERATIONS = {"read", "write", "atomic"}

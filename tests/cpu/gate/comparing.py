@@ -8,7 +8,8 @@ from functools import cache
 from pathlib import Path
 
 from tests.cpu.checking import SAVED, failed, make_atomic, make_result, make_run, saved_result
-from tlcheck.facts import Facts, facts_of
+from tlcheck.facts import Facts
+from tlcheck.facts.extract import facts_of
 from tlcheck.gate.compare import outcomes
 from tlcheck.gate.outcome import LoweredPair, LoweredSide, Outcome
 from tlcheck.verdicts.results import read_snapshot

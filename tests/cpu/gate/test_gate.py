@@ -15,7 +15,7 @@ from tests.cpu.checking import SAVED, StandInWorker, declared, put_in_place
 from tlcheck.case import Expect
 from tlcheck.cli.main import main
 from tlcheck.facts import Facts
-from tlcheck.gate import gate, sides
+from tlcheck.gate import gate
 from tlcheck.lower import session
 from tlcheck.report.gate_json import GateReport
 from tlcheck.report.schemas import schema_of
@@ -246,7 +246,7 @@ def test_a_fault_of_the_gates_own_is_the_failure_of_one_kernel(
             raise ZeroDivisionError("by mistake")
         return Facts("0.1.7.post2")
 
-    monkeypatch.setattr(sides, "facts_of", facts_of)
+    monkeypatch.setattr("tlcheck.facts.extract.facts_of", facts_of)
     workers["new"].snapshots = {"a": WRONG, "b": RIGHT}
     code, report = run(capsys)
     assert (code, classes(report)) == (1, {"k.py::a": "broken", "other.py::b": "same"})
