@@ -56,19 +56,22 @@ class Encoder:
 
     def add(self, root: Node) -> None:
         """Enter a node and all that it refers to; without recursion."""
-        index, stack = self._index, [root]
+        index, stack, entered = self._index, [root], set[int]()
         while stack:
             node = stack[-1]
-            if id(node) in index:
+            number = id(node)
+            if number in index:
                 stack.pop()
                 continue
-            pending = [n for n in _references(node) if id(n) not in index]
-            if not pending and type(node) is Block:
-                pending = [n for n in self._of_maps(node) if id(n) not in index]
-            if pending:
+            if number not in entered:  # else all that it refers to is there
+                entered.add(number)
+                if pending := [n for n in _references(node) if id(n) not in index]:
+                    stack.extend(reversed(pending))
+                    continue
+            if type(node) is Block and (pending := [n for n in self._of_maps(node) if id(n) not in index]):
                 stack.extend(reversed(pending))
                 continue
-            index[id(node)] = len(self.table)
+            index[number] = len(self.table)
             self.table.append(_WRITERS[type(node)](self, node))
             stack.pop()
 

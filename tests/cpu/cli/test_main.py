@@ -63,7 +63,7 @@ assert not heavy, heavy
             "tlcheck.cli.check",
             ("numpy", "tlcheck.prove.plans", "tlcheck.execute.machine", "tlcheck.golden.compare", "tvm"),
         ),
-        ("tlcheck.verdicts.judging", ("tlcheck.execute.machine", "tvm")),
+        ("tlcheck.verdicts.judging", ("tlcheck.execute.machine", "tlcheck.execute.pages", "tvm")),
         ("tlcheck.cli.gate", ("numpy", "tlcheck.prove.plans", "tlcheck.execute.machine", "tlcheck.page.gate", "tvm")),
     ],
 )
