@@ -180,6 +180,14 @@ SMALL = {"t": 1024, "h": 16, "d": 128}
 LARGE = {"t": 8192, "h": 16, "d": 128}
 TORCH = {"einsum, then sum": as_asked, "sum, then product": summed_first}
 
+
+def waits_too_little(*targets: str) -> list[Expect]:
+    """What 0.1.9 does with copies that are still under way after a pipelined loop: docs/findings.md, `wait`."""
+    reason = "behind its pipelined loop a product reads a tile before the wait for its copy"
+    rules = (("TLR001", "K_shared"), ("TLO002", "S"))
+    return [Expect(releases="==0.1.9", rule=rule, buffer=b, targets=targets, reason=reason) for rule, b in rules]
+
+
 naive = Case(
     indexer_naive,
     args=SMALL,
@@ -199,6 +207,7 @@ gemm = Case(
     args=LARGE,
     inputs=inputs_into(torch.float32),
     reference=reference,
+    expect=waits_too_little(),
     terms=terms,
     baselines=TORCH,
     flops=flops,
@@ -208,6 +217,7 @@ factored = Case(
     args=LARGE,
     inputs=inputs_into(torch.float32),
     reference=reference,
+    expect=waits_too_little("sm_80"),
     terms=terms,
     rounded="bfloat16",
     baselines=TORCH,
@@ -218,6 +228,7 @@ factored_exact = Case(
     args={**LARGE, "exact": True},
     inputs=inputs_into(torch.float32),
     reference=reference,
+    expect=waits_too_little("sm_80"),
     tolerance=4 * 2.0**-16,  # what is rounded away is rounded itself: twice to the 8 bits of bfloat16
     baselines=TORCH,
     flops=flops,

@@ -11,12 +11,17 @@ import pytest
 from tests.cpu.execute.test_hardware import FORMS, left_by_device, machine_of, run
 from tests.cpu.execute.tiles.building import Kernel, add, call, load, number, region
 from tlcheck.execute.races import Race
+from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.run import execute
 from tlcheck.snapshot.ir import Buffer, Evaluate, Expr, Function, Seq, Stmt, Store
 from tlcheck.snapshot.walk import rebuild
 
 FORM = "tma_2d"
-_ROW, _BYTES = 4, 1  # the arguments of a load that say which row, and of an arrival that say how many bytes
+_BARRIER, _ROW, _BYTES = (
+    1,
+    4,
+    1,
+)  # the arguments of a load that say which mbarrier and row, of an arrival how many bytes
 
 
 def _argument(call: Expr, place: int, change: Callable[[Expr], Expr]) -> Evaluate:
@@ -51,6 +56,18 @@ def _raced(lowered: Function, written: str = "B") -> set[tuple[str, str]]:
 
 def _named(found: Iterable[Race]) -> set[tuple[str, str]]:
     return {(race.buffer, race.missing) for race in found}
+
+
+def test_a_bulk_copy_with_a_placeholder_for_its_mbarrier() -> None:
+    """What 0.1.7 and 0.1.8 leave where warps are not to be specialized: no barrier of the kernel's, so no number 0."""
+
+    def without(_: Stmt, new: Stmt) -> Stmt:
+        is_load = isinstance(new, Evaluate) and new.value.value == "tma_load"
+        return _argument(new.value, _BARRIER, lambda _: number(0)) if isinstance(new, Evaluate) and is_load else new
+
+    lowered = FORMS[FORM].checkpoints["device-tir"]
+    with pytest.raises(NotModelled, match="a bulk copy that names no mbarrier"):
+        _raced(replace(lowered, body=rebuild(lowered.body, without)))
 
 
 def test_bulk_copies_of_the_same_rows() -> None:
