@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 from tlcheck.cache.store import Cache, key_of
@@ -53,7 +52,11 @@ def _files(module: str, folder: Path) -> Iterator[_Touched]:
 
 def _all_files(folder: str) -> Iterator[os.DirEntry[str]]:
     """All files below a folder: there are ten thousand, and whoever waits for a gate waits for these."""
-    with suppress(OSError), os.scandir(folder) as entries:
+    try:
+        entries = os.scandir(folder)
+    except OSError:  # gone, or nobody may look into it
+        return
+    with entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
                 if entry.name != "__pycache__":
