@@ -16,7 +16,7 @@ from tlcheck.lower.client import START_SECONDS, Worker
 from tlcheck.worker.protocol import Answer, Job, interrupted
 
 _INTERRUPTED = Answer(None, interrupted("start"), 0.0, 0.0, "")
-_TOGETHER = 32  # jobs that one process does at most
+_TOGETHER = 100  # jobs that one process does at most
 
 
 def kind_of(job: Job) -> str:

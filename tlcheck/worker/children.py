@@ -103,7 +103,7 @@ class Child:
         """What the other jobs came to, and what is to be done again: the process has ended and been waited for.
 
         Of several jobs only results count. The first without one is done again alone, so that what is said of it
-        depends on no other kernel; then those after it.
+        depends on no other kernel, unless it was the first of all; then those after it.
         """
         self.kill()
         output, text = self.output.close(), self.lines.close()
@@ -114,12 +114,16 @@ class Child:
         if self.stopped:
             ended = Answer(None, protocol.interrupted("lower"), 0.0, 0.0, "")
             return [*answers, *((number, ended) for number, _ in rest)], []
+        if not self.answered:
+            answers, rest = [(rest[0][0], self._answer(output, self.unread, status, usage))], rest[1:]
+            return answers, [rest] if rest else []
         return answers, [again for again in (rest[:1], rest[1:]) if again]
 
     def _results(self, output: str, text: str) -> list[tuple[int, Answer]]:
         """Of those of several jobs that have one and were not answered yet. text: what came since."""
-        *ended, self.unread = _parts([*self.unread, *_parse(text)])
-        results = [part for part in ended if "result" in part[-1]]
+        parts = _parts([*self.unread, *_parse(text)])
+        results = [part for part in parts[:-1] if "result" in part[-1]]
+        self.unread = sum(parts[len(results) :], [])
         new = zip(self.work[self.answered :], results, strict=False)
         self.answered += len(results)
         return [(number, _shared_answer(output, part)) for (number, _), part in new]

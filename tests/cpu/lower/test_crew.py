@@ -148,9 +148,9 @@ def test_kernels_of_one_file_are_shared_out_to_all_processors() -> None:
 
 def test_one_processor_does_a_file_in_one_process() -> None:
     worker = Recorded(fork=True)
-    answered(worker, {"slow.py": 4, "quick.py": 40}, 1)
+    answered(worker, {"slow.py": 4, "quick.py": 140}, 1)
     sizes = [(group[0].file, len(group)) for group in worker.together[1:]]
-    assert sizes == [("slow.py", 4), ("quick.py", 32), ("quick.py", 8)]
+    assert sizes == [("slow.py", 4), ("quick.py", 100), ("quick.py", 40)]
 
 
 def test_small_kernels_of_a_file_share_processes_up_to_the_end(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -81,6 +82,24 @@ def test_jobs_that_share_a_process_come_to_what_they_come_to_alone(
         assert message in failure.message, code
         assert {line for line in answers[job.number].output.splitlines() if "way" in line} <= {f"way {job.args['way']}"}
     assert [answers[job.number].failure for job in work if job.task == "discover"] == [None] * (len(good) + len(bad))
+
+
+def test_the_first_job_of_a_process_is_not_done_again(
+    process: Worker, write: Write, lowered: MakeJob, tmp_path: Path
+) -> None:
+    """Nothing ran before it; the second did not run alone."""
+    marks = f"open({str(tmp_path / 'marks')!r}, 'a').write(way)"
+    file = write(f"@tilelang.jit\ndef kernel(way):\n    {marks}\n    print(way)\n    raise ValueError(way)")
+    jobs = [lowered(file, args={"way": way}) for way in ("'a'", "'b'", "'c'")]
+    jobs = [replace(job, number=number) for number, job in enumerate([*jobs, Job("discover", file), jobs[0]])]
+    for job in jobs:
+        process.send(job, more=job is not jobs[-1])
+    answers: dict[int, Answer] = {}
+    while process.running:
+        answers |= {job.number: answer for job, answer in process.receive()}
+    assert [answers[number].output for number in (0, 1, 2, 4)] == ["a\n", "b\n", "c\n", "a\n"]
+    assert [answers[number].failure is None for number in range(5)] == [False] * 3 + [True, False]
+    assert Counter((tmp_path / "marks").read_text()) == {"a": 3, "b": 1, "c": 1}
 
 
 def test_answers_for_jobs_that_share_a_process_do_not_wait_for_the_last(
