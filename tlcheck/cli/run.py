@@ -31,7 +31,7 @@ from tlcheck.report import blame, device_json, device_text, times_report
 from tlcheck.report.console import console
 from tlcheck.run import environment, results
 from tlcheck.run.blame import Blame, blamed, exit_code
-from tlcheck.run.examination import RunRequest, compare_times, examine
+from tlcheck.run.examination import Examination, RunRequest, compare_times, examine
 from tlcheck.run.sanitizer import TOOLS
 from tlcheck.run.suite import NoDeviceError
 from tlcheck.verdicts.acceptance import Acceptances, read_acceptances
@@ -74,14 +74,27 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace, request: RunRequest) -> int:
-    with working(loudness=request.settings.loudness) as (folder, watcher):
-        examinations = list(examine(request, folder, watcher))
+    examinations: list[Examination] = []
+    try:
+        with working(loudness=request.settings.loudness) as (folder, watcher):
+            for each in examine(request, folder, watcher):
+                examinations.append(each)
+    except KeyboardInterrupt as ended:
+        if examinations:
+            _write_examinations(args, request, examinations, end_code(ended))
+        raise
     code = results.exit_code(result for examination in examinations for result in examination.results)
+    _write_examinations(args, request, examinations, code)
+    return code
+
+
+def _write_examinations(
+    args: argparse.Namespace, request: RunRequest, examinations: Sequence[Examination], code: int
+) -> None:
     passed_over = sum(examination.passed_over for examination in examinations)
     notes = [f"{plural(passed_over, 'file')} without a case for this device passed over"] if passed_over else []
     report = device_json.render(examinations, _commit(request), notes, code)
     _write(args, report, lambda console: device_text.write(console, examinations, notes))
-    return code
 
 
 def _blame(args: argparse.Namespace, request: RunRequest) -> int:

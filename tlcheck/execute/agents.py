@@ -38,7 +38,8 @@ class Flight:
 @dataclass(eq=False)
 class _Agent:
     """One flow of control. ready: whether it can go on; goal: what it waits for; lanes: those that wait; at: the
-    statement; counts: how many threads a barrier of all of them counts, 0 where it waits for anything else.
+    statement; buffer: of its mbarriers; counts: how many threads a barrier of all of them counts, 0 where it waits for
+    anything else.
 
     frame: its own. own: its lanes. last: nothing of the kernel comes after it. side: which of the sides that began
     together.
@@ -50,6 +51,7 @@ class _Agent:
     what: What = str  # in words
     at: Stmt | None = None
     lanes: Mask | None = None
+    buffer: str = "?"
     counts: int = 0
     frame: Frame | None = None
     ended: bool = False
@@ -103,13 +105,21 @@ class Agents:
         return len(self._agents) == 1
 
     def wait(
-        self, ready: Ready, what: What, at: Stmt | None, frame: Frame, goal: object = None, counts: int = 0
+        self,
+        ready: Ready,
+        what: What,
+        at: Stmt | None,
+        frame: Frame,
+        goal: object = None,
+        buffer: str = "?",
+        counts: int = 0,
     ) -> None:
         """Let others run until `ready`. Raises Deadlock where that never happens."""
         me = self._current
         if ready() and not self._is_behind(me):
             return
-        me.ready, me.what, me.at, me.goal, me.lanes, me.counts = ready, what, at, goal, frame.mask(), counts
+        me.ready, me.what, me.at, me.goal, me.lanes = ready, what, at, goal, frame.mask()
+        me.buffer, me.counts = buffer, counts
         self._give_way(me)
         me.ready, me.lanes = lambda: True, None  # what it waited for is over
 
@@ -229,7 +239,8 @@ class Agents:
             )
             return Illegal(what, _line(whole[0].at), *_first_of(whole[0]), stmt=whole[0].at)
         first = waiting[0]
-        return Deadlock("; ".join(dict.fromkeys(a.what() for a in waiting)), _line(first.at), *_first_of(first))
+        what = "; ".join(dict.fromkeys(a.what() for a in waiting))
+        return Deadlock(what, _line(first.at), *_first_of(first), first.buffer, first.at)
 
     def _has_left(self) -> bool:
         """Whether threads have left the kernel: how they count is not modelled."""

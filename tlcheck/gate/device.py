@@ -81,8 +81,9 @@ def _run(
     except NoDeviceError as error:
         found = FoundDevice({}, str(error))
     prepared = [_prepared(side, found, wanted.args) if side is not None else None for side in sides]
-    results = iter(suite.run([item for item in prepared if isinstance(item, DeviceCase)], watcher))
-    shown = [next(results) if isinstance(item, DeviceCase) else item for item in prepared]
+    subjects = [item for item in prepared if isinstance(item, DeviceCase)]
+    results = {result.run.position: result for result in suite.run(subjects, watcher)}
+    shown = [results[item.run.position] if isinstance(item, DeviceCase) else item for item in prepared]
     return [replace(s, device=r) if s is not None else None for s, r in zip(sides, shown, strict=True)], found
 
 

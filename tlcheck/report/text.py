@@ -163,7 +163,8 @@ def _rows(result: Result, claim: Claim, finding: Finding) -> Iterator[tuple[str,
     yield "source", claim.source.words
     if claim.source.text:
         yield "", Text(claim.source.text, style="bold")
-    yield "buffer", claim.buffer
+    if claim.buffer != "?":
+        yield "buffer", claim.buffer
     if finding.layout:
         yield "layout", finding.layout
     yield "found", finding.place

@@ -53,17 +53,20 @@ class RunRequest:
 
 
 def examine(request: RunRequest, folder: Path, watcher: Watcher) -> Iterator[Examination]:
-    """Run everything, one toolchain after the other. Raises NoDeviceError and UsageError."""
+    """Run everything, one toolchain after the other. Raises NoDeviceError and UsageError.
+
+    Of one that is interrupted (KeyboardInterrupt) there is first what has run until then.
+    """
     groups: dict[str, list[Selection]] = {}
     for selection in request.selections:
         groups.setdefault(selection.toolchain or request.settings.toolchain, []).append(selection)
     for number, (toolchain, selections) in enumerate(groups.items()):
         own = folder / str(number)
         own.mkdir()
-        yield _examine(toolchain, replace(request, selections=selections), own, watcher)
+        yield from _examine(toolchain, replace(request, selections=selections), own, watcher)
 
 
-def _examine(toolchain: str, request: RunRequest, folder: Path, watcher: Watcher) -> Examination:
+def _examine(toolchain: str, request: RunRequest, folder: Path, watcher: Watcher) -> Iterator[Examination]:
     settings = request.settings
     suite = Suite(resolve(toolchain, settings.requirements), request.options, folder)
     watcher.stage(f"{toolchain}: looking at the device")
@@ -73,12 +76,30 @@ def _examine(toolchain: str, request: RunRequest, folder: Path, watcher: Watcher
     session = Session(replace(settings, arch=arch, toolchain=toolchain), folder, watcher)
     found = list(_prepared(request, session, arch))
     subjects = [item for item in found if isinstance(item, DeviceCase)]
-    results = [item for item in found if isinstance(item, DeviceResult)]
-    ran = suite.run(subjects, watcher, device.get("ceilings"))
-    clocks = before, environment.clocks()
-    results += explained(ran, request.selections, Policy(request.acceptances, execute=request.execute), session)
-    results.sort(key=lambda result: result.run.position)
-    return Examination(toolchain, device, clocks, date, tuple(results), len(session.passed_over))
+    ran: dict[tuple[int, ...], DeviceResult] = {}
+
+    def made(clocks: Mapping[str, str]) -> Examination:
+        results = [ran.get(r.run.position) or r for r in map(_interrupted, found)]
+        results.sort(key=lambda result: result.run.position)
+        return Examination(toolchain, device, (before, clocks), date, tuple(results), len(session.passed_over))
+
+    after: Mapping[str, str] | None = None
+    try:
+        for result in suite.run(subjects, watcher, device.get("ceilings")):
+            ran[result.run.position] = result
+        after = environment.clocks()
+        policy = Policy(request.acceptances, execute=request.execute)
+        for result in explained([*ran.values()], request.selections, policy, session):
+            ran[result.run.position] = result
+    except KeyboardInterrupt:
+        if ran:
+            yield made(after or environment.clocks())
+        raise
+    yield made(after)
+
+
+def _interrupted(item: DeviceCase | DeviceResult) -> DeviceResult:
+    return DeviceResult(item.run, NOT_RUN, "interrupted") if isinstance(item, DeviceCase) else item
 
 
 @dataclass(frozen=True)

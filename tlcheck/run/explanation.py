@@ -16,13 +16,13 @@ from tlcheck.verdicts.words import plural
 
 def explained(
     ran: Sequence[DeviceResult], selections: Sequence[Selection], policy: Policy, session: Session
-) -> list[DeviceResult]:
-    """The results, each failure for which nothing is refuted with what an execution says; no other one is executed.
+) -> Iterator[DeviceResult]:
+    """Each failure for which nothing is refuted, with what an execution says; no other result is executed.
 
     selections, session: what was run, and what has lowered it.
     """
-    found = {result.run.position: result for result in ran}
     failed = [result for result in ran if result.status == FAILED and not result.refuted]
+    found = {result.run.position: result for result in failed}
     if failed and policy.execute is not None:
         session.watcher.stage(f"executing {plural(len(failed), 'case')} that failed")
         again = _session(session, policy.execute.seeds)
@@ -31,8 +31,7 @@ def explained(
             for lowered, checked in judge.each(_lowered(failed, selections, again)):
                 position = lowered.run.position
                 if position in found:  # a file that is not imported this time has none
-                    found[position] = with_verdicts(found[position], checked)
-    return list(found.values())
+                    yield with_verdicts(found[position], checked)
 
 
 def _session(session: Session, seeds: Sequence[int]) -> Session:

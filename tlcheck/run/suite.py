@@ -87,21 +87,27 @@ class Suite:
 
     def run(
         self, subjects: Sequence[DeviceCase], watcher: Watcher, ceilings: Mapping[str, float] | None = None
-    ) -> list[DeviceResult]:
-        """One result for each. ceilings: of the device, as `device` gives them; needed to time."""
+    ) -> Iterator[DeviceResult]:
+        """A result for each, as it comes; where there is more to do, one that takes its place.
+
+        ceilings: of the device, as `device` gives them; needed to time.
+        """
         ordered = _largest_first(subjects)
         watcher.total((1 + len(self.options.sanitize) + self.options.bench) * len(ordered))
-        found = {s.run.position: _result(s, done) for s, done in self._each("verify", ordered, watcher)}
+        found: dict[tuple[int, ...], DeviceResult] = {}
+        for subject, done in self._each("verify", ordered, watcher):
+            place = subject.run.position
+            found[place] = _result(subject, done)
+            yield found[place]
         for tool in self.options.sanitize:
             for subject, done in self._each("launch", ordered, watcher, tool):
                 kernels = sanitizer.kernels_in(subject.snapshot.cuda)
                 place = subject.run.position
                 found[place] = _with_tool(found[place], tool, kernels, done)
+                yield found[place]
         if self.options.bench and ceilings:
             for subject, done in self._each("time", ordered, watcher):
-                place = subject.run.position
-                found[place] = _with_timing(found[place], done, ceilings)
-        return [found[subject.run.position] for subject in subjects]
+                yield _with_timing(found[subject.run.position], done, ceilings)
 
     def _each(
         self, kind: str, subjects: Sequence[DeviceCase], watcher: Watcher, tool: str = ""

@@ -206,10 +206,9 @@ class _Claims:
         block = blocks[illegal.world % max(1, len(blocks))]
         seed = self._execution.seeds[illegal.world // max(1, len(blocks))]
         onset = self._levels.onset((block,), seed, lambda execution: _is_stopped(execution, illegal))
-        stmt = None if isinstance(illegal, Deadlock) else illegal.stmt
-        act = self._made(str(illegal), Writer(block, illegal.lane, Origin(stmt)), LOWERED)
+        act = self._made(str(illegal), Writer(block, illegal.lane, Origin(illegal.stmt)), LOWERED)
         witness = Accesses((), act)
-        finding = self._finding(problem, str(illegal), illegal.buffer, witness, stmt, onset)
+        finding = self._finding(problem, str(illegal), illegal.buffer, witness, illegal.stmt, onset)
         line = self._line(act.source or illegal.line)
         key = illegal.buffer
         claim = Claim("legality", key, key, line, UNDECIDED, "execution", executed=self._executed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from tlcheck.case import Expect
 from tlcheck.cli.main import main
 from tlcheck.lower import session
 from tlcheck.run import examination
+from tlcheck.run.results import DeviceResult
 from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.worker.protocol import Answer, Failure, Job
 
@@ -74,6 +75,16 @@ def test_a_project_may_execute_nothing(tmp_path: Path, capsys: pytest.CaptureFix
     code, found = saved(tmp_path, HANGS, "execute = false")
     assert (code, found["refuted"]) == (1, [])
     assert "    check: proofs refute nothing in this code\n" in capsys.readouterr().out
+
+
+def test_an_interrupted_execution_loses_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> Iterator[DeviceResult]:
+        raise KeyboardInterrupt
+        yield
+
+    monkeypatch.setattr(examination, "explained", interrupted)
+    code, found = saved(tmp_path, HANGS)
+    assert (code, found["status"], found["findings"][0]["kind"]) == (130, "failed", "timeout")
 
 
 def test_what_an_execution_leaves_open_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -279,6 +279,24 @@ def test_an_interrupt_ends_all_processes(tmp_path: Path) -> None:
     assert not running(str(python))
 
 
+def test_an_interrupt_loses_nothing_that_has_run(tmp_path: Path) -> None:
+    steps = {"verify:annotated_gemm": {"answer": done(RIGHT, trial())}, "verify": {"sleep": 600}}
+    python = make_interpreter(tmp_path / "toolchain", steps)
+    output = tmp_path / "report.json"
+    command = [sys.executable, "-m", "tlcheck", "run", str(RIGHT), str(WRONG), "--toolchain", str(python)]
+    process = subprocess.Popen([*command, "--jobs", "1", "-o", str(output)], stdout=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while _log(tmp_path).count('"verify"') < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    shown, _ = process.communicate(timeout=30)
+    report = published(output.read_text(), "run")
+    assert process.returncode == report["exit_code"] == 130
+    ((first, second),) = [examination["runs"] for examination in report["examinations"]]
+    assert (first["status"], second["status"], second["reason"]) == ("passed", "not run", "interrupted")
+    assert "1 passed" in shown
+
+
 def _log(tmp_path: Path) -> str:
     log = tmp_path / "toolchain" / "tasks.jsonl"
     return log.read_text() if log.exists() else ""

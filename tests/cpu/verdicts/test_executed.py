@@ -120,6 +120,16 @@ def test_the_witness_names_the_element_the_inputs_and_the_last_write() -> None:
     assert re.search(rf"\(TIR line \d+ at {output.finding.checkpoint}\)$", output.finding.words)
 
 
+def test_the_witness_of_a_deadlock_names_the_barrier_and_the_line_that_waits() -> None:
+    (claim,) = [c for c in claims(*BAD["TLL002"]) if c.finding is not None and c.finding.rule == "TLL002"]
+    assert claim.finding is not None
+    assert claim.finding.excerpt is not None
+    assert claim.buffer.startswith("mbar")
+    excerpt = claim.finding.excerpt
+    assert "mbarrier_wait_parity" in excerpt.lines[excerpt.marked - excerpt.first]
+    assert claim.finding.words.endswith(f"(TIR line {excerpt.marked} at device-tir)")
+
+
 @pytest.mark.parametrize("rule", ["TLR001", "TLR002"])
 def test_no_pass_is_blamed_for_a_race(rule: str) -> None:
     """It is sought at the last checkpoint alone."""

@@ -273,7 +273,7 @@ def wait(e: Expr, machine: Machine) -> Run:
         def what() -> str:
             return "waits at " + ", ".join(sorted({f"{name}[{n}] for parity {p}" for _, n, p in due}))
 
-        agents.wait(ready, what, machine.at, frame, which.barriers)
+        agents.wait(ready, what, machine.at, frame, which.barriers, name)
         if machine.watch is not None:
             for number, mask in named.by_number:
                 key = which.barriers.name, number
