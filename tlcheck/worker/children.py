@@ -123,7 +123,7 @@ class Child:
         """Of those of several jobs that have one and were not answered yet. text: what came since."""
         parts = _parts([*self.unread, *_parse(text)])
         results = [part for part in parts[:-1] if "result" in part[-1]]
-        self.unread = sum(parts[len(results) :], [])
+        self.unread = [message for part in parts[len(results) :] for message in part]
         new = zip(self.work[self.answered :], results, strict=False)
         self.answered += len(results)
         return [(number, _shared_answer(output, part)) for (number, _), part in new]
