@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
@@ -17,7 +17,6 @@ from tlcheck.case import Expect
 from tlcheck.cli.main import main
 from tlcheck.lower import session
 from tlcheck.run import examination
-from tlcheck.run.results import DeviceResult
 from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.worker.protocol import Answer, Failure, Job
 
@@ -78,9 +77,8 @@ def test_a_project_may_execute_nothing(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 def test_an_interrupted_execution_loses_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object) -> Iterator[DeviceResult]:
+    def interrupted(*_: object) -> NoReturn:
         raise KeyboardInterrupt
-        yield
 
     monkeypatch.setattr(examination, "explained", interrupted)
     code, found = saved(tmp_path, HANGS)
