@@ -146,7 +146,7 @@ def _note_plain(expr: Expr, plain: set[int]) -> None:
     """Add to `plain` what holds no atomics in expr."""
     holding: set[int] = set()
     for e in postorder([expr], plain):
-        if atomic_name(e) or any(id(arg) in holding for arg in e.args):
+        if atomic_name(e) or (holding and any(id(arg) in holding for arg in e.args)):
             holding.add(id(e))
         else:
             plain.add(id(e))
