@@ -97,14 +97,15 @@ class NodeCrew:
         self._tasks.clear()
         self._cluster.running = 0
 
-    def add(self, worker: Worker, job: Job) -> None:
-        """Have a job done with a worker's toolchain. Raises UsageError for what does not travel."""
-        for path in {job.file, *job.pythonpath} - self._travelling:
+    def add(self, worker: Worker, *jobs: Job) -> None:
+        """Have jobs done with a worker's toolchain. Raises UsageError for what does not travel."""
+        for path in {path for job in jobs for path in (job.file, *job.pythonpath)} - self._travelling:
             self._cluster.folder.require(path)
             self._travelling.add(path)
         if worker not in self._recipes:
             self._recipes[worker] = _recipe(worker)
-        self._wait(_Wish(worker, self._recipes[worker], job))
+        for job in jobs:
+            self._wait(_Wish(worker, self._recipes[worker], job))
 
     def _wait(self, asked: _Wish) -> None:
         """What was lost is done alone: it may be what has taken its node along."""

@@ -66,14 +66,15 @@ class Crew:
         os.close(self._wake)
         os.close(self._waker)
 
-    def add(self, worker: Worker, job: Job) -> None:
-        """Have a worker do a job."""
+    def add(self, worker: Worker, *jobs: Job) -> None:
+        """Have a worker do jobs. None begins before all are there: those that come later share no process with it."""
         with self._lock:
-            self._open[worker] += 1
-            if self._stopping:
-                self._done.put((worker, job, _INTERRUPTED))
-            else:
-                self._queues.setdefault(worker, {}).setdefault(kind_of(job), deque()).append(job)
+            self._open[worker] += len(jobs)
+            for job in jobs:
+                if self._stopping:
+                    self._done.put((worker, job, _INTERRUPTED))
+                else:
+                    self._queues.setdefault(worker, {}).setdefault(kind_of(job), deque()).append(job)
         self._wake_up()
 
     def stop(self) -> None:

@@ -60,17 +60,21 @@ class Desk:
         except UsageError:  # its worker says better what is wrong with it
             return ToolchainSide(toolchain, worker, None)
 
-    def add(self, side: ToolchainSide, job: Job, *, whole: bool = True) -> None:
-        """Ask for a job. whole: what it writes is wanted as well, not only its answer."""
-        kept = side.kept.find(job, whole=whole) if side.kept is not None else None
-        if kept is not None:
-            self._ready.append(Done(job, kept.answer, side.labelled(kept.versions), kept.snapshot, known=True))
-        else:
-            self._ask(side, side.kept.with_known(job) if side.kept is not None else job)
+    def add(self, side: ToolchainSide, *jobs: Job, whole: bool = True) -> None:
+        """Ask for jobs. whole: what they write is wanted as well, not only their answers."""
+        missing: list[Job] = []
+        for job in jobs:
+            kept = side.kept.find(job, whole=whole) if side.kept is not None else None
+            if kept is not None:
+                self._ready.append(Done(job, kept.answer, side.labelled(kept.versions), kept.snapshot, known=True))
+            else:
+                missing.append(side.kept.with_known(job) if side.kept is not None else job)
+        if missing:
+            self._ask(side, *missing)
 
-    def _ask(self, side: ToolchainSide, job: Job) -> None:
-        self._asked[job.number] = side
-        self._crew.add(side.worker, job)
+    def _ask(self, side: ToolchainSide, *jobs: Job) -> None:
+        self._asked.update({job.number: side for job in jobs})
+        self._crew.add(side.worker, *jobs)
 
     def answers(self) -> Iterator[Done]:
         """Every job's end, what is known already first. Raises UsageError for a broken toolchain."""

@@ -195,13 +195,13 @@ class _Work:
             self._watcher.total(self._runs)
             self._runs = 0
 
-    def _ask(self, asked: _Asked, job: Job, purpose: _Purpose, *, whole: bool = True) -> None:
-        self._under_way[job.number] = purpose
-        self._desk.add(asked.side, job, whole=whole)
+    def _ask(self, asked: _Asked, *wanted: tuple[Job, _Purpose], whole: bool = True) -> None:
+        self._under_way.update({job.number: purpose for job, purpose in wanted})
+        self._desk.add(asked.side, *(job for job, _ in wanted), whole=whole)
 
     def _ask_inputs(self, one: Wanting, key: str, whole: bool) -> None:
         job = replace(one.job, number=next(self._numbers))
-        self._ask(self._sides[one.lowered.run.toolchain], job, _Inputs(key), whole=whole)
+        self._ask(self._sides[one.lowered.run.toolchain], (job, _Inputs(key)), whole=whole)
 
     def _toolchains(self, selections: Sequence[Selection]) -> list[_Asked]:
         toolchains: dict[str, dict[int, Selection]] = {}
@@ -233,7 +233,7 @@ class _Work:
         scripts = {place: s for place, s in asked.selections.items() if self._settings.scripts and is_script(s)}
         asked.selections = {place: s for place, s in asked.selections.items() if place not in scripts}
         for place, selection in asked.selections.items():
-            self._ask(asked, self._job("discover", selection.path, selection.name), _Import(asked, place))
+            self._ask(asked, (self._job("discover", selection.path, selection.name), _Import(asked, place)))
         for place, selection in scripts.items():
             self._capture(asked, place, selection)
 
@@ -250,7 +250,7 @@ class _Work:
             output = self._session.folder / f"{place}-{number}.zip"
             run = Run(str(selection.path), "", arch, asked.name, {}, position=(place, number))
             job = with_scripts(self._job("capture", selection.path, "", arch, str(output)), how)
-            self._ask(asked, job, Script(run, selection.found, how))
+            self._ask(asked, (job, Script(run, selection.found, how)))
 
     def _captured(self, script: Script, done: Done) -> Iterator[Lowered]:
         """The kernels of a script, or why there is none."""
@@ -275,23 +275,31 @@ class _Work:
             return
         for place, selection in asked.selections.items():
             _require(selection, asked.found[place][0])
-        for place, selection in asked.selections.items():
-            yield from self._lower(asked, place, selection)
+        wanted = [run for place in asked.selections for run in self._runs_in(asked, place)]
+        self._runs += len(wanted)
+        self._ask(asked, *((self._lowering(run), run) for run in wanted))
+        for place in asked.selections:
+            if (failure := asked.found[place][0].failure) is not None:
+                yield Lowered(self._run_of(asked, place), None, failure)
 
-    def _lower(self, asked: _Asked, place: int, selection: Selection) -> Iterator[Lowered]:
-        """Have the cases of a file lowered; yields only what there is to say of one that has none."""
-        found, versions = asked.found[place]
-        run = Run(str(selection.path), selection.name, "", asked.name, versions, position=(place,))
+    def _runs_in(self, asked: _Asked, place: int) -> list[Run]:
+        """What is to be lowered of a file that was imported."""
+        found, selection = asked.found[place][0], asked.selections[place]
         if found.failure is not None:
-            yield Lowered(run, None, found.failure)
-            return
-        runs = list(self._runs_of(run, selection, found))
+            return []
+        runs = list(self._runs_of(self._run_of(asked, place), selection, found))
         if not runs:
             self._session.passed_over.append(selection.path)
-        self._runs += len(runs)
-        for mine in runs:
-            output = self._session.folder / ("-".join(map(str, mine.position)) + ".snapshot.json")
-            self._ask(asked, self._job("lower", selection.path, mine.name, mine.target, str(output)), mine)
+        return runs
+
+    def _run_of(self, asked: _Asked, place: int) -> Run:
+        """The run that stands for a whole file."""
+        selection, versions = asked.selections[place], asked.found[place][1]
+        return Run(str(selection.path), selection.name, "", asked.name, versions, position=(place,))
+
+    def _lowering(self, run: Run) -> Job:
+        output = self._session.folder / ("-".join(map(str, run.position)) + ".snapshot.json")
+        return self._job("lower", Path(run.file), run.name, run.target, str(output))
 
     def _runs_of(self, run: Run, selection: Selection, found: Discovered) -> Iterator[Run]:
         for place, case in enumerate(found.cases):

@@ -153,6 +153,15 @@ def test_one_processor_does_a_file_in_one_process() -> None:
     assert sizes == [("slow.py", 4), ("quick.py", 100), ("quick.py", 40)]
 
 
+def test_what_is_added_together_may_share_a_process_from_the_first_on() -> None:
+    worker = Recorded(fork=True)
+    with Crew(1) as crew:
+        crew.add(cast(Worker, worker), *(Job("lower", "k.py", str(n), number=next(NUMBERS)) for n in range(4)))
+        worker.may_answer.set()
+        assert len(list(crew.answers())) == 4
+    assert [len(group) for group in worker.together] == [4]
+
+
 def test_small_kernels_of_a_file_share_processes_up_to_the_end(tmp_path: Path) -> None:
     worker = StandInWorker(fork=True)
     jobs = [

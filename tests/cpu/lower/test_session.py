@@ -74,6 +74,15 @@ def test_every_case_for_every_target_in_the_order_of_files_cases_and_targets(
     assert (watcher.expected, watcher.ended) == (5, 5)
 
 
+def test_one_processor_lowers_the_kernels_of_a_file_in_one_process(
+    workers: dict[str, StandInWorker], tmp_path: Path
+) -> None:
+    """The first does not begin before the others are known."""
+    workers["pinned"] = StandInWorker(fork=True, files={"a.py": tuple(declared(f"k{n}") for n in range(4))})
+    lower(tmp_path, [Selection(Path("a.py"))], jobs=1, arch=("sm_90",))
+    assert [[job.task for job in group] for group in workers["pinned"].together] == [["discover"], ["lower"] * 4]
+
+
 class BothAtOnce(StandInWorker):
     """Answers when it has two jobs, in reverse order."""
 
