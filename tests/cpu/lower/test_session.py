@@ -12,6 +12,7 @@ import pytest
 from tests.cpu.checking import StandInWorker, declared, put_in_place
 from tlcheck.errors import UsageError
 from tlcheck.lower import session
+from tlcheck.lower.client import Worker
 from tlcheck.lower.crew import Crew
 from tlcheck.lower.runs import Lowered, Run
 from tlcheck.lower.scripts import Scripts
@@ -74,13 +75,21 @@ def test_every_case_for_every_target_in_the_order_of_files_cases_and_targets(
     assert (watcher.expected, watcher.ended) == (5, 5)
 
 
-def test_one_processor_lowers_the_kernels_of_a_file_in_one_process(
-    workers: dict[str, StandInWorker], tmp_path: Path
+def test_the_kernels_of_a_file_are_asked_for_at_once(
+    workers: dict[str, StandInWorker], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first does not begin before the others are known."""
-    workers["pinned"] = StandInWorker(fork=True, files={"a.py": tuple(declared(f"k{n}") for n in range(4))})
-    lower(tmp_path, [Selection(Path("a.py"))], jobs=1, arch=("sm_90",))
-    assert [[job.task for job in group] for group in workers["pinned"].together] == [["discover"], ["lower"] * 4]
+    """Else the first may begin before the others are known, in a process of its own."""
+    asked: list[list[str]] = []
+
+    class Asked(Crew):
+        def add(self, worker: Worker, *jobs: Job) -> None:
+            asked.append([job.task for job in jobs])
+            super().add(worker, *jobs)
+
+    monkeypatch.setattr(session, "Crew", Asked)
+    workers["pinned"].files = {"a.py": tuple(declared(f"k{n}") for n in range(4))}
+    lower(tmp_path, [Selection(Path("a.py"))], arch=("sm_90",))
+    assert asked == [["discover"], ["lower"] * 4]
 
 
 class BothAtOnce(StandInWorker):
