@@ -26,7 +26,8 @@ from tlcheck.execute.agents import Side, agents_of
 from tlcheck.execute.frame import Mask
 from tlcheck.execute.memory import Cells, Position
 from tlcheck.execute.order import Watch
-from tlcheck.execute.races import Contest, Origin, Race
+from tlcheck.execute.pages import Pages
+from tlcheck.execute.races import NOWHERE, Contest, Origin, Race
 from tlcheck.execute.shadows import Touched
 from tlcheck.execute.values import Array, Value
 from tlcheck.snapshot.ir import Stmt
@@ -241,13 +242,22 @@ class Author(Watch):
 
     def whole(self, place: Place, position: Position, mask: Mask | None, lanes: int, value: Value | None) -> None:
         """A tile operator reads a region (value: None) or writes it; the block does so together."""
-        everywhere = np.asarray(True if mask is None else mask)
-        active = np.broadcast_to(everywhere, (*everywhere.shape[:-2], len(self.watched), lanes))
-        active = active & self.watched[:, None]
+        active = self._active(mask, lanes)
         if self.covers(place) and active.any():
             self._epoch += self._barriers
             self._accessed(place, position, active, "write" if value is not None else "read", value, _TILE)
             self._epoch += self._barriers
+
+    def whole_written(self, place: Place, position: Position, mask: Mask | None, lanes: int, value: Value) -> None:
+        """A tile operator has written a region: of blocks that wrote one element, one finds another value there."""
+        if isinstance(place.memory, Pages) and self.covers(place):
+            self.written(place, position, self._active(mask, lanes), NOWHERE, value)
+
+    def _active(self, mask: Mask | None, lanes: int) -> Mask:
+        """The watched worlds in which a tile operator takes place."""
+        everywhere = np.asarray(True if mask is None else mask)
+        active = np.broadcast_to(everywhere, (*everywhere.shape[:-2], len(self.watched), lanes))
+        return np.asarray(active & self.watched[:, None])
 
     def read(
         self, place: Place, position: Position, mask: Mask, origin: Origin, proxy: str = "generic", by: Any = None

@@ -120,7 +120,8 @@ class Watch:
                     self._against(place, latest, touched, event, changed)
             shadow.wrote(touched, touched.warp, touched.thread, self._now(touched), event)
             active = self._seen(mask)
-            if place.memory.flat_position(position).shape[-1] == 1 and active.shape[0] == len(self.watched):
+            together = by is None and active.shape[0] == len(self.watched)
+            if together and place.memory.flat_position(position).shape[-1] == 1:
                 shadow.wrote_together(touched, active)
 
     def written(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value) -> None:
@@ -200,6 +201,9 @@ class Watch:
 
     def whole(self, place: Place, position: Position, mask: Mask | None, lanes: int, value: Value | None) -> None:
         """A tile operator reads a region (value: None) or writes it."""
+
+    def whole_written(self, place: Place, position: Position, mask: Mask | None, lanes: int, value: Value) -> None:
+        """A tile operator has written a region, in all blocks at once."""
 
     def iterating(self, begins: bool) -> None:
         """A T.Parallel begins or ends."""

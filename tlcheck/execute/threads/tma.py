@@ -180,9 +180,14 @@ def load(e: Expr, machine: Machine) -> Run:
             transfer = _transfer(shared, tensor_place, box(frame, pick), mask, frame)
             land = _landing(transfer, done, goals.barriers)
             if machine.watch is not None:
-                machine.watch.bulk_read(tensor_place)
                 where, origin = transfer.where, machine.origin(frame)
-                coming = transfer.coming if machine.options.plain and not machine.watch.covers(tensor_place) else None
+                coming = None
+                if machine.watch.covers(tensor_place):
+                    machine.watch.bulk_read(tensor_place)
+                    by = mask.argmax(axis=-1)[:, None]
+                    machine.watch.read(tensor_place, transfer.positions, transfer.chosen, origin, by=by)
+                elif machine.options.plain:
+                    coming = transfer.coming
                 for number, worlds, lanes in goals.by_number:
                     key = done.barriers.name, number
                     machine.watch.issue(shared, where, worlds, lanes, origin, key, coming)
@@ -388,8 +393,8 @@ def _leaving(transfer: _Transfer, shared: Place, tensor: Place, adds: bool, fram
         watch = machine.watch
         if watch is not None:
             watch.read(shared, where, transfer.issuer, origin, "async")
-        if watch is not None and watch.covers(tensor):
-            chosen = transfer.chosen
+        covered, chosen = watch is not None and watch.covers(tensor), transfer.chosen
+        if watch is not None and covered:
             if adds:
                 watch.atomic(tensor, transfer.positions, chosen, origin, by)
             else:
@@ -397,6 +402,8 @@ def _leaving(transfer: _Transfer, shared: Place, tensor: Place, adds: bool, fram
         if machine.tracer is not None:
             machine.tracer.behalf = origin
         (transfer.add if adds else transfer.store)()
+        if watch is not None and covered and not adds:  # copies of several blocks may have landed at once
+            watch.written(tensor, transfer.positions, chosen, origin, transfer.values)
 
     return land
 

@@ -222,6 +222,8 @@ class Tile:
         if self.machine.watch is not None:
             self.machine.watch.whole(self.place, located.position, mask, frame.lanes, values)
         self.place.memory.put(located.position, values, mask, self.kind)
+        if self.machine.watch is not None:
+            self.machine.watch.whole_written(self.place, located.position, mask, frame.lanes, values)
 
     def combine(self, frame: Frame, values: Value, operation: np.ufunc) -> None:
         """Combine values into the elements, once for each lane that is active; several may have one element."""
