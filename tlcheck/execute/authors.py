@@ -271,6 +271,15 @@ class Author(Watch):
         self._begin(origin, stores=True)
         self._accessed(place, position, mask, "write", value, by)
 
+    def leaves(
+        self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value | None, by: Array
+    ) -> None:
+        """Bulk copies write a tensor, or add to it."""
+        if value is None:
+            self.atomic(place, position, mask, origin, by)
+        else:
+            self.write(place, position, mask, origin, value, by)
+
     def written(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value) -> None:
         """Active lanes have written elements."""
         if not self._is_asked_for(place):

@@ -18,12 +18,12 @@ import numpy as np
 
 from tlcheck.execute.frame import Mask
 from tlcheck.execute.memory import Cells, Position
-from tlcheck.execute.order import BARRIERS, PENDING, Watch
+from tlcheck.execute.order import BARRIERS, Watch
 from tlcheck.execute.pages import Pages
 from tlcheck.execute.places import Place
 from tlcheck.execute.races import WARP, Origin
 from tlcheck.execute.recurrence import Recurrence, Times
-from tlcheck.execute.shadows import same_epoch
+from tlcheck.execute.shadows import PENDING, same_epoch
 from tlcheck.execute.suspects import UNIT, Suspects
 from tlcheck.execute.values import Array, Value
 
@@ -217,6 +217,13 @@ class Glance(Watch):
             now = self._time(touched.own)
             self._written(root, touched, touched.warp, touched.thread, now, now)
 
+    def leaves(
+        self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value | None, by: Array
+    ) -> None:
+        """Bulk copies write a tensor, or add to it."""
+        self.ordering |= value is None
+        self._in_tensor("write" if value is not None else "atomic", place, position, mask, by)
+
     def written(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value) -> None:
         """Active threads have written elements: those that wrote another value than is there now disagree."""
         if isinstance(place.memory, Cells):
@@ -291,8 +298,10 @@ class Glance(Watch):
             time = np.full(len(touched.cell), PENDING)
             self._written(root, touched, touched.warp, touched.thread, time, self._time(touched.own))
 
-    def landed(self, place: Place, position: Position, mask: Mask) -> None:
+    def landed(self, place: Place, position: Position, mask: Mask, by: Any = None) -> None:
         """Such copies have landed for the threads that began them."""
+        if isinstance(place.memory, Pages):
+            return
         sign = "landed", place, _sign(position), _sign(mask)
         if self._happens.is_known(sign):
             return
@@ -454,8 +463,10 @@ class Glance(Watch):
             self._names[place.name] = self._tensors.get(place.root, "")
             users, cell = self._users_of(place), touched.cell
             me = touched.world * self.machine.threads + touched.thread + self._first
+            if by is not None:  # a bulk copy is somebody else than the thread that begins it
+                me = _SEVERAL - me
             writer, reader = users.writer[cell], users.reader[cell]
-            others = (writer != 0) & (writer != me)
+            others = (writer != 0) & ((writer != me) | ((writer < 0) & (kind == "read")))
             if kind != "read":
                 others |= (reader != 0) & (reader != me)
             if kind != "atomic":

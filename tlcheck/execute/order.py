@@ -29,7 +29,7 @@ from tlcheck.execute.frame import Mask
 from tlcheck.execute.memory import Cells, Position
 from tlcheck.execute.pages import Pages
 from tlcheck.execute.races import AGREEMENT, BLOCKS, NOWHERE, SEVERAL, WARP, Access, Origin, Race
-from tlcheck.execute.shadows import EPOCH, Latest, Shadow, Touched, same_epoch
+from tlcheck.execute.shadows import EPOCH, PENDING, Latest, Shadow, Touched, same_epoch
 from tlcheck.execute.values import Array, Value
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 
 _MOST_MASKS = 32  # of which the watched part is remembered
 BARRIERS = 128  # mbarriers of a block that have a clock of their own
-PENDING = np.iinfo(np.int32).max  # the time of what is under way: over for nobody
+_COPY = "a wait for the copy"
+_WRITES = "a wait for what the copy writes (without .read)"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -182,12 +183,41 @@ class Watch:
             time = np.full(len(touched.cell), PENDING)
             shadow.wrote(touched, touched.warp, touched.thread, time, event, brings)
 
-    def landed(self, place: Place, position: Position, mask: Mask) -> None:
-        """Such copies have landed for the threads that began them."""
-        for touched in self._touched(place, position, mask):
-            shadow = self._shadow(place)
+    def leaves(
+        self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value | None, by: Array
+    ) -> None:
+        """Bulk copies write a tensor, or add to it (value: None): over for nobody before `landed`. by: as for `read`.
+
+        Those of one thread come one after the other.
+        """
+        self.ordering |= value is None and bool(self._seen(mask).any())
+        for accessed in self._elements(place, position, mask):
+            shadow, event = (
+                self._shadow(place),
+                self._event("write" if value is not None else "atomic", "async", origin),
+            )
+            touched = accessed.touched(len(self.watched), by)
+            changed = None if value is None else accessed.changed(value)
+            queued = shadow.write_time[touched.cell] == PENDING
+            queued &= shadow.write_thread[touched.cell] == touched.thread
+            self._against_write(place, shadow, touched, event, ~queued if changed is None else changed & ~queued)
+            for latest in (shadow.reads, shadow.atomics if value is not None else None):
+                if latest is not None:
+                    self._against(place, latest, touched, event, changed)
+            pending = np.full(len(touched.cell), PENDING)
+            if value is not None:
+                shadow.wrote(touched, touched.warp, touched.thread, pending, event)
+            else:
+                shadow.atomic().record(touched, pending, event)
+
+    def landed(self, place: Place, position: Position, mask: Mask, by: Any = None) -> None:
+        """Such copies have landed for the threads that began them. by: as for `read`."""
+        for touched in self._touched(place, position, mask, by):
+            shadow, now = self._shadow(place), self._now(touched)
             mine = (shadow.write_time[touched.cell] == PENDING) & (shadow.write_thread[touched.cell] == touched.thread)
-            shadow.write_time[touched.cell[mine]] = self._now(touched)[mine]
+            shadow.write_time[touched.cell[mine]] = now[mine]
+            if shadow.atomics is not None:
+                shadow.atomics.ended(touched, now)
 
     def across_proxies(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
         """The async proxy uses what active threads name: is what was written there visible to it?"""
@@ -405,7 +435,7 @@ class Watch:
         if wrong.any():
             at = int(np.flatnonzero(wrong)[0])
             cell = touched.cell[at]
-            missing = "a wait for the copy" if time[at] == PENDING else ""
+            missing = (_WRITES if isinstance(place.memory, Pages) else _COPY) if time[at] == PENDING else ""
             thread = int(shadow.write_thread[cell])
             self._found(place, touched, at, int(shadow.write_event[cell]), thread, event, missing)
 
@@ -440,7 +470,7 @@ class Watch:
             known = self._known_time(touched, warp)
             beside = own & same_epoch(time, known) & (latest.thread[warp][touched.cell] != touched.thread)
             wrong = (time > known) | beside
-            missing = ""
+            missing = _WRITES if isinstance(place.memory, Pages) and (time[wrong] == PENDING).any() else ""
             if latest.world is not None:
                 elsewhere = (time > 0) & (latest.world[warp][touched.cell] != touched.world)
                 if elsewhere.any():
@@ -479,7 +509,7 @@ class Watch:
             (_offset(place, int(touched.cell[at])),),
             Access(first.kind, first.proxy, blocks[0], thread, first.origin),
             Access(second.kind, second.proxy, blocks[1], mine, second.origin),
-            missing or ("a wait for the copy" if first.proxy == "async" else "a barrier"),
+            missing or (_COPY if first.proxy == "async" else "a barrier"),
         )
 
 

@@ -16,8 +16,7 @@ from typing import Protocol
 
 import numpy as np
 
-from tlcheck.execute.order import PENDING
-from tlcheck.execute.shadows import EPOCH
+from tlcheck.execute.shadows import EPOCH, PENDING
 from tlcheck.execute.values import Array
 
 _MOST = 1 << 16  # events that are remembered

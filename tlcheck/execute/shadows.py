@@ -11,6 +11,8 @@ from tlcheck.execute.frame import Mask
 from tlcheck.execute.races import WARP
 from tlcheck.execute.values import Array
 
+PENDING = np.iinfo(np.int32).max  # the time of what is under way: over for nobody
+
 EPOCH = 1 << 6  # times from one synchronization of a warp to the next; within, its proxy fences count
 
 
@@ -139,6 +141,13 @@ class Latest:
         several = again | (threads.take(where) != thread)
         if several.any():
             threads[where[several]] = -1
+
+    def ended(self, touched: Touched, time: Array) -> None:
+        """What these threads had begun there is over."""
+        where = touched.warp * self.time.shape[1] + touched.cell
+        times, threads = self.time.reshape(-1), self.thread.reshape(-1)
+        mine = (times[where] == PENDING) & (threads[where] == touched.thread)
+        times[where[mine]] = time[mine]
 
     def grow(self, size: int) -> None:
         """Have room for so many cells."""

@@ -18,8 +18,10 @@ from tlcheck.execute.agents import Agents, Flight, agents_of
 from tlcheck.execute.codes import Code
 from tlcheck.execute.frame import Frame, Mask, OfLanes
 from tlcheck.execute.memory import Cells
+from tlcheck.execute.order import Watch
 from tlcheck.execute.pages import Pages
 from tlcheck.execute.places import Place, refuse_outside
+from tlcheck.execute.races import Origin
 from tlcheck.execute.reasons import Illegal, NotModelled
 from tlcheck.execute.registry import call
 from tlcheck.execute.threads.descriptors import Box, Im2col, Tiled, descriptor, is_descriptor, unlawful
@@ -326,10 +328,14 @@ def _runs(shared: Place, tensor: Place, count: Code, machine: Machine) -> Boxes:
 
 @dataclass(eq=False)
 class _Stores:
-    """Stores that are not in a group yet, and groups of stores under way: (issuing lanes, copies)."""
+    """Stores that are not in a group yet, and groups of stores: (issuing lanes, copies).
 
-    open: list[tuple[Mask, Callable[[], None]]] = field(default_factory=list)
-    groups: list[tuple[Mask, list[Flight]]] = field(default_factory=list)
+    A group is kept until it is waited for, to the end if the kernel has waits of that kind (`ends`).
+    """
+
+    open: list[tuple[Mask, _Leaving]] = field(default_factory=list)
+    groups: list[tuple[Mask, list[tuple[Flight, _Leaving]]]] = field(default_factory=list)
+    ends: bool = False
 
     @classmethod
     def of(cls, machine: Machine) -> _Stores:
@@ -341,17 +347,21 @@ class _Stores:
         """Make a group of the open copies of these lanes."""
         mine = [entry for entry in self.open if (entry[0] & lanes).any()]
         self.open = [entry for entry in self.open if not any(entry is m for m in mine)]
-        flights = [Flight(land, self) for _, land in mine]
-        agents.flights += flights
-        self.groups.append((np.array(lanes), flights))
+        copies = [(Flight(leaving.land, self), leaving) for _, leaving in mine]
+        agents.flights += [flight for flight, _ in copies]
+        self.groups.append((np.array(lanes), copies))
 
-    def wait(self, newest: int, lanes: Mask, agents: Agents) -> None:
-        """Land all groups of these lanes but the newest."""
+    def wait(self, newest: int, lanes: Mask, agents: Agents, *, reads: bool) -> None:
+        """Land all groups of these lanes but the newest. reads: only what they read is waited for."""
         mine = [group for group in self.groups if (group[0] & lanes).any()]
         due = mine[: len(mine) - newest] if newest else mine
-        landing = {id(flight) for _, flights in due for flight in flights}
+        landing = {id(flight) for _, copies in due for flight, _ in copies}
         agents.land(lambda flight: id(flight) in landing)
-        self.groups = [group for group in self.groups if not any(group is d for d in due)]
+        if not reads:
+            for leaving in (leaving for _, copies in due for _, leaving in copies):
+                leaving.end()
+        if not (reads and self.ends):
+            self.groups = [group for group in self.groups if not any(group is d for d in due)]
 
 
 @call("tma_store")
@@ -376,36 +386,59 @@ def store(e: Expr, machine: Machine) -> Run:
     def run(frame: Frame) -> Value:
         for mask, pick in issuers(frame):
             transfer = _transfer(shared, tensor, box(frame, pick), mask, frame)
-            stores.open.append((mask, _leaving(transfer, shared, tensor, adds, frame)))
+            leaving = _Leaving(transfer, shared, tensor, adds, machine.origin(frame))
+            leaving.look()
+            stores.open.append((mask, leaving))
         return 0
 
     return run
 
 
-def _leaving(transfer: _Transfer, shared: Place, tensor: Place, adds: bool, frame: Frame) -> Callable[[], None]:
-    """Carry out a store; the thread that issued it reads shared memory then, as late as it may, or at once."""
-    machine, by = shared.machine, transfer.issuer.argmax(axis=-1)[:, None]
-    origin, where = machine.origin(frame), transfer.where
-    if machine.watch is not None:
-        machine.watch.read(shared, where, transfer.issuer, origin, "async")
+@dataclass(frozen=True, eq=False)
+class _Leaving:
+    """A store; the thread that issued it reads shared memory, as late as it may, or at once."""
 
-    def land() -> None:
-        watch = machine.watch
+    transfer: _Transfer
+    shared: Place
+    tensor: Place
+    adds: bool
+    origin: Origin
+
+    @property
+    def _watch(self) -> Watch | None:
+        """Who watches the tensor."""
+        watch = self.shared.machine.watch
+        return watch if watch is not None and watch.covers(self.tensor) else None
+
+    @property
+    def _by(self) -> Array:
+        return np.asarray(self.transfer.issuer.argmax(axis=-1)[:, None])
+
+    def look(self) -> None:
+        """Note what it reads."""
+        watch = self.shared.machine.watch
         if watch is not None:
-            watch.read(shared, where, transfer.issuer, origin, "async")
-        covered, chosen = watch is not None and watch.covers(tensor), transfer.chosen
-        if watch is not None and covered:
-            if adds:
-                watch.atomic(tensor, transfer.positions, chosen, origin, by)
-            else:
-                watch.write(tensor, transfer.positions, chosen, origin, transfer.values, by)
-        if machine.tracer is not None:
-            machine.tracer.behalf = origin
-        (transfer.add if adds else transfer.store)()
-        if watch is not None and covered and not adds:  # copies of several blocks may have landed at once
-            watch.written(tensor, transfer.positions, chosen, origin, transfer.values)
+            watch.read(self.shared, self.transfer.where, self.transfer.issuer, self.origin, "async")
 
-    return land
+    def land(self) -> None:
+        """Carry it out."""
+        self.look()
+        transfer, watch, machine = self.transfer, self._watch, self.shared.machine
+        positions, chosen = transfer.positions, transfer.chosen
+        values = None if self.adds or watch is None else transfer.values
+        if watch is not None:
+            watch.leaves(self.tensor, positions, chosen, self.origin, values, self._by)
+        if machine.tracer is not None:
+            machine.tracer.behalf = self.origin
+        (transfer.add if self.adds else transfer.store)()
+        if watch is not None and values is not None:  # copies of several blocks may have landed at once
+            watch.written(self.tensor, positions, chosen, self.origin, values)
+
+    def end(self) -> None:
+        """Note that the thread that issued it has waited for what it writes."""
+        watch = self._watch
+        if watch is not None:
+            watch.landed(self.tensor, self.transfer.positions, self.transfer.chosen, self._by)
 
 
 @call("tma_store_arrive")
@@ -422,12 +455,17 @@ def commit(e: Expr, machine: Machine) -> Run:
 
 @call("tma_store_wait")
 def wait(e: Expr, machine: Machine) -> Run:
-    """cp.async.bulk.wait_group n: at most n groups of the thread are under way; without an argument, none."""
+    """cp.async.bulk.wait_group.read n: at most n groups of the thread still read; without an argument, none.
+
+    A second argument that is 0 leaves the `.read` out: what they write is waited for as well.
+    """
     newest = int(e.args[0].value or 0) if e.args else 0
+    reads = len(e.args) < 2 or bool(e.args[1].value)
     stores, agents = _Stores.of(machine), agents_of(machine)
+    stores.ends |= not reads
 
     def run(frame: Frame) -> Value:
-        stores.wait(newest, frame.mask(), agents)
+        stores.wait(newest, frame.mask(), agents, reads=reads)
         return 0
 
     return run
