@@ -96,7 +96,9 @@ class TestBlame:
     def test_the_trace_has_the_copies_of_the_run_that_was_wrong(self, tmp_path: Path) -> None:
         """With copies as late as they may be, the next row is copied when it is whole."""
         _, found = run(tmp_path, "carried", arch="sm_90")
-        witness = found["lowered"]["refuted"][0]["finding"]["witness"]
+        findings = {claim["finding"]["rule"]: claim["finding"] for claim in found["lowered"]["refuted"]}
+        assert findings.keys() == {"TLR001", "TLO001"}
+        witness = findings["TLO001"]["witness"]
         assert ", copies as early as they may be; " in witness["inputs"]
         for level, value in (("written", witness["expected"]), ("lowered", witness["got"])):
             assert witness[level][0].startswith(f"A[{', '.join(map(str, witness['index']))}] = {value}   ")

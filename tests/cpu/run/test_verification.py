@@ -209,6 +209,18 @@ def test_watched_elements_are_reported() -> None:
     assert element["got"] != element["expected"]
 
 
+def test_zeros_that_are_right_are_no_fault() -> None:
+    case = replace(CASE, variants={}, reference=lambda args, a, s, b: {"B": torch.zeros(b.shape)})
+
+    def zeros(a: Any, s: Any, b: Any) -> None:
+        right(a, s, b)
+        b.zero_()
+
+    assert kinds(run(zeros, case, poisoned=("S", "B"))) == set()
+    assert kinds(run(zeros, case, poisoned=("S",))) == {("zeros", "B", "")}
+    assert kinds(run(right, case)) == {("wrong", "B", "")}
+
+
 def test_an_outcome_is_compared_instead() -> None:
     case = replace(
         CASE,

@@ -85,6 +85,11 @@ class ComparedTensor:
     worst: int | None
 
 
+def comparable(out: Any) -> Any:
+    """The same values in a type for which torch has the operations of a comparison: it has few for these."""
+    return out.to(torch.int64) if out.dtype in (torch.uint16, torch.uint32) else out
+
+
 def compare(out: Any, ref: Any, allowed: Tolerance, exact: bool, narrow: Any = None) -> ComparedTensor:
     """Integers, and with `exact` everything, have to be equal (to the reference rounded once to the output's dtype).
 

@@ -16,6 +16,7 @@ import torch
 from tlcheck.case import Case, Variant
 from tlcheck.worker.failures import RequestError
 from tlcheck.worker.gpu import draws, verification
+from tlcheck.worker.gpu.memory import bits
 from tlcheck.worker.gpu.subject import CompiledKernel, LoadedCase
 from tlcheck.worker.gpu.task import Task
 
@@ -72,7 +73,8 @@ class _Left:
             if not self._whole and name in self._expected:
                 argument.copy_(self._expected[name])
             values = torch.from_numpy(np.load(self._folder / f"{place}.values.npy"))
-            argument.view(-1)[torch.from_numpy(np.load(elements))] = values.to(argument.dtype)
+            put = values.to(argument.dtype)  # as bits: torch puts nothing into tensors of unsigned integers
+            bits(argument).view(-1)[torch.from_numpy(np.load(elements))] = bits(put)
 
 
 def _sets(subject: LoadedCase, task: Task) -> Iterator[tuple[Path, str, int, tuple[Any, ...]]]:

@@ -135,6 +135,7 @@ class Trial:
         if exact and (inexact := self.draw.errors.get(name, ("", 0.0))[1]):
             self._found("inexact-inputs", name, f"in float32 the reference itself is off by {inexact:.1e}")
             return
+        out = comparison.comparable(out)
         compared = comparison.compare(out, ref, allowed, exact, self.draw.narrow.get(name))
         report["error"] = comparison.plain(compared.error)
         if compared.worst is not None:
@@ -145,14 +146,19 @@ class Trial:
         """The first that applies: elements that were never written explain NaN, and these what is wrong."""
         ref, total = self.draw.expected[name], out.numel()
         wrong = int(compared.wrong.sum())
-        nan = torch.isnan(out)
+        nan, zero = torch.isnan(out), not bool((out != 0).any())
         if any(found["kind"] == "unwritten" and found["buffer"] == name for found in self.findings):
             return
         if count := int(nan.sum()):
             elements = comparison.elements(nan, out, ref)
             self._found("nan", name, f"{count} of {total} elements are NaN", count, total, elements)
-        elif not bool(out.count_nonzero()) and (bool(ref.count_nonzero()) or not self.draw.recorded):
-            self._found("zeros", name, "all elements are zero: nothing was computed, or nothing is shown", total, total)
+        elif zero and wrong:
+            elements = comparison.elements(compared.wrong, out, ref)
+            self._found("zeros", name, f"all {total} elements are zero, {wrong} are wrong", wrong, total, elements)
+        elif zero and name not in self.task.poisoned and not self.draw.recorded:
+            self._found(
+                "zeros", name, "all elements are zero, as they may have been before: nothing is shown", total, total
+            )
         elif wrong:
             elements = comparison.elements(compared.wrong, out, ref)
             self._found("wrong", name, f"{wrong} of {total} elements are wrong", wrong, total, elements)

@@ -1,0 +1,88 @@
+"""Kernels whose bulk copies read or write tensors that the kernel accesses elsewhere."""
+
+from __future__ import annotations
+
+import tilelang.language as T
+
+from tlcheck.case import Case
+
+SHAPE = (64, 64)
+
+
+def in_a_chain():
+    """Each step reads what the step before has stored."""
+
+    @T.prim_func
+    def main(A: T.Tensor(SHAPE, "float16"), W: T.Tensor((3, *SHAPE), "float16")):
+        with T.Kernel(1, threads=128):
+            s = T.alloc_shared(SHAPE, "float16")
+            t = T.alloc_shared(SHAPE, "float16")
+            T.copy(A, s)
+            for k in T.serial(3):
+                if k > 0:
+                    T.copy(W[k - 1, 0:64, 0:64], s)
+                for i, j in T.Parallel(64, 64):
+                    t[i, j] = s[j, i] + T.float16(1)
+                T.copy(t, W[k, 0:64, 0:64])
+
+    return main
+
+
+def stored_and_read(full: bool):
+    @T.prim_func
+    def main(A: T.Tensor(SHAPE, "float16"), B: T.Tensor(SHAPE, "float16"), C: T.Tensor(SHAPE, "float16")):
+        with T.Kernel(1, threads=128):
+            s = T.alloc_shared(SHAPE, "float16")
+            for i, j in T.Parallel(64, 64):
+                s[i, j] = A[j, i]
+            T.fence_proxy_async()
+            T.sync_threads()
+            T.tma_copy(s, B)
+            T.tma_store_wait(0, read=not full)
+            T.sync_threads()
+            for i, j in T.Parallel(64, 64):
+                C[i, j] = B[j, i]
+
+    return main
+
+
+def written_and_loaded(synced: bool):
+    @T.prim_func
+    def main(A: T.Tensor(SHAPE, "float16"), B: T.Tensor(SHAPE, "float16"), C: T.Tensor(SHAPE, "float16")):
+        with T.Kernel(1, threads=128):
+            s = T.alloc_shared(SHAPE, "float16")
+            full = T.alloc_barrier(128)
+            for i, j in T.Parallel(64, 64):
+                B[i, j] = A[i, j] * T.float16(2)
+            if synced:
+                T.sync_threads()
+            T.tma_copy(B, s, barrier=full)
+            T.mbarrier_arrive(full)
+            T.mbarrier_wait_parity(full, 0)
+            for i, j in T.Parallel(64, 64):
+                C[i, j] = s[j, i]
+
+    return main
+
+
+def side_by_side(step: int):
+    """Tiles of blocks, which overlap where the step is less than 64."""
+
+    @T.prim_func
+    def main(A: T.Tensor((4, *SHAPE), "float16"), B: T.Tensor((64 + 3 * step, 64), "float16")):
+        with T.Kernel(4, threads=128) as b:
+            s = T.alloc_shared(SHAPE, "float16")
+            for i, j in T.Parallel(64, 64):
+                s[i, j] = A[b, j, i]
+            T.copy(s, B[b * step : b * step + 64, 0:64])
+
+    return main
+
+
+chain = Case(in_a_chain)
+read_back = Case(stored_and_read, args={"full": False})
+read_back_after_all = Case(stored_and_read, args={"full": True})
+loaded_too_early = Case(written_and_loaded, args={"synced": False})
+loaded = Case(written_and_loaded, args={"synced": True})
+overlapping = Case(side_by_side, args={"step": 32})
+apart = Case(side_by_side, args={"step": 64})

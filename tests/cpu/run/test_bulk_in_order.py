@@ -1,0 +1,52 @@
+"""Bulk copies have an order with all else that a kernel does to a tensor.
+
+An H100 left 7808 of 12288 wrong elements of the chain (0.1.15, 2026-11-23): a wait with `.read` (PTX 9.7.9.25.4) is for
+what a store reads, not for what it writes.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cpu.checking import installed
+from tlcheck.cli.main import main
+from tlcheck.toolchain.releases import PINNED
+
+CASES = Path(__file__).with_name("bulk_cases.py")
+UNREAD = "nothing orders two accesses to {}: between them a wait for what the copy writes (without .read) is missing"
+REFUTED = {
+    "chain": {"W": UNREAD.format("W")},
+    "read_back": {"B": UNREAD.format("B")},
+    "loaded_too_early": {"B": "nothing orders two accesses to B: between them a barrier is missing"},
+}
+AUTHORS = {"overlapping": {"B": "as written, blocks race for B as well (line 77): the author's own"}}
+
+
+@pytest.fixture(scope="module")
+def checked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The runs of the report, by case."""
+    installed(PINNED)
+    output = tmp_path_factory.mktemp("bulk") / "report.json"
+    assert main(["check", str(CASES), "--arch", "sm_90", "--format", "json", "-o", str(output)]) == 1
+    return {run["name"]: run for run in json.loads(output.read_text())["runs"]}
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("case", ["chain", "read_back", "read_back_after_all", "loaded_too_early", "loaded", "apart"])
+def test_what_is_refuted(checked: dict[str, Any], case: str) -> None:
+    claims = checked[case]["claims"]
+    refuted = {claim["buffer"]: claim["finding"]["what"] for claim in claims if claim["verdict"] == "refuted"}
+    assert refuted == REFUTED.get(case, {})
+    assert {claim["verdict"] for claim in claims} - {"refuted"} == {"agreed"}
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("case", AUTHORS)
+def test_what_is_the_authors(checked: dict[str, Any], case: str) -> None:
+    claims = checked[case]["claims"]
+    assert {c["buffer"]: c["reason"] for c in claims if c["verdict"] == "undecided"} == AUTHORS[case]
+    assert {claim["verdict"] for claim in claims} == {"agreed", "undecided"}
