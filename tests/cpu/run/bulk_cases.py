@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tilelang.language as T
+import torch
 
 from tlcheck.case import Case
 
@@ -79,10 +80,35 @@ def side_by_side(step: int):
     return main
 
 
-chain = Case(in_a_chain)
-read_back = Case(stored_and_read, args={"full": False})
-read_back_after_all = Case(stored_and_read, args={"full": True})
-loaded_too_early = Case(written_and_loaded, args={"synced": False})
-loaded = Case(written_and_loaded, args={"synced": True})
+def drawn(*shapes):
+    def inputs(args, generator, device):
+        return tuple(torch.randint(-9, 10, shape, generator=generator, device=device).half() for shape in shapes)
+
+    return inputs
+
+
+def read_back_reference(args, A, B, C):
+    return {"B": A.T, "C": A}
+
+
+def loaded_reference(args, A, B, C):
+    return {"B": 2 * A, "C": 2 * A.T}
+
+
+THREE = {"inputs": drawn(SHAPE, SHAPE, SHAPE)}
+chain = Case(
+    in_a_chain,
+    inputs=drawn(SHAPE, (3, *SHAPE)),
+    reference=lambda args, A, W: {"W": torch.stack([A.T + 1, A + 2, A.T + 3])},
+)
+read_back = Case(stored_and_read, args={"full": False}, reference=read_back_reference, **THREE)
+read_back_after_all = Case(stored_and_read, args={"full": True}, reference=read_back_reference, **THREE)
+loaded_too_early = Case(written_and_loaded, args={"synced": False}, reference=loaded_reference, **THREE)
+loaded = Case(written_and_loaded, args={"synced": True}, reference=loaded_reference, **THREE)
 overlapping = Case(side_by_side, args={"step": 32})
-apart = Case(side_by_side, args={"step": 64})
+apart = Case(
+    side_by_side,
+    args={"step": 64},
+    inputs=drawn((4, *SHAPE), (256, 64)),
+    reference=lambda args, A, B: {"B": A.mT.flatten(0, 1)},
+)

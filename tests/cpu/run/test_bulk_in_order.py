@@ -23,7 +23,7 @@ REFUTED = {
     "read_back": {"B": UNREAD.format("B")},
     "loaded_too_early": {"B": "nothing orders two accesses to B: between them a barrier is missing"},
 }
-AUTHORS = {"overlapping": {"B": "as written, blocks race for B as well (line 77): the author's own"}}
+AUTHORS = {"overlapping": {"B": "as written, blocks race for B as well (line 78): the author's own"}}
 
 
 @pytest.fixture(scope="module")
