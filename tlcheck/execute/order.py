@@ -192,14 +192,14 @@ class Watch:
         """
         self.ordering |= value is None and bool(self._seen(mask).any())
         for accessed in self._elements(place, position, mask):
-            shadow, event = (
-                self._shadow(place),
-                self._event("write" if value is not None else "atomic", "async", origin),
-            )
+            kind = "write" if value is not None else "atomic"
+            shadow, event = self._shadow(place), self._event(kind, "async", origin)
             touched = accessed.touched(len(self.watched), by)
             changed = None if value is None else accessed.changed(value)
             queued = shadow.write_time[touched.cell] == PENDING
             queued &= shadow.write_thread[touched.cell] == touched.thread
+            if shadow.write_world is not None:
+                queued &= shadow.write_world[touched.cell] == touched.world
             self._against_write(place, shadow, touched, event, ~queued if changed is None else changed & ~queued)
             for latest in (shadow.reads, shadow.atomics if value is not None else None):
                 if latest is not None:

@@ -12,7 +12,6 @@ from tlcheck.execute.races import WARP
 from tlcheck.execute.values import Array
 
 PENDING = np.iinfo(np.int32).max  # the time of what is under way: over for nobody
-
 EPOCH = 1 << 6  # times from one synchronization of a warp to the next; within, its proxy fences count
 
 

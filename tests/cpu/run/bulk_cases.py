@@ -80,6 +80,38 @@ def side_by_side(step: int):
     return main
 
 
+def one_after_the_other():
+    """Two kernels: the second reads what the first has stored."""
+
+    @T.prim_func
+    def main(A: T.Tensor(SHAPE, "float16"), B: T.Tensor(SHAPE, "float16"), C: T.Tensor(SHAPE, "float16")):
+        with T.Kernel(1, threads=128):
+            s = T.alloc_shared(SHAPE, "float16")
+            for i, j in T.Parallel(64, 64):
+                s[i, j] = A[j, i]
+            T.copy(s, B)
+        with T.Kernel(1, threads=128):
+            for i, j in T.Parallel(64, 64):
+                C[i, j] = B[j, i]
+
+    return main
+
+
+def round_about():
+    """Each block stores its tile, then that of its neighbour, another one."""
+
+    @T.prim_func
+    def main(A: T.Tensor((4, *SHAPE), "float16"), B: T.Tensor((4, *SHAPE), "float16")):
+        with T.Kernel(4, threads=128) as b:
+            s = T.alloc_shared(SHAPE, "float16")
+            for k in T.serial(2):
+                for i, j in T.Parallel(64, 64):
+                    s[i, j] = A[b, j, i] + T.float16(k)
+                T.copy(s, B[(b + k) % 4, 0:64, 0:64])
+
+    return main
+
+
 def drawn(*shapes):
     def inputs(args, generator, device):
         return tuple(torch.randint(-9, 10, shape, generator=generator, device=device).half() for shape in shapes)
@@ -112,3 +144,5 @@ apart = Case(
     inputs=drawn((4, *SHAPE), (256, 64)),
     reference=lambda args, A, B: {"B": A.mT.flatten(0, 1)},
 )
+kernels = Case(one_after_the_other, reference=read_back_reference, **THREE)
+round_trip = Case(round_about)

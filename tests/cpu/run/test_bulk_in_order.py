@@ -23,7 +23,9 @@ REFUTED = {
     "read_back": {"B": UNREAD.format("B")},
     "loaded_too_early": {"B": "nothing orders two accesses to B: between them a barrier is missing"},
 }
-AUTHORS = {"overlapping": {"B": "as written, blocks race for B as well (line 78): the author's own"}}
+OWN = "as written, blocks race for B as well (line {}): the author's own"
+AUTHORS = {"overlapping": {"B": OWN.format(78)}, "round_trip": {"B": OWN.format(110)}}
+RIGHT = ("read_back_after_all", "loaded", "apart", "kernels")
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +38,7 @@ def checked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 @pytest.mark.toolchain
-@pytest.mark.parametrize("case", ["chain", "read_back", "read_back_after_all", "loaded_too_early", "loaded", "apart"])
+@pytest.mark.parametrize("case", [*REFUTED, *RIGHT])
 def test_what_is_refuted(checked: dict[str, Any], case: str) -> None:
     claims = checked[case]["claims"]
     refuted = {claim["buffer"]: claim["finding"]["what"] for claim in claims if claim["verdict"] == "refuted"}
