@@ -225,7 +225,7 @@ class Watch:
             self._unfenced(place, self._shadow(place), touched, self._event("read", "async", origin))
 
     def bulk_read(self, place: Place) -> None:
-        """A bulk copy reads a tensor: not watched."""
+        """A bulk copy reads a tensor that the kernel writes, beside what `read` is told."""
 
     # ---- what matters for a kernel as written alone, see `Author`
 
