@@ -15,12 +15,14 @@ import jsonschema
 import pytest
 
 from tlcheck.case import Expect
+from tlcheck.cli.main import main
 from tlcheck.errors import UsageError
 from tlcheck.execute.request import Request
 from tlcheck.execute.run import execute
 from tlcheck.lower.client import DeclaredCase
 from tlcheck.lower.runs import Lowered, Run, of_saved
 from tlcheck.snapshot.ir import Snapshot
+from tlcheck.toolchain.releases import PINNED
 from tlcheck.toolchain.resolve import Toolchain, resolve
 from tlcheck.verdicts.acceptance import Acceptances
 from tlcheck.verdicts.claim import Claim, Finding, SourceLine, Verdict
@@ -175,6 +177,14 @@ def put_in_place(monkeypatch: pytest.MonkeyPatch, workers: Mapping[str, StandInW
     for module in ("lower.session", "gate.gate"):
         monkeypatch.setattr(f"tlcheck.{module}.resolve", find)
     monkeypatch.setattr("tlcheck.lower.session.Worker", start)
+
+
+def checked_runs(cases: Path, folder: Path, code: int) -> dict[str, Any]:
+    """What `check` with the pinned release reports of each case, for sm_90; it has to end with this exit code."""
+    installed(PINNED)
+    output = folder / "report.json"
+    assert main(["check", str(cases), "--arch", "sm_90", "--format", "json", "-o", str(output)]) == code
+    return {run["name"]: run for run in json.loads(output.read_text())["runs"]}
 
 
 def installed(release: str) -> Toolchain:

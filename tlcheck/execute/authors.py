@@ -266,19 +266,17 @@ class Author(Watch):
         self._begin(origin, stores=False)
         self._accessed(place, position, mask, "read", None, by)
 
-    def write(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value, by: Any = None) -> None:
+    def write(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value) -> None:
         """Active lanes are about to write elements."""
         self._begin(origin, stores=True)
-        self._accessed(place, position, mask, "write", value, by)
+        self._accessed(place, position, mask, "write", value, None)
 
     def leaves(
         self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value | None, by: Array
     ) -> None:
         """Bulk copies write a tensor, or add to it."""
-        if value is None:
-            self.atomic(place, position, mask, origin, by)
-        else:
-            self.write(place, position, mask, origin, value, by)
+        self._begin(origin, stores=True)
+        self._accessed(place, position, mask, "atomic" if value is None else "write", value, by)
 
     def written(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value) -> None:
         """Active lanes have written elements."""
@@ -290,10 +288,10 @@ class Author(Watch):
             lines = self.own if world == touched.world[0] else self.blocks
             lines.setdefault(self._name(place), self.machine.line)
 
-    def atomic(self, place: Place, position: Position, mask: Mask, origin: Origin, by: Any = None) -> None:
+    def atomic(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
         """Active lanes access elements with atomics."""
         self._begin(origin, stores=True)
-        self._accessed(place, position, mask, "atomic", None, by)
+        self._accessed(place, position, mask, "atomic", None, None)
 
     def meet(self, mask: Mask) -> None:
         """T.sync_threads."""

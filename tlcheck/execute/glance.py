@@ -180,6 +180,7 @@ class Glance(Watch):
     ) -> None:
         """Active threads read elements."""
         if isinstance(place.memory, Pages):
+            self._varies |= by is not None  # a bulk copy reads when it lands: nobody knows what it gets
             self._in_tensor("read", place, position, mask, by)
             return
         sign = "read", proxy, place, _sign(position), _sign(mask)
@@ -200,10 +201,10 @@ class Glance(Watch):
             self._after(shadow, shadow.atomics, touched, now)
         shadow.reads.record(touched, now)
 
-    def write(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value, by: Any = None) -> None:
+    def write(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value) -> None:
         """Active threads are about to write elements."""
         if isinstance(place.memory, Pages):
-            self._in_tensor("write", place, position, mask, by)
+            self._in_tensor("write", place, position, mask)
             return
         sign = "write", place, _sign(position), _sign(mask)
         if self._happens.is_known(sign):
@@ -234,11 +235,11 @@ class Glance(Watch):
         if doubled and self._disagreement(place, position, mask, value) is not None:
             self.found.stores.add(place.root)
 
-    def atomic(self, place: Place, position: Position, mask: Mask, origin: Origin, by: Any = None) -> None:
+    def atomic(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
         """Active threads access elements with atomics: no conflict with one another."""
         if isinstance(place.memory, Pages):
             self.ordering = True
-            self._in_tensor("atomic", place, position, mask, by)
+            self._in_tensor("atomic", place, position, mask)
             return
         sign = "atomic", place, _sign(position), _sign(mask)
         if self._happens.is_known(sign):
@@ -340,10 +341,6 @@ class Glance(Watch):
         self._happens = Recurrence(self)
         self._known_of.clear()
         self._kept.clear()
-
-    def bulk_read(self, place: Place) -> None:
-        """A bulk copy reads a tensor when it lands: of one that the kernel writes, nobody knows what it gets."""
-        self._varies |= place.root in self._tensors
 
     # ---- synchronization
 
@@ -451,7 +448,7 @@ class Glance(Watch):
             for told, row in zip(self.told, rows, strict=True)
         ]
 
-    def _in_tensor(self, kind: str, place: Place, position: Position, mask: Mask, by: Any) -> None:
+    def _in_tensor(self, kind: str, place: Place, position: Position, mask: Mask, by: Any = None) -> None:
         """Lanes access elements of a tensor: was another one there before? Barriers are not asked."""
         if not place.steady or by is not None:  # the same elements in all seeds?
             assert isinstance(place.memory, Pages)

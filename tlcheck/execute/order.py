@@ -110,19 +110,18 @@ class Watch:
                 self._against(place, shadow.atomics, touched, event, None)
             shadow.reading().record(touched, self._now(touched), event)
 
-    def write(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value, by: Any = None) -> None:
+    def write(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value) -> None:
         """Active threads are about to write elements."""
         for accessed in self._elements(place, position, mask):
             shadow, event = self._shadow(place), self._event("write", "generic", origin)
-            touched, changed = accessed.touched(len(self.watched), by), accessed.changed(value)
+            touched, changed = accessed.touched(len(self.watched)), accessed.changed(value)
             self._against_write(place, shadow, touched, event, changed)
             for latest in (shadow.reads, shadow.atomics):
                 if latest is not None:
                     self._against(place, latest, touched, event, changed)
             shadow.wrote(touched, touched.warp, touched.thread, self._now(touched), event)
             active = self._seen(mask)
-            together = by is None and active.shape[0] == len(self.watched)
-            if together and place.memory.flat_position(position).shape[-1] == 1:
+            if place.memory.flat_position(position).shape[-1] == 1 and active.shape[0] == len(self.watched):
                 shadow.wrote_together(touched, active)
 
     def written(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value) -> None:
@@ -137,10 +136,10 @@ class Watch:
             missing = BLOCKS if elsewhere else AGREEMENT
             self._found(place, touched, 0, event, other, event, missing, world if elsewhere else -1)
 
-    def atomic(self, place: Place, position: Position, mask: Mask, origin: Origin, by: Any = None) -> None:
-        """Active threads access elements with atomics: no conflict with one another. by: as for `read`."""
+    def atomic(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
+        """Active threads access elements with atomics: no conflict with one another."""
         self.ordering |= isinstance(place.memory, Pages) and bool(self._seen(mask).any())
-        for touched in self._touched(place, position, mask, by):
+        for touched in self._touched(place, position, mask):
             shadow, event = self._shadow(place), self._event("atomic", "generic", origin)
             self._against_write(place, shadow, touched, event, None)
             if shadow.reads is not None:
@@ -223,9 +222,6 @@ class Watch:
         """The async proxy uses what active threads name: is what was written there visible to it?"""
         for touched in self._touched(place, position, mask):
             self._unfenced(place, self._shadow(place), touched, self._event("read", "async", origin))
-
-    def bulk_read(self, place: Place) -> None:
-        """A bulk copy reads a tensor that the kernel writes, beside what `read` is told."""
 
     # ---- what matters for a kernel as written alone, see `Author`
 

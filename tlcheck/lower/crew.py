@@ -67,7 +67,7 @@ class Crew:
         os.close(self._waker)
 
     def add(self, worker: Worker, *jobs: Job) -> None:
-        """Have a worker do jobs. None begins before all are there: those that come later share no process with it."""
+        """Have a worker do jobs. None of them begins before all are there, so that they may share processes."""
         with self._lock:
             self._open[worker] += len(jobs)
             for job in jobs:

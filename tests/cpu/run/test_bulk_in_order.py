@@ -1,20 +1,17 @@
 """Bulk copies have an order with all else that a kernel does to a tensor.
 
-An H100 left 7808 of 12288 wrong elements of the chain (0.1.15, 2026-11-23): a wait with `.read` (PTX 9.7.9.25.4) is for
-what a store reads, not for what it writes.
+An H100 left 7808 of 12288 wrong elements of the chain (0.1.15, 2026-11-23): a wait with `.read` (PTX,
+cp.async.bulk.wait_group) is for what a store reads, not for what it writes.
 """
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cpu.checking import installed
-from tlcheck.cli.main import main
-from tlcheck.toolchain.releases import PINNED
+from tests.cpu.checking import checked_runs
 
 CASES = Path(__file__).with_name("bulk_cases.py")
 UNREAD = "nothing orders two accesses to {}: between them a wait for what the copy writes (without .read) is missing"
@@ -31,10 +28,7 @@ RIGHT = ("read_back_after_all", "loaded", "apart", "kernels")
 @pytest.fixture(scope="module")
 def checked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The runs of the report, by case."""
-    installed(PINNED)
-    output = tmp_path_factory.mktemp("bulk") / "report.json"
-    assert main(["check", str(CASES), "--arch", "sm_90", "--format", "json", "-o", str(output)]) == 1
-    return {run["name"]: run for run in json.loads(output.read_text())["runs"]}
+    return checked_runs(CASES, tmp_path_factory.mktemp("bulk"), 1)
 
 
 @pytest.mark.toolchain

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cpu.checking import installed, published
+from tests.cpu.checking import checked_runs, installed, published
 from tlcheck.cli.main import main
 from tlcheck.toolchain.releases import PINNED
 
@@ -24,10 +23,7 @@ OPEN = {  # buffer, who races for it, in which statement
 @pytest.fixture(scope="module")
 def checked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The runs of the report, by case."""
-    installed(PINNED)
-    output = tmp_path_factory.mktemp("raced") / "report.json"
-    assert main(["check", str(CASES), "--arch", "sm_90", "--format", "json", "-o", str(output)]) == 0
-    return {run["name"]: run for run in json.loads(output.read_text())["runs"]}
+    return checked_runs(CASES, tmp_path_factory.mktemp("raced"), 0)
 
 
 @pytest.mark.toolchain

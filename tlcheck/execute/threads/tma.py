@@ -83,6 +83,11 @@ class _Transfer:
         return None if self.mask.all() else self.mask
 
     @property
+    def by(self) -> Array:
+        """The issuing thread of each world, (worlds, 1)."""
+        return np.asarray(self.issuer.argmax(axis=-1)[:, None])
+
+    @property
     def positions(self) -> Array:
         return self.pages.locate_runs(self.box.elements, self.box.run)
 
@@ -185,9 +190,7 @@ def load(e: Expr, machine: Machine) -> Run:
                 where, origin = transfer.where, machine.origin(frame)
                 coming = None
                 if machine.watch.covers(tensor_place):
-                    machine.watch.bulk_read(tensor_place)
-                    by = mask.argmax(axis=-1)[:, None]
-                    machine.watch.read(tensor_place, transfer.positions, transfer.chosen, origin, by=by)
+                    machine.watch.read(tensor_place, transfer.positions, transfer.chosen, origin, by=transfer.by)
                 elif machine.options.plain:
                     coming = transfer.coming
                 for number, worlds, lanes in goals.by_number:
@@ -330,7 +333,7 @@ def _runs(shared: Place, tensor: Place, count: Code, machine: Machine) -> Boxes:
 class _Stores:
     """Stores that are not in a group yet, and groups of stores: (issuing lanes, copies).
 
-    A group is kept until it is waited for, to the end if the kernel has waits of that kind (`ends`).
+    A group is kept until it is waited for; where the kernel has waits without `.read` (`ends`), until one of these.
     """
 
     open: list[tuple[Mask, _Leaving]] = field(default_factory=list)
@@ -410,10 +413,6 @@ class _Leaving:
         watch = self.shared.machine.watch
         return watch if watch is not None and watch.covers(self.tensor) else None
 
-    @property
-    def _by(self) -> Array:
-        return np.asarray(self.transfer.issuer.argmax(axis=-1)[:, None])
-
     def look(self) -> None:
         """Note what it reads."""
         watch = self.shared.machine.watch
@@ -427,7 +426,7 @@ class _Leaving:
         positions, chosen = transfer.positions, transfer.chosen
         values = None if self.adds or watch is None else transfer.values
         if watch is not None:
-            watch.leaves(self.tensor, positions, chosen, self.origin, values, self._by)
+            watch.leaves(self.tensor, positions, chosen, self.origin, values, transfer.by)
         if machine.tracer is not None:
             machine.tracer.behalf = self.origin
         (transfer.add if self.adds else transfer.store)()
@@ -438,7 +437,7 @@ class _Leaving:
         """Note that the thread that issued it has waited for what it writes."""
         watch = self._watch
         if watch is not None:
-            watch.landed(self.tensor, self.transfer.positions, self.transfer.chosen, self._by)
+            watch.landed(self.tensor, self.transfer.positions, self.transfer.chosen, self.transfer.by)
 
 
 @call("tma_store_arrive")
