@@ -140,7 +140,7 @@ class Algebra:
         self.salt = 0
         self.read = read
         self._numbers: dict[object, int] = {}
-        self._memo: dict[int, tuple[Expr, Poly, Poly]] = {}
+        self._memo: dict[Expr, tuple[Poly, Poly]] = {}
         self._made = 0
         self._depth = 0
 
@@ -155,7 +155,7 @@ class Algebra:
 
     def poly(self, expr: Expr) -> Poly:
         """The normal form of an integer (or boolean) expression."""
-        known = self._memo.get(id(expr))
+        known = self._memo.get(expr)
         if known is None:
             if self._depth == DEEP:  # a sum of thousands of terms: its parts first
                 return self._in_turn(expr)
@@ -165,13 +165,13 @@ class Algebra:
             finally:
                 self._depth -= 1
             held = self._held(exact, expr.dtype) if expr.op in _RING else exact
-            known = self._memo[id(expr)] = (expr, held, exact)  # the expression is kept: its id must not be reused
-        return known[1]
+            known = self._memo[expr] = (held, exact)
+        return known[0]
 
     def _exact(self, expr: Expr) -> Poly:
         """The same as if no type of a sum or product ended: a machine's numbers may wrap on the way."""
         self.poly(expr)
-        return self._memo[id(expr)][2]
+        return self._memo[expr][1]
 
     def _held(self, p: Poly, dtype: str) -> Poly:
         """What a type holds of a number: it wraps where it is known that some do not fit. Sizes are taken to fit."""

@@ -61,11 +61,11 @@ def interval(e: Expr, sizes: Mapping[str, int], known: Mapping[int, Interval | N
 
     sizes: variables by name; known: variables by uid.
     """
-    found: dict[int, Interval | None] = {}
+    found: dict[Expr, Interval | None] = {}
     for x in postorder([e]):
-        args = [found[id(a)] for a in x.args]
-        found[id(x)] = _one(x, args, sizes, known)
-    return found[id(e)]
+        args = [found[a] for a in x.args]
+        found[x] = _one(x, args, sizes, known)
+    return found[e]
 
 
 def where(condition: Expr, sizes: Mapping[str, int], known: Mapping[int, Interval | None]) -> Intervals:

@@ -30,11 +30,11 @@ def index_of(element: Elements, shape: Sequence[int]) -> tuple[Elements, ...]:
 
 def evaluated(e: Expr, values: Mapping[str, Any]) -> Any:
     """The value of an expression for variables by name. Raises NotModelled for what is no arithmetic of them."""
-    known: dict[int, Any] = {}
+    known: dict[Expr, Any] = {}
     for x in postorder([e]):
-        args = [known[id(a)] for a in x.args]
-        known[id(x)] = _one(x, args, values)
-    return known[id(e)]
+        args = [known[a] for a in x.args]
+        known[x] = _one(x, args, values)
+    return known[e]
 
 
 def _one(e: Expr, args: list[Any], values: Mapping[str, Any]) -> Any:

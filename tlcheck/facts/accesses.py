@@ -55,8 +55,8 @@ class Census:
         self._trips = trips
         self._accesses: dict[tuple[str, str, str, str, int], Count] = defaultdict(lambda: Count(0))
         self._instructions: dict[str, Count] = defaultdict(lambda: Count(0))
-        self._sites = {(site.placed.order, id(site.call)): site for site in atomics(program).sites}
-        self._plain: set[int] = set()  # expressions that hold nothing to count
+        self._sites = {(site.placed.order, site.call): site for site in atomics(program).sites}
+        self._plain: set[Expr] = set()  # expressions that hold nothing to count
         self.events: list[AccessEvent] = []
         self.functions: set[str] = set()
         for placed in program.statements:
@@ -77,16 +77,16 @@ class Census:
 
     def _visit(self, e: Expr, here: Here) -> bool:
         """Count what is in `e`; whether that is anything."""
-        if id(e) in self._plain:
+        if e in self._plain:
             return False
         found = self._count(e, here)
         guarded = e.op == "call" and e.value == "if_then_else" and len(e.args) == 3
-        parts = _atomic_parts(e) if (here.placed.order, id(e)) in self._sites else _parts(e)
+        parts = _atomic_parts(e) if (here.placed.order, e) in self._sites else _parts(e)
         for position, arg in enumerate(parts):
             inside = here.under(e.args[0], position == 1) if guarded and position else here
             found = self._visit(arg, inside) or found
         if not found:
-            self._plain.add(id(e))
+            self._plain.add(e)
         return found
 
     def _count(self, e: Expr, here: Here) -> bool:
@@ -95,7 +95,7 @@ class Census:
             return self._plain_access(here, READ, e.buffer, e.args)
         if e.op != "call":
             return False
-        site = self._sites.get((here.placed.order, id(e)))
+        site = self._sites.get((here.placed.order, e))
         if site is not None:
             return self._atomic(site, Here(here.placed, site.scope))
         if is_copy(e) or is_reduction(e):

@@ -87,10 +87,10 @@ def loads_and_stores(program: Program) -> list[PlainAtomic]:
 
 
 def atomics(
-    program: Program, plain: set[int] | None = None, descriptors: Mapping[str, Expr] | None = None
+    program: Program, plain: set[Expr] | None = None, descriptors: Mapping[str, Expr] | None = None
 ) -> FoundAtomics:
-    """All atomics of a function. `plain` collects the ids of expressions that hold none: snapshots share expressions
-    among their checkpoints, so one set serves them all. descriptors: root -> the call that makes its TMA descriptor.
+    """All atomics of a function. `plain` collects the expressions that hold none: snapshots share expressions among
+    their checkpoints, so one set serves them all. descriptors: root -> the call that makes its TMA descriptor.
     """
     plain = set() if plain is None else plain
     sites: list[Site] = []
@@ -126,13 +126,13 @@ def is_atomic(name: str) -> bool:
     return name in _TILE or _ELEMENT.match(name.lower()) is not None
 
 
-def _atomic_calls(expr: Expr, scope: Scope, plain: set[int]) -> Iterator[tuple[Expr, Scope]]:
+def _atomic_calls(expr: Expr, scope: Scope, plain: set[Expr]) -> Iterator[tuple[Expr, Scope]]:
     """Atomic calls in expr; the branches of an if_then_else are guarded. `plain`: expressions known to hold none."""
     _note_plain(expr, plain)
     stack = [(expr, scope)]
     while stack:
         e, around = stack.pop()
-        if id(e) in plain:
+        if e in plain:
             continue
         if atomic_name(e):
             yield e, around
@@ -142,14 +142,14 @@ def _atomic_calls(expr: Expr, scope: Scope, plain: set[int]) -> Iterator[tuple[E
             stack.append((e.args[position], inside))
 
 
-def _note_plain(expr: Expr, plain: set[int]) -> None:
+def _note_plain(expr: Expr, plain: set[Expr]) -> None:
     """Add to `plain` what holds no atomics in expr."""
-    holding: set[int] = set()
+    holding: set[Expr] = set()
     for e in postorder([expr], plain):
-        if atomic_name(e) or (holding and any(id(arg) in holding for arg in e.args)):
-            holding.add(id(e))
+        if atomic_name(e) or (holding and any(arg in holding for arg in e.args)):
+            holding.add(e)
         else:
-            plain.add(id(e))
+            plain.add(e)
 
 
 def _site(program: Program, call: Expr, scope: Scope, placed: Placed, descriptors: Mapping[str, Expr]) -> Site | None:

@@ -230,11 +230,11 @@ def expressions(stmt: Stmt) -> tuple[Expr, ...]:
 
 def subexpressions(expr: Expr) -> Iterator[Expr]:
     """expr and everything in it, each once."""
-    seen: set[int] = set()
+    seen: set[Expr] = set()
     stack = [expr]
     while stack:
         e = stack.pop()
-        if id(e) not in seen:
-            seen.add(id(e))
+        if e not in seen:
+            seen.add(e)
             yield e
             stack.extend(reversed(e.args))

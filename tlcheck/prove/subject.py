@@ -98,7 +98,7 @@ def subject(snapshot: Snapshot) -> PreparedSnapshot:
     snapshot = replace(snapshot, checkpoints=united(snapshot.checkpoints))
     walked = {id(f): walk(f) for f in snapshot.checkpoints.values()}
     programs = {name: walked[id(f)] for name, f in snapshot.checkpoints.items()}
-    plain: set[int] = set()
+    plain: set[Expr] = set()
     found = {name: atomics(programs[name], plain) for name in _WRITTEN if name in programs}
     bulk = any(site.tma for f in found.values() for site in f.sites)
     made = descriptors(programs) if bulk else {}

@@ -63,10 +63,10 @@ def at_lane(expr: Expr, lane: Expr | None, scope: Scope) -> Expr:
     expr = _with_vectors(expr, scope)
     if _is_scalar(expr):
         return expr
-    made: dict[int, Expr] = {}
+    made: dict[Expr, Expr] = {}
     for e in postorder([expr]):
-        made[id(e)] = e if _is_scalar(e) else _one_lane(e, tuple(made[id(a)] for a in e.args), lane)
-    return made[id(expr)]
+        made[e] = e if _is_scalar(e) else _one_lane(e, tuple(made[a] for a in e.args), lane)
+    return made[expr]
 
 
 def _with_vectors(expr: Expr, scope: Scope) -> Expr:
@@ -357,13 +357,13 @@ def _content(algebra: Algebra, program: Program, e: Expr) -> Content:
 
 
 def _loads(expr: Expr, bound: Mapping[int, Expr]) -> bool:
-    seen: set[int] = set()
+    seen: set[Expr] = set()
     stack = [expr]
     while stack:
         e = stack.pop()
-        if id(e) in seen:
+        if e in seen:
             continue
-        seen.add(id(e))
+        seen.add(e)
         if e.op == "load" or (e.op == "call" and e.value != "if_then_else"):
             return True
         stack += e.args if e.op != "var" or e.uid not in bound else (bound[e.uid],)

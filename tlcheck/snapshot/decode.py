@@ -85,7 +85,7 @@ class Decoder:
     def __init__(self) -> None:
         self.nodes: list[Any] = []
         self._variables = 0
-        self._trees: dict[int, tuple[int, int]] = {}  # of each statement and expression: how many nodes, how deep
+        self._trees: dict[Any, tuple[int, int]] = {}  # of each statement and expression: how many nodes, how deep
 
     def read(self, table: Any) -> None:
         """Build all entries; raises CorruptSnapshot at the first that is wrong."""
@@ -106,12 +106,12 @@ class Decoder:
         inner = node.args if isinstance(node, Expr) else children(node) if isinstance(node, Stmt) else ()
         count, depth = 1, 1
         for part in inner:
-            nodes, levels = self._trees[id(part)]
+            nodes, levels = self._trees[part]
             count += nodes
             depth = max(depth, levels + 1)
         if depth > _DEEPEST or (count > _LARGEST and isinstance(node, Stmt)):
             corrupt(f"more than {_DEEPEST if depth > _DEEPEST else _LARGEST} nodes in each other")
-        self._trees[id(node)] = count, depth
+        self._trees[node] = count, depth
 
     def expr(self, index: Any) -> Expr:
         return self.get(index, Expr)

@@ -37,7 +37,7 @@ class Encoder:
 
     def __init__(self) -> None:
         self.table: list[Entry] = []
-        self._index: dict[int, int] = {}
+        self._index: dict[Node, int] = {}
 
     def function(self, function: Function) -> dict[str, Any]:
         made = [call for _, call in function.descriptors]
@@ -56,35 +56,34 @@ class Encoder:
 
     def add(self, root: Node) -> None:
         """Enter a node and all that it refers to; without recursion."""
-        index, stack, entered = self._index, [root], set[int]()
+        index, stack, entered = self._index, [root], set[Node]()
         while stack:
             node = stack[-1]
-            number = id(node)
-            if number in index:
+            if node in index:
                 stack.pop()
                 continue
-            if number not in entered:  # else all that it refers to is there
-                entered.add(number)
-                if pending := [n for n in _references(node) if id(n) not in index]:
+            if node not in entered:  # else all that it refers to is there
+                entered.add(node)
+                if pending := [n for n in _references(node) if n not in index]:
                     stack.extend(reversed(pending))
                     continue
-            if type(node) is Block and (pending := [n for n in self._of_maps(node) if id(n) not in index]):
+            if type(node) is Block and (pending := [n for n in self._of_maps(node) if n not in index]):
                 stack.extend(reversed(pending))
                 continue
-            index[number] = len(self.table)
+            index[node] = len(self.table)
             self.table.append(_WRITERS[type(node)](self, node))
             stack.pop()
 
     def ref(self, node: Node) -> int:
-        return self._index[id(node)]
+        return self._index[node]
 
     def refs(self, nodes: Iterable[Node]) -> list[int]:
         index = self._index
-        return [index[id(n)] for n in nodes]
+        return [index[n] for n in nodes]
 
     def _in_order(self, pairs: Iterable[tuple[Expr, T]]) -> list[tuple[Expr, T]]:
         """In an order that does not depend on the process: by name, then by where the body first uses the variable."""
-        return sorted(pairs, key=lambda p: (str(p[0].value), self._index.get(id(p[0]), len(self.table))))
+        return sorted(pairs, key=lambda p: (str(p[0].value), self._index.get(p[0], len(self.table))))
 
     def _of_maps(self, block: Block) -> Iterator[Node]:
         for data, layout in self._in_order(block.layouts):

@@ -21,7 +21,7 @@ def united(functions: Mapping[str, Function]) -> dict[str, Function]:
 
 def same(one: Function, other: Function) -> bool:
     """Whether two functions are equal in everything that is known of them, source lines and variables included."""
-    compared: set[tuple[int, int]] = set()
+    compared: set[tuple[Any, Any]] = set()
     stack: list[tuple[Any, Any]] = [(one, other)]
     while stack:
         a, b = stack.pop()
@@ -36,8 +36,8 @@ def same(one: Function, other: Function) -> bool:
         elif isinstance(a, (Expr, Stmt, Buffer, Layout, Function)):
             if isinstance(a, Expr) and a.op == "var":
                 return False  # a variable is one object in all that use it
-            if (id(a), id(b)) not in compared:
-                compared.add((id(a), id(b)))
+            if (a, b) not in compared:
+                compared.add((a, b))
                 stack.extend((getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
         elif a != b or (isinstance(a, float) and repr(a) != repr(b)):  # 0.0 and -0.0
             return False

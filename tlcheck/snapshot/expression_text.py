@@ -36,7 +36,7 @@ Piece = tuple[str, int]
 
 def render_expression(e: Expr, name: Name, view: Name) -> str:
     """`e` as text. `name` gives the display name of a variable, `view` that of the buffer of a load."""
-    return _pieces([e], name, view)[id(e)][0]
+    return _pieces([e], name, view)[e][0]
 
 
 def render_access(buffer_name: str, indices: tuple[Expr, ...], name: Name, view: Name) -> str:
@@ -52,43 +52,43 @@ def render_layout(layout: Layout, buffer: str = "") -> str:
         return str(v.value)
 
     pieces = _pieces([*layout.index, *(e for e in (layout.thread,) if e is not None)], name, name)
-    index = ", ".join(pieces[id(e)][0] for e in layout.index)
+    index = ", ".join(pieces[e][0] for e in layout.index)
     head = f"{buffer}: " if buffer else ""
     domain = ", ".join(name(v) for v in layout.vars)
     if layout.thread is None:
         return f"{head}({domain}) -> ({index})"
-    text = f"{head}({domain}) -> thread {pieces[id(layout.thread)][0]}, local {index}"
+    text = f"{head}({domain}) -> thread {pieces[layout.thread][0]}, local {index}"
     if layout.thread_start:
         text += f", from thread {layout.thread_start} on"
     return text if layout.replicas == 1 else f"{text}, {layout.replicas} replicas"
 
 
-def _pieces(roots: list[Expr] | tuple[Expr, ...], name: Name, view: Name) -> dict[int, Piece]:
-    """Text and precedence of every expression under `roots`, by identity."""
-    pieces: dict[int, Piece] = {}
+def _pieces(roots: list[Expr] | tuple[Expr, ...], name: Name, view: Name) -> dict[Expr, Piece]:
+    """Text and precedence of every expression under `roots`."""
+    pieces: dict[Expr, Piece] = {}
     for e in postorder(roots):
-        pieces[id(e)] = _piece(e, pieces, name, view)
+        pieces[e] = _piece(e, pieces, name, view)
     return pieces
 
 
-def _piece(e: Expr, pieces: dict[int, Piece], name: Name, view: Name) -> Piece:
+def _piece(e: Expr, pieces: dict[Expr, Piece], name: Name, view: Name) -> Piece:
     if e.op in _INFIX:
         return _infix(e, pieces)
     if e.op == "not":
-        return f"not {_inside(pieces[id(e.args[0])], _NOT)}", _NOT
+        return f"not {_inside(pieces[e.args[0]], _NOT)}", _NOT
     if e.op == "var":
         return name(e), _ATOM
     if e.op in ("int", "float", "str"):
         return _constant(e), _ATOM
     if e.op == "load":
         return f"{view(e)}[{', '.join(_index(i, pieces) for i in e.args)}]", _ATOM
-    return _call(e, [pieces[id(a)][0] for a in e.args]), _ATOM
+    return _call(e, [pieces[a][0] for a in e.args]), _ATOM
 
 
-def _infix(e: Expr, pieces: dict[int, Piece]) -> Piece:
+def _infix(e: Expr, pieces: dict[Expr, Piece]) -> Piece:
     """Operators of one precedence group from the left; comparisons do not chain."""
     symbol, level = _INFIX[e.op]
-    left, right = (pieces[id(a)] for a in e.args)
+    left, right = (pieces[a] for a in e.args)
     first = level + 1 if level == _COMPARE else level
     return f"{_inside(left, first)} {symbol} {_inside(right, level + 1)}", level
 
@@ -97,13 +97,13 @@ def _inside(piece: Piece, level: int) -> str:
     return piece[0] if piece[1] >= level else f"({piece[0]})"
 
 
-def _index(e: Expr, pieces: dict[int, Piece]) -> str:
+def _index(e: Expr, pieces: dict[Expr, Piece]) -> str:
     if e.op != "ramp" or e.args[1].op != "int" or e.args[1].value != 1:
-        return pieces[id(e)][0]
+        return pieces[e][0]
     start, lanes = e.args[0], int(e.value or 0)
     if start.op == "int":
         return f"{start.value}:{int(start.value or 0) + lanes}"
-    base = pieces[id(start)]
+    base = pieces[start]
     return f"{base[0]}:{_inside(base, _SUM)} + {lanes}"
 
 

@@ -87,8 +87,8 @@ def _buffers(stmt: Stmt) -> list[Buffer]:
     """The buffers that a statement itself names."""
     found = [stmt.buffer] if isinstance(stmt, (Alloc, Store)) else []
     used = list(postorder(expressions(stmt)))
-    invented = {id(e.args[0]) for e in used if e.op == "call" and e.value == "address_of" and _is_invented(e.args[0])}
-    return found + [e.buffer for e in used if e.buffer is not None and id(e) not in invented]
+    invented = {e.args[0] for e in used if e.op == "call" and e.value == "address_of" and _is_invented(e.args[0])}
+    return found + [e.buffer for e in used if e.buffer is not None and e not in invented]
 
 
 def _is_invented(e: Expr) -> bool:

@@ -26,12 +26,12 @@ from tlcheck.snapshot.ir import (
 _AROUND_ONE = (For, While, Thread, Attr, Block, Launch)
 
 
-def postorder(roots: Iterable[Expr], without: Collection[int] = ()) -> Iterator[Expr]:
+def postorder(roots: Iterable[Expr], without: Collection[Expr] = ()) -> Iterator[Expr]:
     """Every expression under `roots` once, arguments before the expression that has them. Buffers are not entered.
 
-    without: identities of expressions to leave out, with all that is under them.
+    without: expressions to leave out, with all that is under them.
     """
-    seen: set[int] = set()
+    seen: set[Expr] = set()
     for root in roots:
         stack: list[Expr | None] = [root]  # None: the one below has had its arguments
         while stack:
@@ -40,8 +40,8 @@ def postorder(roots: Iterable[Expr], without: Collection[int] = ()) -> Iterator[
                 e = stack.pop()
                 assert e is not None
                 yield e
-            elif id(e) not in seen and id(e) not in without:
-                seen.add(id(e))
+            elif e not in seen and e not in without:
+                seen.add(e)
                 if e.args:
                     stack += [e, None, *reversed(e.args)]
                 else:
@@ -57,16 +57,16 @@ def substitute(
 
     remake: makes an expression like the given one with other arguments.
     """
-    new: dict[int, Expr] = {}
+    new: dict[Expr, Expr] = {}
     for e in postorder(roots):
-        args = tuple([new[id(a)] for a in e.args])
+        args = tuple([new[a] for a in e.args])
         if e.op == "var":
-            new[id(e)] = values.get(e.uid, e)
+            new[e] = values.get(e.uid, e)
         elif all(a is b for a, b in zip(args, e.args, strict=True)):
-            new[id(e)] = e
+            new[e] = e
         else:
-            new[id(e)] = remake(e, args)
-    return [new[id(r)] for r in roots]
+            new[e] = remake(e, args)
+    return [new[r] for r in roots]
 
 
 def children(stmt: Stmt) -> tuple[Stmt, ...]:
@@ -129,12 +129,12 @@ def rebuild(root: Stmt, change: Callable[[Stmt, Stmt], Stmt]) -> Stmt:
 
     change: called with a statement as it was and with the inner ones replaced; returns what is to stand there.
     """
-    new: dict[int, Stmt] = {}
+    new: dict[Stmt, Stmt] = {}
     for stmt in reversed(list(statements(root))):
-        inner = tuple([new[id(s)] for s in children(stmt)])
+        inner = tuple([new[s] for s in children(stmt)])
         same = all(a is b for a, b in zip(inner, children(stmt), strict=True))
-        new[id(stmt)] = change(stmt, stmt if same else _around(stmt, inner))
-    return new[id(root)]
+        new[stmt] = change(stmt, stmt if same else _around(stmt, inner))
+    return new[root]
 
 
 def _around(stmt: Stmt, inner: tuple[Stmt, ...]) -> Stmt:

@@ -76,6 +76,7 @@ class Recorder:
         return Dependencies(digests, folders, _telling(names), variables)
 
     def _audit(self, event: str, args: tuple[Any, ...]) -> None:
+        """Note files. Python calls it for each `id()` too: what would ask a million times has objects as keys."""
         if event == "open" and isinstance(args[0], (str, bytes)):
             self._open(_absolute(os.fsdecode(args[0])), args[2])
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 NULL_TYPES = ("", "None")
@@ -83,8 +84,7 @@ def _no_graph(error: Exception) -> GraphError:
 
 def _read_ffi(nodes: list[Mapping[str, Any]], root: int) -> NodeGraph:
     """`{"type", "data"}`: plain values are typed nodes, children come first."""
-    short = {name: _short(name) for name in {node["type"] for node in nodes}}
-    types = [short[node["type"]] for node in nodes]
+    types = [_short(node["type"]) for node in nodes]
     data: list[Any] = [node.get("data") for node in nodes]
     graph = NodeGraph(types, data, range(len(nodes)), root)
     for index in graph.of("Map"):
@@ -135,6 +135,7 @@ def _plain(value: str) -> int | float | str:
         return value
 
 
+@cache
 def _short(name: str) -> str:
     kind = name.rpartition(".")[2]
     return "" if kind in NULL_TYPES else kind

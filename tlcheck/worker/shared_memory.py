@@ -19,6 +19,7 @@ from tlcheck.worker.nodes import Nodes
 
 UNMERGED = "unmerged"  # name of the module just before the merge, with host and device functions
 MERGE = "tl.MergeSharedMemoryAllocations"
+_Use = tuple[Stmt, Expr | None]  # of `_Access`
 _ALIGNMENT = 1024  # the most that any swizzle asks of a place
 
 
@@ -99,9 +100,9 @@ def _unmerged(before: Stmt, after: Stmt, nodes: Nodes) -> tuple[Stmt, list[_Home
     if not separate or not merged:
         return after, []
     pairs = _pairs(list(_accesses(before, set(separate))), list(_accesses(after, set(merged))), separate)
-    homes: dict[tuple[int, int], _Home] = {}
+    homes: dict[_Use, _Home] = {}
     for access, home in pairs:
-        if homes.setdefault((id(access.stmt), id(access.expr)), home) != home:
+        if homes.setdefault((access.stmt, access.expr), home) != home:
             return after, []
     if not pairs or _strays(after, set(merged), pairs):
         return after, []
@@ -242,25 +243,25 @@ _CALLS: dict[str, Callable[..., int]] = {
 
 def _value(index: Expr, seed: int) -> int:
     """The index at one point, with memory as zero. The merge adds a constant, which shows at any point."""
-    known: dict[int, int] = {}
+    known: dict[Expr, int] = {}
     for e in postorder([index]):
-        args = [known[id(a)] for a in e.args]
+        args = [known[a] for a in e.args]
         operation = _CALLS.get(str(e.value)) if e.op == "call" else _ARITHMETIC.get(e.op)
         if e.op == "int":
-            known[id(e)] = int(e.value or 0)
+            known[e] = int(e.value or 0)
         elif e.op == "var":
-            known[id(e)] = seed * (sum(map(ord, str(e.value))) % 61 + 3)
+            known[e] = seed * (sum(map(ord, str(e.value))) % 61 + 3)
         else:
-            known[id(e)] = int(operation(*args)) if operation is not None else 0
-    return known[id(index)]
+            known[e] = int(operation(*args)) if operation is not None else 0
+    return known[index]
 
 
 def _strays(kernel: Stmt, uids: set[int], pairs: list[tuple[_Access, _Home]]) -> bool:
     """Whether the merged buffer is used in any other way."""
-    paired = {id(access.expr) for access, _ in pairs}
+    paired = {access.expr for access, _ in pairs}
     for stmt in statements(kernel):
         for e in postorder(expressions(stmt)):
-            if id(e) not in paired and any(a.op == "var" and a.uid in uids for a in e.args):
+            if e not in paired and any(a.op == "var" and a.uid in uids for a in e.args):
                 return True
     return False
 
@@ -268,7 +269,7 @@ def _strays(kernel: Stmt, uids: set[int], pairs: list[tuple[_Access, _Home]]) ->
 class _Rewriter:
     """Gives the accesses of a kernel their homes."""
 
-    def __init__(self, homes: dict[tuple[int, int], _Home], merged: list[int], nodes: Nodes) -> None:
+    def __init__(self, homes: dict[_Use, _Home], merged: list[int], nodes: Nodes) -> None:
         self._homes = homes
         self._merged = merged
         self._nodes = nodes
@@ -293,7 +294,7 @@ class _Rewriter:
         moved = self._expressions(old, roots)
         if any(a is not b for a, b in zip(roots, moved, strict=True)):
             new = with_expressions(new, moved)
-        home = self._homes.get((id(old), id(None)))
+        home = self._homes.get((old, None))
         if home is None or not isinstance(new, Store):
             return new
         view = self._view(home, new.buffer.dtype)
@@ -301,15 +302,15 @@ class _Rewriter:
         return replace(new, buffer=view, indices=(index,))
 
     def _expressions(self, stmt: Stmt, roots: Sequence[Expr]) -> list[Expr]:
-        new: dict[int, Expr] = {}
+        new: dict[Expr, Expr] = {}
         for e in postorder(roots):
-            args = tuple([new[id(a)] for a in e.args])
-            home = self._homes.get((id(stmt), id(e)))
+            args = tuple([new[a] for a in e.args])
+            home = self._homes.get((stmt, e))
             if home is not None:
-                new[id(e)] = self._moved(e, args, home)
+                new[e] = self._moved(e, args, home)
             else:
-                new[id(e)] = e if args == e.args else self._nodes.remake(e, args)
-        return [new[id(root)] for root in roots]
+                new[e] = e if args == e.args else self._nodes.remake(e, args)
+        return [new[root] for root in roots]
 
     def _moved(self, e: Expr, args: tuple[Expr, ...], home: _Home) -> Expr:
         """A load or pointer in its own buffer."""

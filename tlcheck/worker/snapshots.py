@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -95,9 +94,6 @@ def lower(
 
     Where a pass fails and every pass is wanted, what there is until then is written.
     """
-    # a collection would go through all that tilelang and torch have imported; a process of jobs ends soon, and a script
-    # that goes on has them turned on again (`capture.recording`)
-    gc.disable()
     enter("lower")
     try:
         lowered = lowering.lower(prim_func, pass_configs, target, job.every_pass)

@@ -19,6 +19,7 @@ several jobs writes them one after the other, and nothing after the first that f
 from __future__ import annotations
 
 import faulthandler
+import gc
 import json
 import os
 import sys
@@ -74,6 +75,8 @@ def run(jobs: Sequence[Job], descriptor: int) -> None:
         message: dict[str, Any]
         try:
             release.import_tilelang()
+            if job.task in ("discover", "lower"):  # little of it is garbage, and the process ends soon
+                gc.disable()
             if job.task != "capture":  # what a script computes itself is no lowering; each of its kernels is limited
                 limits.limit_processor_time(job.timeout)
             recorder = recorder or _watching()

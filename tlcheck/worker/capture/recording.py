@@ -163,12 +163,13 @@ def _in(folder: Path) -> Iterator[None]:
 
 def _here(work: Callable[[], Mapping[str, Any]], job: Job) -> dict[str, Any]:
     """What `work` returns, or `{"failure": ...}`."""
+    gc.disable()  # a collection would go through all that tilelang and torch have imported
     try:
         return dict(work())
     except Exception as error:
         return {"failure": asdict(failures.from_exception(error, "lower", job.file))}
     finally:
-        gc.enable()  # who lowers turns it off, for a process that ends then
+        gc.enable()
 
 
 def _apart(work: Callable[[], Mapping[str, Any]], job: Job) -> dict[str, Any]:
@@ -188,6 +189,7 @@ def _apart(work: Callable[[], Mapping[str, Any]], job: Job) -> dict[str, Any]:
 
 def _work(work: Callable[[], Mapping[str, Any]], job: Job, writer: int) -> None:
     """In the copy; does not return."""
+    gc.disable()
     try:
         limits.die_with_parent()
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
