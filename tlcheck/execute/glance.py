@@ -265,24 +265,26 @@ class Glance(Watch):
         origin: Origin,
         key: object,
         coming: Array | None,
+        later: Mask | None = None,
     ) -> None:
         """A bulk copy into shared memory begins; see `Watch.issue`."""
-        sign = "issue", key, place, _sign(position), _sign(mask), _sign(lane)
+        unsure = None if later is None else later.tobytes()
+        sign = "issue", key, place, _sign(position), _sign(mask), _sign(lane), unsure
         if self._happens.is_known(sign):
             return
         touched = self._looked_up(place, position, mask, True, lane)
-        issues = partial(self._issue, place.root, touched, key)
-        self._happens(("issue", key, touched), issues, sign, (position, mask, lane))
+        issues = partial(self._issue, place.root, touched, key, later)
+        self._happens(("issue", key, touched, unsure), issues, sign, (position, mask, lane))
 
-    def _issue(self, root: int, touched: _Units, key: object) -> None:
+    def _issue(self, root: int, touched: _Units, key: object, later: Mask | None) -> None:
         self._tell("issue", key, touched)
         if len(touched.cell):
             world, warp = np.divmod(np.unique(touched.row), self.warps)
             fenced = self._released.setdefault(key, self._nothing())[1]
             np.maximum.at(fenced, world, self.fenced[world, warp])
-            now, agent, phase = self._time(touched.own), self._agent(key), self._phase(key)
+            now, agent, phase = self._time(touched.own), self._agent(key), self._ending(key, later)
             several = np.full(len(touched.cell), _SEVERAL)
-            over = phase[touched.row // self.warps] + 1
+            over = phase[touched.row // self.warps]
             self._written(root, touched, np.full(len(several), agent), several, over, now)
 
     def under_way(self, place: Place, position: Position, mask: Mask, origin: Origin, coming: Array) -> None:

@@ -155,11 +155,13 @@ class Watch:
         origin: Origin,
         key: object,
         coming: Array | None,
+        later: Mask | None = None,
     ) -> None:
         """A bulk copy into shared memory begins, by the thread of `lane` (worlds, threads); `key` is what it completes.
 
         mask: (worlds, 1), the worlds in which it does. The write is over for those who wait for the key, and so are
         the fences before it: the phase needs its bytes. coming: what will be there then; None where that is not known.
+        later: (worlds,), where it may be the phase after this one that needs them; None for nowhere.
         """
         fenced = self._released.setdefault(key, self._nothing())[1]
         for world, warps in self._warps_of(lane):
@@ -169,9 +171,9 @@ class Watch:
             touched = accessed.touched(len(self.watched), lane.argmax(axis=-1)[:, None])
             brings = None if coming is None else accessed.bits(coming)
             self._begins(place, shadow, touched, event, brings)
-            agent, phase = self._agent(key), self._phase(key)
+            agent, phase = self._agent(key), self._ending(key, later)
             thread = np.full(len(touched.cell), -1)
-            shadow.wrote(touched, np.full(len(thread), agent), thread, phase[touched.world] + 1, event, brings)
+            shadow.wrote(touched, np.full(len(thread), agent), thread, phase[touched.world], event, brings)
 
     def under_way(self, place: Place, position: Position, mask: Mask, origin: Origin, coming: Array) -> None:
         """Threads begin copies into shared memory (cp.async), which are over for nobody until they have landed."""
@@ -340,6 +342,10 @@ class Watch:
     def _phase(self, key: object) -> Array:
         """How many phases of an mbarrier have ended, (worlds,)."""
         return self._passed.setdefault(key, self._nothing())[0][:, self._agent(key)]
+
+    def _ending(self, key: object, later: Mask | None) -> Array:
+        """The phase of an mbarrier that surely needs the bytes of a copy that begins now, (worlds,)."""
+        return self._phase(key) + (1 if later is None else 1 + later)
 
     def _now(self, touched: Touched) -> Array:
         return self._known_time(touched, touched.warp)

@@ -52,13 +52,17 @@ class Named:
 @dataclass(eq=False)
 class Barriers:
     """The barriers of one buffer in all worlds, arrays (worlds, barriers): threads that arrive in a phase, those that
-    still have to, bytes still to come (negative if not announced yet), phases that have ended. watch: the machine's."""
+    still have to, bytes still to come (negative if not announced yet), phases that have ended, bytes of bulk copies
+    that are under way. unsure: whether bytes were announced when such copies were all that the phase still waited for:
+    it may have ended before. watch: the machine's."""
 
     name: str
     count: Array
     pending: Array
     bytes: Array
     phase: Array
+    coming: Array
+    unsure: Array
     watch: Callable[[], Watch | None]
 
     @classmethod
@@ -67,8 +71,10 @@ class Barriers:
         key = f"mbarrier {name}"
         if key not in machine.shared_state:
             shape = (len(machine.worlds), _ROOM)
-            counts = [np.zeros(shape, np.int64) for _ in range(4)]
-            machine.shared_state[key] = cls(name, counts[0], counts[1], counts[2], counts[3], lambda: machine.watch)
+            count, pending, octets, phase, coming = (np.zeros(shape, np.int64) for _ in range(5))
+            unsure = np.zeros(shape, np.bool_)
+            watch = lambda: machine.watch  # noqa: E731 - it may change
+            machine.shared_state[key] = cls(name, count, pending, octets, phase, coming, unsure, watch)
         found = machine.shared_state[key]
         assert isinstance(found, Barriers)
         return found
@@ -88,6 +94,12 @@ class Barriers:
             times -= taken
             self._end(world, place)
 
+    def announce(self, world: int, place: int, count: int) -> None:
+        """Bytes are to come."""
+        at = world, place
+        self.unsure[at] |= not self.pending[at] and 0 < self.bytes[at] <= self.coming[at]
+        self.bytes[at] += count
+
     def expect(self, world: int, place: int, count: int) -> None:
         """Announce bytes, or with a negative count let them come."""
         self.bytes[world, place] += count
@@ -96,6 +108,7 @@ class Barriers:
     def _end(self, world: int, place: int) -> None:
         if self.count[world, place] and not self.pending[world, place] and not self.bytes[world, place]:
             self.phase[world, place] += 1
+            self.unsure[world, place] = False
             self.pending[world, place] = self.count[world, place]
             watch = self.watch()
             if watch is not None:
@@ -248,7 +261,7 @@ def expect(e: Expr, machine: Machine) -> Run:
         if arrives:
             release(machine, which.barriers, named)
         for world, number, _, threads in named.each:
-            which.barriers.bytes[world, number] += announced * threads
+            which.barriers.announce(world, number, announced * threads)
             if arrives:
                 which.barriers.arrive(world, number, threads)
         return 0

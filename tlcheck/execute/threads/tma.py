@@ -194,8 +194,11 @@ def load(e: Expr, machine: Machine) -> Run:
                 elif machine.options.plain:
                     coming = transfer.coming
                 for number, worlds, lanes in goals.by_number:
-                    key = done.barriers.name, number
-                    machine.watch.issue(shared, where, worlds, lanes, origin, key, coming)
+                    key, unsure = (done.barriers.name, number), done.barriers.unsure[:, number]
+                    later = unsure.copy() if unsure.any() else None
+                    machine.watch.issue(shared, where, worlds, lanes, origin, key, coming, later)
+            for world, number in goals.barriers:
+                done.barriers.coming[world, number] += transfer.octets
             if late:
                 transfer.hide(machine, reason)
                 agents.flights.append(Flight(land, done.barriers))
@@ -243,6 +246,7 @@ def _landing(transfer: _Transfer, done: Barrier, barriers: list[tuple[int, int]]
     def land() -> None:
         transfer.load()
         for world, number in barriers:
+            done.barriers.coming[world, number] -= transfer.octets
             done.barriers.expect(world, number, -transfer.octets)
 
     return land
