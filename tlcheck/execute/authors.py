@@ -4,8 +4,8 @@ As written, statements run one after the other; what has no order are the iterat
 code that is written for threads (in global memory until T.sync_threads; in shared memory TileLang puts the barriers),
 and the blocks. An epoch is what has no order within: two accesses of one element in one epoch by different lanes, of
 which one writes another value than is there, are the author's. So are those of different blocks in the whole run, and
-those of branches that run side by side, where none of the author's barriers stands between them, and reads of what a
-T.async_copy brings, where the author waits for none in between. In global memory code for threads and a T.Parallel or
+those of branches that run side by side, where none of the author's barriers stands between them, and those with what
+the author waits for himself (`unwaited`). In global memory code for threads and a T.Parallel or
 tile operator take the author's T.sync_threads between them: TileLang puts its barriers for shared memory.
 
 No barrier fits into a statement: what threads read in one they may read before or after other threads write it there.
@@ -29,6 +29,7 @@ from tlcheck.execute.order import Watch
 from tlcheck.execute.pages import Pages
 from tlcheck.execute.races import NOWHERE, Contest, Origin, Race
 from tlcheck.execute.shadows import Touched
+from tlcheck.execute.unwaited import COPIES, PRODUCTS, Operation, Unwaited
 from tlcheck.execute.values import Array, Value
 from tlcheck.snapshot.ir import Stmt
 
@@ -159,8 +160,8 @@ class _Last:
 
 class Author(Watch):
     """Watches some buffers of a kernel as written. own: buffer -> line of a race between iterations or threads; sides:
-    of one between branches that run side by side; blocks: of one between blocks; early: of a read of what is copied
-    asynchronously, before the author waits for it; unready: of a read of what a T.wgmma_gemm adds to, before that;
+    of one between branches that run side by side; blocks: of one between blocks; early: of one with a copy for which
+    the author has not waited yet; unready: of one with such a T.wgmma_gemm;
     between: of one between code for threads and a T.Parallel or tile operator."""
 
     def __init__(
@@ -175,8 +176,8 @@ class Author(Watch):
         self.between: dict[str, int] = {}
         self._met = 1  # T.sync_threads so far, and one
         self.early: dict[str, int] = {}
-        self._coming: set[int] = set()  # allocations into which asynchronous copies are under way
         self.unready: dict[str, int] = {}
+        self._unwaited = Unwaited()
         self._products: list[int] = []  # allocations to which asynchronous products are added, the newest last
         self._watching, self._epoch, self._iterating = names, 1, False
         self._barriers = int(machine.options.barriers)
@@ -218,22 +219,27 @@ class Author(Watch):
         yield
         self._products.append(place.root)
 
-    def completes(self, newest: int) -> None:
-        """The author waits for all products but the newest."""
-        self._products = self._products[-newest:] if newest else []
+    def departs(self, operation: Operation) -> None:
+        """What the author waits for himself begins."""
+        phase = None if operation.key is None else self._phase(operation.key).copy()
+        number = self._unwaited.begin(operation, self.watched, phase)
+        for elements, is_written in operation.elements:
+            active = self._active(elements.mask, elements.lanes)
+            if self.covers(elements.place) and active.any():
+                touched = Accessed(elements.place, elements.position, active).touched(len(self.watched))
+                self._unwaited.holds(number, elements.place, touched.cell, is_written)
 
-    def departs(self, place: Place) -> None:
-        """A T.async_copy to a place begins."""
-        self._coming.add(place.root)
+    def finishes(self, kind: str, newest: int, mask: Mask, reads: bool = False) -> None:
+        """Active threads wait for all such operations but the newest; with `reads` only until they have read."""
+        if kind == PRODUCTS:
+            self._products = self._products[-newest:] if newest else []
+        self._unwaited.finish(kind, newest, np.asarray(mask.any(axis=-1)), reads)
 
     def waited(self, key: object, mask: Mask) -> None:
-        """A wait for an mbarrier."""
+        """A wait for an mbarrier, at which the threads' own copies may arrive as well."""
         super().waited(key, mask)
-        self.arrives()
-
-    def arrives(self) -> None:
-        """The author waits for copies."""
-        self._coming.clear()
+        self._unwaited.passed(key, np.asarray(mask.any(axis=-1)), self._phase(key))
+        self.finishes(COPIES, 0, mask)
 
     def iterating(self, begins: bool) -> None:
         """A T.Parallel begins or ends."""
@@ -324,8 +330,7 @@ class Author(Watch):
         active = self._seen(mask)
         if not active.any():
             return
-        if kind == "read":
-            self._read_too_early(place)
+        self._look_at_unwaited(place, position, active, kind)
         if not self._is_named(place):
             return
         if isinstance(place.memory, Cells) and not self._iterating and self._fresh:
@@ -353,10 +358,15 @@ class Author(Watch):
         mine.stamp(touched, side, self.clocks)
         mine.threads[touched.cell] = self._met if threads else -self._met
 
-    def _read_too_early(self, place: Place) -> None:
-        for lines, under_way in ((self.early, self._coming), (self.unready, self._products)):
-            if place.root in under_way:
-                lines.setdefault(self._name(place), self.machine.line)
+    def _look_at_unwaited(self, place: Place, position: Position, active: Mask, kind: str) -> None:
+        """Does an access conflict with what nobody has waited for?"""
+        if kind == "read" and place.root in self._products:
+            self.unready.setdefault(self._name(place), self.machine.line)
+        touched = Accessed(place, position, active).touched(len(self.watched))
+        met = self._unwaited.meets(place.root, touched, kind != "read")
+        if met:
+            lines = self.unready if met == PRODUCTS else self.early
+            lines.setdefault(self._name(place), self.machine.line)
 
     def _conflicts(
         self, last: _Last, touched: Touched, side: Side | None, threads: bool, cells: bool

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine
     from tlcheck.execute.places import Place
     from tlcheck.execute.suspects import Suspects
+    from tlcheck.execute.unwaited import Operation
 
 _MOST_MASKS = 32  # of which the watched part is remembered
 BARRIERS = 128  # mbarriers of a block that have a clock of their own
@@ -236,18 +237,15 @@ class Watch:
     def iterating(self, begins: bool) -> None:
         """A T.Parallel begins or ends."""
 
-    def departs(self, place: Place) -> None:
-        """A T.async_copy to a place begins."""
+    def departs(self, operation: Operation) -> None:
+        """What the author waits for himself begins."""
 
-    def arrives(self) -> None:
-        """The author waits for copies."""
+    def finishes(self, kind: str, newest: int, mask: Mask, reads: bool = False) -> None:
+        """Active threads wait for all such operations but the newest; with `reads` only until they have read."""
 
     def multiplying(self, place: Place) -> AbstractContextManager[None]:
         """An asynchronous product is added to a place."""
         return nullcontext()
-
-    def completes(self, newest: int) -> None:
-        """The author waits for all products but the newest."""
 
     # ---- memory
 

@@ -18,6 +18,7 @@ from tlcheck.execute.memory import Position
 from tlcheck.execute.places import Place
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import attribute, call
+from tlcheck.execute.unwaited import COPIES
 from tlcheck.execute.values import Array, Kind, Value, nothing_in
 from tlcheck.program.async_copies import WAIT, copied_bytes
 from tlcheck.snapshot.ir import Attr, Expr
@@ -242,9 +243,10 @@ def wait_group(e: Expr, machine: Machine) -> Run:
     queue, newest = queue_of(machine), machine.code(e.args[0])
 
     def run(frame: Frame) -> Value:
+        left = machine.uniform(newest.run(frame), "the number of groups to wait for")
         if machine.watch is not None:
-            machine.watch.arrives()
-        queue.wait(machine.uniform(newest.run(frame), "the number of groups to wait for"), frame.mask())
+            machine.watch.finishes(COPIES, left, frame.mask())
+        queue.wait(left, frame.mask())
         return 0
 
     return run
@@ -257,7 +259,7 @@ def wait_all(e: Expr, machine: Machine) -> Run:
 
     def run(frame: Frame) -> Value:
         if machine.watch is not None:
-            machine.watch.arrives()
+            machine.watch.finishes(COPIES, 0, frame.mask())
         queue.commit(frame.mask())
         queue.wait(0, frame.mask())
         return 0

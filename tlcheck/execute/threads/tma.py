@@ -26,6 +26,7 @@ from tlcheck.execute.reasons import Illegal, NotModelled
 from tlcheck.execute.registry import call
 from tlcheck.execute.threads.descriptors import Box, Im2col, Tiled, descriptor, is_descriptor, unlawful
 from tlcheck.execute.threads.mbarrier import Barrier, Named, barrier
+from tlcheck.execute.unwaited import STORES
 from tlcheck.execute.values import Array, Kind, Value, nothing_in
 from tlcheck.snapshot.ir import Expr
 
@@ -469,6 +470,8 @@ def wait(e: Expr, machine: Machine) -> Run:
 
     def run(frame: Frame) -> Value:
         stores.wait(newest, frame.mask(), agents, reads=reads)
+        if machine.watch is not None:
+            machine.watch.finishes(STORES, newest, frame.mask(), reads)
         return 0
 
     return run

@@ -21,6 +21,7 @@ from tlcheck.execute.reasons import Illegal
 from tlcheck.execute.registry import call
 from tlcheck.execute.threads.mma import multiplied
 from tlcheck.execute.threads.wgmma_operands import MatrixOperand, side_by_side
+from tlcheck.execute.unwaited import PRODUCTS
 from tlcheck.execute.values import Array, Value
 from tlcheck.snapshot.ir import Expr
 
@@ -238,7 +239,7 @@ def wait(e: Expr, machine: Machine) -> Run:
     def run(frame: Frame) -> Value:
         left = machine.uniform(newest.run(frame), "the number of groups to wait for")
         if machine.watch is not None:
-            machine.watch.completes(left)
+            machine.watch.finishes(PRODUCTS, left, frame.mask())
         queue.wait(left, frame.mask())
         return 0
 

@@ -6,12 +6,13 @@ its own place. An element outside its buffer reads as 0, or as the buffer's safe
 not written. Elements are converted to the destination's dtype.
 
 As written a copy is complete when the next statement runs, also one that the kernel waits for itself: what a wait that
-is missing does is a question to the kernel as lowered, and between the passes (`under_way`). Where a T.async_copy
-has none the author forgot it (TileLang, language/copy_op.py: "No wait is auto-inserted"), which `authors` notices.
+is missing does is a question to the kernel as lowered, and between the passes (`under_way`). Where a T.async_copy or
+T.tma_copy has none the author forgot it, which `authors` notices.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,8 +21,10 @@ from tlcheck.execute.codes import Run
 from tlcheck.execute.frame import Frame
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import call
+from tlcheck.execute.threads.mbarrier import barrier
 from tlcheck.execute.tiles.regions import Lattice, Region, Tile, region_of
 from tlcheck.execute.tiles.under_way import departure
+from tlcheck.execute.unwaited import COPIES, LOADS, STORES, Operation
 from tlcheck.execute.values import converted
 from tlcheck.snapshot.ir import Expr
 
@@ -39,19 +42,39 @@ def copy(e: Expr, machine: Machine) -> Run:
             raise NotModelled(f"{e.value} with {note}")
     source, target = paired(region_of(e.args[0], machine), region_of(e.args[1], machine), machine)
     exact, depart = machine.options.exact, departure(e, target, machine)
+    unwaited = _unwaited(e, source, target, machine)
 
     def run(frame: Frame) -> int:
         inner = source.frame(frame, target)
         values = converted(source.read(inner), source.kind, target.kind, exact)
         if depart is None:
             target.write(inner, values)
-            if e.value == "async_copy" and machine.watch is not None:
-                machine.watch.departs(target.place)
+            if machine.watch is not None:
+                for operation in unwaited(frame, inner):
+                    machine.watch.departs(operation)
         else:
             depart(frame, inner, np.asarray(values))
         return 0
 
     return run
+
+
+def _unwaited(e: Expr, source: Tile, target: Tile, machine: Machine) -> Callable[[Frame, Frame], Iterator[Operation]]:
+    """What the author waits for himself, from the threads' frame and the tile's."""
+    awaited = dict(e.computed).get("barrier")
+    done = barrier(awaited, machine) if e.value == "tma_copy" and target.shared and awaited is not None else None
+
+    def operations(frame: Frame, inner: Frame) -> Iterator[Operation]:
+        if e.value == "async_copy":
+            yield Operation(COPIES, writes=[target.elements(inner)])
+        elif e.value == "tma_copy" and source.shared:
+            yield Operation(STORES, [source.elements(inner)], [target.elements(inner)])
+        elif done is not None:
+            for number, mask in done(frame).by_number:
+                key, worlds = (done.barriers.name, number), np.asarray(mask.any(axis=-1))
+                yield Operation(LOADS, writes=[target.elements(inner)], key=key, worlds=worlds)
+
+    return operations
 
 
 def paired(source: Region, target: Region, machine: Machine) -> tuple[Tile, Tile]:

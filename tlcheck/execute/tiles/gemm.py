@@ -25,6 +25,7 @@ from tlcheck.execute.frame import Frame
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import call
 from tlcheck.execute.tiles.regions import ONE, ZERO, Region, Tile, region_of, whole
+from tlcheck.execute.unwaited import PRODUCTS, Operation
 from tlcheck.execute.values import Array, Kind, Value
 from tlcheck.snapshot.ir import Expr
 
@@ -57,6 +58,8 @@ def gemm(e: Expr, machine: Machine) -> Run:
             for step in _steps(left.shape[-1], a.kind, c.kind, machine.options.exact):
                 product = multiplied(left[..., step], right[..., step, :], c.kind)
                 accumulate(c, inner, product, False if step.start else cleared, step.stop - step.start)
+        if later and watch is not None:
+            watch.departs(Operation(PRODUCTS, [tile.elements(inner) for tile in (a, b) if tile.shared]))
         return 0
 
     return run

@@ -19,6 +19,7 @@ from tlcheck.execute.codes import Code, remembered
 from tlcheck.execute.frame import Frame, Mask
 from tlcheck.execute.memory import Cells
 from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.unwaited import Elements
 from tlcheck.execute.values import Array, Value, kind_of
 from tlcheck.snapshot.ir import Alloc, Buffer, Expr
 from tlcheck.snapshot.walk import statements
@@ -214,6 +215,10 @@ class Tile:
         if located.outside is None:
             return found
         return np.where(located.outside, self.kind.array.type(self.place.otherwise), found)
+
+    def elements(self, frame: Frame) -> Elements:
+        """Its elements, as an operation that the author waits for himself holds them."""
+        return Elements(self.place, self.place.located(frame).position, self.mask(frame), frame.lanes)
 
     def write(self, frame: Frame, values: Value) -> None:
         """Write elements in the active lanes; those outside the buffer are dropped."""
