@@ -13,7 +13,7 @@ import numpy as np
 
 from tlcheck.errors import UsageError, fault
 from tlcheck.execute import apart, comparison, inputs
-from tlcheck.execute.authors import Author, attributed, open_to_order
+from tlcheck.execute.authors import Attributed, Author, attributed, open_to_order
 from tlcheck.execute.comparison import Difference, OutputOutcome, Written
 from tlcheck.execute.courses import levels_of
 from tlcheck.execute.levels import BothLevels, pointers
@@ -122,8 +122,9 @@ class _Judge:
             rounded = self._with_own_types(outputs, draw)
         authors = partial(cache(self._authors), draw, self._contestable(lowered, outputs))
         outputs = [self._where_ordered(outcome, authors) for outcome in outputs]
-        report = self._report(tuple(outputs), written.spent, lowered.spent + early)
         whose = attributed(lowered.watches, authors)
+        outputs = [self._whatever_the_order(outcome, whose) for outcome in outputs]
+        report = self._report(tuple(outputs), written.spent, lowered.spent + early)
         lawful = tuple(sorted(lowered.looked_at)) if lowered.watches and stop is None else ()
         races = tuple([replace(race, index=self._index_of(race)) for race in whose.races])
         contested = tuple([(replace(race, index=self._index_of(race)), own) for race, own in whose.contested])
@@ -221,6 +222,18 @@ class _Judge:
             return outcome
         reason = open_to_order(authors(), outcome.name, frozenset(pointers(self._levels.roles.written)))
         return OutputOutcome(outcome.name, "undecided", reason) if reason else outcome
+
+    def _whatever_the_order(self, outcome: OutputOutcome, whose: Attributed) -> OutputOutcome:
+        """An output that agrees in the order that was executed, where the author's own race may give it another value,
+        does not agree."""
+        if outcome.verdict != "agreed":
+            return outcome
+        last = frozenset(pointers(self._levels.roles.written))
+        for race, contest in whose.contested:
+            name = race.parameter or race.buffer
+            if name == outcome.name or name not in last:
+                return OutputOutcome(outcome.name, "undecided", contest.words(race.buffer))
+        return outcome
 
     def _contestable(self, lowered: Machine, outputs: Sequence[OutputOutcome]) -> frozenset[str] | None:
         """The buffers that may race as written for all that matters; None for any: a wrong output may depend on it."""

@@ -33,10 +33,11 @@ def test_who_races_and_where(checked: dict[str, Any], case: str) -> None:
     line = 1 + [text.strip() for text in CASES.read_text().splitlines()].index(statement)
     claims = checked[case]["claims"]
     assert {claim["verdict"] for claim in claims} == {"agreed", "undecided"}
-    undecided = {claim["buffer"]: claim["reason"] for claim in claims if claim["verdict"] == "undecided"}
-    assert list(undecided) == [buffer]
-    assert undecided[buffer].startswith(f"as written, {who} race for ")
-    assert undecided[buffer].endswith(f"(line {line}): the author's own")
+    undecided = [claim for claim in claims if claim["verdict"] == "undecided"]
+    assert {claim["buffer"] for claim in undecided} == {buffer, "C"}
+    for claim in undecided:
+        assert claim["reason"].startswith(f"as written, {who} race for ")
+        assert claim["reason"].endswith(f"(line {line}): the author's own")
 
 
 @pytest.mark.toolchain

@@ -1,0 +1,89 @@
+"""What a kernel waits for too late itself is its author's, and what TileLang waits for too late is TileLang's."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cpu.checking import checked_runs, installed
+from tests.cpu.client import Client
+from tests.warm import WarmWorker
+from tlcheck.execute.run import execute
+from tlcheck.snapshot import codec
+from tlcheck.snapshot.ir import Evaluate, Seq, Snapshot, Stmt
+from tlcheck.snapshot.walk import rebuild
+from tlcheck.toolchain.releases import PINNED
+from tlcheck.worker.protocol import Job
+
+CASES = Path(__file__).with_name("unwaited_cases.py")
+COPIES, PRODUCTS, THREADS = "asynchronous copies", "asynchronous products", "iterations or threads"
+LATE = {  # who races, for what, in which line, and what hangs on it
+    "loaded_too_late": (COPIES, "s", "C[i, j] = s[j, i]", "C"),
+    "other_barrier": (COPIES, "a", "B[i, j] = a[j, i]", "BC"),
+    "announced_too_late": (COPIES, "w", "C[i, j] = a[j, i] + w[i, j]", "C"),
+    "announced_unsynced": (THREADS, "w", "C[i, j] = a[j, i] + w[i, j]", "C"),
+    "stored_too_late": (COPIES, "s", "s[i, j] = A[j, i] + T.float16(k)", "B"),
+    "one_group": (COPIES, "b", "B[i] = a[511 - i] * 2.0 + b[511 - i]", "B"),
+    "multiplied_too_late": (PRODUCTS, "a", "a[i, j] = T.float16(1)", "C"),
+}
+IN_TIME = ("loaded", "own_barrier", "announced", "own_stage", "stored", "both_groups", "multiplied")
+WAITS = {  # what is taken out of what is lowered, and what is then raced for
+    "loaded": ("mbarrier_wait_parity", "s"),
+    "own_barrier": ("mbarrier_wait_parity", "a"),
+    "own_stage": ("tvm_storage_sync", "s"),
+    "both_groups": ("ptx_wait_group", "a"),
+}
+
+
+@pytest.fixture(scope="module")
+def checked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The runs of the report, by case."""
+    return checked_runs(CASES, tmp_path_factory.mktemp("unwaited"), 0)
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("case", LATE)
+def test_what_is_the_authors(checked: dict[str, Any], case: str) -> None:
+    who, buffer, statement, outputs = LATE[case]
+    line = 1 + [text.strip() for text in CASES.read_text().splitlines()].index(statement)
+    claims = checked[case]["claims"]
+    undecided = {claim["buffer"]: claim["reason"] for claim in claims if claim["verdict"] == "undecided"}
+    reason = f"as written, {who} race for {buffer}{{}} (line {line}): the author's own"
+    ordered = {buffer: reason.format(" as well")} if buffer in undecided else {}
+    assert undecided == ordered | dict.fromkeys(outputs, reason.format(""))
+    assert {claim["verdict"] for claim in claims} == {"agreed", "undecided"}
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("case", IN_TIME)
+def test_what_is_right(checked: dict[str, Any], case: str) -> None:
+    assert {claim["verdict"] for claim in checked[case]["claims"]} == {"agreed"}
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("case", WAITS)
+def test_what_is_tilelangs(case: str, tmp_path: Path) -> None:
+    """A wait that the kernel has as written and not as lowered."""
+    wait, buffer = WAITS[case]
+    toolchain = installed(PINNED)
+    with Client(WarmWorker(toolchain.python, toolchain.env)) as worker:
+        (made,) = worker.lower([Job("lower", str(CASES), case, output=str(tmp_path / "snapshot"))])
+    assert made.snapshot is not None
+    found = execute(without(codec.loads(made.snapshot.read_text()), wait))
+    assert buffer in {race.buffer for race in found.races}
+    assert not found.contested
+    assert {outcome.verdict for outcome in found.outputs} <= {"agreed", "refuted"}
+
+
+def without(snapshot: Snapshot, call: str) -> Snapshot:
+    """The snapshot with a kernel as lowered that never calls this."""
+
+    def change(old: Stmt, new: Stmt) -> Stmt:
+        return Seq(()) if isinstance(new, Evaluate) and new.value.value == call else new
+
+    lowered = snapshot.checkpoints["device-tir"]
+    less = replace(lowered, body=rebuild(lowered.body, change))
+    return replace(snapshot, checkpoints={**snapshot.checkpoints, "device-tir": less})
