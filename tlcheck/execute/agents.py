@@ -64,12 +64,19 @@ class _Agent:
 class Side:
     """A branch that runs beside others.
 
-    path: for each place where branches parted on the way to it, the number of that place and its own among them. warps:
-    its first one, in each world.
+    path: for each place where branches parted on the way to it, the number of that place and its own among them. warps,
+    last: its first and its last one, in each world.
     """
 
     path: tuple[tuple[int, int], ...]
     warps: npt.NDArray[np.intp]
+    last: npt.NDArray[np.intp]
+
+    @classmethod
+    def of(cls, path: tuple[tuple[int, int], ...], lanes: Mask) -> Side:
+        """The branch of these lanes, (worlds, lanes)."""
+        last = lanes.shape[-1] - 1 - lanes[:, ::-1].argmax(axis=-1)
+        return cls(path, lanes.argmax(axis=-1) // WARP, last // WARP)
 
     def is_beside(self, other: Side) -> bool:
         """Whether both run at the same time: they parted somewhere."""
@@ -132,7 +139,7 @@ class Agents:
         self._forks += 1
         masks = [np.array(frame.mask()) for frame, _ in frames]
         before = () if self._current.side is None else self._current.side.path
-        sides = [Side((*before, (self._forks, n)), mask.argmax(axis=-1) // 32) for n, mask in enumerate(masks)]
+        sides = [Side.of((*before, (self._forks, n)), mask) for n, mask in enumerate(masks)]
         children = [_Agent(own=mask, last=last, side=side) for mask, side in zip(masks, sides, strict=True)]
         for child, (frame, run) in zip(children, frames, strict=True):
             child.frame = frame

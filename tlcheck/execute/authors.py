@@ -91,14 +91,15 @@ def open_to_order(authors: Sequence[Author], name: str, last: Set[str]) -> str:
 class _Last:
     """The last access of each cell: epoch, lane (-2: several of that epoch), world; epoch 0 for none.
 
-    Of an access in a branch that runs beside others: the branch's number from 1 on (0: in none), first warp, and time.
+    Of an access in a branch that runs beside others: the branch's number from 1 on (0: in none), and the first and the
+    last warp that made it, with their times.
     """
 
-    _FIELDS = ("epoch", "lane", "world", "side", "warp", "time", "threads")
+    _FIELDS = ("epoch", "lane", "world", "side", "warp", "time", "last", "late", "threads")
 
     def __init__(self) -> None:
         self.epoch = self.lane = self.world = np.zeros(0, np.int32)
-        self.side = self.warp = self.time = self.threads = self.epoch
+        self.side = self.warp = self.time = self.last = self.late = self.threads = self.epoch
         self._sides: list[Side] = []
 
     def reach(self, size: int) -> None:
@@ -124,17 +125,18 @@ class _Last:
         last = self.threads[touched.cell]
         return np.asarray((last == (-met if threads else met)) & self._here(touched))
 
-    def stamp(self, touched: Touched, side: Side | None, clocks: Array) -> None:
-        """They did so in a branch."""
+    def stamp(self, touched: Touched, side: Side | None, clocks: Array, threads: bool) -> None:
+        """They did so in a branch. threads: each its own; else all of the branch together."""
         cell, world = touched.cell, touched.world
         if side is None:
             self.side[cell] = 0
             return
         if side not in self._sides:
             self._sides.append(side)
-        warp = side.warps[world]
+        first, last = (touched.warp, touched.warp) if threads else (side.warps[world], side.last[world])
         self.side[cell] = self._sides.index(side) + 1
-        self.warp[cell], self.time[cell] = warp, clocks[world, warp, warp]
+        self.warp[cell], self.time[cell] = first, clocks[world, first, first]
+        self.last[cell], self.late[cell] = last, clocks[world, last, last]
 
     def unordered(self, touched: Touched, side: Side | None, clocks: Array) -> Mask:
         """Which of them another branch has accessed that may not be there yet, as far as this one knows."""
@@ -143,6 +145,7 @@ class _Last:
             return np.zeros(len(cell), np.bool_)
         beside = np.array([False, *(side.is_beside(other) for other in self._sides)])[self.side[cell]]
         late = self.time[cell] > clocks[world, side.warps[world], self.warp[cell]]
+        late |= self.late[cell] > clocks[world, side.warps[world], self.last[cell]]
         return np.asarray(beside & late & self._here(touched))
 
     def beside(self, touched: Touched, epoch: int) -> Mask:
@@ -355,7 +358,7 @@ class Author(Watch):
         mine = self._last.setdefault((place.root, kind), _Last())
         mine.reach(memory.flat.size)
         mine.set(touched, self._epoch)
-        mine.stamp(touched, side, self.clocks)
+        mine.stamp(touched, side, self.clocks, threads)
         mine.threads[touched.cell] = self._met if threads else -self._met
 
     def _look_at_unwaited(self, place: Place, position: Position, active: Mask, kind: str) -> None:

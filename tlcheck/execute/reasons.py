@@ -51,6 +51,10 @@ class Unkept(Illegal):
     """A promise of the author's that does not hold on these inputs."""
 
 
+class Overrun(Illegal):
+    """More arrivals at an mbarrier than it is made for."""
+
+
 @dataclass
 class Deadlock(Illegal):
     """Threads that wait for what never happens."""

@@ -19,8 +19,8 @@ from tlcheck.execute.courses import levels_of
 from tlcheck.execute.levels import BothLevels, pointers
 from tlcheck.execute.machine import Machine
 from tlcheck.execute.plain import index_of
-from tlcheck.execute.races import Race
-from tlcheck.execute.reasons import MEMORY, Deadlock, Entangled, Illegal, Stopped
+from tlcheck.execute.races import Contest, Race
+from tlcheck.execute.reasons import MEMORY, Deadlock, Entangled, Illegal, Overrun, Stopped
 from tlcheck.execute.request import LOWERED, SOURCE, Execution, Request
 from tlcheck.execute.roundings import coarser, rounds
 from tlcheck.execute.suspects import Suspected, Suspects
@@ -110,9 +110,12 @@ class _Judge:
             self._levels.run(lowered, partial(self._levels.machine_as_lowered, draw))
             self._note(lowered)
         except Illegal as illegal:
-            stopped = [OutputOutcome(n, "undecided", f"as lowered: {illegal}") for n in self._levels.outputs]
+            own = self._left_unwaited(draw) if isinstance(illegal, Overrun) else ""
+            reason = own or f"as lowered: {illegal}"
+            stopped = [OutputOutcome(n, "undecided", reason) for n in self._levels.outputs]
             report = self._report(tuple(stopped), written.spent, 0)
-            return replace(report, illegal=illegal, left=self._left_by(written), digest=self._digest(written, draw))
+            report = replace(report, illegal=None if own else illegal, left=self._left_by(written))
+            return replace(report, digest=self._digest(written, draw))
         outputs = [self._output(name, written, lowered, draw) for name in self._levels.outputs]
         settled = lowered.is_settled and not self._levels.roles.returning
         early, stop = (0, None) if settled else self._with_early_copies(written, outputs, draw)
@@ -222,6 +225,12 @@ class _Judge:
             return outcome
         reason = open_to_order(authors(), outcome.name, frozenset(pointers(self._levels.roles.written)))
         return OutputOutcome(outcome.name, "undecided", reason) if reason else outcome
+
+    def _left_unwaited(self, draw: inputs.Draw) -> str:
+        """Which copies the author uses and has not waited for, so that a phase that needs them may still be open when
+        the threads arrive for the next one; empty where there is none."""
+        found = [(name, line) for author in self._authors(draw, None) for name, line in author.early.items()]
+        return Contest("asynchronous copies", found[0][1]).words(found[0][0]) if found else ""
 
     def _whatever_the_order(self, outcome: OutputOutcome, whose: Attributed) -> OutputOutcome:
         """An output that agrees in the order that was executed, where the author's own race may give it another value,

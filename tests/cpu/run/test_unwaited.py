@@ -19,17 +19,22 @@ from tlcheck.toolchain.releases import PINNED
 from tlcheck.worker.protocol import Job
 
 CASES = Path(__file__).with_name("unwaited_cases.py")
-COPIES, PRODUCTS, THREADS = "asynchronous copies", "asynchronous products", "iterations or threads"
+COPIES, PRODUCTS = "asynchronous copies", "asynchronous products"
+THREADS, BRANCHES = "iterations or threads", "branches that run side by side"
+REFILLED = "T.tma_copy(A[k, 0:64, 0:64], s[k % 2, :, :], barrier=full[k % 2])"
 LATE = {  # who races, for what, in which line, and what hangs on it
     "loaded_too_late": (COPIES, "s", "C[i, j] = s[j, i]", "C"),
     "other_barrier": (COPIES, "a", "B[i, j] = a[j, i]", "BC"),
     "announced_too_late": (COPIES, "w", "C[i, j] = a[j, i] + w[i, j]", "C"),
     "announced_unsynced": (THREADS, "w", "C[i, j] = a[j, i] + w[i, j]", "C"),
     "stored_too_late": (COPIES, "s", "s[i, j] = A[j, i] + T.float16(k)", "B"),
+    "released_by_a_warp": (BRANCHES, "s", REFILLED, "B"),
+    "released_by_a_thread": (BRANCHES, "s", REFILLED, "B"),
+    "other_stage": (COPIES, "s", "B[k, j, i] = s[k % 2, i, j]", "B"),
     "one_group": (COPIES, "b", "B[i] = a[511 - i] * 2.0 + b[511 - i]", "B"),
     "multiplied_too_late": (PRODUCTS, "a", "a[i, j] = T.float16(1)", "C"),
 }
-IN_TIME = ("loaded", "own_barrier", "announced", "own_stage", "stored", "both_groups", "multiplied")
+IN_TIME = ("loaded", "own_barrier", "announced", "own_stage", "released_by_all", "stored", "both_groups", "multiplied")
 WAITS = {  # what is taken out of what is lowered, and what is then raced for
     "loaded": ("mbarrier_wait_parity", "s"),
     "own_barrier": ("mbarrier_wait_parity", "a"),
@@ -41,7 +46,7 @@ WAITS = {  # what is taken out of what is lowered, and what is then raced for
 @pytest.fixture(scope="module")
 def checked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The runs of the report, by case."""
-    return checked_runs(CASES, tmp_path_factory.mktemp("unwaited"), 0)
+    return checked_runs(CASES, tmp_path_factory.mktemp("unwaited"), 3)
 
 
 @pytest.mark.toolchain
@@ -54,7 +59,7 @@ def test_what_is_the_authors(checked: dict[str, Any], case: str) -> None:
     reason = f"as written, {who} race for {buffer}{{}} (line {line}): the author's own"
     ordered = {buffer: reason.format(" as well")} if buffer in undecided else {}
     assert undecided == ordered | dict.fromkeys(outputs, reason.format(""))
-    assert {claim["verdict"] for claim in claims} == {"agreed", "undecided"}
+    assert {claim["verdict"] for claim in claims} <= {"agreed", "undecided"}
 
 
 @pytest.mark.toolchain

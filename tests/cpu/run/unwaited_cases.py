@@ -96,6 +96,32 @@ def in_stages(waited: int | None):
     return main
 
 
+def in_branches(waited: int | None, released: int):
+    """A producer and a consumer. released: how many threads of the consumer say that a stage may be filled again."""
+
+    @T.prim_func
+    def main(A: T.Tensor((4, *SHAPE), "float16"), B: T.Tensor((4, *SHAPE), "float16")):
+        with T.Kernel(1, threads=256):
+            tx = T.get_thread_binding()
+            s = T.alloc_shared((2, *SHAPE), "float16")
+            full = T.alloc_barrier([128, 128])
+            empty = T.alloc_barrier([released, released])
+            with T.ws(1):
+                for k in T.serial(4):
+                    T.mbarrier_wait_parity(empty[k % 2], k // 2 % 2 ^ 1)
+                    T.tma_copy(A[k, 0:64, 0:64], s[k % 2, :, :], barrier=full[k % 2])
+                    T.mbarrier_arrive(full[k % 2])
+            with T.ws(0):
+                for k in T.serial(4):
+                    T.mbarrier_wait_parity(full[k % 2 if waited is None else waited], k // 2 % 2)
+                    for i, j in T.Parallel(64, 64):
+                        B[k, j, i] = s[k % 2, i, j]
+                    if tx < released:
+                        T.mbarrier_arrive(empty[k % 2])
+
+    return main
+
+
 def one_store(waits: bool):
     """What a store reads is written again."""
 
@@ -187,6 +213,11 @@ announced = Case(one_barrier, args={"arrives_first": False}, **SUM)
 announced_too_late = Case(one_barrier, args={"arrives_first": True}, **SUM)
 announced_unsynced = Case(tilelang.jit(pass_configs=UNSYNCED)(one_barrier), args={"arrives_first": True}, **SUM)
 own_stage = Case(in_stages, args={"waited": None}, **TURNED)
+branches = tilelang.jit(pass_configs=UNSYNCED)(in_branches)
+released_by_all = Case(branches, args={"waited": None, "released": 128}, **TURNED)
+released_by_a_warp = Case(branches, args={"waited": None, "released": 32}, **TURNED)
+released_by_a_thread = Case(branches, args={"waited": None, "released": 1}, **TURNED)
+other_stage = Case(branches, args={"waited": 0, "released": 128}, **TURNED)
 stored = Case(one_store, args={"waits": True}, **STORED)
 stored_too_late = Case(one_store, args={"waits": False}, **STORED)
 both_groups = Case(two_groups, args={"left": 0}, **GROUPS)

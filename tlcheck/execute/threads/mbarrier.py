@@ -15,7 +15,7 @@ import numpy as np
 
 from tlcheck.execute.agents import agents_of
 from tlcheck.execute.frame import Frame, Mask
-from tlcheck.execute.reasons import Illegal, NotModelled
+from tlcheck.execute.reasons import Illegal, NotModelled, Overrun
 from tlcheck.execute.registry import annotation, call
 from tlcheck.execute.values import Array, Value
 from tlcheck.snapshot.ir import Block, Expr
@@ -89,7 +89,7 @@ class Barriers:
         while times > 0:
             taken = min(times, int(self.pending[world, place]))
             if taken <= 0:
-                raise Illegal(f"more threads arrive at {self.name}[{place}] than it is made for", 0, world, 0)
+                raise Overrun(f"more threads arrive at {self.name}[{place}] than it is made for", 0, world, 0)
             self.pending[world, place] -= taken
             times -= taken
             self._end(world, place)
