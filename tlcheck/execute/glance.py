@@ -9,8 +9,7 @@ under a `Watch` that looks at these alone. After what it suspects a glance goes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -23,120 +22,15 @@ from tlcheck.execute.pages import Pages
 from tlcheck.execute.places import Place
 from tlcheck.execute.races import WARP, Origin
 from tlcheck.execute.recurrence import Recurrence, Times
+from tlcheck.execute.remembered import SEVERAL, LastOf, Remembered, Units, Users
 from tlcheck.execute.shadows import PENDING, same_epoch
-from tlcheck.execute.suspects import UNIT, Suspects
+from tlcheck.execute.suspects import Suspects
 from tlcheck.execute.values import Array, Value
 
 if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine
 
 _MOST_KEPT = 1 << 21  # units
-_SEVERAL = -1
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Units:
-    """The units of one access: flat cell that stands for each, and thread; row: world * warps + warp.
-
-    slot, own: the unit among those of its warp, and the warp's own time among the clocks. version: of the units.
-    doubled: several threads touch one cell, also in different iterations of a loop. seen: a number for what each world
-    accesses, those included that are not watched.
-    """
-
-    cell: Array
-    thread: Array
-    warp: Array
-    row: Array
-    slot: Array
-    own: Array
-    version: int
-    doubled: bool
-    seen: tuple[int, ...]
-
-
-class _LastOf:
-    """The last access of each warp to each unit: when, and by which thread."""
-
-    def __init__(self, size: int, warps: int) -> None:
-        self.time = np.zeros((warps, size), np.int32)
-        self.thread = np.zeros((warps, size), np.int16)
-
-    def record(self, touched: _Units, now: Array) -> None:
-        time, thread, slot = self.time.reshape(-1), self.thread.reshape(-1), touched.slot
-        again = same_epoch(time.take(slot), now) & (thread.take(slot) != touched.thread)
-        time[slot], thread[slot] = now, touched.thread
-        several = again | (thread.take(slot) != touched.thread)
-        if several.any():
-            thread[slot[several]] = _SEVERAL
-
-
-class _Remembered:
-    """What is remembered of an allocation, by flat cell; only the first cell of each unit counts.
-
-    unit: cells of the units in each 16 bytes. suspected: which of these 16 bytes are.
-    """
-
-    def __init__(self, cells: Cells, warps: int, suspected: Mask) -> None:
-        size = cells.flat.size
-        self.stride, self.most = cells.stride, max(1, UNIT // cells.grain)
-        self.unit = np.full(-(-cells.data.shape[0] // self.most), self.most, np.int64)
-        self.version, self.suspected = 0, suspected
-        self.agent, self.thread = np.zeros(size, np.int16), np.full(size, _SEVERAL, np.int16)
-        self.time = np.zeros(size, np.int32)
-        self.reads = _LastOf(size, warps)
-        self.atomics: _LastOf | None = None
-        self._size, self._warps = size, warps
-
-    def atomic(self) -> _LastOf:
-        """The last atomic accesses; most kernels have none."""
-        if self.atomics is None:
-            self.atomics = _LastOf(self._size, self._warps)
-        return self.atomics
-
-    def latest(self) -> Sequence[_LastOf]:
-        """The last accesses that are no writes."""
-        return [self.reads] if self.atomics is None else [self.reads, self.atomics]
-
-    def heads(self, array: Array, worlds: int) -> Array:
-        """The cells that count, and perhaps others, of the first worlds: (..., cells, worlds)."""
-        return array.reshape(*array.shape[:-1], -1, self.stride)[..., :: int(self.unit.min()), :worlds]
-
-    def suspect(self, cell: Array) -> None:
-        """Accesses of the units at these flat cells may not be ordered."""
-        self.suspected[cell // self.stride // self.most] = True
-
-    def split(self, cell: Array, width: int) -> None:
-        """Make units at these cells (of one world) at most `width` cells large."""
-        touched = np.zeros(len(self.unit), np.bool_)
-        touched[cell // self.most] = True
-        large = np.flatnonzero(touched & (self.unit > width))
-        if not len(large):
-            return
-        arrays = [self.agent, self.thread, self.time, *(a for x in self.latest() for a in (x.time, x.thread))]
-        unit = np.repeat(self.unit[large], self.most)
-        parts = (large[:, None] * self.most + np.arange(self.most)).reshape(-1)
-        inside = parts < self._size // self.stride
-        parts, unit = parts[inside], unit[inside]
-        for array in arrays:
-            by_cell = array.reshape(*array.shape[:-1], -1, self.stride)
-            by_cell[..., parts, :] = by_cell[..., parts - parts % unit, :]
-        self.unit[large] = width
-        self.version += 1
-
-
-class _Users:
-    """Which lane wrote each element of a tensor, and which one read it: its number from 1 on; 0 for none.
-
-    doubled: several lanes of the last write had one element.
-    """
-
-    def __init__(self, size: int, before: _Users | None) -> None:
-        self.writer, self.reader = np.zeros((2, size), np.int32)
-        self.atomic = np.zeros(size, np.bool_)
-        self.doubled = False
-        if before is not None:
-            old = len(before.writer)
-            self.writer[:old], self.reader[:old], self.atomic[:old] = before.writer, before.reader, before.atomic
 
 
 class Glance(Watch):
@@ -145,9 +39,9 @@ class Glance(Watch):
     def __init__(self, machine: Machine, worlds: Mask, written: frozenset[str]) -> None:
         super().__init__(machine, worlds, written)
         self.found = Suspects()
-        self._known_of: dict[int, _Remembered] = {}
-        self._kept: dict[tuple[object, ...], tuple[object, object, _Units]] = {}
-        self._users: dict[int, _Users] = {}
+        self._known_of: dict[int, Remembered] = {}
+        self._kept: dict[tuple[object, ...], tuple[object, object, Units]] = {}
+        self._users: dict[int, Users] = {}
         self._first = 1  # the number of the first lane
         self.told = [0] * len(machine.worlds)  # of each world, a number for all that it has done so far
         self._varies = False
@@ -189,7 +83,7 @@ class Glance(Watch):
         touched = self._looked_up(place, position, mask, proxy == "async" or place.arranged)
         self._happens(("read", proxy, touched), partial(self._read, place.root, proxy, touched), sign, (position, mask))
 
-    def _read(self, root: int, proxy: str, touched: _Units) -> None:
+    def _read(self, root: int, proxy: str, touched: Units) -> None:
         self._tell("read", proxy, touched)
         if not len(touched.cell):
             return
@@ -212,7 +106,7 @@ class Glance(Watch):
         touched = self._looked_up(place, position, mask, False)
         self._happens(("write", touched), partial(self._write, place.root, touched), sign, (position, mask))
 
-    def _write(self, root: int, touched: _Units) -> None:
+    def _write(self, root: int, touched: Units) -> None:
         self._tell("write", root, touched)
         if len(touched.cell):
             now = self._time(touched.own)
@@ -247,7 +141,7 @@ class Glance(Watch):
         touched = self._looked_up(place, position, mask, False)
         self._happens(("atomic", touched), partial(self._atomic, place.root, touched), sign, (position, mask))
 
-    def _atomic(self, root: int, touched: _Units) -> None:
+    def _atomic(self, root: int, touched: Units) -> None:
         self._tell("atomic", root, touched)
         if not len(touched.cell):
             return
@@ -276,14 +170,14 @@ class Glance(Watch):
         issues = partial(self._issue, place.root, touched, key, later)
         self._happens(("issue", key, touched, unsure), issues, sign, (position, mask, lane))
 
-    def _issue(self, root: int, touched: _Units, key: object, later: Mask | None) -> None:
+    def _issue(self, root: int, touched: Units, key: object, later: Mask | None) -> None:
         self._tell("issue", key, touched)
         if len(touched.cell):
             world, warp = np.divmod(np.unique(touched.row), self.warps)
             fenced = self._released.setdefault(key, self._nothing())[1]
             np.maximum.at(fenced, world, self.fenced[world, warp])
             now, agent, phase = self._time(touched.own), self._agent(key), self._ending(key, later)
-            several = np.full(len(touched.cell), _SEVERAL)
+            several = np.full(len(touched.cell), SEVERAL)
             over = phase[touched.row // self.warps]
             self._written(root, touched, np.full(len(several), agent), several, over, now)
 
@@ -295,7 +189,7 @@ class Glance(Watch):
         touched = self._looked_up(place, position, mask, False)
         self._happens(("copy", touched), partial(self._begin, place.root, touched), sign, (position, mask))
 
-    def _begin(self, root: int, touched: _Units) -> None:
+    def _begin(self, root: int, touched: Units) -> None:
         self._tell("copy", root, touched)
         if len(touched.cell):
             time = np.full(len(touched.cell), PENDING)
@@ -311,7 +205,7 @@ class Glance(Watch):
         touched = self._looked_up(place, position, mask, False)
         self._happens(("landed", touched), partial(self._land, place.root, touched), sign, (position, mask))
 
-    def _land(self, root: int, touched: _Units) -> None:
+    def _land(self, root: int, touched: Units) -> None:
         if len(touched.cell):
             shadow = self._known_of[root]
             mine = (shadow.time[touched.cell] == PENDING) & (shadow.thread[touched.cell] == touched.thread)
@@ -325,7 +219,7 @@ class Glance(Watch):
         touched = self._looked_up(place, position, mask, False)
         self._happens(("proxy", touched), partial(self._cross, place.root, touched), sign, (position, mask))
 
-    def _cross(self, root: int, touched: _Units) -> None:
+    def _cross(self, root: int, touched: Units) -> None:
         self._tell("proxy", root, touched)
         if len(touched.cell):
             self._after_fence(self._known_of[root], touched)
@@ -420,7 +314,7 @@ class Glance(Watch):
 
     # ---- inside
 
-    def _tell(self, what: str, about: object, touched: _Units) -> None:
+    def _tell(self, what: str, about: object, touched: Units) -> None:
         """Note an access in each world that makes it."""
         self.told = [
             hash((told, what, about, seen)) if seen else told
@@ -463,7 +357,7 @@ class Glance(Watch):
             users, cell = self._users_of(place), touched.cell
             me = touched.world * self.machine.threads + touched.thread + self._first
             if by is not None:  # a bulk copy is somebody else than the thread that begins it
-                me = _SEVERAL - me
+                me = SEVERAL - me
             writer, reader = users.writer[cell], users.reader[cell]
             others = (writer != 0) & ((writer != me) | ((writer < 0) & (kind == "read")))
             if kind != "read":
@@ -480,13 +374,13 @@ class Glance(Watch):
             else:
                 users.reader[cell] = me
                 several = (users.reader[cell] != me) | ((reader != 0) & (reader != me))
-                users.reader[cell[several]] = _SEVERAL
+                users.reader[cell[several]] = SEVERAL
 
-    def _users_of(self, place: Place) -> _Users:
+    def _users_of(self, place: Place) -> Users:
         size = place.memory.flat.size
         users = self._users.get(place.root)
         if users is None or len(users.writer) < size:
-            users = self._users[place.root] = _Users(size, users)
+            users = self._users[place.root] = Users(size, users)
         return users
 
     def _warps_of(self, mask: Mask) -> Iterator[tuple[int, Array]]:
@@ -500,7 +394,7 @@ class Glance(Watch):
     def _time(self, where: Array) -> Array:
         return np.asarray(self.clocks.reshape(-1).take(where))
 
-    def _written(self, root: int, touched: _Units, agent: Array, thread: Array, time: Array, now: Array) -> None:
+    def _written(self, root: int, touched: Units, agent: Array, thread: Array, time: Array, now: Array) -> None:
         """A write by agents that is over at a time of theirs, made by threads `now`."""
         shadow, cell = self._known_of[root], touched.cell
         self._after_write(shadow, touched, now)
@@ -510,9 +404,9 @@ class Glance(Watch):
         shadow.agent[cell], shadow.thread[cell], shadow.time[cell] = agent, thread, time
         several = shadow.thread[cell] != thread
         if several.any():
-            shadow.thread[cell[several]] = _SEVERAL
+            shadow.thread[cell[several]] = SEVERAL
 
-    def _after_write(self, shadow: _Remembered, touched: _Units, now: Array) -> None:
+    def _after_write(self, shadow: Remembered, touched: Units, now: Array) -> None:
         """Is the last write of each unit over?"""
         time, agent = shadow.time.take(touched.cell), shadow.agent.take(touched.cell)
         wrong = time > self._time(touched.own - touched.warp + agent)
@@ -523,7 +417,7 @@ class Glance(Watch):
         if wrong.any():
             shadow.suspect(touched.cell[wrong])
 
-    def _after_fence(self, shadow: _Remembered, touched: _Units) -> None:
+    def _after_fence(self, shadow: Remembered, touched: Units) -> None:
         """Does a fence stand between the threads' last write of each unit and the async proxy?"""
         time, agent = shadow.time.take(touched.cell), shadow.agent.take(touched.cell)
         generic = agent < self.warps
@@ -535,7 +429,7 @@ class Glance(Watch):
         if generic.any():
             shadow.suspect(touched.cell[generic])
 
-    def _after(self, shadow: _Remembered, latest: _LastOf, touched: _Units, now: Array) -> None:
+    def _after(self, shadow: Remembered, latest: LastOf, touched: Units, now: Array) -> None:
         """Are the last reads (or atomics) of each unit over, in all warps?"""
         times = latest.time[:, touched.cell]
         if not times.any():
@@ -548,7 +442,7 @@ class Glance(Watch):
         if late.any() or beside.any():
             shadow.suspect(touched.cell[late.any(axis=0) | beside])
 
-    def _looked_up(self, place: Place, position: Position, mask: Mask, whole: bool, lane: Mask | None = None) -> _Units:
+    def _looked_up(self, place: Place, position: Position, mask: Mask, whole: bool, lane: Mask | None = None) -> Units:
         """The units of an access. whole: it is of 16 bytes, or parts of these do not matter."""
         mask = np.asarray(mask.any(axis=0)) if mask.ndim > 2 else mask
         everywhere = mask.strides == (0, 0) and bool(mask[0, 0])
@@ -571,14 +465,14 @@ class Glance(Watch):
         self._kept[key] = (position, held, touched)
         return touched
 
-    def _found_units(self, place: Place, position: Position, mask: Mask, whole: bool, lane: Mask | None) -> _Units:
+    def _found_units(self, place: Place, position: Position, mask: Mask, whole: bool, lane: Mask | None) -> Units:
         cells = place.memory
         assert isinstance(cells, Cells)
         self._names[place.name] = ""
         shadow = self._known_of.get(place.root)
         if shadow is None:
             suspected = self.found.pieces_of(place.root, cells)
-            shadow = self._known_of[place.root] = _Remembered(cells, self.warps, suspected)
+            shadow = self._known_of[place.root] = Remembered(cells, self.warps, suspected)
         worlds = len(self.watched)
         watched = self.watched if len(mask) == worlds else np.tile(self.watched, len(mask) // worlds)
         rows, lanes = np.nonzero(mask & watched[:, None])
@@ -587,7 +481,7 @@ class Glance(Watch):
         seen = _digests(flat // shadow.stride, mask, lane, worlds)
         if not len(rows):
             no = np.empty(0, np.int64)
-            return _Units(no, no, no, no, no, no, shadow.version, False, seen)
+            return Units(no, no, no, no, no, no, shadow.version, False, seen)
         cell = flat[:, rows, lanes if flat.shape[2] > 1 else 0] // shadow.stride
         parts = place.kind.octets // cells.grain
         if not whole:
@@ -604,11 +498,11 @@ class Glance(Watch):
         warp = thread // WARP
         if place.arranged:
             _, once = np.unique(where * self.warps + warp, return_index=True)
-            where, world, warp, thread = where[once], world[once], warp[once], np.full(len(once), _SEVERAL)
+            where, world, warp, thread = where[once], world[once], warp[once], np.full(len(once), SEVERAL)
         row = world * self.warps + warp
         slot, own = warp * cells.flat.size + where, row * self._agents_in_all + warp
         doubled = not whole and _shared_by_threads(cell * worlds + rows % worlds, lanes)
-        return _Units(where, thread.astype(np.int16), warp, row, slot, own, shadow.version, doubled, seen)
+        return Units(where, thread.astype(np.int16), warp, row, slot, own, shadow.version, doubled, seen)
 
 
 def _sign(at: Position) -> object:
