@@ -5,8 +5,9 @@ code that is written for threads (in global memory until T.sync_threads; in shar
 and the blocks. An epoch is what has no order within: two accesses of one element in one epoch by different lanes, of
 which one writes another value than is there, are the author's. So are those of different blocks in the whole run, and
 those of branches that run side by side, where none of the author's barriers stands between them, and those with what
-the author waits for himself (`unwaited`). In global memory code for threads and a T.Parallel or
-tile operator take the author's T.sync_threads between them: TileLang puts its barriers for shared memory.
+the author waits for himself (`unwaited`). In global memory code for threads, or a T.tma_copy,
+and a T.Parallel or tile operator take the author's T.sync_threads between them: TileLang puts its barriers for shared
+memory, and a T.tma_copy is "with user-managed synchronization" (TileLang, language/copy_op.py).
 
 No barrier fits into a statement: what threads read in one they may read before or after other threads write it there.
 Where TileLang was told to put no barriers, only the author's T.sync_threads ends an epoch.
@@ -118,9 +119,9 @@ class _Last:
         self.lane[cell] = np.where(again | (self.lane[cell] != touched.thread), _SEVERAL, touched.thread)
 
     def mixed(self, touched: Touched, met: int, threads: bool) -> Mask:
-        """Which of them code for threads and a T.Parallel or tile operator accessed with no T.sync_threads between.
+        """Which of them code for threads, or T.tma_copy, and another statement access with no T.sync_threads between.
 
-        met: how many of these there were, and one. threads: whether code for threads accesses them now.
+        met: how many of these there were, and one. threads: whether the former accesses them now.
         """
         last = self.threads[touched.cell]
         return np.asarray((last == (-met if threads else met)) & self._here(touched))
@@ -165,7 +166,7 @@ class Author(Watch):
     """Watches some buffers of a kernel as written. own: buffer -> line of a race between iterations or threads; sides:
     of one between branches that run side by side; blocks: of one between blocks; early: of one with a copy for which
     the author has not waited yet; unready: of one with such a T.wgmma_gemm;
-    between: of one between code for threads and a T.Parallel or tile operator."""
+    between: of one between code for threads, or a T.tma_copy, and a T.Parallel or tile operator."""
 
     def __init__(
         self, machine: Machine, worlds: Mask, names: frozenset[str], about: frozenset[str] | None = None
@@ -182,7 +183,7 @@ class Author(Watch):
         self.unready: dict[str, int] = {}
         self._unwaited = Unwaited()
         self._products: list[int] = []  # allocations to which asynchronous products are added, the newest last
-        self._watching, self._epoch, self._iterating = names, 1, False
+        self._watching, self._epoch, self._iterating, self._managed = names, 1, False, False
         self._barriers = int(machine.options.barriers)
         self._statement: tuple[Stmt | None, tuple[tuple[str, int], ...]] = (None, ())
         self._stored, self._fresh = False, True  # whether that statement has written, whether it has just begun
@@ -202,7 +203,7 @@ class Author(Watch):
             if (who == "blocks") == race.across and name in lines:
                 return Contest(who, lines[name])
         if name in self.between and not race.across:
-            return Contest("threads and a T.Parallel or tile operator", self.between[name])
+            return Contest("statements that only T.sync_threads orders", self.between[name])
         return None
 
     def covers(self, place: Place) -> bool:
@@ -248,6 +249,13 @@ class Author(Watch):
         """A T.Parallel begins or ends."""
         self._iterating = begins
         self._epoch += self._barriers
+
+    @contextmanager
+    def managed(self) -> Iterator[None]:
+        """A T.tma_copy takes place."""
+        self._managed = True
+        yield
+        self._managed = False
 
     def whole(self, place: Place, position: Position, mask: Mask | None, lanes: int, value: Value | None) -> None:
         """A tile operator reads a region (value: None) or writes it; the block does so together."""
@@ -359,7 +367,7 @@ class Author(Watch):
         mine.reach(memory.flat.size)
         mine.set(touched, self._epoch)
         mine.stamp(touched, side, self.clocks, threads)
-        mine.threads[touched.cell] = self._met if threads else -self._met
+        mine.threads[touched.cell] = self._met if threads or self._managed else -self._met
 
     def _look_at_unwaited(self, place: Place, position: Position, active: Mask, kind: str) -> None:
         """Does an access conflict with what nobody has waited for?"""
@@ -378,5 +386,5 @@ class Author(Watch):
         yield self.own, last.beside(touched, self._epoch)
         yield self.sides, last.unordered(touched, side, self.clocks)
         if not cells:
-            yield self.between, last.mixed(touched, self._met, threads)
+            yield self.between, last.mixed(touched, self._met, threads or self._managed)
             yield self.blocks, last.across(touched)

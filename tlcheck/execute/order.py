@@ -237,6 +237,10 @@ class Watch:
     def iterating(self, begins: bool) -> None:
         """A T.Parallel begins or ends."""
 
+    def managed(self) -> AbstractContextManager[None]:
+        """A T.tma_copy takes place."""
+        return nullcontext()
+
     def departs(self, operation: Operation) -> None:
         """What the author waits for himself begins."""
 

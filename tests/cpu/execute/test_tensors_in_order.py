@@ -197,7 +197,7 @@ def test_code_for_threads_and_a_parallel_loop_take_the_authors_barrier() -> None
     assert not mixed.races
     assert (
         mixed.ordered["G"]
-        == "as written, threads and a T.Parallel or tile operator race for G as well: the author's own"
+        == "as written, statements that only T.sync_threads orders race for G as well: the author's own"
     )
     (race,) = found(copy, (copy.write, SYNC, copy.tiles[1]), (copy.write, copy.read)).races
     assert race.buffer == "G"

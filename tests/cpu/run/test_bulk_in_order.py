@@ -17,9 +17,13 @@ CASES = Path(__file__).with_name("bulk_cases.py")
 UNREAD = "nothing orders two accesses to {}: between them a wait for what the copy writes (without .read) is missing"
 REFUTED = {
     "chain": {"W": UNREAD.format("W")},
-    "loaded_too_early": {"B": "nothing orders two accesses to B: between them a barrier is missing"},
 }
-AUTHORS = {"overlapping": ("blocks", 78), "round_trip": ("blocks", 110), "read_back": ("asynchronous copies", 45)}
+AUTHORS = {
+    "overlapping": ("blocks", 78),
+    "round_trip": ("blocks", 110),
+    "read_back": ("asynchronous copies", 45),
+    "loaded_too_early": ("statements that only T.sync_threads orders", 60),
+}
 RIGHT = ("read_back_after_all", "loaded", "apart", "kernels")
 
 

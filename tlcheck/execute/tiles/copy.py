@@ -13,6 +13,7 @@ T.tma_copy has none the author forgot it, which `authors` notices.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -45,15 +46,16 @@ def copy(e: Expr, machine: Machine) -> Run:
     unwaited = _unwaited(e, source, target, machine)
 
     def run(frame: Frame) -> int:
-        inner = source.frame(frame, target)
-        values = converted(source.read(inner), source.kind, target.kind, exact)
-        if depart is None:
-            target.write(inner, values)
-            if machine.watch is not None:
-                for operation in unwaited(frame, inner):
-                    machine.watch.departs(operation)
-        else:
+        inner, watch = source.frame(frame, target), machine.watch
+        with watch.managed() if e.value == "tma_copy" and watch is not None else nullcontext():
+            values = converted(source.read(inner), source.kind, target.kind, exact)
+            if depart is None:
+                target.write(inner, values)
+        if depart is not None:
             depart(frame, inner, np.asarray(values))
+        elif watch is not None:
+            for operation in unwaited(frame, inner):
+                watch.departs(operation)
         return 0
 
     return run
