@@ -126,15 +126,15 @@ class _Last:
         last = self.threads[touched.cell]
         return np.asarray((last == (-met if threads else met)) & self._here(touched))
 
-    def stamp(self, touched: Touched, side: Side | None, clocks: Array, threads: bool) -> None:
-        """They did so in a branch. threads: each its own; else all of the branch together."""
+    def stamp(self, touched: Touched, side: Side | None, clocks: Array, by: Sequence[Array]) -> None:
+        """They did so in a branch. by: first and last warp that did, of each cell."""
         cell, world = touched.cell, touched.world
         if side is None:
             self.side[cell] = 0
             return
         if side not in self._sides:
             self._sides.append(side)
-        first, last = (touched.warp, touched.warp) if threads else (side.warps[world], side.last[world])
+        first, last = by
         self.side[cell] = self._sides.index(side) + 1
         self.warp[cell], self.time[cell] = first, clocks[world, first, first]
         self.last[cell], self.late[cell] = last, clocks[world, last, last]
@@ -366,13 +366,22 @@ class Author(Watch):
         mine = self._last.setdefault((place.root, kind), _Last())
         mine.reach(memory.flat.size)
         mine.set(touched, self._epoch)
-        mine.stamp(touched, side, self.clocks, threads)
+        mine.stamp(touched, side, self.clocks, self._warps_in(touched, side, threads))
         mine.threads[touched.cell] = self._met if threads or self._managed else -self._met
+
+    def _warps_in(self, touched: Touched, side: Side | None, threads: bool) -> Sequence[Array]:
+        """The first and the last warp that makes each access in a branch; one of them issues a T.tma_copy."""
+        if side is None or threads:
+            return touched.warp, touched.warp
+        first = side.warps[touched.world]
+        return first, first if self._managed else side.last[touched.world]
 
     def _look_at_unwaited(self, place: Place, position: Position, active: Mask, kind: str) -> None:
         """Does an access conflict with what nobody has waited for?"""
         if kind == "read" and place.root in self._products:
             self.unready.setdefault(self._name(place), self.machine.line)
+        if not self._unwaited.uses(place.root):
+            return
         touched = Accessed(place, position, active).touched(len(self.watched))
         met = self._unwaited.meets(place.root, touched, kind != "read")
         if met:

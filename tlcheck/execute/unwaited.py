@@ -7,7 +7,7 @@ reads, or touches what one writes, races with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,15 +73,17 @@ class Unwaited:
     """All of a run."""
 
     def __init__(self) -> None:
-        self._begun: list[_Begun] = []
+        self._count = 0
+        self._open: dict[int, _Begun] = {}  # by number, as they began
         self._last: dict[tuple[int, bool], Array] = {}  # allocation, whether it is written -> of each cell the last one
 
     def begin(self, operation: Operation, worlds: Mask, phase: Array | None) -> int:
         """An operation begins in some of these worlds. Its number."""
         if operation.worlds is not None:
             worlds = np.asarray(worlds & operation.worlds)
-        self._begun.append(_Begun(operation, worlds, worlds, phase))
-        return len(self._begun)
+        self._count += 1
+        self._open[self._count] = _Begun(operation, worlds, worlds, phase)
+        return self._count
 
     def holds(self, number: int, place: Place, cell: Array, writes: bool) -> None:
         """It reads or writes these cells."""
@@ -90,6 +92,10 @@ class Unwaited:
             more = np.zeros(place.memory.flat.size - len(of_cells), np.int32)
             of_cells = self._last[place.root, writes] = np.r_[of_cells, more]
         of_cells[cell] = number
+
+    def uses(self, root: int) -> bool:
+        """Whether one that is open may use an allocation."""
+        return bool(self._open) and ((root, True) in self._last or (root, False) in self._last)
 
     def meets(self, root: int, touched: Touched, writes: bool) -> str:
         """The kind of an operation that an access races with; empty for none. writes: whether it does."""
@@ -100,7 +106,9 @@ class Unwaited:
             known = touched.cell < len(of_cells)
             numbers = of_cells[touched.cell[known]]
             for number in np.unique(numbers[numbers > 0]).tolist():
-                begun: _Begun = self._begun[number - 1]
+                begun = self._open.get(number)
+                if begun is None:
+                    continue
                 still = begun.writing if written else begun.reading
                 if still[touched.world[known][numbers == number]].any():
                     return begun.operation.kind
@@ -108,15 +116,18 @@ class Unwaited:
 
     def finish(self, kind: str, newest: int, worlds: Mask, reads: bool) -> None:
         """The author waits for all of a kind but the newest. reads: only until they have read."""
-        mine = [begun for begun in self._begun if begun.operation.kind == kind]
-        self._end(mine[: len(mine) - newest], worlds, reads)
+        mine = [number for number, begun in self._open.items() if begun.operation.kind == kind]
+        for number in mine[: max(0, len(mine) - newest)]:
+            self._end(number, worlds, reads)
 
     def passed(self, key: object, worlds: Mask, phase: Array) -> None:
         """Somebody has waited for an mbarrier, of which so many phases have ended, (worlds,)."""
-        for begun in self._begun:
+        for number, begun in list(self._open.items()):
             if begun.operation.key == key and begun.phase is not None:
-                self._end([begun], worlds & (phase > begun.phase), reads=False)
+                self._end(number, np.asarray(worlds & (phase > begun.phase)), reads=False)
 
-    def _end(self, those: Iterable[_Begun], worlds: Mask, reads: bool) -> None:
-        for begun in those:
-            begun.end(worlds, reads)
+    def _end(self, number: int, worlds: Mask, reads: bool) -> None:
+        begun = self._open[number]
+        begun.end(worlds, reads)
+        if not (begun.reading.any() or begun.writing.any()):
+            del self._open[number]

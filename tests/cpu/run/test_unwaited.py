@@ -14,7 +14,7 @@ from tests.warm import WarmWorker
 from tlcheck.execute.run import execute
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Evaluate, Seq, Snapshot, Stmt
-from tlcheck.snapshot.walk import rebuild
+from tlcheck.snapshot.walk import rebuild, statements
 from tlcheck.toolchain.releases import PINNED
 from tlcheck.worker.protocol import Job
 
@@ -34,12 +34,23 @@ LATE = {  # who races, for what, in which line, and what hangs on it
     "one_group": (COPIES, "b", "B[i] = a[511 - i] * 2.0 + b[511 - i]", "B"),
     "multiplied_too_late": (PRODUCTS, "a", "a[i, j] = T.float16(1)", "C"),
 }
-IN_TIME = ("loaded", "own_barrier", "announced", "own_stage", "released_by_all", "stored", "both_groups", "multiplied")
-WAITS = {  # what is taken out of what is lowered, and what is then raced for
-    "loaded": ("mbarrier_wait_parity", "s"),
-    "own_barrier": ("mbarrier_wait_parity", "a"),
-    "own_stage": ("tvm_storage_sync", "s"),
-    "both_groups": ("ptx_wait_group", "a"),
+IN_TIME = (
+    "loaded",
+    "own_barrier",
+    "announced",
+    "own_stage",
+    "released_by_all",
+    "filled_by_a_thread",
+    "stored",
+    "both_groups",
+    "multiplied",
+)
+WAITS = {  # what is taken out of what is lowered, the first one or a later one, and what is then raced for
+    "loaded": ("mbarrier_wait_parity", 0, "s"),
+    "own_barrier": ("mbarrier_wait_parity", 0, "a"),
+    "own_stage": ("tvm_storage_sync", 2, "s"),
+    "filled_by_a_thread": ("mbarrier_wait_parity", 1, "s"),
+    "both_groups": ("ptx_wait_group", 0, "a"),
 }
 
 
@@ -72,23 +83,24 @@ def test_what_is_right(checked: dict[str, Any], case: str) -> None:
 @pytest.mark.parametrize("case", WAITS)
 def test_what_is_tilelangs(case: str, tmp_path: Path) -> None:
     """A wait that the kernel has as written and not as lowered."""
-    wait, buffer = WAITS[case]
+    wait, which, buffer = WAITS[case]
     toolchain = installed(PINNED)
     with Client(WarmWorker(toolchain.python, toolchain.env)) as worker:
         (made,) = worker.lower([Job("lower", str(CASES), case, output=str(tmp_path / "snapshot"))])
     assert made.snapshot is not None
-    found = execute(without(codec.loads(made.snapshot.read_text()), wait))
+    found = execute(without(codec.loads(made.snapshot.read_text()), wait, which))
     assert buffer in {race.buffer for race in found.races}
     assert not found.contested
     assert {outcome.verdict for outcome in found.outputs} <= {"agreed", "refuted"}
 
 
-def without(snapshot: Snapshot, call: str) -> Snapshot:
-    """The snapshot with a kernel as lowered that never calls this."""
+def without(snapshot: Snapshot, call: str, which: int) -> Snapshot:
+    """The snapshot with a kernel as lowered that lacks one call."""
+    lowered = snapshot.checkpoints["device-tir"]
+    calls = [s for s in statements(lowered.body) if isinstance(s, Evaluate) and s.value.value == call]
 
     def change(old: Stmt, new: Stmt) -> Stmt:
-        return Seq(()) if isinstance(new, Evaluate) and new.value.value == call else new
+        return Seq(()) if old is calls[which] else new
 
-    lowered = snapshot.checkpoints["device-tir"]
     less = replace(lowered, body=rebuild(lowered.body, change))
     return replace(snapshot, checkpoints={**snapshot.checkpoints, "device-tir": less})

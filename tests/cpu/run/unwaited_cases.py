@@ -96,23 +96,25 @@ def in_stages(waited: int | None):
     return main
 
 
-def in_branches(waited: int | None, released: int):
-    """A producer and a consumer. released: how many threads of the consumer say that a stage may be filled again."""
+def in_branches(waited: int | None, released: int, filled: int = 128, steps: int = 4):
+    """A producer and a consumer. released: how many threads of the consumer say that a stage may be filled again.
+    filled: how many of the producer arrive at its barrier."""
 
     @T.prim_func
-    def main(A: T.Tensor((4, *SHAPE), "float16"), B: T.Tensor((4, *SHAPE), "float16")):
+    def main(A: T.Tensor((steps, *SHAPE), "float16"), B: T.Tensor((steps, *SHAPE), "float16")):
         with T.Kernel(1, threads=256):
             tx = T.get_thread_binding()
             s = T.alloc_shared((2, *SHAPE), "float16")
-            full = T.alloc_barrier([128, 128])
+            full = T.alloc_barrier([filled, filled])
             empty = T.alloc_barrier([released, released])
             with T.ws(1):
-                for k in T.serial(4):
+                for k in T.serial(steps):
                     T.mbarrier_wait_parity(empty[k % 2], k // 2 % 2 ^ 1)
                     T.tma_copy(A[k, 0:64, 0:64], s[k % 2, :, :], barrier=full[k % 2])
-                    T.mbarrier_arrive(full[k % 2])
+                    if tx - 128 < filled:
+                        T.mbarrier_arrive(full[k % 2])
             with T.ws(0):
-                for k in T.serial(4):
+                for k in T.serial(steps):
                     T.mbarrier_wait_parity(full[k % 2 if waited is None else waited], k // 2 % 2)
                     for i, j in T.Parallel(64, 64):
                         B[k, j, i] = s[k % 2, i, j]
@@ -215,6 +217,12 @@ announced_unsynced = Case(tilelang.jit(pass_configs=UNSYNCED)(one_barrier), args
 own_stage = Case(in_stages, args={"waited": None}, **TURNED)
 branches = tilelang.jit(pass_configs=UNSYNCED)(in_branches)
 released_by_all = Case(branches, args={"waited": None, "released": 128}, **TURNED)
+filled_by_a_thread = Case(
+    branches,
+    args={"waited": None, "released": 128, "filled": 1, "steps": 2},
+    inputs=drawn((2, *SHAPE), (2, *SHAPE)),
+    reference=TURNED["reference"],
+)
 released_by_a_warp = Case(branches, args={"waited": None, "released": 32}, **TURNED)
 released_by_a_thread = Case(branches, args={"waited": None, "released": 1}, **TURNED)
 other_stage = Case(branches, args={"waited": 0, "released": 128}, **TURNED)
