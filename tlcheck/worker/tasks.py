@@ -89,6 +89,7 @@ def run(jobs: Sequence[Job], descriptor: int) -> None:
         channel.write({**message, "spent": channel.spent()})
         if "failure" in message:
             break
+        gc.collect(0)  # modules that hold each other, which would lie between those of the next kernel
     os._exit(0)
 
 
