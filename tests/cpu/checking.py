@@ -187,6 +187,11 @@ def checked_runs(cases: Path, folder: Path, code: int) -> dict[str, Any]:
     return {run["name"]: run for run in json.loads(output.read_text())["runs"]}
 
 
+def line_of(statement: str, cases: Path) -> int:
+    """The line of a kernel file that says this; the first one."""
+    return 1 + [text.strip() for text in cases.read_text().splitlines()].index(statement)
+
+
 def installed(release: str) -> Toolchain:
     """A release that the tests may use; they are skipped where it is not there."""
     try:

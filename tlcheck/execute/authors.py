@@ -5,9 +5,9 @@ code that is written for threads (in global memory until T.sync_threads; in shar
 and the blocks. An epoch is what has no order within: two accesses of one element in one epoch by different lanes, of
 which one writes another value than is there, are the author's. So are those of different blocks in the whole run, and
 those of branches that run side by side, where none of the author's barriers stands between them, and those with what
-the author waits for himself (`unwaited`). In global memory code for threads, or a T.tma_copy,
-and a T.Parallel or tile operator take the author's T.sync_threads between them: TileLang puts its barriers for shared
-memory, and a T.tma_copy is "with user-managed synchronization" (TileLang, language/copy_op.py).
+the author waits for himself (`unwaited`). In global memory code for threads, or a T.tma_copy, and a T.Parallel or tile
+operator take the author's T.sync_threads between them: TileLang puts its barriers for shared memory, and a T.tma_copy
+is "with user-managed synchronization" (TileLang, language/copy_op.py).
 
 No barrier fits into a statement: what threads read in one they may read before or after other threads write it there.
 Where TileLang was told to put no barriers, only the author's T.sync_threads ends an epoch.
@@ -15,7 +15,7 @@ Where TileLang was told to put no barriers, only the author's T.sync_threads end
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine
     from tlcheck.execute.places import Place
 
+EARLY = "asynchronous copies"
 _TILE = -1  # the lane of what a block does as a whole
 _SEVERAL = -2
 _CONFLICTS = {"read": ("write", "atomic"), "write": ("read", "write", "atomic"), "atomic": ("read", "write")}
@@ -76,17 +77,14 @@ def attributed(watches: Sequence[Watch], authors: Callable[[], Sequence[Author]]
     return Attributed(ordered, tuple(races), tuple(contested))
 
 
-def open_to_order(authors: Sequence[Author], name: str, last: Set[str]) -> str:
+def open_to_order(contests: Iterable[tuple[str, Contest]], name: str, last: Set[str]) -> str:
     """Why the value of an output depends on an order that the kernel does not say; empty where it does not.
 
-    last: parameters that are written and not read, so that no other output depends on them.
+    contests: what races as written, by buffer. last: parameters that are written and not read, so that no other output
+    depends on them.
     """
-    for author in authors:
-        for who, lines in author.contested.items():
-            for racing, line in lines.items():
-                if racing == name or racing not in last:
-                    return Contest(who, line).words(racing)
-    return ""
+    found = (contest.words(racing) for racing, contest in contests if racing == name or racing not in last)
+    return next(found, "")
 
 
 class _Last:
@@ -165,8 +163,8 @@ class _Last:
 class Author(Watch):
     """Watches some buffers of a kernel as written. own: buffer -> line of a race between iterations or threads; sides:
     of one between branches that run side by side; blocks: of one between blocks; early: of one with a copy for which
-    the author has not waited yet; unready: of one with such a T.wgmma_gemm;
-    between: of one between code for threads, or a T.tma_copy, and a T.Parallel or tile operator."""
+    the author has not waited yet; unready: of one with such a T.wgmma_gemm; between: of one between code for threads,
+    or a T.tma_copy, and a T.Parallel or tile operator."""
 
     def __init__(
         self, machine: Machine, worlds: Mask, names: frozenset[str], about: frozenset[str] | None = None
@@ -193,8 +191,15 @@ class Author(Watch):
     def contested(self) -> dict[str, dict[str, int]]:
         """Who races for which buffers, in which line."""
         within = {"iterations or threads": self.own, "branches that run side by side": self.sides}
-        within |= {"asynchronous copies": self.early, "asynchronous products": self.unready}
+        within |= {EARLY: self.early, "asynchronous products": self.unready}
         return {**within, "blocks": self.blocks}
+
+    @property
+    def contests(self) -> Iterator[tuple[str, Contest]]:
+        """What races as written, by buffer."""
+        for who, lines in self.contested.items():
+            for racing, line in lines.items():
+                yield racing, Contest(who, line)
 
     def contest(self, race: Race) -> Contest | None:
         """What races as written where the lowered kernel does; None if nothing does."""

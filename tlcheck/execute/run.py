@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
+from itertools import chain
 from math import prod
 
 import numpy as np
 
 from tlcheck.errors import UsageError, fault
 from tlcheck.execute import apart, comparison, inputs
-from tlcheck.execute.authors import Attributed, Author, attributed, open_to_order
+from tlcheck.execute.authors import EARLY, Attributed, Author, attributed, open_to_order
 from tlcheck.execute.comparison import Difference, OutputOutcome, Written
 from tlcheck.execute.courses import levels_of
 from tlcheck.execute.levels import BothLevels, pointers
@@ -223,26 +224,25 @@ class _Judge:
         """An output whose value hangs on an order that the kernel does not say is not refuted for it."""
         if outcome.verdict != "refuted" or not self._levels.plain or not self._levels.request.contested:
             return outcome
-        reason = open_to_order(authors(), outcome.name, frozenset(pointers(self._levels.roles.written)))
-        return OutputOutcome(outcome.name, "undecided", reason) if reason else outcome
+        return self._open_to(chain.from_iterable(author.contests for author in authors()), outcome)
 
     def _left_unwaited(self, draw: inputs.Draw) -> str:
         """Which copies the author uses and has not waited for, so that a phase that needs them may still be open when
         the threads arrive for the next one; empty where there is none."""
         found = [(name, line) for author in self._authors(draw, None) for name, line in author.early.items()]
-        return Contest("asynchronous copies", found[0][1]).words(found[0][0]) if found else ""
+        return Contest(EARLY, found[0][1]).words(found[0][0]) if found else ""
 
     def _whatever_the_order(self, outcome: OutputOutcome, whose: Attributed) -> OutputOutcome:
         """An output that agrees in the order that was executed, where the author's own race may give it another value,
         does not agree."""
         if outcome.verdict != "agreed":
             return outcome
-        last = frozenset(pointers(self._levels.roles.written))
-        for race, contest in whose.contested:
-            name = race.parameter or race.buffer
-            if name == outcome.name or name not in last:
-                return OutputOutcome(outcome.name, "undecided", contest.words(race.buffer))
-        return outcome
+        return self._open_to(((race.parameter or race.buffer, contest) for race, contest in whose.contested), outcome)
+
+    def _open_to(self, contests: Iterable[tuple[str, Contest]], outcome: OutputOutcome) -> OutputOutcome:
+        """The outcome, undecided where the output's value hangs on what races as written."""
+        reason = open_to_order(contests, outcome.name, frozenset(pointers(self._levels.roles.written)))
+        return OutputOutcome(outcome.name, "undecided", reason) if reason else outcome
 
     def _contestable(self, lowered: Machine, outputs: Sequence[OutputOutcome]) -> frozenset[str] | None:
         """The buffers that may race as written for all that matters; None for any: a wrong output may depend on it."""

@@ -14,9 +14,10 @@ import pytest
 from tests.cpu.checking import checked_runs
 
 CASES = Path(__file__).with_name("bulk_cases.py")
-UNREAD = "nothing orders two accesses to {}: between them a wait for what the copy writes (without .read) is missing"
 REFUTED = {
-    "chain": {"W": UNREAD.format("W")},
+    "chain": {
+        "W": "nothing orders two accesses to W: between them a wait for what the copy writes (without .read) is missing"
+    },
 }
 AUTHORS = {
     "overlapping": ("blocks", 78),

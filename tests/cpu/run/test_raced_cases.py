@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.cpu.checking import checked_runs, installed, published
+from tests.cpu.checking import checked_runs, installed, line_of, published
 from tlcheck.cli.main import main
 from tlcheck.toolchain.releases import PINNED
 
@@ -30,7 +30,7 @@ def checked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 @pytest.mark.parametrize("case", OPEN)
 def test_who_races_and_where(checked: dict[str, Any], case: str) -> None:
     buffer, who, statement = OPEN[case]
-    line = 1 + [text.strip() for text in CASES.read_text().splitlines()].index(statement)
+    line = line_of(statement, CASES)
     claims = checked[case]["claims"]
     assert {claim["verdict"] for claim in claims} == {"agreed", "undecided"}
     undecided = [claim for claim in claims if claim["verdict"] == "undecided"]
@@ -59,7 +59,7 @@ def test_a_race_as_written_is_its_authors_with_both_accesses(
     said = capsys.readouterr().out
     assert (right["written"]["answer"], right["lowered"]["answer"]) == ("no reference", "agrees")
     for found, (buffer, who, statement) in zip(raced, found_raced.values(), strict=True):
-        line = 1 + [text.strip() for text in CASES.read_text().splitlines()].index(statement)
+        line = line_of(statement, CASES)
         assert (found["written"]["answer"], found["lowered"]["answer"]) == ("races", "undecided")
         assert f"as written: RACES (line {line})   as lowered: undecided (" in said
         (finding,) = found["written"]["findings"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.cpu.checking import checked_runs, installed
+from tests.cpu.checking import checked_runs, installed, line_of
 from tests.cpu.client import Client
 from tests.warm import WarmWorker
 from tlcheck.execute.run import execute
@@ -64,7 +64,7 @@ def checked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 @pytest.mark.parametrize("case", LATE)
 def test_what_is_the_authors(checked: dict[str, Any], case: str) -> None:
     who, buffer, statement, outputs = LATE[case]
-    line = 1 + [text.strip() for text in CASES.read_text().splitlines()].index(statement)
+    line = line_of(statement, CASES)
     claims = checked[case]["claims"]
     undecided = {claim["buffer"]: claim["reason"] for claim in claims if claim["verdict"] == "undecided"}
     reason = f"as written, {who} race for {buffer}{{}} (line {line}): the author's own"

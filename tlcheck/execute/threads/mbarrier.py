@@ -73,8 +73,7 @@ class Barriers:
             shape = (len(machine.worlds), _ROOM)
             count, pending, octets, phase, coming = (np.zeros(shape, np.int64) for _ in range(5))
             unsure = np.zeros(shape, np.bool_)
-            watch = lambda: machine.watch  # noqa: E731 - it may change
-            machine.shared_state[key] = cls(name, count, pending, octets, phase, coming, unsure, watch)
+            machine.shared_state[key] = cls(name, count, pending, octets, phase, coming, unsure, lambda: machine.watch)
         found = machine.shared_state[key]
         assert isinstance(found, Barriers)
         return found
