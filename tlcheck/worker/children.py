@@ -7,9 +7,9 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from resource import struct_rusage
 from typing import Any
@@ -66,12 +66,17 @@ Numbered = tuple[int, Job]
 
 @dataclass
 class Child:
-    """A running process. `output` is what it prints, `lines` what it reports (see `tlcheck.worker.tasks`)."""
+    """A running process. `output` is what it prints, `lines` what it reports (see `tlcheck.worker.tasks`).
+
+    orders: where a process that has imported a file is told which of its kernels to lower; None once it was, and for
+    others.
+    """
 
     work: Sequence[Numbered]
     pid: int
     output: OutputStream
     lines: OutputStream
+    orders: int | None
     started: float = field(default_factory=time.monotonic)
     late: bool = False
     stopped: bool = False
@@ -87,14 +92,36 @@ class Child:
     def deadline(self) -> float:
         return self.started + _BACKSTOP * self.job.timeout
 
+    @property
+    def waits(self) -> bool:
+        """Whether it has done what it was told, and can be told more."""
+        return self.orders is not None and self.answered == len(self.work)
+
+    def can_go_on_with(self, job: Job) -> bool:
+        """Whether it waits, and has imported the file as lowering this kernel would."""
+        asked = replace(job, task="discover", name=self.job.name, output="", known=None, number=self.job.number)
+        return job.task == "lower" and self.waits and asked == self.job
+
+    def go_on(self, work: Sequence[Numbered]) -> None:
+        """Have it do this, and end."""
+        self.work, self.answered, self.started = work, 0, time.monotonic()
+        self.dismiss([job for _, job in work])
+
+    def dismiss(self, last: Sequence[Job] = ()) -> None:
+        """Have it end, after these jobs."""
+        if self.orders is not None:
+            with suppress(BrokenPipeError), os.fdopen(self.orders, "w") as orders:
+                orders.write(json.dumps([asdict(job) for job in last]))
+            self.orders = None
+
     def kill(self) -> None:
         """End its whole process group: a kernel file may have started processes of its own."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
 
     def finished(self) -> list[tuple[int, Answer]]:
-        """What some of several jobs came to, while others of them go on."""
-        if len(self.work) == 1:
+        """What jobs came to whose process goes on."""
+        if len(self.work) == 1 and self.orders is None:
             return []
         self.output.pull()
         return self._results(self.output.text(), self.lines.take())
@@ -106,9 +133,12 @@ class Child:
         depends on no other kernel, unless it was the first of all; then those after it.
         """
         self.kill()
+        self.dismiss()
         output, text = self.output.close(), self.lines.close()
+        if self.answered == len(self.work):
+            return [], []
         if len(self.work) == 1:
-            return [(self.work[0][0], self._answer(output, _parse(text), status, usage))], []
+            return [(self.work[0][0], self._answer(output, [*self.unread, *_parse(text)], status, usage))], []
         answers = self._results(output, text)
         rest = self.work[self.answered :]
         if self.stopped:
@@ -191,20 +221,26 @@ def start(work: Sequence[Numbered], fork: bool, inherited: Iterable[int]) -> Chi
     """Start a process: a copy of this one, or for one job a fresh interpreter, without the `inherited` descriptors."""
     output, output_end = os.pipe()
     lines, lines_end = os.pipe()
+    orders_end, orders = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
     pid = os.fork()
     if pid == 0:
-        _become([job for _, job in work], fork, output_end, lines_end, [*inherited, output, lines])
+        ends = output_end, lines_end, orders_end
+        _become([job for _, job in work], fork, ends, [*inherited, output, lines, orders])
     with suppress(OSError):  # the child does the same: whoever comes first
         os.setpgid(pid, pid)
-    os.close(output_end)
-    os.close(lines_end)
-    return Child(work, pid, OutputStream(output, OUTPUT_TAIL), OutputStream(lines, _REPORT))
+    for descriptor in (output_end, lines_end, orders_end):
+        os.close(descriptor)
+    child = Child(work, pid, OutputStream(output, OUTPUT_TAIL), OutputStream(lines, _REPORT), orders)
+    if not fork or work[0][1].task != "discover":
+        child.dismiss()
+    return child
 
 
-def _become(jobs: Sequence[Job], fork: bool, output: int, lines: int, inherited: Iterable[int]) -> None:
+def _become(jobs: Sequence[Job], fork: bool, ends: tuple[int, int, int], inherited: Iterable[int]) -> None:
     """In the new process: cut the ties to the server and run the jobs. Does not return."""
+    output, lines, orders = ends
     try:
         os.setpgid(0, 0)
         limits.die_with_parent()
@@ -217,13 +253,12 @@ def _become(jobs: Sequence[Job], fork: bool, output: int, lines: int, inherited:
         os.dup2(output, 2)
         for descriptor in (*inherited, output):
             os.close(descriptor)
-        _runner(fork)(jobs, lines)
+        if fork:
+            tasks.run(jobs, lines, orders)
+        else:
+            _execute(jobs, lines)
     finally:
         os._exit(70)
-
-
-def _runner(fork: bool) -> Callable[[Sequence[Job], int], None]:
-    return tasks.run if fork else _execute
 
 
 def _execute(jobs: Sequence[Job], lines: int) -> None:

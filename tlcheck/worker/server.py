@@ -26,6 +26,7 @@ from tlcheck.worker.failures import RequestError
 from tlcheck.worker.protocol import Answer
 
 _CHUNK = 64 * 1024
+_WAITING = 8  # processes that have imported a file and may be told to lower its kernels: some 30 MB each
 
 
 def main(fork: bool) -> None:
@@ -122,9 +123,12 @@ class Server:
     def _streams(self) -> set[int]:
         return {stream.descriptor for child in self._children.values() for stream in (child.output, child.lines)}
 
+    def _orders(self) -> set[int]:
+        return {child.orders for child in self._children.values() if child.orders is not None}
+
     def _patience(self) -> float | None:
         """Seconds to the next deadline; None if there is no job."""
-        deadlines = [child.deadline for child in self._children.values() if not child.late]
+        deadlines = [child.deadline for child in self._children.values() if not child.late and not child.waits]
         return max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
 
     def _read_requests(self) -> bool:
@@ -149,7 +153,11 @@ class Server:
     def _start(self, work: Sequence[Numbered]) -> None:
         if work[0][1].task == "capture" and self._fork:
             _warm_capture()
-        inherited = [self._requests, self._answers, *self._wake, *self._streams()]
+        waiting = next((child for child in self._children.values() if child.can_go_on_with(work[0][1])), None)
+        if waiting is not None:
+            waiting.go_on(work)
+            return
+        inherited = [self._requests, self._answers, *self._wake, *self._streams(), *self._orders()]
         child = children.start(work, self._fork, inherited)
         self._children[child.pid] = child
         for stream in (child.output, child.lines):
@@ -161,10 +169,13 @@ class Server:
             self._selector.unregister(stream.descriptor)
         if stream is child.lines:
             self._answer(child.finished())
+        waiting = [other for other in self._children.values() if other.waits]
+        for other in waiting[:-_WAITING]:
+            other.dismiss()
 
     def _kill_late(self) -> None:
         for child in self._children.values():
-            if time.monotonic() > child.deadline and not child.late:
+            if time.monotonic() > child.deadline and not child.late and not child.waits:
                 child.late = True
                 child.kill()
 

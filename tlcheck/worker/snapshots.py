@@ -66,6 +66,12 @@ def _parameters(prim_func: Any) -> list[str]:
     return [f"{one.dtype} {[str(size) for size in getattr(one, 'shape', ())]}" for one in taken]
 
 
+def watch() -> None:
+    """Begin to note what lowering asks of a kernel file, in a process that imports one now and lowers later."""
+    _watched()
+    _compiler()
+
+
 @cache
 def _watched() -> AtomicLines:
     """Of all jobs of this process: a kernel file keeps what it has imported."""

@@ -24,9 +24,10 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -64,13 +65,13 @@ def run_fresh(descriptor: int, text: str) -> None:
     run([protocol.read_job(json.loads(text))], descriptor)
 
 
-def run(jobs: Sequence[Job], descriptor: int) -> None:
+def run(jobs: Sequence[Job], descriptor: int, orders: int | None = None) -> None:
     """Run jobs in this process, up to the first that fails, and end the process, without the exit handlers of TVM and
-    torch.
+    torch. orders: where more of them are read from, once these are done.
     """
     faulthandler.enable()
     recorder = None
-    for job in jobs:
+    for job in chain(jobs, _ordered(orders)):
         channel = Channel(descriptor)
         message: dict[str, Any]
         try:
@@ -93,6 +94,13 @@ def run(jobs: Sequence[Job], descriptor: int) -> None:
     os._exit(0)
 
 
+def _ordered(orders: int | None) -> Iterator[Job]:
+    """The jobs that come when others are done; none where the other end is closed without."""
+    if orders is not None:
+        with os.fdopen(orders) as lines:
+            yield from [protocol.read_job(fields) for fields in json.loads(lines.read() or "[]")]
+
+
 def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
         with suppress(Exception):  # the kernel file may have put anything in their place
@@ -106,8 +114,9 @@ def _watching() -> Recorder:
 
 
 def _discover(job: Job, channel: Channel) -> dict[str, Any]:
-    from tlcheck.worker import discovery
+    from tlcheck.worker import discovery, snapshots
 
+    snapshots.watch()  # before the file is imported: this process may go on to lower what it has
     return discovery.discover(job, channel.enter)
 
 

@@ -102,6 +102,43 @@ def test_the_first_job_of_a_process_is_not_done_again(
     assert Counter((tmp_path / "marks").read_text()) == {"a": 3, "b": 1, "c": 1}
 
 
+def test_a_process_that_has_imported_a_file_goes_on_to_its_kernels(
+    process: Worker, write: Write, lowered: MakeJob, tmp_path: Path
+) -> None:
+    """Once, where what it imported the file for is the same; its limit of wall time begins anew."""
+    note = f"open({str(tmp_path / 'notes')!r}, 'a').write(f'{{what}} {{os.getpid()}} ')"
+    file = write(f"import os\ndef note(what): {note}\nnote('import')\ndef kernel(): note('kernel'); 1 / 0")
+    lower = lowered(file, timeout=60)
+    discover = replace(lower, task="discover", name="", output="")
+    assert [answer.failure for answer in answers_of(process, discover)] == [None]
+    for job in (replace(lower, arch="sm_80"), lower, lower):
+        (answer,) = answers_of(process, job)
+        assert answer.failure is not None
+        assert "ZeroDivisionError" in answer.failure.message
+        assert answer.wall < 30
+    what, places = (tmp_path / "notes").read_text().split()[::2], (tmp_path / "notes").read_text().split()[1::2]
+    assert what == ["import", "import", "kernel", "kernel", "import", "kernel"]
+    assert [places.index(place) for place in places] == [0, 1, 1, 0, 4, 4]
+
+
+def test_processes_that_wait_are_few_and_end_with_the_worker(process: Worker, write: Write, lowered: MakeJob) -> None:
+    file = write("def kernel(): 1 / 0")
+    before = children_of(os.getpid())
+    for number in range(12):
+        answers_of(process, Job("discover", file, args={"n": str(number)}))
+    waiting = children_of(os.getpid()) - before
+    deadline = time.monotonic() + 10
+    while len(waiting) > 8 and time.monotonic() < deadline:
+        waiting = children_of(os.getpid()) - before
+    assert len(waiting) == 8
+    os.kill(min(waiting), signal.SIGKILL)
+    (answer,) = answers_of(process, lowered(file))
+    assert answer.failure is not None
+    assert "ZeroDivisionError" in answer.failure.message
+    process.stop()
+    assert not wait_until_gone(waiting)
+
+
 def test_answers_for_jobs_that_share_a_process_do_not_wait_for_the_last(
     process: Worker, write: Write, tmp_path: Path
 ) -> None:
@@ -277,10 +314,12 @@ def test_an_import_that_crashes_is_a_usage_error(tmp_path: Path) -> None:
 
 def test_no_file_descriptor_is_lost(worker: Client, write: Write, lowered: MakeJob) -> None:
     job = lowered(write("def kernel(): raise ValueError"))
+    discover = replace(job, task="discover", name="", output="")
     only(worker, job)
     (server,) = children_of(os.getpid())
     counts = []
     for _ in range(3):
+        assert len(list(worker.discover([discover] * 8))) == 8
         assert len(list(worker.lower([job] * 8))) == 8
         counts.append(len(list(Path(f"/proc/{server}/fd").iterdir())))
     assert counts[0] == counts[2]
@@ -301,6 +340,15 @@ def only_job(python: Path, env: Mapping[str, str]) -> None:
     """Ask an interpreter for something."""
     with Client(Worker(python, env)) as client:
         list(client.discover([Job("discover", "k.py")]))
+
+
+def answers_of(worker: Worker, job: Job) -> list[Answer]:
+    """What a job that has a process of its own comes to."""
+    worker.send(job)
+    answers: list[Answer] = []
+    while worker.running:
+        answers += [answer for _, answer in worker.receive()]
+    return answers
 
 
 def only(worker: Client, job: Job) -> Ended:
