@@ -106,14 +106,27 @@ class Compared:
     unsettled: int
 
 
-def compare(expected: Written, got: Written, initial: Array, elements: Array) -> Compared:
-    """Compare what was written on either side, element by element. initial: of `elements`, the union of both sides."""
+def compare(
+    expected: Written, got: Written, initial: Array, elements: Array, by_chance: Written | None = None
+) -> Compared:
+    """Compare what was written on either side, element by element. initial: of `elements`, the union of all sides.
+
+    by_chance: as expected, where integers that nobody has written have other values; None where it is the same.
+    """
     (left, written), (right, lowered) = (_everywhere(side, initial, elements) for side in (expected, got))
-    if left.dtype.kind != "f" or (left == right).all():
-        return Compared(elements, initial, left, right, left != right, written, lowered, 0)
-    unknown = is_poison(left)
-    differs = ~(_equal(left, right) | unknown) | (is_poison(right) & ~unknown)
-    return Compared(elements, initial, left, right, differs, written, lowered, int(unknown.sum()))
+    unknown = np.zeros(len(elements), np.bool_)
+    if by_chance is not None:
+        other, there = _everywhere(by_chance, initial, elements)
+        unknown = (written != there) | ~_same(left, other)
+    differs = left != right
+    if left.dtype.kind == "f" and differs.any():
+        unknown = unknown | is_poison(left)
+        differs = ~_equal(left, right) | is_poison(right)
+    return Compared(elements, initial, left, right, differs & ~unknown, written, lowered, int(unknown.sum()))
+
+
+def _same(a: Array, b: Array) -> Mask:
+    return np.asarray((a == b) | ((a != a) & (b != b)))  # NaN is equal to NaN here
 
 
 def _everywhere(side: Written, initial: Array, elements: Array) -> tuple[Array, Mask]:

@@ -204,7 +204,7 @@ class Registers:
                 inner.sums[root] = times, worlds
             elif (written := _first_written(touching, places, whole, times, worlds)) is not None:
                 size, lanes = whole.data.shape[0] * whole.grain, whole.data.shape[2]
-                inner.memory[root] = copies = Cells(size, whole.kinds, inner.seeds, lanes)
+                inner.memory[root] = copies = Cells(size, whole.kinds, inner.chances, lanes)
                 found.own.append((whole, copies, written))
             else:
                 return None

@@ -24,7 +24,7 @@ from tlcheck.execute.machine import Machine, Machines, Options, World
 from tlcheck.execute.pages import Pages
 from tlcheck.execute.reasons import Entangled, Illegal, NotModelled, Stopped
 from tlcheck.execute.request import ALL, LOWERED, SOURCE, Request
-from tlcheck.execute.traits import draws_anywhere, is_tiled, meets_all, release_of
+from tlcheck.execute.traits import draws_anywhere, has_integers, is_tiled, meets_all, release_of
 from tlcheck.execute.values import Array
 from tlcheck.program.roles import roles
 from tlcheck.snapshot.ir import Buffer, Function, Snapshot
@@ -69,6 +69,7 @@ class BothLevels:
         self.worlds = self._fitting()
         self._together: dict[Function, list[list[World]]] = {}
         self._before: dict[tuple[str, int], Pages] = {}  # what the kernel as written left, by the limit of integers
+        self._by_chance: dict[inputs.Draw, Mapping[str, Pages]] = {}  # see `by_chance`
         self._moved: dict[tuple[inputs.Draw, int], tuple[Mapping[str, Pages], bool]] = {}  # see `jittered`
 
     def turn_plain(self) -> None:
@@ -79,6 +80,7 @@ class BothLevels:
         """Run all blocks of kernels before the last one from now on."""
         self._all_before = True
         self._moved.clear()
+        self._by_chance.clear()
         del self.as_written
 
     @property
@@ -267,6 +269,18 @@ class BothLevels:
             machine.run()
             self._moved[draw, jitter] = {name: machine.pages(name) for name in self.outputs}, machine.overflowed
         return self._moved[draw, jitter]
+
+    def by_chance(self, draw: inputs.Draw) -> Mapping[str, Pages]:
+        """The outputs as written where integers that nobody has written have other values; none where there can be no
+        such integers.
+        """
+        if draw not in self._by_chance:
+            self._by_chance[draw] = {}
+            if has_integers(self.written):
+                machine = self.machine_as_written(draw, chance=True)
+                machine.run()
+                self._by_chance[draw] = {name: machine.pages(name) for name in self.outputs}
+        return self._by_chance[draw]
 
     def run(self, machine: Machine, another: Callable[..., Machine]) -> None:
         """Run a level of the kernel. Raises Illegal for what threads of one block wait for, which others had hidden.

@@ -86,6 +86,7 @@ class Options:
     printed: as the CUDA that is made of it: integers are promoted, for example (`program.generated`).
     needed: the blocks that run of each kernel before the last one, with their seeds; None for all (`demand`).
     alike: all random numbers of a block are the same one.
+    chance: integers that nobody has written have other values.
     """
 
     written: bool
@@ -106,6 +107,7 @@ class Options:
     printed: bool = False
     needed: Sequence[Mapping[Block, Set[int]] | None] = ()
     alike: bool = False
+    chance: bool = False
 
 
 class Machine:
@@ -251,6 +253,11 @@ class Machine:
         before.memory.clear()
         return before
 
+    @property
+    def chances(self) -> tuple[int, ...]:
+        """For each world the seed of what nobody has written (`values.nothing`)."""
+        return tuple([~seed for seed in self.seeds]) if self.options.chance else self.seeds
+
     def code(self, e: Expr) -> Code:
         """A compiled expression."""
         found = self._codes.get(id(e))
@@ -339,7 +346,7 @@ class Machine:
         self._bytes += cells * 8
         if self._bytes > self.options.bytes:
             raise BudgetSpent("more memory than allowed")
-        self.memory[root] = made = Cells(size, kinds, self.seeds, self.lanes if own else 1)
+        self.memory[root] = made = Cells(size, kinds, self.chances, self.lanes if own else 1)
         if self.tracer is not None:
             self.tracer.attach(root, made)
 

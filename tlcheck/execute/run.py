@@ -293,13 +293,19 @@ class _Judge:
     def _output(self, name: str, written: Machine, lowered: Machine, draw: inputs.Draw) -> OutputOutcome:
         """The verdict on one output, over all seeds."""
         unknown = numberless = compared_elements = 0
+        try:
+            by_chance = self._levels.by_chance(draw)
+        except Illegal as illegal:
+            return OutputOutcome(name, "undecided", f"as written, with other numbers where nothing wrote: {illegal}")
         for seed in dict.fromkeys(w.seed for w in self._levels.worlds):
             expected, got = comparison.outcome(written.pages(name), seed), comparison.left_by(lowered, name, seed)
+            other = comparison.outcome(by_chance[name], seed) if name in by_chance else None
             elements, initial = expected.elements, expected.values
-            if not np.array_equal(elements, got.elements):
-                elements = comparison.union(elements, got.elements)
-                initial = written.pages(name).initial(seed, elements)
-            compared = comparison.compare(expected, got, initial, elements)
+            for side in (got, other):
+                if side is not None and not np.array_equal(elements, side.elements):
+                    elements = comparison.union(elements, side.elements)
+                    initial = written.pages(name).initial(seed, elements)
+            compared = comparison.compare(expected, got, initial, elements, other)
             unknown += compared.unsettled
             numberless += comparison.numberless(compared)
             compared_elements += len(elements)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tlcheck.execute.parallel import is_shared_out
 from tlcheck.program.async_copies import release_numbers
-from tlcheck.snapshot.ir import CHECKPOINTS, Alloc, For, Function, Snapshot
+from tlcheck.program.roles import name_of_call
+from tlcheck.snapshot.ir import CHECKPOINTS, Alloc, Expr, For, Function, Snapshot
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
 _BEFORE = CHECKPOINTS[: CHECKPOINTS.index("lower-tile-op")]
@@ -30,6 +31,28 @@ def draws_anywhere(function: Function) -> bool:
     loops = [stmt for stmt in statements(function.body) if isinstance(stmt, For) and stmt.kind == "parallel"]
     inner = (e for loop in loops for s in statements(loop) for e in postorder(expressions(s)))
     return any(e.op == "call" and str(e.value).startswith("rng_rand") for e in inner)
+
+
+def has_integers(function: Function) -> bool:
+    """Whether a kernel as written may have integers that nobody has written: in memory of its own, from lanes that take
+    no part in a shuffle, or made of such a float.
+    """
+    for stmt in statements(function.body):
+        if isinstance(stmt, Alloc) and not _is_float(stmt.buffer.dtype):
+            return True
+        if any(not _is_float(e.dtype) and _may_be_unset(e) for e in postorder(expressions(stmt))):
+            return True
+    return False
+
+
+def _may_be_unset(e: Expr) -> bool:
+    if e.op == "cast":
+        return _is_float(e.args[0].dtype)
+    return e.op == "call" and any(word in name_of_call(e) for word in ("shfl", "shuffle"))
+
+
+def _is_float(dtype: str) -> bool:
+    return dtype.startswith(("float", "bfloat"))
 
 
 def meets_all(function: Function) -> bool:

@@ -210,18 +210,27 @@ def _truncated(value: Value, target: Kind) -> Value:
         target.array
     )
     if lost.any():
-        whole = np.where(is_poison(np.asarray(value, dtype=np.float64)), _pattern(target, 0), whole)
+        words = np.asarray(value, dtype=np.float64)
+        unset = np.where(_is_other(words), _pattern(target, ~0), _pattern(target, 0))
+        whole = np.where(is_poison(words), unset, whole)
     return whole if isinstance(value, np.ndarray) else int(whole)
 
 
-# The quiet NaN whose payload says that it is poison; its low 20 bits are the number of the reason.
+# The quiet NaN whose payload says that it is poison; its low 20 bits are the number of the reason. The bit above says
+# that it becomes another integer than usual.
 _POISON = 0x7FF8_5EED_0000_0000
 _REASONS = (1 << 20) - 1
+_OTHER = 1 << 20
 
 
-def poison(reason: int = 0) -> float:
-    """The float64 NaN that stands for a value that nobody has written."""
-    return float(np.array([_POISON | (reason & _REASONS)], dtype=np.uint64).view(np.float64)[0])
+def poison(reason: int = 0, other: bool = False) -> float:
+    """The float64 NaN that stands for a value that nobody has written. other: see `nothing`."""
+    bits = _POISON | (reason & _REASONS) | (_OTHER if other else 0)
+    return float(np.array([bits], dtype=np.uint64).view(np.float64)[0])
+
+
+def _is_other(values: Array) -> npt.NDArray[np.bool_]:
+    return np.asarray((np.ascontiguousarray(values).view(np.uint64) & np.uint64(_OTHER)) != 0)
 
 
 def is_poison(values: Array) -> npt.NDArray[np.bool_]:
@@ -237,14 +246,19 @@ def reason_of(value: float) -> int:
 
 
 def _pattern(kind: Kind, seed: int) -> int:
-    """The integer that stands for what nobody has written: another one for each seed."""
-    return wrapped(0x5EED_B0B5_5EED_B0B5 ^ (seed * 0x3C3C_3C3C_3C3C_3C3C), kind)
+    """The integer that stands for what nobody has written: another one for each seed, all bits others for ~seed."""
+    bits = 0x5EED_B0B5_5EED_B0B5 ^ ((seed if seed >= 0 else ~seed) * 0x3C3C_3C3C_3C3C_3C3C)
+    return wrapped(bits if seed >= 0 else ~bits, kind)
 
 
 def nothing(kind: Kind, seed: int, reason: int = 0) -> Value:
-    """Poison of any kind, for the worlds of one seed."""
+    """Poison of any kind, for the worlds of one seed.
+
+    Integers have no NaN: theirs is a number, which an output must not hang on. ~seed instead of a seed gives another
+    one, and floats of which another one is made.
+    """
     if kind.is_float:
-        return poison(reason)
+        return poison(reason, seed < 0)
     if kind.family == "bool":
         return bool(seed & 1)
     return _pattern(kind, seed)

@@ -96,12 +96,13 @@ def _mode(e: Expr, unsaid: int) -> int:
     return value if isinstance(value, int) and value else unsaid
 
 
-def _name(e: Expr) -> str:
+def name_of_call(e: Expr) -> str:
+    """The name of what is called, of the function itself where that is external."""
     return str(e.args[0].value if e.value in ("call_extern", "call_pure_extern") and e.args else e.value)
 
 
 def _is_atomic(e: Expr) -> bool:
-    name = _name(e).lower()
+    name = name_of_call(e).lower()
     return e.op == "call" and name.startswith("atomic") and not name.startswith(("atomic_load", "atomicload"))
 
 
@@ -114,12 +115,12 @@ def _destination(e: Expr) -> Expr | None:
 
 
 def _returns(e: Expr) -> bool:
-    return _name(e).endswith(_RETURNING) or dict(e.annotations).get("return_prev", "0") not in ("0", "False")
+    return name_of_call(e).endswith(_RETURNING) or dict(e.annotations).get("return_prev", "0") not in ("0", "False")
 
 
 def _adds_floats(e: Expr) -> bool:
     target = _destination(e)
-    if target is None or not _name(e).lower().replace("_", "").startswith("atomicadd"):
+    if target is None or not name_of_call(e).lower().replace("_", "").startswith("atomicadd"):
         return False
     element = target if target.op == "load" else target.args[0]  # of tvm_access_ptr: its type
     return "float" in element.dtype

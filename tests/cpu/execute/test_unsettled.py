@@ -1,16 +1,21 @@
-"""Outputs that the kernel as written leaves to chance: what half of depends on nothing is not agreed."""
+"""Outputs that the kernel as written leaves to chance: what half of depends on nothing is not agreed.
+
+Floats that nobody has written are NaN. Integers have no such value: others tell what hangs on them.
+"""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.cpu.execute.tiles.building import Kernel, load, number
+from tlcheck.execute.request import Request
 from tlcheck.execute.run import execute
-from tlcheck.snapshot.ir import Expr, If, Seq, Store
+from tlcheck.snapshot.ir import Expr, If, Seq, Stmt, Store
 
 THREADS = 64
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int32", "uint8", "bool"])
 @pytest.mark.parametrize(
     ("written", "verdict", "reason"),
     [
@@ -20,11 +25,52 @@ THREADS = 64
         (0, "undecided", "as written, all of it depends on memory that nothing wrote"),
     ],
 )
-def test_registers_that_some_threads_set(written: int, verdict: str, reason: str) -> None:
+def test_registers_that_some_threads_set(written: int, verdict: str, reason: str, dtype: str) -> None:
     kernel = Kernel(threads=THREADS)
-    a, b = kernel.tensor("A", "float32", (THREADS,)), kernel.tensor("B", "float32", (THREADS,))
+    a, b = kernel.tensor("A", dtype, (THREADS,)), kernel.tensor("B", dtype, (THREADS,))
+    register = kernel.tile("r", dtype, (1,), "local")
+    some = _where(kernel, written, Store(register, (number(0),), load(a, kernel.tx)))
+    assert _outcome(kernel, some, Store(b, (kernel.tx,), load(register, 0))) == (verdict, reason)
+
+
+@pytest.mark.parametrize(("written", "verdict"), [(THREADS, "agreed"), (0, "undecided")])
+def test_integers_made_of_floats_that_nobody_set(written: int, verdict: str) -> None:
+    kernel = Kernel(threads=THREADS)
+    a, b = kernel.tensor("A", "float32", (THREADS,)), kernel.tensor("B", "int32", (THREADS,))
     register = kernel.tile("r", "float32", (1,), "local")
-    some = If(Expr("lt", "bool", (kernel.tx, number(written))), Store(register, (number(0),), load(a, kernel.tx)), None)
-    body = Seq((some, Store(b, (kernel.tx,), load(register, 0))))
-    (found,) = execute(kernel.snapshot((body,), (body,))).outputs
-    assert (found.verdict, found.reason) == (verdict, reason)
+    some = _where(kernel, written, Store(register, (number(0),), load(a, kernel.tx)))
+    more = Expr("add", "float32", (load(register, 0), Expr("float", "float32", (), 1.0)))
+    assert _outcome(kernel, some, Store(b, (kernel.tx,), Expr("cast", "int32", (more,))))[0] == verdict
+
+
+@pytest.mark.parametrize(("lanes", "verdict"), [(32, "agreed"), (16, "undecided")])
+def test_shuffles_from_lanes_that_take_no_part(lanes: int, verdict: str) -> None:
+    kernel = Kernel(threads=32)
+    b = kernel.tensor("B", "int32", (32,))
+    mask = Expr("int", "uint32", (), 0xFFFFFFFF)
+    name = Expr("str", "", (), "__shfl_xor_sync")
+    value = Expr("call", "int32", (name, mask, kernel.tx, number(16), number(32)), "call_extern")
+    assert _outcome(kernel, _where(kernel, lanes, Store(b, (kernel.tx,), value)))[0] == verdict
+
+
+def test_an_address_that_nobody_set() -> None:
+    """In bounds with the usual number, out of bounds with another one."""
+    kernel = Kernel(threads=1)
+    tile, b = kernel.tile("s", "float32", (64,), "shared"), kernel.tensor("B", "float32", (1,))
+    register = kernel.tile("r", "uint8", (1,), "local")
+    place = Expr("sub", "int32", (number(0xB5), Expr("cast", "int32", (load(register, 0),))))
+    set_first = Store(tile, (number(0),), Expr("float", "float32", (), 1.0))
+    verdict, reason = _outcome(kernel, set_first, Store(b, (number(0),), load(tile, place)), seeds=(0,))
+    assert verdict == "undecided"
+    assert reason.startswith("as written, with other numbers where nothing wrote: ")
+
+
+def _where(kernel: Kernel, below: int, body: Stmt) -> Stmt:
+    return If(Expr("lt", "bool", (kernel.tx, number(below))), body, None)
+
+
+def _outcome(kernel: Kernel, *body: Stmt, seeds: tuple[int, ...] = (0, 1)) -> tuple[str, str]:
+    """Verdict and reason of the only output of a kernel that is lowered to itself."""
+    same = (Seq(body),)
+    (found,) = execute(kernel.snapshot(same, same), Request(seeds=seeds)).outputs
+    return found.verdict, found.reason

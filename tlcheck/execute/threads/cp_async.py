@@ -178,7 +178,7 @@ def issue(target: Place, where: Array, values: Array, lanes: Mask, queue: CopyQu
     if not late:
         target.memory.put(where, values, lanes, target.kind)
         return
-    poison = nothing_in(target.kind, target.machine.seeds[: target.machine.each], reason)
+    poison = nothing_in(target.kind, target.machine.chances[: target.machine.each], reason)
     target.memory.put(where, poison, lanes, target.kind)
     queue.open.append(Copy(target, where, values, lanes))
 

@@ -257,5 +257,5 @@ def _issue(
 
 
 def _poison(kind: Kind, reason: int, machine: Machine) -> Array:
-    values = [nothing(kind, seed, reason) for seed in machine.seeds]
+    values = [nothing(kind, seed, reason) for seed in machine.chances]
     return np.array(values, kind.array).reshape(1, -1, 1)

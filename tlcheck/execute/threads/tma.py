@@ -130,7 +130,7 @@ class _Transfer:
 
     def hide(self, machine: Machine, reason: int) -> None:
         """Make what is to come poison."""
-        self.cells.put(self.where, nothing_in(self.kind, machine.seeds, reason), self.some, self.kind)
+        self.cells.put(self.where, nothing_in(self.kind, machine.chances, reason), self.some, self.kind)
 
     @property
     def octets(self) -> int:

@@ -35,7 +35,7 @@ def from_lanes(value: Value, source: Array, frame: Frame, machine: Machine, kind
     if frame.active is not None or source.max() >= frame.lanes:
         taking_part = np.take_along_axis(frame.mask(), index, axis=-1) & (source < frame.lanes)
         if not taking_part.all():
-            unknown = nothing_in(kind, machine.seeds)
+            unknown = nothing_in(kind, machine.chances)
             found = np.where(taking_part, found, unknown)
     return found
 

@@ -170,7 +170,7 @@ def issue(e: Expr, at: int, form: Form, left: Operand, right: Operand, machine: 
             return [a.row(world, group, row), b.row(world, group, column)]
 
         keeps = machine.uniform(scale.run(frame), "the scale of C") != 0
-        poison = nothing_in(place.kind, machine.seeds, reason)
+        poison = nothing_in(place.kind, machine.chances, reason)
         hidden = np.broadcast_to(poison, (form.n // 2, frame.worlds, frame.lanes))
         total = queue.sum_at(place, position, frame, lanes, hidden)
         total.left += 1

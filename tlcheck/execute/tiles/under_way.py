@@ -54,7 +54,7 @@ def _for_a_barrier(e: Expr, awaited: Expr, target: Tile, machine: Machine) -> De
 
     def depart(frame: Frame, inner: Frame, values: Array) -> None:
         where, mask, found = target.flat(inner), target.mask(inner), np.array(values)
-        poison = np.array([nothing(target.kind, seed, reason) for seed in machine.seeds], target.kind.array)
+        poison = np.array([nothing(target.kind, seed, reason) for seed in machine.chances], target.kind.array)
         barriers = [(world, number) for world, number, _, _ in done(frame).each]
         memory = target.place.memory
         memory.put(where, poison.reshape(-1, 1), mask, target.kind)
