@@ -7,6 +7,7 @@ a frame. What it may ask for: `code` (an expression), `step` (a statement), `pla
 
 from __future__ import annotations
 
+import hashlib
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence, Set
@@ -479,6 +480,13 @@ class Machine:
             self._timed = self.spent
             if time.process_time() > self.options.until:
                 raise BudgetSpent(TIME)
+
+    def contents(self) -> bytes:
+        """What tells whether anything in memory has changed since."""
+        found = hashlib.blake2b()
+        for memory in self.memory.values():
+            found.update(memory.flat.view(np.uint8).data)
+        return found.digest()
 
     def out_of_bounds(self, place: Place, frame: Frame, offending: Mask) -> Mask:
         """What happens where an access is out of bounds: the lanes that go on. Raises Illegal.

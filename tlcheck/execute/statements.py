@@ -15,7 +15,7 @@ from tlcheck.execute.frame import Frame, LastMask, Mask
 from tlcheck.execute.iterations import at_once
 from tlcheck.execute.parallel import is_shared_out, parallel
 from tlcheck.execute.places import Place
-from tlcheck.execute.reasons import Illegal, NotModelled
+from tlcheck.execute.reasons import BudgetSpent, Illegal, NotModelled
 from tlcheck.execute.values import Value, lanes_of
 from tlcheck.snapshot.ir import (
     Alloc,
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 
 _ENOUGH = 4  # iterations after which each part of a software pipeline has run
+_MANY = 1 << 10  # iterations of a loop that may have come to a standstill
 
 
 def compiled_statement(stmt: Stmt, machine: Machine) -> Step:
@@ -182,20 +183,30 @@ def _while(stmt: While, machine: Machine) -> Step:
     with machine.following(True):
         body = machine.step(stmt.body)
 
+    def goes_on(frame: Frame) -> bool:
+        machine.spend(1)
+        machine.at = stmt
+        holds = condition.run(frame)
+        if isinstance(holds, np.ndarray):
+            frame.active = frame.among(holds)
+            return not frame.idle()
+        return bool(holds)
+
     def run(frame: Frame) -> None:
+        turns, found = 0, b""
         with loop(frame):
-            while not frame.idle():
-                machine.spend(1)
-                machine.at = stmt
-                holds = condition.run(frame)
-                if not isinstance(holds, np.ndarray):
-                    if not holds:
-                        return
-                else:
-                    frame.active = frame.among(holds)
-                    if frame.idle():
-                        return
-                iterate(frame, body)
+            try:
+                while not frame.idle() and goes_on(frame):
+                    iterate(frame, body)
+                    turns += 1
+                    if turns >= _MANY and turns & (turns - 1) == 0:
+                        found = machine.contents()
+            except BudgetSpent:
+                if turns < _MANY or machine.contents() != found:
+                    raise
+                line = first_line(stmt)
+                where = f" (line {line})" if line else ""
+                raise BudgetSpent(f"in the blocks that run, a loop never ends{where}") from None
 
     return Step(run, body.leaves)
 

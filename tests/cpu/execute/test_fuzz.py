@@ -78,11 +78,22 @@ ZERO, HUGE = Expr("int", "int32", (), 0), Expr("int", "int64", (), 10**10)
 
 
 def test_a_kernel_that_never_ends() -> None:
-    forever = While(Expr("int", "bool", (), 1), Store(_output(), (ZERO,), Expr("float", "float16", (), 0.0)))
-    few = Request(budget=Budget(2_000))
+    first = Expr("load", "float16", (ZERO,), None, 0, _output())
+    more = Expr("add", "float16", (first, Expr("float", "float16", (), 1.0)))
+    forever = While(Expr("int", "bool", (), 1), Store(_output(), (ZERO,), more))
+    few = Request(budget=Budget(20_000))
     assert reasons(changed(forever), few) == [("undecided", "more statements than allowed")]
     spent = Request(budget=Budget(10**9, seconds=0.2))
     assert reasons(changed(forever), spent) == [("undecided", "time")]
+
+
+def test_a_loop_that_waits_for_another_block() -> None:
+    """Nothing changes any more: it has no end however large the budget is."""
+    first = Expr("load", "float16", (ZERO,), None, 0, _output())
+    same = Store(_output(), (ZERO,), first)
+    forever = While(Expr("int", "bool", (), 1), same, line=12)
+    said = "in the blocks that run, a loop never ends (line 12)"
+    assert reasons(changed(forever), Request(budget=Budget(20_000))) == [("undecided", said)]
 
 
 def test_a_kernel_that_needs_too_much_memory() -> None:
