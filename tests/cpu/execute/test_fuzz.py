@@ -81,7 +81,7 @@ def test_a_kernel_that_never_ends() -> None:
     first = Expr("load", "float16", (ZERO,), None, 0, _output())
     more = Expr("add", "float16", (first, Expr("float", "float16", (), 1.0)))
     forever = While(Expr("int", "bool", (), 1), Store(_output(), (ZERO,), more))
-    few = Request(budget=Budget(20_000))
+    few = Request(budget=Budget(4_000))
     assert reasons(changed(forever), few) == [("undecided", "more statements than allowed")]
     spent = Request(budget=Budget(10**9, seconds=0.2))
     assert reasons(changed(forever), spent) == [("undecided", "time")]
@@ -93,7 +93,7 @@ def test_a_loop_that_waits_for_another_block() -> None:
     same = Store(_output(), (ZERO,), first)
     forever = While(Expr("int", "bool", (), 1), same, line=12)
     said = "in the blocks that run, a loop never ends (line 12)"
-    assert reasons(changed(forever), Request(budget=Budget(20_000))) == [("undecided", said)]
+    assert reasons(changed(forever), Request(budget=Budget(4_000))) == [("undecided", said)]
 
 
 def test_a_kernel_that_needs_too_much_memory() -> None:
