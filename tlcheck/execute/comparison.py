@@ -93,7 +93,7 @@ class Compared:
     """Elements that both sides have, and which of them differ.
 
     initial: what untouched elements are. written, lowered: which of them each side has written. unsettled: how many
-    expected values are poison.
+    expected values are poison, or hang on what nobody wrote.
     """
 
     elements: Array

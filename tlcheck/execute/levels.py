@@ -270,16 +270,20 @@ class BothLevels:
             self._moved[draw, jitter] = {name: machine.pages(name) for name in self.outputs}, machine.overflowed
         return self._moved[draw, jitter]
 
+    @cached_property
+    def _has_integers(self) -> bool:
+        return has_integers(self.written)
+
     def by_chance(self, draw: inputs.Draw) -> Mapping[str, Pages]:
         """The outputs as written where integers that nobody has written have other values; none where there can be no
-        such integers.
+        such integers. Raises Illegal where these take an access out of bounds.
         """
+        if not self._has_integers:
+            return {}
         if draw not in self._by_chance:
-            self._by_chance[draw] = {}
-            if has_integers(self.written):
-                machine = self.machine_as_written(draw, chance=True)
-                machine.run()
-                self._by_chance[draw] = {name: machine.pages(name) for name in self.outputs}
+            machine = self.machine_as_written(draw, chance=True)
+            machine.run()
+            self._by_chance[draw] = {name: machine.pages(name) for name in self.outputs}
         return self._by_chance[draw]
 
     def run(self, machine: Machine, another: Callable[..., Machine]) -> None:

@@ -95,7 +95,7 @@ class Child:
     @property
     def waits(self) -> bool:
         """Whether it has done what it was told, and can be told more."""
-        return self.orders is not None and self.answered == len(self.work)
+        return self.orders is not None and self.answered == len(self.work) and not self.stopped
 
     def can_go_on_with(self, job: Job) -> bool:
         """Whether it waits, and has imported the file as lowering this kernel would."""
