@@ -24,12 +24,14 @@ def kind_of(job: Job) -> str:
     return repr(replace(job, name="", output="", known=None, number=0) if job.task == "lower" else job)
 
 
-def share(alike: int, waiting: int, parallel: int) -> int:
+def share(alike: int, waiting: int, parallel: int, kinds: int = 1) -> int:
     """How many of these jobs one process does, which costs as much to start as a small kernel.
 
-    alike, waiting: jobs that may share it, and all. It leaves enough for the other processors, at the end too.
+    alike, waiting: jobs that may share it, and all. kinds: how many there are of those that may not share one. It leaves
+    enough for the other processors, at the end too.
     """
-    return max(1, min(_TOGETHER, math.ceil(alike / parallel), waiting // (2 * parallel)))
+    fair = alike if kinds > parallel else math.ceil(alike / parallel)
+    return max(1, min(_TOGETHER, fair, waiting // (2 * parallel)))
 
 
 class Crew:
@@ -156,8 +158,8 @@ class Crew:
         """
         kinds = self._queues[worker]
         kind, alike = min(kinds.items(), key=lambda item: len(item[1]))
-        waiting = sum(len(jobs) for queue in self._queues.values() for jobs in queue.values())
-        fair = share(len(alike), waiting, self._parallel)
+        waits = [len(jobs) for queue in self._queues.values() for jobs in queue.values()]
+        fair = share(len(alike), sum(waits), self._parallel, len(waits))
         if self._parallel == 1:  # nobody else could do any of them
             fair = min(_TOGETHER, len(alike))
         group = [alike.popleft() for _ in range(fair if worker.fork else 1)]

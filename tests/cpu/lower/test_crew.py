@@ -146,6 +146,14 @@ def test_kernels_of_one_file_are_shared_out_to_all_processors() -> None:
     assert sizes[-3:] == [("quick.py", 1)] * 3
 
 
+def test_where_many_files_wait_one_process_does_a_file() -> None:
+    """The other processors have enough to do with the others."""
+    worker = Recorded(fork=True)
+    answered(worker, {"a.py": 4, "b.py": 4, "c.py": 4, "d.py": 20}, 2)
+    sizes = [(group[0].file, len(group)) for group in worker.together[2:]]
+    assert sizes[:4] == [("a.py", 4), ("b.py", 4), ("c.py", 2), ("c.py", 1)]
+
+
 def test_one_processor_does_a_file_in_one_process() -> None:
     worker = Recorded(fork=True)
     answered(worker, {"slow.py": 4, "quick.py": 140}, 1)
