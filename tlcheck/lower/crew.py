@@ -27,8 +27,8 @@ def kind_of(job: Job) -> str:
 def share(alike: int, waiting: int, parallel: int, kinds: int = 1) -> int:
     """How many of these jobs one process does, which costs as much to start as a small kernel.
 
-    alike, waiting: jobs that may share it, and all. kinds: how many there are of those that may not share one. It leaves
-    enough for the other processors, at the end too.
+    alike, waiting: jobs that may share it, and all. kinds: how many there are of jobs that may not share one.
+    It leaves enough for the other processors, at the end too.
     """
     fair = alike if kinds > parallel else math.ceil(alike / parallel)
     return max(1, min(_TOGETHER, fair, waiting // (2 * parallel)))
