@@ -34,6 +34,10 @@ def _erf(values: Any) -> Any:
     return np.vectorize(math.erf, otypes=[np.float64])(values)
 
 
+def _erfc(values: Any) -> Any:
+    return np.vectorize(math.erfc, otypes=[np.float64])(values)
+
+
 def _round_away(values: Any) -> Any:
     return np.copysign(np.floor(np.abs(values) + 0.5), values)
 
@@ -159,6 +163,10 @@ def _smaller(e: Expr) -> Apply:
     return lambda a, b: minimum(a, b)
 
 
+def _saturated(e: Expr) -> Apply:
+    return lambda value: minimum(maximum(value, 0.0), 1.0)  # NaN becomes 0
+
+
 def _propagating(combine: Callable[[Any, Any], Any], other: Callable[[Any, Any], Any]) -> Callable[[Expr], Apply]:
     """Of a number and a NaN, floats of 16 bits give NaN (__hmax_nan); for others the library takes the number."""
 
@@ -244,8 +252,10 @@ _NAMED: dict[str, tuple[Callable[[Expr], Apply], tuple[str, ...]]] = {
     "log2": (_numpy(np.log2), ("__log2", "log2f", "__log2f", "hlog2")),
     "log10": (_numpy(np.log10), ("__log10", "log10f", "__log10f")),
     "log1p": (_numpy(np.log1p), ("log1pf",)),
-    "sqrt": (_numpy(lambda x, *mode: np.sqrt(x)), ("sqrtf", "hsqrt", "ieee_fsqrt")),
-    "rsqrt": (_RSQRT, ("rsqrtf", "hrsqrt", "ieee_frsqrt")),
+    "expm1": (_numpy(np.expm1), ("expm1f",)),
+    "sqrt": (_numpy(lambda x, *mode: np.sqrt(x)), ("sqrtf", "hsqrt", "ieee_fsqrt", "__fsqrt_rn")),
+    "rsqrt": (_RSQRT, ("rsqrtf", "hrsqrt", "ieee_frsqrt", "__frsqrt_rn")),
+    "cbrt": (_numpy(np.cbrt), ("cbrtf",)),
     "sin": (_numpy(np.sin), ("__sin", "sinf", "__sinf", "hsin")),
     "cos": (_numpy(np.cos), ("__cos", "cosf", "__cosf", "hcos")),
     "tan": (_numpy(np.tan), ("__tan", "tanf", "__tanf", "htan")),
@@ -261,6 +271,7 @@ _NAMED: dict[str, tuple[Callable[[Expr], Apply], tuple[str, ...]]] = {
     "atanh": (_numpy(np.arctanh), ("atanhf",)),
     "sigmoid": (_SIGMOID, ()),
     "erf": (_numpy(_erf), ("erff",)),
+    "erfc": (_numpy(_erfc), ("erfcf",)),
     "pow": (_numpy(np.power), ("powf", "__powf")),
     "pow_of_int": (_power_of_int, ("tl::pow_of_int",)),
     "ldexp": (_numpy(np.ldexp), ("ldexpf",)),
@@ -292,13 +303,14 @@ _NAMED: dict[str, tuple[Callable[[Expr], Apply], tuple[str, ...]]] = {
     "clamp": (_clamped, ()),
     "__ffs": (_first_bit, ("__ffsll",)),
     "__fns": (_nth_bit, ()),
-    "fast_rcp": (_RECIPROCAL, ("ieee_frcp",)),
-    "ieee_add": (_numpy(lambda a, b, *mode: np.add(a, b)), ("add2", "fadd2")),
-    "ieee_sub": (_numpy(lambda a, b, *mode: np.subtract(a, b)), ("sub2",)),
-    "ieee_mul": (_numpy(lambda a, b, *mode: np.multiply(a, b)), ("mul2", "fmul2", "fmul")),
-    "ieee_fdiv": (_numpy(lambda a, b, *mode: np.divide(a, b)), ()),
-    "max2": (_larger, ()),
-    "min2": (_smaller, ()),
+    "fast_rcp": (_RECIPROCAL, ("ieee_frcp", "__frcp_rn")),
+    "ieee_add": (_numpy(lambda a, b, *mode: np.add(a, b)), ("add2", "fadd2", "__fadd_rn")),
+    "ieee_sub": (_numpy(lambda a, b, *mode: np.subtract(a, b)), ("sub2", "__fsub_rn")),
+    "ieee_mul": (_numpy(lambda a, b, *mode: np.multiply(a, b)), ("mul2", "fmul2", "fmul", "__fmul_rn")),
+    "ieee_fdiv": (_numpy(lambda a, b, *mode: np.divide(a, b)), ("__fdiv_rn", "__fdividef", "fdividef")),
+    "max2": (_larger, ("fmax", "fmaxf", "__hmax")),
+    "min2": (_smaller, ("fmin", "fminf", "__hmin")),
+    "__saturatef": (_saturated, ()),
     "max_nan": (_propagating(np.maximum, maximum), ("max2_nan",)),
     "min_nan": (_propagating(np.minimum, minimum), ("min2_nan",)),
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,26 @@ def _found(dtype: str, values: npt.NDArray[Any], name: str, *args: Expr) -> npt.
     else:
         value = Expr("call", dtype, all_args, name)
     return kernel.run(Store(target, (kernel.tx,), value))["B"]
+
+
+ONE = Expr("float", "float32", (), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "meaning"),
+    [
+        ("fminf", (ONE,), lambda x: np.fmin(x, 1)),
+        ("fmaxf", (ONE,), lambda x: np.fmax(x, 1)),
+        ("__saturatef", (), lambda x: np.clip(np.nan_to_num(x), 0, 1)),
+        ("__fdividef", (ONE,), lambda x: x),
+        ("cbrtf", (), np.cbrt),
+        ("expm1f", (), np.expm1),
+        ("erfcf", (), lambda x: np.array([math.erfc(one) for one in x])),
+    ],
+)
+def test_the_device_librarys_mathematics(name: str, args: tuple[Expr, ...], meaning: Callable[[Any], Any]) -> None:
+    values = np.array([0.5, -1.5, 2.0, 1e-3, 0.0, -7.0, np.nan, 9.0], np.float32)
+    assert np.allclose(_found("float32", values, name, *args), meaning(values.astype(np.float64)), equal_nan=True)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
