@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import product, zip_longest
+from itertools import chain, product, zip_longest
 from math import prod
 from typing import Any
 
@@ -26,8 +26,10 @@ from tlcheck.execute.reasons import Entangled, Illegal, NotModelled, Stopped
 from tlcheck.execute.request import ALL, LOWERED, SOURCE, Request
 from tlcheck.execute.traits import draws_anywhere, has_integers, is_tiled, meets_all, release_of
 from tlcheck.execute.values import Array
+from tlcheck.program.generated import lost_values
 from tlcheck.program.roles import roles
 from tlcheck.snapshot.ir import Buffer, Function, Snapshot
+from tlcheck.snapshot.walk import statements
 
 UNGUARDED = ("lower-tile-op", "type-cast")
 _NO_BARRIERS = "tl.disable_thread_storage_sync"
@@ -55,6 +57,9 @@ class BothLevels:
         self._until = time.process_time() + request.budget.seconds
         self.written = snapshot.checkpoints[SOURCE]
         self.lowered = snapshot.checkpoints[request.checkpoint]
+        for function in (self.written, self.lowered):
+            for lost in chain.from_iterable(map(lost_values, statements(function.body))):
+                raise NotModelled(f"the value of {lost.value}, which returns none")
         self.tiled = is_tiled(self.lowered, self.checkpoint)
         self._arguments = Arguments(snapshot, self.written, request.given or {}, request.poisoned, self._course)
         self.sizes = self._arguments.sizes

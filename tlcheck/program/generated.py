@@ -7,18 +7,20 @@ of 64 bits: from 0.1.8 to 0.1.12 the library's `warp_reduce` takes them through 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tlcheck.program.promotion import is_promoted
 from tlcheck.snapshot.dtypes import dtype_of
-from tlcheck.snapshot.ir import Expr, Stmt
+from tlcheck.snapshot.ir import Evaluate, Expr, Stmt
 from tlcheck.snapshot.walk import expressions, postorder
 
 Release = tuple[int, ...]
 _BYTES_APART = (0, 1, 12)  # the release from which on `make_int` keeps four int8 apart
 _THROUGH_INT, _IN_64_BITS = (0, 1, 8), (0, 1, 13)  # the releases from which on `warp_reduce` does either
 _IN_32_BITS = "compute in 32 bits: sums and products of 8 and 16 bits do not wrap in the generated CUDA"
+_NO_VALUE = re.compile(r"atomic_(add|max|min|or)(x\d)?_elem_op")
 _SIGNS = {"add": "+", "sub": "-", "mul": "*", "call": "<<"}
 
 
@@ -42,6 +44,15 @@ class Departure:
 
     words: str
     advice: str = ""
+
+
+def lost_values(stmt: Stmt) -> Iterator[Expr]:
+    """Atomics whose value a statement uses and that return none, so that nothing stands in their place in the CUDA.
+
+    From 0.1.7.post3 to 0.1.12 `T.atomic_max` and `T.atomic_min` with return_prev make such calls.
+    """
+    used = stmt.value.args if isinstance(stmt, Evaluate) else expressions(stmt)
+    return (e for e in postorder(used) if e.op == "call" and _NO_VALUE.fullmatch(str(e.value)))
 
 
 def departures(stmt: Stmt, release: Release) -> Iterator[Departure]:

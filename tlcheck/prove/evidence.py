@@ -16,8 +16,6 @@ from tlcheck.prove.plans import REWRITTEN, Comparison, plans
 from tlcheck.prove.values import UnreadableError
 from tlcheck.witness import Addition
 
-PROMOTED = "the kernel computes with 8 or 16 bits, which the generated CUDA does in 32"
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
@@ -50,8 +48,8 @@ def evidence(comparison: Comparison) -> Evidence:
         scopes = tuple(_scope(stage.program, o.target.root) for o in found.orphans)
         reason = "it has no counterpart here"
         return Evidence(stage.checkpoint, found, "undecided", None, reason, scopes=scopes, compared=comparison)
-    if stage.promotes:
-        return Evidence(stage.checkpoint, found, "undecided", None, PROMOTED, compared=comparison)
+    if stage.doubt:
+        return Evidence(stage.checkpoint, found, "undecided", None, stage.doubt, compared=comparison)
     reasons: list[str] = []
     shown: FootprintDifference | None = None
     refuted = cache(lambda: refute(comparison))  # it depends on no plan

@@ -35,13 +35,13 @@ REWRITTEN = "it is not the same expression as in the kernel"
 class Stage:
     """One function to compare: its program, and a reader of values in it.
 
-    promotes: whether it shows that the generated CUDA computes in 32 bits what it computes in fewer.
+    doubt: why the generated CUDA may compute something else; empty where nothing says so.
     """
 
     checkpoint: str
     program: Program
     reader: Reader
-    promotes: bool = False
+    doubt: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

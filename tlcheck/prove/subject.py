@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from tlcheck.errors import fault
 from tlcheck.program.atomics import FoundAtomics, Site, atomic_name, atomics
+from tlcheck.program.generated import lost_values
 from tlcheck.program.instructions import Device, Instruction, instruction
 from tlcheck.program.layouts import Clash, clash, layouts
 from tlcheck.program.matching import match
@@ -27,6 +28,8 @@ LOWERED = ("lower-tile-op", "type-cast", "vectorize-loop", "device-tir")
 PRINTED = frozenset(("vectorize-loop", "device-tir"))  # what the code generator prints: nothing becomes a vector later
 UNGUARDED = frozenset(("lower-tile-op", "type-cast"))  # tails are not cut yet in newer releases
 NO_BOUNDS = "tl.disable_safe_memory_legalize"
+_PROMOTED = "the kernel computes with 8 or 16 bits, which the generated CUDA does in 32"
+_LOST = "the kernel uses the value of an atomic that returns none: the generated CUDA has nothing in its place"
 _NOT_FOLLOWED = frozenset(("unknown", "let", "shuffle", "predicated"))  # no proof looks into these
 _READS = frozenset(("tvm_access_ptr", "address_of", "access_ptr", "region"))
 
@@ -172,17 +175,24 @@ def evidences(of: PreparedSnapshot) -> Iterator[Evidence]:
         program = of.programs.get(name)
         if program is None:
             continue
-        promotes = name == "device-tir" and shows_promotion(program.function)
-        asked = (id(program), name in UNGUARDED, promotes)  # all that the evidence of a checkpoint depends on
+        doubt = _doubt(program) if name == "device-tir" else ""
+        asked = (id(program), name in UNGUARDED, doubt)  # all that the evidence of a checkpoint depends on
         if asked in made:
             yield from (at(evidence, name) for evidence in made[asked])
             continue
         made[asked] = []
-        stage = Stage(name, program, Reader(program, known), promotes)
+        stage = Stage(name, program, Reader(program, known), doubt)
         for found in match(intent, of.written, program, of.found[name].sites):
             compared = _evidence(Comparison(first, stage, of.memory, found, name in UNGUARDED, cut, sums))
             made[asked].append(compared if found.sites else _elsewhere(intent, program, compared))
             yield made[asked][-1]
+
+
+def _doubt(program: Program) -> str:
+    """Why the CUDA that is made of a program may compute something else; empty where nothing says so."""
+    if shows_promotion(program.function):
+        return _PROMOTED
+    return _LOST if any(any(lost_values(placed.stmt)) for placed in program.statements) else ""
 
 
 def _evidence(comparison: Comparison) -> Evidence:

@@ -81,3 +81,14 @@ def _outcomes(kernel: Kernel, *body: Stmt, seeds: tuple[int, ...] = (0, 1)) -> l
     """Verdict and reason of each output of a kernel that is lowered to itself."""
     same = (Seq(body),)
     return [(o.verdict, o.reason) for o in execute(kernel.snapshot(same, same), Request(seeds=seeds)).outputs]
+
+
+@pytest.mark.parametrize("operation", ["max", "min"])
+def test_the_value_of_an_atomic_that_returns_none(operation: str) -> None:
+    """TileLang 0.1.7.post3 to 0.1.12 print nothing in its place: `O[tx] = ;`."""
+    kernel = Kernel(threads=1)
+    n, o = kernel.tensor("N", "int32", (1,)), kernel.tensor("O", "int32", (1,))
+    name = f"atomic_{operation}_elem_op"
+    value = Expr("call", "int32", (load(n, 0), number(3)), name)
+    said = ("undecided", f"the value of {name}, which returns none")
+    assert set(_outcomes(kernel, Store(o, (number(0),), value))) == {said}
