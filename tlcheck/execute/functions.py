@@ -30,12 +30,9 @@ def _numpy(function: Callable[..., Any]) -> Callable[[Expr], Apply]:
     return lambda e: apply
 
 
-def _erf(values: Any) -> Any:
-    return np.vectorize(math.erf, otypes=[np.float64])(values)
-
-
-def _erfc(values: Any) -> Any:
-    return np.vectorize(math.erfc, otypes=[np.float64])(values)
+def _each(function: Callable[[float], float]) -> Callable[[Expr], Apply]:
+    """A function that NumPy does not have."""
+    return _numpy(np.vectorize(function, otypes=[np.float64]))
 
 
 def _round_away(values: Any) -> Any:
@@ -270,8 +267,8 @@ _NAMED: dict[str, tuple[Callable[[Expr], Apply], tuple[str, ...]]] = {
     "acosh": (_numpy(np.arccosh), ("acoshf",)),
     "atanh": (_numpy(np.arctanh), ("atanhf",)),
     "sigmoid": (_SIGMOID, ()),
-    "erf": (_numpy(_erf), ("erff",)),
-    "erfc": (_numpy(_erfc), ("erfcf",)),
+    "erf": (_each(math.erf), ("erff",)),
+    "erfc": (_each(math.erfc), ("erfcf",)),
     "pow": (_numpy(np.power), ("powf", "__powf")),
     "pow_of_int": (_power_of_int, ("tl::pow_of_int",)),
     "ldexp": (_numpy(np.ldexp), ("ldexpf",)),
