@@ -130,7 +130,8 @@ class Accesses(msgspec.Struct, frozen=True, tag_field="kind", tag="accesses"):
     def words(self, buffer: str) -> str:
         """`S[0, 1]: nothing orders the write of thread 5 and the read of thread 40`."""
         if self.second is None:
-            return f"{self.first.what}, in {self.first.place}{self.first.tir}"
+            place = f", in {self.first.place}" if self.first.place else ""
+            return f"{self.first.what}{place}{self.first.tir}"
         return f"{_indexed(buffer, self.index)}: nothing orders {self.first.words} and {self.second.words}"
 
 

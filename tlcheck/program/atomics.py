@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from tlcheck.program.tma import NAME, bulk, is_reduction
 from tlcheck.program.walk import Placed, Program, Scope, expressions, subexpressions
-from tlcheck.snapshot.ir import Buffer, Expr
+from tlcheck.snapshot.ir import Buffer, Expr, Stmt
 from tlcheck.snapshot.walk import postorder
 
 _ELEMENT = re.compile(r"^atomic_?(add|max|min|or|and|xor)(x2|x4)?_?(ret)?(_elem_op)?$")
@@ -66,24 +66,39 @@ class FoundAtomics:
 
 @dataclass(frozen=True)
 class PlainAtomic:
-    """An atomic that adds nothing: a `load` or a `store`. root: of the memory, empty where it was not understood."""
+    """An atomic that adds nothing: a `load` or a `store`, called `instruction`.
+
+    target: the element; None where it was not understood. value: type of what is loaded or stored. order: memory order.
+    """
 
     operation: str
-    root: str
-    line: int
+    instruction: str
+    target: Pointer | None
+    value: str
+    order: int
+    stmt: Stmt
+
+    @property
+    def root(self) -> str:
+        """The memory; empty where it was not understood."""
+        return "" if self.target is None else self.target.root
 
 
-def loads_and_stores(program: Program) -> list[PlainAtomic]:
-    """The atomic loads and stores of a function in program order, those of one line once."""
-    found: dict[PlainAtomic, None] = {}
+def loads_and_stores(program: Program) -> Iterator[PlainAtomic]:
+    """The atomic loads and stores of a function in program order."""
     for placed in program.statements:
         for expr in expressions(placed.stmt):
             for e in subexpressions(expr):
                 name, args = _called(e)
                 if args and (match := _PLAIN.match(name.lower())):
-                    place = pointer(program, args[0])
-                    found[PlainAtomic(match[1], "" if place is None else place.root, placed.stmt.line)] = None
-    return list(found)
+                    yield _plain(program, e, match[1], placed.stmt)
+
+
+def _plain(program: Program, e: Expr, operation: str, stmt: Stmt) -> PlainAtomic:
+    name, (address, *others) = _called(e)
+    value = others.pop(0) if operation == "store" and others else e
+    order = _order(others[0]) if others else None
+    return PlainAtomic(operation, name, pointer(program, address), value.dtype, order or 0, stmt)
 
 
 def atomics(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tlcheck.program.atomics import Pointer, Site
+from tlcheck.program.atomics import PlainAtomic, Pointer, Site
 from tlcheck.program.device_library import WRONG, Behaviour, LibraryCall, library_of
 from tlcheck.program.tma import is_boxed
 from tlcheck.snapshot.dtypes import dtype_of
@@ -50,16 +50,30 @@ def instruction(site: Site, scope: str, device: Device) -> Instruction:
     if call.operation == "box" and call.destination != call.value:
         detail = f"the descriptor's elements are {call.destination}, those in shared memory {call.value}"
         return Instruction(call=call, behaviour=Behaviour(WRONG, detail))
-    known = scope in _GLOBAL or call.shared
-    behaviour = (
-        library_of(device.release, device.headers).behaviour(device.release, device.arch, call) if known else None
-    )
+    behaviour = _behaviour(call, scope, device)
     if behaviour is None or site.width == 1 or site.tma:
         return Instruction(call=call, behaviour=behaviour)
     destination, source = (
         _elements(n, t) for n, t in zip(behaviour.aligned, (call.destination, call.value), strict=True)
     )
     return Instruction(destination, source, call, behaviour)
+
+
+def plain_instruction(atomic: PlainAtomic, scope: str, device: Device) -> Instruction:
+    """How the device does an atomic load or store of memory in `scope`."""
+    if atomic.target is None:
+        return Instruction()
+    loads, shared = atomic.operation == "load", scope.startswith("shared")
+    value = dtype_of(atomic.value).name
+    call = LibraryCall(atomic.operation, atomic.target.dtype, value, 1, False, atomic.order, loads, shared)
+    return Instruction(call=call, behaviour=_behaviour(call, scope, device))
+
+
+def _behaviour(call: LibraryCall, scope: str, device: Device) -> Behaviour | None:
+    """What the device library does with a call; None where that was not measured."""
+    if scope not in _GLOBAL and not call.shared:
+        return None
+    return library_of(device.release, device.headers).behaviour(device.release, device.arch, call)
 
 
 def library_call(site: Site, scope: str) -> LibraryCall:

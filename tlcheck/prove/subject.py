@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from tlcheck.errors import fault
-from tlcheck.program.atomics import FoundAtomics, Site, atomic_name, atomics
+from tlcheck.program.atomics import FoundAtomics, PlainAtomic, Pointer, Site, atomic_name, atomics
 from tlcheck.program.generated import lost_values
-from tlcheck.program.instructions import Device, Instruction, instruction
+from tlcheck.program.instructions import Device, Instruction, instruction, plain_instruction
 from tlcheck.program.layouts import Clash, clash, layouts
 from tlcheck.program.matching import match
 from tlcheck.program.promotion import shows_promotion
@@ -61,7 +61,12 @@ class PreparedSnapshot:
 
     def instruction(self, site: Site) -> Instruction:
         """What the device makes of a site."""
-        return instruction(site, _scope_of(site, self.memory), device_of(self.snapshot))
+        return instruction(site, _scope_of(site.target, self.memory), device_of(self.snapshot))
+
+    def plain_instruction(self, atomic: PlainAtomic) -> Instruction:
+        """What the device makes of an atomic load or store."""
+        scope = "" if atomic.target is None else _scope_of(atomic.target, self.memory)
+        return plain_instruction(atomic, scope, device_of(self.snapshot))
 
     def calls(self, sites: Iterable[Site], checkpoint: str) -> Iterator[tuple[int, Instruction]]:
         """Place among the sites, and instruction, of those that stay what they are: a scalar may become a lane."""
@@ -151,14 +156,14 @@ def _aligned(found: FoundAtomics, memory: Memory, device: Device) -> FoundAtomic
 def _with_alignment(site: Site, memory: Memory, device: Device) -> Site:
     if site.width == 1 or site.tma:
         return site
-    needs = instruction(site, _scope_of(site, memory), device)
+    needs = instruction(site, _scope_of(site.target, memory), device)
     return replace(site, aligned=(needs.destination, needs.source))
 
 
-def _scope_of(site: Site, memory: Memory) -> str:
-    """The memory of a site's destination; a flat address does not say."""
-    declared = memory.declared.get(site.target.root)
-    return site.target.buffer.scope or (declared.scope if declared is not None else "")
+def _scope_of(target: Pointer, memory: Memory) -> str:
+    """The memory that a pointer points into; a flat address does not say."""
+    declared = memory.declared.get(target.root)
+    return target.buffer.scope or (declared.scope if declared is not None else "")
 
 
 def evidences(of: PreparedSnapshot) -> Iterator[Evidence]:

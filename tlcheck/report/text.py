@@ -187,7 +187,10 @@ def _rows(result: Result, claim: Claim, finding: Finding) -> Iterator[tuple[str,
 
 def _advice(claim: Claim, finding: Finding) -> str:
     known = finding.right_from
-    ways = [f"use TileLang {known}, which has it right" if known else "try another release of TileLang"]
+    own = finding.advice and not finding.pass_name  # no pass makes it
+    ways = (
+        [f"use TileLang {known}, which has it right"] if known else [] if own else ["try another release of TileLang"]
+    )
     ways += [f"set the pass config {finding.pass_config} to True"] if finding.pass_config else []
     return "; or ".join([*ways, *([finding.advice] if finding.advice else [])])
 

@@ -4,36 +4,32 @@ reason).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tlcheck.errors import fault
 from tlcheck.lower.runs import release_of
-from tlcheck.program.atomics import Site, atomic_name, loads_and_stores
-from tlcheck.program.device_library import device_library
+from tlcheck.program.atomics import Site, atomic_name
 from tlcheck.prove.evidence import Evidence
-from tlcheck.prove.subject import LOWERED, PreparedSnapshot, device_of, evidences, subject
+from tlcheck.prove.subject import LOWERED, PreparedSnapshot, evidences, subject
 from tlcheck.snapshot.ir import Expr, Snapshot, Stmt
-from tlcheck.snapshot.text import render, render_layout
+from tlcheck.snapshot.text import render_layout
+from tlcheck.verdicts import loads_and_stores
 from tlcheck.verdicts.claim import (
     PROVED,
     REFUTED,
     UNDECIDED,
     Claim,
-    Excerpt,
     Finding,
-    SourceLine,
     Standing,
     Status,
     Verdict,
 )
+from tlcheck.verdicts.excerpts import excerpt, source_line
 from tlcheck.verdicts.remedies import pass_config
+from tlcheck.verdicts.rules.library import unmeasured
 from tlcheck.verdicts.rules.rule import Broken, Rule, rules
 from tlcheck.witness import Addition
-
-LAST = LOWERED[-1]
-_UNMEASURED = "the headers of its device library are not those that were measured for TileLang"
-_BEFORE, _AFTER = 2, 1  # lines of TIR shown around an atomic
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,33 +51,21 @@ def check(snapshot: Snapshot) -> Report:
     """Judge every atomic of a snapshot."""
     of = subject(snapshot)
     problem = _problem(of)
-    unjudged = tuple(_unjudged(of))
+    plain = tuple(loads_and_stores.claims(of))
+    unjudged = tuple(loads_and_stores.not_judged(of, plain))
     if problem:
         return Report((), problem, unjudged)
     found = list(evidences(of))
     judged = tuple(_judge(of, group, found) for group in _groups(of.written))
-    return Report(judged + tuple(_unread(snapshot, call) for call in of.unread), unjudged=unjudged)
-
-
-def _unjudged(of: PreparedSnapshot) -> Iterator[str]:
-    """Say of each atomic load and store where it is, and what is known of it."""
-    if of.reference not in of.programs:
-        return
-    for found in loads_and_stores(of.programs[of.reference]):
-        what = f"atomic {found.operation} {'of' if found.operation == 'load' else 'to'} {found.root or '?'}"
-        where = _place(of.snapshot, found.line).words
-        yield f"{what}, {where}: adds nothing that could be proved; executed outputs show what comes of it"
+    unread = tuple(_unread(snapshot, call) for call in of.unread)
+    return Report(judged + unread + plain, unjudged=unjudged)
 
 
 def _unread(snapshot: Snapshot, call: Expr) -> Claim:
     """An atomic among others that were read: without a place and a destination, but not left out."""
     name = atomic_name(call)
     reason = f"the arguments of {name} are not understood"
-    return Claim("atomic", f"? {name}", "?", _place(snapshot, 0), UNDECIDED, "proof", call=name, reason=reason)
-
-
-def _place(snapshot: Snapshot, line: int) -> SourceLine:
-    return SourceLine(snapshot.file, line or snapshot.line, bool(line))
+    return Claim("atomic", f"? {name}", "?", source_line(snapshot, 0), UNDECIDED, "proof", call=name, reason=reason)
 
 
 def _problem(of: PreparedSnapshot) -> str:
@@ -118,7 +102,7 @@ def _judge(of: PreparedSnapshot, group: Sequence[Site], found: Sequence[Evidence
         kind="atomic",
         key=f"{first.target.root} {first.operation}",
         buffer=first.target.root,
-        source=_place(of.snapshot, first.placed.stmt.line),
+        source=source_line(of.snapshot, first.placed.stmt.line),
         verdict=verdict,
         basis="proof",
         stages=_stages(own),
@@ -146,7 +130,7 @@ def _verdict(of: PreparedSnapshot, own: Sequence[Evidence], finding: Finding | N
     undecided = next((e for e in own if e.status != "same"), None)
     if undecided is not None or not own:
         return UNDECIDED, _reason(undecided)
-    if LAST not in of.programs:
+    if LOWERED[-1] not in of.programs:
         return UNDECIDED, f"the snapshot ends at {own[-1].checkpoint}: later passes are not seen"
     if reason := _unmeasured(of, own):
         return UNDECIDED, reason
@@ -155,14 +139,10 @@ def _verdict(of: PreparedSnapshot, own: Sequence[Evidence], finding: Finding | N
 
 def _unmeasured(of: PreparedSnapshot, own: Sequence[Evidence]) -> str:
     """A call of the device library of which it is not known what it does; empty if there is none."""
-    device = device_of(of.snapshot)
     for evidence in own:
         for _, made in of.calls(evidence.match.sites, evidence.checkpoint):
             if made.call is not None and made.behaviour is None:
-                if not device_library().has(device.release, device.headers):
-                    return f"{made.call}: {_UNMEASURED} {device.release}; see docs/device-library.md"
-                where = f"TileLang {device.release or 'of an unknown release'} on sm_{device.arch}"
-                return f"what the device library does was not measured: {made.call}, {where}"
+                return unmeasured(of, made.call)
     return ""
 
 
@@ -208,26 +188,17 @@ def _found(
         title=rule.title,
         others=others,
         checkpoint=checkpoint,
-        pass_name=snapshot.pass_at(checkpoint),
+        pass_name="" if broken.own else snapshot.pass_at(checkpoint),
         what=broken.what,
         witness=witness,
         words=witness.words(buffer),
         advice=broken.advice,
         pass_config=pass_config(rule.id, checkpoint, release_of(snapshot.toolchain)),
         layout=render_layout(layout) if layout is not None else "",
-        excerpt=_excerpt(snapshot, checkpoint, _statement(evidence, broken)),
+        excerpt=excerpt(snapshot, checkpoint, _statement(evidence, broken)),
     )
 
 
 def _statement(evidence: Evidence, broken: Broken) -> Stmt | None:
     sites = evidence.match.sites or evidence.match.orphans
     return sites[broken.site].placed.stmt if broken.site < len(sites) else None
-
-
-def _excerpt(snapshot: Snapshot, checkpoint: str, stmt: Stmt | None) -> Excerpt | None:
-    text = render(snapshot.checkpoints[checkpoint])
-    number = text.line_of(stmt) if stmt is not None else 0
-    if not number:
-        return None
-    first = max(1, number - _BEFORE)
-    return Excerpt(first, number, text.lines[first - 1 : number + _AFTER])

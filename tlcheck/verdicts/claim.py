@@ -163,10 +163,11 @@ class Claim:
     the atomic's destination, the output, the buffer accessed; `?` where it could not be read. basis: what the verdict
     rests on. stages: checkpoint by checkpoint, in pipeline order. call: an atomic's spelling as written; instructions:
     what it became at the last checkpoint. reason: why it is undecided, else empty. also: refuted claims that this one
-    explains; they are excused with it and count with it as one. executed: what the verdict is of; for a proved atomic,
-    the execution in which its content agreed: what it reads is there in time and is what was written. None where
-    nothing was executed or decided: of a proved atomic then only the additions are known. not_source: why an atomic is
-    compared with what `intent` adds, after the first passes, and not with the kernel as written; else empty.
+    explains, and outputs of which nothing is known because of it; they are excused with it and count with it as one.
+    executed: what the verdict is of; for a proved atomic, the execution in which its content agreed: what it reads is
+    there in time and is what was written. None where nothing was executed or decided: of a proved atomic then only the
+    additions are known. not_source: why an atomic is compared with what `intent` adds, after the first passes, and not
+    with the kernel as written; else empty.
     """
 
     kind: Kind
@@ -224,6 +225,32 @@ def with_content(atomics: tuple[Claim, ...], executed: tuple[Claim, ...]) -> tup
     )
 
 
+# Rules of what the device does otherwise than the TIR says, and so otherwise than its execution: it takes an address of
+# any alignment, and each call of the device library to do what its name says.
+_APART = frozenset(("TLA002", "TLA004", "TLA013", "TLA014"))
+
+
+def on_device(atomics: tuple[Claim, ...], executed: tuple[Claim, ...]) -> tuple[Claim, ...]:
+    """What was executed, without agreement where the device does something else: such outputs are undecided."""
+    apart = next((a for a in atomics if _is_apart(a)), None)
+    if apart is None or apart.finding is None:
+        return executed
+    reason = f"{apart.finding.rule} at {apart.buffer}: the device does not do what was executed"
+    return tuple(
+        replace(claim, verdict=UNDECIDED, reason=reason) if (claim.kind, claim.verdict) == ("output", AGREED) else claim
+        for claim in executed
+    )
+
+
+def _is_apart(claim: Claim) -> bool:
+    """Whether an atomic is refuted by what an execution does not show."""
+    return claim.kind == "atomic" and not _APART.isdisjoint(_rules_of(claim))
+
+
+def _rules_of(claim: Claim) -> tuple[str, ...]:
+    return () if claim.finding is None else (claim.finding.rule, *claim.finding.others)
+
+
 _EXPLAINS: dict[Kind, tuple[Kind, ...]] = {
     "atomic": ("legality", "order", "output"),
     "legality": ("output",),
@@ -236,7 +263,8 @@ def by_cause(claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
 
     A wrong atomic leaves a wrong output; so do a race and an access out of bounds. The same rule finds one race of a
     buffer at several pairs of accesses. What is on other buffers may have a cause of its own and stays: an excuse for
-    one must not cover the other.
+    one must not cover the other. An atomic that the device has wrong and the execution right explains that nothing is
+    known of the outputs.
     """
     explained = {place: cause for place in range(len(claims)) if (cause := _cause(place, claims)) is not None}
     return tuple(
@@ -248,6 +276,8 @@ def by_cause(claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
 
 def _cause(number: int, claims: tuple[Claim, ...]) -> int | None:
     """The place of the claim that explains another, the first of the most basic kind."""
+    if (claims[number].kind, claims[number].verdict) == ("output", UNDECIDED):
+        return next((place for place, other in enumerate(claims) if _is_apart(other)), None)
     if claims[number].verdict != REFUTED:
         return None
     return next(_explaining(number, claims), None)

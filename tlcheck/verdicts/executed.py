@@ -17,15 +17,14 @@ from tlcheck.program.async_copies import release_numbers
 from tlcheck.program.generated import Departure, departures
 from tlcheck.program.lines import line_of_use, nearest_line
 from tlcheck.snapshot.ir import Snapshot, Stmt
-from tlcheck.snapshot.text import render
 from tlcheck.snapshot.walk import statements
-from tlcheck.verdicts.claim import AGREED, REFUTED, UNDECIDED, Claim, Excerpt, Executed, Finding, Kind, SourceLine
+from tlcheck.verdicts.claim import AGREED, REFUTED, UNDECIDED, Claim, Executed, Finding, Kind, SourceLine
+from tlcheck.verdicts.excerpts import excerpt, line_of, source_line
 from tlcheck.verdicts.remedies import pass_config
 from tlcheck.verdicts.rules.rule import rule_of
 from tlcheck.verdicts.steps import TracedLines
 from tlcheck.witness import Accesses, Act, Element, Witness
 
-_BEFORE, _AFTER = 2, 1  # lines of TIR shown around a statement
 _STEPS = 2  # of a wrong element's trace that are shown
 _LAYOUTS = "tl.LayoutInference"  # which comes right before LowerTileOp
 NO_SOURCE = "the snapshot has no source"
@@ -190,7 +189,7 @@ class _Claims:
     def _made(self, what: str, writer: Writer, at: str) -> Act:
         """An access as a witness names it, with its line at a checkpoint. thread: -1 for a bulk copy."""
         stmt = writer.origin.stmt
-        line = 0 if stmt is None else render(self._snapshot.checkpoints[at]).line_of(stmt) or 0
+        line = line_of(self._snapshot, at, stmt)
         maker = writer.thread if writer.thread >= 0 else None
         return Act(what, writer.block, maker, dict(writer.origin.loops), line, self._near(stmt), at)
 
@@ -215,7 +214,7 @@ class _Claims:
         return replace(claim, verdict=REFUTED, finding=finding)
 
     def _line(self, line: int) -> SourceLine:
-        return SourceLine(self._snapshot.file, line or self._snapshot.line, bool(line))
+        return source_line(self._snapshot, line)
 
     def _finding(
         self, problem: str, what: str, buffer: str, witness: Witness, stmt: Stmt | None, onset: Onset | None = None
@@ -234,19 +233,9 @@ class _Claims:
             words=witness.words(buffer),
             advice="",
             pass_config=pass_config(rule.id, at, release_of(self._snapshot.toolchain)),
-            excerpt=self._excerpt(stmt, at),
+            excerpt=excerpt(self._snapshot, at, stmt),
             skipped=() if onset is None else tuple([f"{name} ({reason})" for name, reason in onset.skipped]),
         )
-
-    def _excerpt(self, stmt: Stmt | None, at: str) -> Excerpt | None:
-        if stmt is None:
-            return None
-        text = render(self._snapshot.checkpoints[at])
-        number = text.line_of(stmt)
-        if not number:
-            return None
-        first = max(1, number - _BEFORE)
-        return Excerpt(first, number, text.lines[first - 1 : number + _AFTER])
 
 
 def _outcome(execution: Execution, name: str) -> OutputOutcome:

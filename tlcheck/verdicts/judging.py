@@ -26,7 +26,7 @@ from tlcheck.lower.runs import Run
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.verdicts.check import check
-from tlcheck.verdicts.claim import Claim, by_cause, with_content
+from tlcheck.verdicts.claim import Claim, by_cause, on_device, with_content
 from tlcheck.verdicts.kept import Verdicts, dumps
 from tlcheck.verdicts.results import Result, internal_failure, result_of
 from tlcheck.worker.protocol import Failure
@@ -145,6 +145,7 @@ def verdicts_of(snapshot: Snapshot, request: Request | None = None, seconds: flo
     except Exception as error:
         return Verdicts(failure=internal_failure(error), pass_configs=snapshot.pass_configs)
     failure = Failure("check", "check", report.problem) if report.problem and not found else None
+    found = on_device(report.claims, found)
     return Verdicts(
         by_cause(with_content(report.claims, found) + found),
         failure,

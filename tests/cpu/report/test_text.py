@@ -84,6 +84,12 @@ def test_a_finding_is_boxed_with_all_that_it_names() -> None:
     assert "╭─ TLA001 some-name ─" in page
 
 
+def test_another_release_is_no_advice_for_what_no_pass_makes() -> None:
+    page = shown(with_finding(pass_name="", advice="write it otherwise"))
+    assert "to do    write it otherwise" in page
+    assert "to do    try another release" in shown(with_finding(pass_name=""))
+
+
 @pytest.mark.parametrize("width", [40, 80, 200])
 def test_boxes_keep_to_the_width(width: int) -> None:
     long = "T.call_extern(" + "dQ[thread_binding % 64 // 32 * 16], " * 30 + ")"

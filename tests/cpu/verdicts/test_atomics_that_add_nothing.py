@@ -8,9 +8,12 @@ from dataclasses import replace
 import pytest
 
 from tests.fixtures.index import read
+from tlcheck.program.device_library import ORDERS
+from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Assert, Buffer, Evaluate, Expr, Seq, Snapshot, Stmt, Store, Unknown
 from tlcheck.snapshot.walk import rebuild
 from tlcheck.verdicts.check import check
+from tlcheck.verdicts.claim import REFUTED, UNDECIDED
 
 FIXTURE = next(f for f in read().fixtures if f.path == "edges/ragged_source-0.1.15")
 Make = Callable[[Expr, Expr, Buffer], Stmt]
@@ -64,6 +67,50 @@ def test_atomic_loads_and_stores_are_listed_with_their_lines(operation: Make, wo
     assert found.startswith(words + ", ")
     assert "(the kernel; the line is not known)" not in found
     assert (report.claims, report.problem) == ((), "")
+
+
+def of_type(snapshot: Snapshot, dtype: str) -> Snapshot:
+    """The kernel with its buffers and values of another type."""
+    text = codec.dumps(snapshot).replace('"float32"', f'"{dtype}"')
+    return codec.loads(text)
+
+
+def ordered(order: int) -> Make:
+    """A load with a memory order."""
+
+    def make(target: Expr, value: Expr, buffer: Buffer) -> Stmt:
+        number = Expr("int", "int32", value=order)
+        return Evaluate(Expr("call", value.dtype, (target, number), "atomic_load_elem_op"))
+
+    return make
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_a_store_that_does_not_compile_is_refuted(dtype: str) -> None:
+    report = check(of_type(with_instead(storing), dtype))
+    (claim,) = report.claims
+    assert (claim.kind, claim.key, claim.verdict, claim.rules) == ("atomic", "B store", REFUTED, ("TLA013",))
+    assert claim.finding is not None
+    assert claim.finding.what.startswith(
+        f"atomic_store_elem_op (store of 1 {dtype} by value to {dtype}, global, relaxed)"
+    )
+    assert "no instance of constructor" in claim.finding.what
+    assert claim.finding.excerpt is not None
+    assert (
+        "atomic_store_elem_op"
+        in claim.finding.excerpt.lines[claim.finding.excerpt.marked - claim.finding.excerpt.first]
+    )
+    assert claim.source.exact
+    assert report.unjudged == ()
+
+
+def test_a_load_that_was_not_measured_is_undecided() -> None:
+    """The device library asserts that a load does not release."""
+    report = check(with_instead(ordered(ORDERS.index("release"))))
+    (claim,) = report.claims
+    assert (claim.key, claim.verdict) == ("B load", UNDECIDED)
+    assert claim.reason.startswith("what the device library does was not measured: load of 1 float32")
+    assert check(with_instead(ordered(ORDERS.index("acquire")))).claims == ()
 
 
 @pytest.mark.parametrize("form", [shuffled, asserted, held])

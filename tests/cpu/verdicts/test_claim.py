@@ -11,10 +11,10 @@ from tests.cpu.checking import make_atomic, make_finding, make_run
 from tlcheck.case import Expect
 from tlcheck.report.checked import document_of
 from tlcheck.verdicts.acceptance import Acceptance, Acceptances
-from tlcheck.verdicts.claim import Claim, Executed, Kind, Verdict, by_cause, kind_of, with_content
+from tlcheck.verdicts.claim import Claim, Executed, Kind, Verdict, by_cause, kind_of, on_device, with_content
 from tlcheck.verdicts.judge import Policy
 from tlcheck.verdicts.results import Result, exit_code
-from tlcheck.verdicts.words import counts_in_words
+from tlcheck.verdicts.words import also_in_words, counts_in_words
 
 RULES: dict[Kind, str] = {"atomic": "TLA001", "output": "TLO001", "order": "TLR001", "legality": "TLL001"}
 
@@ -77,6 +77,44 @@ def test_the_content_of_a_proved_atomic_is_what_was_executed(
     atomic: Claim, executed: tuple[Claim, ...], expected: Executed | None
 ) -> None:
     assert [a.executed for a in with_content((atomic,), executed)] == [expected]
+
+
+def refuted_by(*rules: str) -> Claim:
+    finding = replace(make_finding(rules[0]), others=rules[1:])
+    return replace(claim("atomic"), finding=finding)
+
+
+@pytest.mark.parametrize(
+    ("rules", "verdict"),
+    [
+        (("TLA001",), "agreed"),
+        (("TLA006",), "agreed"),
+        (("TLA010",), "agreed"),
+        (("TLA001", "TLA002"), "undecided"),
+        (("TLA002",), "undecided"),
+        (("TLA004",), "undecided"),
+        (("TLA013",), "undecided"),
+        (("TLA014",), "undecided"),
+    ],
+)
+def test_an_output_does_not_agree_where_the_device_does_something_else(
+    rules: tuple[str, ...], verdict: Verdict
+) -> None:
+    executed = (ran("output", "agreed"), ran("output", "refuted", "C"), ran("order", "agreed", "s"))
+    found = on_device((refuted_by(*rules),), executed)
+    assert [one.verdict for one in found] == [verdict, "refuted", "agreed"]
+    assert on_device((claim("atomic", "proved"),), executed) == executed
+
+
+def test_what_is_not_known_because_of_an_atomic_stands_under_it() -> None:
+    atomic = refuted_by("TLA014")
+    executed = on_device(
+        (atomic,), (ran("output", "agreed"), ran("output", "agreed", "C"), ran("order", "agreed", "s"))
+    )
+    found = Result(make_run(), by_cause((atomic, *executed)))
+    assert shape(found.claims) == [("atomic", ["output", "output"]), ("order", [])]
+    assert also_in_words(found.claims[0])[1] == "output C: TLA014 at B: the device does not do what was executed"
+    assert found.count("undecided") == 0
 
 
 def result(*claims: Claim, expect: str = "") -> Result:

@@ -22,14 +22,15 @@ from tlcheck.witness import Addition
 @dataclass(frozen=True, slots=True)
 class Broken:
     """A rule broken at one atomic. `what` is one sentence that starts with what is wrong; `advice` says what to do
-    besides changing the release. site: which of the sites that are compared shows it. Without a witness it is no
-    finding, but nothing is proved.
+    besides changing the release. site: which of the sites that are compared shows it. own: the kernel itself says so,
+    and no pass of TileLang's makes it. Without a witness it is no finding, but nothing is proved.
     """
 
     what: str
     witness: Addition | None
     advice: str = ""
     site: int = 0
+    own: bool = False
 
 
 @dataclass(frozen=True, slots=True)

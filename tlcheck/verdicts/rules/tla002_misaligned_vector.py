@@ -50,9 +50,6 @@ def check(subject: PreparedSnapshot, evidence: Evidence) -> Broken | None:
     if (count.witness.written or 0) % destination == 0:
         fails = f"read values that are not aligned to {source} elements"
     what = f"{count.wrong} of {count.total} {site.instruction} {fails}"
-    return Broken(
-        what,
-        count.witness,
-        "start the tile at a multiple of the vector's width",
-        count.site,
-    )
+    moved = count.witness.written != count.witness.intended
+    own = not moved and any(written.width == site.width for written in evidence.match.written)
+    return Broken(what, count.witness, "start the tile at a multiple of the vector's width", count.site, own)

@@ -102,6 +102,15 @@ def test_a_finding_about_the_device_library_says_what_was_measured(name: str, wh
     assert what in only(example(name).report()).what
 
 
+def test_no_pass_is_named_for_a_vector_that_the_kernel_itself_misaligns() -> None:
+    """The kernel of TLA002 is wrong in every release; the vectors of TLA001's are TileLang's."""
+    own = only(example("TLA002-bad").report())
+    assert (own.pass_name, own.place) == ("", "at lower-tile-op")
+    made = only(example("TLA001-bad").report())
+    assert "TLA002" in made.others
+    assert made.pass_name == "tl.LowerTileOp"
+
+
 def at(snapshot: Snapshot, checkpoint: str, change: Callable[[Stmt], Stmt]) -> Snapshot:
     """A snapshot with its statements changed at one checkpoint."""
     function = snapshot.checkpoints[checkpoint]
