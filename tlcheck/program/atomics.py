@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from tlcheck.program.tma import NAME, bulk, is_reduction
-from tlcheck.program.walk import Placed, Program, Scope, expressions, subexpressions
+from tlcheck.program.walk import Placed, Program, Scope, expressions
 from tlcheck.snapshot.ir import Buffer, Expr, Stmt
 from tlcheck.snapshot.walk import postorder
 
@@ -55,16 +55,6 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FoundAtomics:
-    """The atomics of a function in program order. unread: calls recognized by name whose arguments were not
-    understood.
-    """
-
-    sites: tuple[Site, ...]
-    unread: tuple[Expr, ...]
-
-
-@dataclass(frozen=True)
 class PlainAtomic:
     """An atomic that adds nothing: a `load` or a `store`, called `instruction`.
 
@@ -84,41 +74,39 @@ class PlainAtomic:
         return "" if self.target is None else self.target.root
 
 
-def loads_and_stores(program: Program) -> Iterator[PlainAtomic]:
-    """The atomic loads and stores of a function in program order."""
-    for placed in program.statements:
-        for expr in expressions(placed.stmt):
-            for e in subexpressions(expr):
-                name, args = _called(e)
-                if args and (match := _PLAIN.match(name.lower())):
-                    yield _plain(program, e, match[1], placed.stmt)
+@dataclass(frozen=True, slots=True, eq=False)
+class FoundAtomics:
+    """The atomics of a function in program order. unread: calls recognized by name whose arguments were not
+    understood. plain: loads and stores.
+    """
 
-
-def _plain(program: Program, e: Expr, operation: str, stmt: Stmt) -> PlainAtomic:
-    name, (address, *others) = _called(e)
-    value = others.pop(0) if operation == "store" and others else e
-    order = _order(others[0]) if others else None
-    return PlainAtomic(operation, name, pointer(program, address), value.dtype, order or 0, stmt)
+    sites: tuple[Site, ...]
+    unread: tuple[Expr, ...]
+    plain: tuple[PlainAtomic, ...] = ()
 
 
 def atomics(
-    program: Program, plain: set[Expr] | None = None, descriptors: Mapping[str, Expr] | None = None
+    program: Program, without: set[Expr] | None = None, descriptors: Mapping[str, Expr] | None = None
 ) -> FoundAtomics:
-    """All atomics of a function. `plain` collects the expressions that hold none: snapshots share expressions among
+    """All atomics of a function. `without` collects the expressions that hold none: snapshots share expressions among
     their checkpoints, so one set serves them all. descriptors: root -> the call that makes its TMA descriptor.
     """
-    plain = set() if plain is None else plain
+    without = set() if without is None else without
     sites: list[Site] = []
     unread: list[Expr] = []
+    plain: list[PlainAtomic] = []
     for placed in program.statements:
         for expr in expressions(placed.stmt):
-            for call, scope in _atomic_calls(expr, placed.scope, plain):
+            for call, scope in _atomic_calls(expr, placed.scope, without):
+                if not atomic_name(call):
+                    plain.append(_plain(program, call, placed.stmt))
+                    continue
                 site = _site(program, call, scope, placed, descriptors or {})
                 if site is None:
                     unread.append(call)
                 else:
                     sites.append(site)
-    return FoundAtomics(tuple(sites), tuple(unread))
+    return FoundAtomics(tuple(sites), tuple(unread), tuple(plain))
 
 
 def atomic_name(call: Expr) -> str:
@@ -141,15 +129,34 @@ def is_atomic(name: str) -> bool:
     return name in _TILE or _ELEMENT.match(name.lower()) is not None
 
 
-def _atomic_calls(expr: Expr, scope: Scope, plain: set[Expr]) -> Iterator[tuple[Expr, Scope]]:
-    """Atomic calls in expr; the branches of an if_then_else are guarded. `plain`: expressions known to hold none."""
-    _note_plain(expr, plain)
+def _is_found(e: Expr) -> bool:
+    """Whether a call is an atomic of any kind."""
+    return bool(atomic_name(e) or _is_plain(e))
+
+
+def _is_plain(e: Expr) -> re.Match[str] | None:
+    name, args = _called(e)
+    return _PLAIN.match(name.lower()) if args else None
+
+
+def _plain(program: Program, call: Expr, stmt: Stmt) -> PlainAtomic:
+    name, (address, *others) = _called(call)
+    found = _is_plain(call)
+    assert found is not None
+    value = others.pop(0) if found[1] == "store" and others else call
+    order = _order(others[0]) if others else None
+    return PlainAtomic(found[1], name, pointer(program, address), value.dtype, order or 0, stmt)
+
+
+def _atomic_calls(expr: Expr, scope: Scope, without: set[Expr]) -> Iterator[tuple[Expr, Scope]]:
+    """Atomic calls in expr; the branches of an if_then_else are guarded. `without`: expressions known to hold none."""
+    _note_without(expr, without)
     stack = [(expr, scope)]
     while stack:
         e, around = stack.pop()
-        if e in plain:
+        if e in without:
             continue
-        if atomic_name(e):
+        if _is_found(e):
             yield e, around
         guarded = _is_conditional(e)
         for position in range(len(e.args) - 1, -1, -1):
@@ -157,14 +164,14 @@ def _atomic_calls(expr: Expr, scope: Scope, plain: set[Expr]) -> Iterator[tuple[
             stack.append((e.args[position], inside))
 
 
-def _note_plain(expr: Expr, plain: set[Expr]) -> None:
-    """Add to `plain` what holds no atomics in expr."""
+def _note_without(expr: Expr, without: set[Expr]) -> None:
+    """Add to `without` what holds no atomics in expr."""
     holding: set[Expr] = set()
-    for e in postorder([expr], plain):
-        if atomic_name(e) or (holding and any(arg in holding for arg in e.args)):
+    for e in postorder([expr], without):
+        if _is_found(e) or (holding and any(arg in holding for arg in e.args)):
             holding.add(e)
         else:
-            plain.add(e)
+            without.add(e)
 
 
 def _site(program: Program, call: Expr, scope: Scope, placed: Placed, descriptors: Mapping[str, Expr]) -> Site | None:

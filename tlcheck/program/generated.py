@@ -46,13 +46,18 @@ class Departure:
     advice: str = ""
 
 
-def lost_values(stmt: Stmt) -> Iterator[Expr]:
-    """Atomics whose value a statement uses and that return none, so that nothing stands in their place in the CUDA.
+def is_lost(call: Expr, stmt: Stmt) -> bool:
+    """Whether a statement uses the value of an atomic that returns none: nothing stands in its place in the CUDA.
 
     From 0.1.7.post3 to 0.1.12 `T.atomic_max` and `T.atomic_min` with return_prev make such calls.
     """
-    used = stmt.value.args if isinstance(stmt, Evaluate) else expressions(stmt)
-    return (e for e in postorder(used) if e.op == "call" and _NO_VALUE.fullmatch(str(e.value)))
+    used = not (isinstance(stmt, Evaluate) and stmt.value is call)
+    return used and call.op == "call" and _NO_VALUE.fullmatch(str(call.value)) is not None
+
+
+def lost_values(stmt: Stmt) -> Iterator[Expr]:
+    """The atomics in a statement whose value is lost."""
+    return (e for e in postorder(expressions(stmt)) if is_lost(e, stmt))
 
 
 def departures(stmt: Stmt, release: Release) -> Iterator[Departure]:

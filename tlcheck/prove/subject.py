@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from tlcheck.errors import fault
 from tlcheck.program.atomics import FoundAtomics, PlainAtomic, Pointer, Site, atomic_name, atomics
-from tlcheck.program.generated import lost_values
+from tlcheck.program.generated import is_lost
 from tlcheck.program.instructions import Device, Instruction, instruction, plain_instruction
 from tlcheck.program.layouts import Clash, clash, layouts
 from tlcheck.program.matching import match
@@ -106,12 +106,12 @@ def subject(snapshot: Snapshot) -> PreparedSnapshot:
     snapshot = replace(snapshot, checkpoints=united(snapshot.checkpoints))
     walked = {id(f): walk(f) for f in snapshot.checkpoints.values()}
     programs = {name: walked[id(f)] for name, f in snapshot.checkpoints.items()}
-    plain: set[Expr] = set()
-    found = {name: atomics(programs[name], plain) for name in _WRITTEN if name in programs}
+    without: set[Expr] = set()
+    found = {name: atomics(programs[name], without) for name in _WRITTEN if name in programs}
     bulk = any(site.tma for f in found.values() for site in f.sites)
     made = descriptors(programs) if bulk else {}
     later = {id(p): p for name, p in programs.items() if name not in found}
-    read = {number: atomics(program, plain, made) for number, program in later.items()}
+    read = {number: atomics(program, without, made) for number, program in later.items()}
     found.update({name: read[id(program)] for name, program in programs.items() if name not in found})
     not_source = _not_source(found)
     reference = "intent" if not_source else "source"
@@ -180,7 +180,7 @@ def evidences(of: PreparedSnapshot) -> Iterator[Evidence]:
         program = of.programs.get(name)
         if program is None:
             continue
-        doubt = _doubt(program) if name == "device-tir" else ""
+        doubt = _doubt(program, of.found[name]) if name == "device-tir" else ""
         asked = (id(program), name in UNGUARDED, doubt)  # all that the evidence of a checkpoint depends on
         if asked in made:
             yield from (at(evidence, name) for evidence in made[asked])
@@ -193,11 +193,11 @@ def evidences(of: PreparedSnapshot) -> Iterator[Evidence]:
             yield made[asked][-1]
 
 
-def _doubt(program: Program) -> str:
+def _doubt(program: Program, found: FoundAtomics) -> str:
     """Why the CUDA that is made of a program may compute something else; empty where nothing says so."""
     if shows_promotion(program.function):
         return _PROMOTED
-    return _LOST if any(any(lost_values(placed.stmt)) for placed in program.statements) else ""
+    return _LOST if any(is_lost(site.call, site.placed.stmt) for site in found.sites) else ""
 
 
 def _evidence(comparison: Comparison) -> Evidence:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tlcheck.lower.runs import release_of
-from tlcheck.program.atomics import PlainAtomic, loads_and_stores
+from tlcheck.program.atomics import PlainAtomic
 from tlcheck.program.device_library import LOST, OK, REFUSED, STOPS, WRONG
 from tlcheck.program.instructions import Instruction
 from tlcheck.program.lines import nearest_line
@@ -47,8 +47,8 @@ def not_judged(of: PreparedSnapshot, judged: Sequence[Claim]) -> Iterator[str]:
     yield from (f"{what}: adds nothing that could be proved; executed outputs show what comes of it" for what in seen)
 
 
-def _at(of: PreparedSnapshot, checkpoint: str) -> Iterator[PlainAtomic]:
-    return loads_and_stores(of.programs[checkpoint]) if checkpoint in of.programs else iter(())
+def _at(of: PreparedSnapshot, checkpoint: str) -> Sequence[PlainAtomic]:
+    return of.found[checkpoint].plain if checkpoint in of.found else ()
 
 
 def _key(found: PlainAtomic) -> str:
