@@ -100,8 +100,9 @@ def _call(e: Expr, machine: Machine) -> Code:
     if name in ("call_extern", "call_pure_extern", "call_llvm_pure_intrin") and e.args and e.args[0].op == "str":
         name, handlers = library_name(str(e.args[0].value)), registry.EXTERNS
         e = replace(e, value=str(e.args[0].value), args=e.args[1:])
-    if name == "shift_left" and machine.options.printed and is_promoted(e):
-        return _elementwise(e, _promoted(_within(kind_of(e.dtype).bits), kind_of(e.dtype)), machine)
+    if machine.options.printed and is_promoted(e):
+        apply = np.invert if name == "bitwise_not" else _within(kind_of(e.dtype).bits)
+        return _elementwise(e, _promoted(apply, kind_of(e.dtype)), machine)
     if name in FUNCTIONS:
         return _elementwise(e, _settled(FUNCTIONS[name](e), e, machine), machine)
     handler = handlers.get(name)
@@ -151,7 +152,7 @@ def _narrowed(code: Code, frame: Frame, condition: Any) -> Value:
 def _select(e: Expr, machine: Machine) -> Code:
     condition, then, other = (remembered(machine.code(a)) for a in e.args)
     lazy = not (then.steady and other.steady)
-    dtype = kind_of(e.dtype).array
+    dtype = np.dtype(np.int32) if machine.options.printed and is_promoted(e) else kind_of(e.dtype).array
 
     def run(frame: Frame) -> Value:
         chosen = condition.run(frame)
@@ -286,10 +287,10 @@ def _within(bits: int) -> Callable[..., Any]:
 def _promoted(apply: Callable[..., Any], kind: Kind) -> Callable[..., Any]:
     """An operation in int, whatever the type of its operands."""
 
-    def run(a: Any, b: Any) -> Any:
-        if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-            return apply(np.asarray(a, np.int32), np.asarray(b, np.int32))
-        return wrapped(int(apply(a, b)), kind)
+    def run(*operands: Any) -> Any:
+        if any(isinstance(a, np.ndarray) for a in operands):
+            return apply(*(np.asarray(a, np.int32) for a in operands))
+        return wrapped(int(apply(*operands)), kind)
 
     return run
 

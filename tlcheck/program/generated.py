@@ -21,7 +21,7 @@ _BYTES_APART = (0, 1, 12)  # the release from which on `make_int` keeps four int
 _THROUGH_INT, _IN_64_BITS = (0, 1, 8), (0, 1, 13)  # the releases from which on `warp_reduce` does either
 _IN_32_BITS = "compute in 32 bits: sums and products of 8 and 16 bits do not wrap in the generated CUDA"
 _NO_VALUE = re.compile(r"atomic_(add|max|min|or)(x\d)?_elem_op")
-_SIGNS = {"add": "+", "sub": "-", "mul": "*", "call": "<<"}
+_SIGNS = {"add": "+", "sub": "-", "mul": "*", "shift_left": "<<", "select": "? :"}
 
 
 def is_smeared(e: Expr, release: Release) -> bool:
@@ -64,11 +64,19 @@ def departures(stmt: Stmt, release: Release) -> Iterator[Departure]:
     """Those of one statement's expressions, innermost first."""
     for e in postorder(expressions(stmt)):
         if is_promoted(e):
-            yield Departure(f"{e.args[0].dtype} {_SIGNS[e.op]} {e.args[1].dtype} is an int in CUDA", _IN_32_BITS)
+            yield Departure(f"{_operation(e)} is an int in CUDA", _IN_32_BITS)
         elif is_smeared(e, release):
             yield Departure("make_int of four int8 extends the sign of each over those above it")
         elif e.op == "call" and e.args and "warp_reduce_" in _called(e) and is_cut(e.args[-1].dtype, release):
             yield Departure(f"{_called(e)} takes {e.args[-1].dtype} through int")
+
+
+def _operation(e: Expr) -> str:
+    """An operation by the types of its operands: `uint8 - uint8`."""
+    if e.value == "bitwise_not":
+        return f"~{e.args[0].dtype}"
+    *_, first, second = e.args
+    return f"{first.dtype} {_SIGNS[str(e.value) if e.op == 'call' else e.op]} {second.dtype}"
 
 
 def _called(e: Expr) -> str:

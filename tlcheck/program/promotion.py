@@ -2,7 +2,8 @@
 
 TIR's sums and products wrap in their own type. What TileLang's code generator prints for scalars, `a - b`, does not:
 where the result is stored in that type it is cut off as in TIR, but a comparison, a quotient or a wider type sees the
-number that did not wrap. In vectors every lane is stored in its own type.
+number that did not wrap. So it is with `~` of an unsigned integer, which is negative, and with `c ? a - b : a + b`
+(`if_then_else` is a variable of its own type instead). In vectors every lane is stored in its own type.
 """
 
 from __future__ import annotations
@@ -18,10 +19,14 @@ _RING = frozenset(("add", "sub", "mul"))
 
 def is_promoted(e: Expr) -> bool:
     """Whether an operation wraps in TIR and not in C++."""
-    if e.op not in _RING and not (e.op == "call" and e.value == "shift_left"):
-        return False
     found = dtype_of(e.dtype)
-    return found.is_integral and found.bits in (8, 16) and found.lanes == 1
+    if not (found.is_integral and found.bits in (8, 16) and found.lanes == 1):
+        return False
+    if e.op == "select":
+        return any(map(is_promoted, e.args[1:]))
+    if e.op == "call" and e.value == "bitwise_not":
+        return found.name.startswith("uint")
+    return e.op in _RING or (e.op == "call" and e.value == "shift_left")
 
 
 def shows_promotion(function: Function) -> bool:
@@ -33,7 +38,7 @@ def _wider(function: Function) -> Iterator[Expr]:
     """The expressions that see all bits of their arguments."""
     for stmt in statements(function.body):
         for e in postorder(expressions(stmt)):
-            if not is_promoted(e):
+            if not is_promoted(e) and e.value != "if_then_else":
                 yield e
         if not isinstance(stmt, Evaluate):
             yield Expr("of", "", tuple(stmt.indices if isinstance(stmt, Store) else expressions(stmt)))

@@ -72,3 +72,26 @@ def test_a_shift_by_all_bits_says_nothing(by: int, expected: str) -> None:
     )
     store = Store(made.tensor("C", "int64", [32]), (made.tx,), Expr("cast", "int64", (more,)))
     assert verdict(made, store) == expected
+
+
+@pytest.mark.parametrize(("dtype", "expected"), [("uint8", "refuted"), ("uint16", "refuted"), ("int8", "agreed")])
+def test_all_bits_turned_over(dtype: str, expected: str) -> None:
+    """Of an unsigned number that is negative in int; of a signed one it is the same in either."""
+    made, a, _ = kernel(dtype)
+    turned = Expr("call", dtype, (load(a, made.tx),), "bitwise_not")
+    store = Store(made.tensor("C", "int64", [32]), (made.tx,), Expr("cast", "int64", (turned,)))
+    assert verdict(made, store) == expected
+    assert shows_promotion(made.function(store)) == (expected == "refuted")
+
+
+@pytest.mark.parametrize(("op", "expected"), [("select", "refuted"), ("if_then_else", "agreed")])
+def test_a_selection_of_differences(op: str, expected: str) -> None:
+    """`c ? a - b : a` is an int; if_then_else becomes a variable of its own type."""
+    made, a, value = kernel("uint8")
+    chosen = (Expr("lt", "bool", (made.tx, Expr("int", "int32", (), 20))), value, load(a, made.tx))
+    selected = Expr("select", "uint8", chosen) if op == "select" else Expr("call", "uint8", chosen, op)
+    own, wide = made.tensor("D", "uint8", [32]), made.tensor("C", "int64", [32])
+    assert not shows_promotion(made.function(Store(own, (made.tx,), selected)))
+    store = Store(wide, (made.tx,), Expr("cast", "int64", (selected,)))
+    assert verdict(made, store) == expected
+    assert shows_promotion(made.function(store)) == (expected == "refuted")
