@@ -86,10 +86,14 @@ class FoundAtomics:
 
 
 def atomics(
-    program: Program, without: set[Expr] | None = None, descriptors: Mapping[str, Expr] | None = None
+    program: Program,
+    without: set[Expr] | None = None,
+    descriptors: Mapping[str, Expr] | None = None,
+    printed: bool = False,
 ) -> FoundAtomics:
     """All atomics of a function. `without` collects the expressions that hold none: snapshots share expressions among
-    their checkpoints, so one set serves them all. descriptors: root -> the call that makes its TMA descriptor.
+    their checkpoints, so one set serves them all. descriptors: root -> the call that makes its TMA descriptor. printed:
+    no pass comes after it, the CUDA is printed from it.
     """
     without = set() if without is None else without
     sites: list[Site] = []
@@ -105,7 +109,7 @@ def atomics(
                 if site is None:
                     unread.append(call)
                 else:
-                    sites.append(site)
+                    sites.append(_copied(site) if printed and _is_conditional(_called(call)[1][0]) else site)
     return FoundAtomics(tuple(sites), tuple(unread), tuple(plain))
 
 
@@ -149,7 +153,9 @@ def _plain(program: Program, call: Expr, stmt: Stmt) -> PlainAtomic:
 
 
 def _atomic_calls(expr: Expr, scope: Scope, without: set[Expr]) -> Iterator[tuple[Expr, Scope]]:
-    """Atomic calls in expr; the branches of an if_then_else are guarded. `without`: expressions known to hold none."""
+    """Atomic calls in expr; the branches of an if_then_else are guarded, and those of a select, which is `?:` in CUDA.
+    `without`: expressions known to hold none.
+    """
     _note_without(expr, without)
     stack = [(expr, scope)]
     while stack:
@@ -158,7 +164,7 @@ def _atomic_calls(expr: Expr, scope: Scope, without: set[Expr]) -> Iterator[tupl
             continue
         if _is_found(e):
             yield e, around
-        guarded = _is_conditional(e)
+        guarded = e.op == "select" or _is_conditional(e)
         for position in range(len(e.args) - 1, -1, -1):
             inside = around.under(e.args[0], holds=position == 1) if guarded and position else around
             stack.append((e.args[position], inside))
@@ -185,7 +191,7 @@ def _site(program: Program, call: Expr, scope: Scope, placed: Placed, descriptor
     if match is None or len(args) < 2:
         return None
     target_expr = args[0]
-    if _is_conditional(target_expr):  # 0.1.7 puts a tail's predicate into the destination
+    if _is_conditional(target_expr):  # 0.1.7 puts a tail's predicate into the destination, for a later pass to move
         scope, target_expr = scope.under(target_expr.args[0]), target_expr.args[1]
     target = pointer(program, target_expr)
     if target is None:
@@ -229,6 +235,15 @@ def _bulk_site(
     target = Pointer(found.root, flat, found.dtype, (found.offset,))
     scope = replace(scope, guards=(*scope.guards, *found.guards))
     return Site("add", NAME, found.elements, False, target, found.load, None, False, scope, placed, call, True)
+
+
+def _copied(site: Site) -> Site:
+    """The site as CUDA has it whose destination a condition selects: an `if_then_else` is a variable with a copy of the
+    element, and what is done to that is lost.
+    """
+    root = f"{site.target.root}'s copy"
+    buffer = Buffer(root, site.target.dtype, (), "local", site.target.buffer.data)
+    return replace(site, target=replace(site.target, root=root, buffer=buffer))
 
 
 def _order(arg: Expr) -> int | None:

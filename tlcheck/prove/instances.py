@@ -19,7 +19,7 @@ from tlcheck.prove.contents import contents, holding, keeps_bounds
 from tlcheck.prove.difference import FootprintDifference, difference, evaluate_at, first_addition
 from tlcheck.prove.fingerprints import UndecidedError
 from tlcheck.prove.footprints import TAGS, Footprint
-from tlcheck.prove.plans import Comparison, Plan, forms_of, loops_of, require_one_form, shared_loops
+from tlcheck.prove.plans import Comparison, Plan, content_range, forms_of, loops_of, require_one_form, shared_loops
 from tlcheck.prove.values import UnreadableError
 from tlcheck.snapshot.ir import Buffer
 from tlcheck.witness import Addition
@@ -171,6 +171,7 @@ def first_of(c: Comparison) -> Addition | None:
     except UnreadableError:
         return None
     program = c.intent.program
+    algebra.opaque = content_range(algebra, [footprint])
     instances = _instances(algebra, program, [footprint], [], {})
     point = next((p for p in instances if hold(algebra, program, p) and _feasible(algebra, [footprint], p)), None)
     return None if point is None else first_addition(algebra, footprint, point, _names(c))

@@ -97,7 +97,7 @@ class Plan:
         actual = [right.build(s, unguarded) for s in c.match.sites]
         if not c.cut:
             intended = [replace(f, inside=()) for f in intended]
-        algebra.opaque = _content_range(algebra, intended)
+        algebra.opaque = content_range(algebra, intended)
         return intended, [anchored(algebra, f, intended[0], c.memory) for f in actual]
 
     def holds(self) -> bool:
@@ -333,7 +333,7 @@ def shared_loops(c: Comparison) -> tuple[frozenset[int], dict[int, int]]:
     return frozenset(v.uid for v in written), aliases
 
 
-def _content_range(algebra: Algebra, intended: Sequence[Footprint]) -> int:
+def content_range(algebra: Algebra, intended: Sequence[Footprint]) -> int:
     """How many distinct values memory may hold so that every index read from it is in bounds: the kernel's author
     sees to that.
     """

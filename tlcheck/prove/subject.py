@@ -111,7 +111,8 @@ def subject(snapshot: Snapshot) -> PreparedSnapshot:
     bulk = any(site.tma for f in found.values() for site in f.sites)
     made = descriptors(programs) if bulk else {}
     later = {id(p): p for name, p in programs.items() if name not in found}
-    read = {number: atomics(program, without, made) for number, program in later.items()}
+    last = programs.get(LOWERED[-1])
+    read = {number: atomics(program, without, made, program is last) for number, program in later.items()}
     found.update({name: read[id(program)] for name, program in programs.items() if name not in found})
     not_source = _not_source(found)
     reference = "intent" if not_source else "source"
