@@ -92,6 +92,7 @@ class _Frame:
         self.indices: list[Poly] = []
         self.reads: list[Poly] = []
         self.perhaps: list[Poly] = []
+        self.versioned: list[Poly] = []  # offsets of which only those within a version are compared
         self._at_times = builder.logical and _reads_at_times(site)
 
     def enter(self) -> None:
@@ -183,7 +184,7 @@ class _Frame:
     def require_known(self, footprint: Footprint) -> None:
         """Raises UnreadableError where anything depends on a variable that is neither enumerated nor kept symbolic."""
         polys = (footprint.target, *footprint.conditions, *footprint.flags, *footprint.needed)
-        elements = (p for leaf in footprint.leaves for p in (leaf.element, leaf.thread))
+        elements = (*self.versioned, *(p for leaf in footprint.leaves for p in (leaf.element, leaf.thread)))
         known = {d.uid for d in footprint.space} | footprint.outer.keys() | self.b.known
         if not self.algebra.variables(*polys, *elements) <= known:
             raise UnreadableError("it depends on a variable that is not understood")
@@ -232,6 +233,7 @@ class _Frame:
             return offset
         one, all_ = self._elements(load.root, declared), _size(self.algebra, now)
         several = one is not None and all_ is not None and all_ > one and all_ % one == 0
+        self.versioned.append(offset)
         return self.algebra.floormod(offset, one) if several and one is not None else offset
 
     def _elements(self, root: str, declared: Buffer) -> int | None:

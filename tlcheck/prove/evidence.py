@@ -13,6 +13,7 @@ from tlcheck.prove.difference import FootprintDifference
 from tlcheck.prove.fingerprints import UndecidedError
 from tlcheck.prove.instances import first_of, refute
 from tlcheck.prove.plans import REWRITTEN, Comparison, plans
+from tlcheck.prove.timing import retimed
 from tlcheck.prove.values import UnreadableError
 from tlcheck.witness import Addition
 
@@ -45,11 +46,12 @@ def evidence(comparison: Comparison) -> Evidence:
     """Compare the sites of one match with what was written, in the simplest way that decides."""
     found, stage = comparison.match, comparison.stage
     if not found.sites:
-        scopes = tuple(_scope(stage.program, o.target.root) for o in found.orphans)
+        scopes = tuple(o.target.buffer.scope or _scope(stage.program, o.target.root) for o in found.orphans)
         reason = "it has no counterpart here"
         return Evidence(stage.checkpoint, found, "undecided", None, reason, scopes=scopes, compared=comparison)
-    if stage.doubt:
-        return Evidence(stage.checkpoint, found, "undecided", None, stage.doubt, compared=comparison)
+    doubt = stage.doubt or retimed(comparison)
+    if doubt:
+        return Evidence(stage.checkpoint, found, "undecided", None, doubt, compared=comparison)
     reasons: list[str] = []
     shown: FootprintDifference | None = None
     refuted = cache(lambda: refute(comparison))  # it depends on no plan

@@ -153,12 +153,13 @@ class Reader:
         around = {id(a.var) for a in read.scope.axes}
         again = {id(a.var) for a in used.scope.axes} - around  # loops that run between the two
         for root in {self.program.roots.of(e.buffer.data) for e in subexpressions(load) if e.buffer is not None}:
-            for write in self._writes_to(root):
+            for write in self.writes_to(root):
                 repeated = any(id(a.var) in again for a in write.scope.axes)
                 if read.order < write.order and (write.order < used.order or repeated):
                     raise UnreadableError(f"its value was read from {root} before that was written again")
 
-    def _writes_to(self, root: str) -> list[Placed]:
+    def writes_to(self, root: str) -> list[Placed]:
+        """The statements that may write a root, in program order."""
         if self._writes is None:
             self._writes = {}
             for placed in self.program.statements:

@@ -23,6 +23,26 @@ def test_the_loop_and_its_last_iteration_are_the_loop_as_written() -> None:
     assert {stage.status for stage in atomic.stages} == {"same"}
 
 
+@pytest.mark.parametrize("name", ["k", "none"])
+def test_a_version_that_a_variable_of_no_loop_names_is_not_read(name: str) -> None:
+    """CUDA has no such variable behind its loop. Which of the versions that exist it is, is a matter of time."""
+    function = PEELED.checkpoints["device-tir"]
+    k = next(s.var for s in statements(function.body) if isinstance(s, For) and s.var.value == "k")
+    version = k if name == "k" else replace(k, value=name, uid=90_020)
+
+    def change(stmt: Stmt) -> Stmt:
+        if not isinstance(stmt, Evaluate) or not _adds(stmt) or k.uid not in {e.uid for e in postorder([stmt.value])}:
+            return stmt
+        value = stmt.value.args[1]
+        new = {id(e): version for e in postorder([value]) if e.uid == k.uid}
+        first, second, *rest = stmt.value.args
+        return replace(stmt, value=replace(stmt.value, args=(first, rewrite(second, new), *rest)))
+
+    changed = replace(function, body=rebuild(function.body, lambda _, stmt: change(stmt)))
+    (claim,) = _checked("device-tir", changed).claims
+    assert claim.verdict == ("proved" if name == "k" else "undecided")
+
+
 def _adds(stmt: Stmt) -> bool:
     calls = [e for s in statements(stmt) for e in postorder(expressions(s)) if e.op == "call"]
     return any(str(call.value).startswith("atomic_add") for call in calls)
