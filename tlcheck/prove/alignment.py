@@ -8,6 +8,7 @@ from tlcheck.algebra.algebra import Algebra, Poly, add, as_constant
 from tlcheck.algebra.evaluate import Dimension, Evaluator, chunks, size
 from tlcheck.program.atomics import Pointer
 from tlcheck.program.tma import LANE
+from tlcheck.prove.contents import reads
 from tlcheck.prove.fingerprints import UndecidedError
 from tlcheck.prove.footprints import THREADS, Footprint
 
@@ -47,7 +48,10 @@ def _multiple(algebra: Algebra, footprint: Footprint, address: Poly, width: int)
     if halves is None:
         raise UndecidedError("the alignment of its vector instruction is not proved")
     residues = _residues(algebra, halves[0], width)
-    return all(_holds(algebra, footprint, halves[1], width, r) for r in residues)
+    holds = all(_holds(algebra, footprint, halves[1], width, r) for r in residues)
+    if not holds and reads(algebra, rest):
+        raise UndecidedError("the alignment of its vector instruction depends on what memory holds")
+    return holds
 
 
 def _residues(algebra: Algebra, outside: Poly, width: int) -> set[int]:

@@ -18,6 +18,7 @@ from tlcheck.execute.reasons import Illegal, NotModelled
 from tlcheck.execute.registry import call, extern
 from tlcheck.execute.values import Array, Kind, Value, converted, kind_of, lanes_of, rounding
 from tlcheck.snapshot.ir import Expr
+from tlcheck.snapshot.walk import postorder
 
 if TYPE_CHECKING:
     from tlcheck.execute.codes import Run
@@ -116,10 +117,20 @@ def _operand(e: Expr, lanes: int, kind: Kind, machine: Machine) -> Run:
     return lambda frame: converted(code.run(frame), given, kind, machine.options.exact)
 
 
+def require_memory(target: Expr, machine: Machine) -> None:
+    """Raise NotModelled for an atomic on registers that is written: atom and red take addresses in global or shared
+    memory, and a device traps, or faults, at any other.
+    """
+    buffers = [p.buffer for p in postorder([target]) if p.op == "load" and p.buffer is not None]
+    if machine.options.written and buffers and buffers[-1].scope.startswith("local"):
+        raise NotModelled(f"an atomic on {buffers[-1].name}, which is in registers")
+
+
 def _combining(operation: str, lanes: int, returns: bool) -> Callable[[Expr, Machine], Run]:
     """(address or element, value[, memory order])."""
 
     def handler(e: Expr, machine: Machine) -> Run:
+        require_memory(e.args[0], machine)
         place = machine.pointer(e.args[0], lanes)
         value, combine = _operand(e.args[1], lanes, place.kind, machine), _COMBINE[operation]
         settle = rounding(place.kind, machine.options.exact)

@@ -15,6 +15,7 @@ from tlcheck.execute.codes import Run
 from tlcheck.execute.frame import Frame
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.registry import call
+from tlcheck.execute.threads.atomics import require_memory
 from tlcheck.execute.tiles.regions import Lattice, Region, Tile, block_frame, differs, is_region, region_of
 from tlcheck.execute.values import converted, kind_of
 from tlcheck.snapshot.ir import Expr
@@ -42,6 +43,7 @@ def atomicmin(e: Expr, machine: Machine) -> Run:
 
 
 def _combined(e: Expr, machine: Machine, operation: np.ufunc) -> Run:
+    require_memory(e.args[1], machine)
     region = region_of(e.args[1], machine)
     lattice = Lattice([region.sizes[axis] for axis in region.long], machine)
     target = Tile(region, machine, lattice, region.long)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.cpu.execute.tiles.building import Kernel, call, multiply, number, random, region
+from tests.cpu.execute.tiles.building import Kernel, call, load, multiply, number, random, region
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr, If
 
@@ -95,3 +95,13 @@ def test_regions_of_unlike_axes_are_not_modelled() -> None:
     source, target = kernel.tensor("A", "float32", [4]), kernel.tensor("B", "float32", [4, 4])
     with pytest.raises(NotModelled, match="unlike axes"):
         kernel.run(call("atomicadd", region(source), region(target)))
+
+
+@pytest.mark.parametrize("form", ["tile", "element"])
+def test_no_device_has_atomics_on_registers(form: str) -> None:
+    """Shared memory is right: it is combined into by the tests above."""
+    kernel = Kernel(threads=4)
+    fragment = kernel.tile("f", "float32", (4,), "local.fragment")
+    element = call("atomic_add_elem_op", Expr("call", "handle", (load(fragment, kernel.tx),), "access_ptr"), number(1))
+    with pytest.raises(NotModelled, match="an atomic on f, which is in registers"):
+        kernel.run(call("atomicadd", number(1), region(fragment)) if form == "tile" else element)

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 import tlcheck.verdicts.rules
+from tests.cpu.mutations.tools import rewrite
 from tests.fixtures.index import Fixture, read
-from tlcheck.snapshot.ir import Block, Evaluate, Expr, Seq, Snapshot, Stmt
-from tlcheck.snapshot.walk import rebuild
+from tlcheck.snapshot.ir import Block, Buffer, Evaluate, Expr, Seq, Snapshot, Stmt
+from tlcheck.snapshot.walk import postorder, rebuild
 from tlcheck.verdicts.check import Report, check
 from tlcheck.verdicts.claim import Finding
 from tlcheck.verdicts.rules.pages import pages
@@ -109,6 +110,28 @@ def test_no_pass_is_named_for_a_vector_that_the_kernel_itself_misaligns() -> Non
     made = only(example("TLA001-bad").report())
     assert "TLA002" in made.others
     assert made.pass_name == "tl.LowerTileOp"
+
+
+@pytest.mark.parametrize(("step", "verdict"), [(1, "undecided"), (4, "proved")])
+def test_the_author_answers_for_vectors_that_start_where_memory_says(step: int, verdict: str) -> None:
+    numbers = Buffer("I", "int32", (Expr("int", "int32", (), 128),), "global", Expr("var", "handle", (), "I", 90_001))
+
+    def gathered(stmt: Stmt) -> Stmt:
+        if not is_atomic(stmt):
+            return stmt
+        pointer, *rest = stmt.value.args  # type: ignore[attr-defined]
+        index = next(e for e in postorder([pointer]) if e.op == "add")  # tx * 4 + 1
+        tx = next(e for e in postorder([index]) if e.op == "var")
+        start = Expr("mul", "int32", (Expr("load", "int32", (tx,), buffer=numbers), Expr("int", "int32", (), step)))
+        return Evaluate(replace(stmt.value, args=(rewrite(pointer, {id(index): start}), *rest)))  # type: ignore[attr-defined]
+
+    snapshot = example("TLA002-bad").snapshot()
+    for checkpoint in snapshot.checkpoints:
+        snapshot = at(snapshot, checkpoint, gathered)
+    (claim,) = check(snapshot).claims
+    assert claim.verdict == verdict
+    reason = "at lower-tile-op the alignment of its vector instruction depends on what memory holds"
+    assert claim.reason == (reason if verdict == "undecided" else "")
 
 
 def at(snapshot: Snapshot, checkpoint: str, change: Callable[[Stmt], Stmt]) -> Snapshot:
