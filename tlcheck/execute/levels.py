@@ -26,7 +26,7 @@ from tlcheck.execute.reasons import Entangled, Illegal, NotModelled, Stopped
 from tlcheck.execute.request import ALL, LOWERED, SOURCE, Request
 from tlcheck.execute.traits import draws_anywhere, has_integers, is_tiled, meets_all, release_of
 from tlcheck.execute.values import Array
-from tlcheck.program.generated import lost_values
+from tlcheck.program.generated import lost_values, refusals
 from tlcheck.program.roles import roles
 from tlcheck.snapshot.ir import Buffer, Function, Snapshot
 from tlcheck.snapshot.walk import statements
@@ -60,6 +60,8 @@ class BothLevels:
         for function in (self.written, self.lowered):
             for lost in chain.from_iterable(map(lost_values, statements(function.body))):
                 raise NotModelled(f"the value of {lost.value}, which returns none")
+        for refused in refusals(self.lowered, release_of(snapshot)) if self.checkpoint == LOWERED else ():
+            raise NotModelled(f"{refused}, which nvcc refuses")
         self.tiled = is_tiled(self.lowered, self.checkpoint)
         self._arguments = Arguments(snapshot, self.written, request.given or {}, request.poisoned, self._course)
         self.sizes = self._arguments.sizes

@@ -2,7 +2,8 @@
 
 Integers of 8 and 16 bits: C++ computes with them in int (`promotion`). Vectors of int8: up to 0.1.11 `make_int` of the
 device library, of which they are made four lanes at a time, extends the sign of each lane over those above it. Integers
-of 64 bits: from 0.1.8 to 0.1.12 the library's `warp_reduce` takes them through int.
+of 64 bits: from 0.1.8 to 0.1.12 the library's `warp_reduce` takes them through int. Scalar floats of 16 bits are
+CUTLASS's classes, which many functions of CUDA do not take, so that nvcc refuses the kernel.
 """
 
 from __future__ import annotations
@@ -10,17 +11,30 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from tlcheck.program.promotion import is_promoted
 from tlcheck.snapshot.dtypes import dtype_of
-from tlcheck.snapshot.ir import Evaluate, Expr, Stmt
-from tlcheck.snapshot.walk import expressions, postorder
+from tlcheck.snapshot.ir import Evaluate, Expr, Function, Stmt
+from tlcheck.snapshot.walk import expressions, postorder, statements
 
 Release = tuple[int, ...]
 _BYTES_APART = (0, 1, 12)  # the release from which on `make_int` keeps four int8 apart
 _THROUGH_INT, _IN_64_BITS = (0, 1, 8), (0, 1, 13)  # the releases from which on `warp_reduce` does either
 _IN_32_BITS = "compute in 32 bits: sums and products of 8 and 16 bits do not wrap in the generated CUDA"
 _NO_VALUE = re.compile(r"atomic_(add|max|min|or)(x\d)?_elem_op")
+# Functions of scalar floats of 16 bits -> the release whose headers have them first; None where none has. Both types,
+# then bfloat16 alone. Compiled with nvcc 13.0 against the headers of each release (docs/device-library.md).
+_BOTH: dict[Release | None, frozenset[str]] = {
+    (0, 1, 14): frozenset("hceil hexp10 hexp2 hfloor hlog10 hlog2 hrcp hrint htan htrunc".split()),
+    (0, 1, 15): frozenset("hatan hcosh herf hfmod hnearbyint hsinh".split()),
+    None: frozenset("habs hacos hasin hatan2 hcopysign hfabs hfma hlog1p hround".split()),
+}
+_BFLOAT16: dict[Release | None, frozenset[str]] = {
+    (0, 1, 14): frozenset("hcos hlog hrsqrt hsin hsqrt".split()),
+    (0, 1, 15): frozenset(("hpow", "htanh")),
+}
+_EXACT = 8  # bits of an integer that bfloat16 holds
 _SIGNS = {"add": "+", "sub": "-", "mul": "*", "shift_left": "<<", "select": "? :"}
 
 
@@ -58,6 +72,43 @@ def is_lost(call: Expr, stmt: Stmt) -> bool:
 def lost_values(stmt: Stmt) -> Iterator[Expr]:
     """The atomics in a statement whose value is lost."""
     return (e for e in postorder(expressions(stmt)) if is_lost(e, stmt))
+
+
+def refusals(function: Function, release: Release) -> Iterator[str]:
+    """What nvcc refuses of the CUDA of a function, in words, as far as that was measured."""
+    for e in _halves(function):
+        if e.op == "call" and _is_missing(_called(e), e.dtype, release):
+            yield f"{_called(e)} of {e.dtype}"
+        elif e.op == "cast" and e.args[0].dtype in ("int64", "uint64"):
+            yield f"a cast of {e.args[0].dtype} to {e.dtype}"
+
+
+def cut_off(function: Function) -> Iterator[str]:
+    """Casts of integers to scalar bfloat16, in words: CUTLASS leaves out lower bits of a float, and does not round."""
+    for e in _halves(function):
+        (value, *_), source = e.args, dtype_of(e.args[0].dtype)
+        if (
+            e.op == "cast"
+            and e.dtype == "bfloat16"
+            and source.is_integral
+            and source.bits > _EXACT
+            and value.op != "int"
+        ):
+            yield f"a cast of {value.dtype} to bfloat16"
+
+
+def _halves(function: Function) -> Iterator[Expr]:
+    """The calls and casts of a function that give scalar floats of 16 bits."""
+    for e in postorder(chain.from_iterable(map(expressions, statements(function.body)))):
+        if e.op in ("call", "cast") and e.args and e.dtype in ("float16", "bfloat16"):
+            yield e
+
+
+def _is_missing(name: str, dtype: str, release: Release) -> bool:
+    tables = (_BOTH, _BFLOAT16) if dtype == "bfloat16" else (_BOTH,)
+    return any(
+        name in names and (first is None or release < first) for table in tables for first, names in table.items()
+    )
 
 
 def departures(stmt: Stmt, release: Release) -> Iterator[Departure]:

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from tlcheck.errors import fault
+from tlcheck.program.async_copies import release_numbers
 from tlcheck.program.atomics import FoundAtomics, PlainAtomic, Pointer, Site, atomic_name, atomics
-from tlcheck.program.generated import is_lost
+from tlcheck.program.generated import cut_off, is_lost, refusals
 from tlcheck.program.instructions import Device, Instruction, instruction, plain_instruction
 from tlcheck.program.layouts import Clash, clash, layouts
 from tlcheck.program.matching import match
@@ -181,7 +182,7 @@ def evidences(of: PreparedSnapshot) -> Iterator[Evidence]:
         program = of.programs.get(name)
         if program is None:
             continue
-        doubt = _doubt(program, of.found[name]) if name == "device-tir" else ""
+        doubt = (_doubt(program, of.found[name]) or _of_halves(of, program)) if name == "device-tir" else ""
         asked = (id(program), name in UNGUARDED, doubt)  # all that the evidence of a checkpoint depends on
         if asked in made:
             yield from (at(evidence, name) for evidence in made[asked])
@@ -199,6 +200,16 @@ def _doubt(program: Program, found: FoundAtomics) -> str:
     if shows_promotion(program.function):
         return _PROMOTED
     return _LOST if any(is_lost(site.call, site.placed.stmt) for site in found.sites) else ""
+
+
+def _of_halves(of: PreparedSnapshot, program: Program) -> str:
+    """Why floats of 16 bits are others in CUDA, or none at all; only kernels that have some are looked at."""
+    if not any(buffer.dtype in ("float16", "bfloat16") for buffer in of.programs[of.reference].buffers.values()):
+        return ""
+    if refused := next(refusals(program.function, release_numbers(device_of(of.snapshot).release)), ""):
+        return f"nvcc refuses {refused}"
+    cut = next(cut_off(program.function), "")
+    return f"CUTLASS cuts off what {cut} would round" if cut else ""
 
 
 def _evidence(comparison: Comparison) -> Evidence:

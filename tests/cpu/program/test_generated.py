@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tlcheck.program.generated import lost_values
-from tlcheck.snapshot.ir import Buffer, Evaluate, Expr, Store
+from tlcheck.program.generated import cut_off, lost_values, refusals
+from tlcheck.snapshot.ir import Buffer, Evaluate, Expr, Function, Store
 
 
 @pytest.mark.parametrize(
@@ -18,3 +18,58 @@ def test_values_of_atomics_that_return_none(name: str, lost: bool) -> None:
     target = Buffer("O", "int32", (), "global", Expr("var", "handle", (), "O", 1))
     assert [bool(list(lost_values(s))) for s in (Store(target, (), more), Evaluate(more))] == [lost, lost]
     assert not list(lost_values(Evaluate(call)))
+
+
+def function(value: Expr) -> Function:
+    target = Buffer("O", value.dtype, (), "global", Expr("var", "handle", (), "O", 1))
+    return Function("f", (), (target,), (), Store(target, (), value))
+
+
+def given(dtype: str) -> Expr:
+    return Expr("load", dtype, (), None, 0, Buffer("I", dtype, (), "global", Expr("var", "handle", (), "I", 2)))
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "refused", "accepted"),
+    [
+        ("hexp2", "float16", (0, 1, 13), (0, 1, 14)),
+        ("hrsqrt", "bfloat16", (0, 1, 7), (0, 1, 15)),
+        ("htanh", "bfloat16", (0, 1, 14), (0, 1, 15)),
+        ("hrsqrt", "float16", None, (0, 1, 7)),
+        ("hlog1p", "bfloat16", (0, 1, 15), None),
+    ],
+)
+def test_functions_that_nvcc_refuses_of_a_scalar(
+    name: str, dtype: str, refused: tuple[int, ...] | None, accepted: tuple[int, ...] | None
+) -> None:
+    """A vector's lanes are CUDA's own types, which have them."""
+    named, lanes = Expr("str", "", (), name), f"{dtype}x2"
+    scalar = function(Expr("call", dtype, (named, given(dtype)), "call_pure_extern"))
+    vector = function(Expr("call", lanes, (named, given(lanes)), "call_pure_extern"))
+    if refused:
+        assert list(refusals(scalar, refused)) == [f"{name} of {dtype}"]
+        assert not list(refusals(vector, refused))
+    if accepted:
+        assert not list(refusals(scalar, accepted))
+
+
+@pytest.mark.parametrize(("source", "refused"), [("int64", True), ("uint64", True), ("int32", False)])
+def test_casts_that_nvcc_refuses(source: str, refused: bool) -> None:
+    cast = function(Expr("cast", "bfloat16", (given(source),)))
+    assert list(refusals(cast, (0, 1, 15))) == ([f"a cast of {source} to bfloat16"] if refused else [])
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "lanes", "cut"),
+    [
+        ("int32", "bfloat16", "", True),
+        ("uint8", "bfloat16", "", False),
+        ("int32", "float16", "", False),
+        ("float32", "bfloat16", "", False),
+        ("int32", "bfloat16", "x4", False),
+    ],
+)
+def test_integers_that_are_cut_off_in_bfloat16(source: str, target: str, lanes: str, cut: bool) -> None:
+    """259 becomes 258, and not 260."""
+    cast = function(Expr("cast", target + lanes, (given(source + lanes),)))
+    assert list(cut_off(cast)) == (["a cast of int32 to bfloat16"] if cut else [])
