@@ -23,17 +23,32 @@ _BYTES_APART = (0, 1, 12)  # the release from which on `make_int` keeps four int
 _THROUGH_INT, _IN_64_BITS = (0, 1, 8), (0, 1, 13)  # the releases from which on `warp_reduce` does either
 _IN_32_BITS = "compute in 32 bits: sums and products of 8 and 16 bits do not wrap in the generated CUDA"
 _NO_VALUE = re.compile(r"atomic_(add|max|min|or)(x\d)?_elem_op")
-# Functions of scalar floats of 16 bits -> the release whose headers have them first; None where none has. Both types,
-# then bfloat16 alone. Compiled with nvcc 13.0 against the headers of each release (docs/device-library.md).
-_BOTH: dict[Release | None, frozenset[str]] = {
-    (0, 1, 14): frozenset("hceil hexp10 hexp2 hfloor hlog10 hlog2 hrcp hrint htan htrunc".split()),
-    (0, 1, 15): frozenset("hatan hcosh herf hfmod hnearbyint hsinh".split()),
-    None: frozenset("habs hacos hasin hatan2 hcopysign hfabs hfma hlog1p hround".split()),
-}
-_BFLOAT16: dict[Release | None, frozenset[str]] = {
-    (0, 1, 14): frozenset("hcos hlog hrsqrt hsin hsqrt".split()),
-    (0, 1, 15): frozenset(("hpow", "htanh")),
-}
+
+
+@dataclass(frozen=True)
+class _Missing:
+    """Functions that nvcc refuses of scalars of these types, from one release on until another has them."""
+
+    names: frozenset[str]
+    dtypes: tuple[str, ...]
+    start: Release = (0,)
+    end: Release = (9,)
+
+
+# Compiled with nvcc 13.0 against the headers of each release (docs/device-library.md).
+_MISSING = tuple(
+    _Missing(frozenset(names.split()), tuple(dtypes.split()), *releases)
+    for names, dtypes, *releases in (
+        ("hceil hexp10 hexp2 hfloor hlog10 hlog2 hrcp hrint htan htrunc", "float16 bfloat16", (0,), (0, 1, 14)),
+        ("hatan hcosh herf hfmod hnearbyint hsinh", "float16 bfloat16", (0,), (0, 1, 15)),
+        ("habs hacos hasin hatan2 hcopysign hfabs hfma hlog1p hround", "float16 bfloat16"),
+        ("hcos hlog hrsqrt hsin hsqrt", "bfloat16", (0,), (0, 1, 14)),
+        ("hpow htanh", "bfloat16", (0,), (0, 1, 15)),
+        ("hcos hexp hlog hsin", "float16", (0, 1, 12), (0, 1, 14)),
+        ("hsqrt", "float16", (0, 1, 12), (0, 1, 13)),
+        ("hpow htanh", "float16", (0, 1, 12), (0, 1, 15)),
+    )
+)
 _EXACT = 8  # bits of an integer that bfloat16 holds
 _SIGNS = {"add": "+", "sub": "-", "mul": "*", "shift_left": "<<", "select": "? :"}
 
@@ -105,10 +120,7 @@ def _halves(function: Function) -> Iterator[Expr]:
 
 
 def _is_missing(name: str, dtype: str, release: Release) -> bool:
-    tables = (_BOTH, _BFLOAT16) if dtype == "bfloat16" else (_BOTH,)
-    return any(
-        name in names and (first is None or release < first) for table in tables for first, names in table.items()
-    )
+    return any(name in m.names and dtype in m.dtypes and m.start <= release < m.end for m in _MISSING)
 
 
 def departures(stmt: Stmt, release: Release) -> Iterator[Departure]:

@@ -36,6 +36,7 @@ def given(dtype: str) -> Expr:
         ("hrsqrt", "bfloat16", (0, 1, 7), (0, 1, 15)),
         ("htanh", "bfloat16", (0, 1, 14), (0, 1, 15)),
         ("hrsqrt", "float16", None, (0, 1, 7)),
+        ("hexp", "float16", (0, 1, 12), (0, 1, 11)),
         ("hlog1p", "bfloat16", (0, 1, 15), None),
     ],
 )
