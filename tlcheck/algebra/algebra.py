@@ -13,7 +13,7 @@ from math import gcd
 import numpy as np
 import numpy.typing as npt
 
-from tlcheck.snapshot.dtypes import dtype_of, keeps, whole_numbers
+from tlcheck.snapshot.dtypes import DType, dtype_of, keeps, whole_numbers
 from tlcheck.snapshot.ir import Expr
 from tlcheck.snapshot.walk import postorder
 
@@ -99,6 +99,7 @@ class Atom:
 
     kind: `var`, `//`, `%`, `min`, `max`, `load`, `select`, or another operator's name. `detail` tells apart atoms of
     one kind: the variable's uid, the divisor, the buffer's root. args: polynomials. vars: the uids in it.
+    holds: the type that all its values are of; empty where that says nothing.
     """
 
     kind: str
@@ -106,16 +107,21 @@ class Atom:
     args: tuple[Poly, ...]
     vars: frozenset[int]
     range: Interval
+    holds: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Content:
-    """What a load reads: `element` of `root`, or the register `element` of `thread` (`table` inverts a fragment)."""
+    """What a load reads: `element` of `root`, or the register `element` of `thread` (`table` inverts a fragment).
+
+    dtype: of what is there, where that is not the load's.
+    """
 
     root: str
     element: Poly
     thread: Poly = field(default_factory=dict)
     table: FragmentTable | None = None
+    dtype: str = ""
 
 
 class Algebra:
@@ -125,7 +131,8 @@ class Algebra:
     matched by tag). bindings, values: variables that stand for an expression or a polynomial. read: what a load
     reads or an address points to, the same for all aliases and layouts. opaque: number of distinct values that the
     content of memory takes when it is evaluated; numbers: those values where they are not the first from 0 on; salt:
-    tells apart contents of the same numbers.
+    tells apart contents of the same numbers. fits: polynomials that are >= 0 where floats that are cast to integers
+    fit: C++ gives the others no value.
     """
 
     def __init__(self, read: Callable[[Expr], Content]) -> None:
@@ -139,6 +146,7 @@ class Algebra:
         self.numbers: tuple[int, ...] = ()
         self.salt = 0
         self.read = read
+        self.fits: list[Poly] = []
         self._numbers: dict[object, int] = {}
         self._memo: dict[Expr, tuple[Poly, Poly]] = {}
         self._made = 0
@@ -180,7 +188,7 @@ class Algebra:
         (low, high), (least, most) = self.bounds(p), whole_numbers(dtype)
         if low is None or high is None or least <= low <= high <= most:
             return p
-        return self._opaque("wrap", dtype_of(dtype).bits, [p], (least, most))
+        return self._opaque("wrap", dtype_of(dtype).name, [p], (least, most))
 
     def _in_turn(self, expr: Expr) -> Poly:
         """The normal form of an expression, made of those of its parts from the innermost on."""
@@ -207,7 +215,7 @@ class Algebra:
             return constant(int(e.value or 0))
         if op == "var":
             return self._variable(e)
-        if op == "cast" and dtype_of(e.dtype).is_integral and dtype_of(e.args[0].dtype).is_integral:
+        if op == "cast":
             return self._cast(e)
         if op in _RING:
             return self._arithmetic(op, self._exact(e.args[0]), self._exact(e.args[1]))
@@ -215,12 +223,13 @@ class Algebra:
             return self._arithmetic(op, self.poly(e.args[0]), self.poly(e.args[1]))
         if op == "load" and e.buffer is not None:
             content = self.read(e)
+            dtype = content.dtype or dtype_of(e.dtype).name
             if content.table is not None:
                 self.tables[content.root] = content.table
                 where = [content.thread, content.element]
-                return self._opaque("register", content.root, where, _dtype_range(e.dtype))
+                return self._opaque("register", content.root, where, _dtype_range(dtype), dtype)
             own = [content.thread] if content.thread else []
-            return self._opaque("load", content.root, [content.element, *own], _dtype_range(e.dtype))
+            return self._opaque("load", content.root, [content.element, *own], _dtype_range(dtype), dtype)
         if op == "broadcast":
             return self.poly(e.args[0])
         if op in ("min", "max"):
@@ -240,19 +249,45 @@ class Algebra:
         detail, args = e.value if isinstance(e.value, str) else repr(e.value), e.args
         if detail == "call_extern" and args and args[0].op == "str":
             detail, args = str(args[0].value), args[1:]
-        return self._opaque(op, f"{detail}:{e.dtype}", [self.poly(a) for a in args], _dtype_range(e.dtype))
+        values = [self.poly(a) for a in args]
+        return self._opaque(op, f"{detail}:{e.dtype}", values, _dtype_range(e.dtype), dtype_of(e.dtype).name)
 
     def _cast(self, e: Expr) -> Poly:
-        """A cast between integers: none where all values stay, an atom of its own where some may not."""
-        value, bits = self.poly(e.args[0]), dtype_of(e.dtype).bits
-        if keeps(e.args[0].dtype, e.dtype) or bits == 64:
+        """A cast: none where all values stay, an atom of its own where some may not."""
+        source, target = dtype_of(e.args[0].dtype), dtype_of(e.dtype)
+        if keeps(source.name, target.name):
+            return self.poly(e.args[0])
+        if source.kind == "float" and target.kind in ("int", "uint"):
+            return self._whole(e.args[0], target)
+        if not (source.is_integral and target.is_integral):
+            return self._unseen("cast", e)
+        value = self.poly(e.args[0])
+        if target.bits == 64 or self._fits(value, target):
             return value
-        (low, high), (least, most) = self.bounds(value), whole_numbers(e.dtype)
-        if low is None or high is None:
-            low, high = (least, most) if bits == 32 else (least, most + 1)  # sizes are taken to fit types of indices
-        if least <= low <= high <= most:
-            return value
-        return self._opaque("wrap", bits, [value], (least, most))
+        if target.kind == "bool":
+            return self._opaque("ne", "", [value, {}], (0, 1))
+        return self._opaque("wrap", target.name, [value], _range_of(target), target.name)
+
+    def _whole(self, e: Expr, target: DType) -> Poly:
+        """A float without its fraction: the same number in all types that have it, in others their nearest."""
+        whole = self._opaque("cast", "whole", [self.poly(e)], UNBOUNDED, "int64")
+        if target.bits == 64:
+            return whole
+        least, most = whole_numbers(target.name)
+        self.fits += [add(whole, constant(least), -1), add(constant(most), whole, -1)]
+        return self._opaque("clip", target.name, [whole], _range_of(target), target.name)
+
+    def _fits(self, p: Poly, target: DType) -> bool:
+        """Whether a type has all values of a polynomial. Sizes are taken to fit types of indices."""
+        (low, high), (least, most) = self.bounds(p), whole_numbers(target.name)
+        if low is not None and high is not None:
+            return least <= low <= high <= most
+        return target.bits == 32 and self._is_held(p, target.name)
+
+    def _is_held(self, p: Poly, dtype: str) -> bool:
+        """Whether all that memory holds of a polynomial is of types whose values another one has."""
+        inside = [self.atoms[n] for m in p for n in m]
+        return all(keeps(a.holds, dtype) if a.holds else all(self._is_held(q, dtype) for q in a.args) for a in inside)
 
     def _variable(self, e: Expr) -> Poly:
         bound = self.bindings.get(e.uid)
@@ -376,19 +411,25 @@ class Algebra:
                 return self.atoms[monomial[0]]
         return None
 
-    def _opaque(self, kind: str, detail: int | str, args: Iterable[Poly], range_: Interval) -> Poly:
+    def _opaque(self, kind: str, detail: int | str, args: Iterable[Poly], range_: Interval, holds: str = "") -> Poly:
         polys = tuple(args)
-        return {(self._intern(kind, detail, polys, self.variables(*polys), range_),): 1}
+        return {(self._intern(kind, detail, polys, self.variables(*polys), range_, holds),): 1}
 
     def _intern(
-        self, kind: str, detail: int | str, args: tuple[Poly, ...], variables: frozenset[int], range_: Interval
+        self,
+        kind: str,
+        detail: int | str,
+        args: tuple[Poly, ...],
+        variables: frozenset[int],
+        range_: Interval,
+        holds: str = "",
     ) -> int:
         # A variable with another range is another atom: what was simplified for one site must not serve another.
-        key = (kind, detail, tuple(tuple(sorted(p.items())) for p in args), range_ if kind == "var" else None)
+        key = (kind, detail, tuple(tuple(sorted(p.items())) for p in args), range_ if kind == "var" else holds)
         number = self._numbers.get(key)
         if number is None:
             number = self._numbers[key] = len(self.atoms)
-            self.atoms.append(Atom(kind, detail, args, variables, range_))
+            self.atoms.append(Atom(kind, detail, args, variables, range_, holds))
         return number
 
     def variables(self, *polys: Poly) -> frozenset[int]:
@@ -466,6 +507,11 @@ def unread(load: Expr) -> Content:
 def _divide(bounds: Interval, c: int) -> Interval:
     low, high = bounds
     return (None if low is None else low // c, None if high is None else high // c)
+
+
+def _range_of(dtype: DType) -> Interval:
+    """The bounds of what is cut to a type. Those of 32 bits stay open, as of memory: sums of such are taken to fit."""
+    return _dtype_range(dtype.name) if dtype.bits == 32 else whole_numbers(dtype.name)
 
 
 def _dtype_range(dtype: str) -> Interval:

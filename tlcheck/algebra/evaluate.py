@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tlcheck.algebra.algebra import Algebra, Atom, Poly
+from tlcheck.snapshot.dtypes import dtype_of, whole_numbers
 
 Array = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
@@ -117,8 +118,9 @@ class Evaluator:
         if operator is not None and len(args) == 2:
             return operator(args[0], args[1])
         if atom.kind == "wrap":
-            least = atom.range[0] or 0
-            return _floormod(args[0] - least, 1 << int(atom.detail)) + least
+            return _wrapped(args[0], str(atom.detail))
+        if atom.kind == "clip":
+            return _plain(np.clip(np.asarray(args[0]), *whole_numbers(str(atom.detail))))
         if atom.kind == "not":
             return _integer(np.equal(args[0], 0))
         if atom.kind == "select" or (atom.kind == "call" and str(atom.detail).startswith("if_then_else:")):
@@ -139,11 +141,11 @@ class Evaluator:
             for arg in args:
                 state = mix(state * np.uint64(0x9E3779B97F4A7C15) + np.asarray(arg, dtype=np.int64).view(np.uint64))
         if atom.range == (0, 1) or not self._algebra.numbers:
-            limit = 2 if atom.range == (0, 1) else self._algebra.opaque
+            limit = 2 if atom.range == (0, 1) else min(self._algebra.opaque, _most(atom.holds) + 1)
             return _plain((state % np.uint64(limit)).astype(np.int64))
         numbers = np.array(self._algebra.numbers, dtype=np.int64)
-        found = numbers[(state % np.uint64(len(numbers))).astype(np.int64)]
-        return _plain(np.asarray(found if atom.range[0] is None else np.abs(found)))
+        numbers = _of_type(numbers if atom.range[0] is None else np.abs(numbers), atom.holds)
+        return _plain(numbers[(state % np.uint64(len(numbers))).astype(np.int64)])
 
 
 def mix(x: Words) -> Words:
@@ -153,6 +155,23 @@ def mix(x: Words) -> Words:
         x = x * np.uint64(0xD6E8FEB86659FD93)
     mixed: Words = x ^ (x >> np.uint64(29))
     return mixed
+
+
+def _wrapped(value: Values, dtype: str) -> Values:
+    """What a type holds of numbers."""
+    least, most = whole_numbers(dtype)
+    return _floormod(value - least, most - least + 1) + least
+
+
+def _most(dtype: str) -> int:
+    """The greatest number that memory of a type can hold, as far as that matters here."""
+    return whole_numbers(dtype)[1] if dtype_of(dtype).is_integral else 1 << 62
+
+
+def _of_type(numbers: Array, dtype: str) -> Array:
+    """Numbers that memory of a type can hold, made of any."""
+    known = dtype_of(dtype)
+    return np.asarray(_wrapped(numbers, dtype)) if known.is_integral and known.bits < 64 else numbers
 
 
 def _points(value: Values) -> int:

@@ -14,6 +14,7 @@ from tlcheck.prove.assumptions import symbols
 from tlcheck.prove.footprints import BLOCKS, TAGS, Footprint, Leaf, Memory
 from tlcheck.prove.surroundings import Surroundings
 from tlcheck.prove.values import Load, Reader, UnreadableError, at_lane
+from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Buffer, Expr
 
 
@@ -61,6 +62,7 @@ class Builder:
         )
         leaves = tuple(frame.leaf(load) for load in value.leaves)
         needed = tuple(self.algebra.poly(c) for c in value.conditions)
+        frame.promise()
         footprint = Footprint(
             site,
             tuple(frame.around.space),
@@ -97,6 +99,7 @@ class _Frame:
 
     def enter(self) -> None:
         self.algebra.read = self._content
+        self.algebra.fits = []
         self.around.enter(self.b.aliases, self.b.fixed)
 
     def address(self, site: Site) -> tuple[Poly, list[Poly]]:
@@ -128,6 +131,14 @@ class _Frame:
     def _lanes(self, offset: Poly) -> Poly:
         """Lane l of a vector instruction writes at its address + l, whatever the layout says."""
         return offset if self.around.lane is None or self.site.tma else add(offset, self.algebra.variable(LANE))
+
+    def promise(self) -> None:
+        """Note what else the kernel's author answers for: floats fit where they are cast to integers."""
+        if not self.b.logical:
+            return
+        promised = self.perhaps if self._at_times else self.reads
+        for fits in self.algebra.fits:
+            self.around.keep(promised, fits)
 
     def _locate(self, root: str, buffer: Buffer, indices: list[Poly], widen: bool) -> tuple[Poly, list[Poly]]:
         shape = [self.algebra.poly(s) for s in buffer.shape]
@@ -179,7 +190,13 @@ class _Frame:
         if found is None:
             raise UnreadableError(f"an address is not understood ({e.value})")
         leaf = self.leaf(Load(found.root, found.buffer, found.indices))
-        return Content(leaf.root, leaf.element, leaf.thread, leaf.table)
+        return Content(leaf.root, leaf.element, leaf.thread, leaf.table, self._type(leaf.root, found.dtype))
+
+    def _type(self, root: str, dtype: str) -> str:
+        """The type of what a load finds: what the kernel declares as booleans is read as bytes where it is lowered."""
+        declared = self.b.memory.declared.get(root)
+        is_bool = declared is not None and dtype_of(declared.dtype).kind == "bool" and dtype_of(dtype).bits == 8
+        return "bool" if is_bool else ""
 
     def require_known(self, footprint: Footprint) -> None:
         """Raises UnreadableError where anything depends on a variable that is neither enumerated nor kept symbolic."""

@@ -1,7 +1,8 @@
 """What memory may hold: numbers that a comparison is tried with, beside the small ones that it begins with.
 
 A condition on data that is left out or changed shows only where both of its outcomes occur. So memory holds negative
-numbers too, and those that conditions compare with, each with its neighbours.
+numbers too, and those that conditions compare with, each with its neighbours. Where numbers are cut to a type, it holds
+larger ones that this makes the same.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from tlcheck.algebra.algebra import Algebra, Poly, add
+from tlcheck.algebra.algebra import Algebra, Atom, Poly, add
 from tlcheck.algebra.evaluate import Evaluator, Mask, chunks
 from tlcheck.prove.footprints import Footprint
+from tlcheck.snapshot.dtypes import dtype_of
 
 Numbers = tuple[int, ...]
 _SMALL = tuple(range(-30, 31))
@@ -27,11 +29,14 @@ def contents(algebra: Algebra, footprints: Sequence[Footprint]) -> list[Numbers]
     polys = [p for f in footprints for p in _polynomials(f) if reads(algebra, p)]
     if not polys:
         return []
-    decisive = sorted({n + step for n in _decisive(algebra, polys) for step in (-1, 0, 1)})
+    parts, atoms = _taken_apart(algebra, polys)
+    decisive = sorted({n + step for n in _decisive(algebra, parts) for step in (-1, 0, 1)})
     rare = [n for n in decisive if n not in _SMALL]
     mixed = (*_SMALL, *rare * max(1, len(_SMALL) // max(1, len(rare))))
     several = [mixed, mixed[::-1], tuple(abs(n) for n in mixed), tuple(range(algebra.opaque))]
-    return several + [(n,) for n in decisive[:_MOST]]
+    several += [(n,) for n in decisive[:_MOST]]
+    lost = sorted({1 << dtype_of(str(a.detail)).bits for a in atoms if a.kind == "wrap"})  # of a number that is cut
+    return [tuple(n + more for n in numbers) for more in (0, *lost) for numbers in several]
 
 
 @contextmanager
@@ -104,19 +109,25 @@ def _polynomials(f: Footprint) -> list[Poly]:
     return [f.target, *f.conditions, *f.inside, *f.reads, *f.flags, *f.needed, *elements, *loops]
 
 
-def _decisive(algebra: Algebra, polys: Sequence[Poly]) -> set[int]:
-    """The numbers at which conditions on one element of memory turn, in what depends on memory."""
-    found: set[int] = set()
+def _taken_apart(algebra: Algebra, polys: Sequence[Poly]) -> tuple[list[Poly], list[Atom]]:
+    """All polynomials and atoms that some polynomials are made of, as far as they depend on memory."""
+    parts, atoms = list(polys), list[Atom]()
     seen: set[int] = set()
-    stack = list(polys)
-    while stack:
-        poly = stack.pop()
-        read = [(m, c) for m, c in poly.items() if any(_is_data(algebra, n) for n in m)]
-        if len(read) == 1:
-            found.add(-poly.get((), 0) // read[0][1])
+    for poly in parts:  # which grows
         for number in {n for m in poly for n in m} - seen:
             seen.add(number)
             atom = algebra.atoms[number]
             if _is_data(algebra, number):
-                stack += [add(atom.args[0], atom.args[1], -1)] if atom.kind in _COMPARED else atom.args
+                atoms.append(atom)
+                parts += [add(atom.args[0], atom.args[1], -1)] if atom.kind in _COMPARED else atom.args
+    return parts, atoms
+
+
+def _decisive(algebra: Algebra, polys: Sequence[Poly]) -> set[int]:
+    """The numbers at which conditions on one element of memory turn."""
+    found: set[int] = set()
+    for poly in polys:
+        read = [(m, c) for m, c in poly.items() if reads(algebra, {m: 1})]
+        if len(read) == 1:
+            found.add(-poly.get((), 0) // read[0][1])
     return found

@@ -223,7 +223,7 @@ def _certain(atom: Atom, given: frozenset[str]) -> bool:
 
 _KNOWN = frozenset(
     "var // % min max mul floordiv floormod truncdiv truncmod lt le gt ge eq ne and or not select cast wrap "
-    "float".split()
+    "clip float".split()
 )
 
 

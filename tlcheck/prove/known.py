@@ -85,7 +85,7 @@ class _Keys:
 
     def _named(self, atom: Atom) -> int:
         table = self.table(self.algebra.tables[str(atom.detail)]) if atom.kind == "register" else 0
-        key = (atom.kind, atom.detail, tuple([self.poly(p) for p in atom.args]), atom.range, table)
+        key = (atom.kind, atom.detail, tuple([self.poly(p) for p in atom.args]), atom.range, atom.holds, table)
         return self.atoms.setdefault(key, len(self.atoms))
 
     def table(self, table: FragmentTable | None) -> int:

@@ -239,7 +239,7 @@ class _Reading:
             return repr(float(e.value or 0)), ()
         if e.op == "load" and e.buffer is not None:
             self.reader.require_unchanged(e, placed, self.used)
-            return f"@{_stored(e.dtype)}", (Load(self.reader.program.roots.of(e.buffer.data), e.buffer, e.args),)
+            return _stored(e.dtype), (Load(self.reader.program.roots.of(e.buffer.data), e.buffer, e.args),)
         if e.op != "cast" and self._is_index(e):
             return "#", (Load("", None, (e,)),)
         if e.op not in _SHAPED and e.op not in ("call", "select", "cast"):
@@ -291,9 +291,9 @@ def _is_idle(cast: str, form: str, leaves: tuple[Load, ...]) -> bool:
 
 
 def _stored(dtype: str) -> str:
-    """The type that memory is read as; bytes are what memory holds of booleans."""
+    """The form of an element of memory: its type. Bytes are what memory holds of booleans."""
     name = dtype_of(dtype).name
-    return "int8" if name == "bool" else name
+    return f"{_CAST}bool(@int8)" if name == "bool" else f"@{name}"
 
 
 def _function(call: Expr) -> tuple[str, tuple[Expr, ...]]:

@@ -52,7 +52,8 @@ class Form:
     salt: int = 0
     numbers: tuple[int, ...] = ()
     opaque: int = 61
-    least: int = 0
+    cut: str = "uint8"
+    holds: str = ""
 
 
 FORM = Form()
@@ -61,9 +62,10 @@ PAIRS = [
     *((FORM, replace(FORM, **cast(Any, {name: value}))) for name, value in [
         ("start", 1), ("rows", 63), ("columns", 7), ("stride", 9), ("pitch", 2), ("place", 1), ("divisor", 2),
         ("kind", "max"), ("read", "B"), ("source", 1), ("own", 1), ("fragment", 0), ("register", 1), ("gate", 2),
-        ("outer", -41), ("flag", 4), ("salt", 1), ("numbers", (3, 5)), ("opaque", 7), ("least", -8),
+        ("outer", -41), ("flag", 4), ("salt", 1), ("numbers", (3, 5)), ("opaque", 7), ("cut", "int8"),
     ]),
     (replace(FORM, numbers=(3, 5)), replace(FORM, numbers=(5, 3))),
+    (replace(FORM, numbers=(3, 500)), replace(FORM, numbers=(3, 500), holds="int8")),
     (HELD, replace(HELD, fragment=1)),
     (HELD, replace(HELD, thread=2)),
 ]  # fmt: skip
@@ -78,9 +80,9 @@ def made(form: Form) -> tuple[Algebra, Part, Mapping[int, int]]:
     algebra.tables["R"] = TABLES[form.register]
     size, i, j = algebra.variable(SIZE), algebra.variable(ROW), algebra.variable(COLUMN)
     ((pitch, _),) = size.items()
-    read = algebra._opaque("load", form.read, [algebra.floordiv(i, form.divisor)], (None, None))
+    read = algebra._opaque("load", form.read, [algebra.floordiv(i, form.divisor)], (None, None), form.holds)
     held = algebra._opaque("register", "R", [i, j], (None, None))
-    wrapped = algebra._opaque("wrap", 3, [j], (form.least, form.least + 7))
+    wrapped = algebra._opaque("wrap", form.cut, [scale(j, 20)], (None, None))
     chosen = algebra._opaque(form.kind, "", [i, j], (None, None))
     inner = add(add(add(add(scale(i, form.stride), wrapped), read), held), chosen)
     thread, element = scale(i, form.thread), add(j, constant(form.source))
