@@ -62,7 +62,7 @@ class Builder:
         )
         leaves = tuple(frame.leaf(load) for load in value.leaves)
         needed = tuple(self.algebra.poly(c) for c in value.conditions)
-        frame.promise()
+        frame.promise(site.value)
         footprint = Footprint(
             site,
             tuple(frame.around.space),
@@ -132,11 +132,16 @@ class _Frame:
         """Lane l of a vector instruction writes at its address + l, whatever the layout says."""
         return offset if self.around.lane is None or self.site.tma else add(offset, self.algebra.variable(LANE))
 
-    def promise(self) -> None:
-        """Note what else the kernel's author answers for: floats fit where they are cast to integers."""
+    def promise(self, value: Expr | Pointer) -> None:
+        """Note what else the author of the kernel as written answers for: that vectors given by pointer start in
+        bounds, and that floats fit where they are cast to integers.
+        """
         if not self.b.logical:
             return
         promised = self.perhaps if self._at_times else self.reads
+        if isinstance(value, Pointer) and self.around.lane is not None:
+            start = [self.algebra.poly(i) for i in value.indices]
+            promised += self._locate(value.root, value.buffer, start, widen=False)[1]
         for fits in self.algebra.fits:
             self.around.keep(promised, fits)
 
@@ -227,7 +232,7 @@ class _Frame:
         offset, inside = self._locate(load.root, load.buffer, indices, widen=False)
         if self.b.private and scope.startswith("local") and scope != "local.fragment":
             return Leaf(load.root, scope, offset, self._own_thread())
-        if self.b.logical and self.around.lane is None:
+        if self.b.logical and LANE not in self.algebra.variables(*indices):
             (self.perhaps if self._at_times else self.reads).extend(inside)
         return Leaf(load.root, scope, self._in_one_version(load, offset))
 

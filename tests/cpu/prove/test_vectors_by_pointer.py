@@ -1,0 +1,37 @@
+"""Vector atomics that are given a pointer to their values: it is the author who keeps that in bounds."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cpu.prove.handmade import BLOCK, THREAD, add, address, load, number, operation, own, status, tensor, within
+from tlcheck.snapshot.ir import Expr, Stmt
+
+SUMS, ROWS, INDEX = (
+    tensor("y", "float32", 256, 91_030),
+    tensor("x", "float32", 40 * 256, 91_031),
+    tensor("idx", "int32", 256, 91_032),
+)
+FOUR = operation("mul", THREAD, number(4))
+ROW = own(INDEX)
+
+
+def gathered(row: Expr, *conditions: Expr) -> Stmt:
+    """Each thread adds four elements of a row."""
+    source = load(ROWS, operation("add", operation("mul", row, number(256)), FOUR))
+    return add(load(SUMS, FOUR), address(source), *conditions, name="atomic_addx4_elem_op")
+
+
+@pytest.mark.parametrize(
+    ("conditions", "expected"),
+    [
+        pytest.param(within(ROW, 40), "same", id="of the source"),
+        pytest.param((), "same", id="none"),
+        pytest.param(within(ROW, 39), "different", id="without the last row"),
+        pytest.param((operation("lt", BLOCK, number(3)),), "different", id="of something else"),
+    ],
+)
+def test_a_guard_of_the_source_leaves_out_what_the_author_answers_for(
+    conditions: tuple[Expr, ...], expected: str
+) -> None:
+    assert status(gathered(ROW), gathered(ROW, *conditions), SUMS, ROWS, INDEX) == expected
