@@ -1,20 +1,21 @@
 """What an atomic adds: the form of its value and the element that each load in it reads.
 
 Casts that keep every value do not count as form, and neither does the order of the operands of + and *: passes move
-them. Casts that lose something do, the one to the destination's type among them, written or not. A value staged in
-registers by a pass (`C_local_cast`) is followed back to what was stored there.
+them. Casts that lose something do, the one to the destination's type among them, written or not, and so does the type
+to which sums, products and functions are rounded. A value staged in registers by a pass (`C_local_cast`) is followed
+back to what was stored there.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tlcheck.algebra.algebra import Algebra, Content, add, as_constant, constant
+from tlcheck.algebra.algebra import ADDRESSES, Algebra, Content, add, as_constant, constant
 from tlcheck.program.atomics import Pointer, pointer
 from tlcheck.program.layouts import flatten, row_major
-from tlcheck.program.roles import WRITE, accesses
+from tlcheck.program.roles import WRITE, accesses, name_of_call
 from tlcheck.program.walk import Axis, Placed, Program, Scope, expressions, subexpressions
 from tlcheck.snapshot.dtypes import dtype_of, keeps
 from tlcheck.snapshot.ir import Buffer, Expr, Store
@@ -28,8 +29,12 @@ _SHAPED = frozenset(
 MAX_DEPTH = 8
 _CAST = "cast:"
 _MATH = re.compile(
-    r"^(?:__|h)?(exp2|exp10|exp|log2|log10|log1p|log|rsqrt|sqrt|tanh|sinh|cosh|sin|cos|tan|erf|fabs|pow)f?$"
+    r"^(?:__h?|h)?(exp2|exp10|exp|log2|log10|log1p|log|rsqrt|sqrt|tanh|sinh|cosh|sin|cos|tan|erf|f?abs|pow"
+    r"|floor|ceil|trunc|nearbyint|rint)f?$"
 )
+_OTHERWISE = {"abs": "fabs", "rint": "nearbyint"}  # another name of a function of floats
+_ARITHMETIC = frozenset(("add", "sub", "mul", "div"))
+_NARROW = ("float16", "bfloat16")
 
 
 class UnreadableError(Exception):
@@ -247,10 +252,23 @@ class _Reading:
             raise UnreadableError(f"its value has a part that is not understood ({what})")
         if e.op == "cast":
             return _Operator(f"{_CAST}{dtype_of(e.dtype).name}", e.args, False, placed, depth)
+        if e.value in ADDRESSES:
+            return self._address(e)
         name, args = _function(e) if e.op == "call" else (e.op, e.args)
+        if _is_arithmetic(e) and e.dtype in _NARROW:  # it is that of float32, rounded: passes may say so
+            return _Operator(f"{_CAST}{e.dtype}", (replace(e, dtype="float32"),), False, placed, depth)
+        if _is_arithmetic(e) and e.dtype != "float32":
+            name = f"{name}:{e.dtype}"
         if name in _TURNED:
             name, args = _TURNED[name], args[::-1]
         return _Operator(name, args, e.op in _COMMUTATIVE, placed, depth)
+
+    def _address(self, e: Expr) -> Part:
+        """An address, as an atomic within the value has it."""
+        found = pointer(self.reader.program, e)
+        if found is None:
+            raise UnreadableError(f"an address in its value is not understood ({e.value})")
+        return f"&{found.dtype}", (Load(found.root, found.buffer, found.indices),)
 
     def _followed(self, e: Expr, placed: Placed, depth: int) -> tuple[Expr, Placed, int]:
         """The expression that a variable, a cast, a guard or a register of a pass's own stands for."""
@@ -259,6 +277,8 @@ class _Reading:
                 e = e.args[0]
             elif e.op == "var" and e.uid in self.bound:
                 e, depth = self.bound[e.uid], depth + 1
+            elif e.op == "call" and e.value == "sigmoid":
+                e = _logistic(e.args[0])
             elif e.op == "let":
                 self.bound = {**self.bound, e.args[0].uid: e.args[1]}
                 e, depth = e.args[2], depth + 1
@@ -282,6 +302,11 @@ class _Reading:
         return root not in self.reader.known and buffer.scope.startswith("local")
 
 
+def _is_arithmetic(e: Expr) -> bool:
+    """Whether the type of an operation says how it rounds, or where its numbers end."""
+    return e.op in _ARITHMETIC or e.value == "shift_left" or bool(_mathematical(e))
+
+
 def _is_idle(cast: str, form: str, leaves: tuple[Load, ...]) -> bool:
     """Whether a cast changes nothing: of a number in the code, of an element of a type that it keeps, or once more."""
     dtype = cast.removeprefix(_CAST)
@@ -302,10 +327,21 @@ def _function(call: Expr) -> tuple[str, tuple[Expr, ...]]:
     if name == "if_then_else":
         return "select", args
     if name in ("call_extern", "call_pure_extern") and args and args[0].op == "str":
-        name, args = str(args[0].value), args[1:]
-        match = _MATH.match(name)
-        name = match[1] if match else name
+        name, args = _mathematical(call) or str(args[0].value), args[1:]
     return f"call:{name}", args
+
+
+def _mathematical(call: Expr) -> str:
+    """The function of floats that a call is, whatever the device's name of it; empty for others."""
+    match = _MATH.match(name_of_call(call)) if call.op == "call" else None
+    return _OTHERWISE.get(match[1], match[1]) if match else ""
+
+
+def _logistic(x: Expr) -> Expr:
+    """The sigmoid of a float as TVM writes it out: 1 / (1 + exp(0 - x))."""
+    zero, one = (Expr("float", x.dtype, value=value) for value in (0.0, 1.0))
+    power = Expr("call", x.dtype, (Expr("sub", x.dtype, (zero, x)),), "exp")
+    return Expr("div", x.dtype, (one, Expr("add", x.dtype, (one, power))))
 
 
 def _solve(

@@ -63,13 +63,18 @@ def within(index: Expr, size: int = 64) -> tuple[Expr, Expr]:
     return operation("le", number(0, index.dtype), index), operation("lt", index, number(size, index.dtype))
 
 
-def status(written: Stmt, lowered: Stmt, *buffers: Buffer, seen: tuple[Buffer, ...] = ()) -> str:
-    """What is proved of a kernel whose atomic becomes another. seen: the buffers as the lowered one declares them."""
+def status(
+    written: Stmt, lowered: Stmt, *buffers: Buffer, seen: tuple[Buffer, ...] = (), root: str | None = None
+) -> str:
+    """What is proved of a kernel whose atomic becomes another. seen: the buffers as the lowered one declares them.
+    root: what the atomic adds to, where the kernel has several.
+    """
     before, after = _function(written, (ADDED, *buffers)), _function(lowered, (ADDED, *(seen or buffers)))
     checkpoints = {"source": before, "intent": before, "device-tir": after}
     snapshot = Snapshot("case", "file", 1, {"tilelang": "0.1.15"}, "sm_90", {}, {}, checkpoints, {})
-    (found,) = evidences(subject(snapshot))
-    return found.status
+    found = evidences(subject(snapshot))
+    (asked,) = (e for e in found if root in (None, e.match.written[0].target.root))
+    return asked.status
 
 
 def _function(atomic: Stmt, buffers: tuple[Buffer, ...]) -> Function:
