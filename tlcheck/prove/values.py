@@ -279,6 +279,8 @@ class _Reading:
                 e, depth = self.bound[e.uid], depth + 1
             elif e.op == "call" and e.value == "sigmoid":
                 e = _logistic(e.args[0])
+            elif e.op in ("floordiv", "floormod") and _is_written_out(e):
+                e = _by_c_division(e)
             elif e.op == "let":
                 self.bound = {**self.bound, e.args[0].uid: e.args[1]}
                 e, depth = e.args[2], depth + 1
@@ -342,6 +344,30 @@ def _logistic(x: Expr) -> Expr:
     zero, one = (Expr("float", x.dtype, value=value) for value in (0.0, 1.0))
     power = Expr("call", x.dtype, (Expr("sub", x.dtype, (zero, x)),), "exp")
     return Expr("div", x.dtype, (one, Expr("add", x.dtype, (one, power))))
+
+
+def _is_written_out(e: Expr) -> bool:
+    """Whether a division is one that C does not have, and no shift."""
+    divisor = e.args[1].value if e.args[1].op == "int" else None
+    signed = dtype_of(e.dtype).kind == "int"
+    return signed and isinstance(divisor, int) and divisor > 0 and divisor & (divisor - 1) != 0
+
+
+def _by_c_division(e: Expr) -> Expr:
+    """A quotient or remainder by a constant as TVM writes it out: C's, corrected where C's remainder is negative."""
+    dtype, bits, divisor = e.dtype, dtype_of(e.dtype).bits, int(e.args[1].value or 0)
+    rest = Expr("truncmod", dtype, e.args)
+    if bits == 64:
+        sign = Expr("call", dtype, (rest, Expr("int", dtype, value=63)), "shift_right")
+    else:
+        sign = Expr("floordiv", dtype, (rest, Expr("int", dtype, value=1 << (bits - 1))))
+    if e.op == "floordiv":
+        return Expr("add", dtype, (Expr("truncdiv", dtype, e.args), sign))
+    if divisor & (divisor + 1) == 0:
+        more = Expr("floormod", dtype, (sign, Expr("int", dtype, value=divisor + 1)))
+    else:
+        more = Expr("call", dtype, (e.args[1], sign), "bitwise_and")
+    return Expr("add", dtype, (rest, more))
 
 
 def _solve(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tests.cpu.prove.handmade import ADDED, THREAD, add, address, cast, load, number, operation, own, status, tensor
-from tlcheck.snapshot.ir import Expr
+from tlcheck.algebra.algebra import Algebra, unread
+from tlcheck.algebra.evaluate import Evaluator
+from tlcheck.snapshot.ir import Buffer, Expr
 
 HALVES, FLOATS, SUMS = (
     tensor("H", "float16", 256, 91_040),
@@ -89,10 +92,55 @@ def test_an_operation_wraps_where_its_type_ends(op: str) -> None:
 
     def verdict(written: Expr, lowered: Expr) -> str:
         element = load(SUMS, THREAD)
-        return status(*(add(element, cast("float32", v)) for v in (written, lowered)), numbers, SUMS)
+        before, after = (add(element, cast("float32", v)) for v in (written, lowered))
+        return status(before, after, numbers, SUMS)
 
     assert verdict(wide, wide) == "same"
     assert verdict(narrow, wide) == "undecided"
+
+
+NUMBERS, LONGS = tensor("I", "int32", 256, 91_045), tensor("L", "int64", 256, 91_046)
+
+
+@pytest.mark.parametrize("buffer", [NUMBERS, LONGS], ids=["int32", "int64"])
+@pytest.mark.parametrize("divisor", [5, 7])
+@pytest.mark.parametrize(("op", "other"), [("floordiv", "floormod"), ("floormod", "floordiv")])
+def test_a_division_that_c_does_not_have_is_written_out(op: str, other: str, divisor: int, buffer: Buffer) -> None:
+    def verdict(written: Expr, lowered: Expr) -> str:
+        sums = tensor("S", buffer.dtype, 64, 91_042)
+        before, after = (add(load(sums, THREAD), v) for v in (written, lowered))
+        return status(before, after, NUMBERS, LONGS, sums)
+
+    value, by = own(buffer), number(divisor, buffer.dtype)
+    assert verdict(operation(op, value, by), written_out(op, value, divisor)) == "same"
+    assert verdict(operation(op, value, by), written_out(other, value, divisor)) == "undecided"
+    assert verdict(operation(op, value, by), written_out(op, value, divisor + 1)) == "undecided"
+    assert verdict(operation(op, value, by), operation(op.replace("floor", "trunc"), value, by)) == "undecided"
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@pytest.mark.parametrize("divisor", [5, 7])
+@pytest.mark.parametrize("op", ["floordiv", "floormod"])
+def test_what_is_written_out_is_the_division(op: str, divisor: int, dtype: str) -> None:
+    algebra, value = Algebra(unread), Expr("var", dtype, value="x", uid=1)
+    algebra.ranges[1] = (-100, 100)
+    at = Evaluator(algebra, {1: np.arange(-100, 101)})
+    both = operation(op, value, number(divisor, dtype)), written_out(op, value, divisor)
+    division, made = (at(algebra.poly(e)) for e in both)
+    assert np.array_equal(division, made)
+
+
+def written_out(op: str, value: Expr, divisor: int) -> Expr:
+    """A division as lowered kernels have it."""
+    by, rest = number(divisor, value.dtype), operation("truncmod", value, number(divisor, value.dtype))
+    sign = operation("floordiv", rest, number(1 << 31))
+    if value.dtype == "int64":
+        sign = Expr("call", "int64", (rest, number(63, "int64")), "shift_right")
+    if op == "floordiv":
+        return operation("add", operation("truncdiv", value, by), sign)
+    if divisor == 7:
+        return operation("add", operation("floormod", sign, number(8, value.dtype)), rest)
+    return operation("add", Expr("call", value.dtype, (by, sign), "bitwise_and"), rest)
 
 
 def logistic(x: Expr, sign: float = 0.0) -> Expr:
