@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from tlcheck.algebra.algebra import ADDRESSES, Algebra, Content, add, as_constant, constant
-from tlcheck.program.atomics import Pointer, pointer
+from tlcheck.program.atomics import Pointer, is_atomic, pointer
 from tlcheck.program.layouts import flatten, row_major
 from tlcheck.program.roles import WRITE, accesses, name_of_call
 from tlcheck.program.walk import Axis, Placed, Program, Scope, expressions, subexpressions
@@ -220,6 +220,7 @@ class _Reading:
         self.unguarded = unguarded
         self.used = used
         self.conditions: list[Expr] = []
+        self.has_atomic = False
 
     def form(self, e: Expr, placed: Placed) -> Part:
         """The form and the leaves of an expression, operands before operators: some sums have thousands of terms."""
@@ -250,10 +251,14 @@ class _Reading:
         if e.op not in _SHAPED and e.op not in ("call", "select", "cast"):
             what = f"{e.op} {e.value or ''}".strip()
             raise UnreadableError(f"its value has a part that is not understood ({what})")
+        return self._address(e) if e.value in ADDRESSES else self._operator(e, placed, depth)
+
+    def _operator(self, e: Expr, placed: Placed, depth: int) -> _Operator:
+        """The operator that an expression is, by a name that says all that matters of its type."""
         if e.op == "cast":
             return _Operator(f"{_CAST}{dtype_of(e.dtype).name}", e.args, False, placed, depth)
-        if e.value in ADDRESSES:
-            return self._address(e)
+        if e.op == "call" and is_atomic(name_of_call(e)):
+            self._note_atomic()
         name, args = _function(e) if e.op == "call" else (e.op, e.args)
         if _is_arithmetic(e) and e.dtype in _NARROW:  # it is that of float32, rounded: passes may say so
             return _Operator(f"{_CAST}{e.dtype}", (replace(e, dtype="float32"),), False, placed, depth)
@@ -262,6 +267,12 @@ class _Reading:
         if name in _TURNED:
             name, args = _TURNED[name], args[::-1]
         return _Operator(name, args, e.op in _COMMUTATIVE, placed, depth)
+
+    def _note_atomic(self) -> None:
+        """Each call of an atomic returns another number, even where two are the same expression."""
+        if self.has_atomic:
+            raise UnreadableError("its value has more than one number that atomics return")
+        self.has_atomic = True
 
     def _address(self, e: Expr) -> Part:
         """An address, as an atomic within the value has it."""

@@ -16,6 +16,7 @@ HALVES, FLOATS, SUMS = (
     tensor("S", "float32", 64, 91_042),
 )
 HALF, FLOAT = own(HALVES), own(FLOATS)
+HERE = load(ADDED, THREAD)
 
 
 def call(name: str, value: Expr) -> Expr:
@@ -153,16 +154,25 @@ def test_a_sigmoid_is_written_out() -> None:
     assert verdict(call("sigmoid", FLOAT), logistic(FLOAT, 1.0)) == "undecided"
 
 
+COUNTERS = tensor("a", "int32", 65, 91_044)
+
+
+def returned(index: Expr, how: str = "address_of") -> Expr:
+    """What an atomic finds at an index."""
+    place = address(load(COUNTERS, index))
+    pointer = Expr("call", "handle", (place.args[0], number(1), number(3)), how) if how == "access_ptr" else place
+    return Expr("call", "int32", (pointer, number(1)), "atomic_add_ret_elem_op")
+
+
 @pytest.mark.parametrize(("moved", "expected"), [(0, "same"), (1, "different")])
 def test_an_atomic_of_what_another_one_returns(moved: int, expected: str) -> None:
-    counters = tensor("a", "int32", 65, 91_044)
+    written = add(HERE, returned(THREAD, "access_ptr"))
+    lowered = add(HERE, returned(operation("add", THREAD, number(moved))))
+    assert status(written, lowered, COUNTERS, root="B") == expected
 
-    def returned(index: Expr, how: str) -> Expr:
-        place = address(load(counters, index))
-        pointer = Expr("call", "handle", (place.args[0], number(1), number(3)), how) if how == "access_ptr" else place
-        return Expr("call", "int32", (pointer, number(1)), "atomic_add_ret_elem_op")
 
-    element = load(ADDED, THREAD)
-    written = add(element, returned(THREAD, "access_ptr"))
-    lowered = add(element, returned(operation("add", THREAD, number(moved)), "address_of"))
-    assert status(written, lowered, counters, seen=(counters,), root="B") == expected
+def test_each_atomic_returns_a_number_of_its_own() -> None:
+    quotient = operation("floordiv", returned(THREAD), number(5))
+    written, lowered = add(HERE, quotient), add(HERE, written_out("floordiv", returned(THREAD), 5))
+    assert status(written, written, COUNTERS, root="B") == "undecided"
+    assert status(written, lowered, COUNTERS, root="B") == "undecided"
