@@ -16,7 +16,7 @@ import numpy as np
 from tlcheck.execute import registry
 from tlcheck.execute.codes import Code, remembered
 from tlcheck.execute.frame import Frame
-from tlcheck.execute.functions import FUNCTIONS
+from tlcheck.execute.functions import FUNCTIONS, round_nearly_away
 from tlcheck.execute.growth import grown
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.values import Array, Kind, Value, converted, kind_of, lanes_of, maximum, minimum, rounding, wrapped
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 
 _WIDEST = 1 << 12  # lanes of a vector
+_ROUND_IS_EVEN = (0, 1, 11)  # the first release whose CUDA rounds as its folding of constants does
 
 
 def compiled(e: Expr, machine: Machine) -> Code:
@@ -99,17 +100,31 @@ def _call(e: Expr, machine: Machine) -> Code:
         return _select(e, machine)
     if name in ("call_extern", "call_pure_extern", "call_llvm_pure_intrin") and e.args and e.args[0].op == "str":
         name, handlers = library_name(str(e.args[0].value)), registry.EXTERNS
+        name = "roundf" if name == "round" else name  # C's round, which is not TIR's
         e = replace(e, value=str(e.args[0].value), args=e.args[1:])
     if machine.options.printed and is_promoted(e):
         apply = np.invert if name == "bitwise_not" else _within(kind_of(e.dtype).bits)
         return _elementwise(e, _promoted(apply, kind_of(e.dtype)), machine)
     if name in FUNCTIONS:
-        return _elementwise(e, _settled(FUNCTIONS[name](e), e, machine), machine)
+        return _elementwise(e, _function(name, e, machine), machine)
     handler = handlers.get(name)
     if handler is None:
         raise NotModelled(name)
     found = handler(e, machine)
     return found if isinstance(found, Code) else Code(found)
+
+
+def _function(name: str, e: Expr, machine: Machine) -> Callable[..., Any]:
+    """A function of values alone, as TIR and the CUDA Math API have it.
+
+    Before 0.1.11 T.round means two things: constants are folded to the even number of two, and of floats of 32 bits and
+    more CUDA's round goes away from zero, as the docstring of T.nearbyint says it should. So what hangs on it is a tie:
+    where numbers are changed a little it goes away from zero as well, to a number that is whole.
+    """
+    unclear = name == "round" and machine.options.release < _ROUND_IS_EVEN and kind_of(e.dtype).bits >= 32
+    if unclear and machine.options.jitter:
+        return round_nearly_away(e)
+    return _settled(FUNCTIONS[name](e), e, machine)
 
 
 def library_name(text: str) -> str:

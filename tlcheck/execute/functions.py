@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,8 +36,8 @@ def _each(function: Callable[[float], float]) -> Callable[[Expr], Apply]:
     return _numpy(np.vectorize(function, otypes=[np.float64]))
 
 
-def _round_away(values: Any) -> Any:
-    return np.copysign(np.floor(np.abs(values) + 0.5), values)
+def _round_away(values: Any, slack: float = 0.0) -> Any:
+    return np.copysign(np.floor(np.abs(values) * (1.0 + slack) + 0.5), values)
 
 
 def _absolute(e: Expr) -> Apply:
@@ -236,6 +237,7 @@ def _same(e: Expr) -> Apply:
     return lambda value: value
 
 
+round_nearly_away = _numpy(partial(_round_away, slack=2.0**-30))  # of what lies between two numbers but for little
 _EXP10 = _numpy(lambda x: np.power(10.0, x))
 _RSQRT = _numpy(lambda x, *mode: 1.0 / np.sqrt(x))
 _RECIPROCAL = _numpy(lambda x, *mode: np.divide(1.0, x))
@@ -276,8 +278,9 @@ _NAMED: dict[str, tuple[Callable[[Expr], Apply], tuple[str, ...]]] = {
     "floor": (_numpy(np.floor), ("floorf", "hfloor")),
     "ceil": (_numpy(np.ceil), ("ceilf", "hceil")),
     "trunc": (_numpy(np.trunc), ("truncf", "htrunc")),
-    "round": (_numpy(_round_away), ("roundf", "round_ties_away_from_zero", "tl::RoundTiesAwayFromZero")),
-    "nearbyint": (_numpy(np.rint), ("rint", "rintf", "nearbyintf", "hrint")),
+    "roundf": (_numpy(_round_away), ("round_ties_away_from_zero", "tl::RoundTiesAwayFromZero")),
+    # TIR's round, in any release, takes the even number of two (it is folded so); C's round is roundf's.
+    "round": (_numpy(np.rint), ("nearbyint", "rint", "rintf", "nearbyintf", "hrint")),
     "fmod": (_numpy(np.fmod), ("fmodf",)),
     "fma": (_numpy(_fused), ("fmaf", "__fmaf_rn", "ieee_fmaf", "fma2")),
     "hypot": (_numpy(np.hypot), ("hypotf",)),

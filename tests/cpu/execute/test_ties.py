@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from tests.cpu.execute.tiles.building import Kernel, load
+from tests.cpu.execute.tiles.building import Kernel, call, load, number
+from tlcheck.execute.comparison import OutputOutcome
 from tlcheck.execute.request import Request
 from tlcheck.execute.run import execute
 from tlcheck.snapshot.ir import Expr, Store
@@ -72,3 +75,45 @@ def test_what_overflow_leaves_is_no_finding_and_infinity_as_written_is_compared(
     arrays = {"A": np.full(32, 1e200), "C": np.zeros(32)}
     (outcome,) = execute(snapshot, Request(seeds=(0,), given={0: arrays})).outputs
     assert outcome.verdict == expected
+
+
+HALVES = np.arange(-64, 64) / 2
+
+
+def _rounded(release: str, written: str, lowered: str, dtype: str = "float32") -> OutputOutcome:
+    """Counts of halves by what they are rounded to: T.round or such as written, a function of CUDA as lowered."""
+    made = Kernel(threads=128)
+    a, c = made.tensor("A", dtype, HALVES), made.tensor("C", "int32", [128])
+    x, name = load(a, made.tx), Expr("str", "handle", (), lowered)
+    sides = Expr("call", dtype, (x,), written), Expr("call", dtype, (name, x), "call_pure_extern")
+    places = [Expr("add", "int32", (Expr("cast", "int32", (side,)), number(64))) for side in sides]
+    adding = [
+        call("atomic_add_elem_op", Expr("call", "handle", (load(c, at),), "address_of"), number(1)) for at in places
+    ]
+    snapshot = replace(made.snapshot([adding[0]], [adding[1]]), toolchain={"tilelang": release})
+    (outcome,) = execute(snapshot, Request(seeds=(0,), given={0: {"A": HALVES, "C": np.zeros(128)}})).outputs
+    return outcome
+
+
+@pytest.mark.parametrize(
+    ("release", "written", "lowered", "dtype", "expected"),
+    [
+        ("0.1.15", "round", "nearbyintf", "float32", "agreed"),
+        ("0.1.15", "round", "hrint", "float16", "agreed"),
+        ("0.1.15", "round_ties_away_from_zero", "tl::RoundTiesAwayFromZero", "float32", "agreed"),
+        ("0.1.15", "round", "roundf", "float32", "refuted"),
+        ("0.1.15", "round", "round", "float64", "refuted"),
+        ("0.1.9", "round", "hrint", "float16", "agreed"),
+        ("0.1.9", "round", "truncf", "float32", "refuted"),
+    ],
+)
+def test_round_takes_the_even_number_of_two(
+    release: str, written: str, lowered: str, dtype: str, expected: str
+) -> None:
+    assert _rounded(release, written, lowered, dtype).verdict == expected
+
+
+@pytest.mark.parametrize(("lowered", "dtype"), [("roundf", "float32"), ("round", "float64")])
+def test_round_of_releases_that_mean_two_things_by_it_is_a_tie(lowered: str, dtype: str) -> None:
+    """Before 0.1.11 constants are rounded to even numbers, and CUDA's function is the one that does not."""
+    assert _rounded("0.1.9", "round", lowered, dtype).reason == "tie: rounding decides what is chosen"
