@@ -17,6 +17,8 @@ from tlcheck.execute.parallel import is_shared_out, parallel
 from tlcheck.execute.places import Place
 from tlcheck.execute.reasons import BudgetSpent, Illegal, NotModelled
 from tlcheck.execute.values import Value, lanes_of
+from tlcheck.program.generated import read_anew
+from tlcheck.program.roles import roles
 from tlcheck.snapshot.ir import (
     Alloc,
     Assert,
@@ -103,9 +105,13 @@ def _for(stmt: For, machine: Machine) -> Step:
     if open_ended:
         machine.steered.add(id(stmt))
         machine.untried[id(stmt)] = first_line(stmt)
+    anew = machine.options.printed and not (start.steady and extent.steady) and _may_move(stmt, machine)
 
     def run(frame: Frame) -> None:
         machine.at = stmt
+        if anew:
+            _read_anew(stmt, start, extent, body, frame, machine)
+            return
         first, count = start.run(frame), extent.run(frame)
         if open_ended and np.max(count) >= _ENOUGH:
             machine.untried.pop(id(stmt), None)
@@ -137,7 +143,7 @@ def _counted(uid: int, values: range, body: Step, frame: Frame, machine: Machine
 
 def _ragged(uid: int, first: Value, count: Value, body: Step, frame: Frame, machine: Machine) -> None:
     """A loop whose bounds differ: it runs over all values, each with the lanes for which it is one."""
-    first, last = np.asarray(first), np.asarray(first) + np.asarray(count)
+    first, last = np.array(first), np.asarray(first) + np.asarray(count)  # not what memory holds later
     active, inside = frame.mask() & (last > first), LastMask()
     if not active.any():
         return
@@ -150,6 +156,32 @@ def _ragged(uid: int, first: Value, count: Value, body: Step, frame: Frame, mach
             with frame.narrowed(inside.of(frame.among((first <= value) & (value < last)))):
                 if not frame.idle():
                     iterate(frame, body)
+
+
+def _may_move(stmt: For, machine: Machine) -> bool:
+    """Whether the end of a loop, which CUDA reads in each iteration, is read from memory that the kernel writes."""
+    stored = {b.data.uid for b in roles(machine.function).outputs}
+    given = {b.data.uid for b in machine.function.buffers} - stored
+    return any(machine.pointers.root(e.buffer.data.uid) not in given for e in read_anew(stmt) if e.buffer is not None)
+
+
+def _read_anew(stmt: For, start: Code, extent: Code, body: Step, frame: Frame, machine: Machine) -> None:
+    """A loop as `for (int k = a; k < a + n[0]; ++k)` runs: lanes begin at their first value, and end for good."""
+    uid, inside = stmt.var.uid, LastMask()
+    first = np.broadcast_to(np.array(start.run(frame)), (frame.worlds, frame.lanes))
+    value = int(first[frame.mask()].min()) if not frame.idle() else 0
+    with loop(frame):
+        while not frame.idle():
+            machine.spend(1)
+            machine.at = stmt
+            begun = first <= value
+            frame.active = frame.among(~begun | (value < start.run(frame) + np.asarray(extent.run(frame))))
+            with frame.narrowed(inside.of(frame.among(begun))):
+                if not frame.idle():
+                    frame.variables[uid] = value
+                    iterate(frame, body)
+            value += 1
+    frame.variables.pop(uid, None)
 
 
 class loop:  # noqa: N801

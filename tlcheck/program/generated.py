@@ -3,7 +3,8 @@
 Integers of 8 and 16 bits: C++ computes with them in int (`promotion`). Vectors of int8: up to 0.1.11 `make_int` of the
 device library, of which they are made four lanes at a time, extends the sign of each lane over those above it. Integers
 of 64 bits: from 0.1.8 to 0.1.12 the library's `warp_reduce` takes them through int. Scalar floats of 16 bits are
-CUTLASS's classes, which many functions of CUDA do not take, so that nvcc refuses the kernel.
+CUTLASS's classes, which many functions of CUDA do not take, so that nvcc refuses the kernel. Bounds of a loop: TIR
+reads them once, `for (int k = 0; k < n[0]; ++k)` before each iteration.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ from dataclasses import dataclass
 from itertools import chain
 
 from tlcheck.program.promotion import is_promoted
+from tlcheck.program.roles import WRITE, accesses
 from tlcheck.snapshot.dtypes import dtype_of
-from tlcheck.snapshot.ir import Evaluate, Expr, Function, Stmt
+from tlcheck.snapshot.ir import Evaluate, Expr, For, Function, Stmt, Store
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
 Release = tuple[int, ...]
 _BYTES_APART = (0, 1, 12)  # the release from which on `make_int` keeps four int8 apart
 _THROUGH_INT, _IN_64_BITS = (0, 1, 8), (0, 1, 13)  # the releases from which on `warp_reduce` does either
+_A_COPY = "let the body change a copy of it"
 _IN_32_BITS = "compute in 32 bits: sums and products of 8 and 16 bits do not wrap in the generated CUDA"
 _NO_VALUE = re.compile(r"atomic_(add|max|min|or)(x\d)?_elem_op")
 
@@ -123,8 +126,28 @@ def _is_missing(name: str, dtype: str, release: Release) -> bool:
     return any(name in m.names and dtype in m.dtypes and m.start <= release < m.end for m in _MISSING)
 
 
+def read_anew(loop: For) -> list[Expr]:
+    """What CUDA loads before each iteration of a loop to see whether it ends; a conditional expression stands before
+    the loop, as a variable."""
+    parts = list(postorder((loop.start, loop.extent)))
+    return [] if any(e.value == "if_then_else" for e in parts) else [e for e in parts if e.op == "load"]
+
+
+def _moves(loop: For) -> bool:
+    """Whether the body of a loop writes what CUDA reads anew."""
+    read = {e.buffer.data.uid for e in read_anew(loop) if e.buffer is not None}
+    inner = statements(loop.body) if read else ()
+    return any(
+        (isinstance(stmt, Store) and stmt.buffer.data.uid in read)
+        or any(mode & WRITE and data.uid in read for e in expressions(stmt) for data, mode in accesses(e))
+        for stmt in inner
+    )
+
+
 def departures(stmt: Stmt, release: Release) -> Iterator[Departure]:
     """Those of one statement's expressions, innermost first."""
+    if isinstance(stmt, For) and _moves(stmt):
+        yield Departure(f"CUDA reads the end of loop {stmt.var.value} anew in each iteration", _A_COPY)
     for e in postorder(expressions(stmt)):
         if is_promoted(e):
             yield Departure(f"{_operation(e)} is an int in CUDA", _IN_32_BITS)
