@@ -195,6 +195,10 @@ class Machine:
             except Illegal as illegal:
                 illegal.stmt = illegal.stmt or self.at
                 raise
+            except KeyError as missing:
+                if missing.args[0] not in self.loops:
+                    raise
+                raise NotModelled(f"variable {self.loops[missing.args[0]]} without a value") from None
         self.spent += ahead  # a budget is for blocks that run together
         for there in self._untried_ahead:
             self.untried = {key: line for key, line in self.untried.items() if key in earlier or key in there}

@@ -116,9 +116,14 @@ class Pointers:
 
     def _form(self, buffer: Buffer, machine: Machine) -> tuple[list[Code], list[Code]]:
         """Shape and strides of a buffer; strides in numbers, of which an element may be several."""
-        shape, lanes = [machine.code(e) for e in buffer.shape], lanes_of(buffer.dtype)
-        strides = [machine.code(e) for e in buffer.strides] or compact(shape)
-        return shape, strides if lanes == 1 else [joined(_multiply, s, constant(lanes)) for s in strides]
+        shape = [machine.code(e) for e in buffer.shape]
+        return shape, self._strides(buffer, machine)
+
+    def _strides(self, buffer: Buffer, machine: Machine) -> list[Code]:
+        """The strides alone: what an address says of its first axis may have variables of a loop that is over."""
+        lanes, inner = lanes_of(buffer.dtype), [machine.code(e) for e in buffer.shape[1:]]
+        strides = [machine.code(e) for e in buffer.strides] or compact([_EVERYTHING, *inner])
+        return strides if lanes == 1 else [joined(_multiply, s, constant(lanes)) for s in strides]
 
     def pointed(
         self,
@@ -130,7 +135,7 @@ class Pointers:
     ) -> Place:
         """The elements `steps` from where a pointer points, `offset` elements on; a single one is no vector."""
         buffer, indices = self._target(pointer, machine)
-        _, strides = self._form(buffer, machine)
+        strides = self._strides(buffer, machine)
         terms = [joined(_multiply, i, s) for i, s in zip(indices, strides, strict=True)]
         if offset is not None:
             terms.append(offset if isinstance(offset, Code) else machine.code(offset))

@@ -1,4 +1,4 @@
-"""Loops whose bounds are read from memory: once as TIR has it, the end before each iteration as CUDA does."""
+"""Loops: bounds from memory, which TIR reads once and CUDA before each iteration, and their variables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.cpu.checking import executed
-from tests.cpu.execute.tiles.building import Kernel, add, load, number, variable
+from tests.cpu.execute.tiles.building import Kernel, add, call, load, number, variable, whole_pointer
 from tlcheck.execute.request import Request
 from tlcheck.execute.run import execute
 from tlcheck.snapshot.ir import Buffer, Expr, For, If, Seq, Stmt, Store
@@ -115,3 +115,32 @@ def test_threads_begin_and_end_where_their_own_bounds_are() -> None:
     written = (*first, zero, _loop(made, total, load(n, 0), Expr("sub", "int32", (until, load(n, 0)))))
     (outcome,) = execute(made.snapshot(written, lowered), _on_lengths()).outputs
     assert outcome.verdict == "agreed"
+
+
+def test_a_variable_that_is_used_outside_of_its_loop_is_named() -> None:
+    """CUDA says that it is undefined. Whether the code was made for the loop makes no difference."""
+    made = Kernel(threads=32)
+    total = made.tensor("S", "int32", [32])
+    k = variable("k")
+    last = Store(total, (add(made.tx, k),), Expr("floormod", "int32", (k, number(2))))
+    loop = For(k, number(0), number(1), "serial", last)
+    for lowered in ([loop, last], [If(Expr("lt", "bool", (made.tx, number(8))), Seq((loop, last)), None)]):
+        (outcome,) = execute(made.snapshot([loop], lowered)).outputs
+        assert outcome.reason == "variable k without a value"
+
+
+def test_what_an_address_in_a_loop_says_of_a_tensor_needs_no_value_before_it() -> None:
+    """A tensor is known by the first address in it: as long as that, with the variables of its loop."""
+    made = Kernel(threads=32)
+    total = made.tensor("S", "int32", [64], [64])
+    k = variable("k")
+    at = add(Expr("mul", "int32", (k, number(32))), made.tx)
+    seen = replace(total, shape=(add(at, 1),))
+    address = Expr("call", "handle", (load(seen, at),), "address_of")
+    loop = For(k, number(0), number(2), "serial", call("atomic_add_elem_op", address, number(1)))
+    body = call("atomic_add_elem_op", whole_pointer(total, made.tx), number(1)), loop
+    snapshot = made.snapshot(body, body)
+    lowered = replace(snapshot.checkpoints["device-tir"], buffers=())
+    snapshot = replace(snapshot, checkpoints={**snapshot.checkpoints, "device-tir": lowered})
+    (outcome,) = execute(snapshot, Request(seeds=(0,), given={0: {"S": np.zeros(64)}})).outputs
+    assert (outcome.verdict, outcome.reason) == ("agreed", "")
