@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.cpu.checking import executed
-from tests.cpu.execute.tiles.building import Kernel, add, call, load, number, variable, whole_pointer
+from tests.cpu.execute.tiles.building import Kernel, add, buffer, call, load, number, variable, whole_pointer
 from tlcheck.execute.request import Request
 from tlcheck.execute.run import execute
 from tlcheck.snapshot.ir import Buffer, Expr, For, If, Seq, Stmt, Store
@@ -129,13 +129,15 @@ def test_a_variable_that_is_used_outside_of_its_loop_is_named() -> None:
         assert outcome.reason == "variable k without a value"
 
 
-def test_what_an_address_in_a_loop_says_of_a_tensor_needs_no_value_before_it() -> None:
-    """A tensor is known by the first address in it: as long as that, with the variables of its loop."""
+@pytest.mark.parametrize("gathered", [False, True])
+def test_what_an_address_in_a_loop_says_of_a_tensor_needs_no_value(gathered: bool) -> None:
+    """A tensor is known by the first address in it: as long as that, with the variables of its loop, which may not have
+    begun, and with what is loaded there, from memory that was merged into other memory since (0.1.9)."""
     made = Kernel(threads=32)
     total = made.tensor("S", "int32", [64], [64])
     k = variable("k")
     at = add(Expr("mul", "int32", (k, number(32))), made.tx)
-    seen = replace(total, shape=(add(at, 1),))
+    seen = replace(total, shape=(add(load(buffer("merged", "int32", [8], "shared.dyn"), k) if gathered else at, 1),))
     address = Expr("call", "handle", (load(seen, at),), "address_of")
     loop = For(k, number(0), number(2), "serial", call("atomic_add_elem_op", address, number(1)))
     body = call("atomic_add_elem_op", whole_pointer(total, made.tx), number(1)), loop
