@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,7 +33,9 @@ from tlcheck.execute.races import NOWHERE, Contest, Origin, Race
 from tlcheck.execute.shadows import Touched
 from tlcheck.execute.unwaited import COPIES, PRODUCTS, Operation, Unwaited
 from tlcheck.execute.values import Array, Value
-from tlcheck.snapshot.ir import Stmt
+from tlcheck.program.atomics import atomics, may_order
+from tlcheck.program.walk import walk
+from tlcheck.snapshot.ir import Function, Stmt
 
 if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine
@@ -69,7 +72,7 @@ def attributed(watches: Sequence[Watch], authors: Callable[[], Sequence[Author]]
         contest = next(filter(None, (author.contest(race) for author in authors())), None)
         if contest is not None:
             contested.append((race, contest))
-            ordered[name] = contest.words(f"{race.buffer} as well")
+            ordered[name] = contest.words("it" if contest.atomics else f"{race.buffer} as well")
         elif race.across and ordering:
             ordered[name] = "blocks access it that atomics may order"
         else:
@@ -85,6 +88,12 @@ def open_to_order(contests: Iterable[tuple[str, Contest]], name: str, last: Set[
     """
     found = (contest.words(racing) for racing, contest in contests if racing == name or racing not in last)
     return next(found, "")
+
+
+@lru_cache(maxsize=16)
+def _ordering(function: Function) -> bool:
+    """Whether atomics of a kernel may order its blocks."""
+    return may_order(atomics(walk(function)))
 
 
 class _Last:
@@ -199,14 +208,17 @@ class Author(Watch):
         """What races as written, by buffer."""
         for who, lines in self.contested.items():
             for racing, line in lines.items():
-                yield racing, Contest(who, line)
+                yield racing, self._contest(who, line)
+
+    def _contest(self, who: str, line: int) -> Contest:
+        return Contest(who, line, who == "blocks" and _ordering(self.machine.function))
 
     def contest(self, race: Race) -> Contest | None:
         """What races as written where the lowered kernel does; None if nothing does."""
         name = race.parameter or race.buffer
         for who, lines in self.contested.items():
             if (who == "blocks") == race.across and name in lines:
-                return Contest(who, lines[name])
+                return self._contest(who, lines[name])
         if name in self.between and not race.across:
             return Contest("statements that only T.sync_threads orders", self.between[name])
         return None

@@ -121,9 +121,9 @@ class Watch:
                 if latest is not None:
                     self._against(place, latest, touched, event, changed)
             shadow.wrote(touched, touched.warp, touched.thread, self._now(touched), event)
-            active = self._seen(mask)
-            if place.memory.flat_position(position).shape[-1] == 1 and active.shape[0] == len(self.watched):
-                shadow.wrote_together(touched, active)
+            active, shape = self._seen(mask), place.memory.flat_position(position).shape
+            if shape[-1] == 1 and active.shape[0] == len(self.watched):
+                shadow.wrote_together(touched, active, shape[-2] > 1)
 
     def written(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value) -> None:
         """Active threads have written elements: those that wrote another value than is there now disagree."""

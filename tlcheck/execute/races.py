@@ -59,12 +59,18 @@ class Race:
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """A race as written, which is the author's own: who race, and the source line (0: unknown)."""
+    """A race as written, which is the author's own: who race, and the source line (0: unknown).
+
+    atomics: it is none if atomics of the author's order the blocks, which is not followed.
+    """
 
     who: str
     line: int
+    atomics: bool = False
 
     def words(self, what: str) -> str:
         """`as written, blocks race for C (line 7): the author's own`."""
         where = f" (line {self.line})" if self.line else ""
+        if self.atomics:
+            return f"blocks access {what}{where} that atomics may order"
         return f"as written, {self.who} race for {what}{where}: the author's own"

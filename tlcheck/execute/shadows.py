@@ -46,7 +46,7 @@ class Shadow:
         self.write_time = np.zeros(size, np.int32)
         self.write_event = np.zeros(size, np.int32)
         self.write_world = np.zeros(size, np.int32) if of_tensor else None
-        self.joint: Array | None = None  # the number of the threads that last wrote a cell in one statement, else 0
+        self.joint: Array | None = None  # a number of the threads that last wrote a cell in one statement, else 0
         self._joined: list[Mask] = []  # those threads, (worlds, threads)
         self.brought: Array | None = None  # the bits that a copy brings to each cell
         self.is_brought: Mask | None = None  # where the last write is a copy that is known to bring these
@@ -83,23 +83,29 @@ class Shadow:
             self.is_brought[touched.cell] = brings is not None
             self.brought[touched.cell] = 0 if brings is None else brings
 
-    def wrote_together(self, touched: Touched, threads: Mask) -> None:
-        """Remember who took part in the write that was remembered last. threads: (worlds, threads)."""
+    def wrote_together(self, touched: Touched, threads: Mask, apart: bool) -> None:
+        """Remember who took part in the write that was remembered last. threads: (worlds, threads).
+
+        apart: each world wrote cells of its own.
+        """
         if self.joint is None:
             self.joint = np.zeros(self.size, np.int32)
         if not self._joined or not np.array_equal(self._joined[-1], threads):
             self._joined.append(threads)
-        self.joint[touched.cell] = len(self._joined)
+        self.joint[touched.cell] = -len(self._joined) if apart else len(self._joined)
 
     def is_own(self, touched: Touched) -> Mask | None:
         """Whether each thread took part in the last write of its cell, with others; None where nobody did."""
         if self.joint is None:
             return None
-        number = self.joint[touched.cell]
+        joint = self.joint[touched.cell]
+        number = np.abs(joint)
         own = np.zeros(len(number), np.bool_)
         for one in np.unique(number[number > 0]).tolist():
             among = number == one
             own[among] = self._joined[one - 1][touched.world[among], touched.thread[among]]
+        if self.write_world is not None:
+            own &= (joint > 0) | (self.write_world[touched.cell] == touched.world)
         return own
 
     def changed_by(self, touched: Touched, bits: Array | None) -> Mask | None:

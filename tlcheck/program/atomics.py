@@ -13,6 +13,7 @@ from tlcheck.snapshot.walk import postorder
 
 _ELEMENT = re.compile(r"^atomic_?(add|max|min|or|and|xor)(x2|x4)?_?(ret)?(_elem_op)?$")
 _PLAIN = re.compile(r"^atomic_?(load|store)(_elem_op)?$")
+_ACQUIRING, _RELEASING = (1, 2, 4, 5), (3, 4, 5)  # memory orders, by their numbers in C++
 _TILE = {"atomicadd": "add", "atomicmax": "max", "atomicmin": "min"}
 
 
@@ -111,6 +112,14 @@ def atomics(
                 else:
                     sites.append(_copied(site) if printed and _is_conditional(_called(call)[1][0]) else site)
     return FoundAtomics(tuple(sites), tuple(unread), tuple(plain))
+
+
+def may_order(found: FoundAtomics) -> bool:
+    """Whether blocks may come in the order of some atomics: of tensors, with one that releases what its thread has
+    written and one that acquires it, which may be the same."""
+    every: list[Site | PlainAtomic] = [*found.sites, *found.plain]
+    named = [a.order or 0 for a in every if a.target is not None and a.target.buffer.scope == "global"]
+    return any(order in _RELEASING for order in named) and any(order in _ACQUIRING for order in named)
 
 
 def atomic_name(call: Expr) -> str:

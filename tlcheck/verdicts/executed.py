@@ -48,11 +48,11 @@ class OwnRace:
 
 
 def own_races(snapshot: Snapshot, execution: Execution, request: Request) -> Iterator[OwnRace]:
-    """What races as written and as lowered, once for each buffer and line."""
+    """What races as written and as lowered, once for each buffer and line; not what atomics may order."""
     claims, shown = _Claims(snapshot, execution, request), set[tuple[str, int]]()
     for race, contest in execution.contested:
         name, witness = claims.unordered(race)
-        if (name, contest.line) not in shown:
+        if (name, contest.line) not in shown and not contest.atomics:
             shown.add((name, contest.line))
             yield OwnRace(name, contest.who, contest.line, witness.words(name))
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
+
 from tests.cpu.execute.tiles.building import (
     Kernel,
     add,
@@ -17,9 +19,10 @@ from tests.cpu.execute.tiles.building import (
     text,
     variable,
 )
-from tlcheck.execute.request import Execution
+from tlcheck.execute.request import Execution, Request
 from tlcheck.execute.run import execute
 from tlcheck.snapshot.ir import Buffer, Evaluate, Expr, If, Stmt, Store
+from tlcheck.verdicts.executed import own_races
 
 SYNC = call("tvm_storage_sync", text("shared"))
 SIZE = 128
@@ -119,6 +122,38 @@ def test_blocks_that_atomics_may_order_are_undecided() -> None:
     execution = found(copy, copy.tiles, (copy.write, SYNC, arrive, reads))
     assert not execution.races
     assert execution.ordered["G"] == "blocks access it that atomics may order"
+
+
+@pytest.mark.parametrize(("orders", "may"), [((4,), True), ((3, 2), True), ((3,), False), ((0,), False), ((), False)])
+def test_blocks_that_atomics_of_the_author_may_order_are_no_race_of_his(orders: tuple[int, ...], may: bool) -> None:
+    """An atomic of both orders, or one that releases and one that acquires. A relaxed one orders nothing."""
+    copy = Copy(32, blocks=2)
+    counter = copy.kernel.tensor("N", "int32", (1,))
+    address = Expr("call", "handle", (load(counter, 0),), "address_of")
+    arrive = [call("atomic_add_elem_op", address, number(1), number(order)) for order in orders]
+    neighbour = add(multiply(Expr("sub", "int32", (number(1), copy.kernel.bx)), 64), copy.tx)
+    reads = store(copy.c, add(multiply(copy.kernel.bx, 64), copy.tx), load(copy.g, neighbour))
+    body = (copy.write, SYNC, *arrive, SYNC, reads)
+    execution = found(copy, body, body)
+    assert not execution.races
+    assert execution.contested
+    own = list(own_races(copy.kernel.snapshot(body, body), execution, Request()))
+    assert [race.who for race in own] == ([] if may else ["blocks"])
+    assert ("that atomics may order" in execution.ordered["G"]) == may
+    reasons = {o.name: o.reason for o in execution.outputs}
+    assert ("blocks access G" if may else "blocks race for G") in reasons["C"]
+
+
+@pytest.mark.parametrize("neighbour", [1, 0])
+def test_what_a_thread_of_another_block_wrote_in_the_same_statement_is_not_its_own(neighbour: int) -> None:
+    """The first thread of each block writes an element, and reads that of the next block, or its own."""
+    kernel = Kernel(threads=64, blocks=2)
+    g, c = (kernel.tensor(name, "float32", (2,)) for name in "GC")
+    is_first = Expr("lt", "bool", (kernel.tx, number(1)))
+    writes = If(is_first, store(g, kernel.bx, cast(add(kernel.bx, 1))), None)
+    reads = If(is_first, store(c, kernel.bx, load(g, flipped(kernel.bx, neighbour))), None)
+    races = execute(kernel.snapshot((writes, reads), (writes, reads))).contested
+    assert {(race.buffer, race.across) for race, _ in races} == ({("G", True)} if neighbour else set())
 
 
 def _half(copy: Copy, body: Stmt) -> If:
