@@ -83,8 +83,8 @@ def attributed(watches: Sequence[Watch], authors: Callable[[], Sequence[Author]]
 def open_to_order(contests: Iterable[tuple[str, Contest]], name: str, last: Set[str]) -> str:
     """Why the value of an output depends on an order that the kernel does not say; empty where it does not.
 
-    contests: what races as written, by buffer. last: parameters that are written and not read, so that no other output
-    depends on them.
+    contests: what races as written, by buffer. last: parameters that are not read but for themselves, so that no other
+    output depends on them.
     """
     found = (contest.words(racing) for racing, contest in contests if racing == name or racing not in last)
     return next(found, "")

@@ -29,7 +29,7 @@ from tlcheck.execute.tracer import watched_for
 from tlcheck.execute.traits import has_copies
 from tlcheck.execute.values import kind_of
 from tlcheck.execute.writers import Writer
-from tlcheck.program.roles import roles
+from tlcheck.program.roles import independent, roles
 from tlcheck.snapshot.ir import Alloc, Snapshot
 from tlcheck.snapshot.walk import statements
 
@@ -241,7 +241,9 @@ class _Judge:
 
     def _open_to(self, contests: Iterable[tuple[str, Contest]], outcome: OutputOutcome) -> OutputOutcome:
         """The outcome, undecided where the output's value hangs on what races as written."""
-        reason = open_to_order(contests, outcome.name, frozenset(pointers(self._levels.roles.written)))
+        alone = independent(self._levels.written)
+        last = frozenset(str(b.data.value) for b in self._levels.roles.outputs if b.data.uid in alone)
+        reason = open_to_order(contests, outcome.name, last)
         return OutputOutcome(outcome.name, "undecided", reason) if reason else outcome
 
     def _contestable(self, lowered: Machine, outputs: Sequence[OutputOutcome]) -> frozenset[str] | None:

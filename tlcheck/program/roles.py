@@ -58,6 +58,18 @@ def roles(function: Function) -> Roles:
     return Roles(outputs, updated, any(map(_returns, atomics)), any(map(_adds_floats, atomics)))
 
 
+@lru_cache(maxsize=16)
+def independent(function: Function) -> frozenset[int]:
+    """The pointers of parameters on which nothing depends but themselves: not read, or to be stored there again."""
+    read: set[int] = set()
+    for stmt in statements(function.body):
+        found = [(data.uid, mode) for e in expressions(stmt) for data, mode in accesses(e)]
+        adds = any(mode & WRITE for _, mode in found)
+        own = stmt.buffer.data.uid if isinstance(stmt, Store) and not adds else None
+        read |= {uid for uid, mode in found if mode & READ and uid != own}
+    return frozenset(b.data.uid for b in function.buffers) - read
+
+
 def accesses(root: Expr) -> Iterator[tuple[Expr, int]]:
     """Yield pointers to what an expression accesses, and how. An atomic adds to its destination, its first address."""
     stack = [(root, READ | WRITE)]

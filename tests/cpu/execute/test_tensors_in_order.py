@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from tests.cpu.execute.tiles.building import (
@@ -154,6 +155,25 @@ def test_what_a_thread_of_another_block_wrote_in_the_same_statement_is_not_its_o
     reads = If(is_first, store(c, kernel.bx, load(g, flipped(kernel.bx, neighbour))), None)
     races = execute(kernel.snapshot((writes, reads), (writes, reads))).contested
     assert {(race.buffer, race.across) for race, _ in races} == ({("G", True)} if neighbour else set())
+
+
+@pytest.mark.parametrize("used", ["nowhere", "in a guard", "by an atomic"])
+def test_what_races_for_itself_alone_leaves_other_outputs_decided(used: str) -> None:
+    """Blocks count in N without an atomic, and add to S, which may hang on that count."""
+    kernel = Kernel(threads=32, blocks=2)
+    n, s = (kernel.tensor(name, "int32", np.zeros(32)) for name in "NS")
+    count = load(n, kernel.tx)
+    address = Expr("call", "handle", (load(s, kernel.tx),), "address_of")
+    adding: Stmt = call("atomic_add_elem_op", address, number(1))
+    counting: Stmt = store(n, kernel.tx, add(count, 1))
+    if used == "in a guard":
+        adding = If(Expr("lt", "bool", (number(-1), count)), adding, None)
+    if used == "by an atomic":
+        before = Expr("call", "int32", (address, Expr("mul", "int32", (count, number(0)))), "atomic_add_ret_elem_op")
+        counting = store(n, kernel.tx, add(add(count, 1), Expr("mul", "int32", (before, number(0)))))
+    reasons = {o.name: o.reason for o in execute(kernel.snapshot((counting, adding), (counting, adding))).outputs}
+    assert "blocks race for N" in reasons["N"]
+    assert ("blocks race for N" in reasons["S"]) == (used != "nowhere")
 
 
 def _half(copy: Copy, body: Stmt) -> If:
