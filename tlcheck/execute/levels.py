@@ -26,6 +26,7 @@ from tlcheck.execute.reasons import Entangled, Illegal, NotModelled, Stopped
 from tlcheck.execute.request import ALL, LOWERED, SOURCE, Request
 from tlcheck.execute.traits import draws_anywhere, has_integers, is_tiled, meets_all, release_of
 from tlcheck.execute.values import Array
+from tlcheck.program.first_values import in_each_iteration
 from tlcheck.program.generated import lost_values, refusals
 from tlcheck.program.roles import roles
 from tlcheck.snapshot.ir import Buffer, Function, Snapshot
@@ -281,14 +282,20 @@ class BothLevels:
     def _has_integers(self) -> bool:
         return has_integers(self.written)
 
+    @property
+    def in_each_iteration(self) -> Function | None:
+        """The kernel as written if its variables are set in each iteration, where that is not clear."""
+        return in_each_iteration(self.written)
+
     def by_chance(self, draw: inputs.Draw) -> Mapping[str, Pages]:
-        """The outputs as written where integers that nobody has written have other values; none where there can be no
-        such integers. Raises Illegal where these take an access out of bounds.
+        """The outputs as written where integers that nobody has written have other values, and variables that may be
+        set once or in each iteration are set in each; none where there can be neither. Raises Illegal where such
+        integers take an access out of bounds.
         """
-        if not self._has_integers:
+        if not self._has_integers and self.in_each_iteration is None:
             return {}
         if draw not in self._by_chance:
-            machine = self.machine_as_written(draw, chance=True)
+            machine = self.machine_as_written(draw, self.in_each_iteration, chance=True)
             machine.run()
             self._by_chance[draw] = {name: machine.pages(name) for name in self.outputs}
         return self._by_chance[draw]

@@ -319,7 +319,10 @@ class _Judge:
             return OutputOutcome(name, "undecided", apart.UNWRITTEN)
         if 2 * unknown >= compared_elements:
             part = "all" if unknown == compared_elements else f"{unknown / compared_elements:.0%}"
-            return OutputOutcome(name, "undecided", f"as written, {part} of it depends on memory that nothing wrote")
+            unclear = self._levels.in_each_iteration is not None
+            what = ", or on whether T.alloc_var sets a variable in each iteration" if unclear else ""
+            reason = f"as written, {part} of it depends on memory that nothing wrote{what}"
+            return OutputOutcome(name, "undecided", reason)
         if unknown + numberless == compared_elements:
             return OutputOutcome(name, "undecided", "as written, all of it is NaN")
         return OutputOutcome(name, "agreed")

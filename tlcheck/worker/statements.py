@@ -6,7 +6,7 @@ Nested lets and allocations of the older releases become entries of a `Seq`, as 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from tlcheck.snapshot.ir import (
@@ -35,6 +35,7 @@ from tlcheck.worker.nodes import Builder, Fields, Nodes
 _LOOPS = ("serial", "parallel", "vectorized", "unrolled", "thread_binding")
 _TVM = re.compile(r"\btirx?\.")
 _TYPED = ("layout_map", "barrier_init", "safe_value_map", "tl.launch_threads")  # annotations of a block
+_FIRST = "tl.local_var_init"  # what variables begin with, up to 0.1.9
 _THREAD_ATTRS = ("thread_extent", "virtual_thread")
 
 
@@ -73,7 +74,20 @@ def _allocate(nodes: Nodes, fields: Fields) -> Stmt:
     data = nodes.expr(fields["buffer_var"])
     scope = scope_of(nodes, fields["buffer_var"])
     buffer = Buffer(str(data.value), fields["dtype"], nodes.exprs(fields["extents"]), scope, data)
-    return _seq((Alloc(buffer, line=nodes.line), _stmt(nodes, fields["body"])), nodes.line)
+    notes = dict(nodes.graph.pairs(fields["annotations"])) if "annotations" in fields else {}
+    first = _first_values(nodes, buffer, {data.uid: notes[_FIRST]} if _FIRST in notes else {})
+    return _seq((Alloc(buffer, line=nodes.line), *first, _stmt(nodes, fields["body"])), nodes.line)
+
+
+def _first_values(nodes: Nodes, buffer: Buffer, values: Mapping[int, int]) -> list[Stmt]:
+    """The store of what a variable begins with, by the uids of pointers: releases from 0.1.11 on have it there."""
+    if buffer.data.uid not in values:
+        return []
+    zero, value = nodes.make("int", "int32", (), 0), _number(nodes, values[buffer.data.uid])
+    if value.dtype != buffer.dtype and isinstance(value.value, (int, float)):  # a number of Python's in 0.1.6
+        op, kind = ("float", float) if "float" in buffer.dtype else ("int", int)
+        value = nodes.make(op, buffer.dtype, (), kind(value.value))
+    return [Store(buffer, (zero,), value, line=nodes.line)]
 
 
 def _alloc_buffer(nodes: Nodes, fields: Fields) -> Stmt:
@@ -188,11 +202,14 @@ def _evaluate(nodes: Nodes, fields: Fields) -> Stmt:
 
 def _block(nodes: Nodes, fields: Fields) -> Stmt:
     graph = nodes.graph
-    allocs = [Alloc(nodes.done[i], line=nodes.line) for i in graph.items(fields["alloc_buffers"])]
+    notes = fields["annotations"]
+    values = {d.uid: v for key, value in graph.pairs(notes) if key == _FIRST for d, v in _by_pointer(nodes, value)}
+    allocs: list[Stmt] = []
+    for buffer in [nodes.done[i] for i in graph.items(fields["alloc_buffers"])]:
+        allocs += [Alloc(buffer, line=nodes.line), *_first_values(nodes, buffer, values)]
     body = _seq((*allocs, _stmt(nodes, fields["body"])), nodes.line)
     if graph.types[fields["init"]] or graph.items(fields["match_buffers"]):
         body = Unknown("block with init or match_buffer", (body,), line=nodes.line)
-    notes = fields["annotations"]
     typed = {key: value for key, value in graph.pairs(notes) if key in _TYPED}
     maps = {key: _by_pointer(nodes, value) for key, value in typed.items()}
     return Block(

@@ -106,13 +106,15 @@ class Maker:
             "tirx.BufferStore", buffer=buffer, value=value, indices=self.array(*indices), predicate=guard
         )
 
-    def block(self, body: int, annotations: int, predicate: int, init: int | None = None) -> int:
+    def block(
+        self, body: int, annotations: int, predicate: int, init: int | None = None, allocs: tuple[int, ...] = ()
+    ) -> int:
         empty = self.array()
         block = self.fields(
             "tirx.SBlock",
             iter_vars=empty,
             name_hint=self.string("block"),
-            alloc_buffers=empty,
+            alloc_buffers=self.array(*allocs),
             match_buffers=empty,
             annotations=annotations,
             init=self.null if init is None else init,

@@ -443,6 +443,34 @@ def test_replicas_and_layouts_that_share_their_placeholders() -> None:
     assert len({v.uid for v in (*a.vars, *b.vars, b.replica)}) == 4
 
 
+@pytest.mark.parametrize("python", [False, True])
+def test_what_a_variable_begins_with_is_stored_in_it(python: bool) -> None:
+    """Up to 0.1.9 it is a note of the block, later of the allocation; in 0.1.6 one of Python's numbers."""
+    maker = Maker()
+    variable, other = maker.buffer("v", 1), maker.buffer("w", 1)
+    value = maker.node("int", 5) if python else maker.fields("ir.FloatImm", dtype="float32", value=5.0)
+    begins, body = maker.string("tl.local_var_init"), maker.evaluate(maker.call("f"))
+    notes, allocs = maker.map((begins, maker.map((variable, value)))), (variable, other)
+    block = one_statement(maker.block(body, notes, maker.number(1, "bool"), allocs=allocs), maker)
+    assert isinstance(block, Block)
+    pointer = maker.var("v", "handle")
+    allocation = maker.fields(
+        "tir.Allocate",
+        buffer_var=pointer,
+        dtype="float32",
+        extents=maker.array(maker.number(1)),
+        body=body,
+        annotations=maker.map((begins, value)),
+    )
+    lowered = one_statement(allocation, maker)
+    for found, kinds in ((block.body, [Alloc, Store, Alloc, Evaluate]), (lowered, [Alloc, Store, Evaluate])):
+        assert isinstance(found, Seq)
+        assert [type(part) for part in found.body] == kinds
+        store = found.body[1]
+        assert isinstance(store, Store)
+        assert (store.buffer.name, store.value.value, store.value.dtype) == ("v", 5.0, "float32")
+
+
 def test_a_block_that_does_not_always_run_is_a_branch() -> None:
     maker = Maker()
     branch = one_statement(maker.block(maker.evaluate(maker.number(1)), maker.map(), maker.var("c", "bool")), maker)
