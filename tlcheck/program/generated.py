@@ -104,15 +104,10 @@ def refusals(function: Function, release: Release) -> Iterator[str]:
 def cut_off(function: Function) -> Iterator[str]:
     """Casts of integers to scalar bfloat16, in words: CUTLASS leaves out lower bits of a float, and does not round."""
     for e in _halves(function):
-        (value, *_), source = e.args, dtype_of(e.args[0].dtype)
-        if (
-            e.op == "cast"
-            and e.dtype == "bfloat16"
-            and source.is_integral
-            and source.bits > _EXACT
-            and value.op != "int"
-        ):
-            yield f"a cast of {value.dtype} to bfloat16"
+        if e.op == "cast" and e.dtype == "bfloat16" and e.args[0].op != "int":
+            source = dtype_of(e.args[0].dtype)
+            if source.is_integral and source.bits > _EXACT:
+                yield f"a cast of {source.name} to bfloat16"
 
 
 def _halves(function: Function) -> Iterator[Expr]:
