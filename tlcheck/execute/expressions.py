@@ -20,7 +20,7 @@ from tlcheck.execute.functions import FUNCTIONS, round_nearly_away
 from tlcheck.execute.growth import grown
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.values import Array, Kind, Value, converted, kind_of, lanes_of, maximum, minimum, rounding, wrapped
-from tlcheck.program.generated import is_smeared
+from tlcheck.program.generated import is_repeated, is_smeared
 from tlcheck.program.promotion import is_promoted
 from tlcheck.snapshot.ir import BINARY, Expr
 
@@ -48,6 +48,8 @@ def compiled(e: Expr, machine: Machine) -> Code:
         return _BINDING[e.op](e, machine)
     if e.op == "unknown":
         raise NotModelled(str(e.value))
+    if e.op == "broadcast" and machine.options.printed and is_repeated(e):
+        return _repeated(e, machine)
     return _elementwise(e, _operation(e, machine), machine)
 
 
@@ -321,6 +323,12 @@ def _broadcast(value: Value, count: int, form: np.dtype[Any]) -> Array:
     if isinstance(value, np.ndarray):
         return np.broadcast_to(value.astype(form, copy=False), (count, *value.shape[-2:]))
     return np.full((count, 1, 1), value, form)
+
+
+def _repeated(e: Expr, machine: Machine) -> Code:
+    """A vector of which CUDA computes each lane anew: an atomic runs once for each."""
+    one, count, form = machine.code(e.args[0]), _lanes(e), kind_of(e.dtype).array
+    return Code(lambda frame: np.concatenate([_broadcast(one.run(frame), 1, form) for _ in range(count)]))
 
 
 def _smeared(lanes: Array) -> Array:

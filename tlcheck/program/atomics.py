@@ -7,13 +7,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from tlcheck.program.tma import NAME, bulk, is_reduction
-from tlcheck.program.walk import Placed, Program, Scope, expressions
+from tlcheck.program.walk import Axis, Placed, Program, Scope, expressions
+from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Buffer, Expr, Stmt
 from tlcheck.snapshot.walk import postorder
 
 _ELEMENT = re.compile(r"^atomic_?(add|max|min|or|and|xor)(x2|x4)?_?(ret)?(_elem_op)?$")
 _PLAIN = re.compile(r"^atomic_?(load|store)(_elem_op)?$")
 _ACQUIRING, _RELEASING = (1, 2, 4, 5), (3, 4, 5)  # memory orders, by their numbers in C++
+_EQUAL_LANE = Expr("var", "int32", value="lane", uid=-300)  # of lanes that are printed one by one
 _TILE = {"atomicadd": "add", "atomicmax": "max", "atomicmin": "min"}
 
 
@@ -163,7 +165,7 @@ def _plain(program: Program, call: Expr, stmt: Stmt) -> PlainAtomic:
 
 def _atomic_calls(expr: Expr, scope: Scope, without: set[Expr]) -> Iterator[tuple[Expr, Scope]]:
     """Atomic calls in expr; the branches of an if_then_else are guarded, and those of a select, which is `?:` in CUDA.
-    `without`: expressions known to hold none.
+    Equal lanes of a vector call it each for itself. `without`: expressions known to hold none.
     """
     _note_without(expr, without)
     stack = [(expr, scope)]
@@ -176,6 +178,9 @@ def _atomic_calls(expr: Expr, scope: Scope, without: set[Expr]) -> Iterator[tupl
         guarded = e.op == "select" or _is_conditional(e)
         for position in range(len(e.args) - 1, -1, -1):
             inside = around.under(e.args[0], holds=position == 1) if guarded and position else around
+            if e.op == "broadcast":
+                lanes = Expr("int", "int32", value=dtype_of(e.dtype).lanes)
+                inside = around.within(Axis(_EQUAL_LANE, Expr("int", "int32", value=0), lanes, "vectorized"))
             stack.append((e.args[position], inside))
 
 

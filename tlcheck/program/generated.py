@@ -4,7 +4,8 @@ Integers of 8 and 16 bits: C++ computes with them in int (`promotion`). Vectors 
 device library, of which they are made four lanes at a time, extends the sign of each lane over those above it. Integers
 of 64 bits: from 0.1.8 to 0.1.12 the library's `warp_reduce` takes them through int. Scalar floats of 16 bits are
 CUTLASS's classes, which many functions of CUDA do not take, so that nvcc refuses the kernel. Bounds of a loop: TIR
-reads them once, `for (int k = 0; k < n[0]; ++k)` before each iteration.
+reads them once, `for (int k = 0; k < n[0]; ++k)` before each iteration. Equal lanes are printed one by one: an atomic
+among them runs as often.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 
+from tlcheck.program.atomics import is_atomic
 from tlcheck.program.promotion import is_promoted
-from tlcheck.program.roles import WRITE, accesses
+from tlcheck.program.roles import WRITE, accesses, name_of_call
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Evaluate, Expr, For, Function, Stmt, Store
 from tlcheck.snapshot.walk import expressions, postorder, statements
@@ -62,6 +64,12 @@ def is_smeared(e: Expr, release: Release) -> bool:
         return False
     found = dtype_of(e.dtype)
     return found.name == "int8" and found.lanes % 4 == 0 and not (found.lanes == 4 and e.args[0].op == "int")
+
+
+def is_repeated(e: Expr) -> bool:
+    """Whether equal lanes call an atomic, each for itself: `make_int4(AtomicAddRet(..), AtomicAddRet(..), ..)`."""
+    calls = (part for part in postorder(e.args) if part.op == "call")
+    return e.op == "broadcast" and any(is_atomic(name_of_call(call)) for call in calls)
 
 
 def is_cut(dtype: str, release: Release) -> bool:

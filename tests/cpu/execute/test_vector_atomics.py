@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.cpu.execute.tiles.building import Kernel, load, multiply
+import pytest
+
+from tests.cpu.execute.tiles.building import Kernel, load, multiply, number
 from tlcheck.execute.run import execute
 from tlcheck.snapshot import codec
-from tlcheck.snapshot.ir import Evaluate, Expr
+from tlcheck.snapshot.ir import Evaluate, Expr, Stmt, Store
 
 RULES = Path(__file__).parents[2] / "fixtures" / "rules"
 
@@ -33,3 +35,21 @@ def test_a_vector_that_nobody_takes_has_cuda_s_type() -> None:
     added = Evaluate(Expr("call", "float4", tuple(ends), "atomic_addx4_elem_op"))
     (output,) = [out for out in execute(kernel.snapshot([added], [added])).outputs if out.name == "B"]
     assert (output.verdict, output.reason) == ("agreed", "")
+
+
+@pytest.mark.parametrize("lanes", [4, 2])
+def test_equal_lanes_call_an_atomic_each_for_itself(lanes: int) -> None:
+    """CUDA prints `make_int4(AtomicAddRet(..), AtomicAddRet(..), ..)`: as many additions as lanes."""
+    kernel = Kernel(threads=8)
+    count, before = kernel.tensor("N", "int32", (8,)), kernel.tensor("P", "int32", (32,))
+    place = Expr("call", "handle", (load(count, kernel.tx),), "access_ptr")
+    call = Expr("call", "int32", (place, number(1)), "atomic_add_ret_elem_op")
+    first = multiply(kernel.tx, 4)
+    written = [Store(before, (Expr("add", "int32", (first, number(lane))),), call) for lane in range(4)]
+    steps = [Expr("add", "int32", (first, number(start))) for start in range(0, 4, lanes)]
+    ramps = [Expr("ramp", f"int32x{lanes}", (step, number(1)), lanes) for step in steps]
+    equal = Expr("broadcast", f"int32x{lanes}", (call,), lanes)
+    lowered: list[Stmt] = [Store(before, (ramp,), equal) for ramp in ramps]
+    assert [out.verdict for out in execute(kernel.snapshot(written, lowered)).outputs] == ["agreed", "agreed"]
+    fewer = execute(kernel.snapshot(written, lowered[1:])).outputs
+    assert "refuted" in [out.verdict for out in fewer]

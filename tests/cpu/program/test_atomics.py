@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from tests.cpu.prove.handmade import ADDED, STEP, THREAD, address, load, status, tensor
 from tests.cpu.prove.test_content import number, with_change
 from tests.fixtures.index import read
 from tlcheck.program.atomics import atomics
 from tlcheck.program.walk import walk
-from tlcheck.snapshot.ir import Bind, Buffer, Expr, Function, Snapshot, Stmt, Store
+from tlcheck.snapshot.ir import Bind, Buffer, Expr, For, Function, Snapshot, Stmt, Store
 from tlcheck.verdicts.check import check
 
 RETURNED = {f.path: f for f in read().fixtures}["edges/returned_index-0.1.7"]
@@ -53,3 +54,13 @@ def test_atomics_in_the_branches_of_a_selection_run_where_it_takes_them(op: str)
     function = Function("f", (data,), (buffer,), (), Store(buffer, (number(0),), value))
     (site,) = atomics(walk(function)).sites
     assert [(g.condition, g.holds) for g in site.scope.guards] == [(condition, True)]
+
+
+@pytest.mark.parametrize(("lanes", "status_"), [(2, "different"), (4, "same")])
+def test_equal_lanes_call_an_atomic_each_for_itself(lanes: int, status_: str) -> None:
+    """Four iterations add what a vector of four equal lanes adds, and not what one of two does."""
+    kept = tensor("P", "int32", 1024, 91_030)
+    call = Expr("call", "int32", (address(load(ADDED, THREAD)), number(1)), "atomic_add_ret_elem_op")
+    added = For(STEP, number(0), number(4), "serial", Store(kept, (STEP,), call))
+    equal = Expr("broadcast", f"int32x{lanes}", (call,), lanes)
+    assert status(added, Store(kept, (number(0),), equal), kept, root="B") == status_
