@@ -39,7 +39,8 @@ class Site:
     operation: add, max, min, ... `instruction` is its spelling. width: lanes of the instruction. tile: a tile
     operator, once a block, not once a thread. value: an expression (of `width` lanes), or a pointer to the lanes.
     order: memory order, 0 is relaxed; None where the call does not name one. returns: gives back the previous value.
-    aligned: alignment that the addresses of destination and values need on the device, in elements.
+    aligned: alignment that the addresses of destination and values need on the device, in elements. start: innermost
+    coordinate of the box that a bulk reduction adds to.
     """
 
     operation: str
@@ -55,6 +56,7 @@ class Site:
     call: Expr
     tma: bool = False
     aligned: tuple[int, int] = (1, 1)
+    start: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -248,7 +250,8 @@ def _bulk_site(
     flat = Buffer(found.root, found.dtype, (), "global", data)
     target = Pointer(found.root, flat, found.dtype, (found.offset,))
     scope = replace(scope, guards=(*scope.guards, *found.guards))
-    return Site("add", NAME, found.elements, False, target, found.load, None, False, scope, placed, call, True)
+    site = Site("add", NAME, found.elements, False, target, found.load, None, False, scope, placed, call, True)
+    return replace(site, start=found.start)
 
 
 def _copied(site: Site) -> Site:

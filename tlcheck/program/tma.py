@@ -23,7 +23,10 @@ _SWIZZLED_ROWS = {0: 0, 1: 1, 2: 3, 3: 7}  # swizzle mode -> mask of the 128-byt
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bulk:
-    """What one instruction adds, as expressions of the lane: offset in the destination, load, and conditions."""
+    """What one instruction adds, as expressions of the lane: offset in the destination, load, and conditions.
+
+    start: the innermost coordinate of a box; None for a run of bytes.
+    """
 
     root: str
     dtype: str
@@ -31,6 +34,7 @@ class Bulk:
     offset: Expr
     load: Expr
     guards: tuple[Guard, ...]
+    start: Expr | None = None
 
 
 def is_reduction(call: Expr) -> bool:
@@ -109,7 +113,7 @@ def _boxed(program: Program, call: Expr, descriptor: Expr, root: str) -> Bulk | 
     load = Expr("load", source[1].dtype, (_add(source[2], swizzle),), buffer=source[1])
     kind = descriptor.args[0].value  # CUtensorMapDataType of the CUDA driver API
     dtype = _TENSOR_TYPES.get(kind, "unknown") if isinstance(kind, int) else "unknown"
-    return Bulk(root, dtype, prod(sizes), offset, load, tuple(guards))
+    return Bulk(root, dtype, prod(sizes), offset, load, tuple(guards), call.args[2])
 
 
 def _swizzled(lane: Expr, width: int, mode: object) -> Expr | None:

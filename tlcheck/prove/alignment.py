@@ -11,19 +11,30 @@ from tlcheck.program.tma import LANE
 from tlcheck.prove.contents import reads
 from tlcheck.prove.fingerprints import UndecidedError
 from tlcheck.prove.footprints import THREADS, Footprint
+from tlcheck.snapshot.dtypes import dtype_of
 
 MAX_OUTER = 1 << 20
 
 
 def aligned(algebra: Algebra, footprint: Footprint) -> bool:
     """Whether lane 0 of each instruction has the alignment that it needs. Raises UndecidedError."""
-    if footprint.site.width == 1 or footprint.site.tma:
+    if footprint.site.tma:
+        return _begins_a_unit(algebra, footprint)
+    if footprint.site.width == 1:
         return True
     destination, source = footprint.site.aligned
     values = footprint.leaves[0].element if loads_vector(footprint) else {}
     return _multiple(algebra, footprint, footprint.target, destination) and (
         not values or _multiple(algebra, footprint, values, source)
     )
+
+
+def _begins_a_unit(algebra: Algebra, footprint: Footprint) -> bool:
+    """Whether a box of TMA begins at one of the 16-byte units of a row. Raises UndecidedError where it does not."""
+    unit = 16 * 8 // dtype_of(footprint.site.target.dtype).bits
+    if _multiple(algebra, footprint, add(footprint.start, algebra.variable(LANE)), unit):
+        return True
+    raise UndecidedError("the box of its bulk reduction does not begin at a multiple of 16 bytes, where an H100 stops")
 
 
 def loads_vector(footprint: Footprint) -> bool:

@@ -78,6 +78,7 @@ class Builder:
             reads=tuple(frame.reads),
             perhaps=tuple(frame.perhaps),
             launch=frame.around.launch,
+            start={} if site.start is None else self.algebra.poly(site.start),
         )
         frame.require_known(footprint)
         return footprint

@@ -42,7 +42,7 @@ class Footprint:
     needed: flags that have to hold wherever it runs, for the value to be the one that is read here.
     reads: polynomials that are >= 0 where all that it reads is in bounds: the author answers for that, as for `inside`.
     perhaps: the same of an atomic that may read some of it in some lanes only: there it may be read at other times.
-    launch: uid of each dimension of blocks -> how many there are.
+    launch: uid of each dimension of blocks -> how many there are. start: the innermost coordinate of a box of TMA.
     """
 
     site: Site
@@ -60,6 +60,7 @@ class Footprint:
     reads: tuple[Poly, ...] = ()
     perhaps: tuple[Poly, ...] = ()
     launch: Mapping[int, Poly] = field(default_factory=dict)
+    start: Poly = field(default_factory=dict)
 
 
 class Memory:

@@ -103,7 +103,7 @@ def _rounded(release: str, written: str, lowered: str, dtype: str = "float32") -
         ("0.1.15", "round_ties_away_from_zero", "tl::RoundTiesAwayFromZero", "float32", "agreed"),
         ("0.1.15", "round", "roundf", "float32", "refuted"),
         ("0.1.15", "round", "round", "float64", "refuted"),
-        ("0.1.9", "round", "hrint", "float16", "agreed"),
+        ("0.1.14", "round", "hrint", "float16", "agreed"),
         ("0.1.9", "round", "truncf", "float32", "refuted"),
     ],
 )

@@ -112,6 +112,40 @@ def round_about():
     return main
 
 
+def boxed(column, add):
+    """A box whose rows begin at a column of B."""
+
+    @T.prim_func
+    def main(A: T.Tensor(SHAPE, "float16"), B: T.Tensor((64, 80), "float16")):
+        with T.Kernel(1, threads=128):
+            s = T.alloc_shared(SHAPE, "float16")
+            T.copy(A, s)
+            if add:
+                T.atomic_add(B[0:64, column : column + 64], s, use_tma=True)
+            else:
+                T.copy(s, B[0:64, column : column + 64])
+
+    return main
+
+
+def box_by_box(column):
+    """Boxes whose rows begin at columns of A."""
+
+    @T.prim_func
+    def main(A: T.Tensor((64, 272), "float16"), B: T.Tensor(SHAPE, "float16")):
+        with T.Kernel(1, threads=128):
+            s = T.alloc_shared(SHAPE, "float16")
+            f = T.alloc_fragment(SHAPE, "float16")
+            T.clear(f)
+            for k in T.Pipelined(4, num_stages=2):
+                T.copy(A[0:64, k * 64 + column : k * 64 + column + 64], s)
+                for i, j in T.Parallel(64, 64):
+                    f[i, j] += s[i, j]
+            T.copy(f, B)
+
+    return main
+
+
 def drawn(*shapes):
     def inputs(args, generator, device):
         return tuple(torch.randint(-9, 10, shape, generator=generator, device=device).half() for shape in shapes)
@@ -146,3 +180,22 @@ apart = Case(
 )
 kernels = Case(one_after_the_other, reference=read_back_reference, **THREE)
 round_trip = Case(round_about)
+
+
+def boxed_reference(args, A, B):
+    b, column = B.double().clone(), args["column"]
+    b[:, column : column + 64] = A + (b[:, column : column + 64] if args["add"] else 0)
+    return {"B": b}
+
+
+BOXED = {"inputs": drawn(SHAPE, (64, 80)), "reference": boxed_reference, "updates": ("B",)}
+LOADED = {
+    "inputs": drawn((64, 272), SHAPE),
+    "reference": lambda args, A, B: {"B": sum(A.double()[:, args["column"] :][:, :256].split(64, 1))},
+}
+box_stored = Case(boxed, args={"column": 8, "add": False}, **BOXED)
+box_stored_between = Case(boxed, args={"column": 4, "add": False}, **BOXED)
+box_added = Case(boxed, args={"column": 8, "add": True}, **BOXED)
+box_added_between = Case(boxed, args={"column": 2, "add": True}, **BOXED)
+box_loaded = Case(box_by_box, args={"column": 16}, **LOADED)
+box_loaded_between = Case(box_by_box, args={"column": 1}, **LOADED)

@@ -25,7 +25,8 @@ AUTHORS = {
     "read_back": ("asynchronous copies", 45),
     "loaded_too_early": ("statements that only T.sync_threads orders", 60),
 }
-RIGHT = ("read_back_after_all", "loaded", "apart", "kernels")
+BETWEEN = {"box_stored_between": "B", "box_added_between": "B", "box_loaded_between": "A"}  # and its tensor
+RIGHT = ("box_stored", "box_loaded", "read_back_after_all", "loaded", "apart", "kernels")
 
 
 @pytest.fixture(scope="module")
@@ -54,3 +55,21 @@ def test_what_is_the_authors(checked: dict[str, Any], case: str) -> None:
     others = {c["buffer"]: c["reason"] for c in claims if c["verdict"] == "undecided" and c["kind"] != "output"}
     assert others == {"B": reason.format(" as well")}
     assert {claim["verdict"] for claim in claims} == {"agreed", "undecided"}
+
+
+@pytest.mark.toolchain
+@pytest.mark.parametrize("case", BETWEEN)
+def test_a_box_that_begins_between_two_units_of_16_bytes(checked: dict[str, Any], case: str) -> None:
+    """An H100 stops at each of them with "illegal instruction", and does the others (0.1.15, 2026-11-24)."""
+    claims = [claim for claim in checked[case]["claims"] if claim["kind"] != "output"]
+    what = f"bulk copy of a box of {BETWEEN[case]} whose innermost coordinate is no multiple of 16 bytes"
+    assert [claim["finding"]["what"] for claim in claims if claim["kind"] == "legality"] == [what]
+    added = [claim for claim in claims if claim["kind"] == "atomic"]
+    assert [claim["verdict"] for claim in added] == ["undecided"] * (case == "box_added_between")
+    assert all("does not begin at a multiple of 16 bytes" in claim["reason"] for claim in added)
+
+
+@pytest.mark.toolchain
+def test_a_box_that_begins_with_a_unit_is_added(checked: dict[str, Any]) -> None:
+    claims = checked["box_added"]["claims"]
+    assert {claim["verdict"] for claim in claims} == {"proved", "agreed"}

@@ -276,7 +276,10 @@ def _boxes(map_: Tiled | Im2col, shared: Place, coordinates: list[Code]) -> Boxe
         at = pick(shared.address(frame))
         _refuse_unaligned(shared, at, _TENSOR_ALIGNED)
         octets, where = spots.at(at, frame.worlds, map_.octets)
-        return replace(map_.at(frame, [pick(c.run(frame)) for c in coordinates], octets), where=where)
+        starts = [pick(c.run(frame)) for c in coordinates]
+        if isinstance(map_, Tiled):
+            _refuse_between(tensor, starts[0])
+        return replace(map_.at(frame, starts, octets), where=where)
 
     return box
 
@@ -317,6 +320,16 @@ def _refuse_unaligned(place: Place, address: Value, octets: int) -> None:
     if len(wrong):
         what = f"bulk copy with an address in {place.name} that is no multiple of {octets} bytes"
         raise Illegal(what, place.machine.line, int(wrong[0][-2]), 0, place.name)
+
+
+def _refuse_between(tensor: Place, start: Value) -> None:
+    """Raise Illegal where a box begins between two units of 16 bytes of a row. The manual does not say so: an H100
+    stops with "illegal instruction", at loads, stores and reductions (results/h200/README.md).
+    """
+    wrong = np.argwhere(np.atleast_2d(np.asarray(start)) * (tensor.kind.bits // 8) % 16 != 0)
+    if len(wrong):
+        what = f"bulk copy of a box of {tensor.name} whose innermost coordinate is no multiple of 16 bytes"
+        raise Illegal(what, tensor.machine.line, int(wrong[0][-2]), 0, tensor.name)
 
 
 def _load_bulk(e: Expr, machine: Machine) -> tuple[Boxes, Place, Place, Barrier]:
