@@ -34,11 +34,20 @@ def shows_promotion(function: Function) -> bool:
     return any(is_promoted(part) for root in _wider(function) for part in root.args)
 
 
+def _is_mask(e: Expr) -> bool:
+    """Whether an operation keeps lower bits alone, which int and the type of its operands have in common."""
+    if e.op != "floormod" and e.value != "bitwise_and":
+        return False
+    kept = [int(a.value or 0) - (e.op == "floormod") for a in e.args[1:] if a.op == "int"]
+    whole = (1 << dtype_of(e.dtype).bits) - 1
+    return any(0 <= bits <= whole and (e.op != "floormod" or bits & (bits + 1) == 0) for bits in kept)
+
+
 def _wider(function: Function) -> Iterator[Expr]:
     """The expressions that see all bits of their arguments."""
     for stmt in statements(function.body):
         for e in postorder(expressions(stmt)):
-            if not is_promoted(e) and e.value != "if_then_else":
+            if not is_promoted(e) and e.value != "if_then_else" and not _is_mask(e):
                 yield e
         if not isinstance(stmt, Evaluate):
             yield Expr("of", "", tuple(stmt.indices if isinstance(stmt, Store) else expressions(stmt)))

@@ -95,3 +95,23 @@ def test_a_selection_of_differences(op: str, expected: str) -> None:
     store = Store(wide, (made.tx,), Expr("cast", "int64", (selected,)))
     assert verdict(made, store) == expected
     assert shows_promotion(made.function(store)) == (expected == "refuted")
+
+
+@pytest.mark.parametrize(
+    ("op", "number", "expected"),
+    [
+        ("floormod", 16, "agreed"),
+        ("floormod", 65536, "agreed"),
+        ("bitwise_and", 0x7FFF, "agreed"),
+        ("truncmod", 24, "refuted"),
+    ],
+)
+def test_a_mask_keeps_what_int_and_the_type_have_in_common(op: str, number: int, expected: str) -> None:
+    """`~a & 65535`, as which a remainder by a power of two is printed; another remainder is C's `%`."""
+    made, a, _ = kernel("uint16")
+    turned = Expr("call", "uint16", (load(a, made.tx),), "bitwise_not")
+    operands = (turned, Expr("int", "uint16", (), number))
+    kept = Expr("call", "uint16", operands, op) if op == "bitwise_and" else Expr(op, "uint16", operands)
+    store = Store(made.tensor("C", "int64", [32]), (made.tx,), Expr("cast", "int64", (kept,)))
+    assert shows_promotion(made.function(store)) == (expected == "refuted")
+    assert verdict(made, store) == expected

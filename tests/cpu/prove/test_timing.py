@@ -18,7 +18,7 @@ from tests.cpu.prove.test_content import (
     with_change,
 )
 from tests.fixtures.index import read
-from tlcheck.snapshot.ir import Buffer, Expr, For, If, Seq, Snapshot, Stmt, Store
+from tlcheck.snapshot.ir import Bind, Buffer, Expr, For, If, Seq, Snapshot, Stmt, Store
 from tlcheck.verdicts.check import check
 from tlcheck.verdicts.claim import Claim
 
@@ -54,7 +54,12 @@ def set_before(stmt: Stmt) -> Stmt:
     return Seq((Store(NUMBERS, (number(0),), number(501)), If(IS_SET, stmt))) if is_atomic(stmt) else stmt
 
 
-@pytest.mark.parametrize("change", [cleared, asked_twice, set_before])
+def of_another_element(stmt: Stmt) -> Stmt:
+    """A flag beside another one, which its condition reads."""
+    return If(IS_SET, Seq((Store(NUMBERS, (number(1),), number(-1)), stmt))) if is_atomic(stmt) else stmt
+
+
+@pytest.mark.parametrize("change", [cleared, asked_twice, set_before, of_another_element])
 def test_conditions_at_the_same_times_are_the_same(change: Change) -> None:
     assert claim(with_change(GUARDED.snapshot(), change, ())).verdict == "proved"
 
@@ -64,6 +69,29 @@ def test_a_condition_behind_the_write_of_what_it_reads_is_another(written: Chang
     found = claim(with_change(with_change(GUARDED.snapshot(), written, WRITTEN), lowered, LOWERED))
     assert found.verdict == "undecided"
     assert "conditions are read from I, which is written under them" in found.reason
+
+
+def bound(stmt: Stmt) -> Stmt:
+    """The same with a variable that holds what the condition was before the flag is cleared."""
+    held = Expr("var", "bool", value="held", uid=90_007)
+    parts = (Bind(held, IS_SET), If(held, Store(NUMBERS, (number(0),), number(-1))), If(held, stmt))
+    return Seq(parts) if is_atomic(stmt) else stmt
+
+
+def bound_late(stmt: Stmt) -> Stmt:
+    """A variable that holds what the condition is then."""
+    held = Expr("var", "bool", value="held", uid=90_007)
+    return (
+        Seq((If(IS_SET, Store(NUMBERS, (number(0),), number(-1))), Bind(held, IS_SET), If(held, stmt)))
+        if is_atomic(stmt)
+        else stmt
+    )
+
+
+@pytest.mark.parametrize(("lowered", "verdict"), [(bound, "proved"), (bound_late, "undecided")])
+def test_a_condition_that_a_variable_holds_is_evaluated_where_it_is_bound(lowered: Change, verdict: str) -> None:
+    snapshot = with_change(with_change(GUARDED.snapshot(), cleared, WRITTEN), lowered, LOWERED)
+    assert claim(snapshot).verdict == verdict
 
 
 @pytest.mark.parametrize(("own", "verdict"), [(True, "undecided"), (False, "proved")])
