@@ -16,7 +16,7 @@ from tlcheck.program.roles import accesses
 from tlcheck.snapshot.ir import Alloc, Block, For, Function, Seq, Stmt, Store, While
 from tlcheck.snapshot.walk import children, expressions, rebuild, statements
 
-_NOTE = "tl.local_var_init"
+_NOTE, _SCOPE = "tl.local_var_init", "local.var"
 
 
 @lru_cache(maxsize=16)
@@ -39,10 +39,14 @@ def in_each_iteration(function: Function) -> Function | None:
 
 
 def _unclear(block: Block) -> Iterator[tuple[Store, For | While]]:
-    """The first values that a block notes, with the innermost loop that all uses of the variable are in."""
+    """The first values that a block notes of variables (`T.alloc_var`), each with the innermost loop that all uses of
+    the variable are in.
+    """
     body = block.body.body if isinstance(block.body, Seq) else ()
     for place, (alloc, store) in enumerate(pairwise(body)):
-        if isinstance(alloc, Alloc) and isinstance(store, Store) and store.buffer is alloc.buffer:
+        if not isinstance(alloc, Alloc) or not isinstance(store, Store):
+            continue
+        if store.buffer is alloc.buffer and alloc.buffer.scope == _SCOPE:
             loop = _around(Seq(body[place + 2 :]), store.buffer.data.uid)
             if loop is not None:
                 yield store, loop

@@ -1,4 +1,4 @@
-"""Where the generated CUDA computes something else than the TIR that it is printed from.
+"""Where the generated CUDA computes something else than the TIR that it is printed from, or is refused by nvcc.
 
 Integers of 8 and 16 bits: C++ computes with them in int (`promotion`). Vectors of int8: up to 0.1.11 `make_int` of the
 device library, of which they are made four lanes at a time, extends the sign of each lane over those above it. Integers
@@ -102,20 +102,27 @@ def lost_values(stmt: Stmt) -> Iterator[Expr]:
 
 def refusals(function: Function, release: Release) -> Iterator[str]:
     """What nvcc refuses of the CUDA of a function, in words, as far as that was measured."""
+    return (words for words, refused in of_halves(function, release) if refused)
+
+
+def of_halves(function: Function, release: Release) -> Iterator[tuple[str, bool]]:
+    """Calls and casts that give scalar floats of 16 bits and are not done in CUDA as in TIR, in words, and whether nvcc
+    refuses them. The others are casts of integers to bfloat16: CUTLASS leaves out lower bits of a float, and does not
+    round.
+    """
     for e in _halves(function):
-        if e.op == "call" and _is_missing(_called(e), e.dtype, release):
-            yield f"{_called(e)} of {e.dtype}"
+        if e.op == "call" and _is_missing(name_of_call(e), e.dtype, release):
+            yield f"{name_of_call(e)} of {e.dtype}", True
         elif e.op == "cast" and e.args[0].dtype in ("int64", "uint64"):
-            yield f"a cast of {e.args[0].dtype} to {e.dtype}"
+            yield f"a cast of {e.args[0].dtype} to {e.dtype}", True
+        elif e.op == "cast" and e.dtype == "bfloat16" and _is_inexact(e.args[0]):
+            yield f"a cast of {e.args[0].dtype} to bfloat16", False
 
 
-def cut_off(function: Function) -> Iterator[str]:
-    """Casts of integers to scalar bfloat16, in words: CUTLASS leaves out lower bits of a float, and does not round."""
-    for e in _halves(function):
-        if e.op == "cast" and e.dtype == "bfloat16" and e.args[0].op != "int":
-            source = dtype_of(e.args[0].dtype)
-            if source.is_integral and source.bits > _EXACT:
-                yield f"a cast of {source.name} to bfloat16"
+def _is_inexact(value: Expr) -> bool:
+    """Whether bfloat16 may not hold an integer that is no constant."""
+    source = dtype_of(value.dtype)
+    return value.op != "int" and source.is_integral and source.bits > _EXACT
 
 
 def _halves(function: Function) -> Iterator[Expr]:
@@ -156,8 +163,8 @@ def departures(stmt: Stmt, release: Release) -> Iterator[Departure]:
             yield Departure(f"{_operation(e)} is an int in CUDA", _IN_32_BITS)
         elif is_smeared(e, release):
             yield Departure("make_int of four int8 extends the sign of each over those above it")
-        elif e.op == "call" and e.args and "warp_reduce_" in _called(e) and is_cut(e.args[-1].dtype, release):
-            yield Departure(f"{_called(e)} takes {e.args[-1].dtype} through int")
+        elif e.op == "call" and e.args and "warp_reduce_" in name_of_call(e) and is_cut(e.args[-1].dtype, release):
+            yield Departure(f"{name_of_call(e)} takes {e.args[-1].dtype} through int")
 
 
 def _operation(e: Expr) -> str:
@@ -166,8 +173,3 @@ def _operation(e: Expr) -> str:
         return f"~{e.args[0].dtype}"
     *_, first, second = e.args
     return f"{first.dtype} {_SIGNS[str(e.value) if e.op == 'call' else e.op]} {second.dtype}"
-
-
-def _called(e: Expr) -> str:
-    named = e.value in ("call_extern", "call_pure_extern")
-    return str(e.args[0].value if named else e.value)

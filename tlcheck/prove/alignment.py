@@ -23,16 +23,17 @@ def aligned(algebra: Algebra, footprint: Footprint) -> bool:
     if footprint.site.width == 1:
         return True
     destination, source = footprint.site.aligned
-    values = footprint.leaves[0].element if loads_vector(footprint) else {}
-    return _multiple(algebra, footprint, footprint.target, destination) and (
-        not values or _multiple(algebra, footprint, values, source)
-    )
+    heads = [(footprint.target, destination)]
+    if loads_vector(footprint):
+        heads.append((footprint.leaves[0].element, source))
+    lane = algebra.variable(LANE)
+    return all(_multiple(algebra, footprint, add(address, lane, -1), width) for address, width in heads)
 
 
 def _begins_a_unit(algebra: Algebra, footprint: Footprint) -> bool:
     """Whether a box of TMA begins at one of the 16-byte units of a row. Raises UndecidedError where it does not."""
     unit = 16 * 8 // dtype_of(footprint.site.target.dtype).bits
-    if _multiple(algebra, footprint, add(footprint.start, algebra.variable(LANE)), unit):
+    if _multiple(algebra, footprint, footprint.start, unit):
         return True
     raise UndecidedError("the box of its bulk reduction does not begin at a multiple of 16 bytes, where an H100 stops")
 
@@ -46,9 +47,9 @@ def loads_vector(footprint: Footprint) -> bool:
     return pointed and leaves[0].table is None and not leaves[0].scope.startswith("local")
 
 
-def _multiple(algebra: Algebra, footprint: Footprint, address: Poly, width: int) -> bool:
-    """Whether lane 0 of an address is a multiple of `width`, in all instances."""
-    head = add(address, algebra.variable(LANE), -1)
+def _multiple(algebra: Algebra, footprint: Footprint, head: Poly, width: int) -> bool:
+    """Whether where lane 0 is, is a multiple of `width` in all instances. Raises UndecidedError."""
+    what = "the alignment of its " + ("bulk reduction" if footprint.site.tma else "vector instruction")
     rest = algebra.floormod(head, width)
     if as_constant(rest) is not None:
         return as_constant(rest) == 0
@@ -57,15 +58,15 @@ def _multiple(algebra: Algebra, footprint: Footprint, address: Poly, width: int)
     if halves is None:
         halves = algebra.separate(head, inner)
     if halves is None:
-        raise UndecidedError("the alignment of its vector instruction is not proved")
-    residues = _residues(algebra, halves[0], width)
+        raise UndecidedError(f"{what} is not proved")
+    residues = _residues(algebra, halves[0], width, what)
     holds = all(_holds(algebra, footprint, halves[1], width, r) for r in residues)
     if not holds and reads(algebra, rest):
-        raise UndecidedError("the alignment of its vector instruction depends on what memory holds")
+        raise UndecidedError(f"{what} depends on what memory holds")
     return holds
 
 
-def _residues(algebra: Algebra, outside: Poly, width: int) -> set[int]:
+def _residues(algebra: Algebra, outside: Poly, width: int, what: str) -> set[int]:
     rest = algebra.floormod(outside, width)
     known = as_constant(rest)
     if known is not None:
@@ -76,12 +77,10 @@ def _residues(algebra: Algebra, outside: Poly, width: int) -> set[int]:
         if low is None or high is None:
             if _divides(algebra, rest, width):
                 return {0}
-            raise UndecidedError(
-                "the alignment of its vector instruction depends on a size known only when the kernel runs"
-            )
+            raise UndecidedError(f"{what} depends on a size known only when the kernel runs")
         space.append(Dimension(uid, low, high - low + 1))
     if size(space) > MAX_OUTER:
-        raise UndecidedError("the alignment of its vector instruction is not proved")
+        raise UndecidedError(f"{what} is not proved")
     found: set[int] = set()
     for env in chunks(space):
         found.update(int(x) for x in np.unique(np.asarray(Evaluator(algebra, env)(rest)) % width))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from tlcheck.errors import fault
 from tlcheck.program.async_copies import release_numbers
 from tlcheck.program.atomics import FoundAtomics, PlainAtomic, Pointer, Site, atomic_name, atomics
-from tlcheck.program.generated import cut_off, is_lost, refusals
+from tlcheck.program.generated import is_lost, of_halves
 from tlcheck.program.instructions import Device, Instruction, instruction, plain_instruction
 from tlcheck.program.layouts import Clash, clash, layouts
 from tlcheck.program.matching import match
@@ -182,7 +182,7 @@ def evidences(of: PreparedSnapshot) -> Iterator[Evidence]:
         program = of.programs.get(name)
         if program is None:
             continue
-        doubt = (_doubt(program, of.found[name]) or _of_halves(of, program)) if name == "device-tir" else ""
+        doubt = _doubt(program, of.found[name], device_of(of.snapshot)) if name == "device-tir" else ""
         asked = (id(program), name in UNGUARDED, doubt)  # all that the evidence of a checkpoint depends on
         if asked in made:
             yield from (at(evidence, name) for evidence in made[asked])
@@ -195,21 +195,22 @@ def evidences(of: PreparedSnapshot) -> Iterator[Evidence]:
             yield made[asked][-1]
 
 
-def _doubt(program: Program, found: FoundAtomics) -> str:
+def _doubt(program: Program, found: FoundAtomics, device: Device) -> str:
     """Why the CUDA that is made of a program may compute something else; empty where nothing says so."""
     if shows_promotion(program.function):
         return _PROMOTED
-    return _LOST if any(is_lost(site.call, site.placed.stmt) for site in found.sites) else ""
+    if any(is_lost(site.call, site.placed.stmt) for site in found.sites):
+        return _LOST
+    return _narrowed(program, device)
 
 
-def _of_halves(of: PreparedSnapshot, program: Program) -> str:
-    """Why floats of 16 bits are others in CUDA, or none at all; only kernels that have some are looked at."""
-    if not any(buffer.dtype in ("float16", "bfloat16") for buffer in of.programs[of.reference].buffers.values()):
+def _narrowed(program: Program, device: Device) -> str:
+    """Why floats of 16 bits are others in CUDA, or none at all; empty where nothing says so."""
+    found = sorted(of_halves(program.function, release_numbers(device.release)), key=lambda pair: not pair[1])
+    if not found:
         return ""
-    if refused := next(refusals(program.function, release_numbers(device_of(of.snapshot).release)), ""):
-        return f"nvcc refuses {refused}"
-    cut = next(cut_off(program.function), "")
-    return f"CUTLASS cuts off what {cut} would round" if cut else ""
+    words, refused = found[0]
+    return f"nvcc refuses {words}" if refused else f"CUTLASS cuts off what {words} would round"
 
 
 def _evidence(comparison: Comparison) -> Evidence:
