@@ -120,7 +120,8 @@ def atomics(
 
 def may_order(found: FoundAtomics) -> bool:
     """Whether blocks may come in the order of some atomics: of tensors, with one that releases what its thread has
-    written and one that acquires it, which may be the same."""
+    written and one that acquires it, which may be the same.
+    """
     every: list[Site | PlainAtomic] = [*found.sites, *found.plain]
     named = [a.order or 0 for a in every if a.target is not None and a.target.buffer.scope == "global"]
     return any(order in _RELEASING for order in named) and any(order in _ACQUIRING for order in named)
@@ -250,8 +251,8 @@ def _bulk_site(
     flat = Buffer(found.root, found.dtype, (), "global", data)
     target = Pointer(found.root, flat, found.dtype, (found.offset,))
     scope = replace(scope, guards=(*scope.guards, *found.guards))
-    site = Site("add", NAME, found.elements, False, target, found.load, None, False, scope, placed, call, True)
-    return replace(site, start=found.start)
+    start, load = found.start, found.load
+    return Site("add", NAME, found.elements, False, target, load, None, False, scope, placed, call, True, start=start)
 
 
 def _copied(site: Site) -> Site:

@@ -138,7 +138,8 @@ def _is_missing(name: str, dtype: str, release: Release) -> bool:
 
 def read_anew(loop: For) -> list[Expr]:
     """What CUDA loads before each iteration of a loop to see whether it ends; a conditional expression stands before
-    the loop, as a variable."""
+    the loop, as a variable.
+    """
     parts = list(postorder((loop.start, loop.extent)))
     return [] if any(e.value == "if_then_else" for e in parts) else [e for e in parts if e.op == "load"]
 

@@ -316,20 +316,23 @@ class _Spots:
 
 def _refuse_unaligned(place: Place, address: Value, octets: int) -> None:
     """Raise Illegal where a copy's address is no multiple of so many bytes."""
-    wrong = np.argwhere(np.atleast_2d(np.asarray(address)) % octets != 0)
-    if len(wrong):
-        what = f"bulk copy with an address in {place.name} that is no multiple of {octets} bytes"
-        raise Illegal(what, place.machine.line, int(wrong[0][-2]), 0, place.name)
+    what = f"bulk copy with an address in {place.name} that is no multiple of {octets} bytes"
+    _refuse(place, np.asarray(address) % octets != 0, what)
+
+
+def _refuse(place: Place, wrong: Array, what: str) -> None:
+    """Raise Illegal with the first world in which something is wrong, if there is one."""
+    found = np.argwhere(np.atleast_2d(wrong))
+    if len(found):
+        raise Illegal(what, place.machine.line, int(found[0][-2]), 0, place.name)
 
 
 def _refuse_between(tensor: Place, start: Value) -> None:
     """Raise Illegal where a box begins between two units of 16 bytes of a row. The manual does not say so: an H100
     stops with "illegal instruction", at loads, stores and reductions (results/h200/README.md).
     """
-    wrong = np.argwhere(np.atleast_2d(np.asarray(start)) * (tensor.kind.bits // 8) % 16 != 0)
-    if len(wrong):
-        what = f"bulk copy of a box of {tensor.name} whose innermost coordinate is no multiple of 16 bytes"
-        raise Illegal(what, tensor.machine.line, int(wrong[0][-2]), 0, tensor.name)
+    what = f"bulk copy of a box of {tensor.name} whose innermost coordinate is no multiple of 16 bytes"
+    _refuse(tensor, np.asarray(start) * (tensor.kind.bits // 8) % 16 != 0, what)
 
 
 def _load_bulk(e: Expr, machine: Machine) -> tuple[Boxes, Place, Place, Barrier]:
