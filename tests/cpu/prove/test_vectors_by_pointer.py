@@ -35,3 +35,19 @@ def test_a_guard_of_the_source_leaves_out_what_the_author_answers_for(
     conditions: tuple[Expr, ...], expected: str
 ) -> None:
     assert status(gathered(ROW), gathered(ROW, *conditions), SUMS, ROWS, INDEX) == expected
+
+
+@pytest.mark.parametrize(
+    ("start", "expected"),
+    [
+        pytest.param(ROW, "undecided", id="where memory says"),
+        pytest.param(operation("mul", ROW, number(4)), "same", id="at a multiple of what memory says"),
+        pytest.param(operation("add", FOUR, number(1)), "different", id="at an odd element"),
+    ],
+)
+def test_the_author_answers_for_the_alignment_of_his_own_vectors_where_memory_says_it(
+    start: Expr, expected: str
+) -> None:
+    source = address(load(ROWS, FOUR))
+    written = add(load(SUMS, start), source, name="atomic_addx4_elem_op")
+    assert status(written, written, SUMS, ROWS, INDEX) == expected
