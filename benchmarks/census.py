@@ -21,8 +21,8 @@ from typing import TextIO
 
 from packaging.version import Version
 
-from tlcheck.execute import registry
-from tlcheck.execute.functions import FUNCTIONS
+from tlcheck.execute.compile import registry
+from tlcheck.execute.compile.functions import FUNCTIONS
 from tlcheck.lower.runs import release_of
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Alloc, Attr, Block, Expr, For, Function, Snapshot, Stmt, Store, Unknown
@@ -32,18 +32,18 @@ from tlcheck.snapshot.walk import expressions, postorder, statements
 LEVELS = {"written": ("source", "intent"), "lowered": ("device-tir",)}  # the first checkpoint that is there counts
 MODELLED = ("call", "extern", "attribute")
 ARGUMENTS = {  # calls that others read as their arguments, and those that only say which function is called
-    "address_of": "pointers.py",
-    "access_ptr": "pointers.py",
-    "tvm_access_ptr": "pointers.py",
-    "handle_add_byte_offset": "pointers.py",
-    "region": "tiles/regions.py",
-    "get_mbarrier": "threads/mbarrier.py",
-    "if_then_else": "expressions.py",
-    "call_extern": "expressions.py",
-    "call_pure_extern": "expressions.py",
-    "type_annotation": "pointers.py",
-    "pack_b16": "threads/stmatrix.py",
-    "tvm_tuple": "tiles/hints.py",
+    "address_of": "memory/pointers.py",
+    "access_ptr": "memory/pointers.py",
+    "tvm_access_ptr": "memory/pointers.py",
+    "handle_add_byte_offset": "memory/pointers.py",
+    "region": "ops/tile/regions.py",
+    "get_mbarrier": "ops/thread/mbarrier.py",
+    "if_then_else": "compile/expressions.py",
+    "call_extern": "compile/expressions.py",
+    "call_pure_extern": "compile/expressions.py",
+    "type_annotation": "memory/pointers.py",
+    "pack_b16": "ops/thread/stmatrix.py",
+    "tvm_tuple": "ops/tile/hints.py",
 }
 PRODUCTS = ("tl::gemm_ss", "tl::gemm_rs")  # functions that a call of another name calls: tl_gemm
 _EXTERNS = ("call_extern", "call_pure_extern")
@@ -182,8 +182,8 @@ def models() -> dict[tuple[str, str], str]:
         "annotation": {f"Block {name}": handler for name, handler in registry.ANNOTATIONS.items()},
     }
     found = {(kind, name): _file(handler) for kind, table in tables.items() for name, handler in table.items()}
-    found |= {("attribute", name): "statements.py" for name in registry.WITHOUT_MEANING}
-    found |= {(kind, name): "functions.py" for kind in ("call", "extern") for name in FUNCTIONS}
+    found |= {("attribute", name): "compile/statements.py" for name in registry.WITHOUT_MEANING}
+    found |= {(kind, name): "compile/functions.py" for kind in ("call", "extern") for name in FUNCTIONS}
     found |= {("extern", name): found["call", "tl_gemm"] for name in PRODUCTS}
     return found | {("call", name): file for name, file in ARGUMENTS.items()}
 

@@ -159,7 +159,8 @@ def _bare(toolchain: Toolchain, file: str) -> dict[tuple[str, str], float]:
 
 def _apart(name: str, file: Path, inputs: GivenInputs | None, unwatched: bool) -> Cost:
     """Execute a kernel in a process of its own, which has imported everything, as those that judge have."""
-    from tlcheck.execute import registry, run  # noqa: F401
+    from tlcheck.execute.compare import run  # noqa: F401
+    from tlcheck.execute.compile import registry
     from tlcheck.verdicts import judging  # noqa: F401
 
     registry.load()
@@ -175,9 +176,9 @@ def _apart(name: str, file: Path, inputs: GivenInputs | None, unwatched: bool) -
 
 def _measure(name: str, file: Path, inputs: GivenInputs | None, unwatched: bool, answer: Connection) -> None:
     """Execute a kernel; unwatched: once more, without watching the order of accesses."""
-    from tlcheck.execute.machine import Machine
+    from tlcheck.execute.compare.run import execute
     from tlcheck.execute.request import Request
-    from tlcheck.execute.run import execute
+    from tlcheck.execute.schedule.machine import Machine
     from tlcheck.snapshot import codec
     from tlcheck.verdicts.judging import with_given
 

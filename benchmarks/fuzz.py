@@ -19,8 +19,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tlcheck.execute.budget import Budget
 from tlcheck.execute.request import Request
+from tlcheck.execute.worlds.budget import Budget
 from tlcheck.snapshot import codec
 from tlcheck.verdicts.judging import verdicts_of
 

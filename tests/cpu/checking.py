@@ -17,8 +17,8 @@ import pytest
 from tlcheck.case import Expect
 from tlcheck.cli.main import main
 from tlcheck.errors import UsageError
+from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import Request
-from tlcheck.execute.run import execute
 from tlcheck.lower.client import DeclaredCase
 from tlcheck.lower.runs import Lowered, Run, of_saved
 from tlcheck.snapshot.ir import Snapshot

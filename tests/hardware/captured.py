@@ -32,15 +32,16 @@ from tests.hardware import cuda_source
 from tests.hardware.cuda_source import UnusableError
 from tests.hardware.driver import Device, DeviceError, TensorMap
 from tests.hardware.snapshots import KEPT
-from tlcheck.execute import blocks, inputs, registry
-from tlcheck.execute.budget import Budget
-from tlcheck.execute.costs import worlds_that_fit
-from tlcheck.execute.launches import kernels, threads_of
-from tlcheck.execute.machine import Machine, Options, Tensor, World
-from tlcheck.execute.plain import evaluated
+from tlcheck.execute.compare.traits import release_of
+from tlcheck.execute.compile import registry
+from tlcheck.execute.memory.plain import evaluated
+from tlcheck.execute.memory.values import Array, Kind, bits_of, from_bits, is_poison, kind_of
 from tlcheck.execute.reasons import Illegal, Stopped
-from tlcheck.execute.traits import release_of
-from tlcheck.execute.values import Array, Kind, bits_of, from_bits, is_poison, kind_of
+from tlcheck.execute.schedule.launches import kernels, threads_of
+from tlcheck.execute.schedule.machine import Machine, Options, Tensor, World
+from tlcheck.execute.worlds import blocks, inputs
+from tlcheck.execute.worlds.budget import Budget
+from tlcheck.execute.worlds.costs import worlds_that_fit
 from tlcheck.files import put
 from tlcheck.program.roles import roles
 from tlcheck.snapshot import codec

@@ -8,9 +8,9 @@ from dataclasses import replace
 from tlcheck.cli.options import count
 from tlcheck.config import Config
 from tlcheck.errors import UsageError
-from tlcheck.execute.budget import Budget, parsed
 from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.request import ALL, Request
+from tlcheck.execute.worlds.budget import Budget, parsed
 from tlcheck.lower.runs import Lowered
 from tlcheck.lower.session import Settings
 from tlcheck.snapshot.ir import Snapshot

@@ -25,7 +25,7 @@ from tlcheck.cli.options import (
 )
 from tlcheck.cli.projects import one_project
 from tlcheck.errors import UsageError
-from tlcheck.execute import console as kernels
+from tlcheck.execute.observe import console as kernels
 from tlcheck.files import make_folder, require_place, save
 from tlcheck.report import blame, device_json, device_text, times_report
 from tlcheck.report.console import console

@@ -14,12 +14,12 @@ from tlcheck.cli.lowered import lowered
 from tlcheck.cli.options import CASE_HELP, add_lowering_arguments, count, selections, settings_of
 from tlcheck.config import read_config
 from tlcheck.errors import UsageError
-from tlcheck.execute.comparison import Difference
+from tlcheck.execute.compare.outcome import Difference
+from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.trace import Traced, place_of, trace
+from tlcheck.execute.compare.traits import has_copies
 from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.request import ALL, LOWERED, SOURCE, Request
-from tlcheck.execute.run import execute
-from tlcheck.execute.trace import Traced, place_of, trace
-from tlcheck.execute.traits import has_copies
 from tlcheck.lower.runs import Lowered, Run, of_saved
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Settings

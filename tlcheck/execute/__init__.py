@@ -10,8 +10,8 @@ fragments as written. A global tensor is `Pages`. Both begin as poison, see `val
 
 ## Handlers
 
-What a call means is said by a handler, in a file of its family: tile operators in `tiles/`, instructions of threads
-in `threads/`. `registry.load` imports all files, so a new one is known without being listed.
+What a call means is said by a handler, in a file of its family: tile operators in `ops/tile/`, instructions of threads
+in `ops/thread/`. `registry.load` imports all files, so a new one is known without being listed.
 
     @call("fill")                                  # or @extern("tl::AllReduce"): device library
     def fill(e: Expr, machine: Machine) -> Run:    # or @attribute(key): attribute statements
@@ -26,7 +26,7 @@ in `threads/`. `registry.load` imports all files, so a new one is known without 
 
 At compile time a handler takes from the machine: `code(expression)` (its `run(frame)` gives the value),
 `place(buffer, indices)` and `pointer(address argument, count, offset)` (their `load(frame)` and `store(frame, value)`
-access memory, bounds checked, active lanes only; `count` elements make the first axis), `step(statement)`. In tiles/
+access memory, bounds checked, active lanes only; `count` elements make the first axis), `step(statement)`. In ops/tile/
 `Region(argument, machine)` is a box of a buffer: `read(frame)` gives (*extents, worlds) and `write(frame, values)`
 takes it. `machine.options` says which level runs and whether floats are exact. At run time `machine.uniform` and
 `machine.per_world` reduce a value that has to be the same in all lanes, and `frame.mask()` says who takes part.

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tlcheck.execute.budget import Budget
+from tlcheck.execute.worlds.budget import Budget
 
 if TYPE_CHECKING:  # who asks need not import what executes, and NumPy
-    from tlcheck.execute import blocks, inputs
-    from tlcheck.execute.comparison import OutputOutcome, Written
-    from tlcheck.execute.races import Contest, Race
+    from tlcheck.execute.compare.outcome import OutputOutcome, Written
+    from tlcheck.execute.memory.values import Array
+    from tlcheck.execute.observe.races import Contest, Race
     from tlcheck.execute.reasons import Illegal
-    from tlcheck.execute.values import Array
+    from tlcheck.execute.worlds import blocks, inputs
 
 SOURCE, LOWERED = "source", "device-tir"
 ALL = 1 << 60  # blocks

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tlcheck.execute.races import AGREEMENT, BLOCKS, Race
+from tlcheck.execute.compare.run import execute
+from tlcheck.execute.observe.races import AGREEMENT, BLOCKS, Race
 from tlcheck.execute.reasons import Illegal
 from tlcheck.execute.request import LOWERED, Execution, Request
-from tlcheck.execute.run import execute
 from tlcheck.gate.pipeline import Pipeline
 from tlcheck.verdicts.claim import REFUTED, UNDECIDED, Claim
 from tlcheck.verdicts.executed import claims_of

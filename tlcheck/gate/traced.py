@@ -89,7 +89,7 @@ def _executed(
     before: LoweredSide, old: Snapshot, new: Snapshot, request: Request, again: _InputsAgain
 ) -> OtherKernel | None:
     """Both on the inputs of the older side. What cannot be executed is undecided among the claims, with its reason."""
-    from tlcheck.execute.sources import differing_output  # not where the answer is kept
+    from tlcheck.execute.compare.sources import differing_output  # not where the answer is kept
     from tlcheck.gate.as_written import as_traced
     from tlcheck.verdicts.judging import with_given
 

@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 
 from tlcheck.errors import UsageError, fault
-from tlcheck.execute import given
-from tlcheck.execute.budget import Budget
-from tlcheck.execute.inputs import known
-from tlcheck.execute.interpreter import interpret
+from tlcheck.execute.compare.interpreter import interpret
+from tlcheck.execute.memory.values import Array
 from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.request import SOURCE, Request
-from tlcheck.execute.values import Array
+from tlcheck.execute.worlds import given
+from tlcheck.execute.worlds.budget import Budget
+from tlcheck.execute.worlds.inputs import known
 from tlcheck.program.roles import roles
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Snapshot

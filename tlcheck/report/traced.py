@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.text import Text
 
 from tlcheck import __version__
-from tlcheck.execute.provenance import TracedStep
+from tlcheck.execute.compare.provenance import TracedStep
+from tlcheck.execute.compare.trace import Traced, equal
 from tlcheck.execute.request import LOWERED, SOURCE
-from tlcheck.execute.trace import Traced, equal
 from tlcheck.lower.runs import Run
 from tlcheck.report.json import written
 from tlcheck.report.traced_json import SCHEMA, TracedElement, TracedRun, TraceReport

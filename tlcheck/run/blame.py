@@ -17,13 +17,13 @@ from typing import Any, Literal
 import numpy as np
 
 from tlcheck.errors import UsageError
-from tlcheck.execute import given
-from tlcheck.execute.console import Console
-from tlcheck.execute.inputs import known
-from tlcheck.execute.interpreter import interpret
+from tlcheck.execute.compare.interpreter import interpret
+from tlcheck.execute.compare.run import execute
+from tlcheck.execute.observe.console import Console
 from tlcheck.execute.reasons import Illegal, Stopped
 from tlcheck.execute.request import ALL, SOURCE, Execution, Request
-from tlcheck.execute.run import execute
+from tlcheck.execute.worlds import given
+from tlcheck.execute.worlds.inputs import known
 from tlcheck.lower.runs import Lowered, Run
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Session, Watcher

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from tlcheck.execute.comparison import Difference, OutputOutcome
-from tlcheck.execute.onset import Levels, Onset
-from tlcheck.execute.races import AGREEMENT, BLOCKS, SEVERAL, Access, Origin, Race
+from tlcheck.execute.compare.onset import Levels, Onset
+from tlcheck.execute.compare.outcome import Difference, OutputOutcome
+from tlcheck.execute.compare.trace import equal, trace
+from tlcheck.execute.compare.writers import Writer
+from tlcheck.execute.observe.races import AGREEMENT, BLOCKS, SEVERAL, Access, Origin, Race
 from tlcheck.execute.reasons import Deadlock, Illegal, Stopped
 from tlcheck.execute.request import LOWERED, SOURCE, Execution, Request
-from tlcheck.execute.trace import equal, trace
-from tlcheck.execute.writers import Writer
 from tlcheck.lower.runs import release_of
 from tlcheck.program.async_copies import release_numbers
 from tlcheck.program.generated import Departure, departures

@@ -75,8 +75,8 @@ def _verdicts_in(file: Path, request: Request | None, inputs: GivenInputs | None
 
 def with_given(request: Request, snapshot: Snapshot, inputs: GivenInputs) -> Request:
     """The request with a case's own inputs. Raises UsageError where they do not fit the kernel."""
-    from tlcheck.execute import given  # for proofs alone nothing of execution is imported
-    from tlcheck.execute.inputs import known
+    from tlcheck.execute.worlds import given  # for proofs alone nothing of execution is imported
+    from tlcheck.execute.worlds.inputs import known
 
     if SOURCE not in snapshot.checkpoints:
         return request
@@ -157,7 +157,7 @@ def verdicts_of(snapshot: Snapshot, request: Request | None = None, seconds: flo
 
 def _executed(snapshot: Snapshot, request: Request) -> tuple[tuple[Claim, ...], str]:
     """The claims, and what tells what was left as written."""
-    from tlcheck.execute.run import execute  # as above
+    from tlcheck.execute.compare.run import execute  # as above
     from tlcheck.verdicts.executed import claims_of
 
     done = execute(snapshot, request)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tlcheck.execute.provenance import TracedStep
+from tlcheck.execute.compare.provenance import TracedStep
+from tlcheck.execute.compare.trace import Traced
 from tlcheck.execute.request import LOWERED, SOURCE
-from tlcheck.execute.trace import Traced
 from tlcheck.lower.runs import near, release_of
 from tlcheck.program.async_copies import release_numbers
 from tlcheck.program.generated import departures

@@ -61,10 +61,13 @@ assert not heavy, heavy
     [
         (
             "tlcheck.cli.check",
-            ("numpy", "tlcheck.prove.plans", "tlcheck.execute.machine", "tlcheck.golden.compare", "tvm"),
+            ("numpy", "tlcheck.prove.plans", "tlcheck.execute.schedule.machine", "tlcheck.golden.compare", "tvm"),
         ),
-        ("tlcheck.verdicts.judging", ("tlcheck.execute.machine", "tlcheck.execute.pages", "tvm")),
-        ("tlcheck.cli.gate", ("numpy", "tlcheck.prove.plans", "tlcheck.execute.machine", "tlcheck.page.gate", "tvm")),
+        ("tlcheck.verdicts.judging", ("tlcheck.execute.schedule.machine", "tlcheck.execute.memory.pages", "tvm")),
+        (
+            "tlcheck.cli.gate",
+            ("numpy", "tlcheck.prove.plans", "tlcheck.execute.schedule.machine", "tlcheck.page.gate", "tvm"),
+        ),
     ],
 )
 def test_nothing_is_imported_before_it_is_needed(module: str, unneeded: tuple[str, ...]) -> None:

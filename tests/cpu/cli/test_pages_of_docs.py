@@ -10,7 +10,7 @@ import pytest
 
 from tests.cpu.checking import installed, published
 from tlcheck.cli.main import main
-from tlcheck.execute import registry
+from tlcheck.execute.compile import registry
 from tlcheck.toolchain.releases import PINNED, RELEASES
 from tlcheck.verdicts import rules
 from tlcheck.verdicts.rules.rule import _rule

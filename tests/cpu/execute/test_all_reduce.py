@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.cpu.execute.tiles.building import Kernel, add, call, load, number, region, text, variable
+from tests.cpu.execute.ops.tile.building import Kernel, add, call, load, number, region, text, variable
+from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import Request
-from tlcheck.execute.run import execute
 from tlcheck.snapshot.ir import Expr, For, Seq, Stmt, Store
 
 THREADS = 64

@@ -14,12 +14,12 @@ import pytest
 
 from tests.cpu.mutations.lowered import lowered_mutants
 from tests.hardware.snapshots import unpack
-from tlcheck.execute.apart import UNWRITTEN, joined, requests
-from tlcheck.execute.comparison import OutputOutcome
-from tlcheck.execute.levels import BothLevels
+from tlcheck.execute.compare.apart import UNWRITTEN, joined, requests
+from tlcheck.execute.compare.outcome import OutputOutcome
+from tlcheck.execute.compare.run import execute
 from tlcheck.execute.reasons import Deadlock
 from tlcheck.execute.request import Execution, Request
-from tlcheck.execute.run import execute
+from tlcheck.execute.worlds.levels import BothLevels
 from tlcheck.snapshot.ir import Snapshot
 
 (RIGHT,) = unpack(Path(__file__).with_name("uneven-0.1.15.zip")).values()

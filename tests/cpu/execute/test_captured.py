@@ -13,9 +13,9 @@ from tests.hardware import captured, cuda_source
 from tests.hardware.captured import Execution, Octets, on_device
 from tests.hardware.cuda_source import Parameter, UnusableError, kernels, only_blocks
 from tests.hardware.snapshots import unpack
-from tlcheck.execute import registry
+from tlcheck.execute.compile import registry
+from tlcheck.execute.memory.values import kind_of
 from tlcheck.execute.reasons import Stopped
-from tlcheck.execute.values import kind_of
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Evaluate, Expr
 

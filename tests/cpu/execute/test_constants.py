@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.cpu.execute.tiles.building import Kernel, load, variable
-from tlcheck.execute.run import execute
+from tests.cpu.execute.ops.tile.building import Kernel, load, variable
+from tlcheck.execute.compare.run import execute
 from tlcheck.snapshot.ir import Bind, Expr, Store
 
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.cpu.execute.tiles.building import Kernel, add, call, load, multiply, number, variable
+from tests.cpu.execute.ops.tile.building import Kernel, add, call, load, multiply, number, variable
 from tests.cpu.mutations.lowered import lowered_mutants
 from tests.fixtures.index import FOLDER
-from tlcheck.execute.courses import course_of
+from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import Request
-from tlcheck.execute.run import execute
+from tlcheck.execute.worlds.courses import course_of
 from tlcheck.snapshot.codec import loads
 from tlcheck.snapshot.ir import Expr, For, If, Seq, Snapshot, Store
 

@@ -9,13 +9,14 @@ import pytest
 
 from tests.cpu.execute.test_elementwise import A, B
 from tests.cpu.execute.test_launches import C
-from tlcheck.execute import demand, registry
-from tlcheck.execute.demand import Demand
-from tlcheck.execute.extents import interval
-from tlcheck.execute.levels import BothLevels
+from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compare.sources import differing_output
+from tlcheck.execute.compile import registry
+from tlcheck.execute.compile.extents import interval
 from tlcheck.execute.request import Request
-from tlcheck.execute.run import execute
-from tlcheck.execute.sources import differing_output
+from tlcheck.execute.worlds import demand
+from tlcheck.execute.worlds.demand import Demand
+from tlcheck.execute.worlds.levels import BothLevels
 from tlcheck.snapshot.ir import (
     Alloc,
     Block,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cpu.execute.tiles.building import Kernel, add, call, load, number, text, variable
+from tests.cpu.execute.ops.tile.building import Kernel, add, call, load, number, text, variable
+from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import Execution
-from tlcheck.execute.run import execute
 from tlcheck.snapshot.ir import Evaluate, Expr, For, If, Seq, Stmt, Store
 
 THREADS = 64

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.cpu.execute.tiles.building import Kernel, load, number
+from tests.cpu.execute.ops.tile.building import Kernel, load, number
 from tlcheck.snapshot.ir import Expr, Store
 
 DIVIDENDS = np.repeat(np.arange(-7, 9, dtype=np.int32), 7)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tlcheck.execute import registry
-from tlcheck.execute.machine import Machine, Options, Tensor, World
+from tlcheck.execute.compile import registry
+from tlcheck.execute.memory.values import Array, kind_of
 from tlcheck.execute.reasons import Illegal, NotModelled
-from tlcheck.execute.values import Array, kind_of
+from tlcheck.execute.schedule.machine import Machine, Options, Tensor, World
 from tlcheck.snapshot.ir import Buffer, Evaluate, Expr, For, Function, If, Seq, Stmt, Store, Thread
 
 registry.load()

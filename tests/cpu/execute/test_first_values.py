@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from tests.cpu.execute.tiles.building import Kernel, add, load, number, variable
-from tlcheck.execute.comparison import OutputOutcome
-from tlcheck.execute.run import execute
+from tests.cpu.execute.ops.tile.building import Kernel, add, load, number, variable
+from tlcheck.execute.compare.outcome import OutputOutcome
+from tlcheck.execute.compare.run import execute
 from tlcheck.snapshot.ir import Alloc, Block, Expr, For, Seq, Stmt, Store
 
 NOTE = (("tl.local_var_init", "{v: 0}"),)

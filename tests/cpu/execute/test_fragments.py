@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pytest
 
-from tlcheck.execute import registry
-from tlcheck.execute.machine import Machine, Options, Tensor, World
+from tlcheck.execute.compile import registry
+from tlcheck.execute.memory.values import Array, is_poison, kind_of
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.execute.values import Array, is_poison, kind_of
+from tlcheck.execute.schedule.machine import Machine, Options, Tensor, World
 from tlcheck.snapshot.ir import Alloc, Buffer, Evaluate, Expr, For, Function, Seq, Stmt, Store, Thread
 
 registry.load()

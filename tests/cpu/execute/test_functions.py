@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tests.cpu.execute.tiles.building import Kernel, load, number, text
+from tests.cpu.execute.ops.tile.building import Kernel, load, number, text
 from tlcheck.snapshot.ir import Expr, Store
 
 A = np.array([3, -2, 70000, 1, 0, -7, 5, 46341], np.int32)

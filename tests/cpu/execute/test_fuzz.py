@@ -11,9 +11,9 @@ import pytest
 
 from benchmarks import fuzz
 from tests.fixtures.index import FOLDER
-from tlcheck.execute.budget import Budget, parsed
+from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import Request
-from tlcheck.execute.run import execute
+from tlcheck.execute.worlds.budget import Budget, parsed
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Buffer, Evaluate, Expr, For, Function, Snapshot, Stmt, Store, While
 from tlcheck.snapshot.walk import rebuild
@@ -109,7 +109,7 @@ def test_a_fault_of_ours_leaves_the_other_claims(monkeypatch: pytest.MonkeyPatch
     def fails(function: Function, checkpoint: str) -> bool:
         raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr("tlcheck.execute.levels.is_tiled", fails)
+    monkeypatch.setattr("tlcheck.execute.worlds.levels.is_tiled", fails)
     (claim,) = verdicts_of(SUMS, Request()).claims
     assert (claim.verdict, claim.reason.partition(" (")[0]) == (
         "undecided",

@@ -10,10 +10,10 @@ import pytest
 
 from tests.fixtures.index import FOLDER
 from tlcheck.errors import UsageError
-from tlcheck.execute import given
+from tlcheck.execute.compare.run import execute
+from tlcheck.execute.memory.values import Array
 from tlcheck.execute.request import GivenInputs, Request
-from tlcheck.execute.run import execute
-from tlcheck.execute.values import Array
+from tlcheck.execute.worlds import given
 from tlcheck.snapshot.codec import loads
 from tlcheck.snapshot.ir import Expr
 

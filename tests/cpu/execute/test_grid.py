@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cpu.execute.tiles.building import Kernel, call, load, number
+from tests.cpu.execute.ops.tile.building import Kernel, call, load, number
+from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import Request
-from tlcheck.execute.run import execute
 from tlcheck.snapshot.ir import Expr, If, Seq, Snapshot, Stmt, Store
 
 BLOCKS = 6

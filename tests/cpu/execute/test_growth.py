@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tlcheck.execute import registry
-from tlcheck.execute.codes import Code, counter, key_for
-from tlcheck.execute.expressions import _elementwise, _operation
-from tlcheck.execute.frame import Frame
-from tlcheck.execute.growth import cycle
-from tlcheck.execute.memory import Cells
-from tlcheck.execute.values import kind_of
+from tlcheck.execute.compile import registry
+from tlcheck.execute.compile.codes import Code, counter, key_for
+from tlcheck.execute.compile.expressions import _elementwise, _operation
+from tlcheck.execute.compile.growth import cycle
+from tlcheck.execute.memory.cells import Cells
+from tlcheck.execute.memory.frame import Frame
+from tlcheck.execute.memory.values import kind_of
 from tlcheck.snapshot.ir import Expr
 
 K = Expr("var", "int32", (), "k", uid=1)

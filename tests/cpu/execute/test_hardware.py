@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from tests.hardware.snapshots import unpack
-from tlcheck.execute import registry
-from tlcheck.execute.machine import Machine, Options, Tensor, World
-from tlcheck.execute.values import Array, kind_of
+from tlcheck.execute.compile import registry
+from tlcheck.execute.memory.values import Array, kind_of
+from tlcheck.execute.schedule.machine import Machine, Options, Tensor, World
 from tlcheck.snapshot.ir import Evaluate, Expr, Function, If, Snapshot, Stmt, Thread
 from tlcheck.snapshot.walk import rebuild, statements
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cpu.execute.tiles.building import Kernel, add, call, load, number
-from tlcheck.execute.run import execute
+from tests.cpu.execute.ops.tile.building import Kernel, add, call, load, number
+from tlcheck.execute.compare.run import execute
 from tlcheck.snapshot.ir import Expr, For, If, Seq, Stmt, Store
 
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from tests.cpu.execute.test_elementwise import BX, ROWS, THREADS, TX, A, B
-from tlcheck.execute import registry
-from tlcheck.execute.launches import kernels, threads_of
-from tlcheck.execute.machine import Machine, Options, Tensor, World
+from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compile import registry
+from tlcheck.execute.memory.values import Array, kind_of
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.execute.run import execute
-from tlcheck.execute.values import Array, kind_of
+from tlcheck.execute.schedule.launches import kernels, threads_of
+from tlcheck.execute.schedule.machine import Machine, Options, Tensor, World
 from tlcheck.snapshot.ir import (
     Alloc,
     Block,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.cpu.execute.tiles.building import Kernel, call, load, number, parallel, text, variable
-from tlcheck.execute import inputs
-from tlcheck.execute.offsets import lengths
+from tests.cpu.execute.ops.tile.building import Kernel, call, load, number, parallel, text, variable
+from tlcheck.execute.compare.run import execute
+from tlcheck.execute.memory.values import kind_of
 from tlcheck.execute.request import Request
-from tlcheck.execute.run import execute
-from tlcheck.execute.values import kind_of
+from tlcheck.execute.worlds import inputs
+from tlcheck.execute.worlds.offsets import lengths
 from tlcheck.snapshot.ir import Bind, Expr, For, Snapshot, Stmt, Store
 
 THREADS = 64

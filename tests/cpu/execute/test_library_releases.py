@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from tests.cpu.execute.tiles.building import Kernel
-from tlcheck.execute.comparison import OutputOutcome
-from tlcheck.execute.run import execute
+from tests.cpu.execute.ops.tile.building import Kernel
+from tlcheck.execute.compare.outcome import OutputOutcome
+from tlcheck.execute.compare.run import execute
 from tlcheck.snapshot.ir import Expr, Store
 
 

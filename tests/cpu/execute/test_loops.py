@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from tests.cpu.checking import executed
-from tests.cpu.execute.tiles.building import Kernel, add, buffer, call, load, number, variable, whole_pointer
+from tests.cpu.execute.ops.tile.building import Kernel, add, buffer, call, load, number, variable, whole_pointer
+from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import Request
-from tlcheck.execute.run import execute
 from tlcheck.snapshot.ir import Buffer, Expr, For, If, Seq, Stmt, Store
 
 SUM = [0, 1, 3, 6, 10, 15, 21, 28] * 4  # of k + 1, where the length is read once: 0 to 7

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.cpu.execute.tiles.building import buffer, call, load, number, text, variable
-from tlcheck.execute import registry
-from tlcheck.execute.machine import Machine, Options, Tensor, World
+from tests.cpu.execute.ops.tile.building import buffer, call, load, number, text, variable
+from tlcheck.execute.compile import registry
+from tlcheck.execute.memory.values import kind_of
 from tlcheck.execute.reasons import Deadlock
-from tlcheck.execute.values import kind_of
+from tlcheck.execute.schedule.machine import Machine, Options, Tensor, World
 from tlcheck.snapshot.ir import Alloc, Expr, Function, If, Seq, Stmt, Store, Thread
 
 registry.load()

@@ -8,10 +8,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.cpu.execute.tiles.building import Kernel, call, load, number, region
-from tlcheck.execute.memory import Cells
+from tests.cpu.execute.ops.tile.building import Kernel, call, load, number, region
+from tlcheck.execute.memory.cells import Cells
+from tlcheck.execute.memory.values import bits_of, converted, from_bits, kind_of
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.execute.values import bits_of, converted, from_bits, kind_of
 from tlcheck.snapshot.ir import Expr, Store
 
 FLOATS = {

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from tests.fixtures.index import FOLDER
-from tlcheck.execute import inputs
-from tlcheck.execute.offsets import indices, offsets
-from tlcheck.execute.plain import evaluated
-from tlcheck.execute.run import execute
-from tlcheck.execute.values import kind_of
+from tlcheck.execute.compare.run import execute
+from tlcheck.execute.memory.plain import evaluated
+from tlcheck.execute.memory.values import kind_of
+from tlcheck.execute.worlds import inputs
+from tlcheck.execute.worlds.offsets import indices, offsets
 from tlcheck.snapshot.codec import loads
 from tlcheck.snapshot.ir import Bind, Buffer, Expr, For, Function, Seq, Snapshot, Stmt, Store
 from tlcheck.snapshot.walk import rebuild

@@ -8,9 +8,9 @@ import pytest
 
 from tests.cpu.checking import executed
 from tests.fixtures.index import FOLDER
-from tlcheck.execute.onset import Levels
+from tlcheck.execute.compare.onset import Levels
+from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import Request
-from tlcheck.execute.run import execute
 from tlcheck.snapshot.codec import loads
 from tlcheck.snapshot.ir import Expr, Function, Snapshot, Stmt, Store
 from tlcheck.snapshot.walk import rebuild

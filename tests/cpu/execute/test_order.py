@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.cpu.execute.test_hardware import FORMS, machine_of
-from tlcheck.execute.races import Race
+from tlcheck.execute.observe.races import Race
 from tlcheck.execute.reasons import Illegal, Stopped
 from tlcheck.snapshot.ir import Evaluate, Expr, For, Function, Seq, Stmt
 from tlcheck.snapshot.walk import rebuild, statements

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.cpu.execute.ops.tile.building import Array, Kernel, call, load, multiply, number, random, text
 from tests.cpu.execute.test_wide import pointer
-from tests.cpu.execute.tiles.building import Array, Kernel, call, load, multiply, number, random, text
+from tlcheck.execute.ops.thread import imported
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.execute.threads import imported
 from tlcheck.snapshot.ir import Expr, Stmt, Store
 
 THREADS = 4

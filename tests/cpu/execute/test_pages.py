@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tlcheck.execute.pages import PAGE_BITS, Pages
-from tlcheck.execute.values import Array, kind_of
+from tlcheck.execute.memory.pages import PAGE_BITS, Pages
+from tlcheck.execute.memory.values import Array, kind_of
 
 PAGE = 1 << PAGE_BITS
 

@@ -12,18 +12,18 @@ import pytest
 
 from tests.cpu.execute.test_hardware import FORMS, machine_of
 from tests.cpu.execute.test_order import without
-from tlcheck.execute import registry
-from tlcheck.execute.courses import levels_of
-from tlcheck.execute.iterations import at_once
-from tlcheck.execute.machine import Machine, Options, Tensor, World
-from tlcheck.execute.memory import Cells
-from tlcheck.execute.places import Place
-from tlcheck.execute.races import Access
+from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compile import registry
+from tlcheck.execute.compile.iterations import at_once
+from tlcheck.execute.memory.cells import Cells
+from tlcheck.execute.memory.places import Place
+from tlcheck.execute.memory.values import Array, is_poison, kind_of
+from tlcheck.execute.observe.races import Access
+from tlcheck.execute.observe.suspects import Suspects
+from tlcheck.execute.ops.thread.cp_async import Copy
 from tlcheck.execute.request import Request
-from tlcheck.execute.run import execute
-from tlcheck.execute.suspects import Suspects
-from tlcheck.execute.threads.cp_async import Copy
-from tlcheck.execute.values import Array, is_poison, kind_of
+from tlcheck.execute.schedule.machine import Machine, Options, Tensor, World
+from tlcheck.execute.worlds.courses import levels_of
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Alloc, Bind, Buffer, Expr, For, Function, Seq, Stmt, Store, Thread
 
@@ -221,7 +221,7 @@ def test_iterations_that_depend_on_one_another_stay_apart(name: str, monkeypatch
             seen.append(step is not None)
         return step
 
-    monkeypatch.setattr("tlcheck.execute.statements.at_once", watched)
+    monkeypatch.setattr("tlcheck.execute.compile.statements.at_once", watched)
     quick, plain = _registers(body, plain=False), _registers(body, plain=True)
     for a, b in zip(quick, plain, strict=True):
         np.testing.assert_array_equal(a, b)

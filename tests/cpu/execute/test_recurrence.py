@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from tests.cpu.execute.test_settled import BARRIER, SHARED, STEP, THREADS, TX
-from tlcheck.execute import registry
-from tlcheck.execute.glance import Glance
-from tlcheck.execute.machine import Machine, Options, World
-from tlcheck.execute.recurrence import Recurrence, Times, _Round
-from tlcheck.execute.shadows import EPOCH
-from tlcheck.execute.values import Array
+from tlcheck.execute.compile import registry
+from tlcheck.execute.memory.values import Array
+from tlcheck.execute.observe.glance import Glance
+from tlcheck.execute.observe.recurrence import Recurrence, Times, _Round
+from tlcheck.execute.observe.shadows import EPOCH
+from tlcheck.execute.schedule.machine import Machine, Options, World
 from tlcheck.snapshot.ir import Alloc, Buffer, Expr, For, Function, If, Seq, Stmt, Store, Thread
 
 registry.load()

@@ -10,10 +10,10 @@ import pytest
 from tests.cpu.checking import executed
 from tests.cpu.mutations.lowered import lowered_mutants
 from tests.cpu.mutations.survivors import kernels
-from tlcheck.execute.comparison import Written
+from tlcheck.execute.compare.outcome import Written
+from tlcheck.execute.compare.roundings import coarser
+from tlcheck.execute.memory.values import Array, kind_of, rounded
 from tlcheck.execute.request import Request
-from tlcheck.execute.roundings import coarser
-from tlcheck.execute.values import Array, kind_of, rounded
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.witness import Element
 

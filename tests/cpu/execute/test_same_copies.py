@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.cpu.execute.ops.tile.building import Kernel, add, call, load, number, region
 from tests.cpu.execute.test_hardware import FORMS, left_by_device, machine_of, run
-from tests.cpu.execute.tiles.building import Kernel, add, call, load, number, region
-from tlcheck.execute.races import Race
+from tlcheck.execute.compare.run import execute
+from tlcheck.execute.observe.races import Race
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.execute.run import execute
 from tlcheck.snapshot.ir import Buffer, Evaluate, Expr, Function, Seq, Stmt, Store
 from tlcheck.snapshot.walk import rebuild
 

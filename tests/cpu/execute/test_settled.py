@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from tests.hardware.snapshots import unpack
-from tlcheck.execute import batches, registry
-from tlcheck.execute.batches import alike
-from tlcheck.execute.machine import Machine, Options, Tensor, World
-from tlcheck.execute.pages import PAGE_BITS, Pages
+from tlcheck.execute.compare.run import execute
+from tlcheck.execute.compile import registry
+from tlcheck.execute.memory.pages import PAGE_BITS, Pages
+from tlcheck.execute.memory.values import Array, kind_of
 from tlcheck.execute.request import Request
-from tlcheck.execute.run import execute
-from tlcheck.execute.values import Array, kind_of
+from tlcheck.execute.schedule.machine import Machine, Options, Tensor, World
+from tlcheck.execute.worlds import batches
+from tlcheck.execute.worlds.batches import alike
 from tlcheck.snapshot.ir import Alloc, Buffer, Evaluate, Expr, For, Function, If, Seq, Stmt, Store, Thread
 
 registry.load()

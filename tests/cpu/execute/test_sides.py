@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.cpu.execute.tiles.building import Kernel, add, call, load, number, text
-from tlcheck.execute import registry
-from tlcheck.execute.authors import Author
-from tlcheck.execute.machine import Machine, Options, Tensor, World
-from tlcheck.execute.values import kind_of
+from tests.cpu.execute.ops.tile.building import Kernel, add, call, load, number, text
+from tlcheck.execute.compile import registry
+from tlcheck.execute.memory.values import kind_of
+from tlcheck.execute.observe.authors import Author
+from tlcheck.execute.schedule.machine import Machine, Options, Tensor, World
 from tlcheck.snapshot.ir import Expr, If, Seq, Stmt, Store
 
 registry.load()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.cpu.execute.tiles.building import Kernel, add, flag, load, multiply, number
+from tests.cpu.execute.ops.tile.building import Kernel, add, flag, load, multiply, number
+from tlcheck.execute.compare.sources import differing_output
 from tlcheck.execute.request import Request
-from tlcheck.execute.sources import differing_output
 from tlcheck.snapshot.ir import Expr, If, Seq, Snapshot, Stmt, Store
 
 BLOCKS, THREADS = 12, 32

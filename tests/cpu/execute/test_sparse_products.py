@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from tests.cpu.execute.tiles.building import buffer, call, flag, load, number, text, variable
-from tlcheck.execute import registry
-from tlcheck.execute.machine import Machine, Options, Tensor, World
+from tests.cpu.execute.ops.tile.building import buffer, call, flag, load, number, text, variable
+from tlcheck.execute.compile import registry
+from tlcheck.execute.memory.values import Array, kind_of
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.execute.values import Array, kind_of
+from tlcheck.execute.schedule.machine import Machine, Options, Tensor, World
 from tlcheck.snapshot.ir import Alloc, Buffer, Expr, For, Function, Seq, Stmt, Store, Thread
 
 registry.load()

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from tests.cpu.execute.tiles.building import Kernel, add, buffer, load, number, parallel, variable
-from tlcheck.execute import inputs
-from tlcheck.execute.run import execute
+from tests.cpu.execute.ops.tile.building import Kernel, add, buffer, load, number, parallel, variable
+from tlcheck.execute.compare.run import execute
+from tlcheck.execute.worlds import inputs
 from tlcheck.snapshot.ir import Evaluate, Expr, Function, Store
 
 STEP, OUTER, ROWS = variable("step"), variable("outer"), variable("rows")

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from tests.cpu.execute.test_settled import BARRIER, BX, SHARED, THREADS, TX, A
-from tlcheck.execute import registry
-from tlcheck.execute.authors import Author
-from tlcheck.execute.machine import Machine, Options, Tensor, World
-from tlcheck.execute.order import Watch
-from tlcheck.execute.races import Access
-from tlcheck.execute.suspects import Suspects
-from tlcheck.execute.values import kind_of
+from tlcheck.execute.compile import registry
+from tlcheck.execute.memory.values import kind_of
+from tlcheck.execute.observe.authors import Author
+from tlcheck.execute.observe.order import Watch
+from tlcheck.execute.observe.races import Access
+from tlcheck.execute.observe.suspects import Suspects
+from tlcheck.execute.schedule.machine import Machine, Options, Tensor, World
 from tlcheck.snapshot.ir import Alloc, Expr, Function, If, Seq, Stmt, Store, Thread
 
 registry.load()

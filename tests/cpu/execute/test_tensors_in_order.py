@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.cpu.execute.tiles.building import (
+from tests.cpu.execute.ops.tile.building import (
     Kernel,
     add,
     call,
@@ -20,8 +20,8 @@ from tests.cpu.execute.tiles.building import (
     text,
     variable,
 )
+from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import Execution, Request
-from tlcheck.execute.run import execute
 from tlcheck.snapshot.ir import Buffer, Evaluate, Expr, If, Stmt, Store
 from tlcheck.verdicts.executed import own_races
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.cpu.execute.tiles.building import Array, Kernel, flag, load, number, random, variable
+from tests.cpu.execute.ops.tile.building import Array, Kernel, flag, load, number, random, variable
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Attr, Evaluate, Expr, For, Seq, Store
 

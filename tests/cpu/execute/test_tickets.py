@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cpu.execute.tiles.building import Kernel, load, number
-from tlcheck.execute.comparison import OutputOutcome
-from tlcheck.execute.run import execute
+from tests.cpu.execute.ops.tile.building import Kernel, load, number
+from tlcheck.execute.compare.outcome import OutputOutcome
+from tlcheck.execute.compare.run import execute
 from tlcheck.snapshot.ir import Expr, Stmt, Store
 
 THREADS = 32

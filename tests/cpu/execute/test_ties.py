@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.cpu.execute.tiles.building import Kernel, call, load, number
-from tlcheck.execute.comparison import OutputOutcome
+from tests.cpu.execute.ops.tile.building import Kernel, call, load, number
+from tlcheck.execute.compare.outcome import OutputOutcome
+from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import Request
-from tlcheck.execute.run import execute
 from tlcheck.snapshot.ir import Expr, Store
 
 

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 from tests.cpu.checking import RIGHT, WRONG, published
+from tests.cpu.execute.ops.tile.building import Kernel, call, flag, number, region, text
 from tests.cpu.execute.test_hardware import FORMS
 from tests.cpu.execute.test_order import without as without_call
-from tests.cpu.execute.tiles.building import Kernel, call, flag, number, region, text
 from tlcheck.cli.main import main
 from tlcheck.errors import UsageError
-from tlcheck.execute.provenance import TracedStep
-from tlcheck.execute.races import Origin
+from tlcheck.execute.compare.provenance import TracedStep
+from tlcheck.execute.compare.trace import Traced, parting, place_of, trace
+from tlcheck.execute.observe.races import Origin
 from tlcheck.execute.request import Request
-from tlcheck.execute.trace import Traced, parting, place_of, trace
 from tlcheck.snapshot.ir import Evaluate, Expr, Seq, Snapshot, Stmt, Store
 from tlcheck.snapshot.walk import rebuild, statements
 from tlcheck.verdicts.results import read_snapshot

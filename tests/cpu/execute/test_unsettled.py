@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cpu.execute.tiles.building import Kernel, load, number
+from tests.cpu.execute.ops.tile.building import Kernel, load, number
+from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import Request
-from tlcheck.execute.run import execute
 from tlcheck.snapshot.ir import Expr, If, Seq, Stmt, Store
 
 THREADS = 64

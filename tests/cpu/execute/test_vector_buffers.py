@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.cpu.execute.tiles.building import Kernel, load, number
+from tests.cpu.execute.ops.tile.building import Kernel, load, number
+from tlcheck.execute.compare.run import execute
 from tlcheck.execute.reasons import Illegal
-from tlcheck.execute.run import execute
 from tlcheck.snapshot.ir import Buffer, Expr, Store
 
 

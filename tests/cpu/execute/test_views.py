@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.cpu.execute.tiles.building import Kernel, buffer, call, load, number, parallel, random, region, variable
+from tests.cpu.execute.ops.tile.building import Kernel, buffer, call, load, number, parallel, random, region, variable
+from tlcheck.execute.memory.values import is_poison
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.execute.values import is_poison
 from tlcheck.snapshot.ir import Bind, Expr, Seq, Store
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.cpu.execute.tiles.building import Kernel, call, load, multiply, number, parallel, text, variable
-from tlcheck.execute.run import execute
+from tests.cpu.execute.ops.tile.building import Kernel, call, load, multiply, number, parallel, text, variable
+from tlcheck.execute.compare.run import execute
 from tlcheck.snapshot.ir import Buffer, Expr, If, Seq, Store
 
 

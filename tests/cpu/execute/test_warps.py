@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tlcheck.execute import registry
-from tlcheck.execute.machine import Machine, Options, Tensor, World
-from tlcheck.execute.values import Array, kind_of
+from tlcheck.execute.compile import registry
+from tlcheck.execute.memory.values import Array, kind_of
+from tlcheck.execute.schedule.machine import Machine, Options, Tensor, World
 from tlcheck.snapshot.ir import Buffer, Expr, Function, If, Seq, Stmt, Store, Thread
 
 registry.load()

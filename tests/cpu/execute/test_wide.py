@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.cpu.execute.tiles.building import Kernel, call, load, multiply, number, random, region
+from tests.cpu.execute.ops.tile.building import Kernel, call, load, multiply, number, random, region
 from tlcheck.snapshot.ir import Expr, Seq
 
 THREADS = 8

@@ -11,11 +11,11 @@ import pytest
 from tests.cpu.execute.test_demand import BX, _doubled, _function, _moved, _op
 from tlcheck.cli.execution import asked
 from tlcheck.config import Config
-from tlcheck.execute import demand
-from tlcheck.execute.budget import Budget
-from tlcheck.execute.levels import BothLevels
+from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import ALL, Request
-from tlcheck.execute.run import execute
+from tlcheck.execute.worlds import demand
+from tlcheck.execute.worlds.budget import Budget
+from tlcheck.execute.worlds.levels import BothLevels
 from tlcheck.snapshot.ir import Expr, Function, Snapshot, Stmt
 
 USUAL = {(seed, x) for seed in (0, 1) for x in (0, 31, 63)}

@@ -101,7 +101,7 @@ def test_the_answer_is_kept(terms: tuple[float, float], tmp_path: Path, monkeypa
     pair = pair_of(tmp_path, *(written.snapshot(written.store(b, t)) for b, t in zip(blocks, terms, strict=True)))
     (tmp_path / "first").mkdir()
     first = asked(pair, tmp_path / "first", Cache(tmp_path / "cache"))
-    monkeypatch.setattr("tlcheck.execute.sources.differing_output", lambda *_: pytest.fail("executed again"))
+    monkeypatch.setattr("tlcheck.execute.compare.sources.differing_output", lambda *_: pytest.fail("executed again"))
     (tmp_path / "second").mkdir()
     assert asked(pair, tmp_path / "second", Cache(tmp_path / "cache")) == first
     assert (first is None) == (terms[0] == terms[1])
@@ -141,7 +141,7 @@ def test_kernels_that_judging_has_found_to_leave_the_same_are_not_executed_again
         for side, file in ((pair.before, one), (pair.after, other))
     ]
     asked_for: list[object] = []
-    monkeypatch.setattr("tlcheck.execute.sources.differing_output", lambda *given: asked_for.append(given))
+    monkeypatch.setattr("tlcheck.execute.compare.sources.differing_output", lambda *given: asked_for.append(given))
     assert asked(replace(pair, before=judged[0], after=judged[1]), tmp_path, Cache(None)) is None
     assert not asked_for
     elsewhere = replace(judged[1], inputs=MadeInputs(digest="d2"))

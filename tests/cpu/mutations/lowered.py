@@ -16,7 +16,7 @@ from tests.cpu.mutations.tools import (
     with_argument,
     with_statement,
 )
-from tlcheck.execute.values import kind_of
+from tlcheck.execute.memory.values import kind_of
 from tlcheck.snapshot.ir import Alloc, Bind, Evaluate, Expr, For, Function, If, Seq, Stmt, Store
 from tlcheck.snapshot.walk import children, expressions, postorder, statements, with_expressions
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.cpu.mutations.lowered import lowered_mutants
 from tests.cpu.mutations.survivors import chosen, difference, kernels, table, unexpected, verdict
+from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import Execution, Request
-from tlcheck.execute.run import execute
 
 ILLEGAL = [
     ("two_stages sm_90", "drop guard 0", "several threads make mbarrier[0]"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.cpu.checking import executed
-from tests.cpu.execute.tiles.building import Kernel, load
+from tests.cpu.execute.ops.tile.building import Kernel, load
 from tlcheck.execute.request import Request
 from tlcheck.snapshot.ir import Expr, Store
 from tlcheck.verdicts.claim import Finding

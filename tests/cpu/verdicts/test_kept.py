@@ -80,7 +80,7 @@ def test_an_operator_that_is_edited_has_its_kernels_run_again(tmp_path: Path, mo
 
     assert judged() == ["proofs", "execution"]
     assert judged() == []
-    with (package / "execute" / "tiles" / "fill.py").open("a") as operator:
+    with (package / "execute" / "ops" / "tile" / "fill.py").open("a") as operator:
         operator.write("# another meaning\n")
     assert judged() == ["execution"]
     assert judged() == []

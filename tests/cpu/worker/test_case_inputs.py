@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tlcheck.execute.given import _mapped
+from tlcheck.execute.worlds.given import _mapped
 from tlcheck.worker.case_inputs import _write
 
 ZEROS = np.zeros((1024, 1024), np.float32)

@@ -1,0 +1,145 @@
+"""T.reduce of every kind, against NumPy's reductions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from tests.cpu.execute.ops.tile.building import (
+    Array,
+    Kernel,
+    call,
+    flag,
+    number,
+    poisoned,
+    random,
+    region,
+    text,
+    whole_pointer,
+)
+from tlcheck.execute.memory.values import poison
+from tlcheck.execute.reasons import NotModelled
+from tlcheck.snapshot.ir import Expr
+
+SHAPE = (3, 4, 5)
+OF: dict[str, Callable[[Array, int], Array]] = {
+    "sum": lambda x, axis: x.sum(axis, dtype=x.dtype),
+    "abssum": lambda x, axis: np.where(x < 0, -x, x).sum(axis, dtype=x.dtype),
+    "max": lambda x, axis: x.max(axis),
+    "min": lambda x, axis: x.min(axis),
+    "absmax": lambda x, axis: np.where(x < 0, -x, x).max(axis),
+    "bitand": lambda x, axis: np.bitwise_and.reduce(x, axis),
+    "bitor": lambda x, axis: np.bitwise_or.reduce(x, axis),
+    "bitxor": lambda x, axis: np.bitwise_xor.reduce(x, axis),
+}
+WITH: dict[str, Callable[[Array, Array], Array]] = {
+    "sum": lambda a, b: a + b,
+    "abssum": lambda a, b: a + b,
+    "max": np.maximum,
+    "min": np.minimum,
+    "absmax": np.maximum,
+    "bitand": lambda a, b: a & b,
+    "bitor": lambda a, b: a | b,
+    "bitxor": lambda a, b: a ^ b,
+}
+KINDS = [(k, d) for k in OF for d in ("float32", "float16", "int32", "uint8") if "bit" not in k or d[0] != "f"]
+
+
+def reduction(source: Expr, target: Expr, kind: str, axis: int, clear: bool, propagate: bool = False) -> Expr:
+    notes = (("nan_propagate", "True"),) if propagate else ()
+    args = (source, target, text(kind), number(axis), flag(clear))
+    return Expr("call", "handle", args, "reduce", annotations=notes)
+
+
+def run(a: Array, before: Array, dtypes: tuple[str, str], *how: object, exact: bool = True) -> Array:
+    kernel = Kernel(exact=exact)
+    source, target = kernel.tensor("A", dtypes[0], a), kernel.tensor("B", dtypes[1], before)
+    tile = kernel.tile("f", dtypes[0], a.shape, "local.fragment")
+    result = kernel.tile("r", dtypes[1], before.shape, "local.fragment")
+    step = reduction(region(tile), region(result), *how)  # type: ignore[arg-type]
+    return kernel.run(
+        call("copy", region(source), region(tile)),
+        call("copy", region(target), region(result)),
+        call("reduce", *step.args, notes=dict(step.annotations)),
+        call("copy", region(result), region(target)),
+    )["B"]
+
+
+@pytest.mark.parametrize("kept", [False, True])
+@pytest.mark.parametrize("clear", [False, True])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize(("kind", "dtype"), KINDS)
+def test_kinds(kind: str, dtype: str, axis: int, clear: bool, kept: bool) -> None:
+    """Along every axis, which is left out of the result or kept with one element."""
+    a = random(dtype, *SHAPE)
+    with np.errstate(over="ignore"):
+        expected = OF[kind](a, axis)
+        before = random(dtype, *expected.shape, seed=1)
+        expected = expected if clear else WITH[kind](before, expected)
+    shape = tuple(1 if i == axis else n for i, n in enumerate(SHAPE)) if kept else expected.shape
+    found = run(a, before.reshape(shape), (dtype, dtype), kind, axis, clear)
+    assert np.array_equal(found, expected.reshape(shape))
+
+
+def test_one_axis_gives_one_element() -> None:
+    a = random("float32", 9)
+    assert run(a, np.zeros(1), ("float32", "float32"), "sum", 0, True).tolist() == [a.sum()]
+
+
+def test_elements_are_converted_before() -> None:
+    a = random("int8", 3, 60)
+    found = run(a, np.zeros(3, np.int32), ("int8", "int32"), "sum", 1, True)
+    assert np.array_equal(found, a.sum(1, dtype=np.int32))
+
+
+def test_real_sums_are_rounded() -> None:
+    a = random("float32", 3, 7) / 3
+    found = run(a, np.zeros(3), ("float64", "float16"), "sum", 1, True, exact=False)
+    terms = a.astype(np.float16).astype(np.float64)
+    assert np.array_equal(found, terms.sum(1).astype(np.float16).astype(np.float64))
+
+
+@pytest.mark.parametrize("propagate", [False, True])
+@pytest.mark.parametrize("kind", ["max", "min", "absmax"])
+def test_nan_gives_way_to_numbers_unless_it_shall_not(kind: str, propagate: bool) -> None:
+    a = random("float32", 3, 5)
+    a[1, 2] = np.nan
+    found = run(a, np.zeros(3), ("float32", "float32"), kind, 1, True, propagate)
+    expected = OF[kind](np.delete(a, 2, 1) if not propagate else a, 1)
+    assert np.array_equal(found[1:2], expected[1:2], equal_nan=True)
+
+
+@pytest.mark.parametrize("kind", ["sum", "max", "min", "absmax"])
+def test_poison_stays(kind: str) -> None:
+    a = random("float32", 3, 5)
+    a[1, 2], a[1, 0] = poison(5), np.nan
+    found = run(a, np.zeros(3), ("float32", "float32"), kind, 1, True)
+    assert poisoned(found).tolist() == [False, True, False] or kind == "sum"
+    assert np.isnan(found[1])
+
+
+def test_buffers_by_pointer() -> None:
+    kernel, a = Kernel(), random("float32", 4, 6)
+    source, target = kernel.tensor("A", "float32", a), kernel.tensor("B", "float32", [4])
+    step = reduction(whole_pointer(source), whole_pointer(target), "max", 1, True)
+    assert np.array_equal(kernel.run(call("reduce", *step.args))["B"], a.max(1))
+
+
+def test_registers_of_each_thread() -> None:
+    kernel, a = Kernel(threads=4), random("float32", 4, 6)
+    source, target = kernel.tensor("A", "float32", a), kernel.tensor("B", "float32", [4])
+    own, one = kernel.tile("own", "float32", (6,), "local"), kernel.tile("one", "float32", (1,), "local")
+    step = reduction(region(own), region(one), "sum", 0, True)
+    found = kernel.run(
+        call("copy", region(source, (kernel.tx, 0), (1, 6)), region(own)),
+        call("reduce", *step.args),
+        call("copy", region(one), region(target, (kernel.tx,), (1,))),
+    )["B"]
+    assert np.array_equal(found, a.sum(1))
+
+
+def test_unknown_kinds_are_not_modelled() -> None:
+    with pytest.raises(NotModelled, match="reduce prod"):
+        run(np.zeros((2, 2)), np.zeros(2), ("float32", "float32"), "prod", 1, True)

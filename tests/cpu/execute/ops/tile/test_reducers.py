@@ -1,0 +1,116 @@
+"""T.alloc_reducer in both forms, against reductions of arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.cpu.execute.ops.tile.building import (
+    Array,
+    Index,
+    Kernel,
+    call,
+    load,
+    number,
+    parallel,
+    random,
+    region,
+    variable,
+)
+from tlcheck.execute.reasons import NotModelled
+from tlcheck.snapshot.ir import Evaluate, Expr, Store
+
+ROWS, COLUMNS = 6, 9
+OF = {
+    "sum": np.add,
+    "max": np.maximum,
+    "min": np.minimum,
+    "bitand": np.bitwise_and,
+    "bitor": np.bitwise_or,
+    "bitxor": np.bitwise_xor,
+}
+CASES = [(op, dtype) for op in OF for dtype in ("float32", "int32", "uint8") if "bit" not in op or dtype != "float32"]
+WRITTEN = {"sum": "add", "max": "max", "min": "min"}
+
+
+def update(target: Expr, value: Expr) -> Evaluate:
+    return Evaluate(Expr("call", "handle", (target, value), "reducer_update"))
+
+
+@pytest.mark.parametrize("first", [None, 3])
+@pytest.mark.parametrize(("op", "dtype"), CASES)
+def test_an_epoch(op: str, dtype: str, first: int | None) -> None:
+    """Over all rows and columns, the reducer one element for each row."""
+    kernel, a = Kernel(), random(dtype, ROWS, COLUMNS)
+    source, target = kernel.tensor("A", dtype, a), kernel.tensor("B", dtype, [ROWS])
+    total, result = (
+        kernel.tile("total", dtype, (ROWS,), "local.reducer"),
+        kernel.tile("r", dtype, (ROWS,), "local.fragment"),
+    )
+    kernel.annotations["reducer_info_v2"] = f"{{other: {{op: max}}, total: {{op: {op}}}}}"
+    i, j = variable("i"), variable("j")
+    begin = [] if first is None else [Expr("int" if dtype != "float32" else "float", dtype, (), first)]
+    found = kernel.run(
+        call("reducer_init", region(total), *begin),
+        parallel([ROWS, COLUMNS], [i, j], update(load(total, i), load(source, i, j))),
+        call("finalize_reducer_v2", region(total), region(result)),
+        call("copy", region(result), region(target)),
+    )["B"]
+    with np.errstate(over="ignore"):
+        expected = OF[op].reduce(a, axis=1, dtype=a.dtype)
+        expected = expected if first is None else OF[op](expected, a.dtype.type(first))
+    assert np.array_equal(found, expected)
+
+
+def older(op: str, a: Array, value: Expr, begin: float, info: str | None = None, of: str = "local.fragment") -> Array:
+    """The older form: begun by a fill, updated by stores. of: the scope; newer reducers are no fragments."""
+    kernel = Kernel()
+    kernel.tensor("A", "float32", a)
+    target, total = kernel.tensor("B", "float32", [1]), kernel.tile("total", "float32", (1,), of)
+    key = "reducer_info" if of == "local.fragment" else "reducer_info_v2"
+    kernel.annotations[key] = info or f"{{total: {{op: {op}, rep: all}}}}"
+    store = Store(total, (number(0),), value_of(value, kernel))
+    return kernel.run(
+        call("fill", region(total), Expr("float", "float32", (), begin)),
+        parallel([ROWS, COLUMNS], [ROW, COLUMN], store),
+        call("finalize_reducer", region(total)),
+        call("copy", region(total), region(target)),
+    )["B"]
+
+
+ROW, COLUMN = variable("i"), variable("j")
+
+
+def value_of(shape: Expr, kernel: Kernel) -> Expr:
+    """`shape` with its strings replaced: "A" by an element of the source, "total" by the reducer's."""
+    if shape.op == "str":
+        made = kernel.tensors["A"][0] if shape.value == "A" else kernel.tiles[0]
+        indices: tuple[Index, ...] = (ROW, COLUMN) if shape.value == "A" else (0,)
+        return load(made, *indices)
+    return Expr(shape.op, shape.dtype, tuple(value_of(x, kernel) for x in shape.args), shape.value)
+
+
+OWN, TERM = Expr("str", "", (), "total"), Expr("str", "", (), "A")
+
+
+@pytest.mark.parametrize("scope", ["local.fragment", "local.reducer"])
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("op", ["sum", "max", "min"])
+def test_stores_that_update_accumulate_over_iterations(op: str, turned: bool, scope: str) -> None:
+    a = random("float32", ROWS, COLUMNS)
+    args = (TERM, OWN) if turned else (OWN, TERM)
+    found = older(op, a, Expr(WRITTEN[op], "float32", args), 1.0, of=scope)
+    assert found.tolist() == [OF[op].reduce(a.reshape(-1), initial=1.0)]
+
+
+@pytest.mark.parametrize(
+    ("value", "info", "message"),
+    [
+        (TERM, None, "no update"),
+        (Expr("max", "float32", (OWN, TERM)), None, "another operation"),
+        (Expr("add", "float32", (OWN, TERM)), "{total: {rep: all}}", "unknown kind"),
+    ],
+)
+def test_other_stores_are_not_modelled(value: Expr, info: str | None, message: str) -> None:
+    with pytest.raises(NotModelled, match=message):
+        older("sum", random("float32", ROWS, COLUMNS), value, 0.0, info)

@@ -1,0 +1,25 @@
+"""T.transpose, against NumPy's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.cpu.execute.ops.tile.building import Kernel, call, random, region
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int8"])
+@pytest.mark.parametrize("shape", [(4, 6), (1, 8), (2, 3, 5)])
+def test_the_last_two_axes_change_places(shape: tuple[int, ...], dtype: str) -> None:
+    kernel, a = Kernel(), random(dtype, *shape)
+    turned = (*shape[:-2], shape[-1], shape[-2])
+    source, target = kernel.tensor("A", dtype, a), kernel.tensor("B", dtype, list(turned))
+    tile = kernel.tile("s", dtype, turned)
+    found = kernel.run(call("transpose", region(source), region(tile)), call("copy", region(tile), region(target)))["B"]
+    assert np.array_equal(found, a.swapaxes(-1, -2))
+
+
+def test_a_square_onto_itself() -> None:
+    kernel, a = Kernel(), random("float32", 4, 4)
+    source = kernel.tensor("A", "float32", a)
+    assert np.array_equal(kernel.run(call("transpose", region(source), region(source)))["A"], a.T)

@@ -1,0 +1,1 @@
+"""Run both levels of a kernel and compare what they leave."""

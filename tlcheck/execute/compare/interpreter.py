@@ -1,0 +1,78 @@
+"""The interpreter: a kernel as written, alone, in all its blocks."""
+
+from __future__ import annotations
+
+import time
+from math import prod
+
+from tlcheck.execute.compare import outcome as comparison
+from tlcheck.execute.compile import registry
+from tlcheck.execute.memory.pages import Pages
+from tlcheck.execute.observe.console import Console
+from tlcheck.execute.reasons import Illegal, Stopped
+from tlcheck.execute.request import SOURCE, Execution, Request
+from tlcheck.execute.schedule.launches import kernels, threads_of
+from tlcheck.execute.schedule.machine import Machine, Options, World
+from tlcheck.execute.worlds.arguments import Arguments
+from tlcheck.execute.worlds.batches import all_blocks
+from tlcheck.execute.worlds.blocks import grid
+from tlcheck.execute.worlds.inputs import Course, Draw
+from tlcheck.program.roles import roles
+from tlcheck.snapshot.ir import Snapshot
+
+
+def interpret(snapshot: Snapshot, request: Request, console: Console | None = None) -> Execution:
+    """Run a kernel as written on the inputs of the first seed, as far as the budget goes.
+
+    console: what T.print and `breakpoint()` speak to. Raises Stopped for what cannot be run to its end.
+    """
+    registry.load()
+    if SOURCE not in snapshot.checkpoints:
+        raise Stopped(f"the snapshot has no checkpoint {SOURCE}")
+    return _Interpreter(snapshot, request).execution(console)
+
+
+class _Interpreter:
+    """One request."""
+
+    def __init__(self, snapshot: Snapshot, request: Request) -> None:
+        self._function, self._request = snapshot.checkpoints[SOURCE], request
+        self._arguments = Arguments(
+            snapshot, self._function, request.given or {}, request.poisoned, request.course or Course()
+        )
+        self._seed = request.seeds[0]
+
+    def execution(self, console: Console | None) -> Execution:
+        """Run it, on drawn inputs first without a word: some may lead out of bounds."""
+        *draws, last = self._arguments.draws
+        for draw in draws:
+            try:
+                self._run(draw, None)
+            except Illegal:
+                continue
+            return self._run(draw, console)
+        return self._run(last, console)
+
+    def _run(self, draw: Draw, console: Console | None) -> Execution:
+        """Raises Stopped."""
+        left: dict[str, Pages] = {}
+        blocks: list[tuple[int, int, int]] = []
+        numbers, budget, spent = self._arguments.numbers(self._seed), self._request.budget, 0
+        until = time.process_time() + budget.seconds
+        options = Options(written=True, exact=False, statements=budget.statements, bytes=budget.bytes, until=until)
+        for kernel in kernels(self._function):
+            batches = all_blocks(kernel, (self._seed,), numbers, True, budget)
+            blocks = [block for batch in batches for _, block in batch]
+            for batch in batches:
+                worlds = [World(*world) for world in batch]
+                tensors = self._arguments.tensors(draw)
+                machine = Machine(kernel, threads_of(kernel), worlds, tensors, numbers, options, left)
+                machine.console = console
+                machine.run()
+                left, spent = machine.after(), spent + machine.spent
+        if console is not None:
+            console.flush()
+        outputs = [str(b.data.value) for b in roles(self._function).outputs]
+        values = {name: comparison.outcome(left[name], self._seed) for name in outputs}
+        of = prod(grid(self._function, numbers))
+        return Execution((), tuple(blocks), of, (self._seed,), statements=(spent, 0), left=values)

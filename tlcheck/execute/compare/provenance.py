@@ -1,0 +1,157 @@
+"""Where an element of a tensor comes from: a tree of writes, as written and as lowered.
+
+Each level of the tree is one more run of the block that writes the element, watched for the cells that the level
+before asks for (`tracer`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tlcheck.execute.compare.outcome import said
+from tlcheck.execute.compile import registry
+from tlcheck.execute.memory.cells import Cells
+from tlcheck.execute.memory.frame import Frame
+from tlcheck.execute.memory.pages import Pages
+from tlcheck.execute.memory.plain import evaluated, index_of
+from tlcheck.execute.memory.values import is_poison
+from tlcheck.execute.observe.races import Origin
+from tlcheck.execute.observe.tracer import END, FoundWrite, Query, TracedCell, Tracer, last_write
+from tlcheck.execute.reasons import Illegal, NotModelled
+from tlcheck.execute.schedule.machine import Machine
+from tlcheck.snapshot.ir import Alloc, Buffer
+from tlcheck.snapshot.walk import statements
+
+_WIDTH = 48  # cells that one level asks for
+
+
+@dataclass(frozen=True)
+class TracedStep:
+    """An element and who wrote it. element: `a[3, 17]`; value: a number, or why it is poison.
+
+    origin: of the write, None for what no statement wrote; then `input` says whether the kernel was given it.
+    lane: a thread, or an iteration of T.Parallel as written. sources: what it was made of; of a sum of products the
+    terms `products` of them are not shown. times: how many equal ones this is of what a write was made of. cut: what
+    it was made of was not followed to its end.
+    """
+
+    element: str
+    value: str
+    origin: Origin | None = None
+    lane: int | None = None
+    input: bool = False
+    sources: tuple[TracedStep, ...] = ()
+    products: int = 0
+    times: int = 1
+    cut: bool = False
+
+    @property
+    def is_poison(self) -> bool:
+        return self.value.startswith("poison")
+
+
+class Provenance:
+    """The ways of one kernel's elements. make: a machine that has not run yet, each time the same worlds: one.
+
+    shapes: of the parameters, by name.
+    """
+
+    def __init__(self, make: Callable[[], Machine], shapes: Mapping[str, tuple[int, ...]]) -> None:
+        self._make, self._shapes = make, shapes
+
+    def of(self, name: str, element: int, depth: int) -> TracedStep:
+        """The tree of an element of a tensor, `depth` writes deep. Raises KeyError where the kernel has no such."""
+        registry.load()
+        found: dict[Query, tuple[FoundWrite | None, str, str]] = {}
+        asked: list[Query] = []
+        for level in range(depth):
+            machine = self._make()
+            start = last_write(machine, name, machine.worlds[0].seed, element)
+            asked = asked if level else [start]
+            tracer = Tracer(machine, asked)
+            with suppress(Illegal):  # the element is what it was until then
+                machine.run()
+            for query in asked:
+                found[query] = self._described(machine, query, tracer.found.get(query))
+            further = [q for query in asked if (written := found[query][0]) is not None for q in written.sources]
+            asked = [q for q in dict.fromkeys(further) if q not in found][:_WIDTH]
+            if not asked:
+                break
+        return self._step(start, found)
+
+    def _described(
+        self, machine: Machine, query: Query, written: FoundWrite | None
+    ) -> tuple[FoundWrite | None, str, str]:
+        memory = machine.memory.get(query.cell.root)
+        name = "?" if memory is None else _named(machine, query.cell, memory, self._shapes)
+        if written is not None:
+            if query.before == END and memory is not None:  # an atomic's own value is not what it leaves
+                return written, name, in_words(memory.flat[query.cell.position], machine)
+            return written, name, in_words(written.value, machine)
+        if isinstance(memory, Pages):
+            seed = machine.worlds[0].seed
+            initial = memory.initial(seed, np.array([memory.element_at(query.cell.position)]))
+            return None, name, in_words(initial[0], machine)
+        return None, name, "poison: never written"
+
+    def _step(self, query: Query, found: Mapping[Query, tuple[FoundWrite | None, str, str]]) -> TracedStep:
+        written, name, value = found[query]
+        if written is None:
+            return TracedStep(name, value, input=not value.startswith("poison"))
+        sources = _merged([self._step(q, found) for q in written.sources if q in found])
+        cut = any(q not in found for q in written.sources)
+        return TracedStep(name, value, written.origin, written.lane, sources=sources, products=written.terms, cut=cut)
+
+
+def _merged(steps: Sequence[TracedStep]) -> tuple[TracedStep, ...]:
+    """Each step once, as a statement reads an element in several places, or for several of its operands."""
+    merged: list[TracedStep] = []
+    for step in steps:
+        if step not in merged:
+            merged.append(step)
+    return tuple([replace(step, times=steps.count(step)) for step in merged])
+
+
+def in_words(value: object, machine: Machine) -> str:
+    """A number of a machine, or why it is poison."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, float) and is_poison(np.array([plain])).any():
+        return said(plain, machine.reasons)
+    return repr(plain)
+
+
+def _named(machine: Machine, cell: TracedCell, memory: Cells | Pages, shapes: Mapping[str, tuple[int, ...]]) -> str:
+    """`a[3, 17]`: a cell by the buffer that it is in, and the index there."""
+    if isinstance(memory, Pages):
+        name = next(name for uid, name in machine.pointers.free if uid == cell.root)
+        return _indexed(name, memory.element_at(cell.position), shapes.get(name, ()))
+    octet = cell.position // memory.stride * memory.grain
+    for start, buffer, size in _buffers(machine, cell.root):
+        if start <= octet < start + size:
+            shape = tuple(int(evaluated(e, {})) for e in buffer.shape)
+            width = size // max(1, int(np.prod(shape)))
+            return _indexed(buffer.name, (octet - start) // max(1, width), shape)
+    return f"memory[{octet}]"
+
+
+def _buffers(machine: Machine, root: int) -> list[tuple[int, Buffer, int]]:
+    """The buffers of an allocation: first byte, buffer, bytes."""
+    found = []
+    for stmt in statements(machine.function.body):
+        if isinstance(stmt, Alloc) and machine.pointers.root(stmt.buffer.data.uid) == root:
+            try:
+                start = machine.pointers.start(stmt.buffer.data.uid, machine)
+                first = int(start.run(Frame({}, 1, 1))) if start.uniform and not start.needs else 0
+                found.append((first, stmt.buffer, machine.pointers.size(stmt.buffer, machine)))
+            except NotModelled:
+                continue
+    return found
+
+
+def _indexed(name: str, element: int, shape: Sequence[int]) -> str:
+    index = index_of(element, shape) if shape and element < np.prod(shape) else (element,)
+    return f"{name}[{', '.join(str(i) for i in index)}]"

@@ -1,0 +1,67 @@
+"""What float64 hides: a run in the kernel's own types, and whether it loses more than the kernel as written does.
+
+Both levels run once more with floats rounded to their types, the kernel as written with what rounding each term of a
+sum may cost on top. Their distances from the exact results are compared, not their elements: another order of
+additions is another rounding of each. What is rounded too early, or overflows, is further off nearly everywhere; where
+a choice hangs on rounding, a few elements are.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tlcheck.execute.compare.outcome import Written
+from tlcheck.execute.memory.frame import Mask
+from tlcheck.execute.memory.values import Array, Kind, kind_of
+from tlcheck.snapshot.ir import Evaluate, Function
+from tlcheck.snapshot.walk import expressions, postorder, statements
+
+_TIMES = 4  # as far off as the kernel as written: still rounding
+_LEAST = 2.0**-14  # of a result's usual size: what no type narrower than float32 comes near to
+_QUANTILES = (0.5, 0.9)
+_MOVING = frozenset({"load", "ramp", "broadcast", "shuffle", "var", "float"})  # these round nothing
+
+
+def rounds(function: Function) -> bool:
+    """Whether a kernel computes floats narrower than 32 bits, or makes such of others.
+
+    What a statement that is a call leaves is nobody's: T.atomic_addx4, up to 0.1.12, a `float4`, CUDA's vector.
+    """
+    return any(
+        e.op not in _MOVING and e.dtype.startswith(("float", "bfloat")) and kind_of(e.dtype).bits < 32
+        for stmt in statements(function.body)
+        for e in postorder(stmt.value.args if isinstance(stmt, Evaluate) else expressions(stmt))
+    )
+
+
+def coarser(exact: Written, written: Written, lowered: Written, kind: Kind) -> Mask | None:
+    """Which elements to show where a kernel as lowered loses more than as written; None where it does not.
+
+    exact: the results in float64; the others in real types, `written` with the cost of its sums.
+    """
+    if not kind.is_float or not len(exact.elements):
+        return None
+    if not (np.array_equal(exact.elements, written.elements) and np.array_equal(exact.elements, lowered.elements)):
+        return None
+    known = np.isfinite(exact.values) & np.isfinite(written.values)
+    if not known.any():
+        return None
+    with np.errstate(all="ignore"):
+        own, got = (np.abs(side.values - exact.values) for side in (written, lowered))
+    overflows = known & ~np.isfinite(lowered.values) & (np.abs(exact.values) < kind.largest / 16)
+    as_well = np.isfinite(exact.values) & ~np.isfinite(written.values)
+    if overflows.sum() > _TIMES * as_well.sum():
+        return overflows
+    known &= np.isfinite(lowered.values)
+    if not known.any():
+        return None
+    allowed = [
+        max(_TIMES * _quantile(own, known, q), _LEAST * _quantile(np.abs(exact.values), known, q)) for q in _QUANTILES
+    ]
+    if any(_quantile(got, known, q) <= bound for q, bound in zip(_QUANTILES, allowed, strict=True)):
+        return None
+    return np.asarray(known & (got > allowed[0]))
+
+
+def _quantile(values: Array, of: Mask, q: float) -> float:
+    return float(np.quantile(values[of], q, method="inverted_cdf"))

@@ -1,0 +1,396 @@
+"""One kernel executed as written and as lowered, on the same blocks and inputs, and its outputs compared."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache, partial
+from itertools import chain
+from math import prod
+
+import numpy as np
+
+from tlcheck.errors import UsageError, fault
+from tlcheck.execute.compare import apart
+from tlcheck.execute.compare import outcome as comparison
+from tlcheck.execute.compare.outcome import Difference, OutputOutcome, Written
+from tlcheck.execute.compare.roundings import coarser, rounds
+from tlcheck.execute.compare.traits import has_copies
+from tlcheck.execute.compare.writers import Writer
+from tlcheck.execute.memory.plain import index_of
+from tlcheck.execute.memory.values import kind_of
+from tlcheck.execute.observe.authors import EARLY, Attributed, Author, attributed, open_to_order
+from tlcheck.execute.observe.races import Contest, Race
+from tlcheck.execute.observe.suspects import Suspected, Suspects
+from tlcheck.execute.observe.tracer import watched_for
+from tlcheck.execute.reasons import MEMORY, Deadlock, Entangled, Illegal, Overrun, Stopped
+from tlcheck.execute.request import LOWERED, SOURCE, Execution, Request
+from tlcheck.execute.schedule.machine import Machine
+from tlcheck.execute.worlds import inputs
+from tlcheck.execute.worlds.courses import levels_of
+from tlcheck.execute.worlds.levels import BothLevels, pointers
+from tlcheck.program.roles import independent, roles
+from tlcheck.snapshot.ir import Alloc, Snapshot
+from tlcheck.snapshot.walk import statements
+
+_ROUNDED = 20_000  # statements of both levels, up to which a kernel runs again with floats of its own types
+
+
+def execute(snapshot: Snapshot, request: Request | None = None) -> Execution:
+    """Run a kernel on both levels and compare. What cannot be judged is undecided with its reason.
+
+    Raises UsageError for blocks that are not in the grid, and nothing else.
+    """
+    try:
+        return _Judge(levels_of(snapshot, request or Request())).execution()
+    except UsageError:
+        raise
+    except Stopped as reason:
+        return _undecided(snapshot, str(reason))
+    except RecursionError:
+        return _undecided(snapshot, "nested too deeply")
+    except MemoryError:
+        return _undecided(snapshot, MEMORY)
+    except Exception as error:  # a fault of ours, or a snapshot that no compiler makes
+        return _undecided(snapshot, fault(error))
+
+
+def _undecided(snapshot: Snapshot, reason: str) -> Execution:
+    function = snapshot.checkpoints.get(SOURCE)
+    names = () if function is None else pointers(roles(function).outputs)
+    return Execution(tuple([OutputOutcome(name, "undecided", reason) for name in names]))
+
+
+class _Judge:
+    """Compares what both levels of a kernel leave."""
+
+    def __init__(self, levels: BothLevels) -> None:
+        self._levels = levels
+        self._suspects: Suspects | None = None  # of a quick run that came to its end; None: all may be out of order
+        self._are_ordered = False  # blocks: a quick run came to its end and suspects no tensor
+
+    def execution(self) -> Execution:
+        """The verdicts on all blocks together; where they cannot run so, on each by itself."""
+        try:
+            return self._together()
+        except Entangled:
+            requests = apart.requests(self._levels)
+            if not requests:
+                raise
+        parts: list[Execution] = []
+        for request in requests:
+            parts.append(execute(self._levels.snapshot, request))
+            if not parts[-1].is_clean:
+                break
+        written, draw = self._levels.as_written
+        found = apart.joined(self._levels, parts, self._are_ordered)
+        return replace(found, left=self._left_by(written), digest=self._digest(written, draw))
+
+    def _together(self) -> Execution:
+        """Run both sides and compare every output. What is found in a quick run is looked at in a plain one.
+
+        What is wrong but for the order of accesses might come of a block that did not run.
+        """
+        if not self._levels.plain:
+            with suppress(Suspected):
+                if (found := self._compared(*self._levels.as_written)).is_clean:
+                    return found
+            self._levels.turn_plain()
+            found = self._compared(*self._levels.as_written)
+            if self._levels.has_all_before or replace(found, races=()).is_clean:
+                return found
+            self._suspects = None
+            self._levels.take_all_before()
+        return self._compared(*self._levels.as_written)
+
+    def _compared(self, written: Machine, draw: inputs.Draw) -> Execution:
+        try:
+            lowered = self._levels.machine_as_lowered(draw)
+            if self._levels.checkpoint == LOWERED and not self._levels.tiled:  # before that there are no barriers
+                lowered.watched(self._stored(), every=bool(written.steered), suspects=self._suspects)
+            self._levels.run(lowered, partial(self._levels.machine_as_lowered, draw))
+            self._note(lowered)
+        except Illegal as illegal:
+            own = self._left_unwaited(draw) if isinstance(illegal, Overrun) else ""
+            reason = own or f"as lowered: {illegal}"
+            stopped = [OutputOutcome(n, "undecided", reason) for n in self._levels.outputs]
+            report = self._report(tuple(stopped), written.spent, 0)
+            report = replace(report, illegal=None if own else illegal, left=self._left_by(written))
+            return replace(report, digest=self._digest(written, draw))
+        outputs = [self._output(name, written, lowered, draw) for name in self._levels.outputs]
+        settled = lowered.is_settled and not self._levels.roles.returning
+        early, stop = (0, None) if settled else self._with_early_copies(written, outputs, draw)
+        stop = stop or self._hang(lowered, draw)
+        rounded = stop is None and written.spent + lowered.spent <= _ROUNDED and rounds(self._levels.lowered)
+        if rounded:
+            rounded = self._with_own_types(outputs, draw)
+        authors = partial(cache(self._authors), draw, self._contestable(lowered, outputs))
+        outputs = [self._where_ordered(outcome, authors) for outcome in outputs]
+        whose = attributed(lowered.watches, authors)
+        outputs = [self._whatever_the_order(outcome, whose) for outcome in outputs]
+        report = self._report(tuple(outputs), written.spent, lowered.spent + early)
+        lawful = tuple(sorted(lowered.looked_at)) if lowered.watches and stop is None else ()
+        races = tuple([replace(race, index=self._index_of(race)) for race in whose.races])
+        contested = tuple([(replace(race, index=self._index_of(race)), own) for race, own in whose.contested])
+        report = replace(report, illegal=stop, lawful=lawful, rounded=rounded, left=self._left_by(written))
+        digest = self._digest(written, draw)
+        return replace(report, ordered=whose.ordered, races=races, contested=contested, digest=digest)
+
+    def _note(self, lowered: Machine) -> None:
+        """Keep what a quick run that has ended suspects. Raises Suspected if that is something."""
+        if self._levels.plain:
+            return
+        self._suspects = lowered.suspects
+        self._are_ordered = not self._suspects.tensors
+        if self._suspects:
+            raise Suspected("order")
+
+    def _hang(self, lowered: Machine, draw: inputs.Draw) -> Deadlock | None:
+        """A deadlock that takes another order of branches: of each that may be overtaken, one in which it is."""
+        for warp in sorted({warp for watch in lowered.watches for warp in watch.overtaken}):
+            try:
+                self._levels.machine_as_lowered(draw, behind=warp).run()
+            except Deadlock as deadlock:
+                return replace(deadlock, what=f"{deadlock.what}, where the branch of warp {warp} comes last")
+            except Stopped:
+                continue
+        return None
+
+    def _index_of(self, race: Race) -> tuple[int, ...]:
+        """The logical index of the element that a race is about."""
+        tensor = next((b for b in self._levels.written.buffers if str(b.data.value) == race.parameter), None)
+        return race.index if tensor is None else index_of(race.index[0], inputs.extent(tensor, self._levels.sizes))
+
+    def _stored(self) -> frozenset[str]:
+        """The parameters that the kernel writes, on either side."""
+        return frozenset((*self._levels.outputs, *pointers(roles(self._levels.lowered).outputs)))
+
+    def _with_early_copies(
+        self, written: Machine, outputs: list[OutputOutcome], draw: inputs.Draw
+    ) -> tuple[int, Illegal | None]:
+        """Run a kernel with asynchronous copies once more, with these as early as they may be.
+
+        What agreed and does not now is refuted. Races are seen in either schedule: nobody watches. The statements that
+        it took, and what stopped it.
+        """
+        if self._levels.checkpoint != LOWERED or not has_copies(self._levels.lowered):
+            return 0, None
+        machine = self._levels.machine_as_lowered(draw, late=False)
+        illegal: Illegal | None = None
+        try:
+            machine.run()
+        except Illegal as stopped:
+            illegal = stopped
+        for place, outcome in enumerate(outputs):
+            if outcome.verdict == "agreed" and illegal is not None:
+                reason = f"with copies as early as they may be: {illegal}"
+                outputs[place] = OutputOutcome(outcome.name, "undecided", reason)
+            elif outcome.verdict == "agreed":
+                outputs[place] = self._output(outcome.name, written, machine, draw)
+        return machine.spent, illegal
+
+    def _with_own_types(self, outputs: list[OutputOutcome], draw: inputs.Draw) -> bool:
+        """Run one block on the last inputs with floats in their own types: what agreed and loses more is refuted.
+
+        Whether that was possible.
+        """
+        world, kinds = (
+            self._levels.worlds[-1],
+            {str(b.data.value): kind_of(b.dtype) for b in self._levels.written.buffers},
+        )
+        exact = self._levels.machine_as_written(draw, worlds=[world])
+        written = self._levels.machine_as_written(draw, worlds=[world], exact=False, costly=True)
+        lowered = self._levels.machine_as_lowered(draw, worlds=[world], exact=False)
+        try:
+            for machine in (exact, written, lowered):
+                machine.run()
+                machine.rest()
+        except Stopped:
+            return False
+        for place, outcome in enumerate(outputs):
+            if outcome.verdict != "agreed" or self._levels.roles.returning:
+                continue
+            name = outcome.name
+            sides = [comparison.left_by(m, name, world.seed) for m in (exact, written, lowered)]
+            wrong = coarser(sides[0], sides[1], sides[2], kinds[name])
+            if wrong is not None:
+                initial = exact.pages(name).initial(world.seed, sides[0].elements)
+                compared = comparison.compare(sides[0], sides[2], initial, sides[0].elements)
+                found = comparison.first(compared, wrong, world.seed, lowered.reasons)
+                outputs[place] = self._refuted(name, replace(found, rounded=True), lowered, draw)
+        return True
+
+    def _where_ordered(self, outcome: OutputOutcome, authors: Callable[[], Sequence[Author]]) -> OutputOutcome:
+        """An output whose value hangs on an order that the kernel does not say is not refuted for it."""
+        if outcome.verdict != "refuted" or not self._levels.plain or not self._levels.request.contested:
+            return outcome
+        return self._open_to(chain.from_iterable(author.contests for author in authors()), outcome)
+
+    def _left_unwaited(self, draw: inputs.Draw) -> str:
+        """Which copies the author uses and has not waited for, so that a phase that needs them may still be open when
+        the threads arrive for the next one; empty where there is none."""
+        found = [(name, line) for author in self._authors(draw, None) for name, line in author.early.items()]
+        return Contest(EARLY, found[0][1]).words(found[0][0]) if found else ""
+
+    def _whatever_the_order(self, outcome: OutputOutcome, whose: Attributed) -> OutputOutcome:
+        """An output that agrees in the order that was executed, where the author's own race may give it another value,
+        does not agree."""
+        if outcome.verdict != "agreed":
+            return outcome
+        return self._open_to(((race.parameter or race.buffer, contest) for race, contest in whose.contested), outcome)
+
+    def _open_to(self, contests: Iterable[tuple[str, Contest]], outcome: OutputOutcome) -> OutputOutcome:
+        """The outcome, undecided where the output's value hangs on what races as written."""
+        alone = independent(self._levels.written)
+        last = frozenset(str(b.data.value) for b in self._levels.roles.outputs if b.data.uid in alone)
+        reason = open_to_order(contests, outcome.name, last)
+        return OutputOutcome(outcome.name, "undecided", reason) if reason else outcome
+
+    def _contestable(self, lowered: Machine, outputs: Sequence[OutputOutcome]) -> frozenset[str] | None:
+        """The buffers that may race as written for all that matters; None for any: a wrong output may depend on it."""
+        if any(outcome.verdict == "refuted" for outcome in outputs):
+            return None
+        races = [race for watch in lowered.watches for race in watch.races.values()]
+        return frozenset(race.parameter or race.buffer for race in races)
+
+    def _authors(self, draw: inputs.Draw, about: frozenset[str] | None) -> list[Author]:
+        """Who watched the kernel as written, once more, for races of its own. about: buffers, None for all."""
+        machine = self._levels.machine_as_written(draw)
+        allocated = [stmt.buffer for stmt in statements(self._levels.written.body) if isinstance(stmt, Alloc)]
+        shared = [b.name for b in allocated if b.scope.startswith(("shared", "local.fragment"))]
+        every = frozenset((*shared, *pointers(self._levels.written.buffers)))
+        if about is not None and not about & every:
+            return []
+        machine.watched(every, partial(Author, about=about), every=True)
+        machine.run()
+        return [watch for watch in machine.watches if isinstance(watch, Author)]
+
+    def _left_by(self, written: Machine) -> dict[str, Written]:
+        seed = self._levels.worlds[0].seed
+        return {name: comparison.outcome(written.pages(name), seed) for name in self._levels.outputs}
+
+    def _digest(self, written: Machine, draw: inputs.Draw) -> str:
+        """The same for two kernels only if both leave the same as written, in the same blocks and on the same draw."""
+        levels = self._levels
+        asked = levels.extents, tuple(levels.sizes.items()), draw, [(w.block, w.seed) for w in levels.worlds]
+        found = hashlib.sha256(repr(asked).encode())
+        for name in levels.outputs:
+            for seed in dict.fromkeys(w.seed for w in levels.worlds):
+                left = comparison.outcome(written.pages(name), seed)
+                for array in (left.elements, left.values):
+                    found.update(f"{array.dtype} {array.shape}".encode() + array.tobytes())
+        return found.hexdigest()
+
+    def _report(self, outputs: tuple[OutputOutcome, ...], written: int, lowered: int) -> Execution:
+        return Execution(
+            outputs,
+            tuple(dict.fromkeys(w.block for w in self._levels.worlds)),
+            prod(self._levels.extents),
+            tuple(dict.fromkeys(w.seed for w in self._levels.worlds)),
+            tuple(self._levels.sizes.items()),
+            (written, lowered),
+            unreached=tuple(sorted(self._levels.as_written[0].untried.values())),
+        )
+
+    def _output(self, name: str, written: Machine, lowered: Machine, draw: inputs.Draw) -> OutputOutcome:
+        """The verdict on one output, over all seeds."""
+        unknown = numberless = compared_elements = 0
+        try:
+            by_chance = self._levels.by_chance(draw)
+        except Illegal as illegal:
+            return OutputOutcome(name, "undecided", f"as written, with other numbers where nothing wrote: {illegal}")
+        for seed in dict.fromkeys(w.seed for w in self._levels.worlds):
+            expected, got = comparison.outcome(written.pages(name), seed), comparison.left_by(lowered, name, seed)
+            other = comparison.outcome(by_chance[name], seed) if name in by_chance else None
+            elements, initial = expected.elements, expected.values
+            for side in (got, other):
+                if side is not None and not np.array_equal(elements, side.elements):
+                    elements = comparison.union(elements, side.elements)
+                    initial = written.pages(name).initial(seed, elements)
+            compared = comparison.compare(expected, got, initial, elements, other)
+            unknown += compared.unsettled
+            numberless += comparison.numberless(compared)
+            compared_elements += len(elements)
+            if compared.differs.any():
+                found = self._judged(name, compared, seed, lowered, draw)
+                if found.verdict != "agreed":
+                    return found
+        if not compared_elements:
+            return OutputOutcome(name, "undecided", apart.UNWRITTEN)
+        if 2 * unknown >= compared_elements:
+            part = "all" if unknown == compared_elements else f"{unknown / compared_elements:.0%}"
+            unclear = self._levels.in_each_iteration is not None
+            what = ", or on whether T.alloc_var sets a variable in each iteration" if unclear else ""
+            reason = f"as written, {part} of it depends on memory that nothing wrote{what}"
+            return OutputOutcome(name, "undecided", reason)
+        if unknown + numberless == compared_elements:
+            return OutputOutcome(name, "undecided", "as written, all of it is NaN")
+        return OutputOutcome(name, "agreed")
+
+    def _judged(
+        self, name: str, compared: comparison.Compared, seed: int, lowered: Machine, draw: inputs.Draw
+    ) -> OutputOutcome:
+        """The verdict where elements differ by more than the first bound."""
+        if self._levels.roles.returning:
+            return self._in_any_order(name, compared, seed, lowered, draw)
+        differs = compared.differs
+        moved, overflowed = self._levels.jittered(name, compared, seed, draw)
+        rounding, ties = comparison.explained(compared, moved)
+        endless = comparison.endless(compared) if overflowed or lowered.overflowed else np.zeros_like(differs)
+        wrong = differs & ~rounding & ~ties & ~endless
+        if wrong.any():
+            return self._refuted(name, comparison.first(compared, wrong, seed, lowered.reasons), lowered, draw)
+        if (differs & endless).any():
+            return OutputOutcome(name, "undecided", "as written, numbers become larger than float64 holds")
+        if (differs & ties).any():
+            return OutputOutcome(name, "undecided", "tie: rounding decides what is chosen")
+        return OutputOutcome(name, "agreed")
+
+    def _in_any_order(
+        self, name: str, compared: comparison.Compared, seed: int, lowered: Machine, draw: inputs.Draw
+    ) -> OutputOutcome:
+        """The verdict where atomics return what was there: other threads may have come first than as written.
+
+        Other orders as written tell what hangs on them. Values that are the same ones in each, at the same elements
+        in whichever order, have to be so as lowered.
+        """
+        strays, lone = comparison.strays(compared.expected, compared.got), compared.written ^ compared.lowered
+        if strays is None and not lone.any():
+            return OutputOutcome(name, "agreed")
+        strays = lone if strays is None else strays
+        for order in (1, 2):
+            machine = self._levels.machine_as_written(draw, order=order)
+            machine.run()
+            left, values = comparison.outcome(machine.pages(name), seed), compared.initial.copy()
+            elsewhere = not np.array_equal(left.elements, compared.elements[compared.written])
+            values[compared.written] = values[compared.written] if elsewhere else left.values
+            if elsewhere or comparison.strays(compared.expected, values) is not None:
+                return OutputOutcome(name, "undecided", "it depends on the order of atomics")
+        return self._refuted(name, comparison.first(compared, strays, seed, lowered.reasons), lowered, draw)
+
+    def _refuted(self, name: str, difference: Difference, lowered: Machine, draw: inputs.Draw) -> OutputOutcome:
+        if not self._levels.plain:
+            return OutputOutcome(name, "refuted", "", difference)
+        late = lowered.options.late
+        writer = self._last_write(name, difference, self._levels.machine_as_lowered(draw, late=late))
+        author = self._last_write(name, difference, self._levels.machine_as_written(draw))
+        buffer = next(b for b in self._levels.written.buffers if b.data.value == name)
+        index = index_of(difference.element, inputs.extent(buffer, self._levels.sizes)) if not buffer.strides else ()
+        index = index or (difference.element,)
+        found = replace(difference, writer=writer, author=author, index=index, early=not late)
+        return OutputOutcome(name, "refuted", "", found)
+
+    def _last_write(self, name: str, difference: Difference, machine: Machine) -> Writer | None:
+        """Who writes an element last, in a run of its own; None also where the level has no such parameter."""
+        try:
+            tracer, query = watched_for(machine, name, difference.seed, difference.element)
+        except KeyError:
+            return None
+        machine.run()
+        last = tracer.found.get(query)
+        if last is None:
+            return None
+        block = machine.worlds[last.world or 0].block
+        return Writer(block, -1 if last.lane is None else last.lane, last.origin)

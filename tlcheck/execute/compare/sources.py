@@ -1,0 +1,103 @@
+"""The same kernel as two toolchains have it written: whether both leave the same outputs on the same inputs.
+
+TileLang traces a kernel's file before its first pass; what two releases trace may be two kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from tlcheck.execute.compare import outcome as comparison
+from tlcheck.execute.compare.outcome import Difference
+from tlcheck.execute.memory.plain import index_of
+from tlcheck.execute.memory.values import is_poison
+from tlcheck.execute.request import ALL, SOURCE, Request
+from tlcheck.execute.schedule.machine import Machine
+from tlcheck.execute.worlds import inputs
+from tlcheck.execute.worlds.courses import levels_of
+from tlcheck.execute.worlds.levels import BothLevels
+from tlcheck.snapshot.ir import Snapshot
+
+_NOTHING = "undefined (nothing wrote it, or what it is made of)"
+
+
+def differing_output(before: Snapshot, after: Snapshot, request: Request) -> tuple[str, Difference] | None:
+    """The first output, by its pointer, of which the later one leaves something else; expected is what was before.
+
+    Raises Stopped for what cannot be executed. The blocks that the request asks for are compared; where these write
+    other elements on either side, blocks have other parts of the work, and all of them are executed.
+    """
+    asked = replace(request, checkpoint=SOURCE)
+    try:
+        return _Sources(before, after, asked).difference()
+    except _OtherPartsError:
+        return _Sources(before, after, replace(asked, blocks=ALL, seeds=asked.seeds[:1])).difference()
+
+
+class _OtherPartsError(Exception):
+    """The same blocks write other elements on either side."""
+
+
+class _Sources:
+    """Both kernels on one set of blocks and inputs."""
+
+    def __init__(self, before: Snapshot, after: Snapshot, request: Request) -> None:
+        self._every = request.blocks == ALL
+        self._old = levels_of(before, request)
+        request = replace(request, course=self._old.course)
+        self._new = BothLevels(after, request)
+        if self._old.extents != self._new.extents and not self._every:
+            raise _OtherPartsError
+        self._seeds = tuple(dict.fromkeys(world.seed for world in self._old.worlds))
+        if self._new.worlds != self._old.worlds and not self._every:
+            blocks = tuple(dict.fromkeys(world.block for world in self._old.worlds))
+            named = replace(request, blocks=blocks, seeds=self._seeds)
+            self._old, self._new = BothLevels(before, named), BothLevels(after, named)
+
+    def difference(self) -> tuple[str, Difference] | None:
+        """The first output that differs."""
+        was, draw = self._old.as_written
+        now = self._new.machine_as_written(draw)
+        self._new.run(now, partial(self._new.machine_as_written, draw))
+        return next(self._differing(was, now, draw), None)
+
+    def _differing(self, was: Machine, now: Machine, draw: inputs.Draw) -> Iterator[tuple[str, Difference]]:
+        for name in self._old.outputs:
+            for seed in self._seeds:
+                found = self._compared(name, seed, was, now, draw)
+                if found is not None:
+                    yield name, found
+
+    def _compared(self, name: str, seed: int, was: Machine, now: Machine, draw: inputs.Draw) -> Difference | None:
+        """How one output differs, but by rounding. A number where there was none, or none any more, is no rounding."""
+        expected, got = comparison.outcome(was.pages(name), seed), comparison.left_by(now, name, seed)
+        elements, initial = expected.elements, expected.values
+        if not np.array_equal(elements, got.elements):
+            if not self._every:
+                raise _OtherPartsError
+            elements = comparison.union(elements, got.elements)
+            initial = was.pages(name).initial(seed, elements)
+        compared = comparison.compare(expected, got, initial, elements)
+        wrong = compared.differs
+        if compared.expected.dtype.kind == "f":
+            wrong = wrong | (is_poison(compared.expected) != is_poison(compared.got))
+        if not wrong.any() or self._old.roles.returning:
+            return None
+        compared = replace(compared, differs=wrong)
+        rounding, ties = comparison.explained(compared, self._old.jittered(name, compared, seed, draw)[0])
+        wrong = wrong & ~rounding & ~ties
+        return self._first(name, compared, wrong, seed) if wrong.any() else None
+
+    def _first(self, name: str, compared: comparison.Compared, wrong: comparison.Mask, seed: int) -> Difference:
+        found = comparison.first(compared, wrong, seed, [])
+        buffer = next(b for b in self._old.written.buffers if b.data.value == name)
+        index = () if buffer.strides else index_of(found.element, inputs.extent(buffer, self._old.sizes))
+        place = int(np.searchsorted(compared.elements, found.element))
+        unread = buffer in self._old.roles.written
+        sides = ((found.expected, compared.written), (found.got, compared.lowered))
+        expected, got = (_NOTHING if s == "poison" or (unread and not w[place]) else s for s, w in sides)
+        return replace(found, index=index or (found.element,), expected=expected, got=got)

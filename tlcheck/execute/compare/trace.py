@@ -1,0 +1,285 @@
+"""One element traced as written and as lowered, and where the two part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import numpy as np
+
+from tlcheck.errors import UsageError
+from tlcheck.execute.compare.outcome import RELATIVE
+from tlcheck.execute.compare.provenance import Provenance, TracedStep, in_words
+from tlcheck.execute.observe.tracer import watched_for
+from tlcheck.execute.reasons import Stopped
+from tlcheck.execute.request import SOURCE, Request
+from tlcheck.execute.schedule.machine import Machines
+from tlcheck.execute.worlds.blocks import Block
+from tlcheck.execute.worlds.courses import course_of, levels_of
+from tlcheck.execute.worlds.levels import BothLevels
+from tlcheck.snapshot.ir import Snapshot, Store
+from tlcheck.snapshot.walk import expressions, postorder, statements
+
+_BLOCKS = 1024  # that are searched for the one that writes an element
+_TOGETHER = 8  # so many at a time
+_SHARING = 64  # that are asked whether they add to it, too
+
+
+@dataclass(frozen=True)
+class Traced:
+    """An element of an output, with the inputs of one seed, by the block that writes it.
+
+    inputs: see `Request`. early: asynchronous copies land as early as they may. first: of the steps as lowered the one
+    at which they part; None where both have one value, and where the trees end before they show it. counterpart: the
+    step as written that `first` ought to be, where another write came last. sharing: blocks that add to the element, of
+    those that were looked at; `sums`: what they leave together, as written and as lowered.
+    """
+
+    name: str
+    index: tuple[int, ...]
+    block: Block
+    seed: int
+    inputs: str
+    written: TracedStep
+    lowered: TracedStep
+    early: bool
+    first: TracedStep | None
+    counterpart: TracedStep | None = None
+    sharing: tuple[Block, ...] = ()
+    sums: tuple[str, str] = ("", "")
+
+    @property
+    def agree(self) -> bool:
+        """Whether both levels have one value, and blocks together too."""
+        return equal(self.written.value, self.lowered.value) and equal(*self.sums)
+
+
+def place_of(snapshot: Snapshot, request: Request, name: str, index: tuple[int, ...]) -> int:
+    """The place of an element in its tensor's memory, where a layout may spread it. Raises UsageError for none."""
+    made = levels_of(snapshot, request).machines()
+    shape = made.shapes.get(name)
+    if shape is None:
+        raise UsageError(f"--element: the kernel has no tensor {name}; it has {', '.join(made.shapes)}")
+    if len(index) != len(shape) or any(not 0 <= i < size for i, size in zip(index, shape, strict=True)):
+        raise UsageError(f"--element: {name} has the shape {list(shape)}")
+    element = int(np.ravel_multi_index(index, shape))
+    order = made.written().pages(name).order
+    return element if order is None else int(order(np.array([element]))[0])
+
+
+class _Prepared:
+    """The machines of one snapshot. Inputs that keep blocks in bounds are not sought again for the same blocks."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._latest: tuple[Request, BothLevels] | None = None  # more than one would fill the memory
+
+    def machines(self, request: Request, *, early: bool = False) -> Machines:
+        """See `BothLevels.machines`."""
+        key = replace(request, given=None)
+        if self._latest is None or self._latest[0] != key:
+            self._latest = key, levels_of(self._snapshot, request)
+        return self._latest[1].machines(early=early)
+
+
+def _block_of(prepared: _Prepared, request: Request, name: str, element: int) -> Block | None:
+    """The block that writes an element as written: of the chosen ones, else of the first ones; None if none does."""
+    for chosen in _candidates(prepared, request):
+        if _writes(prepared, request, chosen, name, element):
+            if len(chosen) == 1:
+                return chosen[0]
+            return next((b for b in chosen if _writes(prepared, request, (b,), name, element)), None)
+    return None
+
+
+def _candidates(prepared: _Prepared, request: Request) -> Iterator[tuple[Block, ...]]:
+    made = prepared.machines(request)
+    yield made.chosen
+    if isinstance(request.blocks, int):
+        every = list(islice(made.every_block(), _BLOCKS))
+        yield from (tuple(every[start : start + _TOGETHER]) for start in range(0, len(every), _TOGETHER))
+
+
+def _writes(prepared: _Prepared, request: Request, chosen: tuple[Block, ...], name: str, element: int) -> bool:
+    """Whether one of these blocks writes an element as written."""
+    machine = prepared.machines(replace(request, blocks=chosen)).written()
+    tracer, _ = watched_for(machine, name, request.seeds[0], element)
+    machine.run()
+    return bool(tracer.found)
+
+
+def trace(
+    snapshot: Snapshot,
+    request: Request,
+    name: str,
+    index: tuple[int, ...],
+    element: int,
+    depth: int,
+    *,
+    early: bool = False,
+) -> Traced:
+    """Trace an element, `depth` writes deep. element: its place in memory; index: what it is called.
+
+    early: with asynchronous copies as early as they may be, as lowered. Raises Stopped where that cannot be done, and
+    says why.
+    """
+    own = replace(request, seeds=request.seeds[:1])
+    own = replace(own, course=course_of(snapshot, own))
+    prepared = _Prepared(snapshot)
+    block = _block_of(prepared, own, name, element)
+    if block is None:
+        lines = "".join(f"; line {line} writes to {name}" for line in _writing(snapshot, name))
+        raise Stopped(f"as written, none of the blocks that were tried writes {name}{list(index)}: give --block{lines}")
+    made = prepared.machines(replace(own, blocks=(block,)), early=early)
+    called = f"{name}[{', '.join(map(str, index))}]"
+    written = replace(Provenance(made.written, made.shapes).of(name, element, depth), element=called)
+    try:
+        lowered = replace(Provenance(made.lowered, made.shapes).of(name, element, depth), element=called)
+    except KeyError:
+        lowered = TracedStep(called, "nothing: as lowered the kernel has no such parameter")
+    parts = parting(written, lowered)
+    sharing = _sharing(prepared, own, name, element) if _adds(written) else ()
+    sums = _sums(prepared, replace(own, blocks=sharing), name, element, early) if len(sharing) > 1 else ("", "")
+    return Traced(
+        name, index, block, own.seeds[0], request.inputs, written, lowered, early, *parts, sharing=sharing, sums=sums
+    )
+
+
+def _writing(snapshot: Snapshot, name: str) -> list[int]:
+    """The lines of the kernel's file that name a tensor, which is an output; none that TileLang does not tell."""
+    found: dict[int, None] = {}
+    for stmt in statements(snapshot.checkpoints[SOURCE].body):
+        named = [stmt.buffer] if isinstance(stmt, Store) else []
+        named += [e.buffer for e in postorder(expressions(stmt)) if e.buffer is not None]
+        if stmt.line and any(buffer.data.value == name for buffer in named):
+            found[stmt.line] = None
+    return list(found)
+
+
+def _adds(step: TracedStep) -> bool:
+    """Whether an atomic wrote it: then other blocks may have, too."""
+    stmt = step.origin.stmt if step.origin is not None else None
+    return stmt is not None and any(e.op == "call" and "atomic" in str(e.value) for e in postorder(expressions(stmt)))
+
+
+def _sharing(prepared: _Prepared, request: Request, name: str, element: int) -> tuple[Block, ...]:
+    """The blocks that write an element as written, of the first ones, or of those that are asked for."""
+    made = prepared.machines(request)
+    every = list(islice(made.every_block(), _SHARING)) if isinstance(request.blocks, int) else list(made.chosen)
+    found: list[Block] = []
+    for start in range(0, len(every), _TOGETHER):
+        few = tuple(every[start : start + _TOGETHER])
+        machine = prepared.machines(replace(request, blocks=few)).written()
+        tracer, _ = watched_for(machine, name, request.seeds[0], element)
+        machine.run()
+        found += [machine.worlds[world].block for world in sorted(tracer.worlds)]
+    return tuple(dict.fromkeys(found))
+
+
+def _sums(prepared: _Prepared, request: Request, name: str, element: int, early: bool) -> tuple[str, str]:
+    """What blocks leave together, as written and as lowered."""
+    made = prepared.machines(request, early=early)
+    found = []
+    for machine in (made.written(), made.lowered()):
+        machine.run()
+        pages = machine.pages(name)
+        found.append(in_words(pages.flat[pages.position_of(request.seeds[0], element)], machine))
+    return found[0], found[1]
+
+
+def parting(written: TracedStep, lowered: TracedStep) -> tuple[TracedStep | None, TracedStep | None]:
+    """The first step as lowered that is not as written: poison, or another input, or another value from equal ones.
+
+    None where the trees are cut, so that it may lie deeper. Where a step reads the value of an earlier write than as
+    written, a write is missing: then it is that earlier one, and with it the last one as written. A write of the right
+    value that comes again in a later step of a loop is told in the same way.
+    """
+    first = _first(written, lowered)
+    if first is None:
+        return None, None
+    pairs = list(_followed(written, lowered))
+    for counterpart, step in pairs:
+        earlier = [source for source in _deepest_first(counterpart) if source is not counterpart]
+        if _is_among(step, earlier) and any(source is step for source in first.sources):
+            return step, counterpart
+    known = {name for step in _deepest_first(written) for name, _ in _loops(step)}
+    for counterpart, step in pairs:
+        for source in step.sources:
+            own = next((o for o in counterpart.sources if equal(o.value, source.value)), None)
+            if own is not None and _again(source, own, known):
+                return source, own
+    # What is made of equal values may have one of them in another's place.
+    deepest = next((step for _, step in reversed(pairs) if not step.input), first)
+    inside = not deepest.cut and any(step is deepest for step in _deepest_first(first))
+    return (deepest if inside else first), None
+
+
+def _again(step: TracedStep, own: TracedStep, known: set[str]) -> bool:
+    """Whether a write stands in a later step of one of the kernel's loops, and as written in none of that loop."""
+    outer = {name for name, _ in _loops(own)}
+    return own.origin is not None and any(name in known and name not in outer and value for name, value in _loops(step))
+
+
+def _loops(step: TracedStep) -> tuple[tuple[str, int], ...]:
+    return step.origin.loops if step.origin is not None else ()
+
+
+def _is_among(step: TracedStep, others: Iterable[TracedStep]) -> bool:
+    """Whether one of the others has its value."""
+    return any(equal(step.value, other.value) for other in others)
+
+
+def _first(written: TracedStep, lowered: TracedStep) -> TracedStep | None:
+    if equal(written.value, lowered.value):
+        return None
+    steps, intended = list(_deepest_first(lowered)), list(_deepest_first(written))
+    poisoned = next((step for step in steps if step.is_poison), None)
+    if poisoned is not None:
+        return None if poisoned.cut else poisoned
+    if any(step.cut for step in intended):
+        return None
+    inputs = {step.element for step in intended if step.input}
+    others = [step for step in steps if step.input and step.element not in inputs]
+    made = [
+        step
+        for step in steps
+        if not _is_among(step, intended) and all(_is_among(source, intended) for source in step.sources)
+    ]
+    first = next(iter([*others, *made]), None) or [*_followed(written, lowered)][-1][1]
+    return None if first.cut else first
+
+
+def _followed(written: TracedStep, lowered: TracedStep) -> Iterator[tuple[TracedStep, TracedStep]]:
+    """Pairs of steps, down from one that differs to its one source that does, as far as there is one at each level."""
+    yield written, lowered
+    ours, theirs = _unlike(lowered, written), _unlike(written, lowered)
+    if len(ours) == len(theirs) == 1:
+        yield from _followed(theirs[0], ours[0])
+
+
+def _unlike(step: TracedStep, other: TracedStep) -> list[TracedStep]:
+    """The sources of a step that have another value than all of the other's, each of which has but one equal."""
+    left, unlike = list(other.sources), []
+    for own in step.sources:
+        match = next((place for place, source in enumerate(left) if equal(own.value, source.value)), None)
+        if match is None:
+            unlike.append(own)
+        else:
+            left.pop(match)
+    return unlike
+
+
+def _deepest_first(step: TracedStep) -> Iterator[TracedStep]:
+    for source in step.sources:
+        yield from _deepest_first(source)
+    yield step
+
+
+def equal(one: str, other: str) -> bool:
+    """Whether two values, as steps say them, are the same but for rounding."""
+    try:
+        a, b = float(one), float(other)
+    except ValueError:
+        return one == other
+    return a == b or abs(a - b) <= RELATIVE * abs(a)

@@ -1,0 +1,72 @@
+"""What a kernel at a checkpoint is like, as far as executing it depends on that."""
+
+from __future__ import annotations
+
+from tlcheck.execute.compile.parallel import is_shared_out
+from tlcheck.program.async_copies import release_numbers
+from tlcheck.program.roles import name_of_call
+from tlcheck.snapshot.ir import CHECKPOINTS, Alloc, Expr, For, Function, Snapshot
+from tlcheck.snapshot.walk import expressions, postorder, statements
+
+_BEFORE = CHECKPOINTS[: CHECKPOINTS.index("lower-tile-op")]
+
+
+def is_tiled(function: Function, checkpoint: str) -> bool:
+    """Whether a kernel still has what LowerTileOp takes away: tile operators, T.Parallel, fragments of the block.
+
+    A parallel loop that is there afterwards is one that every thread runs: T.finalize_reducer leaves such.
+    """
+    for stmt in statements(function.body):
+        if checkpoint in _BEFORE and is_shared_out(stmt):
+            return True
+        if isinstance(stmt, Alloc) and stmt.buffer.scope == "local.fragment":
+            return True
+        if any(e.op == "call" and e.value == "region" for e in postorder(expressions(stmt))):
+            return True
+    return False
+
+
+def draws_anywhere(function: Function) -> bool:
+    """Whether a kernel as written draws random numbers in a T.Parallel."""
+    loops = [stmt for stmt in statements(function.body) if isinstance(stmt, For) and stmt.kind == "parallel"]
+    inner = (e for loop in loops for s in statements(loop) for e in postorder(expressions(s)))
+    return any(e.op == "call" and str(e.value).startswith("rng_rand") for e in inner)
+
+
+def has_integers(function: Function) -> bool:
+    """Whether a kernel as written may have integers that nobody has written: in memory of its own, from lanes that take
+    no part in a shuffle, or made of such a float.
+    """
+    for stmt in statements(function.body):
+        if isinstance(stmt, Alloc) and not _is_float(stmt.buffer.dtype):
+            return True
+        if any(not _is_float(e.dtype) and _may_be_unset(e) for e in postorder(expressions(stmt))):
+            return True
+    return False
+
+
+def _may_be_unset(e: Expr) -> bool:
+    if e.op == "cast":
+        return _is_float(e.args[0].dtype)
+    return e.op == "call" and any(word in name_of_call(e) for word in ("shfl", "shuffle"))
+
+
+def _is_float(dtype: str) -> bool:
+    return dtype.startswith(("float", "bfloat"))
+
+
+def meets_all(function: Function) -> bool:
+    """Whether all blocks of a kernel wait for one another (T.sync_grid)."""
+    calls = (e for s in statements(function.body) for e in postorder(expressions(s)))
+    return any(e.op == "call" and e.value == "sync_grid" for e in calls)
+
+
+def has_copies(function: Function) -> bool:
+    """Whether a kernel as lowered has asynchronous copies into shared memory."""
+    calls = (e.value for s in statements(function.body) for e in postorder(expressions(s)) if e.op == "call")
+    return any(call in ("ptx_cp_async", "tma_load", "tma_load_im2col") for call in calls)
+
+
+def release_of(snapshot: Snapshot) -> tuple[int, ...]:
+    """TileLang's release as numbers."""
+    return release_numbers(snapshot.toolchain.get("tilelang", ""))

@@ -1,0 +1,1 @@
+"""Compile the statements and expressions of a kernel into closures over a frame."""

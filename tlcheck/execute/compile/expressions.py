@@ -1,0 +1,452 @@
+"""Expressions compiled to functions of a frame.
+
+What depends on the launch and on loop variables only (`steady`) is computed once for each value of these variables.
+Conditions, select and if_then_else are lazy: a branch that reads memory sees only the lanes that take it as active.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tlcheck.execute.compile import registry
+from tlcheck.execute.compile.codes import Code, remembered
+from tlcheck.execute.compile.functions import FUNCTIONS, round_nearly_away
+from tlcheck.execute.compile.growth import grown
+from tlcheck.execute.memory.frame import Frame
+from tlcheck.execute.memory.values import (
+    Array,
+    Kind,
+    Value,
+    converted,
+    kind_of,
+    lanes_of,
+    maximum,
+    minimum,
+    rounding,
+    wrapped,
+)
+from tlcheck.execute.reasons import NotModelled
+from tlcheck.program.generated import is_repeated, is_smeared
+from tlcheck.program.promotion import is_promoted
+from tlcheck.snapshot.ir import BINARY, Expr
+
+if TYPE_CHECKING:
+    from tlcheck.execute.schedule.machine import Machine
+
+
+_WIDEST = 1 << 12  # lanes of a vector
+_ROUND_IS_EVEN = (0, 1, 11)  # the first release whose CUDA rounds as its folding of constants does
+
+
+def compiled(e: Expr, machine: Machine) -> Code:
+    """The code of an expression. Raises NotModelled, with its name, for one that no handler knows."""
+    if e.op in ("int", "float", "str"):
+        return _constant(e)
+    if e.op == "var":
+        return _variable(e, machine)
+    if e.op == "load":
+        return _load(e, machine)
+    if e.op in ("select", "and", "or"):
+        return _LAZY[e.op](e, machine)
+    if e.op == "call":
+        return _call(e, machine)
+    if e.op in _BINDING:
+        return _BINDING[e.op](e, machine)
+    if e.op == "unknown":
+        raise NotModelled(str(e.value))
+    if e.op == "broadcast" and machine.options.printed and is_repeated(e):
+        return _repeated(e, machine)
+    return _elementwise(e, _operation(e, machine), machine)
+
+
+def _constant(e: Expr) -> Code:
+    value: Any = e.value
+    if e.op == "int" and e.dtype == "bool":
+        value = bool(value)
+    return Code(lambda frame: value, frozenset(), True, True)
+
+
+def _variable(e: Expr, machine: Machine) -> Code:
+    uid = e.uid
+    known = machine.variables.get(uid)
+    if known is None:
+        if uid in machine.ahead:
+            return machine.code(machine.ahead[uid])
+        if uid not in machine.parameters:
+            raise NotModelled(f"variable {e.value} without a value")
+        value = machine.parameters[uid]
+        return Code(lambda frame: value, frozenset(), True, True)
+    return replace(known, run=lambda frame: frame.variables[uid])
+
+
+def _load(e: Expr, machine: Machine) -> Code:
+    assert e.buffer is not None
+    return Code(machine.place(e.buffer, e.args).load)
+
+
+def _elementwise(e: Expr, apply: Callable[..., Any], machine: Machine) -> Code:
+    """An operation on the values of its arguments, lane by lane."""
+    args = [machine.code(a) for a in e.args]
+    steady = all(a.steady for a in args)
+    needs: frozenset[int] = frozenset().union(*(a.needs for a in args))
+    uniform = all(a.uniform for a in args) and e.op != "ramp" and e.op != "broadcast"
+    runs = [remembered(a).run if not (steady and a.needs == needs) else a.run for a in args]
+    numbers = [a.value if a.op == "int" and isinstance(a.value, int) else None for a in e.args]
+    growths = grown(e.op, [a.growths for a in args], [a.needs for a in args], numbers)
+    if len(runs) == 1:
+        (one,) = runs
+        return Code(lambda frame: apply(one(frame)), needs, steady, uniform, growths)
+    if len(runs) == 2:
+        a, b = runs
+        return Code(lambda frame: apply(a(frame), b(frame)), needs, steady, uniform, growths)
+    return Code(lambda frame: apply(*[r(frame) for r in runs]), needs, steady, uniform, growths)
+
+
+def _call(e: Expr, machine: Machine) -> Code:
+    name, handlers = str(e.value), registry.CALLS
+    if name == "if_then_else":
+        return _select(e, machine)
+    if name in ("call_extern", "call_pure_extern", "call_llvm_pure_intrin") and e.args and e.args[0].op == "str":
+        name, handlers = library_name(str(e.args[0].value)), registry.EXTERNS
+        name = "roundf" if name == "round" else name  # C's round, which is not TIR's
+        e = replace(e, value=str(e.args[0].value), args=e.args[1:])
+    if machine.options.printed and is_promoted(e):
+        apply = np.invert if name == "bitwise_not" else _within(kind_of(e.dtype).bits)
+        return _elementwise(e, _promoted(apply, kind_of(e.dtype)), machine)
+    if name in FUNCTIONS:
+        return _elementwise(e, _function(name, e, machine), machine)
+    handler = handlers.get(name)
+    if handler is None:
+        raise NotModelled(name)
+    found = handler(e, machine)
+    return found if isinstance(found, Code) else Code(found)
+
+
+def _function(name: str, e: Expr, machine: Machine) -> Callable[..., Any]:
+    """A function of values alone, as TIR and the CUDA Math API have it.
+
+    Before 0.1.11 T.round means two things: constants are folded to the even number of two, and of floats of 32 bits and
+    more CUDA's round goes away from zero, as the docstring of T.nearbyint says it should. So what hangs on it is a tie:
+    where numbers are changed a little it goes away from zero as well, to a number that is whole.
+    """
+    unclear = name == "round" and machine.options.release < _ROUND_IS_EVEN and kind_of(e.dtype).bits >= 32
+    if unclear and machine.options.jitter:
+        return round_nearly_away(e)
+    return _settled(FUNCTIONS[name](e), e, machine)
+
+
+def library_name(text: str) -> str:
+    """The name of a function of the device library, without template arguments and `::run`."""
+    head, _, rest = text.partition("<")
+    return (head + rest[rest.rfind(">") + 1 :]).removesuffix("::run")
+
+
+def template_arguments(text: str) -> list[str]:
+    """The template arguments of a function's name."""
+    depth, found = 0, [""]
+    for letter in text[text.index("<") + 1 : text.rindex(">")] if "<" in text else "":
+        depth += (letter == "<") - (letter == ">")
+        if letter == "," and depth == 0:
+            found.append("")
+        else:
+            found[-1] += letter
+    return [part.strip() for part in found if part.strip()]
+
+
+def _settled(apply: Callable[..., Any], e: Expr, machine: Machine) -> Callable[..., Any]:
+    """An operation whose floating result is rounded to its dtype, unless floats are exact."""
+    kind = kind_of(e.dtype)
+    settle = rounding(kind, machine.options.exact)
+    if machine.options.jitter and kind.is_float:
+        args = [machine.code(a) for a in e.args]
+        known = all(a.steady and not a.needs for a in args)  # before the kernel runs: a compiler may compute it
+        settle = machine.folded if known and kind.bits >= 32 else machine.shaken
+    return apply if settle is None else lambda *args: settle(apply(*args))
+
+
+def _narrowed(code: Code, frame: Frame, condition: Any) -> Value:
+    """The value where the condition holds; elsewhere it is arbitrary."""
+    saved, frame.active = frame.active, condition if frame.active is None else frame.active & condition
+    value = code.run(frame)
+    frame.active = saved
+    return value
+
+
+def _select(e: Expr, machine: Machine) -> Code:
+    condition, then, other = (remembered(machine.code(a)) for a in e.args)
+    lazy = not (then.steady and other.steady)
+    dtype = np.dtype(np.int32) if machine.options.printed and is_promoted(e) else kind_of(e.dtype).array
+
+    def run(frame: Frame) -> Value:
+        chosen = condition.run(frame)
+        if not isinstance(chosen, np.ndarray):
+            return then.run(frame) if chosen else other.run(frame)
+        if lazy and chosen.ndim <= 2:
+            first, second = _narrowed(then, frame, chosen), _narrowed(other, frame, ~chosen)
+        elif lazy:
+            first, second = _narrowed(then, frame, chosen.any(0)), _narrowed(other, frame, (~chosen).any(0))
+        else:
+            first, second = then.run(frame), other.run(frame)
+        return np.where(chosen, first, second).astype(dtype, copy=False)
+
+    parts = (condition, then, other)
+    return Code(run, frozenset().union(*(p.needs for p in parts)), not lazy and condition.steady, _all_uniform(parts))
+
+
+def _all_uniform(codes: tuple[Code, ...]) -> bool:
+    return all(c.uniform for c in codes)
+
+
+def _and(e: Expr, machine: Machine) -> Code:
+    return _shortcut(e, machine, np.logical_and, until=False)
+
+
+def _or(e: Expr, machine: Machine) -> Code:
+    return _shortcut(e, machine, np.logical_or, until=True)
+
+
+def _shortcut(e: Expr, machine: Machine, join: Callable[..., Any], until: bool) -> Code:
+    a, b = (remembered(machine.code(x)) for x in e.args)
+
+    def run(frame: Frame) -> Value:
+        first = a.run(frame)
+        if not isinstance(first, np.ndarray):
+            return bool(first) if bool(first) is until else b.run(frame)
+        if b.steady or first.ndim > 2:
+            found: Value = join(first, b.run(frame))
+            return found
+        value: Value = join(first, _narrowed(b, frame, ~first if until else first))
+        return value
+
+    return Code(run, a.needs | b.needs, a.steady and b.steady, a.uniform and b.uniform)
+
+
+def _let(e: Expr, machine: Machine) -> Code:
+    """(variable, value, body): the body with the variable bound."""
+    variable, value = e.args[0], remembered(machine.code(e.args[1]))
+    uid = variable.uid
+    machine.variables[uid] = Code(lambda frame: frame.variables[uid])
+    body = machine.code(e.args[2])
+
+    def run(frame: Frame) -> Value:
+        found = value.run(frame)
+        frame.variables[uid] = found.copy() if isinstance(found, np.ndarray) else found
+        return body.run(frame)
+
+    return Code(run)
+
+
+def _shuffle(e: Expr, machine: Machine) -> Code:
+    """(vectors, then indices): lanes taken from all vectors, one after the other."""
+    count = int(e.value or 0)
+    vectors, picks = [machine.code(a) for a in e.args[:count]], e.args[count:]
+    if any(p.op != "int" for p in picks):
+        raise NotModelled("shuffle with varying indices")
+    sizes, order = [lanes_of(a.dtype) for a in e.args[:count]], [int(p.value or 0) for p in picks]
+
+    def run(frame: Frame) -> Value:
+        parts = [np.atleast_3d(_as_vector(v.run(frame), n)) for v, n in zip(vectors, sizes, strict=True)]
+        shape = np.broadcast_shapes(*[p.shape[1:] for p in parts])
+        lanes = np.concatenate([np.broadcast_to(p, (p.shape[0], *shape)) for p in parts])
+        return np.asarray(lanes[order[0]] if len(order) == 1 else lanes[order])
+
+    return Code(run)
+
+
+def _as_vector(value: Value, lanes: int) -> Value:
+    """A value with the axis of vector lanes first."""
+    array = np.asarray(value)
+    return array.reshape((1,) * (3 - array.ndim) + array.shape) if lanes == 1 else array
+
+
+def _predicated(e: Expr, machine: Machine) -> Code:
+    """(load, condition): the elements for which the condition holds; the others are zero."""
+    load, condition = e.args[0], machine.code(e.args[1])
+    if load.op != "load" or load.buffer is None:
+        raise NotModelled("predicate on what is no load")
+    place = machine.place(load.buffer, load.args)
+
+    def run(frame: Frame) -> Value:
+        holds = condition.run(frame)
+        with place.only_where(frame, holds):
+            found = place.load(frame)
+        return np.where(holds, found, found.dtype.type(0))
+
+    return Code(run)
+
+
+_BINDING: dict[str, Callable[[Expr, Any], Code]] = {"let": _let, "shuffle": _shuffle, "predicated": _predicated}
+_LAZY: dict[str, Callable[[Expr, Any], Code]] = {"select": _select, "and": _and, "or": _or}
+
+
+def _operation(e: Expr, machine: Machine) -> Callable[..., Any]:
+    """What an operator does with the values of its arguments."""
+    if e.op == "cast":
+        source, target = kind_of(e.args[0].dtype), kind_of(e.dtype)
+        exact = machine.options.exact
+        return lambda value: converted(value, source, target, exact)
+    if e.op == "ramp":
+        steps = np.arange(_lanes(e), dtype=kind_of(e.dtype).array).reshape(-1, 1, 1)
+        return lambda base, stride: base + steps * stride
+    if e.op == "broadcast":
+        count, form = _lanes(e), kind_of(e.dtype).array
+        if machine.options.printed and is_smeared(e, machine.options.release):
+            return lambda value: _smeared(_broadcast(value, count, form))
+        return lambda value: _broadcast(value, count, form)
+    if e.op == "not":
+        return lambda value: np.logical_not(value) if isinstance(value, np.ndarray) else not value
+    if e.op not in BINARY:
+        raise NotModelled(e.op)
+    if machine.options.printed and is_promoted(e):
+        return _promoted(_WRAPPING[e.op], kind_of(e.dtype))
+    return _settled(_arithmetic(e), e, machine)
+
+
+def _within(bits: int) -> Callable[..., Any]:
+    """A shift to the left; by as many bits as the type has, or more, none is left: TIR does not say what is."""
+    return lambda value, by: np.where((by >= 0) & (by < bits), np.left_shift(value, by), 0)
+
+
+def _promoted(apply: Callable[..., Any], kind: Kind) -> Callable[..., Any]:
+    """An operation in int, whatever the type of its operands."""
+
+    def run(*operands: Any) -> Any:
+        if any(isinstance(a, np.ndarray) for a in operands):
+            return apply(*(np.asarray(a, np.int32) for a in operands))
+        return wrapped(int(apply(*operands)), kind)
+
+    return run
+
+
+def _lanes(e: Expr) -> int:
+    count = int(e.value or 0)
+    if count > _WIDEST:
+        raise NotModelled(f"a vector of {count} lanes")
+    return count
+
+
+def _broadcast(value: Value, count: int, form: np.dtype[Any]) -> Array:
+    if isinstance(value, np.ndarray):
+        return np.broadcast_to(value.astype(form, copy=False), (count, *value.shape[-2:]))
+    return np.full((count, 1, 1), value, form)
+
+
+def _repeated(e: Expr, machine: Machine) -> Code:
+    """A vector of which CUDA computes each lane anew: an atomic runs once for each."""
+    one, count, form = machine.code(e.args[0]), _lanes(e), kind_of(e.dtype).array
+    return Code(lambda frame: np.concatenate([_broadcast(one.run(frame), 1, form) for _ in range(count)]))
+
+
+def _smeared(lanes: Array) -> Array:
+    """Four lanes in the bytes of an int as `(x3 << 24) | (x2 << 16) | (x1 << 8) | x0` has them, signs and all."""
+    shifts = np.array([0, 8, 16, 24], np.int32).reshape(4, 1, 1)
+    fours = lanes.reshape(-1, 4, *lanes.shape[1:]).astype(np.int32)
+    packed = np.bitwise_or.reduce(fours << shifts, axis=1, keepdims=True)
+    return (packed >> shifts).astype(np.int8).reshape(lanes.shape)
+
+
+def _arithmetic(e: Expr) -> Callable[..., Any]:
+    kind = kind_of(e.args[0].dtype)
+    if kind.family in ("int", "uint"):
+        if e.op in _WRAPPING:
+            return _wrapping(_WRAPPING[e.op], kind)
+        if e.op in _DIVISIONS:
+            return _DIVISIONS[e.op]
+    if e.op in ("div", "truncdiv") and kind.is_float:
+        return _divide
+    if e.op in _SIMPLE:
+        return _SIMPLE[e.op]
+    raise NotModelled(f"{e.op} of {e.args[0].dtype}")
+
+
+def _wrapping(apply: Callable[..., Any], kind: Kind) -> Callable[..., Any]:
+    def run(a: Any, b: Any) -> Any:
+        value = apply(a, b)
+        return wrapped(value, kind) if value.__class__ is int else value
+
+    return run
+
+
+def _divide(a: Any, b: Any) -> Any:
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return np.divide(a, b)
+    return float(np.divide(np.float64(a), np.float64(b)))
+
+
+def _floordiv(a: Any, b: Any) -> Any:
+    """Round down. By zero, which means nothing, it is what compilers' usual code for it leaves: see `_floormod`."""
+    if b.__class__ is int and b > 0 and b & (b - 1) == 0:
+        return a >> (b.bit_length() - 1)
+    if isinstance(b, np.ndarray) and not b.all():
+        return np.where(b == 0, -(a < np.int8(0)).astype(b.dtype), np.floor_divide(a, b))
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return np.floor_divide(a, b)
+    return a // b if b else -int(a < 0)
+
+
+def _floormod(a: Any, b: Any) -> Any:
+    """The rest of `_floordiv`: of a division by zero the dividend, so that both levels of a kernel agree on it."""
+    if b.__class__ is int and b > 0 and b & (b - 1) == 0:
+        return a & (b - 1)
+    if isinstance(b, np.ndarray) and not b.all():
+        return np.where(b == 0, a, np.mod(a, b))
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return np.mod(a, b)
+    return a % b if b else a
+
+
+def _truncdiv(a: Any, b: Any) -> Any:
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        quotient = np.floor_divide(a, b)
+        return quotient + ((quotient < 0) & (quotient * b != a))
+    if not b:
+        return 0
+    quotient = abs(a) // abs(b)
+    return quotient if (a < 0) == (b < 0) else -quotient
+
+
+def _truncmod(a: Any, b: Any) -> Any:
+    return a - _truncdiv(a, b) * b
+
+
+def _smaller(a: Any, b: Any) -> Any:
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return minimum(a, b)
+    return a if a <= b else b
+
+
+def _larger(a: Any, b: Any) -> Any:
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return maximum(a, b)
+    return a if a >= b else b
+
+
+_WRAPPING = {"add": operator.add, "sub": operator.sub, "mul": operator.mul}
+_DIVISIONS: dict[str, Callable[..., Any]] = {
+    "floordiv": _floordiv,
+    "floormod": _floormod,
+    "truncdiv": _truncdiv,
+    "truncmod": _truncmod,
+    "div": _truncdiv,
+    "mod": _truncmod,
+}
+_SIMPLE: dict[str, Callable[..., Any]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "min": _smaller,
+    "max": _larger,
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
+    "floordiv": _floordiv,
+    "floormod": _floormod,
+}

@@ -1,0 +1,324 @@
+"""Loops whose iterations do not depend on one another: all iterations at once, each a world of its own.
+
+The statements of the body run one after the other, each in all iterations. That is the same as one iteration after the
+other where no statement touches a cell that another iteration writes. Registers are compared cell by cell; what a
+body writes to shared memory or a tensor it must not read there, and in one statement only. The order of accesses is
+the same too, but for their place in the loop: a witness is found by a run of plain loops (`Options.plain`).
+
+Two kinds of registers may be touched by several iterations all the same. Of what each iteration writes before it reads
+it, iterations have copies of their own, and the last one's is what remains. What mma alone adds to, the iterations add
+together: a loop over k is one product.
+"""
+
+from __future__ import annotations
+
+from collections import ChainMap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tlcheck.execute.compile import registry
+from tlcheck.execute.compile.codes import Code, Step
+from tlcheck.execute.compile.functions import FUNCTIONS
+from tlcheck.execute.compile.parallel import variables_of
+from tlcheck.execute.memory.cells import Cells
+from tlcheck.execute.memory.frame import Frame, Mask
+from tlcheck.execute.memory.places import Place
+from tlcheck.execute.memory.values import Array, kind_of
+from tlcheck.execute.reasons import Stopped
+from tlcheck.snapshot.ir import Alloc, Attr, Bind, Evaluate, Expr, For, If, Seq, Stmt, Store
+from tlcheck.snapshot.walk import expressions, postorder, statements
+
+if TYPE_CHECKING:
+    from tlcheck.execute.schedule.machine import Machine
+
+# Calls that are statements, and the argument that names what they write.
+_ADDING = {"ptx_mma": 10, "ptx_mma_sp": 10}
+_WRITTEN = {**_ADDING, "ptx_ldmatrix": 3, "ptx_stmatrix": 2, "ptx_cp_async": 0}
+_WRITTEN |= {
+    f"atomic_{operation}{lanes}_elem_op": 0 for operation in ("add", "max", "min") for lanes in ("", "x2", "x4")
+}
+_VALUES = frozenset({*FUNCTIONS, "if_then_else", "address_of", "access_ptr", "tvm_access_ptr", "pack_b16"})
+_EXTERNS = ("call_extern", "call_pure_extern")
+_MOST_LANES = 1 << 17  # of all worlds and iterations
+_Touching = tuple[Stmt, list[int], list[int]]  # a statement, and what the places that it reads and writes are made of
+
+
+def at_once(stmt: For, machine: Machine) -> Step | None:
+    """The step of a loop that can run so; None for another."""
+    if machine.options.plain or machine.options.written or machine.iterating:
+        return None
+    loops, body = _nest(stmt)
+    if prod(map(_count, loops)) * len(machine.worlds) * machine.threads > _MOST_LANES:
+        return None
+    if not loops or not all(_known(s) for s in statements(body)) or not _copies_alike(body, machine):
+        return None
+    counts = [_count(loop) for loop in loops]
+    times, worlds = prod(counts), len(machine.worlds)
+    inner = machine.repeated(times)
+    values = _iterations(loops, worlds)
+    inner.axes = (*counts, *machine.axes)
+    inner.sums = ChainMap({}, machine.sums)
+    inner.fixed = {uid: np.tile(value, (times, 1)) for uid, value in machine.fixed.items()} | values
+    inner.variables |= {uid: _fixed(value) for uid, value in inner.fixed.items()}
+    try:
+        step = inner.step(body)
+        found = None if step.leaves else Registers.of(body, inner, machine, times)
+    except Stopped:
+        return None
+    if found is None:
+        return None
+    machine.made += inner.made
+    return _running(step, body, values, counts, machine, inner, found)
+
+
+def _running(
+    step: Step,
+    body: Stmt,
+    values: dict[int, Array],
+    counts: list[int],
+    machine: Machine,
+    inner: Machine,
+    registers: Registers,
+) -> Step:
+    times, uses = prod(counts), [uid for uid in _uses(body, machine) if uid not in values]
+    tiled: list[Mask | None] = [None, None]  # the mask of the last time, and for all iterations
+    before = sum(prod(counts[: axis + 1]) for axis in range(len(counts)))
+
+    def run(frame: Frame) -> None:
+        variables = frame.variables | values
+        variables |= {uid: _tiled(frame.variables[uid], times) for uid in uses if uid in frame.variables}
+        if tiled[0] is not frame.active:
+            tiled[:] = [frame.active, _tiled(frame.active, times)]
+        spent = inner.spent
+        step.run(Frame(variables, frame.worlds * times, frame.lanes, tiled[1]))
+        registers.remain(frame)
+        machine.spend(before + (inner.spent - spent) * times)
+
+    return Step(run)
+
+
+def _uses(body: Stmt, machine: Machine) -> list[int]:
+    """The variables that a body uses, with those of which the value of one of them is made where it is used."""
+    found = variables_of(body)
+    for uid in found:
+        if uid in machine.ahead:
+            found += [e.uid for e in postorder([machine.ahead[uid]]) if e.op == "var" and e.uid not in found]
+    return found
+
+
+def _fixed(value: Array) -> Code:
+    return Code(lambda frame: value, frozenset(), True)
+
+
+def _tiled(value: Any, times: int) -> Any:
+    """A value of all worlds, for every iteration."""
+    if not isinstance(value, np.ndarray) or value.ndim < 2 or value.shape[-2] == 1:
+        return value
+    return np.tile(value, (*[1] * (value.ndim - 2), times, 1))
+
+
+def _nest(stmt: Stmt) -> tuple[list[For], Stmt]:
+    """Loops with nothing between them, and what they are around."""
+    loops: list[For] = []
+    while isinstance(stmt, For) and stmt.start.op == "int" and stmt.extent.op == "int" and _count(stmt) > 0:
+        if stmt.kind not in ("serial", "unrolled", "vectorized"):
+            return [], stmt
+        loops.append(stmt)
+        stmt = stmt.body
+    return loops, stmt
+
+
+def _count(loop: For) -> int:
+    return int(loop.extent.value or 0)
+
+
+def _iterations(loops: list[For], worlds: int) -> dict[int, Array]:
+    """The loops' variables, by uid, in each iteration and world: (iterations * worlds, 1)."""
+    grids = np.indices([_count(loop) for loop in loops]).reshape(len(loops), -1)
+    return {
+        loop.var.uid: np.repeat(grid + int(loop.start.value or 0), worlds)
+        .astype(kind_of(loop.var.dtype).array)
+        .reshape(-1, 1)
+        for loop, grid in zip(loops, grids, strict=True)
+    }
+
+
+def _known(stmt: Stmt) -> bool:
+    """Whether a statement reads and writes nothing but what can be seen."""
+    if isinstance(stmt, Evaluate):
+        if stmt.value.op in ("int", "var"):
+            return True
+        return stmt.value.op == "call" and stmt.value.value in _WRITTEN and all(map(_plain, stmt.value.args))
+    if isinstance(stmt, Alloc):
+        return stmt.buffer.scope == "local"
+    if isinstance(stmt, For):
+        return bool(_nest(stmt)[0])
+    if isinstance(stmt, Attr):
+        return stmt.key not in registry.ATTRIBUTES and registry.is_without_meaning(stmt.key)
+    return isinstance(stmt, (Seq, Store, Bind, If)) and all(map(_plain, expressions(stmt)))
+
+
+def _copies_alike(body: Stmt, machine: Machine) -> bool:
+    """Whether the same threads make the asynchronous copies of a body in all iterations, if there are any."""
+    copies = [s.value for s in statements(body) if isinstance(s, Evaluate) and s.value.value == "ptx_cp_async"]
+    apart = machine.options.early or any(isinstance(s, If) for s in statements(body))
+    return not copies or (not apart and all(len(e.args) < 5 for e in copies))
+
+
+def _plain(e: Expr) -> bool:
+    """Whether an expression calls nothing but functions of values."""
+    return all(x.op not in ("call", "let", "unknown") or _is_function(x) for x in postorder([e]))
+
+
+def _is_function(e: Expr) -> bool:
+    if e.value in _EXTERNS and e.args and e.args[0].op == "str":
+        return str(e.args[0].value) in FUNCTIONS
+    return e.value in _VALUES
+
+
+@dataclass(frozen=True)
+class Registers:
+    """What a loop's iterations leave of registers of which each has a copy: (whole, copies, which cells they write)."""
+
+    own: list[tuple[Cells, Cells, Mask]]
+
+    @classmethod
+    def of(cls, body: Stmt, inner: Machine, machine: Machine, times: int) -> Registers | None:
+        """Give iterations copies of registers where they need them; None where one touches what another one writes."""
+        writes, found, worlds = set(_writes(body)), cls([]), len(machine.worlds)
+        touching = [(stmt, *_keys_of(stmt)) for stmt in statements(body)]
+        inside = {machine.pointers.root(s.buffer.data.uid) for s in statements(body) if isinstance(s, Alloc)}
+        for root in {place.root for key, place in inner.made if id(key) in writes} - inside:
+            whole = machine.memory[root]
+            places = [(id(key), place) for key, place in inner.made if place.root == root]
+            if not isinstance(whole, Cells) or whole.shared:
+                if len(places) > 1:
+                    return None
+            elif _apart([(key in writes, place) for key, place in places], times, worlds):
+                continue
+            elif _is_sum(touching, places, times, worlds):
+                inner.sums[root] = times, worlds
+            elif (written := _first_written(touching, places, whole, times, worlds)) is not None:
+                size, lanes = whole.data.shape[0] * whole.grain, whole.data.shape[2]
+                inner.memory[root] = copies = Cells(size, whole.kinds, inner.chances, lanes)
+                found.own.append((whole, copies, written))
+            else:
+                return None
+        return found
+
+    def remain(self, frame: Frame) -> None:
+        """After the loop registers have what the last iteration left."""
+        for whole, copies, written in self.own:
+            mask = written if frame.active is None else written & frame.active
+            whole.overwrite(copies.data[:, -whole.data.shape[1] :], mask)
+
+
+def _writes(body: Stmt) -> Iterator[int]:
+    """What the places that are written are made of."""
+    for stmt in statements(body):
+        if isinstance(stmt, Store):
+            yield id(stmt.indices)
+        elif isinstance(stmt, Evaluate) and stmt.value.op == "call":
+            yield id(stmt.value.args[_WRITTEN[str(stmt.value.value)]])
+
+
+def _keys_of(stmt: Stmt) -> tuple[list[int], list[int]]:
+    """What the places that a statement reads are made of, and those that it writes."""
+    reads = [id(e.args) for e in postorder(expressions(stmt)) if e.op == "load"]
+    if isinstance(stmt, Store):
+        return reads, [id(stmt.indices)]
+    if isinstance(stmt, Evaluate) and stmt.value.op == "call":
+        place = _WRITTEN[str(stmt.value.value)]
+        others = [id(e) for number, e in enumerate(stmt.value.args) if number != place or _adds(stmt)]
+        return reads + others, [id(stmt.value.args[place])]
+    return reads, []
+
+
+def _adds(stmt: Stmt) -> bool:
+    """Whether a statement reads what it writes."""
+    return isinstance(stmt, Evaluate) and stmt.value.value in _ADDING
+
+
+def _positions(place: Place, times: int, worlds: int) -> Array | None:
+    """Where a place is, (elements and inner loops, iterations, worlds, threads); None if that varies otherwise."""
+    inner = place.machine
+    if not place.steady or place.needs:
+        return None
+    try:
+        located = place.located(Frame(dict(inner.fixed), len(inner.worlds), inner.threads))
+    except KeyError:  # of another variable
+        return None
+    flat = place.memory.flat_position(located.position)
+    flat = np.broadcast_to(flat, (*flat.shape[:-2], len(inner.worlds), inner.threads))
+    return flat.reshape(-1, times, worlds, inner.threads)
+
+
+def _apart(places: list[tuple[bool, Place]], times: int, worlds: int) -> bool:
+    """Whether each cell of registers that an iteration writes is touched by that iteration alone.
+
+    places: all of one allocation, and whether they are written. Their indices may depend on the loops only.
+    """
+    owner = np.full(places[0][1].memory.flat.size, -1)
+    for writes, place in sorted(places, key=lambda pair: not pair[0]):
+        flat = _positions(place, times, worlds)
+        if flat is None:
+            return False
+        flat = flat[:, :, 0]
+        iteration = np.broadcast_to(np.arange(times).reshape(1, -1, 1), flat.shape)
+        if not ((owner[flat] == -1) | (owner[flat] == iteration)).all():
+            return False
+        if writes:
+            owner[flat] = iteration
+            if (owner[flat] != iteration).any():
+                return False
+    return True
+
+
+def _is_sum(touching: list[_Touching], places: list[tuple[int, Place]], times: int, worlds: int) -> bool:
+    """Whether mma alone touches an allocation, to add to the same cells in each iteration."""
+    root, sums, others = places[0][1].root, set(), set()
+    for stmt, reads, writes in touching:
+        if _adds(stmt):
+            sums |= set(writes)
+            others |= set(reads) - set(writes)
+        else:
+            others |= {*reads, *writes}
+    for key, place in places:
+        flat = _positions(place, times, worlds)
+        if key not in sums or key in others or root in place.machine.sums or flat is None:
+            return False
+        if not place.machine.options.exact or (flat != flat[:, :1]).any():
+            return False
+    return True
+
+
+def _first_written(
+    touching: list[_Touching], places: list[tuple[int, Place]], whole: Cells, times: int, worlds: int
+) -> Mask | None:
+    """Which cells of registers each iteration writes, if it reads no others; None where that is not sure."""
+    if whole.tags is not None or whole.data.shape[1] != worlds or any(_is_conditional(stmt) for stmt, _, _ in touching):
+        return None
+    made: dict[int, list[Place]] = {}
+    for key, place in places:
+        made.setdefault(key, []).append(place)
+    written, iteration = np.zeros((times, whole.flat.size), np.bool_), np.arange(times).reshape(-1, 1, 1)
+    for _, reads, writes in touching:
+        for key, place in [(k, p) for k in [*reads, *writes] for p in made.get(k, ())]:
+            flat = _positions(place, times, worlds)
+            if flat is None or (key in reads and not written[iteration, flat].all()):
+                return None
+            if key in writes and len(made[key]) > 1:
+                return None
+            if key in writes:
+                written[iteration, flat] = True
+    seen = {key for _, reads, writes in touching for key in (*reads, *writes)}
+    found: Mask = written[-1].reshape(whole.data.shape)
+    return found if seen.issuperset(made) and (written == written[-1]).all() else None
+
+
+def _is_conditional(stmt: Stmt) -> bool:
+    return isinstance(stmt, If) or (isinstance(stmt, Store) and stmt.predicate is not None)

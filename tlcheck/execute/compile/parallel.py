@@ -1,0 +1,160 @@
+"""T.Parallel as written: one lane for each iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tlcheck.execute.compile.codes import Code, Step
+from tlcheck.execute.memory.cells import Cells
+from tlcheck.execute.memory.frame import Frame
+from tlcheck.execute.memory.values import Array, Value, kind_of, nothing
+from tlcheck.execute.reasons import BudgetSpent, WrittenUnclear
+from tlcheck.snapshot.ir import Alloc, For, Stmt, Store
+from tlcheck.snapshot.walk import expressions, postorder, statements
+
+if TYPE_CHECKING:
+    from tlcheck.execute.schedule.machine import Machine
+
+
+def is_shared_out(stmt: Stmt) -> bool:
+    """Whether the threads share the iterations of a T.Parallel: not where all of them have to come together in each."""
+    if not isinstance(stmt, For) or stmt.kind != "parallel":
+        return False
+    calls = (e.value for s in statements(stmt.body) for e in postorder(expressions(s)) if e.op == "call")
+    return "tvm_thread_allreduce" not in calls
+
+
+def parallel(stmt: For, machine: Machine) -> Step:
+    """A nest of parallel loops, in row-major order of its iterations. One within other statements runs in sequence."""
+    loops, inner = _nest(stmt)
+    bounds = [(machine.code(loop.start), machine.code(loop.extent)) for loop in loops]
+    fixed = all(c.steady and not c.needs and c.uniform for pair in bounds for c in pair)
+    for loop in loops:
+        _declare(loop, machine, fixed)
+    with machine.in_parallel():
+        body = machine.step(inner)
+    kinds = [kind_of(loop.var.dtype).array for loop in loops]
+    private, outer = _registers(inner, machine), variables_of(inner)
+
+    def run(frame: Frame) -> None:
+        ranges = [
+            (machine.uniform(a.run(frame), "bound of T.Parallel"), machine.uniform(b.run(frame), "bound of T.Parallel"))
+            for a, b in bounds
+        ]
+        lanes = prod(count for _, count in ranges)
+        if lanes <= 0:
+            return
+        if lanes * frame.worlds * 8 > machine.options.bytes:
+            raise BudgetSpent("more memory than allowed")
+        variables = dict(frame.variables)
+        for uid in outer:
+            if uid in variables:
+                variables[uid] = _of_all_threads(variables[uid], frame)
+        for loop, values, kind in zip(loops, _points(ranges), kinds, strict=True):
+            variables[loop.var.uid] = values.astype(kind).reshape(1, -1)
+        active = frame.of_worlds()
+        machine.spend(lanes // 1024)
+        watch = machine.watch
+        if watch is not None:
+            watch.iterating(True)
+        with _copies(machine, private, lanes):
+            body.run(Frame(variables, frame.worlds, lanes, active))
+        if watch is not None:
+            watch.iterating(False)
+
+    return Step(run)
+
+
+def _nest(stmt: For) -> tuple[list[For], Stmt]:
+    loops, inner = [stmt], stmt.body
+    while isinstance(inner, For) and inner.kind == "parallel":
+        loops.append(inner)
+        inner = inner.body
+    return loops, inner
+
+
+def _points(ranges: list[tuple[int, int]]) -> list[Array]:
+    grids = np.meshgrid(*[np.arange(a, a + n) for a, n in ranges], indexing="ij")
+    return [g.reshape(-1) for g in grids]
+
+
+def _declare(loop: For, machine: Machine, fixed: bool) -> None:
+    uid = loop.var.uid
+
+    def value(frame: Frame) -> Value:
+        return frame.variables[uid]
+
+    machine.variables[uid] = Code(value, frozenset(), fixed, False)
+
+
+def variables_of(body: Stmt) -> list[int]:
+    """The variables that a loop's body uses."""
+    uses = (e.uid for stmt in statements(body) for e in postorder(expressions(stmt)) if e.op == "var")
+    return list(dict.fromkeys(uses))
+
+
+def _of_all_threads(value: Value, frame: Frame) -> Value:
+    """What a variable is in an iteration: its value in the threads, which have to agree. Raises WrittenUnclear."""
+    if not isinstance(value, np.ndarray) or value.shape[-1] == 1:
+        return value
+    mask = frame.mask()
+    first = np.take_along_axis(np.broadcast_to(value, mask.shape), np.argmax(mask, axis=-1)[:, None], axis=-1)
+    if not ((value == first) | ((value != value) & (first != first)) | ~mask).all():
+        raise WrittenUnclear("a value used in T.Parallel differs between threads")
+    return first
+
+
+def _registers(body: Stmt, machine: Machine) -> list[int]:
+    """The allocations of single threads that the loop uses and that were made outside of it."""
+    used: dict[int, None] = {}
+    for stmt in statements(body):
+        buffers = [stmt.buffer] if isinstance(stmt, Store) else []
+        buffers += [e.buffer for e in postorder(expressions(stmt)) if e.buffer is not None]
+        used |= {machine.pointers.root(b.data.uid): None for b in buffers if b.scope in ("local", "local.var")}
+    inside = {s.buffer.data.uid for s in statements(body) if isinstance(s, Alloc)}
+    return [root for root in used if root not in inside]
+
+
+@contextmanager
+def _copies(machine: Machine, private: list[int], lanes: int) -> Iterator[None]:
+    """Give each iteration its own copy of the threads' registers; afterwards all threads have what was written.
+
+    What iterations wrote differently is poison: it depends on which thread runs which iteration.
+    """
+    saved = {root: machine.memory[root] for root in private}
+    threads, machine.lanes = machine.lanes, lanes
+    before: dict[int, Array] = {}
+    for root, cells in saved.items():
+        assert isinstance(cells, Cells)
+        before[root] = np.array(machine.per_world(cells.data, "a register used in T.Parallel"))
+        machine.memory[root] = own = cells.with_lanes(lanes, before[root])
+        if machine.tracer is not None:
+            machine.tracer.attach(root, own)
+    try:
+        yield
+    finally:
+        machine.lanes = threads
+        for root, cells in saved.items():
+            copies = machine.memory[root]
+            assert isinstance(cells, Cells)
+            assert isinstance(copies, Cells)
+            cells.data[...] = _merged(before[root], copies)
+            machine.memory[root] = cells
+
+
+def _merged(before: Array, copies: Cells) -> Array:
+    """(cells, worlds, 1): what the iterations left of cells that were `before`."""
+    bits = copies.data.view(np.uint8).reshape(*copies.data.shape, copies.data.itemsize)
+    was = np.ascontiguousarray(before).view(np.uint8).reshape(*before.shape, copies.data.itemsize)
+    changed = (bits != was).any(axis=-1)
+    writer = np.argmax(changed, axis=-1, keepdims=True)
+    after = np.take_along_axis(copies.data, writer, axis=-1)
+    agree = (~changed | (copies.data == after)).all(axis=-1, keepdims=True)
+    unknown = np.array([nothing(copies.kinds[0], seed) for seed in copies.seeds], copies.data.dtype).reshape(1, -1, 1)
+    merged: Array = np.where(agree, after, unknown)
+    return merged

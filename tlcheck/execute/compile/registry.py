@@ -1,0 +1,102 @@
+"""Handlers of calls and attributes, by name. Each family's file registers its own; `load` imports all of them."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from tlcheck.execute.compile.codes import Code, Run, Step
+    from tlcheck.execute.schedule.machine import Machine
+    from tlcheck.snapshot.ir import Attr, Block, Expr, For, Store
+
+CallHandler = Callable[["Expr", "Machine"], "Run | Code"]
+AttributeHandler = Callable[["Attr", "Machine"], "Step"]
+BlockHandler = Callable[["Block", "Machine"], None]
+StoreHandler = Callable[["Store", "Machine"], "Step | None"]
+LoopHandler = Callable[["For", "Machine"], "Step | None"]
+H = TypeVar("H", CallHandler, AttributeHandler, BlockHandler)
+
+CALLS: dict[str, CallHandler] = {}
+EXTERNS: dict[str, CallHandler] = {}
+ATTRIBUTES: dict[str, AttributeHandler] = {}
+ANNOTATIONS: dict[str, BlockHandler] = {}
+STORES: list[StoreHandler] = []
+LOOPS: list[LoopHandler] = []
+# Calls after which lanes may have left a loop or the kernel.
+LEAVING = frozenset({"loop_break", "loop_continue", "continue_loop", "break_loop", "thread_return"})
+# Attributes that say nothing about what a kernel does.
+WITHOUT_MEANING = frozenset(
+    {
+        "kWarpSpecializationScope",
+        "lexical_alloc_scope",
+        "tl.assume",
+        "tl.assume_requires_runtime_check",
+        "pragma_unroll_explicit",
+        "storage_alignment",
+        "tl.pipeline_context_num_stages",
+        "warp_specialize",  # T.ws: the threads are named by the condition around it
+    }
+)
+# Calls at which threads may wait for others.
+WAITING = frozenset({"mbarrier_wait_parity", "tvm_storage_sync", "sync_threads", "sync_threads_partial"})
+
+
+def call(*names: str) -> Callable[[CallHandler], CallHandler]:
+    """Register a handler of calls (tile operators, instructions, functions) of these names."""
+    return _into(CALLS, names)
+
+
+def extern(*names: str) -> Callable[[CallHandler], CallHandler]:
+    """Register a handler of functions of the device library: names without template arguments and `::run`.
+
+    The call that the handler gets has the function's full name as its value, and the function's arguments.
+    """
+    return _into(EXTERNS, names)
+
+
+def attribute(*names: str) -> Callable[[AttributeHandler], AttributeHandler]:
+    """Register a handler of attribute statements with these keys."""
+    return _into(ATTRIBUTES, names)
+
+
+def annotation(*names: str) -> Callable[[BlockHandler], BlockHandler]:
+    """Register what to do, before a block is compiled, where it has an annotation with this key."""
+    return _into(ANNOTATIONS, names)
+
+
+def store(handler: StoreHandler) -> StoreHandler:
+    """Register a handler of stores that mean more than they say; it returns None for those that do not."""
+    STORES.append(handler)
+    return handler
+
+
+def loop(handler: LoopHandler) -> LoopHandler:
+    """Register a handler of loops that run as a whole; it returns None for others."""
+    LOOPS.append(handler)
+    return handler
+
+
+def is_without_meaning(key: str) -> bool:
+    """Whether an attribute says nothing about what a kernel does."""
+    return key in WITHOUT_MEANING or key.startswith("pragma_")
+
+
+def _into(table: dict[str, H], names: tuple[str, ...]) -> Callable[[H], H]:
+    def register(handler: H) -> H:
+        for name in names:
+            if name in table:
+                raise ValueError(f"{name} has two handlers")
+            table[name] = handler
+        return handler
+
+    return register
+
+
+def load() -> None:
+    """Import every file of ops/tile/ and ops/thread/, so that their handlers are known."""
+    for package in ("tlcheck.execute.ops.tile", "tlcheck.execute.ops.thread"):
+        for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
+            importlib.import_module(f"{package}.{module.name}")

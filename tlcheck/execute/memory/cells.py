@@ -1,0 +1,319 @@
+"""Memory of the blocks: registers and shared memory as cells. Global tensors are `pages`, with the same methods.
+
+A *position* is where an element of each lane is: an integer or a slice of cells where all lanes have the same, or an
+array of indices into the flat data. `locate` makes positions from element indices (bounds are checked before, see
+`places`), `take` and `put` read and write there. What `take` returns may be a view: copy it to keep it.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tlcheck.execute.memory.frame import Mask
+from tlcheck.execute.memory.values import Array, Kind, Value, bits_of, from_bits, nothing_in
+from tlcheck.execute.reasons import NotModelled
+
+if TYPE_CHECKING:
+    from tlcheck.execute.observe.tracer import Tracer
+
+Position = int | slice | Array
+_WORTH, _MOST_MASKED = 1 << 9, 32  # elements of a position for which lanes are remembered, and how many positions
+_MOST_KNOWN = 1 << 22  # elements of positions that are kept
+
+
+class _Alike:
+    """Positions at which every element was last written as one kind: known until the tags of some cell change.
+
+    writes: how often something was written, at any position.
+    """
+
+    def __init__(self) -> None:
+        self.writes = 0
+        self._masked: dict[tuple[int, int], tuple[Array, Mask, Array, Array]] = {}
+        self._known: dict[tuple[int, int], Array] = {}
+        self._size = 0
+
+    def knows(self, position: Array, tag: int) -> bool:
+        """Whether all of a position has this tag; by the array itself, which nobody changes."""
+        return (id(position), tag) in self._known
+
+    def note(self, position: Array, tag: int) -> None:
+        """All of a position has this tag."""
+        self._size += position.size
+        if self._size > _MOST_KNOWN:
+            self.forget()
+        self._known[id(position), tag] = position
+
+    def forget(self) -> None:
+        """Tags change."""
+        self.writes += 1
+        if self._known:
+            self._known.clear()
+            self._size = 0
+
+    def spread(self, position: Array, value: Value, mask: Mask | None) -> tuple[Array, Value]:
+        """Positions and values of active lanes (`spread`); the same positions for the same lanes."""
+        lanes = position.shape[-2:]
+        if mask is None or position.ndim != 3 or mask.ndim != 2 or position.size < _WORTH:
+            return spread(position, value, mask)
+        if not _fits(mask.shape, lanes) or not _fits(np.shape(value), position.shape):
+            return spread(position, value, mask)
+        key = id(position), id(mask)
+        if key not in self._masked:
+            if len(self._masked) >= _MOST_MASKED:
+                self._masked.clear()
+            chosen = np.flatnonzero(np.broadcast_to(mask, lanes))
+            where = position.reshape(len(position), -1).take(chosen, axis=1)
+            self._masked[key] = position, mask, chosen, where
+        _, _, chosen, where = self._masked[key]
+        if not isinstance(value, np.ndarray):
+            return where, value
+        whole = value if value.shape == position.shape else np.broadcast_to(value, position.shape)
+        return where, whole.reshape(len(position), -1).take(chosen, axis=1)
+
+
+def _fits(shape: tuple[int, ...], whole: tuple[int, ...]) -> bool:
+    """Whether something of a shape broadcasts to a whole."""
+    return len(shape) <= len(whole) and all(a in (1, b) for a, b in zip(shape[::-1], whole[::-1], strict=False))
+
+
+class Cells:
+    """An allocation of registers or shared memory in all worlds: data has the axes (cell, world, thread).
+
+    threads: 1 for what a block shares. kinds: what its views hold; with more than one, cells are 64-bit words of the
+    smallest width, and tags say which kind wrote each: number of the kind * 16 + part of the element.
+    """
+
+    def __init__(self, size: int, kinds: tuple[Kind, ...], seeds: tuple[int, ...], threads: int) -> None:
+        """size: in bytes; seeds: that of each world. Raises NotModelled where bits of one byte have two types."""
+        if len(kinds) > 1 and any(k.bits < 8 for k in kinds):
+            raise NotModelled(f"one memory as {' and '.join(k.name for k in kinds)}")
+        self.kinds, self.seeds = kinds, seeds
+        self.shared = threads == 1
+        self.grain = min(k.octets for k in kinds)
+        shape = (max(1, -(-size // self.grain)), len(seeds), threads)
+        mixed = len(kinds) > 1
+        self.data: Array = np.empty(shape, np.float64 if mixed else kinds[0].array)
+        self.flat = self.data.reshape(-1)
+        self.whole = self.flat.view(np.int64) if mixed else self.flat
+        self.tags = np.zeros(self.flat.shape, np.uint8) if mixed else None
+        self._alike = _Alike()
+        self.stride = len(seeds) * threads
+        self.times = 1
+        self._offset = np.arange(self.stride, dtype=np.intp).reshape(len(seeds), threads)
+        self.tracer: Tracer | None = None
+        self.forget()
+
+    def forget(self, reason: int = 0, mask: Mask | None = None) -> None:
+        """Make all of it poison, or the threads' own in the lanes of `mask`."""
+        if mask is not None:
+            self._forget_lanes(
+                reason, np.broadcast_to(mask, (len(self.seeds), max(mask.shape[-1], self.data.shape[2])))
+            )
+            return
+        self._alike.forget()
+        if self.tags is not None:
+            self.tags[:] = 0
+        else:
+            self.data[...] = nothing_in(self.kinds[0], self.seeds, reason)
+
+    def _forget_lanes(self, reason: int, mask: Mask) -> None:
+        if self.data.shape[2] == 1:
+            whole, some = np.asarray(mask.all(axis=-1)), np.asarray(mask.any(axis=-1))
+            if not whole[some].all():
+                return  # what a block shares is not new to a part of its threads
+            mask = some[:, None]
+        self._alike.forget()
+        if self.tags is not None:
+            self.tags.reshape(self.data.shape)[:, mask] = 0
+        else:
+            np.copyto(self.data, nothing_in(self.kinds[0], self.seeds, reason), where=mask)
+
+    @property
+    def writes(self) -> int:
+        """A number that is another one after each write."""
+        return self._alike.writes
+
+    def overwrite(self, data: Array, where: Mask) -> None:
+        """Take over the cells of another allocation of one kind."""
+        self._alike.writes += 1
+        np.copyto(self.data, data, where=where)
+
+    def with_lanes(self, lanes: int, data: Array) -> Cells:
+        """Such an allocation for another number of threads, all with this data, (cells, worlds, 1)."""
+        other = Cells(self.data.shape[0] * self.grain, self.kinds, self.seeds, lanes)
+        other.data[...] = data
+        if other.tags is not None and self.tags is not None:
+            other.tags[:] = np.repeat(self.tags.reshape(*self.data.shape)[..., :1], lanes, axis=-1).reshape(-1)
+        return other
+
+    def repeated(self, times: int) -> Cells:
+        """The same allocation, for each world `times` times."""
+        other = copy(self)  # with the same memory, and what is known of it
+        other.seeds, other.times = self.seeds * times, self.times * times
+        other._offset = np.tile(self._offset, (times, 1))
+        return other
+
+    def room(self, kind: Kind, start: int) -> int:
+        """How many elements of a kind there are from a byte on."""
+        return (int(self.data.shape[0]) * self.grain - start) // kind.octets
+
+    def locate(self, index: Value, kind: Kind, start: int) -> Position:
+        """Positions of elements `index` of a view of `kind` that begins `start` bytes into the allocation."""
+        parts, first = kind.octets // self.grain, start // self.grain
+        if not isinstance(index, np.ndarray):
+            cell = first + int(index) * parts
+            return cell if self.tags is None and self.times == 1 else cell * self.stride + self._offset
+        if self.tags is None and self.times == 1 and index.ndim == 3 and index.size and index.shape[1:] == (1, 1):
+            begin, count = int(index[0, 0, 0]), index.shape[0]
+            if (index[:, 0, 0] == np.arange(begin, begin + count)).all():
+                return slice(first + begin, first + begin + count)
+        cells = index.astype(np.intp) * (parts * self.stride)
+        return cells + (self._offset + first * self.stride)
+
+    def take(self, position: Position, kind: Kind) -> Array:
+        """The elements at a position."""
+        if self.tracer is not None:
+            self.tracer.took(self, position)
+        if self.tags is None:
+            return self.flat.take(position) if isinstance(position, np.ndarray) else self.data[position]
+        assert isinstance(position, np.ndarray)
+        tag = self._tag(kind)
+        if self._alike.knows(position, tag):
+            return self._words(position, kind)
+        tags = self.tags.take(position)
+        if (tags == tag).all():
+            self._alike.note(position, tag)
+            return self._words(position, kind)
+        return self._assembled(position, tags, kind)
+
+    def put(self, position: Position, value: Value, mask: Mask | None, kind: Kind) -> None:
+        """Write elements in the lanes of `mask`. Of lanes that write one cell, the last one wins."""
+        if self.tracer is not None:
+            self.tracer.put(self, position, value, mask)
+        self._alike.writes += 1
+        if not isinstance(position, np.ndarray):
+            target = self.data[position]
+            if np.ndim(value) <= target.ndim and (self.data.shape[2] > 1 or np.shape(value)[-1:] in ((), (1,))):
+                if mask is None:
+                    target[...] = value
+                    return
+                if self.data.shape[2] > 1 or mask.shape[-1] == 1:
+                    np.copyto(target, value, where=mask, casting="unsafe")
+                    return
+            position = self.flat_position(position)
+        where, values = self._alike.spread(position, value, mask)
+        if self.tags is None:
+            self.flat[where] = values
+        elif self._alike.knows(position, self._tag(kind)):
+            (self.flat if kind.is_float else self.whole)[where] = values
+        else:
+            self._put_tagged(where, values, kind)
+            if mask is None:
+                self._alike.note(position, self._tag(kind))
+
+    def flat_position(self, position: Position) -> Array:
+        """A position as indices into `flat`."""
+        if isinstance(position, np.ndarray):
+            return position
+        cells = np.arange(self.data.shape[0])[position]
+        return np.reshape(cells, (*np.shape(cells), 1, 1)) * self.stride + self._offset
+
+    def accumulate(self, where: Array, values: Value, combine: np.ufunc, kind: Kind) -> None:
+        """Combine values into the elements at indices into `flat`; one that occurs again is combined again."""
+        if self.tracer is not None:
+            self.tracer.put(self, where, values, None)
+        self._alike.writes += 1
+        if self.tags is not None:
+            elements = np.unique(where)
+            self.put(elements, self.take(elements, kind), None, kind)
+        combine.at(self.flat if self.tags is None or kind.is_float else self.whole, where, values)
+
+    def _tag(self, kind: Kind) -> int:
+        return (self.kinds.index(kind) + 1) * 16
+
+    def _words(self, position: Array, kind: Kind) -> Array:
+        if kind.is_float:
+            return self.flat.take(position)
+        return self.whole.take(position).astype(kind.array)
+
+    def _put_tagged(self, where: Array, values: Value, kind: Kind) -> None:
+        assert self.tags is not None
+        parts, tag = kind.octets // self.grain, self._tag(kind)
+        if (self.tags.take(where) == tag).all():  # and so are further parts of each element
+            (self.flat if kind.is_float else self.whole)[where] = values
+            return
+        self._alike.forget()
+        for part in range(parts):
+            before = self.tags.take(where + part * self.stride)
+            foreign = (before != 0) & (before != tag + part)
+            if foreign.any():
+                self._shatter((where + part * self.stride)[foreign])
+        (self.flat if kind.is_float else self.whole)[where] = values
+        for part in range(parts):
+            self.tags[where + part * self.stride] = tag + part
+
+    def _shatter(self, where: Array) -> None:
+        """Turn the elements that have a part at these positions into words of the smallest width (tag 15)."""
+        assert self.tags is not None
+        where = np.unique(where)
+        tags = self.tags.take(where)
+        for tag in np.unique(tags[(tags != 0) & (tags != 15)]):
+            kind = self.kinds[int(tag) // 16 - 1]
+            heads = where[tags == tag] - (int(tag) % 16) * self.stride
+            cells = np.concatenate([heads + part * self.stride for part in range(kind.octets // self.grain)])
+            words = self._bits(cells)
+            self.whole[cells] = words.view(np.int64)
+            self.tags[cells] = 15
+
+    def _bits(self, position: Array) -> Array:
+        """The bits in each cell, whatever wrote it, as uint64."""
+        assert self.tags is not None
+        tags = self.tags.take(position)
+        found = np.zeros(position.shape, np.uint64)
+        low = np.uint64((1 << (8 * self.grain)) - 1) if self.grain < 8 else np.uint64(~np.uint64(0))
+        for tag in np.unique(tags):
+            here = tags == tag
+            if tag == 15:
+                found[here] = self.whole.take(position[here]).view(np.uint64)
+            elif tag:
+                kind, part = self.kinds[int(tag) // 16 - 1], int(tag) % 16
+                words = bits_of(self._words(position[here] - part * self.stride, kind), kind).astype(np.uint64)
+                found[here] = (words >> np.uint64(8 * self.grain * part)) & low
+        return found
+
+    def _assembled(self, position: Array, tags: Array, kind: Kind) -> Array:
+        """Elements of which some were written as another kind, or not at all."""
+        assert self.tags is not None
+        right = tags == self._tag(kind)
+        result = np.where(right, self._words(np.where(right, position, 0), kind), 0).astype(kind.array)
+        wrong = position[~right]
+        parts = kind.octets // self.grain
+        bits, missing = np.zeros(wrong.shape, np.uint64), np.zeros(wrong.shape, bool)
+        for part in range(parts):
+            cells = wrong + part * self.stride
+            bits |= self._bits(cells) << np.uint64(8 * self.grain * part)
+            missing |= self.tags.take(cells) == 0
+        values = from_bits(bits.astype(kind.words), kind)
+        seeds = nothing_in(kind, self.seeds)[:, 0]
+        worlds = (wrong % self.stride) // self.data.shape[2]
+        result[~right] = np.where(missing, seeds[worlds], values)
+        return result
+
+
+def spread(position: Array, value: Value, mask: Mask | None) -> tuple[Array, Value]:
+    """Flat positions and values of the lanes of `mask` alone, one for each lane that writes."""
+    shape = position.shape
+    if mask is not None or (isinstance(value, np.ndarray) and value.shape != shape):
+        shape = np.broadcast_shapes(shape, np.shape(value), () if mask is None else mask.shape)
+        position = position if position.shape == shape else np.broadcast_to(position, shape)
+    if mask is None:
+        return position, value
+    lanes = shape if mask.ndim > 2 else shape[-2:]
+    chosen = mask if mask.shape == lanes else np.broadcast_to(mask, lanes)
+    if isinstance(value, np.ndarray):
+        value = (value if value.shape == shape else np.broadcast_to(value, shape))[..., chosen]
+    return position[..., chosen], value

@@ -1,0 +1,1 @@
+"""Listen to a running kernel: the order of accesses, races, who wrote a value, what it prints."""

@@ -1,0 +1,105 @@
+"""The elements that lanes access in one statement, one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tlcheck.execute.memory.cells import Cells, Position
+from tlcheck.execute.memory.frame import Mask
+from tlcheck.execute.memory.pages import Pages
+from tlcheck.execute.memory.values import Array, Value
+from tlcheck.execute.observe.shadows import Touched
+
+if TYPE_CHECKING:
+    from tlcheck.execute.memory.places import Place
+
+Chosen = Callable[[Array], Mask]  # which of some flat cells matter
+
+
+class Accessed:
+    """The elements that active lanes access: by vector lane, world and lane. cell: of each the first one, flat."""
+
+    def __init__(self, place: Place, position: Position, active: Mask, chosen: Chosen | None = None) -> None:
+        """chosen: which of the cells matter; None for all."""
+        where = place.memory.flat_position(position)
+        shape = np.broadcast_shapes((1, 1, 1), where.shape, active.shape)
+        self._place, self._shape = place, shape
+        self._chosen: Any = slice(None)
+        if active.all():
+            self._at: Any = ...
+        elif active.ndim == 2:
+            self._at = (slice(None), *np.nonzero(np.broadcast_to(active, shape[1:])))
+        else:
+            self._at = np.nonzero(np.broadcast_to(active, shape))
+        self.cell = self.of(where)
+        if chosen is not None:
+            self._chosen = chosen(self.cell)
+            self.cell = self.cell[self._chosen]
+
+    def of(self, value: Value) -> Array:
+        """A value in each of the elements."""
+        return np.asarray(np.broadcast_to(value, self._shape)[self._at].reshape(-1)[self._chosen])
+
+    def world(self, worlds: int) -> Array:
+        """The world of each; several of `worlds` may follow one another."""
+        return self.of((np.arange(self._shape[1]) % worlds).reshape(-1, 1))
+
+    def lane(self) -> Array:
+        """The lane of each."""
+        return self.of(np.arange(self._shape[2]))
+
+    def touched(self, worlds: int, by: Any = None) -> Touched:
+        """Their cells. by: the thread of each element, where that is not its lane."""
+        cell, world, thread = self.cell, self.world(worlds), self.lane() if by is None else self.of(by)
+        memory, parts = self._place.memory, self._parts
+        if parts > 1:
+            assert isinstance(memory, Cells)
+            steps = np.arange(parts).reshape(-1, 1) * memory.stride
+            cell = (cell + steps).reshape(-1)
+            world, thread = np.tile(world, parts), np.tile(thread, parts)
+        return Touched(cell, world, thread)
+
+    def changed(self, value: Value) -> Mask:
+        """Which of the cells that they touch a write changes: those of an element together."""
+        before: Any = self._place.memory.take(self.cell, self._place.kind)
+        return np.tile(~_same(before, self.of(value)), self._parts)
+
+    def bits(self, value: Array) -> Array:
+        """The bits of a value for each of the cells that they touch."""
+        found = self.of(value)
+        return np.tile(
+            found.astype(np.float64).view(np.int64) if found.dtype.kind == "f" else found.astype(np.int64), self._parts
+        )
+
+    @property
+    def _parts(self) -> int:
+        memory = self._place.memory
+        return self._place.kind.octets // memory.grain if isinstance(memory, Cells) else 1
+
+    def disagreement(self, worlds: int, value: Value) -> tuple[Touched, int, int] | None:
+        """An element into which two lanes have just written different values, the second lane and its world; None for
+        none.
+
+        Of lanes that write one element the last one wins, so that the others find another value there than their own.
+        """
+        memory, kind = self._place.memory, self._place.kind
+        lost = np.flatnonzero(~_same(memory.take(self.cell, kind), self.of(value).astype(kind.array)))
+        if not len(lost):
+            return None
+        at = int(lost[0])
+        world, lane = self.world(worlds), self.lane()
+        elsewhere = (world != world[at]) & isinstance(memory, Pages)
+        others = np.flatnonzero((self.cell == self.cell[at]) & ((lane != lane[at]) | elsewhere))
+        if not len(others):
+            return None
+        last = others[-1]
+        return Touched(self.cell[at : at + 1], world[at : at + 1], lane[at : at + 1]), int(lane[last]), int(world[last])
+
+
+def _same(before: Any, after: Any) -> Mask:
+    """Which values are equal, or both no number."""
+    same: Mask = (before == after) | ((before != before) & (after != after))
+    return same

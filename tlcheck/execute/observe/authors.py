@@ -1,0 +1,416 @@
+"""What races as written: a race of the lowered kernel that is the author's own is not TileLang's.
+
+As written, statements run one after the other; what has no order are the iterations of a T.Parallel, the threads of
+code that is written for threads (in global memory until T.sync_threads; in shared memory TileLang puts the barriers),
+and the blocks. An epoch is what has no order within: two accesses of one element in one epoch by different lanes, of
+which one writes another value than is there, are the author's. So are those of different blocks in the whole run, and
+those of branches that run side by side, where none of the author's barriers stands between them, and those with what
+the author waits for himself (`unwaited`). In global memory code for threads, or a T.tma_copy, and a T.Parallel or tile
+operator take the author's T.sync_threads between them: TileLang puts its barriers for shared memory, and a T.tma_copy
+is "with user-managed synchronization" (TileLang, language/copy_op.py).
+
+No barrier fits into a statement: what threads read in one they may read before or after other threads write it there.
+Where TileLang was told to put no barriers, only the author's T.sync_threads ends an epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tlcheck.execute.memory.cells import Cells, Position
+from tlcheck.execute.memory.frame import Mask
+from tlcheck.execute.memory.pages import Pages
+from tlcheck.execute.memory.values import Array, Value
+from tlcheck.execute.observe.accesses import Accessed
+from tlcheck.execute.observe.order import Watch
+from tlcheck.execute.observe.races import NOWHERE, Contest, Origin, Race
+from tlcheck.execute.observe.shadows import Touched
+from tlcheck.execute.observe.unwaited import COPIES, PRODUCTS, Operation, Unwaited
+from tlcheck.execute.schedule.agents import Side, agents_of
+from tlcheck.program.atomics import atomics, may_order
+from tlcheck.program.walk import walk
+from tlcheck.snapshot.ir import Function, Stmt
+
+if TYPE_CHECKING:
+    from tlcheck.execute.memory.places import Place
+    from tlcheck.execute.schedule.machine import Machine
+
+EARLY = "asynchronous copies"
+_TILE = -1  # the lane of what a block does as a whole
+_SEVERAL = -2
+_CONFLICTS = {"read": ("write", "atomic"), "write": ("read", "write", "atomic"), "atomic": ("read", "write")}
+
+
+@dataclass(frozen=True)
+class Attributed:
+    """Whose races are. ordered: buffers that were watched as lowered, with why their order is not known. races:
+    TileLang's. contested: the author's own, and what races as written.
+    """
+
+    ordered: Mapping[str, str]
+    races: tuple[Race, ...]
+    contested: tuple[tuple[Race, Contest], ...]
+
+
+def attributed(watches: Sequence[Watch], authors: Callable[[], Sequence[Author]]) -> Attributed:
+    """Whose the races are that were seen as lowered.
+
+    authors: watched the kernel as written; asked for where something races.
+    """
+    names = sorted({parameter or name for watch in watches for name, parameter in watch.buffers.items()})
+    ordered = dict.fromkeys(names, "")
+    races: list[Race] = []
+    contested: list[tuple[Race, Contest]] = []
+    for race, ordering in [(race, watch.ordering) for watch in watches for race in watch.races.values()]:
+        name = race.parameter or race.buffer
+        contest = next(filter(None, (author.contest(race) for author in authors())), None)
+        if contest is not None:
+            contested.append((race, contest))
+            ordered[name] = contest.words("it" if contest.atomics else f"{race.buffer} as well")
+        elif race.across and ordering:
+            ordered[name] = "blocks access it that atomics may order"
+        else:
+            races.append(race)
+    return Attributed(ordered, tuple(races), tuple(contested))
+
+
+def open_to_order(contests: Iterable[tuple[str, Contest]], name: str, last: Set[str]) -> str:
+    """Why the value of an output depends on an order that the kernel does not say; empty where it does not.
+
+    contests: what races as written, by buffer. last: parameters that are not read but for themselves, so that no other
+    output depends on them.
+    """
+    found = (contest.words(racing) for racing, contest in contests if racing == name or racing not in last)
+    return next(found, "")
+
+
+@lru_cache(maxsize=16)
+def _ordering(function: Function) -> bool:
+    """Whether atomics of a kernel may order its blocks."""
+    return may_order(atomics(walk(function)))
+
+
+class _Last:
+    """The last access of each cell: epoch, lane (-2: several of that epoch), world; epoch 0 for none.
+
+    Of an access in a branch that runs beside others: the branch's number from 1 on (0: in none), and the first and the
+    last warp that made it, with their times.
+    """
+
+    _FIELDS = ("epoch", "lane", "world", "side", "warp", "time", "last", "late", "threads")
+
+    def __init__(self) -> None:
+        self.epoch = self.lane = self.world = np.zeros(0, np.int32)
+        self.side = self.warp = self.time = self.last = self.late = self.threads = self.epoch
+        self._sides: list[Side] = []
+
+    def reach(self, size: int) -> None:
+        """Have room for so many cells."""
+        if len(self.epoch) < size:
+            more = np.zeros(size - len(self.epoch), np.int32)
+            for name in self._FIELDS:
+                setattr(self, name, np.r_[getattr(self, name), more])
+
+    def set(self, touched: Touched, epoch: int) -> None:
+        """These lanes accessed these cells."""
+        cell = touched.cell
+        again = (self.epoch[cell] == epoch) & (self.lane[cell] != touched.thread)
+        self.epoch[cell], self.world[cell] = epoch, touched.world
+        self.lane[cell] = touched.thread
+        self.lane[cell] = np.where(again | (self.lane[cell] != touched.thread), _SEVERAL, touched.thread)
+
+    def mixed(self, touched: Touched, met: int, threads: bool) -> Mask:
+        """Which of them code for threads, or T.tma_copy, and another statement access with no T.sync_threads between.
+
+        met: how many of these there were, and one. threads: whether the former accesses them now.
+        """
+        last = self.threads[touched.cell]
+        return np.asarray((last == (-met if threads else met)) & self._here(touched))
+
+    def stamp(self, touched: Touched, side: Side | None, clocks: Array, by: Sequence[Array]) -> None:
+        """They did so in a branch. by: first and last warp that did, of each cell."""
+        cell, world = touched.cell, touched.world
+        if side is None:
+            self.side[cell] = 0
+            return
+        if side not in self._sides:
+            self._sides.append(side)
+        first, last = by
+        self.side[cell] = self._sides.index(side) + 1
+        self.warp[cell], self.time[cell] = first, clocks[world, first, first]
+        self.last[cell], self.late[cell] = last, clocks[world, last, last]
+
+    def unordered(self, touched: Touched, side: Side | None, clocks: Array) -> Mask:
+        """Which of them another branch has accessed that may not be there yet, as far as this one knows."""
+        cell, world = touched.cell, touched.world
+        if side is None:
+            return np.zeros(len(cell), np.bool_)
+        beside = np.array([False, *(side.is_beside(other) for other in self._sides)])[self.side[cell]]
+        late = self.time[cell] > clocks[world, side.warps[world], self.warp[cell]]
+        late |= self.late[cell] > clocks[world, side.warps[world], self.last[cell]]
+        return np.asarray(beside & late & self._here(touched))
+
+    def beside(self, touched: Touched, epoch: int) -> Mask:
+        """Which of them another lane of the same epoch has accessed."""
+        cell = touched.cell
+        return np.asarray((self.epoch[cell] == epoch) & (self.lane[cell] != touched.thread) & self._here(touched))
+
+    def across(self, touched: Touched) -> Mask:
+        """Which of them another block has accessed."""
+        return np.asarray((self.epoch[touched.cell] > 0) & ~self._here(touched))
+
+    def _here(self, touched: Touched) -> Array:
+        return np.asarray(self.world[touched.cell] == touched.world)
+
+
+class Author(Watch):
+    """Watches some buffers of a kernel as written. own: buffer -> line of a race between iterations or threads; sides:
+    of one between branches that run side by side; blocks: of one between blocks; early: of one with a copy for which
+    the author has not waited yet; unready: of one with such a T.wgmma_gemm; between: of one between code for threads,
+    or a T.tma_copy, and a T.Parallel or tile operator."""
+
+    def __init__(
+        self, machine: Machine, worlds: Mask, names: frozenset[str], about: frozenset[str] | None = None
+    ) -> None:
+        """names: of the buffers, and of the parameters. about: those whose races are asked for, None for all."""
+        super().__init__(machine, worlds, names)
+        self._about = names if about is None else about
+        self.own: dict[str, int] = {}
+        self.sides: dict[str, int] = {}
+        self.blocks: dict[str, int] = {}
+        self.between: dict[str, int] = {}
+        self._met = 1  # T.sync_threads so far, and one
+        self.early: dict[str, int] = {}
+        self.unready: dict[str, int] = {}
+        self._unwaited = Unwaited()
+        self._products: list[int] = []  # allocations to which asynchronous products are added, the newest last
+        self._watching, self._epoch, self._iterating, self._managed = names, 1, False, False
+        self._barriers = int(machine.options.barriers)
+        self._statement: tuple[Stmt | None, tuple[tuple[str, int], ...]] = (None, ())
+        self._stored, self._fresh = False, True  # whether that statement has written, whether it has just begun
+        self._last: dict[tuple[int, str], _Last] = {}
+
+    @property
+    def contested(self) -> dict[str, dict[str, int]]:
+        """Who races for which buffers, in which line."""
+        within = {"iterations or threads": self.own, "branches that run side by side": self.sides}
+        within |= {EARLY: self.early, "asynchronous products": self.unready}
+        return {**within, "blocks": self.blocks}
+
+    @property
+    def contests(self) -> Iterator[tuple[str, Contest]]:
+        """What races as written, by buffer."""
+        for who, lines in self.contested.items():
+            for racing, line in lines.items():
+                yield racing, self._contest(who, line)
+
+    def _contest(self, who: str, line: int) -> Contest:
+        return Contest(who, line, who == "blocks" and _ordering(self.machine.function))
+
+    def contest(self, race: Race) -> Contest | None:
+        """What races as written where the lowered kernel does; None if nothing does."""
+        name = race.parameter or race.buffer
+        for who, lines in self.contested.items():
+            if (who == "blocks") == race.across and name in lines:
+                return self._contest(who, lines[name])
+        if name in self.between and not race.across:
+            return Contest("statements that only T.sync_threads orders", self.between[name])
+        return None
+
+    def covers(self, place: Place) -> bool:
+        """Whether accesses to a place are watched."""
+        return self._is_named(place) or place.root in self._products
+
+    def _is_asked_for(self, place: Place) -> bool:
+        return place.name in self._about or self._tensors.get(place.root, "") in self._about
+
+    def _is_named(self, place: Place) -> bool:
+        return place.name in self._watching or self._tensors.get(place.root, "") in self._watching
+
+    @contextmanager
+    def multiplying(self, place: Place) -> Iterator[None]:
+        """A T.wgmma_gemm adds to a place, also to what another one is adding there."""
+        self._products = [root for root in self._products if root != place.root]
+        yield
+        self._products.append(place.root)
+
+    def departs(self, operation: Operation) -> None:
+        """What the author waits for himself begins."""
+        phase = None if operation.key is None else self._phase(operation.key).copy()
+        number = self._unwaited.begin(operation, self.watched, phase)
+        for elements, is_written in operation.elements:
+            active = self._active(elements.mask, elements.lanes)
+            if self.covers(elements.place) and active.any():
+                touched = Accessed(elements.place, elements.position, active).touched(len(self.watched))
+                self._unwaited.holds(number, elements.place, touched.cell, is_written)
+
+    def finishes(self, kind: str, newest: int, mask: Mask, reads: bool = False) -> None:
+        """Active threads wait for all such operations but the newest; with `reads` only until they have read."""
+        if kind == PRODUCTS:
+            self._products = self._products[-newest:] if newest else []
+        self._unwaited.finish(kind, newest, np.asarray(mask.any(axis=-1)), reads)
+
+    def waited(self, key: object, mask: Mask) -> None:
+        """A wait for an mbarrier, at which the threads' own copies may arrive as well."""
+        super().waited(key, mask)
+        self._unwaited.passed(key, np.asarray(mask.any(axis=-1)), self._phase(key))
+        self.finishes(COPIES, 0, mask)
+
+    def iterating(self, begins: bool) -> None:
+        """A T.Parallel begins or ends."""
+        self._iterating = begins
+        self._epoch += self._barriers
+
+    @contextmanager
+    def managed(self) -> Iterator[None]:
+        """A T.tma_copy takes place."""
+        self._managed = True
+        yield
+        self._managed = False
+
+    def whole(self, place: Place, position: Position, mask: Mask | None, lanes: int, value: Value | None) -> None:
+        """A tile operator reads a region (value: None) or writes it; the block does so together."""
+        active = self._active(mask, lanes)
+        if self.covers(place) and active.any():
+            self._epoch += self._barriers
+            self._accessed(place, position, active, "write" if value is not None else "read", value, _TILE)
+            self._epoch += self._barriers
+
+    def whole_written(self, place: Place, position: Position, mask: Mask | None, lanes: int, value: Value) -> None:
+        """A tile operator has written a region: of blocks that wrote one element, one finds another value there."""
+        if isinstance(place.memory, Pages) and self.covers(place):
+            self.written(place, position, self._active(mask, lanes), NOWHERE, value)
+
+    def _active(self, mask: Mask | None, lanes: int) -> Mask:
+        """The watched worlds in which a tile operator takes place."""
+        everywhere = np.asarray(True if mask is None else mask)
+        active = np.broadcast_to(everywhere, (*everywhere.shape[:-2], len(self.watched), lanes))
+        return np.asarray(active & self.watched[:, None])
+
+    def read(
+        self, place: Place, position: Position, mask: Mask, origin: Origin, proxy: str = "generic", by: Any = None
+    ) -> None:
+        """Active lanes read elements."""
+        self._begin(origin, stores=False)
+        self._accessed(place, position, mask, "read", None, by)
+
+    def write(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value) -> None:
+        """Active lanes are about to write elements."""
+        self._begin(origin, stores=True)
+        self._accessed(place, position, mask, "write", value, None)
+
+    def leaves(
+        self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value | None, by: Array
+    ) -> None:
+        """Bulk copies write a tensor, or add to it."""
+        self._begin(origin, stores=True)
+        self._accessed(place, position, mask, "atomic" if value is None else "write", value, by)
+
+    def written(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value) -> None:
+        """Active lanes have written elements."""
+        if not self._is_asked_for(place):
+            return
+        found = self._disagreement(place, position, mask, value)
+        if found is not None:
+            touched, _, world = found
+            lines = self.own if world == touched.world[0] else self.blocks
+            lines.setdefault(self._name(place), self.machine.line)
+
+    def atomic(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
+        """Active lanes access elements with atomics."""
+        self._begin(origin, stores=True)
+        self._accessed(place, position, mask, "atomic", None, None)
+
+    def meet(self, mask: Mask) -> None:
+        """T.sync_threads."""
+        super().meet(mask)
+        self._epoch += 1
+        self._met += 1
+
+    def pass_on(self, key: object, world: int) -> None:
+        """A barrier lets its threads go."""
+        super().pass_on(key, world)
+        self._epoch += 1
+        self._met += 1
+
+    def forget(self, root: int) -> None:
+        """The allocation is declared anew."""
+        for kind in ("read", "write", "atomic"):
+            self._last.pop((root, kind), None)
+
+    def _name(self, place: Place) -> str:
+        return self._tensors.get(place.root, "") or place.name
+
+    def _begin(self, origin: Origin, stores: bool) -> None:
+        """Notice whether another statement runs, or the same one again."""
+        stmt, loops = self._statement
+        if origin.stmt is not stmt or origin.loops != loops or (self._stored and not stores):
+            self._statement, self._stored, self._fresh = (origin.stmt, origin.loops), False, True
+        self._stored = self._stored or stores
+
+    def _accessed(self, place: Place, position: Position, mask: Mask, kind: str, value: Value | None, by: Any) -> None:
+        active = self._seen(mask)
+        if not active.any():
+            return
+        self._look_at_unwaited(place, position, active, kind)
+        if not self._is_named(place):
+            return
+        if isinstance(place.memory, Cells) and not self._iterating and self._fresh:
+            self._epoch += self._barriers  # TileLang puts them between statements of threads
+            self._fresh = False
+        if self._is_asked_for(place):
+            accessed = Accessed(place, position, active)
+            changed = True if value is None else accessed.changed(value)
+            self._look(place, accessed.touched(len(self.watched), by), kind, changed, by is None)
+
+    def _look(self, place: Place, touched: Touched, kind: str, changed: Any, by_lanes: bool) -> None:
+        """Does an access conflict with those before? by_lanes: threads are numbered as lanes are."""
+        memory, side = place.memory, agents_of(self.machine).side
+        threads = by_lanes and not self._iterating
+        for other in _CONFLICTS[kind]:
+            last = self._last.get((place.root, other))
+            if last is not None:
+                last.reach(memory.flat.size)
+                for lines, wrong in self._conflicts(last, touched, side, threads, isinstance(memory, Cells)):
+                    if (wrong & changed).any():
+                        lines.setdefault(self._name(place), self.machine.line)
+        mine = self._last.setdefault((place.root, kind), _Last())
+        mine.reach(memory.flat.size)
+        mine.set(touched, self._epoch)
+        mine.stamp(touched, side, self.clocks, self._warps_in(touched, side, threads))
+        mine.threads[touched.cell] = self._met if threads or self._managed else -self._met
+
+    def _warps_in(self, touched: Touched, side: Side | None, threads: bool) -> Sequence[Array]:
+        """The first and the last warp that makes each access in a branch; one of them issues a T.tma_copy."""
+        if side is None or threads:
+            return touched.warp, touched.warp
+        first = side.warps[touched.world]
+        return first, first if self._managed else side.last[touched.world]
+
+    def _look_at_unwaited(self, place: Place, position: Position, active: Mask, kind: str) -> None:
+        """Does an access conflict with what nobody has waited for?"""
+        if kind == "read" and place.root in self._products:
+            self.unready.setdefault(self._name(place), self.machine.line)
+        if not self._unwaited.uses(place.root):
+            return
+        touched = Accessed(place, position, active).touched(len(self.watched))
+        met = self._unwaited.meets(place.root, touched, kind != "read")
+        if met:
+            lines = self.unready if met == PRODUCTS else self.early
+            lines.setdefault(self._name(place), self.machine.line)
+
+    def _conflicts(
+        self, last: _Last, touched: Touched, side: Side | None, threads: bool, cells: bool
+    ) -> Iterator[tuple[dict[str, int], Mask]]:
+        """Where accesses conflict with the last ones, in each way. threads: code for threads; cells: of one block."""
+        yield self.own, last.beside(touched, self._epoch)
+        yield self.sides, last.unordered(touched, side, self.clocks)
+        if not cells:
+            yield self.between, last.mixed(touched, self._met, threads or self._managed)
+            yield self.blocks, last.across(touched)

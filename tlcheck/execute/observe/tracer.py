@@ -1,0 +1,298 @@
+"""Who wrote what, and from what: memory is watched while a kernel runs again, for a few cells that are asked for.
+
+Every access to memory has a number; a run of the same worlds has the same numbers. A *query* is a cell and a number:
+the last write of the cell before it is sought. What that write was made of are the cells that its statement read
+since the write before it, in the same lane; for a product of matrices a row and a column, for a reduction a line,
+which their handlers tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tlcheck.execute.memory.cells import Cells, Position
+from tlcheck.execute.memory.frame import Frame, Mask
+from tlcheck.execute.memory.pages import Pages
+from tlcheck.execute.memory.values import Array, Value, is_poison
+from tlcheck.execute.observe.races import Origin
+
+if TYPE_CHECKING:
+    from tlcheck.execute.schedule.machine import Machine
+
+END = 1 << 62
+_SEVERAL = 4  # sources of a write that cannot be told apart, at most
+
+
+@dataclass(frozen=True, slots=True)
+class TracedCell:
+    """A place in an allocation: an index into its flat data."""
+
+    root: int
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """The last write of a cell before an access of this number.
+
+    past: the identity of a statement that adds to the cell, again and again: what was there before it is sought. Where
+    it set the cell instead, that was zero.
+    """
+
+    cell: TracedCell
+    before: int = END
+    past: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FoundWrite:
+    """A write that was sought. value: as written; lane: a thread, or an iteration of T.Parallel, None where a block
+    writes as one; world: None where it is not known, as of atomics. operands: the cells that it was made of, of each
+    group one: `terms` of them are summed over.
+    """
+
+    number: int
+    value: Value
+    lane: int | None
+    world: int | None
+    origin: Origin
+    sources: tuple[Query, ...]
+    terms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    memory: Cells | Pages
+    position: Position
+    number: int
+    at: object
+    outside: Mask | None = None
+
+
+Operands = Callable[[tuple[int, ...]], Sequence[Sequence[TracedCell]]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Explained:
+    """What a handler tells of its next write. keeps: it adds to what is there; line: of a reduction, not a product."""
+
+    operands: Operands
+    keeps: bool
+    line: bool = False
+
+
+def last_write(machine: Machine, name: str, seed: int, element: int) -> Query:
+    """The last write of an element of a tensor. The element has a place in memory from now on: the same in all runs.
+
+    Raises KeyError where the kernel has no such tensor.
+    """
+    pages = machine.pages(name)
+    root = next(uid for uid, found in machine.memory.items() if found is pages)
+    return Query(TracedCell(root, pages.position_of(seed, element)))
+
+
+def watched_for(machine: Machine, name: str, seed: int, element: int) -> tuple[Tracer, Query]:
+    """A tracer for the last write of an element of a tensor. Raises KeyError where the kernel has no such tensor."""
+    query = last_write(machine, name, seed, element)
+    return Tracer(machine, [query]), query
+
+
+class Tracer:
+    """Watches all memory of a machine for queries. found: the latest answer to each."""
+
+    def __init__(self, machine: Machine, queries: Sequence[Query]) -> None:
+        self._machine = machine
+        self._queries: dict[int, list[Query]] = {}
+        for query in queries:
+            self._queries.setdefault(query.cell.root, []).append(query)
+        self.found: dict[Query, FoundWrite] = {}
+        self.worlds: set[int] = set()  # that wrote a cell which is sought, where it is known
+        self.frame: Frame | None = None
+        self.behalf: Origin | None = None
+        self._roots: dict[int, int] = {}
+        self._number = 0
+        self._reads: list[_Read] = []
+        self._left: dict[int, tuple[Any, list[_Read], Origin]] = {}
+        self._explained: _Explained | None = None
+        self._combined: tuple[Position, Mask | None] | None = None
+        for root, memory in machine.memory.items():
+            self.attach(root, memory)
+        machine.tracer = self
+
+    def attach(self, root: int, memory: Cells | Pages) -> None:
+        """Watch an allocation."""
+        memory.tracer = self
+        self._roots[id(memory)] = root
+
+    def explain(self, operands: Operands, keeps: bool = True) -> None:
+        """Say of the next write what its elements, by their index, are made of: rows and columns of matrices.
+
+        keeps: it adds to what is there.
+        """
+        self._explained = _Explained(operands, keeps)
+
+    def reduces(self, operands: Operands, keeps: bool) -> None:
+        """Say of the next write what its elements, by their index, are the reductions of: the first of the groups.
+
+        keeps: what was there is combined with it; that is the second.
+        """
+        self._explained = _Explained(operands, keeps, line=True)
+
+    def combines(self, frame: Frame, position: Position, mask: Mask | None) -> None:
+        """Say of the next write, which is an atomic and lists those that take part, where all lanes are."""
+        self.frame, self._combined = frame, (position, mask)
+
+    def cell(self, memory: Cells | Pages, position: int) -> TracedCell:
+        """A place as queries name it."""
+        return TracedCell(self._roots[id(memory)], int(position))
+
+    def took(self, memory: Cells | Pages, position: Position) -> None:
+        """Note a read."""
+        self._number += 1
+        self._reads.append(_Read(memory, position, self._number, self._machine.at))
+
+    def strayed(self, outside: Mask | None) -> None:
+        """Say of the read before where it took nothing, since the region leaves its buffer there."""
+        if outside is not None:
+            self._reads[-1] = replace(self._reads[-1], outside=outside)
+
+    def put(self, memory: Cells | Pages, position: Position, value: Value, mask: Mask | None) -> None:
+        """Note a write, and answer the queries of its cells."""
+        self._number += 1
+        if self._combined is not None:
+            position, mask = self._combined
+            self._combined, value = None, 0
+        reads, explained, self._reads, self._explained = self._reads, self._explained, [], None
+        left = self._left.get(id(position))
+        origin = self._origin()
+        if left is not None and left[2].stmt is not origin.stmt:  # a copy arrives where another statement waits for it
+            origin = left[2]
+        if left is not None and not reads:
+            reads = left[1]
+        self._left[id(position)] = (position, reads, origin)
+        self.behalf = None
+        for query in self._queries.get(self._roots[id(memory)], ()):
+            if self._number < query.before:
+                self._answer(query, memory, position, value, mask, reads, explained, origin)
+
+    def _origin(self) -> Origin:
+        if self.behalf is not None:
+            return self.behalf
+        return self._machine.origin(self.frame) if self.frame is not None else Origin(self._machine.at, ())
+
+    def _answer(
+        self,
+        query: Query,
+        memory: Cells | Pages,
+        position: Position,
+        value: Value,
+        mask: Mask | None,
+        reads: Sequence[_Read],
+        explained: _Explained | None,
+        origin: Origin,
+    ) -> None:
+        where = np.asarray(memory.flat_position(position))
+        shape = np.broadcast_shapes(where.shape, np.shape(value), () if mask is None else mask.shape)
+        hit = np.broadcast_to(where == query.cell.position, shape)
+        if mask is not None:
+            hit = hit & np.broadcast_to(mask, shape)
+        if not hit.any():
+            return
+        all_hit = np.argwhere(hit)
+        index = tuple(int(i) for i in all_hit[-1])
+        written = np.broadcast_to(value, shape)[index] if isinstance(value, np.ndarray) else value
+        lane = index[-1] if shape and shape[-1] > 1 else None
+        worlds = len(self._machine.worlds)
+        world = 0 if worlds == 1 else index[-2] if len(shape) > 1 and shape[-2] == worlds else None
+        self.worlds |= set() if world is None else {0} if worlds == 1 else set(all_hit[:, -2].tolist())
+        before = self.found.get(query)
+        if before is not None and _is_poison(before.value) and _is_poison(written):
+            return  # what is added to poison is poison: the first write that made it so tells why
+        groups = [] if explained is None else explained.operands(index)
+        terms = len(groups[0]) if groups else 0
+        if explained is not None and explained.line:
+            sources = self._members(groups, reads, written)
+        else:
+            sources = self._term(groups, reads) if terms else self._sources(reads, index, shape)
+        if query.past == id(origin.stmt):
+            if explained is None or explained.keeps:
+                return
+            written, sources = 0.0, []
+        elif terms and explained is not None and explained.keeps and not explained.line:
+            sources.append(Query(query.cell, self._number, id(origin.stmt)))
+        self.found[query] = FoundWrite(
+            self._number,
+            written,
+            lane,
+            world,
+            origin,
+            tuple(sources),
+            0 if explained is not None and explained.line else terms,
+        )
+
+    def _term(self, groups: Sequence[Sequence[TracedCell]], reads: Sequence[_Read]) -> list[Query]:
+        """One product of a sum: the first that is poison, else the last that is not zero."""
+        since = min((read.number for read in reads), default=self._number)
+        values = [[self._value(cell) for cell in group] for group in groups]
+        poisoned = [k for k in range(len(groups[0])) if any(_is_poison(own[k]) for own in values)]
+        counting = [k for k in range(len(groups[0])) if all(own[k] != 0 for own in values)]
+        chosen = poisoned[0] if poisoned else counting[-1] if counting else -1
+        return [Query(group[chosen], since) for group in groups]
+
+    def _members(self, groups: Sequence[Sequence[TracedCell]], reads: Sequence[_Read], written: Value) -> list[Query]:
+        """Of what is reduced: the first that is poison; else the one that the result is; else the ends and the largest.
+
+        Then what was there before.
+        """
+        since = min((read.number for read in reads), default=self._number)
+        line, *before = groups
+        values: list[Any] = [self._value(cell) for cell in line]
+        poisoned = [k for k, value in enumerate(values) if _is_poison(value)]
+        sizes = [abs(value) for value in values]
+        is_it = [k for k, size in enumerate(sizes) if size == abs(written)]
+        largest = max(range(len(line)), key=lambda k: sizes[k])
+        chosen = poisoned[:1] or is_it[:1] or [0, largest, len(line) - 1]
+        cells = [line[k] for k in dict.fromkeys(chosen)] + [cell for group in before for cell in group]
+        return [Query(cell, since) for cell in cells]
+
+    def _value(self, cell: TracedCell) -> Value:
+        memory = self._machine.memory[cell.root]
+        found: Value = memory.flat[cell.position]
+        return found
+
+    def _sources(self, reads: Sequence[_Read], index: tuple[int, ...], shape: tuple[int, ...]) -> list[Query]:
+        """What the same lane read for it."""
+        found: dict[Query, None] = {}
+        for read in reads:
+            where = np.asarray(read.memory.flat_position(read.position))
+            outside = np.zeros(1, bool) if read.outside is None else read.outside
+            gone = _matching(np.broadcast_to(outside, where.shape), index, shape)
+            for position, is_gone in zip(_matching(where, index, shape), gone, strict=True):
+                if not is_gone:
+                    found[Query(self.cell(read.memory, position), read.number)] = None
+        return list(found)
+
+
+def _is_poison(value: Value) -> bool:
+    return isinstance(value, (float, np.floating)) and bool(is_poison(np.array([value])).any())
+
+
+def _matching(where: Array, index: tuple[int, ...], shape: tuple[int, ...]) -> list[int]:
+    """The positions of a read that belong to an element of a write: those at its index, as arrays broadcast; where
+    the two have no common form, some of its lane.
+    """
+    rank = max(len(shape), where.ndim)
+    own = (0,) * (rank - len(index)) + index
+    sizes = (1,) * (rank - where.ndim) + where.shape
+    full = (1,) * (rank - len(shape)) + shape
+    if all(size in (1, extent) for size, extent in zip(sizes, full, strict=True)):
+        picked = tuple(0 if size == 1 else i for size, i in zip(sizes, own, strict=True))
+        return [int(where.reshape(sizes)[picked])]
+    if where.size == int(np.prod(shape)):
+        return [int(where.reshape(-1)[np.ravel_multi_index(index, shape)])]
+    lane = where[..., index[-1]] if where.shape[-1:] == shape[-1:] else where
+    return [int(position) for position in lane.reshape(-1)[:_SEVERAL]]

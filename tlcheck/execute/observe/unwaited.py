@@ -1,0 +1,133 @@
+"""What a kernel as written begins and waits for itself: T.async_copy, T.tma_copy, T.wgmma_gemm.
+
+They go on beside what follows them ("No wait is auto-inserted", TileLang, language/copy_op.py). As written they are
+carried out at once; here stands what they may still read or write, as nobody has waited for them. Who writes what one
+reads, or touches what one writes, races with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tlcheck.execute.memory.cells import Position
+from tlcheck.execute.memory.frame import Mask
+from tlcheck.execute.memory.places import Place
+from tlcheck.execute.memory.values import Array
+from tlcheck.execute.observe.shadows import Touched
+
+COPIES, LOADS, STORES, PRODUCTS = "copies", "loads", "stores", "products"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Elements:
+    """Those of a place, of `lanes` lanes; mask: the active ones, None for all."""
+
+    place: Place
+    position: Position
+    mask: Mask | None
+    lanes: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operation:
+    """One of them, with what it reads and writes.
+
+    kind: one of those above. key: the mbarrier that it completes, None for groups of a thread. worlds: (worlds,), those
+    in which it completes that; None for all.
+    """
+
+    kind: str
+    reads: Sequence[Elements] = ()
+    writes: Sequence[Elements] = ()
+    key: object = None
+    worlds: Mask | None = None
+
+    @property
+    def elements(self) -> Iterator[tuple[Elements, bool]]:
+        """With whether it writes them."""
+        yield from ((elements, False) for elements in self.reads)
+        yield from ((elements, True) for elements in self.writes)
+
+
+@dataclass(eq=False)
+class _Begun:
+    """An operation with the worlds in which it may still read and write, (worlds,), and how many phases of its mbarrier
+    had ended when it began."""
+
+    operation: Operation
+    reading: Mask
+    writing: Mask
+    phase: Array | None
+
+    def end(self, worlds: Mask, reads: bool) -> None:
+        """It is over in these worlds. reads: as far as it reads."""
+        self.reading = self.reading & ~worlds
+        if not reads:
+            self.writing = self.writing & ~worlds
+
+
+class Unwaited:
+    """All of a run."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._open: dict[int, _Begun] = {}  # by number, as they began
+        self._last: dict[tuple[int, bool], Array] = {}  # allocation, whether it is written -> of each cell the last one
+
+    def begin(self, operation: Operation, worlds: Mask, phase: Array | None) -> int:
+        """An operation begins in some of these worlds. Its number."""
+        if operation.worlds is not None:
+            worlds = np.asarray(worlds & operation.worlds)
+        self._count += 1
+        self._open[self._count] = _Begun(operation, worlds, worlds, phase)
+        return self._count
+
+    def holds(self, number: int, place: Place, cell: Array, writes: bool) -> None:
+        """It reads or writes these cells."""
+        of_cells = self._last.setdefault((place.root, writes), np.zeros(0, np.int32))
+        if len(of_cells) < place.memory.flat.size:
+            more = np.zeros(place.memory.flat.size - len(of_cells), np.int32)
+            of_cells = self._last[place.root, writes] = np.r_[of_cells, more]
+        of_cells[cell] = number
+
+    def uses(self, root: int) -> bool:
+        """Whether one that is open may use an allocation."""
+        return bool(self._open) and ((root, True) in self._last or (root, False) in self._last)
+
+    def meets(self, root: int, touched: Touched, writes: bool) -> str:
+        """The kind of an operation that an access races with; empty for none. writes: whether it does."""
+        for written in (True, False) if writes else (True,):
+            of_cells = self._last.get((root, written))
+            if of_cells is None:
+                continue
+            known = touched.cell < len(of_cells)
+            numbers = of_cells[touched.cell[known]]
+            for number in np.unique(numbers[numbers > 0]).tolist():
+                begun = self._open.get(number)
+                if begun is None:
+                    continue
+                still = begun.writing if written else begun.reading
+                if still[touched.world[known][numbers == number]].any():
+                    return begun.operation.kind
+        return ""
+
+    def finish(self, kind: str, newest: int, worlds: Mask, reads: bool) -> None:
+        """The author waits for all of a kind but the newest. reads: only until they have read."""
+        mine = [number for number, begun in self._open.items() if begun.operation.kind == kind]
+        for number in mine[: max(0, len(mine) - newest)]:
+            self._end(number, worlds, reads)
+
+    def passed(self, key: object, worlds: Mask, phase: Array) -> None:
+        """Somebody has waited for an mbarrier, of which so many phases have ended, (worlds,)."""
+        for number, begun in list(self._open.items()):
+            if begun.operation.key == key and begun.phase is not None:
+                self._end(number, np.asarray(worlds & (phase > begun.phase)), reads=False)
+
+    def _end(self, number: int, worlds: Mask, reads: bool) -> None:
+        begun = self._open[number]
+        begun.end(worlds, reads)
+        if not (begun.reading.any() or begun.writing.any()):
+            del self._open[number]

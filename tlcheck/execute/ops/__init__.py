@@ -1,0 +1,1 @@
+"""Say what calls and attributes mean: tile operators in tile/, instructions of threads in thread/."""

@@ -1,0 +1,189 @@
+"""Atomic read-modify-writes by threads: atom and red (PTX 9.7.13.6), the device library's atomic.h.
+
+Lanes act in the order of their threads. A vector form acts on neighbouring elements, one by one; the library's
+AtomicAddx2 and AtomicAddx4 take a vector or the address of one. The memory order is no part of the value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tlcheck.execute.compile.registry import call, extern
+from tlcheck.execute.memory.cells import Position
+from tlcheck.execute.memory.frame import Frame, Mask, everywhere
+from tlcheck.execute.memory.places import Place
+from tlcheck.execute.memory.values import Array, Kind, Value, converted, kind_of, lanes_of, rounding
+from tlcheck.execute.reasons import Illegal, NotModelled
+from tlcheck.snapshot.ir import Expr
+from tlcheck.snapshot.walk import postorder
+
+if TYPE_CHECKING:
+    from tlcheck.execute.compile.codes import Run
+    from tlcheck.execute.schedule.machine import Machine
+
+_COMBINE: dict[str, Any] = {"add": np.add, "max": np.maximum, "min": np.minimum, "or": np.bitwise_or}
+
+
+def update(place: Place, frame: Frame, value: Value, combine: np.ufunc) -> None:
+    """Combine values into memory, once for each active lane."""
+    position, mask = _position(place, frame)
+    _seen(place, frame, position, mask)
+    where, values = _by_lane(frame, mask, place.memory.flat_position(position), value)
+    settle = rounding(place.kind, place.machine.options.exact)
+    if settle is None:
+        place.memory.accumulate(where.reshape(-1), values.reshape(-1), combine, place.kind)
+    else:
+        _in_order(place, where, values, lambda old, new: settle(combine(old, new)))
+
+
+def replaced(place: Place, frame: Frame, value: Value, combine: Callable[[Any, Any], Any]) -> Array:
+    """Combine values into memory; what was there before, in each lane: ((vector lanes,) worlds, lanes)."""
+    position, mask = _position(place, frame)
+    _seen(place, frame, position, mask)
+    where, values = _by_lane(frame, mask, place.memory.flat_position(position), value)
+    before = _in_order(place, where, values, combine)
+    chosen = everywhere(mask, frame)
+    found = np.zeros((where.shape[1], frame.worlds, frame.lanes), place.kind.array)
+    found[:, chosen] = before.T
+    return found if where.shape[1] > 1 else found[0]
+
+
+def _seen(place: Place, frame: Frame, position: Any, mask: Any) -> None:
+    """Tell who watches."""
+    machine = place.machine
+    if machine.watch is not None and machine.watch.covers(place):
+        lanes = everywhere(mask, frame)
+        machine.watch.atomic(place, position, lanes, machine.origin(frame))
+    if machine.tracer is not None:
+        machine.tracer.combines(frame, position, mask)
+
+
+def _position(place: Place, frame: Frame) -> tuple[Position, Mask | None]:
+    """Where each lane acts, and which lanes do. Raises Illegal for a vector that begins in bounds and ends outside."""
+    position, mask = place.position(frame)
+    if mask is None or mask.ndim == 2:
+        return position, mask
+    whole = np.asarray(mask.all(axis=0))
+    parts = np.argwhere(mask.any(axis=0) & ~whole)
+    if len(parts):
+        world, lane = (int(n) for n in parts[0])
+        raise Illegal(f"access of {place.name} out of bounds", place.machine.line, world, lane)
+    return position, whole
+
+
+def _by_lane(frame: Frame, mask: Any, position: Array, value: Value) -> tuple[Array, Array]:
+    """Positions and values of the lanes of `mask`, (lanes, vector lanes)."""
+    shape = np.broadcast_shapes((1, frame.worlds, frame.lanes), position.shape, np.shape(value))
+    where, values = (np.broadcast_to(v, shape).reshape(shape[0], -1).T for v in (position, value))
+    if mask is None:
+        return where, values
+    chosen = np.flatnonzero(np.broadcast_to(mask, shape[-2:]))
+    return where.take(chosen, axis=0), values.take(chosen, axis=0)
+
+
+def _in_order(place: Place, where: Array, values: Array, combine: Callable[[Any, Any], Any]) -> Array:
+    """Combine one after the other where several go to one element; what was there before each of them."""
+    flat, before = where.reshape(-1), np.empty(where.size, place.kind.array)
+    changes, memory = np.broadcast_to(values, where.shape).reshape(-1), place.memory
+    for turn in _turns(flat, place.machine.options.order):
+        old = memory.take(flat[turn], place.kind)
+        before[turn] = old
+        memory.put(flat[turn], combine(old, changes[turn]), None, place.kind)
+    return before.reshape(where.shape)
+
+
+def _turns(where: Array, number: int) -> list[Array]:
+    """The first of each element, the second ones, and so on. number: of the order, see `Options.order`."""
+    lanes = np.arange(len(where))
+    lanes = (lanes, lanes[::-1], np.r_[lanes[::2], lanes[1::2]])[number]
+    order = lanes[np.argsort(where[lanes], kind="stable")]
+    ordered = where[order]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+    rank = np.arange(len(where)) - np.repeat(starts, np.diff(np.r_[starts, len(where)]))
+    return [order[rank == turn] for turn in range(int(rank.max()) + 1)] if len(where) else []
+
+
+def _operand(e: Expr, lanes: int, kind: Kind, machine: Machine) -> Run:
+    """The value to combine: a vector, or the address of one."""
+    if e.op == "call" and e.value in ("address_of", "access_ptr", "tvm_access_ptr"):
+        source = machine.pointer(e, lanes)
+        return lambda frame: converted(source.load(frame), source.kind, kind, machine.options.exact)
+    if lanes_of(e.dtype) != lanes:
+        raise NotModelled(f"atomic of {lanes} elements with a value of {e.dtype}")
+    code, given = machine.code(e), kind_of(e.dtype)
+    return lambda frame: converted(code.run(frame), given, kind, machine.options.exact)
+
+
+def require_memory(target: Expr, machine: Machine) -> None:
+    """Raise NotModelled for an atomic on registers that is written: atom and red take addresses in global or shared
+    memory, and a device traps, or faults, at any other.
+    """
+    buffers = [p.buffer for p in postorder([target]) if p.op == "load" and p.buffer is not None]
+    if machine.options.written and buffers and buffers[-1].scope.startswith("local"):
+        raise NotModelled(f"an atomic on {buffers[-1].name}, which is in registers")
+
+
+def _combining(operation: str, lanes: int, returns: bool) -> Callable[[Expr, Machine], Run]:
+    """(address or element, value[, memory order])."""
+
+    def handler(e: Expr, machine: Machine) -> Run:
+        require_memory(e.args[0], machine)
+        place = machine.pointer(e.args[0], lanes)
+        value, combine = _operand(e.args[1], lanes, place.kind, machine), _COMBINE[operation]
+        settle = rounding(place.kind, machine.options.exact)
+
+        def settled(old: Any, new: Any) -> Any:
+            return combine(old, new) if settle is None else settle(combine(old, new))
+
+        def run(frame: Frame) -> Value:
+            if returns:
+                return replaced(place, frame, value(frame), settled)
+            update(place, frame, value(frame), combine)
+            return 0
+
+        return run
+
+    return handler
+
+
+for _operation in ("add", "max", "min", "or"):
+    _library = "Atomic" + _operation.capitalize()
+    for _lanes in (1, 2, 4) if _operation == "add" else (1,):
+        _form = "" if _lanes == 1 else f"x{_lanes}"
+        call(f"atomic_{_operation}{_form}_elem_op")(_combining(_operation, _lanes, False))
+        call(f"atomic_{_operation}{_form}_ret_elem_op")(_combining(_operation, _lanes, True))
+        extern(f"{_library}{_form}")(_combining(_operation, _lanes, False))
+        extern(f"{_library}{_form}Ret")(_combining(_operation, _lanes, True))
+
+
+@call("atomic_load_elem_op")
+@extern("AtomicLoad")
+def atomic_load(e: Expr, machine: Machine) -> Run:
+    """(address[, memory order]): the element."""
+    place = machine.pointer(e.args[0])
+
+    def run(frame: Frame) -> Value:
+        position, mask = _position(place, frame)
+        _seen(place, frame, position, mask)
+        return place.memory.take(position, place.kind)
+
+    return run
+
+
+@call("atomic_store_elem_op")
+@extern("AtomicStore")
+def atomic_store(e: Expr, machine: Machine) -> Run:
+    """(address, value[, memory order]): the element becomes the value."""
+    place = machine.pointer(e.args[0])
+    value = _operand(e.args[1], 1, place.kind, machine)
+
+    def run(frame: Frame) -> Value:
+        position, mask = _position(place, frame)
+        _seen(place, frame, position, mask)
+        place.memory.put(position, value(frame), mask, place.kind)
+        return 0
+
+    return run

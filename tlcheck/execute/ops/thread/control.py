@@ -1,0 +1,68 @@
+"""Leaving loops and the kernel: T.loop_break, T.continue, T.thread_return; launch indices.
+
+TIR's `break` and `continue` act on the innermost loop, as C's do; a thread that returned takes no part in anything.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tlcheck.execute.compile.codes import Code
+from tlcheck.execute.compile.registry import call
+from tlcheck.execute.memory.frame import Frame, Mask
+from tlcheck.snapshot.ir import Expr
+
+if TYPE_CHECKING:
+    from tlcheck.execute.compile.codes import Run
+    from tlcheck.execute.schedule.machine import Machine
+
+
+def _gone(frame: Frame, before: Mask | None) -> Mask:
+    """`before` with the active lanes, which are active no more."""
+    leaving = frame.mask()
+    frame.active = np.zeros((1, 1), np.bool_)
+    return leaving if before is None else before | leaving
+
+
+@call("loop_break", "break_loop")
+def loop_break(e: Expr, machine: Machine) -> Run:
+    """The active lanes leave the innermost loop."""
+
+    def run(frame: Frame) -> int:
+        frame.broken = _gone(frame, frame.broken)
+        return 0
+
+    return run
+
+
+@call("loop_continue", "continue_loop")
+def loop_continue(e: Expr, machine: Machine) -> Run:
+    """The active lanes go on with the next iteration of the innermost loop."""
+
+    def run(frame: Frame) -> int:
+        frame.skipped = _gone(frame, frame.skipped)
+        return 0
+
+    return run
+
+
+@call("thread_return")
+def thread_return(e: Expr, machine: Machine) -> Run:
+    """The active lanes leave the kernel."""
+
+    def run(frame: Frame) -> int:
+        frame.ended = _gone(frame, frame.ended)
+        return 0
+
+    return run
+
+
+@call("launch_thread_idx")
+def launch_thread_idx(e: Expr, machine: Machine) -> Code:
+    """threadIdx.x, .y or .z by number, as the kernel's frontend asks for it."""
+    axis = e.args[0].value
+    assert isinstance(axis, int)
+    index = machine.thread_index(axis)
+    return Code(lambda frame: index, frozenset(), True, not isinstance(index, np.ndarray))

@@ -1,0 +1,255 @@
+"""Tensor maps: what of a tensor a bulk copy moves, and where in shared memory it lies (PTX 5.5, "Tensors").
+
+Tiled: a box at coordinates, the innermost dimension first. im2col: pixels of a box that moves over width and height,
+as a convolution reads them. Elements outside the tensor are zeros. A swizzle exchanges the 16-byte units of each 128,
+64 or 32 bytes by the absolute shared address. Arguments: cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tlcheck.execute.compile.codes import Code
+from tlcheck.execute.memory.frame import Frame, Mask
+from tlcheck.execute.memory.places import Place
+from tlcheck.execute.memory.values import Array, Value
+from tlcheck.execute.reasons import NotModelled
+from tlcheck.snapshot.ir import Expr
+
+if TYPE_CHECKING:
+    from tlcheck.execute.schedule.machine import Machine
+
+# CUtensorMapDataType -> bits
+_BITS = {0: 8, 1: 16, 2: 32, 3: 32, 4: 64, 5: 64, 6: 16, 7: 32, 8: 64, 9: 16, 10: 32, 11: 32, 12: 32}
+_SPAN = {0: 0, 1: 32, 2: 64, 3: 128}  # CUtensorMapSwizzle -> bytes within which units are exchanged
+_LARGEST_BOX = 256
+_TILED, _IM2COL = "create_tma_descriptor", "create_tma_im2col_descriptor"
+
+
+def swizzled(octets: Any, span: int) -> Any:
+    """Shared addresses after the exchange: bits 4 and up, as many as `span` has, by those three further up."""
+    if span == 0:
+        return octets
+    units = {32: 1, 64: 3, 128: 7}[span] << 4
+    return octets ^ ((octets >> 3) & units)
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """Where a copy's elements are: element of the tensor and byte of shared memory, (elements, worlds, 1) each.
+
+    inside: those that lie in the tensor, None for all. where: the flat positions in shared memory, if they are known.
+    run: how many elements each lie side by side in the tensor.
+    """
+
+    elements: Array
+    inside: Mask | None
+    octets: Array
+    where: Array | None = None
+    run: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class _Tensor:
+    """A tensor's pointer, its sizes and its strides in elements, innermost dimension first."""
+
+    place: Place
+    sizes: tuple[Code, ...]
+    strides: tuple[Code, ...]
+
+    def whole_box(self, frame: Frame, starts: list[Any], extents: tuple[int, ...], octets: Array) -> Box | None:
+        """The box from coordinates on; None where some of it may lie outside, or sizes and strides vary."""
+        sizes, strides = [code.run(frame) for code in self.sizes], [code.run(frame) for code in self.strides]
+        for start, extent, size, stride in zip(starts, extents, sizes, strides, strict=True):
+            if isinstance(size, np.ndarray) or isinstance(stride, np.ndarray):
+                return None
+            least, most = (start.min(), start.max()) if isinstance(start, np.ndarray) else (start, start)
+            if least < 0 or most + extent > size:
+                return None
+        first = np.asarray(self.place.address(frame)) // (self.place.kind.bits // 8)
+        for start, stride in zip(starts, strides, strict=True):
+            first = first + start * stride
+        elements = first + _spread(extents, tuple(strides))
+        shape = (len(elements), frame.worlds, 1)
+        return Box(np.broadcast_to(elements, shape), None, octets, run=extents[0] if strides[0] == 1 else 1)
+
+    def box(self, frame: Frame, at: list[Any], octets: Any) -> Box:
+        """Elements at coordinates of each dimension."""
+        inside: Any = np.True_
+        total: Any = np.asarray(self.place.address(frame)) // (self.place.kind.bits // 8)
+        for size, stride, place in zip(self.sizes, self.strides, at, strict=True):
+            inside = inside & (place >= 0) & (place < size.run(frame))
+            total = total + place * stride.run(frame)
+        shape = np.broadcast_shapes(np.shape(total), np.shape(octets), (frame.worlds, 1))
+        inside = np.broadcast_to(inside, shape)
+        return Box(np.where(inside, np.broadcast_to(total, shape), 0), inside, np.broadcast_to(octets, shape))
+
+
+@lru_cache(maxsize=64)
+def _spread(extents: tuple[int, ...], strides: tuple[int, ...]) -> Array:
+    """How far the elements of a box are from the first one, (elements, 1, 1), read-only."""
+    found, steps = np.zeros(prod(extents), np.int64), np.arange(prod(extents))
+    for extent, stride in zip(extents, strides, strict=True):
+        found += steps % extent * stride
+        steps = steps // extent
+    found.flags.writeable = False
+    return found.reshape(-1, 1, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Tiled:
+    """A map of boxes of these sizes. span: of the swizzle, in bytes. coordinates: how many a copy gives."""
+
+    tensor: _Tensor
+    sizes: tuple[int, ...]
+    span: int
+
+    @property
+    def coordinates(self) -> int:
+        return len(self.sizes)
+
+    def octets(self, shared: Value) -> Array:
+        """The bytes of a box at an address in shared memory."""
+        steps = np.arange(int(np.prod(self.sizes))).reshape(-1, 1, 1)
+        return np.asarray(swizzled(np.asarray(shared) + steps * (self.tensor.place.kind.bits // 8), self.span))
+
+    def at(self, frame: Frame, coordinates: list[Value], octets: Array) -> Box:
+        """The box at coordinates of the tensor, to or from these bytes of shared memory."""
+        starts = [start.astype(np.int64) if isinstance(start, np.ndarray) else start for start in coordinates]
+        whole = self.tensor.whole_box(frame, starts, self.sizes, octets)
+        if whole is not None:
+            return whole
+        steps = np.arange(int(np.prod(self.sizes))).reshape(-1, 1, 1)
+        places = []
+        for extent, start in zip(self.sizes, starts, strict=True):
+            places.append(start + steps % extent)
+            steps = steps // extent
+        return self.tensor.box(frame, places, octets)
+
+
+@dataclass(frozen=True, eq=False)
+class Im2col:
+    """A map of pixels x channels. Pixels go over width, height and images, within [lower, size + upper) by their steps.
+
+    A copy gives the coordinates of the first pixel, then offsets that are added to width and height of all.
+    """
+
+    tensor: _Tensor
+    steps: tuple[int, ...]
+    lower: tuple[int, ...]
+    upper: tuple[int, ...]
+    pixels: int
+    channels: int
+    span: int
+
+    @property
+    def coordinates(self) -> int:
+        return len(self.tensor.sizes) + len(self.lower)
+
+    def octets(self, shared: Value) -> Array:
+        """The bytes of a box at an address in shared memory."""
+        number = np.arange(self.pixels * self.channels).reshape(-1, 1, 1)
+        return np.asarray(swizzled(np.asarray(shared) + number * (self.tensor.place.kind.bits // 8), self.span))
+
+    def at(self, frame: Frame, coordinates: list[Value], octets: Array) -> Box:
+        """The pixels from coordinates of the tensor on, to or from these bytes of shared memory."""
+        rank = len(self.tensor.sizes)
+        number = np.arange(self.pixels * self.channels).reshape(-1, 1, 1)
+        given = [np.asarray(c).astype(np.int64) for c in coordinates]
+        left: Any = number // self.channels
+        places = [given[0] + number % self.channels]
+        for axis, (low, high) in enumerate(zip(self.lower, self.upper, strict=True), start=1):
+            step, size = self.steps[axis], self.tensor.sizes[axis].run(frame)
+            count = (size - 1 + high - low) // step + 1
+            left = left + (given[axis] - low) // step
+            places.append(low + left % count * step + given[rank + axis - 1])
+            left = left // count
+        places.append(given[rank - 1] + left)
+        return self.tensor.box(frame, places, octets)
+
+
+def unlawful(map_: Tiled | Im2col, frame: Frame) -> str:
+    """What of a tensor map cuTensorMapEncodeTiled or cuTensorMapEncodeIm2col refuses; empty if nothing."""
+    tensor = map_.tensor
+    width = tensor.place.kind.bits // 8
+    inner = (map_.sizes[0] if isinstance(map_, Tiled) else map_.channels) * width
+    for stride in tensor.strides[1:]:
+        octets = int(np.max(stride.run(frame))) * width
+        if octets % 16:
+            return f"a tensor map of {tensor.place.name} with a stride of {octets} bytes, no multiple of 16"
+    if np.any(np.asarray(tensor.place.address(frame)) % 16):
+        return f"a tensor map of {tensor.place.name} at an address that is no multiple of 16"
+    if isinstance(map_, Tiled) and max(map_.sizes) > _LARGEST_BOX:
+        return f"a tensor map of {tensor.place.name} with a box of {max(map_.sizes)} elements along a dimension"
+    if inner % 16:
+        return f"a tensor map of {tensor.place.name} with rows of {inner} bytes, no multiple of 16"
+    if map_.span and inner > map_.span:
+        return f"a tensor map of {tensor.place.name} with rows of {inner} bytes in a swizzle of {map_.span}"
+    return ""
+
+
+def is_descriptor(e: Expr) -> bool:
+    """Whether an argument names a tensor map rather than an address."""
+    return e.op == "var" or e.value in (_TILED, _IM2COL)
+
+
+def descriptor(e: Expr, machine: Machine) -> Tiled | Im2col:
+    """The tensor map that an argument names: the call that makes it, or a parameter of the kernel for one."""
+    if e.op == "var":
+        made = {v.uid: c for v, c in machine.function.descriptors}.get(e.uid)
+        if made is None:
+            raise NotModelled(f"TMA descriptor {e.value}: the snapshot does not say what it describes")
+        e = made
+    rank = _number(e.args[1])
+    rest = e.args[3:]
+    sizes, octets, boxes, more = (rest[i * rank : (i + 1) * rank] for i in range(4))
+    tensor = _tensor(e, sizes, octets, machine)
+    if e.value == _TILED:
+        return Tiled(tensor, _sizes(boxes, more), _hints(rest[4 * rank :]))
+    around = rest[3 * rank :]
+    lower, upper = (tuple(_number(a) for a in around[i * (rank - 2) : (i + 1) * (rank - 2)]) for i in range(2))
+    pixels, channels = (_number(a) for a in around[2 * (rank - 2) : 2 * (rank - 2) + 2])
+    span = _hints(around[2 * (rank - 2) + 2 :])
+    return Im2col(tensor, tuple(_number(s) for s in boxes), lower, upper, pixels, channels, span)
+
+
+def _tensor(e: Expr, sizes: tuple[Expr, ...], octets: tuple[Expr, ...], machine: Machine) -> _Tensor:
+    place = machine.pointer(e.args[2])
+    if place.kind.bits != _BITS[_number(e.args[0])]:
+        raise NotModelled(f"TMA descriptor of {_BITS[_number(e.args[0])]} bits for {place.kind.name}")
+    strides = tuple(_divided(machine.code(o), place.kind.bits // 8) for o in octets)
+    return _Tensor(place, tuple(machine.code(s) for s in sizes), strides)
+
+
+def _sizes(args: tuple[Expr, ...], steps: tuple[Expr, ...]) -> tuple[int, ...]:
+    """Sizes of a box whose elements lie side by side."""
+    if any(_number(s) != 1 for s in steps):
+        raise NotModelled("TMA descriptor with element strides")
+    return tuple(_number(a) for a in args)
+
+
+def _hints(args: tuple[Expr, ...]) -> int:
+    """The swizzle's span, of (interleave, swizzle, L2 promotion, fill)."""
+    interleave, swizzle, _, fill = (_number(a) for a in args[:4])
+    if interleave or fill:
+        raise NotModelled("TMA descriptor with interleave or NaN fill")
+    return _SPAN[swizzle]
+
+
+def _divided(code: Code, by: int) -> Code:
+    return Code(lambda frame: code.run(frame) // by, code.needs, code.steady, code.uniform)
+
+
+def _number(e: Expr) -> int:
+    if e.op == "cast":
+        return _number(e.args[0])
+    if e.op == "mul":
+        return _number(e.args[0]) * _number(e.args[1])
+    if e.op != "int" or not isinstance(e.value, int):
+        raise NotModelled("TMA descriptor of varying form")
+    return e.value

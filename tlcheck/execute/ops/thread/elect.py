@@ -1,0 +1,42 @@
+"""elect.sync as TileLang uses it: one thread of a group of threads (PTX 9.7.13.16; tl_shuffle_elect in the library).
+
+tl_shuffle_elect(0) holds in one thread of the block's first warp, tl_shuffle_elect(n) in one of every n threads. The
+instruction elects some thread of those that are active; here it is the first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tlcheck.execute.compile.registry import call
+from tlcheck.execute.memory.frame import Frame, OfLanes
+from tlcheck.execute.memory.values import Array
+from tlcheck.execute.reasons import NotModelled
+from tlcheck.snapshot.ir import Expr
+
+if TYPE_CHECKING:
+    from tlcheck.execute.compile.codes import Run
+    from tlcheck.execute.schedule.machine import Machine
+
+WARP = 32
+
+
+@call("tl_shuffle_elect", "shuffle_elect")
+def elect(e: Expr, machine: Machine) -> Run:
+    """Whether the thread is the elected one of its group; (worlds, threads)."""
+    extent = e.args[0].value if e.args and e.args[0].op == "int" else None
+    if not isinstance(extent, int) or extent % WARP:
+        raise NotModelled("shuffle_elect of another number of threads than whole warps")
+    thread = np.arange(machine.threads)
+    chosen = thread // WARP == 0 if extent == 0 else thread // WARP % (extent // WARP) == 0
+
+    def elected(frame: Frame) -> Array:
+        mask = frame.mask() & chosen
+        warps = mask.reshape(len(mask), -1, min(WARP, machine.threads))
+        first = np.zeros(warps.shape, np.bool_)
+        np.put_along_axis(first, warps.argmax(axis=-1)[..., None], True, axis=-1)
+        return np.asarray((first & warps).reshape(mask.shape))
+
+    return OfLanes(elected).of

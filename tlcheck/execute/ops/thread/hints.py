@@ -1,0 +1,43 @@
+"""Instructions that change no value: register budgets, prefetches, scheduling, marks for a profiler, pauses.
+
+What fences and arrivals order is the business of the machine's watchers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tlcheck.execute.compile.codes import Step
+from tlcheck.execute.compile.registry import attribute, call, extern
+from tlcheck.snapshot.ir import Attr, Expr
+
+if TYPE_CHECKING:
+    from tlcheck.execute.compile.codes import Run
+    from tlcheck.execute.schedule.machine import Machine
+
+
+@extern(
+    "tl::prefetch_tma_descriptor",
+    "__nanosleep",  # CUDA: waits about so long; orders nothing
+    "TL_IKET_EVENT",  # TileLang, tools/cuda/iket: what a profiler notes
+    "TL_IKET_EVENT_PAYLOAD_U32",
+    "TL_IKET_EVENT_PAYLOAD_F32",
+)
+@call(
+    "prefetch_tma_descriptor",
+    "warpgroup_fence_operand",
+)
+def hint(e: Expr, machine: Machine) -> Run:
+    """Nothing, as far as values go."""
+    return lambda frame: 0
+
+
+@attribute(
+    "kWarpSpecializationScope",
+    "tl.pipeline_mvb_num_stages",
+    "tl.pipeline_mvb_parity_expr",
+    "tl.pipeline_mvb_stage_expr",
+)
+def notes_of_passes(stmt: Attr, machine: Machine) -> Step:
+    """What one pass tells a later one; the code within says all that happens."""
+    return machine.step(stmt.body)

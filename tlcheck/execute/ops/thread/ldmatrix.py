@@ -1,0 +1,99 @@
+"""ldmatrix: a warp loads 8x8 matrices of 16-bit units from shared memory (PTX 9.7.14.5.15).
+
+The threads 8 i .. 8 i + 7 point to the rows of matrix i, 16 bytes each. Thread t gets, as its register i, the units
+2 (t % 4) and 2 (t % 4) + 1 of row t / 4; transposed, the units t / 4 of the rows 2 (t % 4) and 2 (t % 4) + 1.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tlcheck.execute.compile.registry import call
+from tlcheck.execute.memory.frame import Frame
+from tlcheck.execute.memory.places import Place
+from tlcheck.execute.memory.values import Array, Kind, Value
+from tlcheck.execute.reasons import NotModelled
+from tlcheck.snapshot.ir import Expr
+
+if TYPE_CHECKING:
+    from tlcheck.execute.compile.codes import Run
+    from tlcheck.execute.schedule.machine import Machine
+
+WARP = 32
+
+
+@call("ptx_ldmatrix")
+def ldmatrix(e: Expr, machine: Machine) -> Run:
+    """(transposed, number, source, destination), or in old releases (transposed, number, ".b16", destination, its
+    offset in elements, source, its offset).
+    """
+    transposed, number = bool(e.args[0].value), int(e.args[1].value or 0)
+    if number not in (1, 2, 4):
+        raise NotModelled(f"ptx_ldmatrix of {number} matrices")
+    source, to, offset, more = _operands(e)
+    kind = machine.pointers.element(source, machine)
+    if transposed and kind.bits != 16:
+        return _transposed_octets(e, machine, kind)
+    units = _fragment(kind, transposed, number)
+    rows = machine.pointer(source, 128 // kind.bits, more, arranged(units, machine))
+    rows.aligned = 16
+    target = machine.pointer(to, len(units[0]), offset)
+    if target.kind.bits != kind.bits:
+        raise NotModelled("ptx_ldmatrix into elements of another width")
+    return _loading(rows, target)
+
+
+def _loading(rows: Place, target: Place) -> Run:
+    def run(frame: Frame) -> Value:
+        target.store(frame, rows.load(frame))
+        return 0
+
+    return run
+
+
+def _operands(e: Expr) -> tuple[Expr, Expr, Expr | None, Expr | None]:
+    """Source, destination, and the offsets of destination and source."""
+    if len(e.args) == 4:
+        return e.args[2], e.args[3], None, None
+    if len(e.args) == 7 and e.args[2].value == ".b16":
+        return e.args[5], e.args[3], e.args[4], e.args[6]
+    raise NotModelled(f"ptx_ldmatrix with {len(e.args)} arguments")
+
+
+def _fragment(kind: Kind, transposed: bool, number: int) -> tuple[Array, Array]:
+    """For each element that a thread gets: which element of a row, and the row of which thread; (elements, 32)."""
+    per = max(1, 32 // kind.bits)  # elements in a register
+    matrix, unit, thread = np.ogrid[:number, :per, :WARP]
+    if transposed:
+        element, row = thread // 4 + 0 * unit, 2 * (thread % 4) + unit
+    else:
+        element, row = per * (thread % 4) + unit, thread // 4 + 0 * unit
+    shape = (number, per, WARP)
+    elements = np.broadcast_to(element, shape).reshape(-1, WARP)
+    threads = np.broadcast_to(8 * matrix + row, shape).reshape(-1, WARP)
+    return elements, threads
+
+
+def arranged(units: tuple[Array, Array], machine: Machine) -> Any:
+    """Give each thread the elements `units` of rows (elements, worlds, threads) that its warp's threads point to."""
+    elements, threads = units
+    if machine.threads % WARP:
+        raise NotModelled("warp instruction in a block of incomplete warps")
+    warps = machine.threads // WARP
+    lanes = (np.arange(warps)[:, None] * WARP + threads[:, None, :]).reshape(len(threads), 1, -1)
+    which = np.tile(elements, warps).reshape(len(elements), 1, -1)
+    worlds = np.arange(len(machine.worlds)).reshape(1, -1, 1)
+
+    def arrange(rows: Any) -> Array:
+        shape = (np.shape(rows)[0], len(machine.worlds), machine.threads)
+        found: Array = np.broadcast_to(rows, shape)[which, worlds, lanes]
+        return found
+
+    return arrange
+
+
+def _transposed_octets(e: Expr, machine: Machine, kind: Kind) -> Run:
+    """Transposed 8-bit elements move in pairs with the instruction; old releases load them one by one instead."""
+    raise NotModelled(f"transposed ptx_ldmatrix of {kind.name}")

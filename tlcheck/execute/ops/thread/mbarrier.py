@@ -1,0 +1,311 @@
+"""mbarrier: barriers in shared memory that count arrivals and bytes (PTX 9.7.13.15).
+
+A phase of a barrier ends when as many threads have arrived as it was made for and all announced bytes have come; bytes
+may come before they are announced. A wait for parity p goes on once the phase of that parity has ended: a fresh barrier
+lets parity 1 pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tlcheck.execute.compile.registry import annotation, call
+from tlcheck.execute.memory.frame import Frame, Mask
+from tlcheck.execute.memory.values import Array, Value
+from tlcheck.execute.reasons import Illegal, NotModelled, Overrun
+from tlcheck.execute.schedule.agents import agents_of
+from tlcheck.snapshot.ir import Block, Expr
+
+if TYPE_CHECKING:
+    from tlcheck.execute.compile.codes import Code, Run
+    from tlcheck.execute.memory.places import Place
+    from tlcheck.execute.observe.order import Watch
+    from tlcheck.execute.schedule.machine import Machine
+
+_ROOM = 64  # barriers of one buffer
+_MOST_KEPT = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Named:
+    """The barriers that active lanes name.
+
+    each: world, number, lanes of that world, and how many these are. by_number: the lanes that name a barrier, in all
+    worlds, (worlds, lanes).
+    """
+
+    each: list[tuple[int, int, Mask, int]]
+    by_number: list[tuple[int, Mask]]
+
+    @classmethod
+    def of(cls, found: list[tuple[int, int, Mask]], shape: tuple[int, ...]) -> Named:
+        by_number: dict[int, Mask] = {}
+        for world, number, lanes in found:
+            by_number.setdefault(number, np.zeros(shape, np.bool_))[world] = lanes
+        return cls([(*about, int(about[2].sum())) for about in found], list(by_number.items()))
+
+
+@dataclass(eq=False)
+class Barriers:
+    """The barriers of one buffer in all worlds, arrays (worlds, barriers): threads that arrive in a phase, those that
+    still have to, bytes still to come (negative if not announced yet), phases that have ended, bytes of bulk copies
+    that are under way. unsure: whether bytes were announced when such copies were all that the phase still waited for:
+    it may have ended before. watch: the machine's."""
+
+    name: str
+    count: Array
+    pending: Array
+    bytes: Array
+    phase: Array
+    coming: Array
+    unsure: Array
+    watch: Callable[[], Watch | None]
+
+    @classmethod
+    def of(cls, machine: Machine, name: str) -> Barriers:
+        """The barriers of a buffer, made at their first use."""
+        key = f"mbarrier {name}"
+        if key not in machine.shared_state:
+            shape = (len(machine.worlds), _ROOM)
+            count, pending, octets, phase, coming = (np.zeros(shape, np.int64) for _ in range(5))
+            unsure = np.zeros(shape, np.bool_)
+            machine.shared_state[key] = cls(name, count, pending, octets, phase, coming, unsure, lambda: machine.watch)
+        found = machine.shared_state[key]
+        assert isinstance(found, Barriers)
+        return found
+
+    def make(self, world: int, place: int, count: int) -> None:
+        """A fresh barrier for `count` arrivals."""
+        self.count[world, place] = self.pending[world, place] = count
+        self.bytes[world, place] = self.phase[world, place] = 0
+
+    def arrive(self, world: int, place: int, times: int) -> None:
+        """`times` threads arrive; each phase takes its number of them."""
+        while times > 0:
+            taken = min(times, int(self.pending[world, place]))
+            if taken <= 0:
+                raise Overrun(f"more threads arrive at {self.name}[{place}] than it is made for", 0, world, 0)
+            self.pending[world, place] -= taken
+            times -= taken
+            self._end(world, place)
+
+    def announce(self, world: int, place: int, count: int) -> None:
+        """Bytes are to come."""
+        at = world, place
+        self.unsure[at] |= not self.pending[at] and 0 < self.bytes[at] <= self.coming[at]
+        self.bytes[at] += count
+
+    def expect(self, world: int, place: int, count: int) -> None:
+        """Announce bytes, or with a negative count let them come."""
+        self.bytes[world, place] += count
+        self._end(world, place)
+
+    def _end(self, world: int, place: int) -> None:
+        if self.count[world, place] and not self.pending[world, place] and not self.bytes[world, place]:
+            self.phase[world, place] += 1
+            self.unsure[world, place] = False
+            self.pending[world, place] = self.count[world, place]
+            watch = self.watch()
+            if watch is not None:
+                watch.pass_on((self.name, place), world)
+
+
+@dataclass(frozen=True, eq=False)
+class Barrier:
+    """The barrier that an argument names: an element of a buffer, or get_mbarrier(number) of older releases.
+
+    place: where it is, as far as the kernel declares that.
+    """
+
+    barriers: Barriers
+    index: Code
+    place: Place | None = None
+    kept: dict[tuple[int, int], tuple[Mask | None, Named]] = field(default_factory=dict)
+
+    def used(self, frame: Frame) -> None:
+        """Tell the watch that active threads use the barrier: whoever makes it has to have done so before."""
+        machine = None if self.place is None else self.place.machine
+        if machine is not None and machine.watch is not None and self.place is not None:
+            position, _ = self.place.position(frame)
+            machine.watch.atomic(self.place, position, frame.mask(), machine.origin(frame))
+
+    def used_by_copies(self, frame: Frame) -> None:
+        """Tell the watch that bulk copies of active threads will complete the barrier."""
+        self.used(frame)
+        machine = None if self.place is None else self.place.machine
+        if machine is not None and machine.watch is not None and self.place is not None:
+            position, _ = self.place.position(frame)
+            machine.watch.across_proxies(self.place, position, frame.mask(), machine.origin(frame))
+
+    def __call__(self, frame: Frame) -> Named:
+        """The barriers that active lanes name: found once for one number and the same lanes."""
+        index = self.index.run(frame)
+        if isinstance(index, np.ndarray) or not 0 <= index < _ROOM:
+            return self._several(frame.mask(), index)
+        key = int(index), id(frame.active)
+        if key not in self.kept:
+            if len(self.kept) >= _MOST_KEPT:
+                self.kept.clear()
+            mask = frame.mask()
+            worlds = np.flatnonzero(mask.any(axis=-1)).tolist()
+            self.kept[key] = frame.active, Named.of([(world, key[0], mask[world]) for world in worlds], mask.shape)
+        return self.kept[key][1]
+
+    def _several(self, mask: Mask, index: Value) -> Named:
+        """Lanes of a world may name different ones."""
+        numbers = np.broadcast_to(np.asarray(index), mask.shape)
+        found = []
+        for world in np.flatnonzero(mask.any(axis=-1)).tolist():
+            for number in np.unique(numbers[world][mask[world]]).tolist():
+                if not 0 <= number < _ROOM:
+                    raise Illegal(f"{self.barriers.name}[{number}] is out of bounds", 0, world, 0)
+                found.append((world, int(number), mask[world] & (numbers[world] == number)))
+        return Named.of(found, mask.shape)
+
+
+def barrier(e: Expr, machine: Machine) -> Barrier:
+    """The barrier that an argument names. Raises NotModelled for another form."""
+    while e.op == "call" and e.value in ("address_of", "access_ptr"):
+        e = e.args[0]
+    if e.op == "load" and e.buffer is not None and len(e.args) == 1:
+        root = machine.pointers.root(e.buffer.data.uid)
+        name, index = f"{e.buffer.name}#{root}", machine.code(e.args[0])
+        return Barrier(Barriers.of(machine, name), index, machine.place(e.buffer, e.args))
+    if e.op == "call" and e.value == "get_mbarrier":
+        return Barrier(Barriers.of(machine, "mbarrier"), machine.code(e.args[0]))
+    if e.op == "int":  # what releases up to 0.1.8 write before they have made barriers, and some kernels keep
+        raise NotModelled("a bulk copy that names no mbarrier")
+    raise NotModelled(f"mbarrier {e.value or e.op}")
+
+
+@call("ptx_init_barrier_thread_count")
+def init(e: Expr, machine: Machine) -> Run:
+    """mbarrier.init: (barrier, number of arrivals). Making one that is there is undefined (PTX, "mbarrier.init")."""
+    which, count = barrier(e.args[0], machine), machine.code(e.args[1])
+
+    def run(frame: Frame) -> Value:
+        arrivals = machine.uniform(count.run(frame), "the number of arrivals at an mbarrier")
+        if which.place is not None:
+            which.place.store(frame, np.uint64(arrivals))
+        for world, number, lanes, count_of in which(frame).each:
+            if count_of > 1:
+                name, second = which.barriers.name.split("#")[0], int(np.flatnonzero(lanes)[1])
+                raise Illegal(f"several threads make {name}[{number}]", machine.line, world, second, name)
+            which.barriers.make(world, number, arrivals)
+        return 0
+
+    return run
+
+
+@call("create_barriers", "create_list_of_mbarrier")
+def create(e: Expr, machine: Machine) -> Run:
+    """Declares the barriers of get_mbarrier; with several arguments these are the numbers of arrivals."""
+    counts = [machine.code(a) for a in e.args] if e.value == "create_list_of_mbarrier" else []
+
+    def run(frame: Frame) -> Value:
+        for number, count in enumerate(counts):
+            for world in range(frame.worlds):
+                Barriers.of(machine, "mbarrier").make(world, number, int(count.run(frame)))
+        return 0
+
+    return run
+
+
+@annotation("barrier_init")
+def declared(block: Block, machine: Machine) -> None:
+    """Before device-tir the counts of barriers stand at the block that allocates them."""
+    for data, counts in block.barriers:
+        barriers = Barriers.of(machine, f"{data.value}#{machine.pointers.root(data.uid)}")
+        for number, count in enumerate(counts):
+            if count.op != "int":
+                raise NotModelled("barrier_init of unknown counts")
+            for world in range(len(machine.worlds)):
+                barriers.make(world, number, int(count.value or 0))
+
+
+@call("ptx_arrive_barrier", "mbarrier_arrive")
+def arrive(e: Expr, machine: Machine) -> Run:
+    """mbarrier.arrive: each active thread arrives once."""
+    if len(e.args) > 1:
+        raise NotModelled(f"{e.value} of another block")
+    which = barrier(e.args[0], machine)
+
+    def run(frame: Frame) -> Value:
+        which.used(frame)
+        named = which(frame)
+        release(machine, which.barriers, named)
+        for world, number, _, threads in named.each:
+            which.barriers.arrive(world, number, threads)
+        return 0
+
+    return run
+
+
+@call("mbarrier_expect_tx", "ptx_arrive_barrier_expect_tx", "mbarrier_arrive_expect_tx")
+def expect(e: Expr, machine: Machine) -> Run:
+    """mbarrier.expect_tx: bytes are announced, by each active thread; the other two arrive as well."""
+    if len(e.args) != 2:
+        raise NotModelled(f"{e.value} of another block")
+    which, count = barrier(e.args[0], machine), machine.code(e.args[1])
+    arrives = e.value != "mbarrier_expect_tx"
+
+    def run(frame: Frame) -> Value:
+        which.used(frame)
+        announced = machine.uniform(count.run(frame), "the bytes announced to an mbarrier")
+        named = which(frame)
+        if arrives:
+            release(machine, which.barriers, named)
+        for world, number, _, threads in named.each:
+            which.barriers.announce(world, number, announced * threads)
+            if arrives:
+                which.barriers.arrive(world, number, threads)
+        return 0
+
+    return run
+
+
+@call("mbarrier_wait_parity")
+def wait(e: Expr, machine: Machine) -> Run:
+    """mbarrier.try_wait.parity, until it succeeds: (barrier, parity)."""
+    which, parity = barrier(e.args[0], machine), machine.code(e.args[1])
+    name, agents = which.barriers.name.partition("#")[0], agents_of(machine)
+
+    def run(frame: Frame) -> Value:
+        which.used(frame)
+        named, phase = which(frame), which.barriers.phase
+        due = _sought(parity.run(frame), named, frame)
+
+        def ready() -> bool:
+            return all((int(phase[w, n]) & 1) != p for w, n, p in due)
+
+        def what() -> str:
+            return "waits at " + ", ".join(sorted({f"{name}[{n}] for parity {p}" for _, n, p in due}))
+
+        agents.wait(ready, what, machine.at, frame, which.barriers, name)
+        if machine.watch is not None:
+            for number, mask in named.by_number:
+                key = which.barriers.name, number
+                machine.watch.acquire(key, mask)
+                machine.watch.waited(key, mask)
+        return 0
+
+    return run
+
+
+def _sought(parity: Value, named: Named, frame: Frame) -> list[tuple[int, int, int]]:
+    """World, number and parity of each barrier that is waited for."""
+    if not isinstance(parity, np.ndarray):
+        return [(world, number, int(parity) & 1) for world, number, _, _ in named.each]
+    sought = np.broadcast_to(parity, (frame.worlds, frame.lanes))
+    return [(world, number, int(sought[world][lanes][0]) & 1) for world, number, lanes, _ in named.each]
+
+
+def release(machine: Machine, barriers: Barriers, named: Named) -> None:
+    """Tell the watch that these threads arrive."""
+    if machine.watch is not None:
+        for number, mask in named.by_number:
+            machine.watch.release((barriers.name, number), mask)

@@ -1,0 +1,184 @@
+"""Reductions over threads by the device library: tl::AllReduce (reduce.h), tl::warp_reduce_*.
+
+AllReduce<op, threads, scale, offset, ...> is a butterfly: for the distances threads / 2 down to scale, each thread
+combines its value with that of thread ^ distance: through shared memory from 32 on, through shuffles below.
+AllReduce<op, threads, scale, offset, barrier, batch, stride>::run_batch does it for `batch` values that lie side by
+side, with one barrier for all; in the workspace each of them is `stride` after the one before.
+
+Some releases' tl::warp_reduce_* takes integers of 64 bits through int, for whose instruction (redux.sync) it takes all
+integers. For bits that instruction is unsigned.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tlcheck.execute.compile.codes import Code
+from tlcheck.execute.compile.expressions import template_arguments
+from tlcheck.execute.compile.registry import call, extern
+from tlcheck.execute.memory.frame import Frame
+from tlcheck.execute.memory.places import Place
+from tlcheck.execute.memory.values import Array, Kind, Value, kind_of, maximum, minimum, rounding
+from tlcheck.execute.ops.thread.sync import meet
+from tlcheck.execute.ops.thread.warps import WARP, from_lanes
+from tlcheck.execute.reasons import NotModelled
+from tlcheck.program.generated import is_cut
+from tlcheck.snapshot.ir import Expr
+
+if TYPE_CHECKING:
+    from tlcheck.execute.compile.codes import Run
+    from tlcheck.execute.schedule.machine import Machine
+
+Combine = Callable[[Any, Any], Any]
+_OPERATIONS: dict[str, Combine] = {
+    "Sum": lambda a, b: a + b,
+    "Max": maximum,
+    "Min": minimum,
+    "MaxNan": np.maximum,
+    "MinNan": np.minimum,
+    "BitAnd": lambda a, b: a & b,
+    "BitOr": lambda a, b: a | b,
+    "BitXor": lambda a, b: a ^ b,
+}
+_PACKED = ("_bf16x2", "_fp16x2", "_f32x2")
+
+
+@extern("tl::AllReduce", "tl::AllReduce::run_hopper")
+def all_reduce(e: Expr, machine: Machine) -> Run:
+    """(value[, workspace]): the combination over the threads that differ in the bits from scale to threads / 2."""
+    value, combined = machine.code(e.args[0]), _all_reduced(e, kind_of(e.args[0].dtype), np.arange(1), machine)
+    return lambda frame: combined(frame, value.run(frame))
+
+
+@extern("tl::AllReduce::run_batch")
+def all_reduce_batch(e: Expr, machine: Machine) -> Run:
+    """(pointer to values[, workspace]): each of the values becomes its combination."""
+    operation, *numbers = template_arguments(str(e.value))
+    if len(numbers) != 6 or not all(n.isdigit() for n in numbers[4:]):
+        raise NotModelled(str(e.value))
+    batch, stride = int(numbers[4]), int(numbers[5])
+    width = 2 if operation.endswith(_PACKED) else 1
+    values = machine.pointer(e.args[0], batch * width)
+    places = (np.arange(batch)[:, None] * stride * width + np.arange(width)).reshape(-1)
+    combined = _all_reduced(e, values.kind, places, machine, width)
+
+    def run(frame: Frame) -> Value:
+        values.store(frame, combined(frame, values.load(frame)))
+        return 0
+
+    return run
+
+
+def _all_reduced(
+    e: Expr, kind: Kind, places: Array, machine: Machine, width: int = 1
+) -> Callable[[Frame, Value], Value]:
+    """What the library makes of each thread's values. places: of thread 0's numbers in the workspace.
+
+    width: how many numbers a value is.
+    """
+    combine, distances, first = _butterfly(str(e.value))
+    workspace = _workspace(e.args[1:], distances, first, places, width, machine)
+    counted = _counted_threads(str(e.value))
+    combine = _settled(combine, kind, machine)
+
+    def run(frame: Frame, current: Value) -> Value:
+        for distance in distances:
+            if workspace is None or distance < WARP:
+                thread = np.arange(frame.lanes).reshape(1, -1)
+                current = combine(current, from_lanes(current, thread ^ distance, frame, machine, kind))
+            else:
+                current = combine(current, _staged(current, distance, first, workspace, counted, frame, kind))
+        return current
+
+    return run
+
+
+def _butterfly(name: str) -> tuple[Combine, list[int], int]:
+    """What to combine, at which distances, and the first thread that takes part."""
+    operation, *numbers = template_arguments(name)
+    operation = operation.removeprefix("tl::")
+    for suffix in _PACKED:
+        operation = operation.removesuffix(suffix)
+    combine = _OPERATIONS.get(operation.removesuffix("Op") if "Nan" not in operation else operation.replace("Op", ""))
+    if combine is None or not all(n.isdigit() for n in numbers[:3]) or len(numbers) < 2:
+        raise NotModelled(name)
+    threads, scale = int(numbers[0]), int(numbers[1])
+    distances = []
+    while threads > scale:
+        threads //= 2
+        distances.append(threads)
+    if distances and distances[-1] != scale:
+        raise NotModelled(name)
+    return combine, distances, int(numbers[2]) if len(numbers) > 2 else 0
+
+
+def _workspace(
+    args: tuple[Expr, ...], distances: list[int], first: int, places: Array, width: int, machine: Machine
+) -> Place | None:
+    """Each thread's cells of the workspace in shared memory; None if shuffles are enough."""
+    if not any(d >= WARP for d in distances):
+        return None
+    if not args or machine.extents[1:] != (1, 1):
+        raise NotModelled("tl::AllReduce over warps without a workspace")
+    own = (np.arange(machine.threads).reshape(1, -1) - first) * width
+    return machine.pointer(args[0], places, Code(lambda frame: own, frozenset(), True))
+
+
+def _counted_threads(name: str) -> int:
+    """How many threads the library's barriers 1 and 2 count; 0 for __syncthreads, which counts all of the block."""
+    policy = re.search(r"NamedBarrier<(\d+)>", name)
+    if policy is not None:
+        return int(policy.group(1))
+    numbers = template_arguments(name)[1:]
+    if not name.endswith("run_hopper"):
+        return 0
+    return int(numbers[3] if len(numbers) > 3 else numbers[0])
+
+
+def _staged(value: Value, distance: int, first: int, workspace: Place, counted: int, frame: Frame, kind: Kind) -> Array:
+    """The value of the thread at a distance, through shared memory."""
+    machine, thread = workspace.machine, np.arange(frame.lanes).reshape(1, -1)
+    before, after = (1, 2) if counted else (0, 0)
+    meet(machine, frame, before, counted)
+    workspace.store(frame, value)
+    meet(machine, frame, after, counted)
+    stored = np.array(workspace.load(frame))
+    return from_lanes(stored, ((thread - first) ^ distance) + first, frame, machine, kind)
+
+
+def _settled(combine: Combine, kind: Kind, machine: Machine) -> Combine:
+    """The combination with its result rounded, unless floats are exact."""
+    settle = rounding(kind, machine.options.exact)
+    return combine if settle is None else lambda a, b: settle(combine(a, b))
+
+
+def _warp_reduce(operation: str) -> Callable[[Expr, Machine], Run]:
+    """(value): the combination over the warp, in every lane."""
+
+    def handler(e: Expr, machine: Machine) -> Run:
+        value, kind = machine.code(e.args[-1]), kind_of(e.args[-1].dtype)
+        cut = machine.options.printed and is_cut(e.args[-1].dtype, machine.options.release)
+        inner = kind_of("uint32" if operation.startswith("Bit") else "int32") if cut else kind
+        combine = _settled(_OPERATIONS[operation], inner, machine)
+
+        def run(frame: Frame) -> Value:
+            current = value.run(frame)
+            if cut:
+                current = np.asarray(current).astype(inner.array)
+            thread = np.arange(frame.lanes).reshape(1, -1)
+            for distance in (16, 8, 4, 2, 1):
+                current = combine(current, from_lanes(current, thread ^ distance, frame, machine, inner))
+            return np.asarray(current).astype(kind.array) if cut else current
+
+        return run
+
+    return handler
+
+
+for _name, _operation in (("sum", "Sum"), ("max", "Max"), ("min", "Min"), ("bitand", "BitAnd"), ("bitor", "BitOr")):
+    call(f"warp_reduce_{_name}")(_warp_reduce(_operation))
+    extern(f"tl::warp_reduce_{_name}")(_warp_reduce(_operation))

@@ -1,0 +1,140 @@
+"""Scans of a buffer in shared memory by the device library: CumSum and CumMax in one and two dimensions (scan.h).
+
+All threads of the block call the function; together they do what it promises: dst holds the inclusive scan of src. A
+thread reads and writes the same elements, so that src may be dst.
+
+Up to 0.1.10 (CumSum2D in reduce.h) a scan down the columns counts them by the number of rows, and their elements by the
+number of columns, in whole segments: right for a square alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tlcheck.execute.compile.codes import Code
+from tlcheck.execute.compile.expressions import template_arguments
+from tlcheck.execute.compile.registry import extern
+from tlcheck.execute.memory.frame import Frame
+from tlcheck.execute.memory.places import Place
+from tlcheck.execute.memory.values import Array, Value, rounding
+from tlcheck.execute.reasons import NotModelled
+from tlcheck.snapshot.ir import Expr
+
+if TYPE_CHECKING:
+    from tlcheck.execute.compile.codes import Run
+    from tlcheck.execute.schedule.machine import Machine
+
+_SEGMENT = 32  # elements that a warp scans at a time
+_ONE_SHAPE_FOR_BOTH = (0, 1, 11)  # the release from which on both axes have their own length
+_SCANS: dict[str, np.ufunc] = {"CumSum": np.add, "CumMax": np.maximum, "ScanSumOp": np.add, "ScanMaxOp": np.maximum}
+
+
+@extern("tl::CumSum1D", "tl::CumMax1D", "tl::InclusiveScan1D")
+def scan_line(e: Expr, machine: Machine) -> Run:
+    """<[op, ]threads[, reverse]>(src, dst, length)."""
+    combine, parameters = _parameters(e)
+    reverse = "true" in parameters[1:2] or "1" in parameters[1:2]
+    lines = _Lines((_literal(e.args[2]), 1), 1, machine.threads)
+    return _scanning(e, lines, (1, 0), (1, 0), reverse, combine, machine)
+
+
+@extern("tl::CumSum2D", "tl::CumMax2D", "tl::InclusiveScan2D")
+def scan_rows(e: Expr, machine: Machine) -> Run:
+    """<[op, ]threads[, axis[, reverse]]>(src, dst, rows, columns[, stride of src, of dst])."""
+    combine, parameters = _parameters(e)
+    rows, columns = _literal(e.args[2]), _literal(e.args[3])
+    strides = [_literal(a) for a in e.args[4:6]] or [columns, columns]
+    reverse = len(parameters) > 2 and parameters[2] in ("true", "1")
+    down = (int(parameters[1]) if len(parameters) > 1 else 0) == 0
+    warps = int(parameters[0]) // _SEGMENT
+    if down and machine.options.release < _ONE_SHAPE_FOR_BOTH:
+        whole = -(-columns // _SEGMENT) * _SEGMENT
+        lines = _Lines((whole, min(rows, columns)), warps, machine.threads, read=columns)
+    else:
+        lines = _Lines((rows, columns) if down else (columns, rows), warps, machine.threads)
+    source, target = [(stride, 1) if down else (1, stride) for stride in (strides[0], strides[-1])]
+    return _scanning(e, lines, source, target, reverse, combine, machine)
+
+
+class _Lines:
+    """Which thread has which element: a warp takes a line, 32 elements at a time, and then another line.
+
+    along, across: the place in its line, and the number of the line, of each step and thread; `taken`: where there is
+    one; `read`: where it is read before it is written, otherwise zero.
+    """
+
+    def __init__(self, shape: tuple[int, int], warps: int, threads: int, read: int | None = None) -> None:
+        """shape: the length of a line, and how many there are. warps: that take part, of all `threads`.
+
+        read: how many elements of a line are read, if not all.
+        """
+        self.shape = shape
+        lane, warp = np.arange(threads) % _SEGMENT, np.arange(threads) // _SEGMENT
+        rounds, segments = -(-shape[1] // warps), -(-shape[0] // _SEGMENT)
+        step = np.arange(rounds * segments).reshape(-1, 1)
+        self.along = step % segments * _SEGMENT + lane
+        self.across = step // segments * warps + warp
+        self.taken = (self.along < shape[0]) & (self.across < shape[1]) & (warp < warps)
+        self.read = self.taken & (self.along < (shape[0] if read is None else read))
+
+    def place(self, pointer: Expr, strides: tuple[int, int], machine: Machine) -> Place:
+        """The elements of all threads, as a vector of steps."""
+        offsets = np.where(self.taken, self.along * strides[0] + self.across * strides[1], 0)[:, None, :]
+        return machine.pointer(pointer, 1, Code(lambda frame: offsets, frozenset(), True))
+
+    def gathered(self, values: Array) -> Array:
+        """(length, lines, worlds) of (steps, worlds, threads)."""
+        found = np.zeros((*self.shape, values.shape[1]), values.dtype)
+        found[self.along[self.read], self.across[self.read]] = np.moveaxis(values, 1, -1)[self.read]
+        return found
+
+    def spread(self, values: Array) -> Array:
+        """(steps, worlds, threads) of (length, lines, worlds)."""
+        along, across = np.where(self.taken, self.along, 0), np.where(self.taken, self.across, 0)
+        return np.moveaxis(values[along, across], -1, 1)
+
+
+def _parameters(e: Expr) -> tuple[np.ufunc, list[str]]:
+    """What is combined, and the template arguments from `threads` on."""
+    name, parameters = str(e.value), template_arguments(str(e.value))
+    for key, combine in _SCANS.items():
+        if key in name:
+            return combine, parameters[1:] if "Scan" in key else parameters
+    raise NotModelled(name)
+
+
+def _literal(e: Expr) -> int:
+    if e.op != "int" or not isinstance(e.value, int):
+        raise NotModelled("scan of varying length")
+    return e.value
+
+
+def _scanning(
+    e: Expr,
+    lines: _Lines,
+    source_strides: tuple[int, int],
+    target_strides: tuple[int, int],
+    reverse: bool,
+    combine: np.ufunc,
+    machine: Machine,
+) -> Run:
+    source = lines.place(e.args[0], source_strides, machine)
+    target = lines.place(e.args[1], target_strides, machine)
+    settle = rounding(target.kind, machine.options.exact)
+    taken, read = lines.taken[:, None, :], lines.read[:, None, :]
+
+    def run(frame: Frame) -> Value:
+        with source.only_where(frame, read):
+            loaded = source.load(frame)
+        values = lines.gathered(np.broadcast_to(loaded, (len(taken), frame.worlds, frame.lanes)))
+        values = np.flip(values, 0) if reverse else values
+        found: Array = combine.accumulate(values, axis=0, dtype=values.dtype)
+        found = np.flip(found, 0) if reverse else found
+        found = found if settle is None else settle(found)
+        with target.only_where(frame, taken):
+            target.store(frame, lines.spread(found))
+        return 0
+
+    return run

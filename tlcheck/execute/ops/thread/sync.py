@@ -1,0 +1,181 @@
+"""Synchronization of a block's threads: bar.sync (PTX 9.7.13.1), __syncwarp.
+
+Lanes that move in lockstep have nothing to wait for. Agents wait until as many threads have come as the barrier counts:
+all of the block, or the number that a named barrier says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tlcheck.execute.compile.registry import call
+from tlcheck.execute.memory.frame import Frame
+from tlcheck.execute.memory.values import Array
+from tlcheck.execute.reasons import Illegal, NotModelled
+from tlcheck.execute.schedule.agents import agents_of
+from tlcheck.snapshot.ir import Expr
+
+if TYPE_CHECKING:
+    from tlcheck.execute.compile.codes import Run
+    from tlcheck.execute.schedule.machine import Machine
+
+_BARRIERS = 16  # PTX: a block has barriers 0 to 15
+
+
+@dataclass(eq=False)
+class _Counters:
+    """Threads that have come to each barrier, and how often it has let them go: (worlds, barriers)."""
+
+    worlds: int
+    come: Array = field(init=False)
+    passed: Array = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.come, self.passed = np.zeros((2, self.worlds, _BARRIERS), np.int64)
+
+
+@call("sync_warp", "syncwarp")
+def warp_sync(e: Expr, machine: Machine) -> Run:
+    """__syncwarp: the threads of a warp that move in lockstep have nothing to wait for."""
+    return _within_warps(machine)
+
+
+def _within_warps(machine: Machine) -> Callable[[Frame], int]:
+    def run(frame: Frame) -> int:
+        if machine.watch is not None:
+            machine.watch.within_warps(frame.mask())
+        return 0
+
+    return run
+
+
+@call("tvm_storage_sync", "sync_threads", "sync_threads_partial")
+def storage_sync(e: Expr, machine: Machine) -> Run:
+    """bar.sync: (scope[, number of the barrier, threads]) or ([number, threads])."""
+    args = e.args[1:] if e.args and e.args[0].op == "str" else e.args
+    if args != e.args and e.args[0].value == "warp":
+        return _within_warps(machine)
+    if args != e.args and e.args[0].value == "global":
+        raise NotModelled("synchronization of all blocks")
+    if any(a.op != "int" for a in args):
+        raise NotModelled("barrier of unknown number or threads")
+    number, threads = (int(args[0].value or 0) if args else 0), int(args[1].value or 0) if len(args) > 1 else 0
+
+    def run(frame: Frame) -> int:
+        meet(machine, frame, number, threads)
+        return 0
+
+    return run
+
+
+def meet(machine: Machine, frame: Frame, number: int = 0, threads: int = 0) -> None:
+    """bar.sync by the active threads. threads: how many the barrier counts, 0 for all of the block.
+
+    Raises Illegal where lanes that move together are not as many as that: CUDA allows a barrier in a branch only if
+    all of its threads take it.
+    """
+    if not agents_of(machine).alone:
+        _meet(number, threads or machine.threads, frame, machine)
+        return
+    if frame.active is not None or threads not in (0, machine.threads):
+        _refuse_other_threads(threads, frame, machine)
+    if machine.watch is not None:
+        machine.watch.meet(frame.mask())
+
+
+def _refuse_other_threads(threads: int, frame: Frame, machine: Machine) -> None:
+    """Raise Illegal where the active threads are not those that a barrier counts; ones that have ended do not count.
+
+    As written a barrier without a number counts those that reach it.
+    """
+    mask = frame.mask()
+    alive = machine.threads if frame.ended is None else np.sum(~np.broadcast_to(frame.ended, mask.shape), axis=-1)
+    come, counted = mask.sum(axis=-1), np.broadcast_to(threads or alive, len(mask))
+    wrong = np.flatnonzero((come > 0) & (come != counted))
+    if (machine.options.written and not threads) or not len(wrong):
+        return
+    world = int(wrong[0])
+    what = f"{come[world]} threads reach a barrier that counts {counted[world]}"
+    raise Illegal(what, machine.line, world, int(mask[world].argmax()))
+
+
+def _meet(number: int, threads: int, frame: Frame, machine: Machine) -> None:
+    """Come to a barrier, and wait until it lets go."""
+    worlds, before = _come(number, threads, frame, machine)
+    counters, key, watch = _counters(machine), ("bar.sync", number), machine.watch
+
+    def ready() -> bool:
+        return bool((counters.passed[worlds, number] > before).all())
+
+    def what() -> str:
+        return f"waits at barrier {number} for {threads} threads"
+
+    whole = number == 0 and threads == machine.threads
+    agents_of(machine).wait(ready, what, machine.at, frame, counts=threads if whole else 0)
+    if watch is not None:
+        watch.acquire(key, frame.mask())
+
+
+def _counters(machine: Machine) -> _Counters:
+    counters = machine.shared_state.setdefault("bar.sync", _Counters(len(machine.worlds)))
+    assert isinstance(counters, _Counters)
+    return counters
+
+
+def _come(number: int, threads: int, frame: Frame, machine: Machine) -> tuple[Array, Array]:
+    """Come to a barrier; where that completes it, others go on. The worlds, and how often it had let go before."""
+    counters = _counters(machine)
+    mask = frame.mask()
+    worlds = np.flatnonzero(mask.any(axis=-1))
+    before = counters.passed[worlds, number].copy()
+    counters.come[worlds, number] += mask[worlds].sum(axis=-1)
+    key, watch = ("bar.sync", number), machine.watch
+    if watch is not None:
+        watch.release(key, mask)
+    come = counters.come[worlds, number]
+    if (come > threads).any():
+        world = int(worlds[np.argmax(come > threads)])
+        what = f"{come.max()} threads reach barrier {number}, which counts {threads}"
+        raise Illegal(what, machine.line, world, int(mask[world].argmax()))
+    full = worlds[come >= threads]
+    counters.come[full, number] -= threads
+    counters.passed[full, number] += 1
+    if watch is not None:
+        for world in full.tolist():
+            watch.pass_on(key, world)
+    return worlds, before
+
+
+@call("named_barrier_arrive")
+def arrive(e: Expr, machine: Machine) -> Run:
+    """bar.arrive (number, threads): the threads are counted and go on."""
+    if any(a.op != "int" for a in e.args):
+        raise NotModelled("barrier of unknown number or threads")
+    number, threads = (int(a.value or 0) for a in e.args)
+
+    def run(frame: Frame) -> int:
+        if agents_of(machine).alone:
+            raise NotModelled("named_barrier_arrive by threads that move with those that wait")
+        _come(number, threads, frame, machine)
+        return 0
+
+    return run
+
+
+@call("fence_proxy_async", "ptx_fence_barrier_init")
+def fence(e: Expr, machine: Machine) -> Run:
+    """fence.proxy.async: what threads wrote before may be seen by bulk copies and wgmma (PTX 9.7.13.5).
+
+    fence.mbarrier_init says so of mbarriers alone. It stands where they are made, before anything else is written.
+    """
+
+    def run(frame: Frame) -> int:
+        if machine.watch is not None:
+            machine.watch.fence(frame.mask())
+        return 0
+
+    return run

@@ -1,0 +1,493 @@
+"""Bulk copies by the tensor memory accelerator: cp.async.bulk and cp.async.bulk.tensor (PTX 9.7.9.25.5, 9.7.9.27).
+
+A load is under way until the mbarrier that it names has its bytes; a store until its group is waited for, and it may
+read shared memory as late as that. Elements of a box that lie outside the tensor arrive as zeros, and are not stored.
+What a descriptor describes: see `descriptors`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tlcheck.execute.compile.codes import Code
+from tlcheck.execute.compile.registry import call
+from tlcheck.execute.memory.cells import Cells
+from tlcheck.execute.memory.frame import Frame, Mask, OfLanes
+from tlcheck.execute.memory.pages import Pages
+from tlcheck.execute.memory.places import Place, refuse_outside
+from tlcheck.execute.memory.values import Array, Kind, Value, nothing_in
+from tlcheck.execute.observe.order import Watch
+from tlcheck.execute.observe.races import Origin
+from tlcheck.execute.observe.unwaited import STORES
+from tlcheck.execute.ops.thread.descriptors import Box, Im2col, Tiled, descriptor, is_descriptor, unlawful
+from tlcheck.execute.ops.thread.mbarrier import Barrier, Named, barrier
+from tlcheck.execute.reasons import Illegal, NotModelled
+from tlcheck.execute.schedule.agents import Agents, Flight, agents_of
+from tlcheck.snapshot.ir import Expr
+
+if TYPE_CHECKING:
+    from tlcheck.execute.compile.codes import Run
+    from tlcheck.execute.schedule.machine import Machine
+
+
+_MOST_GOALS = 64  # that are kept of a statement
+_TENSOR_ALIGNED = 128  # shared addresses of copies by a tensor map (PTX 5.5.6)
+
+
+def issuers(frame: Frame) -> Iterator[tuple[Mask, Callable[[Value], Value]]]:
+    """The active threads, one of each world at a time: (worlds, threads), and how to pick their values, (worlds, 1)."""
+    mask = np.array(frame.mask())
+    while mask.any():
+        worlds: Mask = np.asarray(mask.any(axis=-1, keepdims=True))
+        lanes = mask.argmax(axis=-1)
+
+        def pick(value: Value, lanes: Array = lanes) -> Value:
+            if not isinstance(value, np.ndarray) or value.shape[-1] == 1:
+                return value
+            wide = np.broadcast_to(value, (*value.shape[:-2], len(lanes), value.shape[-1]))
+            return np.asarray(wide[..., np.arange(len(lanes)), lanes][..., None])
+
+        chosen = worlds & (np.arange(frame.lanes) == lanes[:, None])
+        yield chosen, pick
+        mask &= ~chosen
+
+
+def where_in(cells: Cells, octets: Array) -> Array:
+    """Flat positions of the elements that begin at these bytes of an allocation, (elements, worlds, 1)."""
+    worlds = np.arange(octets.shape[1]).reshape(1, -1, 1)
+    return octets // cells.grain * cells.stride + worlds
+
+
+@dataclass(frozen=True, eq=False)
+class _Transfer:
+    """One copy between a tensor and shared memory, by the threads of `issuer` (worlds, threads), one of a world."""
+
+    pages: Pages
+    cells: Cells
+    kind: Kind
+    box: Box
+    issuer: Mask
+
+    @cached_property
+    def mask(self) -> Mask:
+        """The worlds in which it takes place, (worlds, 1)."""
+        return np.asarray(self.issuer.any(axis=-1, keepdims=True))
+
+    @cached_property
+    def some(self) -> Mask | None:
+        """These worlds; None for all of them."""
+        return None if self.mask.all() else self.mask
+
+    @property
+    def by(self) -> Array:
+        """The issuing thread of each world, (worlds, 1)."""
+        return np.asarray(self.issuer.argmax(axis=-1)[:, None])
+
+    @property
+    def positions(self) -> Array:
+        return self.pages.locate_runs(self.box.elements, self.box.run)
+
+    @cached_property
+    def where(self) -> Array:
+        """Flat positions in shared memory: one array, by which a tracer knows that a copy arrives that was issued."""
+        return where_in(self.cells, self.box.octets) if self.box.where is None else self.box.where
+
+    @property
+    def coming(self) -> Array:
+        """What the tensor holds, and zeros outside of it."""
+        found = self.pages.take(self.positions, self.kind)
+        return found if self.box.inside is None else np.where(self.box.inside, found, self.kind.array.type(0))
+
+    @cached_property
+    def chosen(self) -> Mask:
+        """The elements that are stored: (1 or elements, worlds, 1)."""
+        return self.mask[None] if self.box.inside is None else self.box.inside & self.mask
+
+    def load(self) -> None:
+        """Tensor to shared memory."""
+        self.cells.put(self.where, self.coming, self.some, self.kind)
+
+    @property
+    def values(self) -> Array:
+        """What shared memory holds."""
+        where = where_in(self.cells, self.box.octets) if self.box.where is None else self.box.where
+        return self.cells.take(where, self.kind)
+
+    def store(self) -> None:
+        """Shared memory to tensor."""
+        self.pages.put(self.positions, self.values, self.chosen, self.kind)
+
+    def add(self) -> None:
+        """Shared memory added to the tensor."""
+        values = self.values
+        chosen = np.broadcast_to(self.chosen, values.shape)
+        self.pages.accumulate(self.positions[chosen], values[chosen], np.add, self.kind)
+
+    def hide(self, machine: Machine, reason: int) -> None:
+        """Make what is to come poison."""
+        self.cells.put(self.where, nothing_in(self.kind, machine.chances, reason), self.some, self.kind)
+
+    @property
+    def octets(self) -> int:
+        """The bytes that the copy moves, those outside the tensor included."""
+        return len(self.box.octets) * self.kind.bits // 8
+
+
+def _transfer(shared: Place, tensor: Place, box: Box, issuer: Mask, frame: Frame) -> _Transfer:
+    """A copy, which has to stay within the allocation of shared memory."""
+    cells, pages = shared.memory, tensor.memory
+    if not isinstance(cells, Cells) or not isinstance(pages, Pages):
+        raise NotModelled("bulk copy that is not between a tensor and shared memory")
+    if box.where is not None:  # looked at when it was kept
+        return _Transfer(pages, cells, tensor.kind, box, issuer)
+    world, lane = (int(i) for i in np.argwhere(np.broadcast_to(issuer, (frame.worlds, frame.lanes)))[0])
+    refuse_outside(shared, box.octets[:, issuer.any(axis=-1)], tensor.kind, "bulk copy of", (world, lane))
+    return _Transfer(pages, cells, tensor.kind, box, issuer)
+
+
+def _bulk(frame: Frame, spots: _Spots, tensor: Place, octets: int, pick: Callable[[Value], Value], line: int) -> Box:
+    """Consecutive bytes: a box of one dimension, which has to lie within the tensor."""
+    width, shared = tensor.kind.bits // 8, spots.shared
+    if octets % 16:
+        raise Illegal(f"bulk copy of {octets} bytes, which is no multiple of 16", line, 0, 0, tensor.name)
+    begin, inner = pick(tensor.address(frame)), pick(shared.address(frame))
+    _refuse_unaligned(tensor, begin, 16)
+    _refuse_unaligned(shared, inner, 16)
+    steps = np.arange(octets // width).reshape(-1, 1, 1)
+    elements = np.asarray(begin) // width + steps
+    shape = np.broadcast_shapes(elements.shape, (1, frame.worlds, 1))
+    elements = np.broadcast_to(elements, shape)
+    assert isinstance(tensor.memory, Pages)
+    if elements.min() < 0 or elements.max() >= tensor.memory.size:
+        world = int(np.argwhere((elements < 0) | (elements >= tensor.memory.size))[0][1])
+        raise Illegal(f"bulk copy of {tensor.name} out of bounds", line, world, 0, tensor.name)
+    at, where = spots.at(inner, frame.worlds, lambda address: np.asarray(address) + steps * width, octets)
+    return Box(elements, None, at, where)
+
+
+@call("tma_load", "tma_load_im2col")
+def load(e: Expr, machine: Machine) -> Run:
+    """(descriptor, mbarrier, shared address, coordinates, hint) or (shared address, address, mbarrier, bytes, hint)."""
+    agents, late = agents_of(machine), machine.options.late
+    by_map = is_descriptor(e.args[0])
+    box, shared, tensor_place, done = _load_by_map(e, machine) if by_map else _load_bulk(e, machine)
+    reason = machine.reason(f"element of {shared.name} read while its copy is under way")
+
+    issued_by, goals_of = OfLanes(lambda frame: list(issuers(frame))), _GoalsOf()
+
+    def run(frame: Frame) -> Value:
+        done.used_by_copies(frame)
+        named = done(frame)
+        for mask, pick in issued_by.of(frame):
+            goals = goals_of.of(named, mask)
+            transfer = _transfer(shared, tensor_place, box(frame, pick), mask, frame)
+            land = _landing(transfer, done, goals.barriers)
+            if machine.watch is not None:
+                where, origin = transfer.where, machine.origin(frame)
+                coming = None
+                if machine.watch.covers(tensor_place):
+                    machine.watch.read(tensor_place, transfer.positions, transfer.chosen, origin, by=transfer.by)
+                elif machine.options.plain:
+                    coming = transfer.coming
+                for number, worlds, lanes in goals.by_number:
+                    key, unsure = (done.barriers.name, number), done.barriers.unsure[:, number]
+                    later = unsure.copy() if unsure.any() else None
+                    machine.watch.issue(shared, where, worlds, lanes, origin, key, coming, later)
+            for world, number in goals.barriers:
+                done.barriers.coming[world, number] += transfer.octets
+            if late:
+                transfer.hide(machine, reason)
+                agents.flights.append(Flight(land, done.barriers))
+            else:
+                land()
+        return 0
+
+    return run
+
+
+@dataclass(frozen=True, eq=False)
+class _Goals:
+    """The barriers that copies complete, (world, number), and for each number the worlds and the lanes that say so."""
+
+    barriers: list[tuple[int, int]]
+    by_number: list[tuple[int, Mask, Mask]]
+
+    @classmethod
+    def made(cls, named: Named, issuer: Mask) -> _Goals:
+        barriers = [(world, number) for world, number, lanes, _ in named.each if (issuer[world] & lanes).any()]
+        by_number = []
+        for number in dict.fromkeys(number for _, number in barriers):
+            those = np.zeros((len(issuer), 1), np.bool_)
+            those[[world for world, other in barriers if other == number]] = True
+            by_number.append((number, issuer.any(axis=-1, keepdims=True) & those, issuer & those))
+        return cls(barriers, by_number)
+
+
+class _GoalsOf:
+    """The goals of the copies of one statement: the same objects for the same barriers and lanes."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[int, int], tuple[Named, Mask, _Goals]] = {}
+
+    def of(self, named: Named, issuer: Mask) -> _Goals:
+        key = id(named), id(issuer)
+        if key not in self._kept:
+            if len(self._kept) >= _MOST_GOALS:
+                self._kept.clear()
+            self._kept[key] = named, issuer, _Goals.made(named, issuer)
+        return self._kept[key][2]
+
+
+def _landing(transfer: _Transfer, done: Barrier, barriers: list[tuple[int, int]]) -> Callable[[], None]:
+    def land() -> None:
+        transfer.load()
+        for world, number in barriers:
+            done.barriers.coming[world, number] -= transfer.octets
+            done.barriers.expect(world, number, -transfer.octets)
+
+    return land
+
+
+Boxes = Callable[[Frame, Callable[[Value], Value]], Box]
+
+
+def _load_by_map(e: Expr, machine: Machine) -> tuple[Boxes, Place, Place, Barrier]:
+    map_ = descriptor(e.args[0], machine)
+    shared = machine.pointer(e.args[2])
+    coordinates = [machine.code(a) for a in e.args[3 : 3 + map_.coordinates]]
+    return _boxes(map_, shared, coordinates), shared, map_.tensor.place, barrier(e.args[1], machine)
+
+
+def _boxes(map_: Tiled | Im2col, shared: Place, coordinates: list[Code]) -> Boxes:
+    tensor, machine = map_.tensor.place, shared.machine
+    spots = _Spots(shared, tensor.kind)
+    examined = False
+
+    def box(frame: Frame, pick: Callable[[Value], Value]) -> Box:
+        nonlocal examined
+        if not examined and (problem := unlawful(map_, frame)):
+            raise Illegal(problem, machine.line, 0, 0, tensor.name)
+        examined = True
+        at = pick(shared.address(frame))
+        _refuse_unaligned(shared, at, _TENSOR_ALIGNED)
+        octets, where = spots.at(at, frame.worlds, map_.octets)
+        starts = [pick(c.run(frame)) for c in coordinates]
+        if isinstance(map_, Tiled):
+            _refuse_between(tensor, starts[0])
+        return replace(map_.at(frame, starts, octets), where=where)
+
+    return box
+
+
+@dataclass(frozen=True, eq=False)
+class _Spots:
+    """Where copies of a kind go to in shared memory, or come from: the same arrays for the same addresses in bounds.
+
+    Plainly each copy has its own, by which a tracer knows it.
+    """
+
+    shared: Place
+    kind: Kind
+    kept: dict[tuple[bytes, int], tuple[Array, Array | None]] = field(default_factory=dict)
+
+    def at(
+        self, address: Value, worlds: int, octets_of: Callable[[Value], Array], size: int = 0
+    ) -> tuple[Array, Array | None]:
+        """The bytes of a copy at an address, and its flat positions, if others may have the same.
+
+        size: of the copy, where it may vary.
+        """
+        memory, key = self.shared.memory, (np.asarray(address).tobytes(), size)
+        octets = None if key in self.kept else octets_of(address)
+        if octets is not None:
+            octets = np.broadcast_to(octets, (len(octets), worlds, 1))
+            if self.shared.machine.options.plain or not isinstance(memory, Cells):
+                return octets, None
+            if octets.min() < 0 or octets.max() // self.kind.octets >= memory.room(self.kind, 0):
+                return octets, None
+            self.kept[key] = octets, where_in(memory, octets)
+        return self.kept[key]
+
+
+def _refuse_unaligned(place: Place, address: Value, octets: int) -> None:
+    """Raise Illegal where a copy's address is no multiple of so many bytes."""
+    what = f"bulk copy with an address in {place.name} that is no multiple of {octets} bytes"
+    _refuse(place, np.asarray(address) % octets != 0, what)
+
+
+def _refuse(place: Place, wrong: Array, what: str) -> None:
+    """Raise Illegal with the first world in which something is wrong, if there is one."""
+    found = np.argwhere(np.atleast_2d(wrong))
+    if len(found):
+        raise Illegal(what, place.machine.line, int(found[0][-2]), 0, place.name)
+
+
+def _refuse_between(tensor: Place, start: Value) -> None:
+    """Raise Illegal where a box begins between two units of 16 bytes of a row. The manual does not say so: an H100
+    stops with "illegal instruction", at loads, stores and reductions (results/h200/README.md).
+    """
+    what = f"bulk copy of a box of {tensor.name} whose innermost coordinate is no multiple of 16 bytes"
+    _refuse(tensor, np.asarray(start) * (tensor.kind.bits // 8) % 16 != 0, what)
+
+
+def _load_bulk(e: Expr, machine: Machine) -> tuple[Boxes, Place, Place, Barrier]:
+    shared, tensor, count = machine.pointer(e.args[0]), machine.pointer(e.args[1]), machine.code(e.args[3])
+    return _runs(shared, tensor, count, machine), shared, tensor, barrier(e.args[2], machine)
+
+
+def _runs(shared: Place, tensor: Place, count: Code, machine: Machine) -> Boxes:
+    spots = _Spots(shared, tensor.kind)
+
+    def box(frame: Frame, pick: Callable[[Value], Value]) -> Box:
+        octets = machine.uniform(pick(count.run(frame)), "the size of a bulk copy")
+        return _bulk(frame, spots, tensor, octets, pick, machine.line)
+
+    return box
+
+
+@dataclass(eq=False)
+class _Stores:
+    """Stores that are not in a group yet, and groups of stores: (issuing lanes, copies).
+
+    A group is kept until it is waited for; where the kernel has waits without `.read` (`ends`), until one of these.
+    """
+
+    open: list[tuple[Mask, _Leaving]] = field(default_factory=list)
+    groups: list[tuple[Mask, list[tuple[Flight, _Leaving]]]] = field(default_factory=list)
+    ends: bool = False
+
+    @classmethod
+    def of(cls, machine: Machine) -> _Stores:
+        found = machine.shared_state.setdefault("tma_store", cls())
+        assert isinstance(found, cls)
+        return found
+
+    def commit(self, lanes: Mask, agents: Agents) -> None:
+        """Make a group of the open copies of these lanes."""
+        mine = [entry for entry in self.open if (entry[0] & lanes).any()]
+        self.open = [entry for entry in self.open if not any(entry is m for m in mine)]
+        copies = [(Flight(leaving.land, self), leaving) for _, leaving in mine]
+        agents.flights += [flight for flight, _ in copies]
+        self.groups.append((np.array(lanes), copies))
+
+    def wait(self, newest: int, lanes: Mask, agents: Agents, *, reads: bool) -> None:
+        """Land all groups of these lanes but the newest. reads: only what they read is waited for."""
+        mine = [group for group in self.groups if (group[0] & lanes).any()]
+        due = mine[: len(mine) - newest] if newest else mine
+        landing = {id(flight) for _, copies in due for flight, _ in copies}
+        agents.land(lambda flight: id(flight) in landing)
+        if not reads:
+            for leaving in (leaving for _, copies in due for _, leaving in copies):
+                leaving.end()
+        if not (reads and self.ends):
+            self.groups = [group for group in self.groups if not any(group is d for d in due)]
+
+
+@call("tma_store")
+def store(e: Expr, machine: Machine) -> Run:
+    """(descriptor, shared address, coordinates, whether to add, hint), or (address, shared address, bytes, ...).
+
+    Older releases have the two addresses of a bulk store in the other order.
+    """
+    first = e.args[0]
+    if is_descriptor(first):
+        map_ = descriptor(first, machine)
+        shared, tensor = machine.pointer(e.args[1]), map_.tensor.place
+        box = _boxes(map_, shared, [machine.code(a) for a in e.args[2 : 2 + map_.coordinates]])
+        flags = e.args[2 + map_.coordinates :]
+    else:
+        shared, tensor = machine.pointer(e.args[1]), machine.pointer(e.args[0])
+        if isinstance(machine.memory.get(shared.root), Pages):
+            shared, tensor = tensor, shared
+        box, flags = _runs(shared, tensor, machine.code(e.args[2]), machine), e.args[3:]
+    adds, stores = bool(flags and flags[0].value), _Stores.of(machine)
+
+    def run(frame: Frame) -> Value:
+        for mask, pick in issuers(frame):
+            transfer = _transfer(shared, tensor, box(frame, pick), mask, frame)
+            leaving = _Leaving(transfer, shared, tensor, adds, machine.origin(frame))
+            leaving.look()
+            stores.open.append((mask, leaving))
+        return 0
+
+    return run
+
+
+@dataclass(frozen=True, eq=False)
+class _Leaving:
+    """A store; the thread that issued it reads shared memory, as late as it may, or at once."""
+
+    transfer: _Transfer
+    shared: Place
+    tensor: Place
+    adds: bool
+    origin: Origin
+
+    @property
+    def _watch(self) -> Watch | None:
+        """Who watches the tensor."""
+        watch = self.shared.machine.watch
+        return watch if watch is not None and watch.covers(self.tensor) else None
+
+    def look(self) -> None:
+        """Note what it reads."""
+        watch = self.shared.machine.watch
+        if watch is not None:
+            watch.read(self.shared, self.transfer.where, self.transfer.issuer, self.origin, "async")
+
+    def land(self) -> None:
+        """Carry it out."""
+        self.look()
+        transfer, watch, machine = self.transfer, self._watch, self.shared.machine
+        positions, chosen = transfer.positions, transfer.chosen
+        values = None if self.adds or watch is None else transfer.values
+        if watch is not None:
+            watch.leaves(self.tensor, positions, chosen, self.origin, values, transfer.by)
+        if machine.tracer is not None:
+            machine.tracer.behalf = self.origin
+        (transfer.add if self.adds else transfer.store)()
+        if watch is not None and values is not None:  # copies of several blocks may have landed at once
+            watch.written(self.tensor, positions, chosen, self.origin, values)
+
+    def end(self) -> None:
+        """Note that the thread that issued it has waited for what it writes."""
+        watch = self._watch
+        if watch is not None:
+            watch.landed(self.tensor, self.transfer.positions, self.transfer.chosen, self.transfer.by)
+
+
+@call("tma_store_arrive")
+def commit(e: Expr, machine: Machine) -> Run:
+    """cp.async.bulk.commit_group."""
+    stores, agents = _Stores.of(machine), agents_of(machine)
+
+    def run(frame: Frame) -> Value:
+        stores.commit(frame.mask(), agents)
+        return 0
+
+    return run
+
+
+@call("tma_store_wait")
+def wait(e: Expr, machine: Machine) -> Run:
+    """cp.async.bulk.wait_group.read n: at most n groups of the thread still read; without an argument, none.
+
+    A second argument that is 0 leaves the `.read` out: what they write is waited for as well.
+    """
+    newest = int(e.args[0].value or 0) if e.args else 0
+    reads = len(e.args) < 2 or bool(e.args[1].value)
+    stores, agents = _Stores.of(machine), agents_of(machine)
+    stores.ends |= not reads
+
+    def run(frame: Frame) -> Value:
+        stores.wait(newest, frame.mask(), agents, reads=reads)
+        if machine.watch is not None:
+            machine.watch.finishes(STORES, newest, frame.mask(), reads)
+        return 0
+
+    return run

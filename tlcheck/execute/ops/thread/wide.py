@@ -1,0 +1,85 @@
+"""Loads and stores of 32 to 256 bits: T.ldg32 ... T.stg256, T.lds32 ... T.sts128 (PTX 9.7.9, ld and st with vectors).
+
+A load gives the bits at an address as 32-bit words; a store writes them. The last argument of the global forms is a
+predicate: a load whose predicate is false gives 0, a store does nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tlcheck.execute.compile.codes import Run
+from tlcheck.execute.compile.registry import call
+from tlcheck.execute.memory.frame import Frame
+from tlcheck.execute.memory.values import Array, Kind, bits_of, from_bits, kind_of
+from tlcheck.snapshot.ir import Expr
+
+if TYPE_CHECKING:
+    from tlcheck.execute.schedule.machine import Machine
+
+_WIDTHS = {"ldg": (32, 64, 128, 256), "lds": (32, 64, 128), "stg": (32, 64, 128, 256), "sts": (32, 64, 128)}
+
+
+def _wide_load(bits: int) -> Callable[[Expr, Machine], Run]:
+    def handler(e: Expr, machine: Machine) -> Run:
+        kind = machine.pointer(e.args[0]).kind
+        place = machine.pointer(e.args[0], bits // kind.bits)
+        place.aligned = bits // 8
+        allowed, word = _predicate(e, 1, machine), kind_of(e.dtype)
+
+        def run(frame: Frame) -> Array:
+            with frame.narrowed(_allowed(allowed, frame)):
+                found = reshaped(_lanes(place.load(frame), frame), kind, word)
+            return found if allowed is None else np.where(allowed(frame), found, word.array.type(0))
+
+        return run
+
+    return handler
+
+
+def _wide_store(bits: int) -> Callable[[Expr, Machine], Run]:
+    def handler(e: Expr, machine: Machine) -> Run:
+        kind, value = machine.pointer(e.args[0]).kind, machine.code(e.args[1])
+        place = machine.pointer(e.args[0], bits // kind.bits)
+        place.aligned = bits // 8
+        allowed, word = _predicate(e, 2, machine), kind_of(e.args[1].dtype)
+
+        def run(frame: Frame) -> int:
+            elements = reshaped(_lanes(np.asarray(value.run(frame)), frame), word, kind)
+            with frame.narrowed(_allowed(allowed, frame)):
+                if not frame.idle():
+                    place.store(frame, elements if elements.shape[0] > 1 else elements[0])
+            return 0
+
+        return run
+
+    return handler
+
+
+def reshaped(values: Array, source: Kind, target: Kind) -> Array:
+    """Vectors (lanes, worlds, threads) as vectors of another kind with the same bits, the first lane lowest."""
+    octets = np.ascontiguousarray(np.moveaxis(bits_of(values, source), 0, -1)).view(np.uint8)
+    return np.ascontiguousarray(np.moveaxis(from_bits(octets.view(target.words), target), -1, 0))
+
+
+def _lanes(values: Array, frame: Frame) -> Array:
+    """Values with an axis of vector lanes."""
+    return values if values.ndim > 2 else np.broadcast_to(values, (1, frame.worlds, frame.lanes))
+
+
+def _predicate(e: Expr, number: int, machine: Machine) -> Run | None:
+    return machine.code(e.args[number]).run if len(e.args) > number else None
+
+
+def _allowed(predicate: Run | None, frame: Frame) -> Array | None:
+    if predicate is None:
+        return frame.active
+    return frame.among(np.broadcast_to(np.asarray(predicate(frame), np.bool_), (frame.worlds, frame.lanes)))
+
+
+for _name, _widths in _WIDTHS.items():
+    for _bits in _widths:
+        call(f"{_name}{_bits}")((_wide_load if _name[0] == "l" else _wide_store)(_bits))

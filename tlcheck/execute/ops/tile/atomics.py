@@ -1,0 +1,79 @@
+"""Atomics of whole tiles: T.atomic_add, T.atomic_max, T.atomic_min of regions (TileLang, language/atomic.py).
+
+Each element of the destination is combined once with its element of the source, or with one value for all; the loop
+goes over the destination's sizes. Elements outside the destination are left out, those outside the source count as
+0 does. Without a loop over threads a block does this once; where a region depends on the thread, each thread does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tlcheck.execute.compile.codes import Run
+from tlcheck.execute.compile.registry import call
+from tlcheck.execute.memory.frame import Frame
+from tlcheck.execute.memory.values import converted, kind_of
+from tlcheck.execute.ops.thread.atomics import require_memory
+from tlcheck.execute.ops.tile.regions import Lattice, Region, Tile, block_frame, differs, is_region, region_of
+from tlcheck.execute.reasons import NotModelled
+from tlcheck.snapshot.ir import Expr
+
+if TYPE_CHECKING:
+    from tlcheck.execute.schedule.machine import Machine
+
+
+@call("atomicadd")
+def atomicadd(e: Expr, machine: Machine) -> Run:
+    """The destination's elements become sums."""
+    return _combined(e, machine, np.add)
+
+
+@call("atomicmax")
+def atomicmax(e: Expr, machine: Machine) -> Run:
+    """The destination's elements become maxima."""
+    return _combined(e, machine, np.maximum)
+
+
+@call("atomicmin")
+def atomicmin(e: Expr, machine: Machine) -> Run:
+    """The destination's elements become minima."""
+    return _combined(e, machine, np.minimum)
+
+
+def _combined(e: Expr, machine: Machine, operation: np.ufunc) -> Run:
+    require_memory(e.args[1], machine)
+    region = region_of(e.args[1], machine)
+    lattice = Lattice([region.sizes[axis] for axis in region.long], machine)
+    target = Tile(region, machine, lattice, region.long)
+    if not is_region(e.args[0]):
+        return _with_value(e.args[0], target, machine, operation)
+    source = _source(region_of(e.args[0], machine), region, lattice, machine)
+    exact = machine.options.exact
+
+    def run(frame: Frame) -> int:
+        inner = source.frame(frame, target)
+        terms = converted(source.read(inner), source.kind, target.kind, exact)
+        target.combine(inner, terms, operation)
+        return 0
+
+    return run
+
+
+def _source(source: Region, target: Region, lattice: Lattice, machine: Machine) -> Tile:
+    if len(source.long) not in (0, len(target.long)):
+        raise NotModelled("atomic between regions of unlike axes")
+    return Tile(source, machine, lattice, source.long)
+
+
+def _with_value(e: Expr, target: Tile, machine: Machine, operation: np.ufunc) -> Run:
+    value, source, exact = machine.code(e), kind_of(e.dtype), machine.options.exact
+
+    def run(frame: Frame) -> int:
+        term = converted(value.run(frame), source, target.kind, exact)
+        own = differs(term) or target.differs(frame)
+        target.combine(frame if own else block_frame(frame), term, operation)
+        return 0
+
+    return run

@@ -1,0 +1,95 @@
+"""Copies of tiles: T.copy, T.async_copy, T.tma_copy (TileLang, language/copy_op.py and op/copy.cc).
+
+Both regions have the same axes once those of size 1 are left out. The loop goes over the sizes of the side that is
+nearer to the registers (global, shared, registers; the source where both are equally near), and each side starts at
+its own place. An element outside its buffer reads as 0, or as the buffer's safe value; one outside the destination is
+not written. Elements are converted to the destination's dtype.
+
+As written a copy is complete when the next statement runs, also one that the kernel waits for itself: what a wait that
+is missing does is a question to the kernel as lowered, and between the passes (`under_way`). Where a T.async_copy or
+T.tma_copy has none the author forgot it, which `authors` notices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tlcheck.execute.compile.codes import Run
+from tlcheck.execute.compile.registry import call
+from tlcheck.execute.memory.frame import Frame
+from tlcheck.execute.memory.values import converted
+from tlcheck.execute.observe.unwaited import COPIES, LOADS, STORES, Operation
+from tlcheck.execute.ops.thread.mbarrier import barrier
+from tlcheck.execute.ops.tile.regions import Lattice, Region, Tile, region_of
+from tlcheck.execute.ops.tile.under_way import departure
+from tlcheck.execute.reasons import NotModelled
+from tlcheck.snapshot.ir import Expr
+
+if TYPE_CHECKING:
+    from tlcheck.execute.schedule.machine import Machine
+
+_OTHER_MEANING = ("dst_block", "cluster_mask", "is_gather4", "is_scatter4")
+
+
+@call("copy", "async_copy", "tma_copy")
+def copy(e: Expr, machine: Machine) -> Run:
+    """The destination's elements become those of the source."""
+    for note, _ in e.annotations:
+        if note in _OTHER_MEANING:
+            raise NotModelled(f"{e.value} with {note}")
+    source, target = paired(region_of(e.args[0], machine), region_of(e.args[1], machine), machine)
+    exact, depart = machine.options.exact, departure(e, target, machine)
+    unwaited = _unwaited(e, source, target, machine)
+
+    def run(frame: Frame) -> int:
+        inner, watch = source.frame(frame, target), machine.watch
+        with watch.managed() if e.value == "tma_copy" and watch is not None else nullcontext():
+            values = converted(source.read(inner), source.kind, target.kind, exact)
+            if depart is None:
+                target.write(inner, values)
+        if depart is not None:
+            depart(frame, inner, np.asarray(values))
+        elif watch is not None:
+            for operation in unwaited(frame, inner):
+                watch.departs(operation)
+        return 0
+
+    return run
+
+
+def _unwaited(e: Expr, source: Tile, target: Tile, machine: Machine) -> Callable[[Frame, Frame], Iterator[Operation]]:
+    """What the author waits for himself, from the threads' frame and the tile's."""
+    awaited = dict(e.computed).get("barrier")
+    done = barrier(awaited, machine) if e.value == "tma_copy" and target.shared and awaited is not None else None
+
+    def operations(frame: Frame, inner: Frame) -> Iterator[Operation]:
+        if e.value == "async_copy":
+            yield Operation(COPIES, writes=[target.elements(inner)])
+        elif e.value == "tma_copy" and source.shared:
+            yield Operation(STORES, [source.elements(inner)], [target.elements(inner)])
+        elif done is not None:
+            for number, mask in done(frame).by_number:
+                key, worlds = (done.barriers.name, number), np.asarray(mask.any(axis=-1))
+                yield Operation(LOADS, writes=[target.elements(inner)], key=key, worlds=worlds)
+
+    return operations
+
+
+def paired(source: Region, target: Region, machine: Machine) -> tuple[Tile, Tile]:
+    """Two regions as tiles with the same points."""
+    base = source if _nearness(source) >= _nearness(target) else target
+    if len(source.long) != len(target.long):
+        raise NotModelled("copy between regions of unlike axes")
+    lattice = Lattice([base.sizes[axis] for axis in base.long], machine)
+    return Tile(source, machine, lattice, source.long), Tile(target, machine, lattice, target.long)
+
+
+def _nearness(region: Region) -> int:
+    scope = region.buffer.scope
+    if scope in ("local.fragment", "local"):
+        return 2
+    return 1 if scope in ("shared", "shared.dyn", "shared.tmem") else 0

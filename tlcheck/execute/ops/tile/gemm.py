@@ -1,0 +1,150 @@
+"""Matrix products of tiles: T.gemm in all its forms (TileLang, language/gemm_op.py).
+
+C becomes op(A) @ op(B), plus C unless it is cleared; op transposes where its flag says so. After op, A is M x K and B
+is K x N. Policies, wait counts and packing change how, not what. The arguments begin with A, B, C, both flags, M, N, K,
+policy, clear; in 0.1.6 the matrices are pointers and the places of their first columns follow as offsets.
+
+Products of floats are exact in float64, sums are those of float64; integers wrap at the accumulator's width. In real
+mode a sum is rounded to the accumulator's dtype: once, but where that is narrower than float32, after each step that
+the tensor cores add by themselves, 32 bytes of a row: what such an accumulator loses, it loses there. As written a
+product is complete when the next statement runs, also T.wgmma_gemm; whether the author waits for such a one is watched
+where something differs (`authors`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tlcheck.execute.compile.codes import Run
+from tlcheck.execute.compile.registry import call
+from tlcheck.execute.memory.frame import Frame
+from tlcheck.execute.memory.values import Array, Kind, Value
+from tlcheck.execute.observe.unwaited import PRODUCTS, Operation
+from tlcheck.execute.ops.tile.regions import ONE, ZERO, Region, Tile, region_of, whole
+from tlcheck.execute.reasons import NotModelled
+from tlcheck.snapshot.ir import Expr
+
+if TYPE_CHECKING:
+    from tlcheck.execute.observe.tracer import TracedCell, Tracer
+    from tlcheck.execute.schedule.machine import Machine
+
+_OFFSET_A, _OFFSET_B = 12, 13  # of the arguments, where matrices are pointers
+_AT_ONCE = 32  # bytes of a row that one instruction multiplies: 16 numbers of 16 bits
+_WAIT = 15  # how many products may go on
+
+
+@call("gemm", "gemm_py", "gemm_v1", "gemm_v2", "wgmma_gemm")
+def gemm(e: Expr, machine: Machine) -> Run:
+    """The accumulator becomes the product, plus what it was unless it is cleared."""
+    if dict(e.annotations).get("use_2cta", "0") not in ("0", "False"):
+        raise NotModelled("gemm of two blocks")
+    a, b, c = (whole(_matrix(e, number, machine), machine) for number in range(3))
+    across_a, across_b = (bool(e.args[i].value) for i in (3, 4))
+    clear, later = machine.code(e.args[9]), _is_left_to_the_author(e)
+
+    def run(frame: Frame) -> int:
+        inner = a.frame(frame, b, c)
+        left, right = matrices(a, inner, across_a), matrices(b, inner, across_b)
+        cleared, watch = machine.per_world(clear.run(frame), "clear_accum"), machine.watch
+        if machine.tracer is not None:
+            terms = _terms(machine.tracer, inner, (a, across_a), (b, not across_b), c)
+            machine.tracer.explain(terms, keeps=not np.any(cleared))
+        with watch.multiplying(c.place) if later and watch is not None else nullcontext():
+            for step in _steps(left.shape[-1], a.kind, c.kind, machine.options.exact):
+                product = multiplied(left[..., step], right[..., step, :], c.kind)
+                accumulate(c, inner, product, False if step.start else cleared, step.stop - step.start)
+        if later and watch is not None:
+            watch.departs(Operation(PRODUCTS, [tile.elements(inner) for tile in (a, b) if tile.shared]))
+        return 0
+
+    return run
+
+
+def _steps(terms: int, of: Kind, total: Kind, exact: bool) -> list[slice]:
+    """The parts of a row of A after each of which the sum is rounded."""
+    narrow = not exact and total.is_float and total.bits < 32
+    width = _AT_ONCE // of.octets if narrow else terms
+    return [slice(start, start + width) for start in range(0, terms, width)]
+
+
+def _is_left_to_the_author(e: Expr) -> bool:
+    """Whether nothing waits for the product: T.wgmma_gemm, and T.gemm(wg_wait=-1) of releases up to 0.1.8."""
+    return e.value == "wgmma_gemm" or (len(e.args) > _WAIT and e.args[_WAIT].value == -1)
+
+
+def _terms(
+    tracer: Tracer, frame: Frame, a: tuple[Tile, bool], b: tuple[Tile, bool], c: Tile
+) -> Callable[[tuple[int, ...]], list[list[TracedCell]]]:
+    """The row of A and the column of B that make an element of C. With each, whether k is its first axis."""
+
+    def terms(index: tuple[int, ...]) -> list[list[TracedCell]]:
+        columns = c.lattice.shape(frame)[-1]
+        found = []
+        for (tile, across), line in zip((a, b), divmod(index[0], columns), strict=True):
+            where = tile.flat(frame).reshape(*tile.lattice.shape(frame)[-2:], frame.worlds, -1)
+            own = where[:, line] if across else where[line]
+            world, lane = (index[1], index[2] if own.shape[-1] > 1 else 0)
+            found.append([tracer.cell(tile.place.memory, position) for position in own[:, world, lane]])
+        return found
+
+    return terms
+
+
+def _matrix(e: Expr, number: int, machine: Machine) -> Region:
+    region = region_of(e.args[number], machine)
+    if len(region.sizes) < 2:
+        raise NotModelled("gemm of a tile with one axis")
+    if e.args[number].value == "tvm_access_ptr":
+        return _last_axes(region) if number == 2 else _from_pointer(e, number, region)
+    if any(axis < len(region.sizes) - 2 for axis in region.long):
+        raise NotModelled("gemm of a tile with more than two axes")
+    return region
+
+
+def _last_axes(region: Region) -> Region:
+    """The matrix of the last two axes at which a pointer points."""
+    return replace(region, sizes=(*[ONE] * (len(region.sizes) - 2), *region.sizes[-2:]))
+
+
+def _from_pointer(e: Expr, number: int, region: Region) -> Region:
+    """The matrix in a buffer: its form is that of the product, its first column is an offset in the arguments."""
+    m, n, k = e.args[5:8]
+    across = bool(e.args[3 + number].value)
+    rows, columns = (m, k) if number == 0 else (k, n)
+    if across:
+        rows, columns = columns, rows
+    first = e.args[_OFFSET_A if number == 0 else _OFFSET_B]
+    ahead = len(region.sizes) - 2
+    return Region(region.buffer, (*region.starts[:ahead], ZERO, first), (*[ONE] * ahead, rows, columns))
+
+
+def matrices(tile: Tile, frame: Frame, across: bool = False) -> Array:
+    """A tile as one matrix for each world and lane: (worlds, lanes or 1, rows, columns)."""
+    found = tile.array(frame)
+    found = np.ascontiguousarray(found.reshape(*found.shape[-4:]).transpose(2, 3, 0, 1))  # as BLAS wants it
+    return found.swapaxes(2, 3) if across else found
+
+
+def multiplied(a: Array, b: Array, kind: Kind) -> Array:
+    """The products of matrices, in the arithmetic of the accumulator."""
+    if kind.is_float:
+        return np.asarray(np.matmul(a.astype(np.float64, copy=False), b.astype(np.float64, copy=False)))
+    if a.dtype.itemsize == b.dtype.itemsize == 1:  # exact in float64, and fast there
+        return np.asarray(np.matmul(a.astype(np.float64), b.astype(np.float64))).astype(np.int64)
+    return np.asarray(np.matmul(a.astype(np.int64), b.astype(np.int64)))
+
+
+def accumulate(c: Tile, frame: Frame, product: Array, clear: Value, terms: int) -> None:
+    """Write a product of matrices (worlds, lanes, rows, columns), sums of so many terms, into an accumulator."""
+    cleared = np.asarray(clear)
+    if not cleared.all():
+        before = matrices(c, frame).astype(product.dtype, copy=False)
+        product = product + (np.where(cleared.reshape(*cleared.shape, 1, 1), 0, before) if cleared.any() else before)
+    settle = c.machine.summed(c.kind, terms)
+    total = np.asarray(product if settle is None else settle(product)).astype(c.kind.array, copy=False)
+    c.write(frame, total.transpose(2, 3, 0, 1).reshape(-1, *total.shape[:2]))

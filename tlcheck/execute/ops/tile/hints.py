@@ -1,0 +1,39 @@
+"""What changes how a kernel runs and not what it computes: hints, and waits for what is complete as written.
+
+T.use_swizzle, T.annotate_*, pdl_*, register counts (TileLang, language/annotations.py, language/builtin.py).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tlcheck.execute.compile.codes import Run, Step
+from tlcheck.execute.compile.registry import attribute, call
+from tlcheck.snapshot.ir import Attr, Expr
+
+if TYPE_CHECKING:
+    from tlcheck.execute.schedule.machine import Machine
+
+
+@call(
+    "annotate_consumer_reg_alloc",
+    "annotate_producer_reg_dealloc",
+    "no_set_max_nreg",
+    "pdl_sync",
+    "pdl_trigger",
+    "set_max_nreg",
+)
+def hint(e: Expr, machine: Machine) -> Run:
+    """Nothing happens."""
+    return lambda frame: 0
+
+
+@attribute(
+    "threadblock_swizzle_pattern",
+    "tl.min_blocks_per_sm",
+    "tl.ws_op_id",
+    "tl.ws_pipeline_depth",
+)
+def hint_on(stmt: Attr, machine: Machine) -> Step:
+    """The statement means what it means without the attribute."""
+    return machine.step(stmt.body)

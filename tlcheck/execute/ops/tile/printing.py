@@ -1,0 +1,74 @@
+"""T.print: calls of the device library's debug_print_* (TileLang, language/print_op.py), and `breakpoint()`.
+
+Nothing happens to values. What is said, and where a debugger stops, is the business of `Console`, if there is one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tlcheck.execute.compile.codes import Run
+from tlcheck.execute.compile.registry import extern
+from tlcheck.execute.memory.frame import Frame
+from tlcheck.execute.memory.values import Value
+from tlcheck.snapshot.ir import Expr
+
+if TYPE_CHECKING:
+    from tlcheck.execute.schedule.machine import Machine
+
+
+@extern("debug_print_msg", "debug_print_var")
+def printed(e: Expr, machine: Machine) -> Run:
+    """`debug_print_var(text, value)`, in each thread; `debug_print_msg(text)`."""
+    console = machine.console
+    if console is None:
+        return _nothing
+    text, *values = e.args
+    code = machine.code(values[0]) if values else None
+
+    def run(frame: Frame) -> Value:
+        console.value(machine, frame, str(text.value), None if code is None else code.run(frame))
+        return 0
+
+    return run
+
+
+@extern("debug_print_buffer_value")
+def printed_element(e: Expr, machine: Machine) -> Run:
+    """`debug_print_buffer_value(text, name, number of the element, its value)`."""
+    console = machine.console
+    if console is None:
+        return _nothing
+    text, name, number, element = e.args
+    place, value = machine.code(number), machine.code(element)
+    sizes = () if element.buffer is None else element.buffer.shape
+    shape = tuple([int(size.value) for size in sizes if isinstance(size.value, int)])
+    said = f"{text.value}: {name.value}"
+
+    def run(frame: Frame) -> Value:
+        first = machine.uniform(place.run(frame), "the number of a printed element") == 0
+        console.element(machine, frame, said, shape, first, value.run(frame))
+        return 0
+
+    return run
+
+
+@extern("tlcheck_breakpoint")
+def stopped(e: Expr, machine: Machine) -> Run:
+    """`tlcheck_breakpoint(file, line, name, value, ...)`: see `tlcheck.worker.breakpoints`."""
+    console = machine.console
+    if console is None:
+        return _nothing
+    file, line, *named = e.args
+    place = str(file.value), int(line.value or 0)
+    codes = {str(name.value): machine.code(value) for name, value in zip(named[::2], named[1::2], strict=True)}
+
+    def run(frame: Frame) -> Value:
+        console.stop(machine, frame, place, {name: code.run(frame) for name, code in codes.items()})
+        return 0
+
+    return run
+
+
+def _nothing(frame: Frame) -> Value:
+    return 0

@@ -1,0 +1,34 @@
+"""T.assume and T.device_assert: what the author says must hold (TileLang, language/builtin.py).
+
+Inputs for which it does not hold say nothing of the kernel: the execution stops there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tlcheck.execute.compile.codes import Run
+from tlcheck.execute.compile.registry import call
+from tlcheck.execute.memory.frame import Frame
+from tlcheck.execute.reasons import Unkept
+from tlcheck.snapshot.ir import Expr
+
+if TYPE_CHECKING:
+    from tlcheck.execute.schedule.machine import Machine
+
+
+@call("assume", "device_assert", "device_assert_with_msg")
+def promise(e: Expr, machine: Machine) -> Run:
+    """The condition holds in all active lanes. Raises Unkept where it does not."""
+    condition, line = machine.code(e.args[0]), machine.line
+
+    def run(frame: Frame) -> int:
+        broken = frame.mask() & ~np.asarray(condition.run(frame), np.bool_)
+        if broken.any():
+            *_, world, lane = np.argwhere(broken)[0].tolist()
+            raise Unkept(f"T.{e.value} does not hold", line, world, lane)
+        return 0
+
+    return run

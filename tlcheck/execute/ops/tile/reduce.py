@@ -1,0 +1,96 @@
+"""T.reduce and its kinds: sum, abssum, max, min, absmax, bitand, bitor, bitxor (TileLang, language/reduce_op.py).
+
+The destination has the source's axes without the reduced one, or with it as 1; a source with one axis gives one
+element. Each element becomes the combination of the source's along the axis, converted to the destination's dtype
+before; without `clear` also combined with what the destination was (abssum and absmax take the absolute value of the
+source's elements only). Of a number and a NaN, max and min take the number, with `nan_propagate` NaN. How many elements
+share a barrier (`batch`) changes nothing.
+
+Floats are summed in float64 and rounded once; integers wrap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tlcheck.execute.compile.codes import Run
+from tlcheck.execute.compile.registry import call
+from tlcheck.execute.memory.frame import Frame
+from tlcheck.execute.memory.values import Array, converted
+from tlcheck.execute.ops.tile.extremes import reduced
+from tlcheck.execute.ops.tile.regions import Tile, region_of, whole
+from tlcheck.execute.reasons import NotModelled
+from tlcheck.snapshot.ir import Expr
+
+if TYPE_CHECKING:
+    from tlcheck.execute.observe.tracer import TracedCell, Tracer
+    from tlcheck.execute.schedule.machine import Machine
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """How elements combine, and what is taken of each of the source's."""
+
+    combine: np.ufunc
+    of_each: Callable[[Array], Array] | None = None
+
+
+KINDS = {
+    "sum": Reduction(np.add),
+    "abssum": Reduction(np.add, np.abs),
+    "max": Reduction(np.maximum),
+    "min": Reduction(np.minimum),
+    "absmax": Reduction(np.maximum, np.abs),
+    "bitand": Reduction(np.bitwise_and),
+    "bitor": Reduction(np.bitwise_or),
+    "bitxor": Reduction(np.bitwise_xor),
+}
+
+
+@call("reduce")
+def reduce(e: Expr, machine: Machine) -> Run:
+    """The destination's elements become the reductions of the source's along an axis."""
+    kind, axis, clear = KINDS.get(str(e.args[2].value)), e.args[3].value, bool(e.args[4].value)
+    if kind is None or not isinstance(axis, int):
+        raise NotModelled(f"reduce {e.args[2].value}")
+    source, target = (whole(region_of(e.args[i], machine), machine) for i in (0, 1))
+    exact, combine, of_each = machine.options.exact, kind.combine, kind.of_each
+    propagate = dict(e.annotations).get("nan_propagate", "0") not in ("0", "False")
+
+    def run(frame: Frame) -> int:
+        inner = source.frame(frame, target)
+        terms = np.asarray(converted(source.array(inner), source.kind, target.kind, exact))
+        terms = terms if of_each is None else of_each(terms)
+        found = reduced(combine, terms, axis, propagate)
+        found = found.reshape(-1, *found.shape[-2:])
+        if not clear:
+            found = reduced(combine, np.stack([target.read(inner), found]), 0, propagate)
+        if machine.tracer is not None:
+            machine.tracer.reduces(_lines(machine.tracer, inner, source, target, axis, not clear), keeps=not clear)
+        settle = machine.summed(target.kind, terms.shape[axis])
+        target.write(inner, found if settle is None else settle(found))
+        return 0
+
+    return run
+
+
+def _lines(
+    tracer: Tracer, frame: Frame, source: Tile, target: Tile, axis: int, keeps: bool
+) -> Callable[[tuple[int, ...]], list[list[TracedCell]]]:
+    """The elements of the source that make one of the target; then that one itself where it is combined with them."""
+
+    def lines(index: tuple[int, ...]) -> list[list[TracedCell]]:
+        found = []
+        for tile, across in ((source, True), (target, False)) if keeps else ((source, True),):
+            where = tile.flat(frame).reshape(*tile.lattice.shape(frame), frame.worlds, -1)
+            own = np.moveaxis(where, axis, 0) if across else where[None]
+            own = own.reshape(own.shape[0], -1, *own.shape[-2:])[:, index[0]]
+            world, lane = index[1], index[2] if own.shape[-1] > 1 else 0
+            found.append([tracer.cell(tile.place.memory, position) for position in own[:, world, lane]])
+        return found
+
+    return lines

@@ -1,0 +1,306 @@
+"""Regions: the boxes of buffers that tile operators read and write.
+
+A region is `region(first element, access, extents...)`; old releases also pass pointers to whole buffers. Its elements
+are values with the axes (points, worlds, lanes), points in row-major order. Lanes is 1 where all threads of a block
+work on one tile; in code that is written for each thread (registers of a thread, a place that depends on it) a tile
+belongs to a lane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tlcheck.execute.compile.codes import Code, remembered
+from tlcheck.execute.memory.cells import Cells
+from tlcheck.execute.memory.frame import Frame, Mask
+from tlcheck.execute.memory.values import Array, Value, kind_of
+from tlcheck.execute.observe.unwaited import Elements
+from tlcheck.execute.reasons import NotModelled
+from tlcheck.snapshot.ir import Alloc, Buffer, Expr
+from tlcheck.snapshot.walk import statements
+
+if TYPE_CHECKING:
+    from tlcheck.execute.memory.places import Place
+    from tlcheck.execute.schedule.machine import Machine
+
+ZERO, ONE = Expr("int", "int32", (), 0), Expr("int", "int32", (), 1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Region:
+    """A box: starts and sizes along each axis of the buffer."""
+
+    buffer: Buffer
+    starts: tuple[Expr, ...]
+    sizes: tuple[Expr, ...]
+
+    @property
+    def long(self) -> tuple[int, ...]:
+        """The axes along which there is more than one element, as far as can be seen."""
+        return tuple([axis for axis, size in enumerate(self.sizes) if not _is_one(size)])
+
+
+def region_of(e: Expr, machine: Machine) -> Region:
+    """The region that an argument stands for. Raises NotModelled."""
+    if e.op == "call" and e.value == "region" and e.args[0].op == "load":
+        return _box(e.args[0], e.args[2:], machine)
+    if e.op == "load":
+        return _box(e, (), machine)
+    if e.op == "call" and e.value == "tvm_access_ptr":
+        return _whole(_buffer(e.args[1].uid, machine), e.args[2])
+    raise NotModelled(f"region of {e.value if e.op == 'call' else e.op}")
+
+
+def is_region(e: Expr) -> bool:
+    """Whether an argument is a region of a buffer rather than a value."""
+    return e.op == "call" and e.value in ("region", "tvm_access_ptr")
+
+
+def _box(first: Expr, sizes: tuple[Expr, ...], machine: Machine) -> Region:
+    assert first.buffer is not None
+    firsts = [e.args[0] if e.op == "ramp" else e for e in first.args]
+    starts = tuple([machine.signs.resolved(e, size) for e, size in zip(firsts, first.buffer.shape, strict=True)])
+    lanes = [replace(ONE, value=e.value) if e.op == "ramp" else ONE for e in first.args]
+    if any(e.op == "ramp" and not _is_one(e.args[1]) for e in first.args):
+        raise NotModelled("region with a stride")
+    missing = len(starts) - len(sizes)
+    if missing < 0:
+        raise NotModelled("region with more extents than axes")
+    return Region(first.buffer, starts, (*lanes[:missing], *sizes) if sizes else tuple(lanes))
+
+
+def _whole(buffer: Buffer, offset: Expr) -> Region:
+    """A whole buffer; with an offset, the matrix of its last two axes that begins `offset` elements on."""
+    starts, sizes = (ZERO,) * len(buffer.shape), buffer.shape
+    if offset.op == "int" and offset.value == 0:
+        return Region(buffer, starts, sizes)
+    shifted = replace(buffer, elem_offset=_sum(buffer.elem_offset, offset))
+    return Region(shifted, starts, (*[ONE] * (len(sizes) - 2), *sizes[-2:]))
+
+
+def _sum(a: Expr | None, b: Expr) -> Expr:
+    return b if a is None else Expr("add", b.dtype, (a, b))
+
+
+def _buffer(uid: int, machine: Machine) -> Buffer:
+    for buffer in machine.function.buffers:
+        if buffer.data.uid == uid:
+            return buffer
+    for stmt in statements(machine.function.body):
+        if isinstance(stmt, Alloc) and stmt.buffer.data.uid == uid:
+            return stmt.buffer
+    raise NotModelled("pointer to no buffer")
+
+
+def _is_one(e: Expr) -> bool:
+    return e.op == "int" and e.value == 1
+
+
+class Lattice:
+    """The points of a box in row-major order. Sizes that differ between lanes make it the largest box, with holes."""
+
+    def __init__(self, sizes: Sequence[Expr], machine: Machine) -> None:
+        self._sizes = [remembered(machine.code(s)) for s in sizes]
+        codes = self._sizes
+        self.needs: frozenset[int] = frozenset().union(*(c.needs for c in codes))
+        self.steady = all(c.steady for c in codes)
+
+    @property
+    def axes(self) -> int:
+        """The number of its axes; without any it has one point."""
+        return len(self._sizes)
+
+    def shape(self, frame: Frame) -> tuple[int, ...]:
+        """The number of points along each axis."""
+        return tuple([_largest(size.run(frame)) for size in self._sizes])
+
+    @property
+    def last(self) -> int:
+        """The size of its last axis; 1 where that is no constant."""
+        size = self._sizes[-1] if self._sizes else None
+        return _largest(size.run(Frame({}, 1, 1))) if size is not None and size.uniform and not size.needs else 1
+
+    def axis(self, number: int) -> Code:
+        """The coordinate along one axis, (points, 1, 1)."""
+        return Code(lambda frame: _coordinates(self.shape(frame))[number], self.needs, self.steady)
+
+    def holes(self, frame: Frame) -> Mask | None:
+        """The points that a lane does not have; None where all lanes have all."""
+        sizes = [size.run(frame) for size in self._sizes]
+        found: Mask | None = None
+        for size, at in zip(sizes, _coordinates(self.shape(frame)), strict=False):
+            if isinstance(size, np.ndarray):
+                beyond = at >= size
+                found = beyond if found is None else found | beyond
+        return found if found is None or found.any() else None
+
+
+def _largest(size: Value) -> int:
+    return max(0, int(size.max() if isinstance(size, np.ndarray) else size))
+
+
+@lru_cache(maxsize=256)
+def _coordinates(shape: tuple[int, ...]) -> tuple[Array, ...]:
+    if not shape:
+        return (np.zeros((1, 1, 1), np.int64),)
+    return tuple([grid.reshape(-1, 1, 1) for grid in np.indices(shape, dtype=np.int64)])
+
+
+class Tile:
+    """The elements of a region, reached through a lattice of its own or of the region that an operator loops over."""
+
+    def __init__(self, region: Region, machine: Machine, lattice: Lattice, axes: Sequence[int]) -> None:
+        """axes: the axis of the region that each axis of the lattice goes along; the others stay at their start."""
+        self.machine, self.lattice = machine, lattice
+        self.kind = kind_of(region.buffer.dtype)
+        self.name, self.buffer = region.buffer.name, region.buffer
+        self._starts = [remembered(machine.code(e)) for e in region.starts]
+        self._uneven = [start for start in self._starts if not start.uniform]
+        steps = {axis: number for number, axis in enumerate(axes)}
+        if not lattice.axes:
+            steps = {len(region.starts) - 1: 0}
+        indices = [
+            _moved(start, lattice.axis(steps[axis])) if axis in steps else start
+            for axis, start in enumerate(map(_of_frame, self._starts))
+        ]
+        self.place = machine.pointers.place(machine, region.buffer, indices)
+        if axes and axes[-1] == len(region.starts) - 1 and steps[axes[-1]] == lattice.axes - 1:
+            self.place.run = lattice.last
+
+    @property
+    def root(self) -> int:
+        """The allocation that it lies in."""
+        return self.place.root
+
+    @property
+    def shared(self) -> bool:
+        """Whether it lies in shared memory."""
+        return self.buffer.scope in ("shared", "shared.dyn")
+
+    def flat(self, frame: Frame) -> Array:
+        """Where its elements are, as indices into the flat data of its allocation."""
+        return self.place.memory.flat_position(self.place.located(frame).position)
+
+    def frame(self, frame: Frame, *others: Tile) -> Frame:
+        """The frame in which an operator on this tile and others runs: lanes are those of the caller only where one
+        of the tiles depends on them."""
+        if any(tile.differs(frame) for tile in (self, *others)):
+            return frame
+        return block_frame(frame)
+
+    def differs(self, frame: Frame) -> bool:
+        """Whether each lane has a tile of its own."""
+        memory = self.place.memory
+        if isinstance(memory, Cells) and memory.data.shape[2] > 1:
+            return True
+        return any(differs(start.run(frame)) for start in self._uneven)
+
+    def read(self, frame: Frame) -> Array:
+        """The elements, (points, worlds, lanes or 1); the buffer's safe value, or 0, where the region leaves it."""
+        located = self.place.located(frame)
+        if self.machine.watch is not None:
+            self.machine.watch.whole(self.place, located.position, self.mask(frame), frame.lanes, None)
+        if self.machine.tracer is not None:
+            self.machine.tracer.frame = frame
+        found = self.place.memory.take(located.position, self.kind)
+        if self.machine.tracer is not None:
+            self.machine.tracer.strayed(located.outside)
+        if found.ndim < 3:
+            found = found[None]
+        if located.outside is None:
+            return found
+        return np.where(located.outside, self.kind.array.type(self.place.otherwise), found)
+
+    def elements(self, frame: Frame) -> Elements:
+        """Its elements, as an operation that the author waits for himself holds them."""
+        return Elements(self.place, self.place.located(frame).position, self.mask(frame), frame.lanes)
+
+    def write(self, frame: Frame, values: Value) -> None:
+        """Write elements in the active lanes; those outside the buffer are dropped."""
+        located = self.place.located(frame)
+        mask = self.mask(frame)
+        if self.machine.watch is not None:
+            self.machine.watch.whole(self.place, located.position, mask, frame.lanes, values)
+        self.place.memory.put(located.position, values, mask, self.kind)
+        if self.machine.watch is not None:
+            self.machine.watch.whole_written(self.place, located.position, mask, frame.lanes, values)
+
+    def combine(self, frame: Frame, values: Value, operation: np.ufunc) -> None:
+        """Combine values into the elements, once for each lane that is active; several may have one element."""
+        located = self.place.located(frame)
+        position = self.place.memory.flat_position(located.position)
+        shape = np.broadcast_shapes((1, frame.worlds, frame.lanes), position.shape, np.shape(values))
+        mask = self.mask(frame)
+        where, terms = np.broadcast_to(position, shape), np.broadcast_to(values, shape)
+        if mask is None:
+            where, terms = where.reshape(-1), terms.reshape(-1)
+        else:
+            chosen = np.broadcast_to(mask, shape)
+            where, terms = where[chosen], terms[chosen]
+        if self.machine.tracer is not None:
+            self.machine.tracer.combines(frame, position, mask)
+        combine_into(self.place, where, terms, operation)
+
+    def mask(self, frame: Frame) -> Mask | None:
+        """The points and lanes that take part: active, of the lattice, and in the buffer."""
+        mask = frame.active
+        for gone in (self.place.located(frame).outside, self.lattice.holes(frame)):
+            if gone is not None:
+                mask = ~gone if mask is None else mask & ~gone
+        return mask
+
+    def array(self, frame: Frame) -> Array:
+        """The elements with the axes of the lattice: (*shape, worlds, lanes or 1)."""
+        found = self.read(frame)
+        return found.reshape(*self.lattice.shape(frame), *found.shape[1:])
+
+
+def combine_into(place: Place, where: Array, terms: Array, operation: np.ufunc) -> None:
+    """Combine terms into elements at indices into the flat memory, some of them several times."""
+    place.memory.accumulate(where, terms, operation, place.kind)
+    if place.kind.is_float and not place.machine.options.exact:
+        elements, times = np.unique(where, return_counts=True)
+        settle = place.machine.summed(place.kind, times)
+        if settle is not None:
+            place.memory.put(elements, settle(place.memory.take(elements, place.kind)), None, place.kind)
+
+
+def whole(region: Region, machine: Machine) -> Tile:
+    """The tile of all elements of a region, with all of its axes."""
+    return Tile(region, machine, Lattice(region.sizes, machine), range(len(region.sizes)))
+
+
+def block_frame(frame: Frame) -> Frame:
+    """A frame with one lane for each world: for what a block does once if one of its threads is active."""
+    active = None if frame.active is None else np.asarray(frame.active.any(axis=-1, keepdims=True))
+    return Frame(frame.variables, frame.worlds, 1, active)
+
+
+def differs(value: Value) -> bool:
+    """Whether a value is another one in different lanes."""
+    if not isinstance(value, np.ndarray) or value.shape[-1] == 1:
+        return False
+    return bool((value != value[..., :1]).any())
+
+
+def _of_frame(start: Code) -> Code:
+    """A start with as many lanes as its frame: one of the many equal ones that a thread's variable has, for a block."""
+    if start.uniform:
+        return start
+
+    def run(frame: Frame) -> Value:
+        value = start.run(frame)
+        return value[..., :1] if frame.lanes == 1 and isinstance(value, np.ndarray) else value
+
+    return Code(run, start.needs, start.steady, growths=start.growths)
+
+
+def _moved(start: Code, step: Code) -> Code:
+    return Code(
+        lambda frame: start.run(frame) + step.run(frame), start.needs | step.needs, start.steady and step.steady
+    )

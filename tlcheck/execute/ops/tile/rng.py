@@ -1,0 +1,127 @@
+"""T.rng_init, T.rng_rand and T.rng_rand_float: random numbers of each thread (TileLang, language/random.py).
+
+What cuRAND gives is no property of the kernel: here a draw is a function of the seed, the sequence, the offset and the
+number of draws before it, the same at every level of execution. Integers are uniform over 32 bits, floats uniform over
+(0, 1] or normal. Within a T.Parallel the order of draws is the compiler's business: in a kernel that draws there, all
+draws of a block are the same number, so that nothing hangs on which of them an element gets (`Options.alike`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from tlcheck.execute.compile.codes import Run
+from tlcheck.execute.compile.registry import call
+from tlcheck.execute.memory.frame import Frame
+from tlcheck.execute.memory.values import Array
+from tlcheck.execute.reasons import NotModelled
+from tlcheck.snapshot.ir import Expr
+
+if TYPE_CHECKING:
+    from tlcheck.execute.schedule.machine import Machine
+
+
+@dataclass(slots=True)
+class Generators:
+    """The generator of every thread, (worlds, threads): what it began from, and how often it was drawn from."""
+
+    start: Array
+    draws: Array
+
+
+_OF: WeakKeyDictionary[Machine, Generators] = WeakKeyDictionary()
+
+
+@call("rng_init")
+def rng_init(e: Expr, machine: Machine) -> Run:
+    """The threads' generators begin from a seed, a sequence and an offset."""
+    _check(machine)
+    parts = [machine.code(a) for a in e.args[:3]]
+
+    def run(frame: Frame) -> int:
+        if machine.options.alike:
+            return 0
+        found = _generators(frame, machine)
+        start: Array = np.zeros(found.start.shape, np.uint64)
+        for part in parts:
+            start = mixed(start ^ np.asarray(part.run(frame)).astype(np.int64).view(np.uint64))
+        mask = frame.mask()
+        np.copyto(found.start, start, where=mask)
+        np.copyto(found.draws, np.uint64(0), where=mask)
+        return 0
+
+    return run
+
+
+@call("rng_rand")
+def rng_rand(e: Expr, machine: Machine) -> Run:
+    """A uniform integer of 32 bits."""
+    _check(machine)
+    return lambda frame: (_drawn(frame, machine) >> np.uint64(32)).astype(np.uint32)
+
+
+@call("rng_rand_float")
+def rng_rand_float(e: Expr, machine: Machine) -> Run:
+    """A uniform or normal number."""
+    _check(machine)
+    shape = _SHAPES.get(str(e.args[0].value))
+    if shape is None:
+        raise NotModelled(f"random numbers {e.args[0].value}")
+    return lambda frame: shape(_uniform(_drawn(frame, machine)))
+
+
+def mixed(words: Array) -> Array:
+    """Words of 64 bits well mixed (the finalizer of SplitMix64)."""
+    words = words + np.uint64(0x9E3779B97F4A7C15)
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(words ^ (words >> np.uint64(31)))
+
+
+def _drawn(frame: Frame, machine: Machine) -> Array:
+    if machine.options.alike:
+        return _of_worlds(machine)
+    found = _generators(frame, machine)
+    words = mixed(found.start ^ mixed(found.draws))
+    found.draws += frame.mask()
+    return words
+
+
+def _of_worlds(machine: Machine) -> Array:
+    """A number for each world, (worlds, 1)."""
+    parts = np.array([(world.seed, *world.block) for world in machine.worlds], np.uint64)
+    words: Array = np.zeros(len(parts), np.uint64)
+    for part in parts.T:
+        words = mixed(words ^ part)
+    return words[:, None]
+
+
+def _generators(frame: Frame, machine: Machine) -> Generators:
+    if machine not in _OF:
+        shape = (frame.worlds, frame.lanes)
+        _OF[machine] = Generators(np.zeros(shape, np.uint64), np.zeros(shape, np.uint64))
+    return _OF[machine]
+
+
+def _check(machine: Machine) -> None:
+    if machine.iterating and not machine.options.alike:
+        raise NotModelled("random numbers in T.Parallel")
+
+
+def _uniform(words: Array) -> Array:
+    """Numbers in (0, 1] with 24 bits."""
+    return np.asarray(((words >> np.uint64(40)).astype(np.float64) + 1.0) / (1 << 24))
+
+
+def _normal(uniform: Array) -> Array:
+    """Normal numbers by the method of Box and Muller, the angle from the same bits."""
+    angle = mixed((uniform * (1 << 24)).astype(np.uint64))
+    return np.asarray(np.sqrt(-2.0 * np.log(uniform)) * np.cos(2.0 * np.pi * _uniform(angle)))
+
+
+_SHAPES: dict[str, Callable[[Any], Any]] = {"uniform": lambda uniform: uniform, "normal": _normal}

@@ -1,0 +1,31 @@
+"""T.transpose: the last two axes change places, dst[..., j, i] = src[..., i, j] (TileLang, language/copy_op.py)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tlcheck.execute.compile.codes import Run
+from tlcheck.execute.compile.registry import call
+from tlcheck.execute.memory.frame import Frame
+from tlcheck.execute.memory.values import converted
+from tlcheck.execute.ops.tile.regions import region_of, whole
+from tlcheck.snapshot.ir import Expr
+
+if TYPE_CHECKING:
+    from tlcheck.execute.schedule.machine import Machine
+
+
+@call("transpose")
+def transpose(e: Expr, machine: Machine) -> Run:
+    """The destination becomes the transposed source."""
+    source, target = (whole(region_of(e.args[i], machine), machine) for i in (0, 1))
+    exact = machine.options.exact
+
+    def run(frame: Frame) -> int:
+        inner = source.frame(frame, target)
+        found = source.array(inner).swapaxes(-4, -3)
+        found = found.reshape(-1, *found.shape[-2:])
+        target.write(inner, converted(found, source.kind, target.kind, exact))
+        return 0
+
+    return run

@@ -1,0 +1,73 @@
+"""Copies of tiles between the passes: those that a pass has made asynchronous arrive when somebody waits for them.
+
+As written a copy is complete when the next statement runs. After software pipelining or warp specialization the tile
+operator is still there, with what is to become of it in its annotations: a group of cp.async that a wait of its own
+lands (`no_implicit_async_commit_wait`), or bytes that an mbarrier counts (`barrier`), with the arrival that announces
+them where the copy makes it itself (`emit_arrive`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tlcheck.execute.memory.frame import Frame
+from tlcheck.execute.memory.values import Array, nothing
+from tlcheck.execute.ops.thread.cp_async import issue, queue_of
+from tlcheck.execute.ops.thread.mbarrier import barrier
+from tlcheck.execute.ops.tile.regions import Tile
+from tlcheck.execute.schedule.agents import Flight, agents_of
+from tlcheck.snapshot.ir import Expr
+
+if TYPE_CHECKING:
+    from tlcheck.execute.schedule.machine import Machine
+
+Departure = Callable[[Frame, Frame, Array], None]  # the threads' frame, the tile's, values
+_UNANNOUNCED = 1  # of a tile under way: bytes are counted per tile
+
+
+def departure(e: Expr, target: Tile, machine: Machine) -> Departure | None:
+    """How a copy to `target` gets under way; None for one that is complete when the next statement runs."""
+    if not (machine.options.midway and machine.options.late and target.shared):
+        return None
+    if dict(e.annotations).get("no_implicit_async_commit_wait", "0") not in ("0", "False"):
+        return _in_a_group(target, machine)
+    awaited = dict(e.computed).get("barrier")
+    return None if awaited is None else _for_a_barrier(e, awaited, target, machine)
+
+
+def _in_a_group(target: Tile, machine: Machine) -> Departure:
+    queue, reason = queue_of(machine), machine.reason(f"element of {target.name} read while its copy is under way")
+
+    def depart(frame: Frame, inner: Frame, values: Array) -> None:
+        issue(target.place, target.flat(inner), np.array(values), frame.mask(), queue, True, reason)
+
+    return depart
+
+
+def _for_a_barrier(e: Expr, awaited: Expr, target: Tile, machine: Machine) -> Departure:
+    done, agents = barrier(awaited, machine), agents_of(machine)
+    arrives = dict(e.annotations).get("emit_arrive", "0") not in ("0", "False")
+    reason = machine.reason(f"element of {target.name} read while its copy is under way")
+
+    def depart(frame: Frame, inner: Frame, values: Array) -> None:
+        where, mask, found = target.flat(inner), target.mask(inner), np.array(values)
+        poison = np.array([nothing(target.kind, seed, reason) for seed in machine.chances], target.kind.array)
+        barriers = [(world, number) for world, number, _, _ in done(frame).each]
+        memory = target.place.memory
+        memory.put(where, poison.reshape(-1, 1), mask, target.kind)
+
+        def land() -> None:
+            memory.put(where, found, mask, target.kind)
+            for world, number in barriers:
+                done.barriers.expect(world, number, -_UNANNOUNCED)
+
+        for world, number in barriers:
+            done.barriers.expect(world, number, _UNANNOUNCED)
+            if arrives:
+                done.barriers.arrive(world, number, 1)
+        agents.flights.append(Flight(land, done.barriers))
+
+    return depart

@@ -1,0 +1,92 @@
+"""What a kernel is called with: sizes, tensors and numbers; the case's own, else drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from tlcheck.execute.memory.pages import Pages
+from tlcheck.execute.memory.plain import evaluated
+from tlcheck.execute.memory.pointers import workspaces
+from tlcheck.execute.memory.values import Array, kind_of
+from tlcheck.execute.reasons import NotModelled, Stopped
+from tlcheck.execute.schedule.machine import Tensor
+from tlcheck.execute.worlds import given, inputs
+from tlcheck.execute.worlds.inputs import Course, Draw
+from tlcheck.execute.worlds.offsets import indices, lengths, offsets
+from tlcheck.program.roles import roles
+from tlcheck.snapshot.ir import Buffer, Function, Snapshot
+
+_DRAWS = (Draw(8), *(Draw(below, gaps=False) for below in (8, 4, 2, 1)), Draw(8, gaps=False, sparse=True))
+
+
+class Arguments:
+    """The arguments of a kernel's call. sizes: of symbolic shapes, and integer parameters.
+
+    draws: the ways to draw what is not given, until the kernel as written stays in bounds.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        function: Function,
+        own: Mapping[int, Mapping[str, Array]],
+        poisoned: frozenset[str],
+        course: Course,
+    ) -> None:
+        """function: the kernel as written. own, poisoned: `Request.given` and `Request.poisoned`.
+
+        Raises Stopped where no sizes fit.
+        """
+        self._snapshot, self._function, self._own = snapshot, function, own
+        self._first: Mapping[str, Array] = next(iter(own.values()), {})
+        sizes = inputs.sizes(self._function, inputs.known(self._function, self._first), course)
+        if sizes is None:
+            raise Stopped("no sizes found that keep what the kernel assumes")
+        self.sizes = sizes
+        known = () if course.draw is None else (course.draw,)
+        ranges = self._ranges()
+        self.draws: Sequence[Draw] = _DRAWS[:1] if own else (*known, *(replace(d, ranges=ranges) for d in _DRAWS))
+        unread = {str(b.data.value) for b in roles(self._function).written}
+        self._poisoned = poisoned if own else poisoned | unread
+        self._offsets, self._lengths = offsets(self._function), lengths(self._function)
+
+    def tensors(self, draw: Draw, drawn: Mapping[tuple[str, int], Pages] | None = None) -> dict[str, Tensor]:
+        """Every global tensor, by the name of its pointer. drawn: what an earlier run drew, by name and limit."""
+        own = {str(b.data.value): self._nothing(b) for b in workspaces(self._function)}
+        return own | {str(b.data.value): self._tensor(b, draw, drawn or {}) for b in self._function.buffers}
+
+    def numbers(self, seed: int) -> dict[str, int | float]:
+        """The sizes, and every parameter that is a number."""
+        values = inputs.scalars(self._snapshot, self._function, self.sizes, seed)
+        return values | {name: array.item() for name, array in self._first.items() if name in values}
+
+    def _ranges(self) -> tuple[tuple[str, int], ...]:
+        """What indices are below: the extents of the axes, as far as they are known before the kernel runs."""
+        found = []
+        for name, extents in indices(self._function).items():
+            with suppress(NotModelled):
+                found.append((name, max(1, min(int(evaluated(e, self.sizes)) for e in extents))))
+        return tuple(found)
+
+    def _nothing(self, buffer: Buffer) -> Tensor:
+        return Tensor(kind_of(buffer.dtype), inputs.span(buffer, self.sizes), lambda seed, numbers: None)
+
+    def _tensor(self, buffer: Buffer, draw: Draw, drawn: Mapping[tuple[str, int], Pages]) -> Tensor:
+        name, kind = str(buffer.data.value), kind_of(buffer.dtype)
+        size = inputs.span(buffer, self.sizes)
+        if name in self._poisoned:
+            return self._nothing(buffer)
+        before = drawn.get((name, draw.limit(name)))
+        if self._own and kind.bits < 8:
+            raise Stopped(f"a case's own inputs of {kind.name}, of which a byte has several")
+        if self._own:
+            made = {seed: given.arranged(arrays[name], buffer, self.sizes) for seed, arrays in self._own.items()}
+            return Tensor(kind, size, inputs.given(made, kind), before)
+        if name in self._offsets:
+            extent = self._offsets[name]
+            last = draw.limit(name) * size if extent is None else int(evaluated(extent, self.sizes))
+            return Tensor(kind, size, inputs.rising(self._snapshot, name, kind, size, last, draw.gaps), before)
+        contents = inputs.contents(self._snapshot, name, kind, draw, self._lengths.get(name, frozenset()))
+        return Tensor(kind, size, contents, before)

@@ -1,0 +1,160 @@
+"""Which blocks of a grid run: the first, the last, and one for each way in which guards and loops can fall."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tlcheck.execute.memory.plain import evaluated
+from tlcheck.execute.memory.values import Array
+from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.schedule.launches import kernels
+from tlcheck.snapshot.ir import Expr, For, Function, If, Stmt, Thread, While
+from tlcheck.snapshot.walk import children, expressions, postorder
+
+Block = tuple[int, int, int]
+_MOST_LOOKED_AT = 1 << 14
+_CONDITIONS = frozenset("lt le gt ge eq ne min max select".split())
+
+
+def grid(function: Function, sizes: Mapping[str, int | float]) -> tuple[int, int, int]:
+    """How many blocks there are in each dimension, of the last kernel."""
+    found = [1, 1, 1]
+    for stmt in _launches(kernels(function)[-1].body):
+        if stmt.tag.startswith("blockIdx."):
+            found["xyz".index(stmt.tag[-1])] = int(evaluated(stmt.extent, sizes))
+    if not all(0 <= extent < 1 << 31 for extent in found):  # of gridDim.x; the others end sooner
+        raise NotModelled(f"a grid of {' x '.join(map(str, found))} blocks")
+    return found[0], found[1], found[2]
+
+
+def is_in(block: Block, extents: tuple[int, int, int]) -> bool:
+    """Whether a grid has this block."""
+    return all(0 <= place < extent for place, extent in zip(block, extents, strict=True))
+
+
+def _launches(root: Stmt) -> Iterator[Thread]:
+    stack = [root]
+    while stack:
+        stmt = stack.pop()
+        if isinstance(stmt, Thread):
+            yield stmt
+        stack.extend(children(stmt))
+
+
+def chosen(functions: tuple[Function, ...], sizes: Mapping[str, int], most: int) -> list[Block]:
+    """At most `most` blocks: first and last, then of each further class the block that does least, small classes first.
+
+    functions: the kernel at each level that runs; the guards of all of them count.
+    """
+    extents = grid(functions[0], sizes)
+    numbers = _looked_at(prod(extents))
+    at = coordinates(numbers, extents)
+    signature = np.zeros((len(numbers), 0), np.int64)
+    for function in functions:
+        columns = list(_columns(kernels(function)[-1].body, sizes, at))
+        if columns:
+            signature = np.column_stack([signature, *columns])
+    picked = _one_of_each(signature, most)
+    return [(int(at[0][i]), int(at[1][i]), int(at[2][i])) for i in picked]
+
+
+def _looked_at(count: int) -> Array:
+    """All blocks, or of a large grid the first and last ones and some between."""
+    if count <= _MOST_LOOKED_AT:
+        return np.arange(count)
+    ends = np.arange(_MOST_LOOKED_AT // 4)
+    between = np.linspace(0, count - 1, _MOST_LOOKED_AT // 2).astype(np.int64)
+    return np.unique(np.concatenate([ends, between, count - 1 - ends]))
+
+
+def coordinates(numbers: Array, extents: tuple[int, int, int]) -> list[Array]:
+    """x, y and z of blocks by their numbers, x first."""
+    x, y = numbers % extents[0], numbers // extents[0]
+    return [x, y % extents[1], y // extents[1]]
+
+
+def _columns(root: Stmt, sizes: Mapping[str, int], blocks: list[Array]) -> Iterator[Array]:
+    """What each condition and loop bound is in every block, with inner variables at their smallest and largest."""
+    low: dict[str, Any] = dict(sizes)
+    high: dict[str, Any] = dict(sizes)
+    for stmt in _in_order(root):
+        if isinstance(stmt, (Thread, For)):
+            _bind(stmt, low, high, blocks)
+        for e in _conditions(stmt):
+            for values in (low, high):
+                column = _value(e, values, len(blocks[0]))
+                if column is not None:
+                    yield column
+
+
+def _in_order(root: Stmt) -> Iterator[Stmt]:
+    stack = [root]
+    while stack:
+        stmt = stack.pop()
+        yield stmt
+        stack.extend(reversed(children(stmt)))
+
+
+def _bind(stmt: Thread | For, low: dict[str, Any], high: dict[str, Any], blocks: list[Array]) -> None:
+    name = str(stmt.var.value)
+    if isinstance(stmt, Thread) and stmt.tag.startswith("blockIdx."):
+        low[name] = high[name] = blocks["xyz".index(stmt.tag[-1])]
+        return
+    try:
+        start = evaluated(stmt.start, low) if isinstance(stmt, For) else 0
+        low[name], high[name] = start, start + evaluated(stmt.extent, high) - 1
+    except NotModelled:
+        low.pop(name, None)
+        high.pop(name, None)
+
+
+def _conditions(stmt: Stmt) -> Iterator[Expr]:
+    if isinstance(stmt, For):
+        yield stmt.extent
+    elif isinstance(stmt, (If, While)):
+        yield from (e for e in postorder([stmt.condition]) if e.op in _CONDITIONS)
+    else:
+        for root in expressions(stmt):
+            yield from (e for e in postorder([root]) if e.op in _CONDITIONS)
+
+
+def _value(e: Expr, values: Mapping[str, Any], count: int) -> Array | None:
+    try:
+        found = np.asarray(evaluated(e, values))
+    except NotModelled:
+        return None
+    if e.op in ("min", "max"):
+        found = np.asarray(evaluated(e.args[0], values)) == found
+    if found.ndim == 0 or (found == found.flat[0]).all():
+        return None
+    return np.broadcast_to(found, (count,)).astype(np.int64)
+
+
+def _one_of_each(signature: Array, most: int) -> list[int]:
+    """First, last, and one row of each other class, the smallest classes first."""
+    last = len(signature) - 1
+    if signature.shape[1] == 0:
+        return sorted({0, last, last // 2})[:most]
+    _, firsts, classes, counts = np.unique(
+        _coarse(signature), axis=0, return_index=True, return_inverse=True, return_counts=True
+    )
+    classes = classes.reshape(-1)
+    picked = [0] if last == 0 else [0, last]
+    seen = {int(classes[i]) for i in picked}
+    for number in np.argsort(counts, kind="stable").tolist():
+        if number not in seen and len(picked) < most:
+            picked.append(int(firsts[number]))
+    if len(picked) < min(3, most) and last // 2 not in picked:
+        picked.append(last // 2)
+    return sorted(picked)
+
+
+def _coarse(signature: Array) -> Array:
+    """Values of many kinds, such as trip counts, as none, one, few or many."""
+    few = np.array([len(np.unique(column)) <= 4 for column in signature.T])
+    steps = np.digitize(signature, [1, 2, np.iinfo(np.int32).max])
+    return np.where(few, signature, steps)

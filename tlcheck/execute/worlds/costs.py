@@ -1,0 +1,51 @@
+"""What a kernel takes to execute, in statements and bytes, as far as that is known before it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from tlcheck.execute.memory.plain import evaluated
+from tlcheck.execute.memory.values import kind_of
+from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.worlds.budget import Budget
+from tlcheck.snapshot.ir import Alloc, Bind, For, Function, Stmt
+from tlcheck.snapshot.walk import children, statements
+
+
+def statements_needed(function: Function, sizes: Mapping[str, int | float]) -> int:
+    """At least how many statements a block executes: loops whose bounds are not known count once."""
+    return _count(function.body, dict(sizes))
+
+
+def _count(stmt: Stmt, values: dict[str, Any]) -> int:
+    if isinstance(stmt, Bind):
+        with suppress(NotModelled):
+            values[str(stmt.var.value)] = evaluated(stmt.value, values)
+    inner = sum(_count(s, values) for s in children(stmt))
+    if isinstance(stmt, For) and stmt.kind != "parallel":
+        try:
+            return max(int(evaluated(stmt.extent, values)), 0) * max(inner, 1)
+        except NotModelled:
+            return inner
+    return max(inner, 1)
+
+
+def worlds_that_fit(function: Function, threads: int, written: bool, budget: Budget, wanted: int) -> int:
+    """How many worlds fit into the bytes, at most `wanted`; 0 if not even one does."""
+    each = 0
+    for stmt in statements(function.body):
+        if isinstance(stmt, Alloc):
+            each += _cells(stmt, threads, written) * 9
+    return min(wanted, budget.bytes // 2 // max(each, 1))
+
+
+def _cells(stmt: Alloc, threads: int, written: bool) -> int:
+    count = 1
+    for e in stmt.buffer.shape:
+        count *= int(e.value) if e.op == "int" and isinstance(e.value, int) else 1
+    local = stmt.buffer.scope.startswith("local") and not (written and stmt.buffer.scope == "local.fragment")
+    if stmt.buffer.dtype == "uint8" and stmt.buffer.scope.startswith("shared"):
+        return count // 2
+    return count * (threads if local else 1) * max(1, kind_of(stmt.buffer.dtype).bits // 64)

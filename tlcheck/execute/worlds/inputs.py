@@ -1,0 +1,311 @@
+"""Inputs of a kernel: sizes for its symbolic shapes, and the contents of its tensors for each seed.
+
+Contents are a function of case, arguments, parameter, seed and element alone: not of the release or the target, so
+that two releases see the same numbers, and not of NumPy, whose generators may change.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from itertools import islice, product
+from math import prod
+
+import numpy as np
+
+from tlcheck.execute.memory.pages import Contents
+from tlcheck.execute.memory.plain import evaluated
+from tlcheck.execute.memory.values import Array, Kind, kind_of, lanes_of, rounded
+from tlcheck.execute.reasons import NotModelled
+from tlcheck.snapshot.ir import Attr, Buffer, Evaluate, Expr, Function, Snapshot
+from tlcheck.snapshot.walk import postorder, statements
+
+_SIZES = (64, 128, 256, 96, 32, 16, 512, 1024, 8, 4, 2, 1)
+_EXACT = 3  # the first seed has integers of at most this size, which every dtype has
+_MOST_TRIED = 4096
+_NUMBERS = (1, 0, 3)  # tried for integer parameters that are no sizes, where sizes do not fit them
+_WITH_NUMBERS = 3  # sizes with which these are tried
+_UNITS = (64, 1024, 1)  # of which strides are multiples, if the author's promises allow it
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """How integers are drawn: below `below`; those of a tensor in `further` below another limit, but for seed 0.
+
+    So some loops have no step, and others many. gaps: with seed 0, every other part between offsets is empty, and a
+    loop whose length is read from memory has no step in the first block, or in all.
+    ranges: what the integers of a tensor are below in any case, since they are indices.
+    sparse: of four neighbours in memory three are 0, as kernels want it that leave out zeros.
+    """
+
+    below: int = 8
+    further: tuple[tuple[str, int], ...] = ()
+    gaps: bool = True
+    ranges: tuple[tuple[str, int], ...] = ()
+    sparse: bool = False
+
+    def limit(self, name: str, seed: int = 1) -> int:
+        """What the integers of a tensor are below."""
+        drawn = dict(self.further).get(name, self.below) if seed else self.below
+        return min(drawn, dict(self.ranges).get(name, drawn))
+
+    def with_limit(self, name: str, below: int) -> Draw:
+        """Another one for this tensor alone."""
+        return replace(self, further=tuple({**dict(self.further), name: below}.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What decides which way a kernel goes. first: sizes to try before the usual ones; draw: of integers, if known.
+
+    passed: how many sizes that keep what is promised of them are passed over: what the kernel promises of its indices
+    did not hold.
+    """
+
+    first: tuple[int, ...] = ()
+    draw: Draw | None = None
+    passed: int = 0
+
+
+USUAL = Course()
+
+
+def known(function: Function, given: Mapping[str, Array]) -> dict[str, int]:
+    """The sizes and integer parameters that tensors and numbers of the case's own say."""
+    names = symbols(function)
+    found = {name: int(given[name]) for name in names if name in given}
+    for buffer in function.buffers:
+        array = given.get(str(buffer.data.value))
+        if array is not None and array.ndim == len(buffer.shape):
+            pairs = zip(buffer.shape, array.shape, strict=True)
+            found.update({str(e.value): size for e, size in pairs if e.op == "var" and str(e.value) in names})
+    return found
+
+
+def sizes(function: Function, given: Mapping[str, int], course: Course = USUAL) -> dict[str, int] | None:
+    """A value for each symbolic size and integer parameter, such that the author's promises hold; None if none does.
+
+    given: those that are known already.
+    """
+    return next(islice(_that_hold(function, given, course.first), course.passed, None), None)
+
+
+def _that_hold(function: Function, given: Mapping[str, int], first: Sequence[int]) -> Iterator[dict[str, int]]:
+    """All of them, each once."""
+    seen: list[dict[str, int]] = []
+    names = [name for name in symbols(function) if name not in given]
+    promises = [p for p in _promises(function) if _is_of(p, [*names, *given])]
+    steps = _steps(function) - given.keys()
+    free = [name for name in names if name not in steps]
+    numbers = [name not in _of_shapes(function) for name in free]
+    for chosen in islice(_candidates(numbers, (*first, *_SIZES)), _MOST_TRIED):
+        values = {**given, **dict(zip(free, chosen, strict=True))}
+        for unit in _UNITS if steps else _UNITS[:1]:
+            found = values | _apart(function, steps, values, unit)
+            if found not in seen and all(evaluated(p, found) for p in promises):
+                seen.append(found)
+                yield found
+
+
+def _steps(function: Function) -> set[str]:
+    """The variables that are strides, and nothing else."""
+    found = {str(e.value) for b in function.buffers for e in b.strides if e.op == "var"}
+    others = [e for b in function.buffers for e in b.shape]
+    others += [e for b in function.buffers for e in b.strides if e.op != "var"]
+    return found - {str(e.value) for e in postorder(others) if e.op == "var"}
+
+
+def _apart(function: Function, steps: set[str], values: Mapping[str, int], unit: int) -> dict[str, int]:
+    """Strides that keep the elements of each tensor apart: multiples of a unit, larger than they have to be."""
+    found: dict[str, int] = {}
+    for buffer in function.buffers if steps else ():
+        axes = list(zip(extent(buffer, values), buffer.strides, strict=False))
+        between = max([1, *(n * int(evaluated(s, values)) for n, s in axes if str(s.value) not in steps)])
+        for count, stride in reversed(axes):
+            name = str(stride.value)
+            if name in steps:
+                found[name] = max(found.get(name, 0), (between // unit + 1) * unit)
+                between = count * found[name]
+    return found
+
+
+def _candidates(numbers: Sequence[bool], among: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """The same size for all first, also with small numbers for what is no size, then every combination."""
+    usual, others = among[:_WITH_NUMBERS], among[_WITH_NUMBERS:]
+    yield from ((size,) * len(numbers) for size in usual)
+    for size in usual if any(numbers) else ():
+        yield from product(*[_NUMBERS if number else (size,) for number in numbers])
+    yield from ((size,) * len(numbers) for size in others)
+    yield from product(among, repeat=len(numbers))
+
+
+def symbols(function: Function) -> list[str]:
+    """Names of the variables in shapes and of the scalar parameters, in order of appearance."""
+    found = _of_shapes(function)
+    found += [str(p.value) for p in function.params if p.dtype.startswith(("int", "uint"))]
+    return list(dict.fromkeys(found))
+
+
+def integers(function: Function) -> list[str]:
+    """Names of the tensors of integers."""
+    return [str(b.data.value) for b in function.buffers if b.dtype.startswith(("int", "uint"))]
+
+
+def _of_shapes(function: Function) -> list[str]:
+    """Names of the variables in shapes, strides and offsets."""
+    roots = [e for b in function.buffers for e in (*b.shape, *b.strides, *([b.elem_offset] if b.elem_offset else []))]
+    return [str(e.value) for e in postorder(roots) if e.op == "var"]
+
+
+def _promises(function: Function) -> Iterator[Expr]:
+    for stmt in statements(function.body):
+        if isinstance(stmt, Attr) and stmt.key == "tl.assume" and stmt.value is not None:
+            yield stmt.value
+        if isinstance(stmt, Evaluate) and stmt.value.op == "call" and stmt.value.value == "assume":
+            yield stmt.value.args[0]
+
+
+def _is_of(e: Expr, names: list[str]) -> bool:
+    """Whether an expression is about these variables alone."""
+    leaves = [x for x in postorder([e]) if x.op in ("var", "load", "call", "unknown")]
+    return all(x.op == "var" and str(x.value) in names for x in leaves)
+
+
+def scalars(snapshot: Snapshot, function: Function, values: Mapping[str, int], seed: int) -> dict[str, int | float]:
+    """The sizes, and a number for each floating parameter."""
+    found: dict[str, int | float] = dict(values)
+    for p in function.params:
+        if p.dtype.startswith(("float", "bfloat")):
+            kind = kind_of(p.dtype)
+            key = _key(snapshot, str(p.value), seed)
+            found[str(p.value)] = float(_drawn(kind, seed, key, np.zeros(1, np.int64), 1)[0])
+    return found
+
+
+def extent(buffer: Buffer, values: Mapping[str, int]) -> tuple[int, ...]:
+    """The shape of a parameter; lanes of vectors are its last axis."""
+    lanes = lanes_of(buffer.dtype)
+    return (*[int(evaluated(e, values)) for e in buffer.shape], *([lanes] if lanes > 1 else []))
+
+
+def known_extent(buffer: Buffer, values: Mapping[str, int]) -> tuple[int, ...] | None:
+    """The shape of a parameter; None where it depends on a size that is not known."""
+    try:
+        return extent(buffer, values)
+    except NotModelled:
+        return None
+
+
+def strides(buffer: Buffer, values: Mapping[str, int]) -> tuple[int, ...]:
+    """The strides of a parameter, in elements, as `extent` has the axes; none where it is row-major."""
+    lanes = lanes_of(buffer.dtype)
+    found = [int(evaluated(e, values)) * lanes for e in buffer.strides]
+    return (*found, 1) if found and lanes > 1 else tuple(found)
+
+
+def offset(buffer: Buffer, values: Mapping[str, int]) -> int:
+    """The place of a parameter's first element."""
+    return int(evaluated(buffer.elem_offset, values)) if buffer.elem_offset is not None else 0
+
+
+def span(buffer: Buffer, values: Mapping[str, int]) -> int:
+    """How many elements of memory a parameter takes."""
+    shape = extent(buffer, values)
+    first, steps = offset(buffer, values), strides(buffer, values)
+    if not steps or 0 in shape:
+        return first + prod(shape)
+    return first + sum((n - 1) * s for n, s in zip(shape, steps, strict=True)) + 1
+
+
+def contents(snapshot: Snapshot, name: str, kind: Kind, draw: Draw, lengths: Set[int] = frozenset()) -> Contents:
+    """Random elements: small integers for seed 0, numbers between -1 and 1 for the others.
+
+    lengths: elements that are lengths of loops, see `Draw.gaps`.
+    """
+
+    key = cache(partial(_key, snapshot, name))
+
+    def elements(seed: int, numbers: Array) -> Array | None:
+        found = _drawn(kind, seed, key(seed), numbers, draw.limit(name, seed))
+        if draw.sparse:
+            found = np.where(_kept(key(seed), numbers), found, found.dtype.type(0))
+        if draw.gaps and not seed and lengths:
+            found[np.isin(numbers, list(lengths))] = 0
+        return found
+
+    return elements
+
+
+def _kept(key: int, numbers: Array) -> Array:
+    """Of each four neighbours one, at random."""
+    return np.asarray(numbers % 4 == _words(key ^ 1, numbers // 4) >> np.uint64(62))
+
+
+def rising(snapshot: Snapshot, name: str, kind: Kind, size: int, last: int, gaps: bool) -> Contents:
+    """Offsets of `size - 1` parts that are about as long, from 0 to `last`. gaps: see `Draw`."""
+
+    def elements(seed: int, numbers: Array) -> Array | None:
+        if gaps and not seed:
+            numbers = np.minimum((numbers + 1) // 2 * 2, size - 1)
+        part = last / max(1, size - 1)
+        words = _words(_key(snapshot, name, seed), numbers)
+        apart = (words >> np.uint64(12)).astype(np.float64) * 2.0**-53
+        found = np.minimum(np.floor((numbers + apart) * part), last)
+        return np.where(numbers == 0, 0, np.where(numbers == size - 1, last, found)).astype(kind.array)
+
+    return elements
+
+
+def given(arrays: Mapping[int, Array], kind: Kind) -> Contents:
+    """The elements of a tensor that the case gives, as they lie in memory, for each seed."""
+
+    def elements(seed: int, numbers: Array) -> Array | None:
+        found: Array = arrays[seed][numbers].astype(kind.array)
+        return found
+
+    return elements
+
+
+def _key(snapshot: Snapshot, name: str, seed: int) -> int:
+    text = repr((snapshot.case, sorted(snapshot.args.items()), name, seed))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
+
+
+def _drawn(kind: Kind, seed: int, key: int, numbers: Array, below: int) -> Array:
+    words = _words(key, numbers)
+    if kind.family == "bool":
+        return np.asarray(words >> np.uint64(63) != 0)
+    if not kind.is_float:
+        low, high = _range(kind, seed, below)
+        return (_below(words, high - low) + low).astype(kind.array)
+    if seed == 0:
+        return _below(words, 2 * _EXACT + 1).astype(np.float64) - _EXACT
+    unit = (words >> np.uint64(11)).astype(np.float64) * 2.0**-52 - 1.0
+    return np.asarray(rounded(unit, kind))
+
+
+def _range(kind: Kind, seed: int, below: int) -> tuple[int, int]:
+    """The integers that are drawn: of 8 bits all, which may be several packed numbers, but for seed 0."""
+    if kind.bits > 8:
+        return 0, below
+    if seed and below >= Draw().below:
+        return kind.limits[0], kind.limits[1] + 1
+    return max(-_EXACT, kind.limits[0]), _EXACT + 1
+
+
+def _below(words: Array, limit: int) -> Array:
+    """Integers from 0 to limit - 1."""
+    return np.asarray((words >> np.uint64(33)) % np.uint64(limit)).astype(np.int64)
+
+
+def _words(key: int, numbers: Array) -> Array:
+    """64 random bits for each element: SplitMix64 (Steele, Lea and Flood, 2014) at these positions."""
+    with np.errstate(over="ignore"):
+        x = np.uint64(key) + (numbers + 1).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        x ^= x >> np.uint64(30)
+        x *= np.uint64(0xBF58476D1CE4E5B9)
+        x ^= x >> np.uint64(27)
+        x *= np.uint64(0x94D049BB133111EB)
+        return np.asarray(x ^ (x >> np.uint64(31)))

@@ -1,0 +1,386 @@
+"""Both levels of a kernel as one request runs them: sizes, blocks, inputs, and a machine for each level."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property, partial
+from itertools import chain, product, zip_longest
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tlcheck.errors import UsageError
+from tlcheck.execute.compare import outcome as comparison
+from tlcheck.execute.compare.traits import draws_anywhere, has_integers, is_tiled, meets_all, release_of
+from tlcheck.execute.compile import registry
+from tlcheck.execute.memory.pages import Pages
+from tlcheck.execute.memory.values import Array
+from tlcheck.execute.reasons import Entangled, Illegal, NotModelled, Stopped
+from tlcheck.execute.request import ALL, LOWERED, SOURCE, Request
+from tlcheck.execute.schedule.launches import kernels, threads_of
+from tlcheck.execute.schedule.machine import Machine, Machines, Options, World
+from tlcheck.execute.worlds import blocks, inputs
+from tlcheck.execute.worlds.arguments import Arguments
+from tlcheck.execute.worlds.batches import alike, statements_of
+from tlcheck.execute.worlds.costs import statements_needed, worlds_that_fit
+from tlcheck.execute.worlds.demand import Demand
+from tlcheck.program.first_values import in_each_iteration
+from tlcheck.program.generated import lost_values, refusals
+from tlcheck.program.roles import roles
+from tlcheck.snapshot.ir import Buffer, Function, Snapshot
+from tlcheck.snapshot.walk import statements
+
+UNGUARDED = ("lower-tile-op", "type-cast")
+_NO_BARRIERS = "tl.disable_thread_storage_sync"
+_MOST_BLOCKS = 1 << 16
+_FURTHER = (64, 1024, 16384)  # tried for one tensor after the other
+_ZEROS = 1  # tried as well where an output has no number: all indices 0
+Needed = Mapping[blocks.Block, Set[int]]
+_TRIED = 10_000  # statements, and four times what the kernel takes, that may go into trying
+
+
+class BothLevels:
+    """A kernel as written and as lowered, on the blocks and inputs of one request.
+
+    plain: each statement for itself, as a witness needs it; else quickly.
+    """
+
+    def __init__(self, snapshot: Snapshot, request: Request) -> None:
+        registry.load()
+        self.snapshot, self.request, self.plain = snapshot, request, request.plain
+        self.checkpoint = request.checkpoint
+        self._course = request.course or inputs.Course()
+        for name in (SOURCE, request.checkpoint):
+            if name not in snapshot.checkpoints:
+                raise Stopped(f"the snapshot has no checkpoint {name}")
+        self._until = time.process_time() + request.budget.seconds
+        self.written = snapshot.checkpoints[SOURCE]
+        self.lowered = snapshot.checkpoints[request.checkpoint]
+        for function in (self.written, self.lowered):
+            for lost in chain.from_iterable(map(lost_values, statements(function.body))):
+                raise NotModelled(f"the value of {lost.value}, which returns none")
+        for refused in refusals(self.lowered, release_of(snapshot)) if self.checkpoint == LOWERED else ():
+            raise NotModelled(f"{refused}, which nvcc refuses")
+        self.tiled = is_tiled(self.lowered, self.checkpoint)
+        self._arguments = Arguments(snapshot, self.written, request.given or {}, request.poisoned, self._course)
+        self.sizes = self._arguments.sizes
+        self.roles = roles(self.written)
+        self.outputs = pointers(self.roles.outputs)
+        self.extents = blocks.grid(self.written, self.sizes)
+        self.meet = meets_all(self.written) or meets_all(self.lowered)
+        self.plain |= self.meet
+        self._all_before = self.plain
+        self._blocks = self._chosen()
+        self._needed_by: dict[tuple[World, ...], Sequence[Needed | None]] = {}
+        self.worlds = self._fitting()
+        self._together: dict[Function, list[list[World]]] = {}
+        self._before: dict[tuple[str, int], Pages] = {}  # what the kernel as written left, by the limit of integers
+        self._by_chance: dict[inputs.Draw, Mapping[str, Pages]] = {}  # see `by_chance`
+        self._moved: dict[tuple[inputs.Draw, int], tuple[Mapping[str, Pages], bool]] = {}  # see `jittered`
+
+    def turn_plain(self) -> None:
+        """Run each statement for itself from now on."""
+        self.plain = True
+
+    def take_all_before(self) -> None:
+        """Run all blocks of kernels before the last one from now on."""
+        self._all_before = True
+        self._moved.clear()
+        self._by_chance.clear()
+        del self.as_written
+
+    @property
+    def has_all_before(self) -> bool:
+        """Whether all blocks of kernels before the last one run."""
+        return self._all_before or all(some is None for some in self._needed(self.worlds))
+
+    @property
+    def _is_chosen(self) -> bool:
+        """Whether it is for us to choose blocks."""
+        return isinstance(self.request.blocks, int) and self.request.blocks < ALL and not self.meet
+
+    @cached_property
+    def _demand(self) -> Demand | None:
+        """What of kernels before the last one has to run; None for all."""
+        return Demand(self.written, self.sizes) if self._is_chosen and self._are_paired() else None
+
+    def _needed(self, worlds: Sequence[World]) -> Sequence[Needed | None]:
+        """The blocks to run of each kernel before the last one; None for all: where blocks are asked for by name."""
+        known = self._needed_by.get(tuple(worlds))
+        if known is None:
+            known = self._needed_by[tuple(worlds)] = [] if self._demand is None else _united(self._demand, worlds)
+        return known
+
+    def _are_paired(self) -> bool:
+        """Whether both levels have the same kernels before the last one, by their grids."""
+        sides = [[blocks.grid(k, self.sizes) for k in kernels(f)[:-1]] for f in (self.written, self.lowered)]
+        return sides[0] == sides[1]
+
+    def _chosen(self) -> Sequence[blocks.Block]:
+        asked = ALL if self.meet else self.request.blocks
+        if not isinstance(asked, int):
+            return self._named(asked)
+        if prod(self.extents) <= 0:
+            raise Stopped("a grid without blocks")
+        if asked >= prod(self.extents):
+            if prod(self.extents) > _MOST_BLOCKS:
+                raise Stopped("more blocks than can run at once")
+            return list(self.every_block())
+        return blocks.chosen((self.written, self.lowered), self.sizes, asked)
+
+    def _named(self, named: Sequence[blocks.Block]) -> Sequence[blocks.Block]:
+        """Those of them that are in the grid; one that only an earlier kernel has is executed there in any case.
+
+        Raises UsageError for one that no kernel has.
+        """
+        earlier = [blocks.grid(k, self.sizes) for f in (self.written, self.lowered) for k in kernels(f)[:-1]]
+        for block in named:
+            if not any(blocks.is_in(block, grid) for grid in (self.extents, *earlier)):
+                place, grid = ",".join(map(str, block)), " x ".join(map(str, self.extents))
+                raise UsageError(f"block {place} is not in the grid, which is {grid} blocks")
+        return [block for block in named if blocks.is_in(block, self.extents)] or [(0, 0, 0)]
+
+    def every_block(self) -> Iterator[blocks.Block]:
+        """All blocks of the grid, x first."""
+        x, y, z = (range(extent) for extent in self.extents)
+        return ((i, j, k) for k in z for j in y for i in x)
+
+    def machines(self, *, early: bool = False) -> Machines:
+        """Both levels, on inputs that keep the kernel as written in bounds. early: copies are, as lowered."""
+        self.plain = self._all_before = True  # each statement for itself, whoever watches it
+        _, draw = self.as_written
+        names = {str(b.data.value): b for b in self.written.buffers}
+        return Machines(
+            lambda: self.machine_as_written(draw),
+            lambda: self.machine_as_lowered(draw, late=not early),
+            {name: inputs.extent(buffer, self.sizes) for name, buffer in names.items()},
+            tuple(dict.fromkeys(world.block for world in self.worlds)),
+            self.every_block,
+        )
+
+    def _fitting(self) -> list[World]:
+        """As many blocks and seeds as the budget allows, known before anything runs."""
+        budget = self.request.budget
+        sides = ((self.written, True), (self.lowered, self.tiled))
+        if any(statements_needed(function, self.sizes) > budget.statements for function, _ in sides):
+            raise Stopped("more statements than allowed")
+        wanted = len(self._blocks) * len(self.request.seeds)
+        fit = min(worlds_that_fit(f, prod(threads_of(f)), written, budget, wanted) for f, written in sides)
+        if fit < (len(self._blocks) if self.meet else 1):
+            raise Stopped("more memory than allowed")
+        seeds = self.request.seeds[: max(1, fit // max(1, min(len(self._blocks), fit)))]
+        return self._spared([World(seed, block) for seed in seeds for block in self._blocks[: fit // len(seeds)]])
+
+    def _spared(self, worlds: list[World]) -> list[World]:
+        """Of the usual worlds those in which a kernel with much work runs: the first and the last block with the first
+        seed, since they may race, and one between with the last seed; or the first with one, the last with another.
+        """
+        most = self.request.budget.work
+        if most is None or not self._is_chosen or self._work(worlds) <= most:
+            return worlds
+        first, *between, last = (worlds[0], *worlds[: len(worlds) // 2][1:-1], worlds[-1])
+        other = replace(between[0] if between else last, seed=last.seed)
+        fewer = list(dict.fromkeys((first, replace(last, seed=first.seed), other)))
+        return fewer if self._work(fewer) <= most else list(dict.fromkeys((first, last)))
+
+    def _work(self, worlds: Sequence[World]) -> int:
+        """Statements as lowered, of all threads in these worlds and in those that run before them."""
+        *earlier, last = kernels(self.lowered)
+        seeds = len(dict.fromkeys(world.seed for world in worlds))
+        work = sum(statements_of(last, self.sizes, world.block) for world in worlds) * prod(threads_of(last))
+        for kernel, wanted in zip_longest(earlier, self._needed(worlds)):
+            every = prod(blocks.grid(kernel, self.sizes)) * seeds
+            count = every if wanted is None else sum(map(len, wanted.values()))
+            work += count * statements_needed(kernel, self.sizes) * prod(threads_of(kernel))
+        return work
+
+    @property
+    def course(self) -> inputs.Course:
+        """The course that this request takes."""
+        return replace(self._course, draw=self.as_written[1])
+
+    @cached_property
+    def as_written(self) -> tuple[Machine, inputs.Draw]:
+        """The kernel as written, on inputs that keep its accesses in bounds and take it everywhere, if some can."""
+        machine, draw = self._in_bounds()
+        left, lacks = _TRIED + 4 * machine.spent, self._lacks(machine)
+        for name, below in product(self._steering(), (*_FURTHER, *([_ZEROS] if lacks[0] else []))):
+            if not any(lacks) or left < 0:
+                break
+            wider = draw.with_limit(name, below)
+            other = self.machine_as_written(wider)
+            with suppress(Stopped):
+                other.run()
+                other.rest()
+                left -= other.spent
+                if self._lacks(other) < lacks:
+                    machine, draw, lacks = other, wider, self._lacks(other)
+        return machine, draw
+
+    def _lacks(self, machine: Machine) -> tuple[int, int]:
+        """How many outputs have no number at all, and how many branches and loops have been left out."""
+        seeds = dict.fromkeys(w.seed for w in self.worlds)
+        left = [[comparison.outcome(machine.pages(name), seed) for seed in seeds] for name in self.outputs]
+        return sum(not any(w.has_number for w in of_one) for of_one in left), len(machine.untried)
+
+    def _steering(self) -> list[str]:
+        """The integer tensors that are drawn: numbers in them may decide how often a loop runs."""
+        if self.request.given or self._course.draw is not None:
+            return []
+        unread = pointers(self.roles.written)
+        return [name for name in inputs.integers(self.written) if name not in unread]
+
+    def _in_bounds(self) -> tuple[Machine, inputs.Draw]:
+        problem: Illegal | None = None
+        for draw in self._arguments.draws:
+            machine = self.machine_as_written(draw)
+            try:
+                self.run(machine, partial(self.machine_as_written, draw))
+                self._before = {(name, draw.limit(name)): left for name, left in machine.after().items()}
+                return machine, draw
+            except Illegal as illegal:
+                problem = illegal
+        line = f" (line {problem.line})" if problem is not None and problem.line else ""
+        raise Stopped(f"the author's, on all inputs tried: as written, {problem}{line}") from problem
+
+    def machine_as_written(self, draw: inputs.Draw, kernel: Function | None = None, **special: Any) -> Machine:
+        """A machine for the kernel as written, or for one of its kernels alone, that has not run yet."""
+        return self._machine(kernel or self.written, True, draw, **special)
+
+    def machine_as_lowered(self, draw: inputs.Draw, **special: Any) -> Machine:
+        """A machine for the kernel as lowered that has not run yet."""
+        return self._machine(self.lowered, self.tiled, draw, **special)
+
+    def jittered(
+        self, name: str, compared: comparison.Compared, seed: int, draw: inputs.Draw
+    ) -> tuple[list[Array], bool]:
+        """What an output's elements are as written with every number slightly changed, in two ways; whether numbers
+        became larger than float64 holds."""
+        moved, overflowed = [], False
+        for jitter in (1, 2):
+            tensors, endless = self._with_jitter(draw, jitter)
+            overflowed |= endless
+            left = comparison.outcome(tensors[name], seed)
+            values = compared.expected.astype(np.float64)
+            at = np.searchsorted(compared.elements, left.elements)
+            inside = (at < len(values)) & (compared.elements[np.minimum(at, len(values) - 1)] == left.elements)
+            values[at[inside]] = left.values[inside]
+            moved.append(values)
+        return moved, overflowed
+
+    def _with_jitter(self, draw: inputs.Draw, jitter: int) -> tuple[Mapping[str, Pages], bool]:
+        """The outputs as written with every number slightly changed; whether numbers became too large."""
+        if (draw, jitter) not in self._moved:
+            machine = self.machine_as_written(draw, jitter=jitter)
+            machine.run()
+            self._moved[draw, jitter] = {name: machine.pages(name) for name in self.outputs}, machine.overflowed
+        return self._moved[draw, jitter]
+
+    @cached_property
+    def _has_integers(self) -> bool:
+        return has_integers(self.written)
+
+    @property
+    def in_each_iteration(self) -> Function | None:
+        """The kernel as written if its variables are set in each iteration, where that is not clear."""
+        return in_each_iteration(self.written)
+
+    def by_chance(self, draw: inputs.Draw) -> Mapping[str, Pages]:
+        """The outputs as written where integers that nobody has written have other values, and variables that may be
+        set once or in each iteration are set in each; none where there can be neither. Raises Illegal where such
+        integers take an access out of bounds.
+        """
+        if not self._has_integers and self.in_each_iteration is None:
+            return {}
+        if draw not in self._by_chance:
+            machine = self.machine_as_written(draw, self.in_each_iteration, chance=True)
+            machine.run()
+            self._by_chance[draw] = {name: machine.pages(name) for name in self.outputs}
+        return self._by_chance[draw]
+
+    def run(self, machine: Machine, another: Callable[..., Machine]) -> None:
+        """Run a level of the kernel. Raises Illegal for what threads of one block wait for, which others had hidden.
+
+        another: makes such a machine, for other worlds.
+        """
+        try:
+            machine.run()
+            machine.rest()
+        except Entangled:
+            for world in self.worlds:
+                with suppress(NotModelled):
+                    self._run_alone(another(worlds=[world]), world)
+            raise
+
+    def _run_alone(self, machine: Machine, world: World) -> None:
+        """Run a machine of one world."""
+        try:
+            machine.run()
+        except Illegal as illegal:
+            illegal.world = self.worlds.index(world)
+            raise
+
+    def _machine(
+        self,
+        function: Function,
+        written: bool,
+        draw: inputs.Draw,
+        worlds: Sequence[World] = (),
+        left: Mapping[str, Pages] | None = None,
+        **special: Any,
+    ) -> Machine:
+        """A machine that has not run yet. left: tensors after earlier kernels. special: `Options` of this one."""
+        budget = self.request.budget
+        options = Options(
+            written=written,
+            early=not written and self.checkpoint in UNGUARDED,
+            midway=written and function is self.lowered and function is not self.written,
+            release=release_of(self.snapshot),
+            statements=budget.statements,
+            bytes=budget.bytes,
+            until=self._until,
+            plain=self.plain,
+            printed=not written and self.request.printed and self.checkpoint == LOWERED,
+            barriers=not self.snapshot.is_on(_NO_BARRIERS),
+            needed=() if self._all_before else self._needed(worlds or self.worlds),
+            alike=draws_anywhere(self.written),
+            **special,
+        )
+        tensors = self._arguments.tensors(draw, self._before)
+        values = self._arguments.numbers(self.worlds[0].seed)
+        *ahead, worlds = [worlds] if worlds else self._batches(function)
+        return Machine(function, threads_of(function), worlds, tensors, values, options, left, ahead)
+
+    def _batches(self, function: Function) -> list[list[World]]:
+        """The worlds that run together. Plainly all do: a witness names the world."""
+        if self.plain:
+            return [self.worlds]
+        if function not in self._together:
+            self._together[function] = self._alike(function)
+        return self._together[function]
+
+    def _alike(self, function: Function) -> list[list[World]]:
+        parts = alike(function, self.sizes, list(dict.fromkeys(world.block for world in self.worlds)))
+        return [[world for world in self.worlds if world.block in part] for part in parts]
+
+
+def _united(demand: Demand, worlds: Sequence[World]) -> list[Needed | None]:
+    """What these worlds want of each kernel before the last one, None for all of its blocks."""
+    found: list[dict[blocks.Block, set[int]] | None] = []
+    for seed in dict.fromkeys(world.seed for world in worlds):
+        for place, wanted in enumerate(demand.of([world.block for world in worlds if world.seed == seed])):
+            known = found[place] if place < len(found) else {}
+            if known is not None and wanted is not None:
+                for block in wanted:
+                    known.setdefault(block, set()).add(seed)
+            found[place : place + 1] = [known if wanted is not None else None]
+    return [None if some is None else dict(sorted(some.items(), key=lambda pair: pair[0][::-1])) for some in found]
+
+
+def pointers(buffers: Sequence[Buffer]) -> tuple[str, ...]:
+    """The names of the pointers of parameters: an execution knows them by these."""
+    return tuple([str(b.data.value) for b in buffers])
