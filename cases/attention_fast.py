@@ -61,7 +61,7 @@ def issue(*operands: Any, **options: Any) -> Any:
 
 
 @tilelang.jit(pass_configs={tilelang.PassConfigKey.TL_ENABLE_FAST_MATH: True})
-def flashattn_bwd_fast(batch, heads, seq_len, dim, groups, window_size=None, sm_scale=None, dtype="float16"):  # noqa: C901
+def flashattn_bwd_fast(batch, heads, seq_len, dim, groups, window_size=None, sm_scale=None, dtype="float16"):
     """``groups`` query heads share a key head; without ``sm_scale`` it is dim**-0.5."""
     accum_dtype = "float32"
     block_keys, block_queries = 128, 64

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.cpu.execute.test_hardware import FORMS
-from tests.cpu.execute.test_order import without
+from tests.cpu.execute.observe.test_order import without
+from tests.cpu.execute.ops.thread.test_hardware import FORMS
 from tlcheck.cli.main import main
 from tlcheck.snapshot import codec
 

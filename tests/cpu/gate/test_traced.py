@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cpu.checking import declared, put_in_place
-from tests.cpu.execute.test_sources import Written
+from tests.cpu.execute.compare.test_sources import Written
 from tests.cpu.gate.comparing import made as side_of
 from tests.cpu.lower.test_case_inputs import Maker
 from tlcheck.cache.store import Cache

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cpu.execute.test_elementwise import A, B
+from tests.cpu.execute.compile.test_elementwise import A, B
 from tlcheck.program.roles import as_written, roles
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Buffer, Evaluate, Expr, Function

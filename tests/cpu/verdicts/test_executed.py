@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from tests.cpu.checking import executed
-from tests.cpu.execute.test_hardware import FORMS
-from tests.cpu.execute.test_order import without
+from tests.cpu.execute.observe.test_order import without
+from tests.cpu.execute.ops.thread.test_hardware import FORMS
 from tests.fixtures.index import read
 from tlcheck.execute.request import Request
 from tlcheck.snapshot.ir import Evaluate, Expr, For, Function, Snapshot, Stmt

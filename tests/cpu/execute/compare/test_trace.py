@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from tests.cpu.checking import RIGHT, WRONG, published
+from tests.cpu.execute.observe.test_order import without as without_call
+from tests.cpu.execute.ops.thread.test_hardware import FORMS
 from tests.cpu.execute.ops.tile.building import Kernel, call, flag, number, region, text
-from tests.cpu.execute.test_hardware import FORMS
-from tests.cpu.execute.test_order import without as without_call
 from tlcheck.cli.main import main
 from tlcheck.errors import UsageError
 from tlcheck.execute.compare.provenance import TracedStep

@@ -10,8 +10,8 @@ from typing import cast
 import numpy as np
 import pytest
 
-from tests.cpu.execute.test_hardware import FORMS, machine_of
-from tests.cpu.execute.test_order import without
+from tests.cpu.execute.observe.test_order import without
+from tests.cpu.execute.ops.thread.test_hardware import FORMS, machine_of
 from tlcheck.execute.compare.run import execute
 from tlcheck.execute.compile import registry
 from tlcheck.execute.compile.iterations import at_once
@@ -28,7 +28,7 @@ from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Alloc, Bind, Buffer, Expr, For, Function, Seq, Stmt, Store, Thread
 
 registry.load()
-ERA = Path(__file__).parents[2] / "fixtures" / "era"
+ERA = Path(__file__).parents[3] / "fixtures" / "era"
 FIXTURES = sorted(ERA.glob("*-0.1.9.snapshot.json")) + sorted(ERA.glob("*-0.1.15.snapshot.json"))
 
 

@@ -20,8 +20,8 @@ from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Evaluate, Expr
 
 registry.load()
-FIXTURE = Path(__file__).parents[2] / "fixtures" / "era" / "annotated_gemm-0.1.15.snapshot.json"
-FORMS = Path(__file__).parents[2] / "hardware" / "forms-0.1.15.zip"
+FIXTURE = Path(__file__).parents[3] / "fixtures" / "era" / "annotated_gemm-0.1.15.snapshot.json"
+FORMS = Path(__file__).parents[3] / "hardware" / "forms-0.1.15.zip"
 PARAMETERS = "__grid_constant__ const CUtensorMap A_desc, half_t* __restrict__ C, int m"
 SWIZZLED = f"""extern "C" __global__ void __launch_bounds__(128, 1) main_kernel({PARAMETERS}) {{
   extern __shared__ uchar buf[];

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.cpu.execute.test_elementwise import BX, ROWS, THREADS, TX, A, B
+from tests.cpu.execute.compile.test_elementwise import BX, ROWS, THREADS, TX, A, B
 from tlcheck.execute.compare.run import execute
 from tlcheck.execute.compile import registry
 from tlcheck.execute.memory.values import Array, kind_of

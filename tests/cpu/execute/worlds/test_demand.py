@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.cpu.execute.test_elementwise import A, B
-from tests.cpu.execute.test_launches import C
+from tests.cpu.execute.compile.test_elementwise import A, B
+from tests.cpu.execute.schedule.test_launches import C
 from tlcheck.execute.compare.run import execute
 from tlcheck.execute.compare.sources import differing_output
 from tlcheck.execute.compile import registry

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.cpu.execute.test_demand import BX, _doubled, _function, _moved, _op
+from tests.cpu.execute.worlds.test_demand import BX, _doubled, _function, _moved, _op
 from tlcheck.cli.execution import asked
 from tlcheck.config import Config
 from tlcheck.execute.compare.run import execute

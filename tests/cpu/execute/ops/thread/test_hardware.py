@@ -18,7 +18,7 @@ from tlcheck.snapshot.ir import Evaluate, Expr, Function, If, Snapshot, Stmt, Th
 from tlcheck.snapshot.walk import rebuild, statements
 
 registry.load()
-FOLDER = Path(__file__).parents[2] / "hardware"
+FOLDER = Path(__file__).parents[4] / "hardware"
 RECORDED = np.load(FOLDER / "forms-0.1.15.npz")
 FORMS = unpack(FOLDER / "forms-0.1.15.zip")
 NAMES = sorted({name.split("/")[0] for name in RECORDED.files if name != "about"})

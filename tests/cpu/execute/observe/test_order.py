@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.cpu.execute.test_hardware import FORMS, machine_of
+from tests.cpu.execute.ops.thread.test_hardware import FORMS, machine_of
 from tlcheck.execute.observe.races import Race
 from tlcheck.execute.reasons import Illegal, Stopped
 from tlcheck.snapshot.ir import Evaluate, Expr, For, Function, Seq, Stmt

@@ -11,7 +11,7 @@ from tlcheck.execute.compare.run import execute
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Evaluate, Expr, Stmt, Store
 
-RULES = Path(__file__).parents[2] / "fixtures" / "rules"
+RULES = Path(__file__).parents[4] / "fixtures" / "rules"
 
 
 def test_a_vector_that_ends_outside() -> None:

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from tests.cpu.execute.test_settled import BARRIER, BX, SHARED, THREADS, TX, A
+from tests.cpu.execute.observe.test_settled import BARRIER, BX, SHARED, THREADS, TX, A
 from tlcheck.execute.compile import registry
 from tlcheck.execute.memory.values import kind_of
 from tlcheck.execute.observe.authors import Author

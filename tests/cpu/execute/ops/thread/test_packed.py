@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.cpu.execute.ops.thread.test_wide import pointer
 from tests.cpu.execute.ops.tile.building import Array, Kernel, call, load, multiply, number, random, text
-from tests.cpu.execute.test_wide import pointer
 from tlcheck.execute.ops.thread import imported
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr, Stmt, Store

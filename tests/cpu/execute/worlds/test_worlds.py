@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.hardware.snapshots import unpack
 from tlcheck.execute.compare.run import execute
 
-(VARYING,) = unpack(Path(__file__).with_name("varying-start-0.1.15.zip")).values()
+(VARYING,) = unpack(Path(__file__).parents[1] / "varying-start-0.1.15.zip").values()
 
 
 def test_copies_of_one_statement_complete_the_barrier_of_their_own_block() -> None:

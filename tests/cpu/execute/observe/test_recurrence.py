@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
-from tests.cpu.execute.test_settled import BARRIER, SHARED, STEP, THREADS, TX
+from tests.cpu.execute.observe.test_settled import BARRIER, SHARED, STEP, THREADS, TX
 from tlcheck.execute.compile import registry
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.observe.glance import Glance

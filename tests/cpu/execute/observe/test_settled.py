@@ -19,7 +19,7 @@ from tlcheck.execute.worlds.batches import alike
 from tlcheck.snapshot.ir import Alloc, Buffer, Evaluate, Expr, For, Function, If, Seq, Stmt, Store, Thread
 
 registry.load()
-(VARYING,) = unpack(Path(__file__).with_name("varying-start-0.1.15.zip")).values()
+(VARYING,) = unpack(Path(__file__).parents[1] / "varying-start-0.1.15.zip").values()
 THREADS = 64
 
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.cpu.execute.ops.thread.test_hardware import FORMS, left_by_device, machine_of, run
 from tests.cpu.execute.ops.tile.building import Kernel, add, call, load, number, region
-from tests.cpu.execute.test_hardware import FORMS, left_by_device, machine_of, run
 from tlcheck.execute.compare.run import execute
 from tlcheck.execute.observe.races import Race
 from tlcheck.execute.reasons import NotModelled

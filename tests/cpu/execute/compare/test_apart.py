@@ -22,7 +22,7 @@ from tlcheck.execute.request import Execution, Request
 from tlcheck.execute.worlds.levels import BothLevels
 from tlcheck.snapshot.ir import Snapshot
 
-(RIGHT,) = unpack(Path(__file__).with_name("uneven-0.1.15.zip")).values()
+(RIGHT,) = unpack(Path(__file__).parents[1] / "uneven-0.1.15.zip").values()
 AGREED, ELSEWHERE = OutputOutcome("C", "agreed"), OutputOutcome("C", "undecided", UNWRITTEN)
 UNKNOWN = OutputOutcome("C", "undecided", "a_call_of_tomorrow")
 
