@@ -61,11 +61,11 @@ def parallel(stmt: For, machine: Machine) -> Step:
         machine.spend(lanes // 1024)
         watch = machine.watch
         if watch is not None:
-            watch.iterating(True)
+            watch.parallel_loop(True)
         with _copies(machine, private, lanes):
             body.run(Frame(variables, frame.worlds, lanes, active))
         if watch is not None:
-            watch.iterating(False)
+            watch.parallel_loop(False)
 
     return Step(run)
 

@@ -16,7 +16,6 @@ Where TileLang was told to put no barriers, only the author's T.sync_threads end
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -233,14 +232,14 @@ class Author(Watch):
     def _is_named(self, place: Place) -> bool:
         return place.name in self._watching or self._tensors.get(place.root, "") in self._watching
 
-    @contextmanager
-    def multiplying(self, place: Place) -> Iterator[None]:
+    def async_product(self, place: Place, begins: bool) -> None:
         """A T.wgmma_gemm adds to a place, also to what another one is adding there."""
-        self._products = [root for root in self._products if root != place.root]
-        yield
-        self._products.append(place.root)
+        if begins:
+            self._products = [root for root in self._products if root != place.root]
+        else:
+            self._products.append(place.root)
 
-    def departs(self, operation: Operation) -> None:
+    def operation_begun(self, operation: Operation) -> None:
         """What the author waits for himself begins."""
         phase = None if operation.key is None else self._phase(operation.key).copy()
         number = self._unwaited.begin(operation, self.watched, phase)
@@ -250,31 +249,30 @@ class Author(Watch):
                 touched = Accessed(elements.place, elements.position, active).touched(len(self.watched))
                 self._unwaited.holds(number, elements.place, touched.cell, is_written)
 
-    def finishes(self, kind: str, newest: int, mask: Mask, reads: bool = False) -> None:
+    def operations_awaited(self, kind: str, newest: int, mask: Mask, reads: bool = False) -> None:
         """Active threads wait for all such operations but the newest; with `reads` only until they have read."""
         if kind == PRODUCTS:
             self._products = self._products[-newest:] if newest else []
         self._unwaited.finish(kind, newest, np.asarray(mask.any(axis=-1)), reads)
 
-    def waited(self, key: object, mask: Mask) -> None:
+    def phase_waited(self, key: object, mask: Mask) -> None:
         """A wait for an mbarrier, at which the threads' own copies may arrive as well."""
-        super().waited(key, mask)
+        super().phase_waited(key, mask)
         self._unwaited.passed(key, np.asarray(mask.any(axis=-1)), self._phase(key))
-        self.finishes(COPIES, 0, mask)
+        self.operations_awaited(COPIES, 0, mask)
 
-    def iterating(self, begins: bool) -> None:
+    def parallel_loop(self, begins: bool) -> None:
         """A T.Parallel begins or ends."""
         self._iterating = begins
         self._epoch += self._barriers
 
-    @contextmanager
-    def managed(self) -> Iterator[None]:
-        """A T.tma_copy takes place."""
-        self._managed = True
-        yield
-        self._managed = False
+    def tma_copy(self, begins: bool) -> None:
+        """A T.tma_copy begins or ends."""
+        self._managed = begins
 
-    def whole(self, place: Place, position: Position, mask: Mask | None, lanes: int, value: Value | None) -> None:
+    def tile_accessed(
+        self, place: Place, position: Position, mask: Mask | None, lanes: int, value: Value | None
+    ) -> None:
         """A tile operator reads a region (value: None) or writes it; the block does so together."""
         active = self._active(mask, lanes)
         if self.covers(place) and active.any():
@@ -282,7 +280,7 @@ class Author(Watch):
             self._accessed(place, position, active, "write" if value is not None else "read", value, _TILE)
             self._epoch += self._barriers
 
-    def whole_written(self, place: Place, position: Position, mask: Mask | None, lanes: int, value: Value) -> None:
+    def tile_written(self, place: Place, position: Position, mask: Mask | None, lanes: int, value: Value) -> None:
         """A tile operator has written a region: of blocks that wrote one element, one finds another value there."""
         if isinstance(place.memory, Pages) and self.covers(place):
             self.written(place, position, self._active(mask, lanes), NOWHERE, value)
@@ -305,7 +303,7 @@ class Author(Watch):
         self._begin(origin, stores=True)
         self._accessed(place, position, mask, "write", value, None)
 
-    def leaves(
+    def bulk_store_issued(
         self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value | None, by: Array
     ) -> None:
         """Bulk copies write a tensor, or add to it."""
@@ -327,19 +325,19 @@ class Author(Watch):
         self._begin(origin, stores=True)
         self._accessed(place, position, mask, "atomic", None, None)
 
-    def meet(self, mask: Mask) -> None:
+    def barrier(self, mask: Mask) -> None:
         """T.sync_threads."""
-        super().meet(mask)
+        super().barrier(mask)
         self._epoch += 1
         self._met += 1
 
-    def pass_on(self, key: object, world: int) -> None:
+    def phase_ended(self, key: object, world: int) -> None:
         """A barrier lets its threads go."""
-        super().pass_on(key, world)
+        super().phase_ended(key, world)
         self._epoch += 1
         self._met += 1
 
-    def forget(self, root: int) -> None:
+    def reallocated(self, root: int) -> None:
         """The allocation is declared anew."""
         for kind in ("read", "write", "atomic"):
             self._last.pop((root, kind), None)

@@ -112,7 +112,7 @@ class Glance(Watch):
             now = self._time(touched.own)
             self._written(root, touched, touched.warp, touched.thread, now, now)
 
-    def leaves(
+    def bulk_store_issued(
         self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value | None, by: Array
     ) -> None:
         """Bulk copies write a tensor, or add to it."""
@@ -150,7 +150,7 @@ class Glance(Watch):
         self._after(shadow, shadow.reads, touched, now)
         shadow.atomic().record(touched, now)
 
-    def issue(
+    def bulk_load_issued(
         self,
         place: Place,
         position: Position,
@@ -161,7 +161,7 @@ class Glance(Watch):
         coming: Array | None,
         later: Mask | None = None,
     ) -> None:
-        """A bulk copy into shared memory begins; see `Watch.issue`."""
+        """A bulk copy into shared memory begins; see `Watch.bulk_load_issued`."""
         unsure = None if later is None else later.tobytes()
         sign = "issue", key, place, _sign(position), _sign(mask), _sign(lane), unsure
         if self._happens.is_known(sign):
@@ -181,7 +181,7 @@ class Glance(Watch):
             over = phase[touched.row // self.warps]
             self._written(root, touched, np.full(len(several), agent), several, over, now)
 
-    def under_way(self, place: Place, position: Position, mask: Mask, origin: Origin, coming: Array) -> None:
+    def copy_issued(self, place: Place, position: Position, mask: Mask, origin: Origin, coming: Array) -> None:
         """Threads begin copies into shared memory, which are over for nobody until they have landed."""
         sign = "copy", place, _sign(position), _sign(mask)
         if self._happens.is_known(sign):
@@ -195,7 +195,7 @@ class Glance(Watch):
             time = np.full(len(touched.cell), PENDING)
             self._written(root, touched, touched.warp, touched.thread, time, self._time(touched.own))
 
-    def landed(self, place: Place, position: Position, mask: Mask, by: Any = None) -> None:
+    def copy_landed(self, place: Place, position: Position, mask: Mask, by: Any = None) -> None:
         """Such copies have landed for the threads that began them."""
         if isinstance(place.memory, Pages):
             return
@@ -211,7 +211,7 @@ class Glance(Watch):
             mine = (shadow.time[touched.cell] == PENDING) & (shadow.thread[touched.cell] == touched.thread)
             shadow.time[touched.cell[mine]] = self._time(touched.own)[mine]
 
-    def across_proxies(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
+    def proxy_crossed(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
         """The async proxy uses what active threads name: is what was written there visible to it?"""
         sign = "proxy", place, _sign(position), _sign(mask)
         if self._happens.is_known(sign):
@@ -224,14 +224,14 @@ class Glance(Watch):
         if len(touched.cell):
             self._after_fence(self._known_of[root], touched)
 
-    def forget(self, root: int) -> None:
+    def reallocated(self, root: int) -> None:
         """The allocation is declared anew."""
         if root in self._known_of:
             self._happens.settle()
             del self._known_of[root]
             self._kept.clear()
 
-    def rest(self) -> None:
+    def ended(self) -> None:
         """The kernel has ended: drop what is remembered of its shared memory. Tensors are other blocks' as well."""
         self._happens.settle()
         self._happens = Recurrence(self)
@@ -240,19 +240,19 @@ class Glance(Watch):
 
     # ---- synchronization
 
-    def meet(self, mask: Mask) -> None:
+    def barrier(self, mask: Mask) -> None:
         """Barrier of all warps with active threads, in each world."""
-        self._pass("meet", None, mask, super().meet, mask)
+        self._pass("meet", None, mask, super().barrier, mask)
 
-    def within_warps(self, mask: Mask) -> None:
+    def warp_barrier(self, mask: Mask) -> None:
         """__syncwarp."""
-        self._pass("warp", None, mask, super().within_warps, mask)
+        self._pass("warp", None, mask, super().warp_barrier, mask)
 
-    def release(self, key: object, mask: Mask) -> None:
+    def arrived(self, key: object, mask: Mask) -> None:
         """Active warps pass on what they know to those who wait for `key` later."""
-        self._pass("release", key, mask, super().release, key, mask)
+        self._pass("release", key, mask, super().arrived, key, mask)
 
-    def pass_on(self, key: object, world: int) -> None:
+    def phase_ended(self, key: object, world: int) -> None:
         """A phase of `key` has ended in a world."""
         event = "over", key, world
         if not self._happens.is_known(event):
@@ -260,19 +260,19 @@ class Glance(Watch):
 
     def _end(self, key: object, world: int) -> None:
         self.told[world] = hash((self.told[world], "over", key))
-        super().pass_on(key, world)
+        super().phase_ended(key, world)
 
-    def acquire(self, key: object, mask: Mask) -> None:
+    def acquired(self, key: object, mask: Mask) -> None:
         """Active warps have waited for `key`."""
-        self._pass("acquire", key, mask, super().acquire, key, mask)
+        self._pass("acquire", key, mask, super().acquired, key, mask)
 
-    def waited(self, key: object, mask: Mask) -> None:
-        """Active warps have waited for a phase of an mbarrier; see `Watch.waited`."""
-        self._pass("waited", key, mask, super().waited, key, mask)
+    def phase_waited(self, key: object, mask: Mask) -> None:
+        """Active warps have waited for a phase of an mbarrier; see `Watch.phase_waited`."""
+        self._pass("waited", key, mask, super().phase_waited, key, mask)
 
-    def fence(self, mask: Mask) -> None:
+    def proxy_fence(self, mask: Mask) -> None:
         """fence.proxy.async by active threads."""
-        self._pass("fence", None, mask, super().fence, mask)
+        self._pass("fence", None, mask, super().proxy_fence, mask)
 
     # ---- what recurs (`recurrence.Clocks`)
 

@@ -17,7 +17,6 @@ has what such fences cover, like `clocks`. A fence moves its warp's time on by o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -77,7 +76,7 @@ class Watch:
         self._passed: dict[object, tuple[Array, Array]] = {}
         self._released: dict[object, tuple[Array, Array]] = {}
         self._waited: dict[tuple[object, int], list[tuple[Array, Array]]] = {}  # warps that did, and when
-        self.overtaken: set[int] = set()  # warps, the first of each branch, see `waited`
+        self.overtaken: set[int] = set()  # warps, the first of each branch, see `phase_waited`
         self.suspects: Suspects | None = None  # where accesses may not be ordered; None for anywhere
 
     @property
@@ -147,7 +146,7 @@ class Watch:
                 self._against(place, shadow.reads, touched, event, None)
             shadow.atomic().record(touched, self._now(touched), event)
 
-    def issue(
+    def bulk_load_issued(
         self,
         place: Place,
         position: Position,
@@ -176,7 +175,7 @@ class Watch:
             thread = np.full(len(touched.cell), -1)
             shadow.wrote(touched, np.full(len(thread), agent), thread, phase[touched.world], event, brings)
 
-    def under_way(self, place: Place, position: Position, mask: Mask, origin: Origin, coming: Array) -> None:
+    def copy_issued(self, place: Place, position: Position, mask: Mask, origin: Origin, coming: Array) -> None:
         """Threads begin copies into shared memory (cp.async), which are over for nobody until they have landed."""
         for accessed in self._elements(place, position, mask):
             shadow, event = self._shadow(place), self._event("write", "generic", origin)
@@ -185,12 +184,12 @@ class Watch:
             time = np.full(len(touched.cell), PENDING)
             shadow.wrote(touched, touched.warp, touched.thread, time, event, brings)
 
-    def leaves(
+    def bulk_store_issued(
         self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value | None, by: Array
     ) -> None:
-        """Bulk copies write a tensor, or add to it (value: None): over for nobody before `landed`. by: as for `read`.
+        """Bulk copies write a tensor, or add to it (value: None): over for nobody before `copy_landed`.
 
-        Those of one thread come one after the other.
+        Those of one thread come one after the other. by: as for `read`.
         """
         self.ordering |= value is None and bool(self._seen(mask).any())
         for accessed in self._elements(place, position, mask):
@@ -212,7 +211,7 @@ class Watch:
             else:
                 shadow.atomic().record(touched, pending, event)
 
-    def landed(self, place: Place, position: Position, mask: Mask, by: Any = None) -> None:
+    def copy_landed(self, place: Place, position: Position, mask: Mask, by: Any = None) -> None:
         """Such copies have landed for the threads that began them. by: as for `read`."""
         for touched in self._touched(place, position, mask, by):
             shadow, now = self._shadow(place), self._now(touched)
@@ -221,66 +220,66 @@ class Watch:
             if shadow.atomics is not None:
                 shadow.atomics.ended(touched, now)
 
-    def across_proxies(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
+    def proxy_crossed(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
         """The async proxy uses what active threads name: is what was written there visible to it?"""
         for touched in self._touched(place, position, mask):
             self._unfenced(place, self._shadow(place), touched, self._event("read", "async", origin))
 
     # ---- what matters for a kernel as written alone, see `Author`
 
-    def whole(self, place: Place, position: Position, mask: Mask | None, lanes: int, value: Value | None) -> None:
+    def tile_accessed(
+        self, place: Place, position: Position, mask: Mask | None, lanes: int, value: Value | None
+    ) -> None:
         """A tile operator reads a region (value: None) or writes it."""
 
-    def whole_written(self, place: Place, position: Position, mask: Mask | None, lanes: int, value: Value) -> None:
+    def tile_written(self, place: Place, position: Position, mask: Mask | None, lanes: int, value: Value) -> None:
         """A tile operator has written a region, in all blocks at once."""
 
-    def iterating(self, begins: bool) -> None:
+    def parallel_loop(self, begins: bool) -> None:
         """A T.Parallel begins or ends."""
 
-    def managed(self) -> AbstractContextManager[None]:
-        """A T.tma_copy takes place."""
-        return nullcontext()
+    def tma_copy(self, begins: bool) -> None:
+        """A T.tma_copy begins or ends."""
 
-    def departs(self, operation: Operation) -> None:
+    def operation_begun(self, operation: Operation) -> None:
         """What the author waits for himself begins."""
 
-    def finishes(self, kind: str, newest: int, mask: Mask, reads: bool = False) -> None:
+    def operations_awaited(self, kind: str, newest: int, mask: Mask, reads: bool = False) -> None:
         """Active threads wait for all such operations but the newest; with `reads` only until they have read."""
 
-    def multiplying(self, place: Place) -> AbstractContextManager[None]:
-        """An asynchronous product is added to a place."""
-        return nullcontext()
+    def async_product(self, place: Place, begins: bool) -> None:
+        """An asynchronous product is about to be added to a place, or has been."""
 
     # ---- memory
 
-    def forget(self, root: int) -> None:
+    def reallocated(self, root: int) -> None:
         """The allocation is declared anew."""
         self._shadows.pop(root, None)
 
-    def rest(self) -> None:
+    def ended(self) -> None:
         """The kernel has ended: drop what is remembered of its accesses."""
         self._shadows.clear()
 
     # ---- synchronization
 
-    def meet(self, mask: Mask) -> None:
+    def barrier(self, mask: Mask) -> None:
         """Barrier of all warps with active threads, in each world."""
         for world, warps in self._warps_of(mask):
             self.clocks[world, warps] = self.clocks[world, warps].max(axis=0)
             self.fenced[world, warps] = self.fenced[world, warps].max(axis=0)
             self._tick(world, warps)
 
-    def meet_all(self) -> None:
+    def grid_barrier(self) -> None:
         """All blocks have met: what they did to tensors is over for all of them."""
         for root in self._tensors:
-            self.forget(root)
+            self.reallocated(root)
 
-    def within_warps(self, mask: Mask) -> None:
+    def warp_barrier(self, mask: Mask) -> None:
         """__syncwarp."""
         for world, warps in self._warps_of(mask):
             self._tick(world, warps)
 
-    def release(self, key: object, mask: Mask) -> None:
+    def arrived(self, key: object, mask: Mask) -> None:
         """Active warps pass on what they know to those who wait for `key` later."""
         clocks, fenced = self._released.setdefault(key, self._nothing())
         for world, warps in self._warps_of(mask):
@@ -288,7 +287,7 @@ class Watch:
             fenced[world] = np.maximum(fenced[world], self.fenced[world, warps].max(axis=0))
             self._tick(world, warps)
 
-    def pass_on(self, key: object, world: int) -> None:
+    def phase_ended(self, key: object, world: int) -> None:
         """A phase of `key` has ended in a world: what was released until now goes to those who wait for it."""
         clocks, fenced = self._passed.setdefault(key, self._nothing())
         released = self._released.setdefault(key, self._nothing())
@@ -300,14 +299,14 @@ class Watch:
         clocks[world, agent] += 1
         released[0][world, agent] = clocks[world, agent]
 
-    def acquire(self, key: object, mask: Mask) -> None:
+    def acquired(self, key: object, mask: Mask) -> None:
         """Active warps have waited for `key`."""
         clocks, fenced = self._passed.setdefault(key, self._nothing())
         for world, warps in self._warps_of(mask):
             self.clocks[world, warps] = np.maximum(self.clocks[world, warps], clocks[world])
             self.fenced[world, warps] = np.maximum(self.fenced[world, warps], fenced[world])
 
-    def waited(self, key: object, mask: Mask) -> None:
+    def phase_waited(self, key: object, mask: Mask) -> None:
         """Active warps have waited for a phase of an mbarrier, by its parity.
 
         If the next phase may end before they do, one of the same parity may be all that is left to wait for: they are
@@ -316,7 +315,7 @@ class Watch:
         for world, warps in self._warps_of(mask):
             self._waited.setdefault((key, world), []).append((warps, self.clocks[world, warps, warps]))
 
-    def fence(self, mask: Mask) -> None:
+    def proxy_fence(self, mask: Mask) -> None:
         """fence.proxy.async by active threads: what their warps know to be over may be seen by the async proxy."""
         for world, warps in self._warps_of(mask):
             self.fenced[world, warps] = self.clocks[world, warps][:, : self.warps]

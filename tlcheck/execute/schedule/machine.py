@@ -209,7 +209,7 @@ class Machine:
         for used in (self._codes, self.made, self.variables, self.fixed, self.shared_state):
             used.clear()
         if self.watch is not None:
-            self.watch.rest()
+            self.watch.ended()
 
     def _run_earlier(self) -> int:
         """Run the kernels and the blocks that come before; the statements of these blocks."""
@@ -341,7 +341,7 @@ class Machine:
         if isinstance(known, Cells) and (known.data.shape[2] in (1, self.lanes)):
             known.forget(mask=None if frame is None else frame.active)
             if self.watch is not None and frame is not None and frame.active is None:
-                self.watch.forget(root)
+                self.watch.reallocated(root)
             return
         size = self.pointers.room(buffer, self)
         registers = buffer.scope.startswith("local")  # as written, fragments and reducers are tiles of the block

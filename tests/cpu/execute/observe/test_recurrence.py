@@ -86,7 +86,7 @@ def test_clocks_are_what_looking_at_every_round_leaves(
     body: list[Stmt], moved_on: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted = _run(*body)
-    counted.rest = lambda: None  # type: ignore[method-assign]
+    counted.ended = lambda: None  # type: ignore[method-assign]
     assert counted.is_settled
     assert sum(moved_on) > ROUNDS // 3
     monkeypatch.setattr(Recurrence, "__call__", _carried_out)

@@ -44,7 +44,7 @@ class Copy:
         """Arrive, in these lanes; what all threads of a block copy together, once for all."""
         watch, chosen = self.place.machine.watch, _both(self.mask, lanes)
         if watch is not None:
-            watch.landed(self.place, self.position, chosen)
+            watch.copy_landed(self.place, self.position, chosen)
         if self.position.shape[-1:] == np.shape(self.values)[-1:] == (1,):
             chosen = np.asarray(chosen.any(axis=-1, keepdims=True))
         self.place.memory.put(self.position, self.values, chosen, self.place.kind)
@@ -135,7 +135,7 @@ def cp_async(e: Expr, machine: Machine) -> Run:
         if frame.worlds > machine.each:
             position, lanes, values = folded(position, lanes, values, mask)
         if machine.watch is not None and target.shared:
-            machine.watch.under_way(target, position, lanes, machine.origin(frame), values)
+            machine.watch.copy_issued(target, position, lanes, machine.origin(frame), values)
         issue(target, target.memory.flat_position(position), values, lanes, queue, late, reason)
         return 0
 
@@ -245,7 +245,7 @@ def wait_group(e: Expr, machine: Machine) -> Run:
     def run(frame: Frame) -> Value:
         left = machine.uniform(newest.run(frame), "the number of groups to wait for")
         if machine.watch is not None:
-            machine.watch.finishes(COPIES, left, frame.mask())
+            machine.watch.operations_awaited(COPIES, left, frame.mask())
         queue.wait(left, frame.mask())
         return 0
 
@@ -259,7 +259,7 @@ def wait_all(e: Expr, machine: Machine) -> Run:
 
     def run(frame: Frame) -> Value:
         if machine.watch is not None:
-            machine.watch.finishes(COPIES, 0, frame.mask())
+            machine.watch.operations_awaited(COPIES, 0, frame.mask())
         queue.commit(frame.mask())
         queue.wait(0, frame.mask())
         return 0

@@ -55,7 +55,7 @@ def _landing(
         for copy in copies:
             copy.land(copy.mask)
         if machine.watch is not None:
-            machine.watch.release((barriers.name, number), mask)
+            machine.watch.arrived((barriers.name, number), mask)
         barriers.arrive(world, number, int(mask.sum()))
 
     return land

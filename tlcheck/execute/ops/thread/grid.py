@@ -32,8 +32,8 @@ def sync_grid(e: Expr, machine: Machine) -> Run:
         if frame.active is not None or frame.ended is not None or not agents_of(machine).alone:
             raise NotModelled("sync_grid in a branch")
         if machine.watch is not None:
-            machine.watch.meet(frame.mask())
-            machine.watch.meet_all()
+            machine.watch.barrier(frame.mask())
+            machine.watch.grid_barrier()
         return 0
 
     return run

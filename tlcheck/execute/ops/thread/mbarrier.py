@@ -111,7 +111,7 @@ class Barriers:
             self.pending[world, place] = self.count[world, place]
             watch = self.watch()
             if watch is not None:
-                watch.pass_on((self.name, place), world)
+                watch.phase_ended((self.name, place), world)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +139,7 @@ class Barrier:
         machine = None if self.place is None else self.place.machine
         if machine is not None and machine.watch is not None and self.place is not None:
             position, _ = self.place.position(frame)
-            machine.watch.across_proxies(self.place, position, frame.mask(), machine.origin(frame))
+            machine.watch.proxy_crossed(self.place, position, frame.mask(), machine.origin(frame))
 
     def __call__(self, frame: Frame) -> Named:
         """The barriers that active lanes name: found once for one number and the same lanes."""
@@ -289,8 +289,8 @@ def wait(e: Expr, machine: Machine) -> Run:
         if machine.watch is not None:
             for number, mask in named.by_number:
                 key = which.barriers.name, number
-                machine.watch.acquire(key, mask)
-                machine.watch.waited(key, mask)
+                machine.watch.acquired(key, mask)
+                machine.watch.phase_waited(key, mask)
         return 0
 
     return run
@@ -308,4 +308,4 @@ def release(machine: Machine, barriers: Barriers, named: Named) -> None:
     """Tell the watch that these threads arrive."""
     if machine.watch is not None:
         for number, mask in named.by_number:
-            machine.watch.release((barriers.name, number), mask)
+            machine.watch.arrived((barriers.name, number), mask)

@@ -47,7 +47,7 @@ def warp_sync(e: Expr, machine: Machine) -> Run:
 def _within_warps(machine: Machine) -> Callable[[Frame], int]:
     def run(frame: Frame) -> int:
         if machine.watch is not None:
-            machine.watch.within_warps(frame.mask())
+            machine.watch.warp_barrier(frame.mask())
         return 0
 
     return run
@@ -84,7 +84,7 @@ def meet(machine: Machine, frame: Frame, number: int = 0, threads: int = 0) -> N
     if frame.active is not None or threads not in (0, machine.threads):
         _refuse_other_threads(threads, frame, machine)
     if machine.watch is not None:
-        machine.watch.meet(frame.mask())
+        machine.watch.barrier(frame.mask())
 
 
 def _refuse_other_threads(threads: int, frame: Frame, machine: Machine) -> None:
@@ -117,7 +117,7 @@ def _meet(number: int, threads: int, frame: Frame, machine: Machine) -> None:
     whole = number == 0 and threads == machine.threads
     agents_of(machine).wait(ready, what, machine.at, frame, counts=threads if whole else 0)
     if watch is not None:
-        watch.acquire(key, frame.mask())
+        watch.acquired(key, frame.mask())
 
 
 def _counters(machine: Machine) -> _Counters:
@@ -135,7 +135,7 @@ def _come(number: int, threads: int, frame: Frame, machine: Machine) -> tuple[Ar
     counters.come[worlds, number] += mask[worlds].sum(axis=-1)
     key, watch = ("bar.sync", number), machine.watch
     if watch is not None:
-        watch.release(key, mask)
+        watch.arrived(key, mask)
     come = counters.come[worlds, number]
     if (come > threads).any():
         world = int(worlds[np.argmax(come > threads)])
@@ -146,7 +146,7 @@ def _come(number: int, threads: int, frame: Frame, machine: Machine) -> tuple[Ar
     counters.passed[full, number] += 1
     if watch is not None:
         for world in full.tolist():
-            watch.pass_on(key, world)
+            watch.phase_ended(key, world)
     return worlds, before
 
 
@@ -175,7 +175,7 @@ def fence(e: Expr, machine: Machine) -> Run:
 
     def run(frame: Frame) -> int:
         if machine.watch is not None:
-            machine.watch.fence(frame.mask())
+            machine.watch.proxy_fence(frame.mask())
         return 0
 
     return run

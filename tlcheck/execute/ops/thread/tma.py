@@ -197,7 +197,7 @@ def load(e: Expr, machine: Machine) -> Run:
                 for number, worlds, lanes in goals.by_number:
                     key, unsure = (done.barriers.name, number), done.barriers.unsure[:, number]
                     later = unsure.copy() if unsure.any() else None
-                    machine.watch.issue(shared, where, worlds, lanes, origin, key, coming, later)
+                    machine.watch.bulk_load_issued(shared, where, worlds, lanes, origin, key, coming, later)
             for world, number in goals.barriers:
                 done.barriers.coming[world, number] += transfer.octets
             if late:
@@ -447,7 +447,7 @@ class _Leaving:
         positions, chosen = transfer.positions, transfer.chosen
         values = None if self.adds or watch is None else transfer.values
         if watch is not None:
-            watch.leaves(self.tensor, positions, chosen, self.origin, values, transfer.by)
+            watch.bulk_store_issued(self.tensor, positions, chosen, self.origin, values, transfer.by)
         if machine.tracer is not None:
             machine.tracer.behalf = self.origin
         (transfer.add if self.adds else transfer.store)()
@@ -458,7 +458,7 @@ class _Leaving:
         """Note that the thread that issued it has waited for what it writes."""
         watch = self._watch
         if watch is not None:
-            watch.landed(self.tensor, self.transfer.positions, self.transfer.chosen, self.transfer.by)
+            watch.copy_landed(self.tensor, self.transfer.positions, self.transfer.chosen, self.transfer.by)
 
 
 @call("tma_store_arrive")
@@ -487,7 +487,7 @@ def wait(e: Expr, machine: Machine) -> Run:
     def run(frame: Frame) -> Value:
         stores.wait(newest, frame.mask(), agents, reads=reads)
         if machine.watch is not None:
-            machine.watch.finishes(STORES, newest, frame.mask(), reads)
+            machine.watch.operations_awaited(STORES, newest, frame.mask(), reads)
         return 0
 
     return run

@@ -239,7 +239,7 @@ def wait(e: Expr, machine: Machine) -> Run:
     def run(frame: Frame) -> Value:
         left = machine.uniform(newest.run(frame), "the number of groups to wait for")
         if machine.watch is not None:
-            machine.watch.finishes(PRODUCTS, left, frame.mask())
+            machine.watch.operations_awaited(PRODUCTS, left, frame.mask())
         queue.wait(left, frame.mask())
         return 0
 

@@ -13,7 +13,6 @@ T.tma_copy has none the author forgot it, which `authors` notices.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -47,15 +46,18 @@ def copy(e: Expr, machine: Machine) -> Run:
 
     def run(frame: Frame) -> int:
         inner, watch = source.frame(frame, target), machine.watch
-        with watch.managed() if e.value == "tma_copy" and watch is not None else nullcontext():
-            values = converted(source.read(inner), source.kind, target.kind, exact)
-            if depart is None:
-                target.write(inner, values)
+        if e.value == "tma_copy" and watch is not None:
+            watch.tma_copy(begins=True)
+        values = converted(source.read(inner), source.kind, target.kind, exact)
+        if depart is None:
+            target.write(inner, values)
+        if e.value == "tma_copy" and watch is not None:
+            watch.tma_copy(begins=False)
         if depart is not None:
             depart(frame, inner, np.asarray(values))
         elif watch is not None:
             for operation in unwaited(frame, inner):
-                watch.departs(operation)
+                watch.operation_begun(operation)
         return 0
 
     return run

@@ -14,7 +14,6 @@ where something differs (`authors`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -54,12 +53,14 @@ def gemm(e: Expr, machine: Machine) -> Run:
         if machine.tracer is not None:
             terms = _terms(machine.tracer, inner, (a, across_a), (b, not across_b), c)
             machine.tracer.explain(terms, keeps=not np.any(cleared))
-        with watch.multiplying(c.place) if later and watch is not None else nullcontext():
-            for step in _steps(left.shape[-1], a.kind, c.kind, machine.options.exact):
-                product = multiplied(left[..., step], right[..., step, :], c.kind)
-                accumulate(c, inner, product, False if step.start else cleared, step.stop - step.start)
         if later and watch is not None:
-            watch.departs(Operation(PRODUCTS, [tile.elements(inner) for tile in (a, b) if tile.shared]))
+            watch.async_product(c.place, begins=True)
+        for step in _steps(left.shape[-1], a.kind, c.kind, machine.options.exact):
+            product = multiplied(left[..., step], right[..., step, :], c.kind)
+            accumulate(c, inner, product, False if step.start else cleared, step.stop - step.start)
+        if later and watch is not None:
+            watch.async_product(c.place, begins=False)
+            watch.operation_begun(Operation(PRODUCTS, [tile.elements(inner) for tile in (a, b) if tile.shared]))
         return 0
 
     return run

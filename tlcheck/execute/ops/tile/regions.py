@@ -204,7 +204,7 @@ class Tile:
         """The elements, (points, worlds, lanes or 1); the buffer's safe value, or 0, where the region leaves it."""
         located = self.place.located(frame)
         if self.machine.watch is not None:
-            self.machine.watch.whole(self.place, located.position, self.mask(frame), frame.lanes, None)
+            self.machine.watch.tile_accessed(self.place, located.position, self.mask(frame), frame.lanes, None)
         if self.machine.tracer is not None:
             self.machine.tracer.frame = frame
         found = self.place.memory.take(located.position, self.kind)
@@ -225,10 +225,10 @@ class Tile:
         located = self.place.located(frame)
         mask = self.mask(frame)
         if self.machine.watch is not None:
-            self.machine.watch.whole(self.place, located.position, mask, frame.lanes, values)
+            self.machine.watch.tile_accessed(self.place, located.position, mask, frame.lanes, values)
         self.place.memory.put(located.position, values, mask, self.kind)
         if self.machine.watch is not None:
-            self.machine.watch.whole_written(self.place, located.position, mask, frame.lanes, values)
+            self.machine.watch.tile_written(self.place, located.position, mask, frame.lanes, values)
 
     def combine(self, frame: Frame, values: Value, operation: np.ufunc) -> None:
         """Combine values into the elements, once for each lane that is active; several may have one element."""
