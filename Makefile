@@ -111,7 +111,7 @@ fixtures: .venv/stamp
 RELEASES ?= $$($(BIN)/python -c 'from tlcheck.toolchain.releases import RELEASES; print(*RELEASES)')
 device-library: .venv/stamp
 	$(BIN)/tlcheck toolchain install $(RELEASES)
-	nice $(BIN)/python -m tlcheck.toolchain.probes $(RELEASES) $(if $(ARCHS),--arch $(ARCHS))
+	nice $(BIN)/python benchmarks/device_library.py $(RELEASES) $(if $(ARCHS),--arch $(ARCHS))
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .import_linter_cache dist build

@@ -21,7 +21,7 @@ from tlcheck.lower.elsewhere import Hands, MachinePool
 from tlcheck.lower.runs import Lowered, Run
 from tlcheck.lower.scripts import End, Script, Scripts, captured, is_helper, is_script, require_no_script, with_scripts
 from tlcheck.lower.selection import Selection
-from tlcheck.toolchain.probes.unknown import measure_unknown
+from tlcheck.probes.unknown import measure_unknown
 from tlcheck.toolchain.resolve import Toolchain, resolve
 from tlcheck.worker.protocol import Job
 

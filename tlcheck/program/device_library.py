@@ -1,4 +1,4 @@
-"""What TileLang's device library does with a call of an atomic, as measured: `tlcheck.toolchain.probes` compiles each
+"""What TileLang's device library does with a call of an atomic, as measured: `tlcheck.probes` compiles each
 call against the headers of a release and executes the PTX. A call that was not measured is not known.
 """
 
@@ -76,7 +76,7 @@ class Behaviour:
 
 @dataclass(frozen=True)
 class DeviceLibrary:
-    """The table, as its file has it (`tlcheck/toolchain/probes/table.py` writes it); what is asked for is looked up.
+    """The table, as its file has it (`tlcheck/probes/table.py` writes it); what is asked for is looked up.
 
     date, compiler: when and with which nvcc. wheels: release -> hash of its wheel's files (`Identity.content`).
     headers: release -> hash of the headers that were compiled.

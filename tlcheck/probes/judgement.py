@@ -6,11 +6,11 @@ import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from tlcheck.probes.calls import numbers
+from tlcheck.probes.formats import Number, bits_of, decode, encode
+from tlcheck.probes.machine import GLOBAL, SHARED, PtxMachine, StoppedError, TracedAccess
+from tlcheck.probes.ptx import PtxEntry, PtxInstruction
 from tlcheck.program.device_library import BULK, LOST, OK, ORDERS, STOPS, WRONG, Behaviour, LibraryCall
-from tlcheck.toolchain.probes.calls import numbers
-from tlcheck.toolchain.probes.formats import Number, bits_of, decode, encode
-from tlcheck.toolchain.probes.machine import GLOBAL, SHARED, PtxMachine, StoppedError, TracedAccess
-from tlcheck.toolchain.probes.ptx import PtxEntry, PtxInstruction
 
 DESTINATION, VALUES, RETURNED = GLOBAL, GLOBAL + 0x1000, GLOBAL + 0x2000
 ELEMENTS = 8  # of the destination, so that elements beside the wanted ones are seen

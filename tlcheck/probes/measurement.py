@@ -6,12 +6,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from tlcheck.probes.compiler import Headers, compile_kernels
+from tlcheck.probes.judgement import judge
+from tlcheck.probes.machine import UnreadPtxError
+from tlcheck.probes.ptx import entries
+from tlcheck.probes.spelling import Dialect, first_line, source
 from tlcheck.program.device_library import REFUSED, Behaviour, LibraryCall
-from tlcheck.toolchain.probes.compiler import Headers, compile_kernels
-from tlcheck.toolchain.probes.judgement import judge
-from tlcheck.toolchain.probes.machine import UnreadPtxError
-from tlcheck.toolchain.probes.ptx import entries
-from tlcheck.toolchain.probes.spelling import Dialect, first_line, source
 
 
 def measure(headers: Headers, arch: int, calls: Sequence[LibraryCall]) -> dict[LibraryCall, Behaviour]:

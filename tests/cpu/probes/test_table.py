@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.fixtures import index
+from tlcheck.probes.table import results, text
 from tlcheck.program.device_library import (
     LOST,
     OK,
@@ -16,7 +17,6 @@ from tlcheck.program.device_library import (
     read,
 )
 from tlcheck.snapshot import codec
-from tlcheck.toolchain.probes.table import results, text
 from tlcheck.verdicts.check import check
 from tlcheck.worker.headers import digest
 

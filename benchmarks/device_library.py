@@ -1,6 +1,6 @@
 """`make device-library`: measures releases that are installed and writes what was found into tlcheck's table.
 
-python -m tlcheck.toolchain.probes RELEASE... [--arch sm_90 ...]
+python benchmarks/device_library.py RELEASE... [--arch sm_90 ...]
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from pathlib import Path
 
 from tlcheck.errors import UsageError
 from tlcheck.files import put
+from tlcheck.probes.calls import calls
+from tlcheck.probes.compiler import Headers, version
+from tlcheck.probes.measurement import measure
+from tlcheck.probes.table import Measured, results, text
 from tlcheck.program.device_library import FILE, DeviceLibrary, read
 from tlcheck.toolchain.identity import identify, probe
-from tlcheck.toolchain.probes.calls import calls
-from tlcheck.toolchain.probes.compiler import Headers, version
-from tlcheck.toolchain.probes.measurement import measure
-from tlcheck.toolchain.probes.table import Measured, results, text
 from tlcheck.toolchain.resolve import resolve
 from tlcheck.worker.headers import digest
 

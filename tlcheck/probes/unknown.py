@@ -9,12 +9,12 @@ from pathlib import Path
 
 from tlcheck.errors import UsageError
 from tlcheck.files import put
+from tlcheck.probes.calls import calls
+from tlcheck.probes.compiler import Headers, nvcc, version
+from tlcheck.probes.measurement import measure
+from tlcheck.probes.table import results, text
 from tlcheck.program.device_library import device_library, made_for, read
 from tlcheck.toolchain.identity import identify, probe
-from tlcheck.toolchain.probes.calls import calls
-from tlcheck.toolchain.probes.compiler import Headers, nvcc, version
-from tlcheck.toolchain.probes.measurement import measure
-from tlcheck.toolchain.probes.table import results, text
 from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.worker.headers import digest
 

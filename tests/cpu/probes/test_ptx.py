@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tlcheck.probes.judgement import judge
+from tlcheck.probes.machine import UnreadPtxError
+from tlcheck.probes.ptx import entries
 from tlcheck.program.device_library import LOST, OK, STOPS, WRONG, Behaviour, LibraryCall
-from tlcheck.toolchain.probes.judgement import judge
-from tlcheck.toolchain.probes.machine import UnreadPtxError
-from tlcheck.toolchain.probes.ptx import entries
 
 POINTERS = """\
     ld.param.u64 %rd1, [p0_param_0];

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tlcheck.toolchain.probes.formats import decode, encode
-from tlcheck.toolchain.probes.ptx import PtxEntry, PtxInstruction
+from tlcheck.probes.formats import decode, encode
+from tlcheck.probes.ptx import PtxEntry, PtxInstruction
 
 GLOBAL, SHARED = 0x7F00_0000_0000, 0x7E00_0000_0000  # where generic addresses of each memory begin
 MEMORY = 1 << 20  # bytes of each

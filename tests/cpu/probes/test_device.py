@@ -10,7 +10,7 @@ import pytest
 
 from tlcheck.program.device_library import OK, REFUSED, STOPS, WRONG, LibraryCall, device_library
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[3]
 EXPECTED = json.loads((ROOT / "tests" / "hardware" / "adds-expected.json").read_text())
 SEEN = {path.stem.removeprefix("adds-"): path for path in sorted((ROOT / "results" / "h200").glob("adds-*.json"))}
 # It adds four floats, 16 bytes, where four halves lie: a wrong value at every other place, and at this one no value.
@@ -19,7 +19,7 @@ BY_TIR = ("TLA001", "TLA002", "TLA003", "TLA005", "TLA006", "TLA007", "TLA008", 
 
 
 def every_call() -> dict[str, LibraryCall]:
-    from tlcheck.toolchain.probes.calls import calls
+    from tlcheck.probes.calls import calls
 
     return {str(call): call for call in calls()}
 

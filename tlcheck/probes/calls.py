@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
+from tlcheck.probes.formats import FLOATS, INTEGERS, bits_of, holds, is_float
 from tlcheck.program.device_library import ORDERS, LibraryCall
-from tlcheck.toolchain.probes.formats import FLOATS, INTEGERS, bits_of, holds, is_float
 
 SCALARS = (*FLOATS, *INTEGERS)
 HALVES = ("float16", "bfloat16")
