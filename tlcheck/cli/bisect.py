@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
+from tlcheck import exits
 from tlcheck.case import ALL_TARGETS
 from tlcheck.cli.execution import add_quick_argument, on_own_inputs, request_of, with_inputs
 from tlcheck.cli.lowered import judge, lowered, session, show_traces
@@ -37,7 +38,6 @@ from tlcheck.verdicts.judge import Policy
 from tlcheck.verdicts.results import Result, exit_code, read_snapshot
 
 _CASE_HELP = "FILE[::NAME], a script or a folder of kernel files"
-CLEAN, FOUND, USAGE, NOT_CHECKED = 0, 1, 2, 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,12 +70,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _code(found: Bisected) -> int:
-    """Say with which code it ends: 1 wrong, 2 not what was asked for, 3 something not looked at, or nothing decided."""
-    if found.is_wrong:
-        return FOUND
-    if not found.rows and exit_code(found.results, strict=False) == USAGE:
-        return USAGE
-    return NOT_CHECKED if found.is_silent or any(result.failure for result in found.results) else CLEAN
+    """Return the exit code. Where something is wrong, it does not count that another case is not there."""
+    unlowered = not found.rows and exit_code(found.results, strict=False) == exits.USAGE
+    return exits.exit_code(
+        usage=unlowered and not found.is_wrong,
+        found=found.is_wrong,
+        unchecked=found.is_silent or any(result.failure for result in found.results),
+    )
 
 
 def _found(args: argparse.Namespace, chosen: Sequence[Selection], settings: Settings, config: Config) -> Bisected:

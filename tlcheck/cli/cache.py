@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from tlcheck.cache.store import LIMIT, Cache, results_folder
+from tlcheck.exits import CLEAN
 from tlcheck.verdicts.words import plural
 
 
@@ -22,7 +23,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"removed {plural(entries, 'result')}, {_megabytes(size)}, from {cache.folder}")
     else:
         print(f"{cache.folder}: {plural(entries, 'result')}, {_megabytes(size)} of at most {_megabytes(LIMIT)}")
-    return 0
+    return CLEAN
 
 
 def _megabytes(size: int) -> str:

@@ -11,6 +11,7 @@ from tlcheck.cli.options import add_lowering_arguments, settings_of, without_dev
 from tlcheck.cli.projects import one_project
 from tlcheck.cli.scripts import add_live_arguments, add_script_arguments, live_settings
 from tlcheck.errors import UsageError
+from tlcheck.exits import exit_code
 from tlcheck.files import make_folder
 from tlcheck.lower.captured import write
 from tlcheck.lower.runs import Lowered
@@ -47,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _told(lowered: list[tuple[Lowered, str]], remarks: list[str]) -> int:
-    """Say what was written. Exit code: 2 for nothing to run, 3 where a kernel or script failed, else 0."""
+    """Say what was written, and return the exit code."""
     for one, what in lowered:
         if one.failure is not None:
             what = one.failure.message + (f" ({one.failure.where})" if one.failure.where else "")
@@ -55,4 +56,4 @@ def _told(lowered: list[tuple[Lowered, str]], remarks: list[str]) -> int:
     for remark in remarks:
         print(f"note: {remark}")
     kinds = [one.failure.kind for one, _ in lowered if one.failure is not None]
-    return 2 if "usage" in kinds or not lowered else 3 if kinds else 0
+    return exit_code(usage="usage" in kinds or not lowered, unchecked=bool(kinds))

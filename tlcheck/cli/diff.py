@@ -12,14 +12,13 @@ from tlcheck.cli.options import CASE_HELP, add_form_arguments, add_lowering_argu
 from tlcheck.cli.projects import one_project
 from tlcheck.cli.scripts import add_script_arguments
 from tlcheck.errors import UsageError
+from tlcheck.exits import exit_code
 from tlcheck.golden.compare import GoldenComparison, compare, focused, grouped
 from tlcheck.golden.golden import Golden
 from tlcheck.golden.sources import of_path, of_snapshot
 from tlcheck.report.console import console
 from tlcheck.report.golden import write_groups_and_notes
 from tlcheck.verdicts.results import read_snapshot
-
-CHANGED, NOT_COMPARED = 1, 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,9 +45,7 @@ def run(args: argparse.Namespace) -> int:
     changed = sum(len(group.names) for group in groups if not group.comparison.is_same)
     summary = f"{len(pairs)} compared, {changed} changed"
     write_groups_and_notes(console(), groups, [*notes, *failures], summary, form_of(args))
-    if changed or notes:
-        return CHANGED
-    return NOT_COMPARED if failures else 0
+    return exit_code(found=bool(changed or notes), unchecked=bool(failures))
 
 
 def _side(text: str, args: argparse.Namespace, failures: list[str]) -> Mapping[str, Golden]:

@@ -1,4 +1,4 @@
-"""`tlcheck doctor`: what is installed, what works, and what to do about the rest. Exit code 1 if something is wrong."""
+"""`tlcheck doctor`: what is installed, what works, and what to do about the rest."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from rich.text import Text
 
 from tlcheck import __version__
 from tlcheck.config import read_config
+from tlcheck.exits import exit_code
 from tlcheck.report.console import console
 from tlcheck.report.doctor_json import SCHEMA, DoctorReport
 from tlcheck.report.json import written
@@ -25,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     items = examine(read_config(Path.cwd()))
     shown = _show_json(items) if args.format == "json" else _show_text(items)
-    return int(any(item.state == "problem" for item in shown))
+    return exit_code(found=any(item.state == "problem" for item in shown))
 
 
 def _show_json(items: Iterable[Item]) -> list[Item]:

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tlcheck.cli.lowered import lowered
-from tlcheck.cli.options import CASE_HELP, NOT_CHECKED, add_lowering_arguments, settings_of
+from tlcheck.cli.options import CASE_HELP, add_lowering_arguments, settings_of
 from tlcheck.cli.projects import one_project
 from tlcheck.cli.scripts import add_script_arguments
 from tlcheck.errors import UsageError
+from tlcheck.exits import exit_code
 from tlcheck.files import replace_all, save
 from tlcheck.lower.runs import Lowered, near, unique_name
 from tlcheck.lower.selection import Selection
@@ -49,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     _write(found, args.output)
     for failure in failures:
         print(failure, file=sys.stderr)
-    return NOT_CHECKED if failures else 0
+    return exit_code(unchecked=bool(failures))
 
 
 def _check_checkpoint(args: argparse.Namespace) -> None:

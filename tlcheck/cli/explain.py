@@ -9,6 +9,7 @@ from rich.markdown import Markdown
 from rich.text import Text
 
 from tlcheck.errors import UsageError
+from tlcheck.exits import CLEAN
 from tlcheck.report.console import console
 from tlcheck.verdicts.rules.pages import RulePage, pages
 
@@ -22,7 +23,7 @@ def run(args: argparse.Namespace) -> int:
         _list(pages())
     else:
         _show(_find(pages(), args.rule))
-    return 0
+    return CLEAN
 
 
 def _list(every: list[RulePage]) -> None:

@@ -14,6 +14,7 @@ from tlcheck.cli.options import CASE_HELP, add_form_arguments, add_lowering_argu
 from tlcheck.cli.projects import one_project, project_above
 from tlcheck.config import Config, read_config
 from tlcheck.errors import UsageError
+from tlcheck.exits import exit_code
 from tlcheck.golden import states
 from tlcheck.golden.decisions import Decisions
 from tlcheck.golden.pending import Pending
@@ -159,7 +160,7 @@ def _decide(args: argparse.Namespace) -> int:
         print(f"{args.action}ed {pending.key}")
     for problem in refused:
         print(problem, file=sys.stderr)
-    return 1 if refused else 0
+    return exit_code(found=bool(refused))
 
 
 def _chosen(waiting: list[Pending], args: argparse.Namespace, project: Project) -> list[Pending]:

@@ -19,6 +19,7 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from tlcheck.errors import UsageError
+from tlcheck.exits import CLEAN
 from tlcheck.files import cache_root
 from tlcheck.golden.compare import GoldenComparison, GoldenGroup, compare
 from tlcheck.golden.decisions import Decisions
@@ -80,7 +81,7 @@ def review(store: GoldenStore, decisions: Decisions) -> int:
         raise UsageError(f"nothing waits in {store.folder}: `tlcheck golden update CASE` comes first")
     approved = store.read()
     Review(store, decisions, approved, changes(waiting, approved)).run()
-    return 0
+    return CLEAN
 
 
 @dataclass

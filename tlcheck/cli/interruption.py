@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
+from tlcheck.exits import interrupted
+
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_FATAL = 128  # exit codes of shells: this and the signal's number
 
 
 class Terminated(KeyboardInterrupt):
@@ -25,7 +26,7 @@ class Terminated(KeyboardInterrupt):
 
 def end_code(error: KeyboardInterrupt) -> int:
     """The exit code of a command that a signal has ended."""
-    return _FATAL + (error.number if isinstance(error, Terminated) else signal.SIGINT)
+    return interrupted(error.number) if isinstance(error, Terminated) else interrupted()
 
 
 @dataclass
@@ -43,7 +44,7 @@ class Interruption:
 
     def code(self, otherwise: int) -> int:
         """The exit code of a command that would have ended with another one."""
-        return _FATAL + self.number if self.number else otherwise
+        return interrupted(self.number) if self.number else otherwise
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from tlcheck.cli.lowered import judge, session
 from tlcheck.cli.options import CASE_HELP, add_lowering_arguments, settings_of
 from tlcheck.cli.projects import one_project
 from tlcheck.errors import UsageError
+from tlcheck.exits import exit_code
 from tlcheck.files import make_folder, save
 from tlcheck.lower.runs import Lowered, of_saved, unique_name
 from tlcheck.page import layout_svg
@@ -19,8 +20,6 @@ from tlcheck.page.picture import Picture
 from tlcheck.snapshot.text import render_layout
 from tlcheck.verdicts.judge import Policy
 from tlcheck.verdicts.results import Result, read_snapshot
-
-NOT_LOWERED = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
         _list(found)
     for failure in failures:
         print(failure, file=sys.stderr)
-    return NOT_LOWERED if failures else 0
+    return exit_code(unchecked=bool(failures))
 
 
 def _galleries(args: argparse.Namespace, failures: list[str]) -> Iterator[tuple[str, Gallery]]:

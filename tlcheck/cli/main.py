@@ -15,6 +15,7 @@ from typing import Any, NoReturn, Protocol, cast
 from tlcheck import __version__
 from tlcheck.cli.interruption import end_code, ending
 from tlcheck.errors import UsageError, did_you_mean
+from tlcheck.exits import CLEAN, USAGE
 
 # Name -> one line of help. Only the chosen command's module is imported: `tlcheck --help` stays instant.
 COMMANDS = {
@@ -37,7 +38,6 @@ COMMANDS = {
     "doctor": "show what is installed, what works, and what to do about the rest",
 }
 
-USAGE_ERROR = 2
 # What the machine refuses, wherever that happens: also in the middle of a write.
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NOT_ALLOWED = (errno.EROFS, errno.EACCES, errno.EPERM)
@@ -52,23 +52,23 @@ class Command(Protocol):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 2 bad usage, 1 refuted or changed, 3 not checked, 0 clean."""
+    """Run one command and return its exit code."""
     try:
         with ending():
             return _flushed(list(sys.argv[1:] if argv is None else argv))
     except UsageError as error:
         print(f"tlcheck: error: {error}", file=sys.stderr)
-        return USAGE_ERROR
+        return USAGE
     except BrokenPipeError:
         _discard_stdout()
-        return 0
+        return CLEAN
     except OSError as error:
         if error.errno not in (*_NO_ROOM, *_NOT_ALLOWED):
             raise
         print(f"tlcheck: error: {error.filename or 'cannot write'}: {error.strerror}", file=sys.stderr)
         if error.filename is None:
             _discard_stdout()
-        return USAGE_ERROR
+        return USAGE
     except KeyboardInterrupt as error:
         print("tlcheck: interrupted", file=sys.stderr)
         return end_code(error)
@@ -79,7 +79,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         meant = did_you_mean(*_unknown(message, _options(self)))
-        self.exit(USAGE_ERROR, f"tlcheck: error: {message}{meant} (`{self.prog} --help` lists all)\n")
+        self.exit(USAGE, f"tlcheck: error: {message}{meant} (`{self.prog} --help` lists all)\n")
 
     def _print_message(self, message: str, file: Any = None) -> None:
         (file or sys.stderr).write(message)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tlcheck.config import Config, naming
 from tlcheck.errors import UsageError
+from tlcheck.exits import exit_code
 from tlcheck.lower.elsewhere import MachinePool
 from tlcheck.lower.scripts import Scripts
 from tlcheck.lower.selection import Selection, parse_archs, parse_args, select
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from tlcheck.report.diff import DiffForm
 
 CASE_HELP = "FILE[::NAME][@TOOLCHAIN], a folder of kernel files, or a saved snapshot"
-NOT_CHECKED = 3  # exit code
 
 
 def add_lowering_arguments(
@@ -118,7 +118,7 @@ def without_device(missing: NoDeviceError, *, if_available: bool = False, hint: 
         f"tlcheck: {'skipped' if if_available else 'not run'}: no GPU: {missing}{'' if if_available else hint}",
         file=sys.stderr,
     )
-    return 0 if if_available else NOT_CHECKED
+    return exit_code(unchecked=not if_available)
 
 
 def _positive(text: str) -> float:

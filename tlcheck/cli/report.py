@@ -17,6 +17,7 @@ from tlcheck.cli.golden import (
 )
 from tlcheck.cli.projects import one_project
 from tlcheck.errors import UsageError
+from tlcheck.exits import exit_code
 from tlcheck.files import replace_all, require_place
 from tlcheck.golden import states
 from tlcheck.golden.revisions import contents_at
@@ -75,4 +76,4 @@ def _of_revisions(args: argparse.Namespace) -> tuple[Page, int]:
     folder = this_project().folder
     head = contents_at(folder, args.head) if args.head else GoldenStore(folder).read()
     page = revisions_page(contents_at(folder, args.base), head, args.base)
-    return page, 0 if page.tone == GOOD else 1
+    return page, exit_code(found=page.tone != GOOD)

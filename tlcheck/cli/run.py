@@ -11,12 +11,12 @@ from pathlib import Path
 
 from rich.console import Console
 
+from tlcheck import exits
 from tlcheck.cli.execution import request_of
 from tlcheck.cli.interruption import end_code
 from tlcheck.cli.lowered import working
 from tlcheck.cli.options import (
     CASE_HELP,
-    NOT_CHECKED,
     add_device_arguments,
     add_lowering_arguments,
     device_options,
@@ -121,12 +121,12 @@ def _write_blames(args: argparse.Namespace, request: RunRequest, found: Sequence
 
 
 def _compare(args: argparse.Namespace, request: RunRequest) -> int:
-    """Exit code 1 if something has become slower, 3 if something was not timed."""
+    """Time the cases with both toolchains: one that has become slower is a finding."""
     with working(loudness=request.settings.loudness) as (folder, watcher):
         found = compare_times(request, args.old, args.new, folder, watcher)
     changes = [comparison.change for comparison in found.comparisons]
     slower = any(change is not None and change.verdict == "slower" for change in changes)
-    code = 1 if slower else NOT_CHECKED if None in changes else 0
+    code = exits.exit_code(found=slower, unchecked=None in changes)
     report = times_report.render(found, _commit(request), code)
     _write(args, report, lambda console: times_report.write(console, found))
     return code

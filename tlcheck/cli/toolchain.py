@@ -9,6 +9,7 @@ from rich.filesize import decimal
 
 from tlcheck.config import Config, read_config
 from tlcheck.errors import UsageError
+from tlcheck.exits import CLEAN
 from tlcheck.toolchain.checkout import read_checkout
 from tlcheck.toolchain.environment import Recipe, find, folders, folders_of, load, torch_folders
 from tlcheck.toolchain.install import install, remove, remove_unused_torch
@@ -44,7 +45,7 @@ def _add_with(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     {"install": _install, "list": _list, "remove": _remove, "path": _path}[args.action](args)
-    return 0
+    return CLEAN
 
 
 def _install(args: argparse.Namespace) -> None:

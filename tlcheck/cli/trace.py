@@ -20,6 +20,7 @@ from tlcheck.execute.compare.trace import Traced, place_of, trace
 from tlcheck.execute.compare.traits import has_copies
 from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.request import ALL, LOWERED, SOURCE, Request
+from tlcheck.exits import exit_code
 from tlcheck.lower.runs import Lowered, Run, of_saved
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Settings
@@ -30,7 +31,6 @@ from tlcheck.verdicts.results import read_snapshot
 
 _ELEMENT = re.compile(r"\s*([A-Za-z_]\w*)\s*\[([-\d\s,]+)\]\s*")
 _DEPTH = 8
-CLEAN, DIFFERS, NOT_CHECKED = 0, 1, 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
             )
         except Stopped as stopped:
             failures.append(f"{done.run.case} {done.run.target}: {stopped}")
-    code = DIFFERS if any(not t.agree for *_, t in found) else NOT_CHECKED if failures else CLEAN
+    code = exit_code(found=any(not t.agree for *_, t in found), unchecked=bool(failures))
     if args.format == "json":
         sys.stdout.write(report.render_json(found, code))
     else:

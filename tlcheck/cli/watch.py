@@ -12,6 +12,7 @@ from tlcheck.cli.checking import checked
 from tlcheck.cli.interruption import Interruption
 from tlcheck.cli.projects import projects
 from tlcheck.errors import UsageError
+from tlcheck.exits import CLEAN, USAGE
 from tlcheck.report import text
 from tlcheck.report.console import console
 from tlcheck.verdicts.results import Result, exit_code
@@ -26,7 +27,7 @@ def watch(args: argparse.Namespace) -> int:
     if args.format != "text" or args.output is not None or args.save is not None or args.live:
         raise UsageError("--watch reports on the terminal: leave out --format, -o, --save and --live")
     shown: dict[str, Result] = {}
-    code = 0
+    code = CLEAN
     try:
         while True:
             before = _stamps(args)
@@ -39,14 +40,14 @@ def watch(args: argparse.Namespace) -> int:
 
 def _round(args: argparse.Namespace, shown: dict[str, Result]) -> int:
     """Check once without executing and once with it; what is as it was is lowered and judged by the cache."""
-    code = 0
+    code = CLEAN
     for quick in (False,) if args.quick or _executes_one(args) else (True, False):
         asked = argparse.Namespace(**{**vars(args), "quick": quick or args.quick})
         try:
             found = checked(asked, Interruption())
         except UsageError as error:  # an edit may be half done
             print(f"tlcheck: error: {error}", file=sys.stderr)
-            return 2
+            return USAGE
         new = [
             result
             for result in found.results

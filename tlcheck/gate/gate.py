@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tlcheck import exits
 from tlcheck.cache.store import Cache, open_cache
 from tlcheck.errors import UsageError
 from tlcheck.execute.request import Request
@@ -76,14 +77,10 @@ class Gate:
 
     @property
     def exit_code(self) -> int:
-        """1 if a class that fails has comparisons, 3 if a kernel was not checked with the new toolchain, else 0.
-
-        With a device run, 3 also where there is no GPU and where a kernel that could be run there was not.
-        """
-        if self.failed:
-            return 1
+        """The exit code. A kernel that could be run on a device and was not is not checked."""
         unavailable = self.device is not None and self.device.unavailable
-        return 3 if unavailable or any(_unchecked(compared) for compared in self.comparisons) else 0
+        unchecked = unavailable or any(_unchecked(compared) for compared in self.comparisons)
+        return exits.exit_code(found=self.failed, unchecked=unchecked)
 
     @property
     def seconds(self) -> tuple[float, float]:

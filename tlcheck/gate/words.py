@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from tlcheck.exits import CLEAN, FOUND
 from tlcheck.gate.gate import Gate
 from tlcheck.gate.outcome import CLASSES
 from tlcheck.lower.runs import tilelang_in_words
@@ -22,7 +23,7 @@ def verdict_in_words(gate: Gate) -> str:
     accepted = sum(1 for c in gate.comparisons for o in c.outcomes if o.accepted)
     also = f"; {plural(accepted, 'difference')} accepted" if accepted else ""
     shown = f"; on the device: {_statuses(gate)}" if gate.device is not None else ""
-    word = {0: "PASS", 1: "FAIL"}.get(gate.exit_code, "INCOMPLETE")
+    word = {CLEAN: "PASS", FOUND: "FAIL"}.get(gate.exit_code, "INCOMPLETE")
     return f"{word}: tilelang {toolchains_in_words(gate)}, {plural(cases, 'case')}{runs}: {found}{also}{shown}"
 
 

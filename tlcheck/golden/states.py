@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from tlcheck import exits
 from tlcheck.golden.compare import GoldenComparison, compare
 from tlcheck.golden.golden import Golden, Key
 from tlcheck.golden.recording import Recorded
@@ -96,8 +97,6 @@ def orphans(contents: Contents, found: Iterable[Key], scope: GoldenScope) -> Ite
 
 
 def exit_code(states: Sequence[State]) -> int:
-    """1 where something is not as approved, 3 where something was not lowered, else 0."""
+    """Return the exit code of what was compared."""
     kinds = {state.kind for state in states if not state.expected}
-    if kinds - {SAME, NOT_LOWERED}:
-        return 1
-    return 3 if NOT_LOWERED in kinds else 0
+    return exits.exit_code(found=bool(kinds - {SAME, NOT_LOWERED}), unchecked=NOT_LOWERED in kinds)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from tlcheck import exits
 from tlcheck.golden.golden import Key
 from tlcheck.golden.pending import Pending
 from tlcheck.golden.recording import Recorded
@@ -71,8 +72,8 @@ class Update:
             yield "next: `tlcheck golden review`; without a terminal, `tlcheck golden accept [CASE] --reason TEXT`"
 
     def exit_code(self) -> int:
-        """3 if something did not lower that should, else 0."""
-        return 3 if any(not run.expected for run in self.failed) else 0
+        """Return the exit code: changes wait for a review, and are no finding."""
+        return exits.exit_code(unchecked=any(not run.expected for run in self.failed))
 
 
 def _warning(pending: Pending) -> str:

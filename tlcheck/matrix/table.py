@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from tlcheck import exits
 from tlcheck.gate.pairing import call_of
 from tlcheck.matrix.cells import Cell, State
 
@@ -66,11 +67,12 @@ class Matrix:
 
     @property
     def exit_code(self) -> int:
-        """1 if a cell is wrong, 3 if one is broken or nothing of it is decided, else 0."""
+        """The exit code of all cells. One of which nothing is decided is not checked."""
         cells = [cell for row in self.rows for cell in row.cells]
-        if any(cell.state == "wrong" for cell in cells):
-            return 1
-        return 3 if any(cell.state == "broken" or cell.is_silent for cell in cells) else 0
+        return exits.exit_code(
+            found=any(cell.state == "wrong" for cell in cells),
+            unchecked=any(cell.state == "broken" or cell.is_silent for cell in cells),
+        )
 
 
 def rows_of(cells: Iterable[Cell], toolchains: Sequence[str]) -> tuple[MatrixRow, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tlcheck import __version__
+from tlcheck.exits import CLEAN, FOUND, NOT_CHECKED, USAGE
 from tlcheck.page.golden import plates_of, texts_of, unsettled
 from tlcheck.page.model import BAD, GOOD, QUIET, WARN, Entry, Page, Remark, Tag, View, by_severity
 from tlcheck.page.verdicts import claims_of, in_pipeline, passes_of, remarks_of, tags_of
@@ -14,7 +15,7 @@ from tlcheck.toolchain.checkout import commit_of
 from tlcheck.verdicts.results import Result
 from tlcheck.verdicts.words import summary_in_words
 
-_TONES = {0: GOOD, 1: BAD, 2: BAD, 3: WARN}
+_TONES = {CLEAN: GOOD, FOUND: BAD, USAGE: BAD, NOT_CHECKED: WARN}
 
 
 def entry_of(result: Result, snapshot: Snapshot | None) -> Entry:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tlcheck.exits import CLEAN, FOUND
 from tlcheck.gate.device_outcomes import evidence_in_words
 from tlcheck.gate.gate import Gate
 from tlcheck.gate.groups import DifferenceGroup, groups
@@ -33,7 +34,7 @@ def gate_page(gate: Gate) -> Page:
     clusters = [_cluster(group) for group in groups(gate.comparisons)]
     said = (seconds_in_words(gate), slowest_in_words(gate), unchanged_in_words(gate))
     notes = [text for text in (*said, *gate.notes) if text]
-    tone = {0: GOOD, 1: BAD}.get(gate.exit_code, WARN)  # what was not checked is not green
+    tone = {CLEAN: GOOD, FOUND: BAD}.get(gate.exit_code, WARN)  # what was not checked is not green
     return Page("tlcheck gate", verdict_in_words(gate), tone, sides, entries, clusters, notes)
 
 

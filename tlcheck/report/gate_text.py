@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.text import Text
 
+from tlcheck.exits import CLEAN, FOUND
 from tlcheck.gate.device_outcomes import DEVICE
 from tlcheck.gate.gate import Gate
 from tlcheck.gate.groups import DifferenceGroup, cases_in_words, evidence, groups, members_in_words
@@ -24,7 +25,7 @@ _STYLES = {
     "fixed": "green",
     "fails-in-both": "dim",
 }
-_VERDICT = {0: "bold green", 1: "bold red"}  # by exit code
+_VERDICT = {CLEAN: "bold green", FOUND: "bold red"}  # by exit code
 _DETAIL = 6  # lines of an error
 _WIDTH = 300  # characters of a line
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tlcheck.exits import NOT_CHECKED
 from tlcheck.gate.device_outcomes import evidence_in_words
 from tlcheck.gate.gate import Gate
 from tlcheck.gate.outcome import CLASSES, FAILS_IN_BOTH, LoweredPair, Outcome
@@ -19,7 +20,7 @@ def document_of(gate: Gate) -> Document:
     """What is fixed or the same is no notice."""
     kinds = {klass: words for klass, words in CLASSES.items() if klass not in _SILENT}
     subjects = tuple(_subject(gate, compared) for compared in gate.comparisons)
-    incomplete = gate.exit_code not in (0, 1)
+    incomplete = gate.exit_code == NOT_CHECKED
     return Document("gate", verdict_in_words(gate), subjects, gate.notes, kinds, gate.failed, incomplete)
 
 

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tlcheck import exits
 from tlcheck.errors import UsageError
 from tlcheck.execute.compare.interpreter import interpret
 from tlcheck.execute.compare.run import execute
@@ -61,11 +62,11 @@ class Blame:
 
 
 def exit_code(blames: Sequence[Blame]) -> int:
-    """1 if something differs or races, 3 if something was not run or is not decided, else 0."""
-    answers = [answer for blame in blames for answer in (blame.written, blame.lowered)]
-    if {"differs", "races"} & set(answers):
-        return 1
-    return 3 if {"undecided", "not run"} & set(answers) else 0
+    """Return the exit code of what is said of cases."""
+    answers = {answer for blame in blames for answer in (blame.written, blame.lowered)}
+    return exits.exit_code(
+        found=bool({"differs", "races"} & answers), unchecked=bool({"undecided", "not run"} & answers)
+    )
 
 
 def blamed(request: RunRequest, folder: Path, watcher: Watcher, console: Console | None = None) -> Iterator[Blame]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tlcheck import exits
 from tlcheck.lower.runs import Run
 from tlcheck.run.sanitizer import Sanitized
 from tlcheck.verdicts.claim import REFUTED, UNDECIDED, Claim
@@ -79,11 +80,9 @@ class DeviceResult:
 
 
 def exit_code(results: Iterable[DeviceResult]) -> int:
-    """1 if something failed that is not expected, 3 if something was not run, else 0."""
-    found = list(results)
-    if any(result.status == FAILED and not result.excused for result in found):
-        return 1
-    return 3 if any(result.status == NOT_RUN and not result.excused for result in found) else 0
+    """Return the exit code of results; what is expected counts as well."""
+    unexcused = {result.status for result in results if not result.excused}
+    return exits.exit_code(found=FAILED in unexcused, unchecked=NOT_RUN in unexcused)
 
 
 def with_verdicts(result: DeviceResult, checked: Result) -> DeviceResult:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tlcheck import exits
 from tlcheck.errors import UsageError
 from tlcheck.lower.runs import Lowered, Run
 from tlcheck.snapshot import codec
@@ -51,17 +52,17 @@ class Result:
 
 
 def exit_code(results: Iterable[Result], *, strict: bool) -> int:
-    """2 if what was asked for is not there, 1 if something is wrong, 3 if something was not checked, else 0.
+    """Return the exit code of results. strict: an undecided claim is wrong too.
 
-    strict: an undecided claim is wrong too. A run in which nothing is decided is not checked.
+    A run in which nothing is decided is not checked.
     """
     everything = list(results)
     failures = [r.failure for r in everything if r.failure is not None and r.excuse is None]
-    if any(failure.kind == "usage" for failure in failures):
-        return 2
-    if any(r.count("refuted") or r.broken or (strict and r.count("undecided")) for r in everything):
-        return 1
-    return 3 if failures or any(r.is_silent for r in everything) else 0
+    return exits.exit_code(
+        usage=any(failure.kind == "usage" for failure in failures),
+        found=any(r.count("refuted") or r.broken or (strict and r.count("undecided")) for r in everything),
+        unchecked=bool(failures) or any(r.is_silent for r in everything),
+    )
 
 
 def read_snapshot(file: Path) -> Snapshot:
