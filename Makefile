@@ -28,15 +28,16 @@ demo: pinned
 	@echo '--- the same kernel, lowered now with the pinned release'
 	$(BIN)/tlcheck check cases/attention_sink_bwd.py::full --arch sm_90 --toolchain pinned --blocks 1 --seeds 1
 
-# One process more than there are processors: tests of processes wait for these.
+# One process more than there are processors: tests of processes wait for these. CI prints the slowest tests.
 TESTERS = $$(($$(nproc) + 1))
+SLOWEST = $(if $(CI),--durations=30)
 
 test: pinned
-	$(BIN)/python -m pytest -n $(TESTERS) -m "not slow"
+	$(BIN)/python -m pytest -n $(TESTERS) $(SLOWEST) -m "not slow"
 
 # Commands from end to end, with real compilers. Every change must pass these as well.
 test-slow: pinned
-	$(BIN)/python -m pytest -n $(TESTERS) -m slow
+	$(BIN)/python -m pytest -n $(TESTERS) $(SLOWEST) -m slow
 
 # What the tests lower with besides the pinned release; those whose release is missing are skipped.
 .PHONY: toolchains
