@@ -22,11 +22,10 @@ def main(archs: list[str], files: list[str]) -> None:
     from tilelang import tvm
 
     from tlcheck.worker import device, kernel_file, kernels, lowering
-    from tlcheck.worker.protocol import Job
 
     for file in files:
         device.pretend(archs[-1])
-        for name, case in kernel_file.declared_cases(kernel_file.load(Job("lower", file))).items():
+        for name, case in kernel_file.declared_cases(kernel_file.load(file, ())).items():
             for arch in (arch for arch in archs if arch in case.targets):
                 device.pretend(arch)
                 target = lowering.make_target(arch)

@@ -28,13 +28,11 @@ def main(file: str, case_name: str, arch: str, rounds: int, output: str) -> dict
     from tlcheck.snapshot import codec
     from tlcheck.worker import device, kernel_file, kernels, lowering, translate
     from tlcheck.worker.lines import AtomicLines
-    from tlcheck.worker.protocol import Job
 
     device.pretend(arch)
     lines = AtomicLines()
     lines.watch()
-    job = Job("lower", file, case_name, arch=arch)
-    module = kernel_file.load(job)
+    module = kernel_file.load(file, ())
     case = kernel_file.lookup(module, case_name)
     target = lowering.make_target(arch)
     with target:
@@ -55,7 +53,7 @@ def main(file: str, case_name: str, arch: str, rounds: int, output: str) -> dict
         graph, _ = lowering.save(lowered.modules)
         meta = {
             "case": case_name,
-            **kernel_file.place(module, job, case.kernel),
+            **kernel_file.place(module, file, case_name, case.kernel),
             "toolchain": {"tilelang": str(tilelang.__version__)},
             "target": arch,
             "args": {},

@@ -31,7 +31,7 @@ from tlcheck.lower.session import Session, Watcher
 from tlcheck.program.roles import as_written
 from tlcheck.run import results
 from tlcheck.run.examination import RunRequest
-from tlcheck.run.processes import CopiedProcess, EndedProcess
+from tlcheck.run.processes import CopiedProcess
 from tlcheck.run.results import DeviceFinding
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Snapshot
@@ -39,7 +39,7 @@ from tlcheck.toolchain.resolve import resolve
 from tlcheck.verdicts.claim import REFUTED, UNDECIDED, Claim
 from tlcheck.verdicts.executed import OwnRace, claims_of, own_races
 from tlcheck.verdicts.judge import Judge, Policy
-from tlcheck.worker.gpu.task import Task
+from tlcheck.worker.gpu.task import InputsTask, ReferTask
 
 Answer = Literal["agrees", "differs", "races", "undecided", "no reference", "not run", "not asked"]
 
@@ -172,7 +172,7 @@ class _OneCase:
         if not self._run.has_inputs:
             on_drawn = [self._executed(Request(ALL, tuple(range(self._request.options.seeds))))]
             return _raced(self._blame(on_drawn), on_drawn)
-        done = self._asked("inputs")
+        done = self._process.run(InputsTask(**self._common("inputs")))
         if done.failure is not None:
             if done.failure.kind == "usage":
                 raise UsageError(f"{self._run.case}: {done.failure.message}")
@@ -199,27 +199,20 @@ class _OneCase:
             blocks=(len(executed[0].execution.blocks), executed[0].execution.of),
         )
 
-    def _asked(self, kind: str, executed: Mapping[str, bool] | None = None) -> EndedProcess:
-        found, options = as_written(self._snapshot), self._request.options
-        task = Task(
-            kind,
-            str(self._folder / f"{kind}.json"),
-            self._run.file,
-            self._run.name,
-            dict(self._request.settings.args),
-            options.pythonpath,
-            device="cpu",
-            seeds=tuple(range(options.seeds)),
-            repeats=1,
-            exact=options.exact,
-            poisoned=tuple([b.name for b in found.written]),
-            updated=tuple([b.name for b in found.updated]),
-            float_atomics=found.float_atomics,
-            folder=str(self._folder),
-            names=self._names,
-            executed=executed or {},
-        )
-        return self._process.run(task)
+    def _common(self, kind: str) -> dict[str, Any]:
+        """The fields that both tasks have."""
+        options = self._request.options
+        return {
+            "output": str(self._folder / f"{kind}.json"),
+            "file": self._run.file,
+            "name": self._run.name,
+            "args": dict(self._request.settings.args),
+            "pythonpath": options.pythonpath,
+            "device": "cpu",
+            "folder": str(self._folder),
+            "seeds": tuple(range(options.seeds)),
+            "exact": options.exact,
+        }
 
     def _executed_on(self, made: Mapping[str, Any], said: Mapping[str, Any]) -> _Executed:
         """The kernel on one set of inputs; what it leaves as written is put beside them."""
@@ -269,7 +262,16 @@ class _OneCase:
         ran = {folder: len(execution.blocks) == execution.of for folder, execution in left.items()}
         if not ran:
             return replace(blame, written="undecided", reasons=(max(blame.reasons), blame.reasons[1]))
-        done = self._asked("refer", ran)
+        found = as_written(self._snapshot)
+        task = ReferTask(
+            **self._common("refer"),
+            names=self._names,
+            executed=ran,
+            poisoned=tuple([b.name for b in found.written]),
+            updated=tuple([b.name for b in found.updated]),
+            float_atomics=found.float_atomics,
+        )
+        done = self._process.run(task)
         trials = done.content.get("trials", ())
         findings = tuple(found for found in results.findings_of(trials) if found.kind != "inexact-inputs")
         if findings:

@@ -22,7 +22,7 @@ from tlcheck.lower.client import SETTINGS
 from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.worker import failures, protocol
 from tlcheck.worker.gpu import task as tasks
-from tlcheck.worker.gpu.task import Task
+from tlcheck.worker.gpu.task import CaseTask, GpuTask, Task
 from tlcheck.worker.protocol import Failure
 
 _MAIN = Path(protocol.__file__).with_name("__main__.py")
@@ -171,10 +171,11 @@ def _failure(task: Task, content: Mapping[str, Any], code: int, output: str) -> 
     phase = content["phase"]
     if found := content.get("failure"):
         return Failure(**found)
-    if code == -signal.SIGALRM:
+    if code == -signal.SIGALRM and isinstance(task, GpuTask):
         return Failure("timeout", phase, f"no end after {task.limit:g} s on the GPU")
     if code < 0:
-        return failures.from_signal(-code, phase, output, str(Path(task.file).resolve()))
+        file = str(Path(task.file).resolve()) if isinstance(task, CaseTask) else ""
+        return failures.from_signal(-code, phase, output, file)
     return None if phase == "done" else failures.from_exit(code, phase, output)
 
 

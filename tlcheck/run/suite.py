@@ -24,7 +24,7 @@ from tlcheck.snapshot.ir import Snapshot
 from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.verdicts.results import Result
 from tlcheck.witness import Addition
-from tlcheck.worker.gpu.task import Task
+from tlcheck.worker.gpu.task import DeviceTask, LaunchTask, Task, TimeTask, VerifyTask
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Suite:
 
     def device(self, ceilings: bool = False) -> Mapping[str, Any]:
         """The device as torch sees it. Raises NoDeviceError, and UsageError where the toolchain does not start."""
-        task = Task("device", str(self.folder / "device.json"), seeds=(0,) if ceilings else ())
+        task = DeviceTask(str(self.folder / "device.json"), ceilings)
         (done,) = Pool(self.toolchain, 1, self.folder).run([task])
         if done.failure is not None:
             raise UsageError(f"{self.toolchain.name}: {done.failure.message}")
@@ -95,26 +95,29 @@ class Suite:
         ordered = _largest_first(subjects)
         watcher.total((1 + len(self.options.sanitize) + self.options.bench) * len(ordered))
         found: dict[tuple[int, ...], DeviceResult] = {}
-        for subject, done in self._each("verify", ordered, watcher):
+        tasks: list[Task] = [self._verifying(subject) for subject in ordered]
+        for subject, done in self._each(tasks, ordered, watcher, self._jobs):
             place = subject.run.position
             found[place] = _result(subject, done)
             yield found[place]
         for tool in self.options.sanitize:
-            for subject, done in self._each("launch", ordered, watcher, tool):
+            tasks = [LaunchTask(**self._common(f"launch{tool}", subject)) for subject in ordered]
+            for subject, done in self._each(tasks, ordered, watcher, self._jobs, tool):
                 kernels = sanitizer.kernels_in(subject.snapshot.cuda)
                 place = subject.run.position
                 found[place] = _with_tool(found[place], tool, kernels, done)
                 yield found[place]
         if self.options.bench and ceilings:
-            for subject, done in self._each("time", ordered, watcher):
+            tasks = [TimeTask(**self._common("time", subject)) for subject in ordered]
+            jobs = max(1, self._jobs // 2)  # compilers must not keep the timer waiting
+            for subject, done in self._each(tasks, ordered, watcher, jobs):
                 yield _with_timing(found[subject.run.position], done, ceilings)
 
     def _each(
-        self, kind: str, subjects: Sequence[DeviceCase], watcher: Watcher, tool: str = ""
+        self, tasks: Sequence[Task], subjects: Sequence[DeviceCase], watcher: Watcher, jobs: int, tool: str = ""
     ) -> Iterator[tuple[DeviceCase, EndedProcess]]:
-        tasks = [self._task(kind, subject, tool) for subject in subjects]
+        """Do each subject's task, below a tool of compute-sanitizer if one is given. jobs: processes at a time."""
         by_output = {task.output: subject for task, subject in zip(tasks, subjects, strict=True)}
-        jobs = max(1, self._jobs // 2) if kind == "time" else self._jobs  # compilers must not keep the timer waiting
         pool = Pool(self.toolchain, jobs, self.folder, sanitizer.VARIABLES if tool else {})
 
         def prefix(task: Task) -> Sequence[str]:
@@ -130,18 +133,24 @@ class Suite:
     def _jobs(self) -> int:
         return self.options.jobs or processors()
 
-    def _task(self, kind: str, subject: DeviceCase, tool: str) -> Task:
-        options, run, found = self.options, subject.run, as_written(subject.snapshot)
+    def _common(self, kind: str, subject: DeviceCase) -> dict[str, Any]:
+        """The fields that all tasks of a subject have. kind: begins the name of its answer's file."""
+        run = subject.run
         number = "-".join(map(str, run.position))
-        return Task(
-            kind,
-            str(self.folder / f"{kind}{tool}-{run.slug}-{number}.json"),
-            run.file,
-            run.name,
-            dict(subject.args),
-            options.pythonpath,
-            lock=str(self.folder / "gpu.lock"),
-            limit=options.limit,
+        return {
+            "output": str(self.folder / f"{kind}-{run.slug}-{number}.json"),
+            "file": run.file,
+            "name": run.name,
+            "args": dict(subject.args),
+            "pythonpath": self.options.pythonpath,
+            "lock": str(self.folder / "gpu.lock"),
+            "limit": self.options.limit,
+        }
+
+    def _verifying(self, subject: DeviceCase) -> VerifyTask:
+        options, found = self.options, as_written(subject.snapshot)
+        return VerifyTask(
+            **self._common("verify", subject),
             seeds=tuple(range(options.seeds)),
             repeats=options.repeats,
             exact=options.exact,

@@ -13,7 +13,7 @@ from tlcheck.run.processes import EndedProcess, Pool
 from tlcheck.run.statistics import TimeChange, change
 from tlcheck.run.suite import DeviceCase
 from tlcheck.toolchain.resolve import Toolchain
-from tlcheck.worker.gpu.task import Rounds, Task
+from tlcheck.worker.gpu.task import Rounds, TimeTask
 
 ROUNDS = 10
 
@@ -56,31 +56,28 @@ class Versions:
         pools = [Pool(toolchain, 1, self.folder) for toolchain in (self.old, self.new)]
         found: dict[int, EndedProcess] = {}
         with ThreadPoolExecutor(2) as both:
-            waiting = [both.submit(_one, pool, self._task(subject, turns, p)) for p, pool in enumerate(pools)]
+            waiting = [both.submit(_only, pool, self._task(subject, turns, p)) for p, pool in enumerate(pools)]
             for future in as_completed(waiting):
-                done = future.result()
-                assert done.task.rounds is not None
-                found[done.task.rounds.place] = done
+                found[waiting.index(future)] = done = future.result()
                 if done.failure is not None:
                     turns.with_suffix(".ended").touch()  # the other one would wait for its turn
         return _comparison(subject.run, found, (self.old.name, self.new.name))
 
-    def _task(self, subject: DeviceCase, turns: Path, place: int) -> Task:
+    def _task(self, subject: DeviceCase, turns: Path, place: int) -> TimeTask:
         run = subject.run
-        return Task(
-            "time",
-            f"{turns}-{place}.json",
-            run.file,
-            run.name,
-            dict(subject.args),
-            self.pythonpath,
+        return TimeTask(
+            output=f"{turns}-{place}.json",
+            file=run.file,
+            name=run.name,
+            args=dict(subject.args),
+            pythonpath=self.pythonpath,
             lock=str(self.folder / "gpu.lock") if place == 0 else "",  # the first holds it for both
             limit=self.limit,
             rounds=Rounds(str(turns), place, ROUNDS),
         )
 
 
-def _one(pool: Pool, task: Task) -> EndedProcess:
+def _only(pool: Pool, task: TimeTask) -> EndedProcess:
     (done,) = pool.run([task])
     return done
 

@@ -11,7 +11,6 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from tlcheck.worker import device
-from tlcheck.worker.gpu.task import Task
 from tlcheck.worker.protocol import Job
 
 _ONE_SET = 1 << 28  # bytes of a set beside which no further ones are made
@@ -26,7 +25,7 @@ def write(job: Job, enter: Callable[[str], None]) -> dict[str, Any]:
     from tlcheck.worker.gpu import execution, kernel
 
     torch.set_num_threads(1)  # there is a worker for each processor, and sums have one order on all machines
-    subject = kernel.load(Task("inputs", "", job.file, job.name, job.args, job.pythonpath, seeds=job.seeds))
+    subject = kernel.load(job.file, job.name, job.args, job.pythonpath)
     enter("inputs")
     sets: list[tuple[int, list[int]]] = []
     digest = hashlib.sha256()

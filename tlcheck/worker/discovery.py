@@ -15,7 +15,7 @@ def discover(job: Job, enter: Callable[[str], None]) -> dict[str, Any]:
     """The file's declared cases, or the one named, and its kernels. Raises RequestError for what is not there."""
     device.pretend(job.arch)
     enter("import")
-    module = kernel_file.load(job)
+    module = kernel_file.load(job.file, job.pythonpath)
     found = kernel_file.declared_cases(module)
     if job.name:
         found = {job.name: as_case(kernel_file.lookup(module, job.name))}

@@ -16,20 +16,15 @@ from typing import Any
 from tlcheck.case import Case
 from tlcheck.worker import kernels, packages
 from tlcheck.worker.failures import RequestError
-from tlcheck.worker.protocol import Job
 
 
-def load(job: Job) -> ModuleType:
-    """Import the file as Python would run it, once for all jobs of this process: its folder, then `pythonpath`, first
+@cache
+def load(path: str, pythonpath: tuple[str, ...]) -> ModuleType:
+    """Import a file as Python would run it, once for all jobs of this process: its folder, then `pythonpath`, first
     on `sys.path`, its project last.
 
     A file in a package is imported as a part of it, so that its relative imports work. Raises what the file raises.
     """
-    return _load(job.file, job.pythonpath)
-
-
-@cache
-def _load(path: str, pythonpath: tuple[str, ...]) -> ModuleType:
     file = Path(path).resolve()
     if not file.is_file():
         raise RequestError(f"no such file: {path}")
@@ -81,19 +76,20 @@ def lookup(module: ModuleType, name: str) -> Any:
     raise RequestError(problem + hint)
 
 
-def place(module: ModuleType, job: Job, kernel: Any) -> dict[str, Any]:
-    """Where the kernel is written: `file`, as the user named it where it is theirs, and `line`, where it begins.
+def place(module: ModuleType, path: str, name: str, kernel: Any) -> dict[str, Any]:
+    """Where a kernel of a file is defined: `file`, as the user named it (`path`) if it is theirs, and its first `line`.
 
+    name: of the case or kernel in that file.
     The line is that of its code object, else of the statement that binds its name, else 1.
     """
     code = kernels.code_of(kernel)
     if code is not None:
-        own = Path(code.co_filename).resolve() == Path(job.file).resolve()
-        return {"file": job.file if own else code.co_filename, "line": code.co_firstlineno}
+        own = Path(code.co_filename).resolve() == Path(path).resolve()
+        return {"file": path if own else code.co_filename, "line": code.co_firstlineno}
     tree = ast.parse(Path(str(module.__file__)).read_text())
-    names = [name for name, value in vars(module).items() if value is kernel] or [job.name]
-    lines = [statement.lineno for statement in tree.body if any(_binds(statement, name) for name in names)]
-    return {"file": job.file, "line": lines[0] if lines else 1}
+    names = [key for key, value in vars(module).items() if value is kernel] or [name]
+    lines = [statement.lineno for statement in tree.body if any(_binds(statement, key) for key in names)]
+    return {"file": path, "line": lines[0] if lines else 1}
 
 
 def _binds(statement: ast.stmt, name: str) -> bool:

@@ -28,7 +28,7 @@ def write(job: Job, enter: Callable[[str], None]) -> dict[str, Any]:
     lines = _watched()
     before = _compiler() if job.known is not None else None
     enter("import")
-    module = kernel_file.load(job)
+    module = kernel_file.load(job.file, job.pythonpath)
     case = as_case(kernel_file.lookup(module, job.name))
     args = {**case.args, **{key: kernels.parse_value(text) for key, text in job.args.items()}}
     enter("build")
@@ -37,7 +37,7 @@ def write(job: Job, enter: Callable[[str], None]) -> dict[str, Any]:
         built = kernels.build(case.kernel, args, job.name)
     meta = {
         "case": job.name,
-        **kernel_file.place(module, job, case.kernel),
+        **kernel_file.place(module, job.file, job.name, case.kernel),
         "args": {key: repr(value) for key, value in args.items()},
     }
     stamped = lines.stamp(built.prim_func)

@@ -21,7 +21,7 @@ plan = json.loads((Path(__file__).parent / "plan.json").read_text())
 task = json.loads(Path(sys.argv[3]).read_text())
 with (Path(__file__).parent / "tasks.jsonl").open("a") as log:
     log.write(json.dumps({{"task": task, "caching": os.environ.get("PYTORCH_NO_CUDA_MEMORY_CACHING")}}) + "\\n")
-steps = plan.get(task["kind"] + ":" + task["name"]) or plan.get(task["kind"]) or {{}}
+steps = plan.get(task["kind"] + ":" + task.get("name", "")) or plan.get(task["kind"]) or {{}}
 print(steps.get("say", ""))
 sys.stdout.flush()
 if "answer" in steps:

@@ -9,7 +9,7 @@ import torch
 
 from tlcheck.case import Case, Variant
 from tlcheck.worker.gpu.subject import CompiledKernel, LoadedCase
-from tlcheck.worker.gpu.task import Task
+from tlcheck.worker.gpu.task import VerifyTask
 
 Launch = Callable[[Any, Any, Any], None]
 ROWS, COLUMNS = 24, 40
@@ -56,6 +56,7 @@ def compiled(launch: Launch) -> CompiledKernel:
     return CompiledKernel(("A", "S", "B"), launch, "")
 
 
-def task(**changes: Any) -> Task:
-    fields: dict[str, Any] = {"device": "cpu", "poisoned": ("S",), "updated": ("B",), "float_atomics": True}
-    return Task("verify", "", **{**fields, **changes})
+def task(**changes: Any) -> VerifyTask:
+    fields: dict[str, Any] = {"output": "", "file": "", "name": "", "device": "cpu"}
+    effects: dict[str, Any] = {"poisoned": ("S",), "updated": ("B",), "float_atomics": True}
+    return VerifyTask(**{**fields, **effects, **changes})

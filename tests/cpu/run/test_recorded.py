@@ -62,7 +62,7 @@ def test_a_call_is_repeated(tmp_path: Path) -> None:
     assert keep(tmp_path, launch, a, b) == {"updates": ["B"], "size": 4 * (24 + 6 + 24 + 6)}
     assert not torch.equal(b, torch.ones(6))
     assert repeat(tmp_path, in_place) == set()
-    recorded = traces.recorded(task(file=str(tmp_path / "cases.py")), "call-0001.pt").inputs
+    recorded = traces.recorded(str(tmp_path / "cases.py"), "call-0001.pt", "cpu").inputs
     in_place(*recorded)  # also where there is no arena, to be timed: what the kernel makes has room for all elements
     assert torch.equal(recorded[1], 2 * a + 1)
 

@@ -249,7 +249,7 @@ def test_two_toolchains_take_turns(tmp_path: Path, capsys: pytest.CaptureFixture
     report = published(output.read_text(), "run-times")
     assert (code, report["cases"][0]["change"]["verdict"]) == (1, "slower")
     assert "1 case: 1 slower" in capsys.readouterr().out
-    first, second = (task["rounds"] for name in ("old", "new") for task in tasks(tmp_path / name) if task["rounds"])
+    first, second = (task["rounds"] for name in ("old", "new") for task in tasks(tmp_path / name) if task.get("rounds"))
     assert (first["place"], second["place"]) == (0, 1)
     assert first["turns"] == second["turns"]
     assert main(["run", str(RIGHT), "--from", str(old), "--to", str(old)]) == 0

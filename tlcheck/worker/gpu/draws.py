@@ -12,7 +12,7 @@ from tlcheck.case import Case, Variant
 from tlcheck.worker.failures import RequestError
 from tlcheck.worker.gpu import comparison, traces
 from tlcheck.worker.gpu.subject import LoadedCase
-from tlcheck.worker.gpu.task import Task
+from tlcheck.worker.gpu.task import VerifyTask
 
 EXACT = "exact"
 
@@ -34,7 +34,7 @@ class DrawnInputs:
     narrow: Mapping[str, Any] = field(default_factory=dict)
 
 
-def draws(subject: LoadedCase, names: Sequence[str], task: Task) -> Iterator[DrawnInputs]:
+def draws(subject: LoadedCase, names: Sequence[str], task: VerifyTask) -> Iterator[DrawnInputs]:
     """Recorded inputs where the task replays, else the case's recorded call, and fresh inputs for every seed.
 
     names: of the kernel's parameters. Raises RequestError without any inputs.
@@ -90,12 +90,12 @@ def _replayed(trace: traces.Trace) -> DrawnInputs:
     return DrawnInputs(trace.label, trace.seed, trace.inputs, trace.outputs, {}, recorded=True)
 
 
-def _repeated(file: str, names: Sequence[str], task: Task) -> DrawnInputs:
+def _repeated(file: str, names: Sequence[str], task: VerifyTask) -> DrawnInputs:
     """A case's recorded call. A tensor that the kernel writes, and had left as it was, is compared with that.
 
     Raises RequestError where there would be nothing to compare.
     """
-    trace = traces.recorded(task, file)
+    trace = traces.recorded(task.file, file, task.device)
     if len(names) != len(trace.inputs):
         raise RequestError(f"{file} has {len(trace.inputs)} arguments, and the kernel takes {len(names)}")
     given = dict(zip(names, trace.inputs, strict=True))

@@ -18,12 +18,10 @@ from tlcheck.worker.failures import RequestError
 from tlcheck.worker.gpu import draws, verification
 from tlcheck.worker.gpu.memory import bits
 from tlcheck.worker.gpu.subject import CompiledKernel, LoadedCase
-from tlcheck.worker.gpu.task import Task
-
-Enter = Callable[[str], None]
+from tlcheck.worker.gpu.task import InputsTask, ReferTask
 
 
-def write_inputs(subject: LoadedCase, task: Task) -> list[dict[str, Any]]:
+def write_inputs(subject: LoadedCase, task: InputsTask) -> list[dict[str, Any]]:
     """Write every set of inputs; plain data for each: `folder`, `label`, `seed`, and `count` of parameters."""
     found = []
     for folder, label, seed, values in _sets(subject, task):
@@ -42,7 +40,7 @@ def arrays(subject: LoadedCase, seeds: Iterable[int]) -> Iterator[tuple[int, lis
         yield seed, [as_array(value) for value in values]
 
 
-def compare(subject: LoadedCase, task: Task, enter: Enter) -> Iterator[dict[str, Any]]:
+def compare(subject: LoadedCase, task: ReferTask) -> Iterator[dict[str, Any]]:
     """Each set of inputs that was executed: what the kernel as written left against the reference."""
     executed = {Path(folder): whole for folder, whole in task.executed.items()}
     kinds = dict(draws.variants(subject.case, task.exact))
@@ -50,7 +48,7 @@ def compare(subject: LoadedCase, task: Task, enter: Enter) -> Iterator[dict[str,
         if folder in executed:
             draw = draws.refer(subject, label, kinds[label], seed, values)
             launch = _Left(folder, task.names, draw.expected, executed[folder], subject.case)
-            yield verification.Trial(subject, CompiledKernel(task.names, launch, ""), task, draw, enter).run()
+            yield verification.Trial(subject, CompiledKernel(task.names, launch, ""), task, draw).run()
 
 
 class _Left:
@@ -77,7 +75,7 @@ class _Left:
             bits(argument).view(-1)[torch.from_numpy(np.load(elements))] = bits(put)
 
 
-def _sets(subject: LoadedCase, task: Task) -> Iterator[tuple[Path, str, int, tuple[Any, ...]]]:
+def _sets(subject: LoadedCase, task: InputsTask | ReferTask) -> Iterator[tuple[Path, str, int, tuple[Any, ...]]]:
     """The folder, label, seed and values of each set of inputs. Raises RequestError that names the line of `inputs`."""
     for seed in task.seeds:
         for label, variant in draws.variants(subject.case, task.exact, referred=False):

@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import tilelang
 
-from tlcheck.case import Case
 from tlcheck.worker import kernel_file, kernels
 from tlcheck.worker.discovery import as_case
 from tlcheck.worker.gpu import traces
 from tlcheck.worker.gpu.subject import CompiledKernel, LoadedCase
-from tlcheck.worker.gpu.task import Task
-from tlcheck.worker.protocol import Job
 
 
-def load(task: Task) -> LoadedCase:
-    """Import the file and find the case. Raises RequestError and what the file raises."""
-    module = kernel_file.load(Job("run", task.file, task.name, task.args, pythonpath=task.pythonpath))
-    case = as_case(kernel_file.lookup(module, task.name))
-    own = {key: kernels.parse_value(text) for key, text in task.args.items()}
-    return LoadedCase(_with_inputs(case, task), {**case.args, **own}, task.name)
+def load(file: str, name: str, args: Mapping[str, str], pythonpath: tuple[str, ...]) -> LoadedCase:
+    """Import a file and find a case in it. Raises RequestError and what the file raises.
 
-
-def _with_inputs(case: Case, task: Task) -> Case:
-    """A case whose inputs are those of its recorded call, if it has no others: to be timed on, for one."""
-    if case.inputs is not None or not case.recorded:
-        return case
-    return replace(case, inputs=lambda args, generator, device: traces.recorded(task, case.recorded).inputs)
+    args: as in `tlcheck.worker.jobs`. A case whose only inputs are those of its recorded call has these: to be timed
+    on, for one.
+    """
+    case = as_case(kernel_file.lookup(kernel_file.load(file, pythonpath), name))
+    if case.inputs is None and case.recorded:
+        recorded = case.recorded
+        case = replace(case, inputs=lambda args, generator, device: traces.recorded(file, recorded, device).inputs)
+    own = {key: kernels.parse_value(text) for key, text in args.items()}
+    return LoadedCase(case, {**case.args, **own}, name)
 
 
 def compile_kernel(subject: LoadedCase) -> CompiledKernel:

@@ -11,17 +11,28 @@ import faulthandler
 import os
 import signal
 import time
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tlcheck import files
 from tlcheck.case import Case
 from tlcheck.worker import failures, limits, release
 from tlcheck.worker.gpu import task as tasks
-from tlcheck.worker.gpu.subject import LoadedCase
-from tlcheck.worker.gpu.task import Task
+from tlcheck.worker.gpu.subject import CompiledKernel, LoadedCase
+from tlcheck.worker.gpu.task import (
+    CaseTask,
+    DeviceTask,
+    GpuTask,
+    InputsTask,
+    LaunchTask,
+    ReferTask,
+    Task,
+    TimeTask,
+    VerifyTask,
+)
+
+Compared = TypeVar("Compared", VerifyTask, ReferTask)
 
 
 class TaskAnswer:
@@ -51,17 +62,33 @@ def main(file: str) -> None:
     answer = TaskAnswer(task)
     try:
         answer.enter("import")
-        _KINDS[task.kind](task, answer)
+        _do(task, answer)
         answer.enter("done")
     except BaseException as error:
-        failure = failures.from_exception(error, answer.content["phase"], str(Path(task.file).resolve()))
+        file = str(Path(task.file).resolve()) if isinstance(task, CaseTask) else ""
+        failure = failures.from_exception(error, answer.content["phase"], file)
         answer.content["failure"] = asdict(failure)
         answer.write()
     os._exit(0)
 
 
-def _describe(task: Task, answer: TaskAnswer) -> None:
-    """The device, and with seeds its ceilings."""
+def _do(task: Task, answer: TaskAnswer) -> None:
+    match task:
+        case DeviceTask():
+            _describe(task, answer)
+        case VerifyTask():
+            _verify(task, answer)
+        case LaunchTask():
+            _launch(task, answer)
+        case TimeTask():
+            _time(task, answer)
+        case InputsTask():
+            _inputs(task, answer)
+        case ReferTask():
+            _refer(task, answer)
+
+
+def _describe(task: DeviceTask, answer: TaskAnswer) -> None:
     import torch
 
     answer.content["device"] = {"torch": torch.__version__, "cuda": torch.version.cuda or ""}
@@ -76,13 +103,13 @@ def _describe(task: Task, answer: TaskAnswer) -> None:
         "l2": properties.L2_cache_size,
         "versions": release.import_tilelang(),
     }
-    if task.seeds:
+    if task.ceilings:
         from tlcheck.worker.gpu import timing
 
         answer.content["device"]["ceilings"] = timing.ceilings()
 
 
-def _verify(task: Task, answer: TaskAnswer) -> None:
+def _verify(task: VerifyTask, answer: TaskAnswer) -> None:
     from tlcheck.worker.gpu import draws, verification
 
     subject, compiled = _compile(task, answer)
@@ -92,16 +119,40 @@ def _verify(task: Task, answer: TaskAnswer) -> None:
         answer.content["trials"].append(trial)
 
 
-def _declared(task: Task, case: Case) -> Task:
-    """What the case says of its parameters goes over what was read from the kernel."""
+def _declared(task: Compared, case: Case) -> Compared:
+    """The task with what the case says of its parameters, which goes over what was read from the kernel."""
     if case.updates is not None:
         poisoned = tuple(name for name in task.poisoned if name not in case.updates)
         task = replace(task, poisoned=poisoned, updated=tuple(case.updates))
     return task if case.float_atomics is None else replace(task, float_atomics=case.float_atomics)
 
 
-def _inputs(task: Task, answer: TaskAnswer) -> None:
-    """The case's inputs for an execution on the CPU, and what the case says that decides about it."""
+def _launch(task: LaunchTask, answer: TaskAnswer) -> None:
+    """Launch once, on tensors without guards: compute-sanitizer sees the true ends of each."""
+    import torch
+
+    from tlcheck.worker.gpu import draws
+
+    subject, compiled = _compile(task, answer)
+    answer.enter("inputs")
+    (_, variant), *_ = draws.variants(subject.case, exact=False)
+    values = draws.make(subject, variant, 0, task.device)
+    torch.cuda.synchronize()
+    answer.enter("launch")
+    compiled.launch(*values)
+    torch.cuda.synchronize()
+
+
+def _time(task: TimeTask, answer: TaskAnswer) -> None:
+    from tlcheck.worker.gpu import timing
+
+    subject, compiled = _compile(task, answer)
+    answer.enter("time")
+    answer.content["timing"] = timing.measure(subject, compiled, task)
+
+
+def _inputs(task: InputsTask, answer: TaskAnswer) -> None:
+    """Write the case's inputs for an execution on the CPU, and answer with what the case says that decides about it."""
     subject = _load(task)
     from tlcheck.worker.gpu import execution
 
@@ -113,73 +164,32 @@ def _inputs(task: Task, answer: TaskAnswer) -> None:
     answer.content["sets"] = execution.write_inputs(subject, task)
 
 
-def _refer(task: Task, answer: TaskAnswer) -> None:
+def _refer(task: ReferTask, answer: TaskAnswer) -> None:
     subject = _load(task)
     from tlcheck.worker.gpu import execution
 
     answer.enter("compare")
-    for trial in execution.compare(subject, _declared(task, subject.case), lambda phase: None):
+    for trial in execution.compare(subject, _declared(task, subject.case)):
         answer.content["trials"].append(trial)
 
 
-def _load(task: Task) -> LoadedCase:
+def _load(task: CaseTask) -> LoadedCase:
     release.import_tilelang()
     from tlcheck.worker.gpu import kernel
 
-    return kernel.load(task)
+    return kernel.load(task.file, task.name, task.args, task.pythonpath)
 
 
-def _launch(task: Task, answer: TaskAnswer) -> None:
-    """Once, on tensors without guards: compute-sanitizer sees the true ends of each."""
-    import torch
-
-    from tlcheck.worker.gpu import draws
-
-    subject, compiled = _compile(task, answer)
-    answer.enter("inputs")
-    (_, variant), *_ = draws.variants(subject.case, task.exact)
-    values = draws.make(subject, variant, task.seeds[0], task.device)
-    torch.cuda.synchronize()
-    answer.enter("launch")
-    compiled.launch(*values)
-    torch.cuda.synchronize()
-
-
-def _time(task: Task, answer: TaskAnswer) -> None:
-    from tlcheck.worker.gpu import timing
-
-    subject, compiled = _compile(task, answer)
-    answer.enter("time")
-    answer.content["timing"] = timing.measure(subject, compiled, task)
-
-
-def _compile(task: Task, answer: TaskAnswer) -> Any:
-    """The case and its kernel; the GPU is this process's own from here on."""
-    release.import_tilelang()
+def _compile(task: GpuTask, answer: TaskAnswer) -> tuple[LoadedCase, CompiledKernel]:
+    """The case and its kernel. The GPU is this process's own from here on: it holds the lock until it ends."""
+    subject = _load(task)
     from tlcheck.worker.gpu import kernel
 
-    subject = kernel.load(task)
     answer.enter("compile")
     compiled = kernel.compile_kernel(subject)
     answer.content["source"] = compiled.source
     answer.enter("wait")
-    _take(task.lock)
     if task.lock:
+        files.take(Path(task.lock))
         signal.alarm(max(1, round(task.limit)))  # its default action ends the process wherever it hangs
     return subject, compiled
-
-
-def _take(lock: str) -> None:
-    """Wait until no other process of this run uses the GPU; the lock is held until this process ends."""
-    if lock:
-        files.take(Path(lock))
-
-
-_KINDS: dict[str, Callable[[Task, TaskAnswer], None]] = {
-    "device": _describe,
-    "verify": _verify,
-    "launch": _launch,
-    "inputs": _inputs,
-    "refer": _refer,
-    "time": _time,
-}

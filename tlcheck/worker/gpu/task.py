@@ -1,4 +1,4 @@
-"""What the controller asks a process on the device for: one JSON file in, one JSON file out.
+"""The controller's requests to a process on the device: one JSON file in, one JSON file out.
 
 Shared by both sides: standard library only.
 """
@@ -27,32 +27,50 @@ class Rounds:
 
 
 @dataclass(frozen=True)
-class Task:
-    """One case on one device.
+class DeviceTask:
+    """Describe the device. output: where the answer goes. ceilings: whether its speeds are measured, too."""
 
-    kind: `device` (describe the device), `verify`, `launch` (once, without comparing: for compute-sanitizer), `time`,
-        and for an execution on the CPU `inputs` and `refer` (compare what it left with the reference).
-    file, name, args, pythonpath: as in `tlcheck.worker.protocol.Job`. device: as torch names it.
-    output: where the answer goes. lock: who holds this file's lock has the GPU.
-    limit: wall seconds for what happens on the GPU.
-    seeds: the sets of inputs. repeats: runs of each. exact: on inputs with exact sums.
+    output: str
+    ceilings: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseTask:
+    """What all tasks of a case have.
+
+    output: where the answer goes. file, name, args, pythonpath: as in `tlcheck.worker.jobs`. device: as torch names it.
+    """
+
+    output: str
+    file: str
+    name: str
+    args: Mapping[str, str] = field(default_factory=dict)
+    pythonpath: tuple[str, ...] = ()
+    device: str = "cuda"
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuTask(CaseTask):
+    """What all tasks that launch a kernel have.
+
+    lock: who holds this file's lock has the GPU; empty if nobody else wants it. limit: wall seconds on the GPU.
+    """
+
+    lock: str = ""
+    limit: float = 120.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyTask(GpuTask):
+    """Run the kernel on each set of inputs, and compare.
+
+    seeds: the sets of inputs. repeats: runs of each. exact: on inputs with exact sums, too.
     poisoned: parameters that the kernel writes without reading them. updated: those whose content before matters.
     float_atomics: whether the order of floating-point additions may differ.
     watched: parameter -> offsets of elements to be reported as they came out.
     record, replay: folders of traces; empty for none.
-    folder: of an execution's files. names: of the parameters. executed: folders of the sets of inputs that were
-        executed, and whether all blocks were.
     """
 
-    kind: str
-    output: str
-    file: str = ""
-    name: str = ""
-    args: Mapping[str, str] = field(default_factory=dict)
-    pythonpath: tuple[str, ...] = ()
-    device: str = "cuda"
-    lock: str = ""
-    limit: float = 120.0
     seeds: tuple[int, ...] = (0,)
     repeats: int = 3
     exact: bool = False
@@ -62,22 +80,70 @@ class Task:
     watched: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     record: str = ""
     replay: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchTask(GpuTask):
+    """Launch the kernel once, without comparing: for compute-sanitizer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimeTask(GpuTask):
+    """Time the kernel: with its baselines, or in turns with another process."""
+
     rounds: Rounds | None = None
-    folder: str = ""
-    names: tuple[str, ...] = ()
-    executed: Mapping[str, bool] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class InputsTask(CaseTask):
+    """Write the case's inputs, for an execution on the CPU. folder: where to; seeds, exact: as in `VerifyTask`."""
+
+    folder: str
+    seeds: tuple[int, ...]
+    exact: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferTask(CaseTask):
+    """Compare what executions on the CPU have left with the reference.
+
+    folder: of their inputs and of what they left. names: of the parameters. executed: folders of the sets of inputs
+    that were executed, and whether all blocks were. The others: as in `VerifyTask`.
+    """
+
+    folder: str
+    names: tuple[str, ...]
+    executed: Mapping[str, bool]
+    seeds: tuple[int, ...]
+    exact: bool = False
+    poisoned: tuple[str, ...] = ()
+    updated: tuple[str, ...] = ()
+    float_atomics: bool = False
+
+
+Task = DeviceTask | VerifyTask | LaunchTask | TimeTask | InputsTask | ReferTask
+
+_KINDS: Mapping[str, type[Task]] = {
+    "device": DeviceTask,
+    "verify": VerifyTask,
+    "launch": LaunchTask,
+    "time": TimeTask,
+    "inputs": InputsTask,
+    "refer": ReferTask,
+}
+_NAMES = {kind: name for name, kind in _KINDS.items()}
 
 
 def write(task: Task, file: Path) -> None:
-    file.write_text(json.dumps(asdict(task)))
+    file.write_text(json.dumps({"kind": _NAMES[type(task)], **asdict(task)}))
 
 
 def read(file: Path) -> Task:
-    fields = json.loads(file.read_text())
-    rounds = fields.pop("rounds")
-    for name in ("pythonpath", "seeds", "poisoned", "updated", "names"):
-        fields[name] = tuple(fields[name])
-    return Task(**fields, rounds=Rounds(**rounds) if rounds else None)
+    content: dict[str, Any] = json.loads(file.read_text())
+    fields: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in content.items()}
+    if fields.get("rounds"):
+        fields["rounds"] = Rounds(**fields["rounds"])
+    return _KINDS[fields.pop("kind")](**fields)
 
 
 def answer(task: Task, content: Mapping[str, Any]) -> None:

@@ -16,7 +16,7 @@ import torch
 from tlcheck.files import put
 from tlcheck.worker.gpu import draws
 from tlcheck.worker.gpu.subject import CompiledKernel, LoadedCase
-from tlcheck.worker.gpu.task import Rounds, Task
+from tlcheck.worker.gpu.task import Rounds, TimeTask
 
 _FLUSH_BYTES = 256 * 2**20  # written before each launch: several times any L2; and the host runs ahead meanwhile
 _ROUNDS = 10
@@ -57,7 +57,7 @@ class Clock:
         return [start.elapsed_time(end) for start, end in pairs]
 
 
-def measure(subject: LoadedCase, compiled: CompiledKernel, task: Task) -> dict[str, Any]:
+def measure(subject: LoadedCase, compiled: CompiledKernel, task: TimeTask) -> dict[str, Any]:
     """Times of the kernel and, where no other process takes turns, of the baselines; bytes and operations declared."""
     sets = _sets(subject, task)
     contenders = [Contender("", [partial(compiled.launch, *values) for values in sets])]
@@ -82,7 +82,7 @@ def measure(subject: LoadedCase, compiled: CompiledKernel, task: Task) -> dict[s
     }
 
 
-def _sets(subject: LoadedCase, task: Task) -> list[tuple[Any, ...]]:
+def _sets(subject: LoadedCase, task: TimeTask) -> list[tuple[Any, ...]]:
     """Sets of inputs whose tensors together are larger than the L2, as far as a few sets can be."""
     (_, variant), *_ = draws.variants(subject.case, exact=False)
     first = draws.make(subject, variant, 0, task.device)

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from tlcheck.worker.failures import RequestError
-from tlcheck.worker.gpu.task import Task
+from tlcheck.worker.gpu.task import VerifyTask
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Trace:
     outputs: Mapping[str, Any]
 
 
-def write(task: Task, label: str, seed: int, inputs: Sequence[Any], outputs: Mapping[str, Any]) -> None:
+def write(task: VerifyTask, label: str, seed: int, inputs: Sequence[Any], outputs: Mapping[str, Any]) -> None:
     """Keep one run; torch's own format, which is read without unpickling code."""
     folder = _folder(task.record, task)
     folder.mkdir(parents=True, exist_ok=True)
@@ -36,7 +36,7 @@ def write(task: Task, label: str, seed: int, inputs: Sequence[Any], outputs: Map
     torch.save(content, folder / f"{label or 'inputs'}-{seed}.pt")
 
 
-def read(task: Task) -> Iterator[Trace]:
+def read(task: VerifyTask) -> Iterator[Trace]:
     """All traces of a case, one in memory at a time. Raises RequestError where there is none."""
     files = sorted(_folder(task.replay, task).glob("*.pt"))
     if not files:
@@ -45,12 +45,12 @@ def read(task: Task) -> Iterator[Trace]:
         yield _load(file, task.device)
 
 
-def recorded(task: Task, name: str) -> Trace:
+def recorded(kernel_file: str, name: str, device: str) -> Trace:
     """The call that a case names, in a file beside the kernel file. Raises RequestError where there is none."""
-    file = Path(task.file).parent / name
+    file = Path(kernel_file).parent / name
     if not file.is_file():
         raise RequestError(f"the case names a recorded call that is not there: {file}")
-    return _load(file, task.device)
+    return _load(file, device)
 
 
 def _load(file: Path, device: str) -> Trace:
@@ -59,7 +59,7 @@ def _load(file: Path, device: str) -> Trace:
     return Trace(content["label"], content["seed"], tuple(inputs), content["outputs"])
 
 
-def _folder(root: str, task: Task) -> Path:
+def _folder(root: str, task: VerifyTask) -> Path:
     return Path(root) / f"{Path(task.file).stem}-{task.name}"
 
 

@@ -25,35 +25,37 @@ from tlcheck.worker.gpu.comparison import Tolerance
 from tlcheck.worker.gpu.draws import EXACT, DrawnInputs
 from tlcheck.worker.gpu.memory import Arena
 from tlcheck.worker.gpu.subject import CompiledKernel, LoadedCase
-from tlcheck.worker.gpu.task import Task
+from tlcheck.worker.gpu.task import ReferTask, VerifyTask
 
 Finding = dict[str, Any]
 
 
 @dataclass
 class Trial:
-    """One kernel on one set of inputs."""
+    """One kernel on one set of inputs. enter: told of each phase."""
 
     subject: LoadedCase
     compiled: CompiledKernel
-    task: Task
+    task: VerifyTask | ReferTask
     draw: DrawnInputs
-    enter: Callable[[str], None]
+    enter: Callable[[str], None] = lambda phase: None
     findings: list[Finding] = field(default_factory=list)
     outputs: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def run(self) -> dict[str, Any]:
-        """Launch it `repeats` times and compare. Raises what the launch raises, and RequestError."""
+        """Launch it, as often as the task says, and compare. Raises what the launch raises, and RequestError."""
+        verifying = self.task if isinstance(self.task, VerifyTask) else None
         arena = Arena(self.compiled.names, self.draw.values, self.task.poisoned)
         self._require_names()
         first = self._launch(arena)
         self._require_written(arena)
-        self._watch(arena, first)
+        if verifying is not None:
+            self._watch(verifying.watched, first)
         for name in first:
-            self._compare(name, first[name], arena)
-        if self.task.record:
-            traces.write(self.task, self.draw.label, self.draw.seed, self.draw.values, first)
-        for _ in range(1, self.task.repeats):
+            self._compare(name, first[name])
+        if verifying is not None and verifying.record:
+            traces.write(verifying, self.draw.label, self.draw.seed, self.draw.values, first)
+        for _ in range(1, verifying.repeats if verifying is not None else 1):
             self._compare_again(first, self._launch(arena))
         return {
             "seed": self.draw.seed,
@@ -115,16 +117,16 @@ class Trial:
         for name in arena.changed(read):
             self._found("changed-input", name, f"{name} is an input and has been changed")
 
-    def _watch(self, arena: Arena, first: Mapping[str, Any]) -> None:
-        """The elements that the caller asked for: those of a static finding's witness."""
-        for name, offsets in self.task.watched.items():
+    def _watch(self, watched: Mapping[str, tuple[int, ...]], first: Mapping[str, Any]) -> None:
+        """Report the elements that the caller asked for: those of a static finding's witness."""
+        for name, offsets in watched.items():
             if name in first and name in self.compiled.names:
                 out, ref = first[name], self.draw.expected[name]
                 inside = [offset for offset in offsets if 0 <= offset < out.numel()]
-                watched = [{"offset": offset, **comparison.element(offset, out, ref)} for offset in inside]
-                self.outputs.setdefault(name, {})["watched"] = watched
+                found = [{"offset": offset, **comparison.element(offset, out, ref)} for offset in inside]
+                self.outputs.setdefault(name, {})["watched"] = found
 
-    def _compare(self, name: str, out: Any, arena: Arena) -> None:
+    def _compare(self, name: str, out: Any) -> None:
         ref = self.draw.expected[name]
         if out.shape != ref.shape:
             raise RequestError(f"the reference for {name} has shape {tuple(ref.shape)}, the output {tuple(out.shape)}")
@@ -220,7 +222,7 @@ class Trial:
 def verify(
     subject: LoadedCase,
     compiled: CompiledKernel,
-    task: Task,
+    task: VerifyTask,
     draws: Iterator[DrawnInputs],
     enter: Callable[[str], None],
 ) -> Iterator[dict[str, Any]]:
