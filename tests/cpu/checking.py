@@ -17,6 +17,7 @@ import pytest
 from tlcheck.case import Expect
 from tlcheck.cli.main import main
 from tlcheck.errors import UsageError
+from tlcheck.execute.compare.diagnosis import diagnose
 from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import Request
 from tlcheck.lower.client import DeclaredCase
@@ -68,7 +69,7 @@ def saved_result(file: Path, snapshot: Snapshot, position: int) -> Result:
 
 def executed(snapshot: Snapshot, request: Request) -> tuple[Claim, ...]:
     """The claims of an execution alone."""
-    return claims_of(snapshot, execute(snapshot, request), request)
+    return claims_of(snapshot, diagnose(snapshot, request, execute(snapshot, request)), request)
 
 
 def make_run(release: str = "0.1.7", target: str = "sm_90", expects: Iterable[Expect] = (), file: str = "k.py") -> Run:

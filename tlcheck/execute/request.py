@@ -101,3 +101,8 @@ class Execution:
         """Whether nothing was found that a witness has to be given for."""
         refuted = any(outcome.verdict == "refuted" for outcome in self.outputs)
         return self.illegal is None and not self.races and not refuted
+
+    def world_of(self, illegal: Illegal) -> tuple[tuple[int, int, int], int]:
+        """The block and the seed in which an access stopped the lowered side."""
+        seed, block = divmod(illegal.world, max(1, len(self.blocks)))
+        return self.blocks[block], self.seeds[seed]

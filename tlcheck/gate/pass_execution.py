@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from tlcheck.execute.compare.diagnosis import diagnose
 from tlcheck.execute.compare.run import execute
 from tlcheck.execute.observe.races import AGREEMENT, BLOCKS, Race
 from tlcheck.execute.reasons import Illegal
@@ -60,7 +61,10 @@ class ExecutedPasses:
         self._request = replace(request, blocks=_blocks(found, request), seeds=_seeds(found, request))
         # Alone, the blocks that showed it may show more: a copy that nobody waits for does not land while others wait.
         self._final = execute(snapshot, self._request)
-        self.claims = _worse(claims_of(snapshot, found, request), claims_of(snapshot, self._final, self._request))
+        self.claims = _worse(
+            claims_of(snapshot, diagnose(snapshot, request, found), request),
+            claims_of(snapshot, diagnose(snapshot, self._request, self._final), self._request),
+        )
         self._known: dict[tuple[tuple[str, ...], str], Execution] = {}
 
     @property
@@ -173,7 +177,7 @@ def _guilty_blocks(found: Execution) -> Iterator[tuple[int, int, int] | None]:
         yield race.first.block
         yield race.second.block
     if found.illegal is not None:
-        yield found.blocks[found.illegal.world % len(found.blocks)] if found.blocks else None
+        yield found.world_of(found.illegal)[0] if found.blocks else None
 
 
 def _seeds(found: Execution, request: Request) -> tuple[int, ...]:

@@ -18,6 +18,7 @@ import numpy as np
 
 from tlcheck import exits
 from tlcheck.errors import UsageError
+from tlcheck.execute.compare.diagnosis import diagnose
 from tlcheck.execute.compare.interpreter import interpret
 from tlcheck.execute.compare.run import execute
 from tlcheck.execute.observe.console import Console
@@ -238,7 +239,7 @@ class _OneCase:
     def _executed(self, request: Request) -> _Executed:
         if not self._alone:
             execution = execute(self._snapshot, request)
-            claims = claims_of(self._snapshot, execution, request)
+            claims = claims_of(self._snapshot, diagnose(self._snapshot, request, execution), request)
             races = tuple(own_races(self._snapshot, execution, request))
             return _Executed(execution, self._in_own_types(request) or execution, claims, races)
         try:

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from tlcheck.execute.compare.onset import Levels, Onset
-from tlcheck.execute.compare.outcome import Difference, OutputOutcome
-from tlcheck.execute.compare.trace import equal, trace
+from tlcheck.execute.compare.diagnosis import Diagnosis, WrongOutput
+from tlcheck.execute.compare.onset import Onset
+from tlcheck.execute.compare.outcome import OutputOutcome
 from tlcheck.execute.compare.writers import Writer
 from tlcheck.execute.observe.races import AGREEMENT, BLOCKS, SEVERAL, Access, Origin, Race
-from tlcheck.execute.reasons import Deadlock, Illegal, Stopped
+from tlcheck.execute.reasons import Deadlock, Illegal
 from tlcheck.execute.request import LOWERED, SOURCE, Execution, Request
 from tlcheck.lower.runs import release_of
-from tlcheck.program.async_copies import release_numbers
-from tlcheck.program.generated import Departure, departures
 from tlcheck.program.lines import line_of_use, nearest_line
 from tlcheck.snapshot.ir import Snapshot, Stmt
-from tlcheck.snapshot.walk import statements
 from tlcheck.verdicts.claim import AGREED, REFUTED, UNDECIDED, Claim, Executed, Finding, Kind, SourceLine
 from tlcheck.verdicts.excerpts import excerpt, line_of, source_line
 from tlcheck.verdicts.remedies import pass_config
@@ -25,16 +22,15 @@ from tlcheck.verdicts.rules.rule import rule_of
 from tlcheck.verdicts.steps import TracedLines
 from tlcheck.witness import Accesses, Act, Element, Witness
 
-_STEPS = 2  # of a wrong element's trace that are shown
 _LAYOUTS = "tl.LayoutInference"  # which comes right before LowerTileOp
 NO_SOURCE = "the snapshot has no source"
 
 
-def claims_of(snapshot: Snapshot, execution: Execution, request: Request) -> tuple[Claim, ...]:
+def claims_of(snapshot: Snapshot, diagnosis: Diagnosis, request: Request) -> tuple[Claim, ...]:
     """The claims that an execution decides: of each output, each shared buffer that was watched, an illegal access."""
     if SOURCE not in snapshot.checkpoints:
         return ()
-    return tuple(_Claims(snapshot, execution, request).all())
+    return tuple(_Claims(snapshot, diagnosis.execution, request).all(diagnosis))
 
 
 @dataclass(frozen=True)
@@ -62,7 +58,6 @@ class _Claims:
 
     def __init__(self, snapshot: Snapshot, execution: Execution, request: Request) -> None:
         self._snapshot, self._execution, self._drawn = snapshot, execution, request.given is None
-        self._levels = Levels(snapshot, request)
         self._source = snapshot.checkpoints[SOURCE]
         self._written = {str(b.data.value): b for b in snapshot.checkpoints[SOURCE].buffers}
         self._executed = None
@@ -72,9 +67,9 @@ class _Claims:
             dtypes = ("float64", "declared") if execution.rounded else ("float64",)
             self._executed = Executed(blocks, of, (request.inputs,), seeds, dtypes, sizes, unreached)
 
-    def all(self) -> Iterator[Claim]:
+    def all(self, diagnosis: Diagnosis) -> Iterator[Claim]:
         if self._execution.illegal is not None:
-            yield self._illegal(self._execution.illegal)
+            yield self._illegal(self._execution.illegal, diagnosis.stop)
         for race in self._execution.races:
             yield self._race(race)
         racing = {race.parameter or race.buffer for race in self._execution.races}
@@ -84,7 +79,7 @@ class _Claims:
         for name in self._execution.lawful:
             yield self._examined("legality", name, "")
         for outcome in self._execution.outputs:
-            yield self._output(outcome)
+            yield self._output(outcome, diagnosis.outputs.get(outcome.name))
 
     def _examined(self, kind: Kind, name: str, reason: str) -> Claim:
         """A buffer against which nothing was found; undecided where there is a reason."""
@@ -96,75 +91,45 @@ class _Claims:
         """A buffer's name; of a parameter, as it is written."""
         return self._written[name].name if name in self._written else name
 
-    def _output(self, outcome: OutputOutcome) -> Claim:
-        buffer = self._written.get(outcome.name)
-        name = buffer.name if buffer is not None else outcome.name
+    def _output(self, outcome: OutputOutcome, wrong: WrongOutput | None) -> Claim:
+        name = self._called(outcome.name)
         claim = Claim(
             "output", name, name, self._line(0), UNDECIDED, "execution", reason=outcome.reason, executed=self._executed
         )
         if outcome.verdict == "undecided":
             return claim
-        if outcome.verdict == "agreed":
-            return replace(claim, verdict=AGREED)
-        found = outcome.difference
-        assert found is not None
-        onset = self._levels.onset(found.blocks, found.seed, lambda execution: _is_wrong(execution, outcome.name))
-        if onset is not None:
-            first = _outcome(onset.execution, outcome.name).difference or found
-            found = replace(first, count=found.count, early=found.early)
-        return self._differs(claim, outcome.name, found, onset)
+        return replace(claim, verdict=AGREED) if wrong is None else self._differs(claim, wrong)
 
-    def _departed(self, parameter: str, found: Difference, onset: Onset | None) -> Departure | None:
-        """What the CUDA computes otherwise than the TIR, of the last write first, if the TIR is right."""
-        if onset is None or onset.checkpoint != LOWERED:
-            return None
-        stmts = list(statements(self._snapshot.checkpoints[LOWERED].body))
-        last = [] if found.writer is None or found.writer.origin.stmt is None else [found.writer.origin.stmt]
-        release = release_numbers(release_of(self._snapshot.toolchain))
-        first = next((departure for stmt in (*last, *stmts) for departure in departures(stmt, release)), None)
-        if first is None:
-            return None
-        wrong = self._levels.is_wrong_as_tir(found.blocks, found.seed, lambda done: _is_wrong(done, parameter))
-        return None if wrong else first
-
-    def _differs(self, claim: Claim, parameter: str, found: Difference, onset: Onset | None) -> Claim:
+    def _differs(self, claim: Claim, wrong: WrongOutput) -> Claim:
         """An output that is wrong, at the checkpoint at which it first is."""
-        at = LOWERED if onset is None else onset.checkpoint
+        found, name = wrong.difference, claim.buffer
         poisoned = found.got.startswith("poison")
+        what = f"{name} depends on what was never written, or is still under way" if poisoned else f"{name} is wrong"
+        what = f"{name} is rounded by more than what is written" if found.rounded else what
+        what = what if wrong.departure is None else f"{what}: {wrong.departure.words}"
+        stmt = found.writer.origin.stmt if found.writer is not None else None
+        problem = "poison" if poisoned else "differs"
+        finding = self._finding(problem, what, name, self._element(wrong), stmt, wrong.onset)
+        if wrong.departure is not None:
+            finding = replace(finding, pass_name="", advice=wrong.departure.advice)
+        author = found.author.origin.stmt if found.author is not None else None
+        return replace(claim, verdict=REFUTED, source=self._line(author.line if author else 0), finding=finding)
+
+    def _element(self, wrong: WrongOutput) -> Element:
+        """The first element that is wrong, with the first steps to it at both levels."""
+        found = wrong.difference
         types = ", floats in their own types" if found.rounded else ""
         copies = ", copies as early as they may be" if found.early else ""
         kind = "random " if self._drawn else ""  # what a case declares are its inputs, here as on a GPU
         inputs = f"{kind}inputs of seed {found.seed}{types}{copies}; {found.count} elements differ"
+        at = LOWERED if wrong.onset is None else wrong.onset.checkpoint
         writer = None if found.writer is None else self._made("write", found.writer, at)
-        written, lowered = self._steps(parameter, found)
-        witness = Element(found.index, found.got, found.expected, inputs, writer, written, lowered)
-        name = claim.buffer
-        what = f"{name} depends on what was never written, or is still under way" if poisoned else f"{name} is wrong"
-        what = f"{name} is rounded by more than what is written" if found.rounded else what
-        departed = self._departed(parameter, found, onset)
-        what = f"{what}: {departed.words}" if departed is not None else what
-        stmt = found.writer.origin.stmt if found.writer is not None else None
-        finding = self._finding("poison" if poisoned else "differs", what, name, witness, stmt, onset)
-        if departed is not None:
-            finding = replace(finding, pass_name="", advice=departed.advice)
-        author = found.author.origin.stmt if found.author is not None else None
-        return replace(claim, verdict=REFUTED, source=self._line(author.line if author else 0), finding=finding)
-
-    def _steps(self, parameter: str, found: Difference) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The first steps of the element's trace as written and as lowered.
-
-        None where it cannot be traced, or has another value alone than among all blocks, or rounded.
-        """
-        request = self._levels.showing(found.blocks, found.seed)
-        place = found.index, found.element
-        try:
-            traced = trace(self._snapshot, request, parameter, *place, _STEPS, early=found.early)
-        except Stopped:
-            return (), ()
-        if traced.agree or not (traced.lowered.is_poison or equal(traced.lowered.value, found.got)):
-            return (), ()
-        lines = TracedLines(self._snapshot, traced)
-        return tuple(lines.written()), tuple(lines.lowered())
+        if wrong.traced is None:
+            return Element(found.index, found.got, found.expected, inputs, writer)
+        steps = TracedLines(self._snapshot, wrong.traced)
+        return Element(
+            found.index, found.got, found.expected, inputs, writer, tuple(steps.written()), tuple(steps.lowered())
+        )
 
     def _race(self, race: Race) -> Claim:
         problem = "fence" if race.missing == "fence.proxy.async" else "race"
@@ -199,12 +164,9 @@ class _Claims:
             return used
         return stmt.line or used or nearest_line(self._snapshot.checkpoints[LOWERED], stmt)
 
-    def _illegal(self, illegal: Illegal) -> Claim:
+    def _illegal(self, illegal: Illegal, onset: Onset | None) -> Claim:
         problem = "deadlock" if isinstance(illegal, Deadlock) else "illegal"
-        blocks = self._execution.blocks
-        block = blocks[illegal.world % max(1, len(blocks))]
-        seed = self._execution.seeds[illegal.world // max(1, len(blocks))]
-        onset = self._levels.onset((block,), seed, lambda execution: _is_stopped(execution, illegal))
+        block, _ = self._execution.world_of(illegal)
         act = self._made(str(illegal), Writer(block, illegal.lane, Origin(illegal.stmt)), LOWERED)
         witness = Accesses((), act)
         finding = self._finding(problem, str(illegal), illegal.buffer, witness, illegal.stmt, onset)
@@ -236,23 +198,6 @@ class _Claims:
             excerpt=excerpt(self._snapshot, at, stmt),
             skipped=() if onset is None else tuple([f"{name} ({reason})" for name, reason in onset.skipped]),
         )
-
-
-def _outcome(execution: Execution, name: str) -> OutputOutcome:
-    return next(outcome for outcome in execution.outputs if outcome.name == name)
-
-
-def _is_wrong(execution: Execution, name: str) -> bool | str:
-    """Whether an output is; the reason where that is undecided."""
-    outcome = _outcome(execution, name)
-    return outcome.reason if outcome.verdict == "undecided" else outcome.verdict == "refuted"
-
-
-def _is_stopped(execution: Execution, by: Illegal) -> bool | str:
-    """Whether the same kind of illegal access stops it; the reason where something else does."""
-    if execution.illegal is not None:
-        return type(execution.illegal) is type(by)
-    return False if execution.left else next((o.reason for o in execution.outputs), "not executed")
 
 
 def _pass_before(snapshot: Snapshot, checkpoint: str) -> str:

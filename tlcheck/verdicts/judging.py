@@ -157,11 +157,12 @@ def verdicts_of(snapshot: Snapshot, request: Request | None = None, seconds: flo
 
 def _executed(snapshot: Snapshot, request: Request) -> tuple[tuple[Claim, ...], str]:
     """The claims, and what tells what was left as written."""
-    from tlcheck.execute.compare.run import execute  # as above
+    from tlcheck.execute.compare.diagnosis import diagnose  # as above
+    from tlcheck.execute.compare.run import execute
     from tlcheck.verdicts.executed import claims_of
 
     done = execute(snapshot, request)
-    return claims_of(snapshot, done, request), done.digest
+    return claims_of(snapshot, diagnose(snapshot, request, done), request), done.digest
 
 
 def judged(run: Run, snapshot: Snapshot) -> Result:

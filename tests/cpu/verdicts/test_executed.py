@@ -12,12 +12,17 @@ from tests.cpu.checking import executed
 from tests.cpu.execute.observe.test_order import without
 from tests.cpu.execute.ops.thread.test_hardware import FORMS
 from tests.fixtures.index import read
+from tlcheck.execute.compare.diagnosis import diagnose
+from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import Request
+from tlcheck.execute.schedule.machine import Machine
 from tlcheck.snapshot.ir import Evaluate, Expr, For, Function, Snapshot, Stmt
 from tlcheck.snapshot.walk import rebuild, statements
 from tlcheck.verdicts.claim import Claim
+from tlcheck.verdicts.executed import claims_of
 from tlcheck.verdicts.judging import verdicts_of
 from tlcheck.verdicts.words import content_in_words
+from tlcheck.witness import Element
 
 Change = Callable[[Function], Function]
 
@@ -156,3 +161,16 @@ def test_an_atomic_that_was_executed_says_so_and_one_that_was_not_does_too() -> 
         "additions proved, content not examined",
     )
     assert content_in_words(ran) == "additions proved, content agreed in 1 of 1 blocks, 2 inputs"
+
+
+def test_claims_are_worded_without_an_execution(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Onsets and steps come with the diagnosis, and a clean execution needs no further one for it."""
+    request = Request()
+    wrong, right = changed(*BAD["TLO001"]), changed("gemm_nt")
+    diagnosis, clean = diagnose(wrong, request, execute(wrong, request)), execute(right, request)
+    expected = claims_of(wrong, diagnosis, request)
+    monkeypatch.setattr(Machine, "run", lambda machine: pytest.fail("a kernel is executed"))
+    found = [claim.finding.witness for claim in expected if claim.finding is not None]
+    assert any(witness.steps for witness in found if isinstance(witness, Element))
+    assert claims_of(wrong, diagnosis, request) == expected
+    assert all(claim.verdict == "agreed" for claim in claims_of(right, diagnose(right, request, clean), request))

@@ -1,0 +1,114 @@
+"""The diagnosis of an execution: where each thing that is wrong begins, and the steps to each wrong element.
+
+A wrong output or access runs again: at earlier checkpoints, as TIR, and traced. A clean execution costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from tlcheck.execute.compare.onset import Levels, Onset
+from tlcheck.execute.compare.outcome import Difference, OutputOutcome
+from tlcheck.execute.compare.trace import Traced, equal, trace
+from tlcheck.execute.compare.traits import release_of
+from tlcheck.execute.reasons import Illegal, Stopped
+from tlcheck.execute.request import LOWERED, Execution, Request
+from tlcheck.program.generated import Departure, departures
+from tlcheck.snapshot.ir import Snapshot
+from tlcheck.snapshot.walk import statements
+
+_STEPS = 2  # writes deep that an element is traced
+
+
+@dataclass(frozen=True, slots=True)
+class WrongOutput:
+    """Where an output becomes wrong, and how.
+
+    difference: at the onset; how many elements differ is counted at the end. onset: None where the output is not wrong
+    in the blocks that write this element alone. departure: the difference between CUDA and TIR, if the TIR is right.
+    traced: None where the element cannot be traced, or has another value alone than among all blocks, or rounded.
+    """
+
+    difference: Difference
+    onset: Onset | None
+    departure: Departure | None
+    traced: Traced | None
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """An execution, the outputs that are wrong by parameter, and the onset of the access that stopped it."""
+
+    execution: Execution
+    outputs: Mapping[str, WrongOutput]
+    stop: Onset | None
+
+
+def diagnose(snapshot: Snapshot, request: Request, execution: Execution) -> Diagnosis:
+    """Find the onsets and steps of whatever is wrong in the execution of a request."""
+    levels = Levels(snapshot, request)
+    stop = None if execution.illegal is None else _stop(levels, execution, execution.illegal)
+    outputs = {
+        outcome.name: _wrong_output(snapshot, levels, outcome.name, outcome.difference)
+        for outcome in execution.outputs
+        if outcome.difference is not None
+    }
+    return Diagnosis(execution, outputs, stop)
+
+
+def _stop(levels: Levels, execution: Execution, illegal: Illegal) -> Onset | None:
+    def is_stopped(other: Execution) -> bool | str:
+        """Whether the same kind of illegal access stops it; the reason where something else does."""
+        if other.illegal is not None:
+            return type(other.illegal) is type(illegal)
+        return False if other.left else next((o.reason for o in other.outputs), "not executed")
+
+    block, seed = execution.world_of(illegal)
+    return levels.onset((block,), seed, is_stopped)
+
+
+def _wrong_output(snapshot: Snapshot, levels: Levels, name: str, found: Difference) -> WrongOutput:
+    def is_wrong(execution: Execution) -> bool | str:
+        """Whether the output is; the reason where that is undecided."""
+        outcome = _outcome(execution, name)
+        return outcome.reason if outcome.verdict == "undecided" else outcome.verdict == "refuted"
+
+    onset = levels.onset(found.blocks, found.seed, is_wrong)
+    if onset is not None:
+        first = _outcome(onset.execution, name).difference or found
+        found = replace(first, count=found.count, early=found.early)
+    traced = _traced(snapshot, levels.showing(found.blocks, found.seed), name, found)
+    return WrongOutput(found, onset, _departure(snapshot, levels, found, onset, is_wrong), traced)
+
+
+def _outcome(execution: Execution, name: str) -> OutputOutcome:
+    return next(outcome for outcome in execution.outputs if outcome.name == name)
+
+
+def _departure(
+    snapshot: Snapshot,
+    levels: Levels,
+    found: Difference,
+    onset: Onset | None,
+    is_wrong: Callable[[Execution], bool | str],
+) -> Departure | None:
+    """The first difference between CUDA and TIR, at the element's last write if there is one, if the TIR is right."""
+    if onset is None or onset.checkpoint != LOWERED:
+        return None
+    stmts = list(statements(snapshot.checkpoints[LOWERED].body))
+    last = [] if found.writer is None or found.writer.origin.stmt is None else [found.writer.origin.stmt]
+    release = release_of(snapshot)
+    first = next((departure for stmt in (*last, *stmts) for departure in departures(stmt, release)), None)
+    if first is None or levels.is_wrong_as_tir(found.blocks, found.seed, is_wrong):
+        return None
+    return first
+
+
+def _traced(snapshot: Snapshot, request: Request, name: str, found: Difference) -> Traced | None:
+    try:
+        traced = trace(snapshot, request, name, found.index, found.element, _STEPS, early=found.early)
+    except Stopped:
+        return None
+    is_found = traced.lowered.is_poison or equal(traced.lowered.value, found.got)
+    return traced if is_found and not traced.agree else None
