@@ -1,6 +1,6 @@
 """`make device-library`: measures releases that are installed and writes what was found into tlcheck's table.
 
-python benchmarks/device_library.py RELEASE... [--arch sm_90 ...]
+python benchmarks/device_library.py RELEASE... [--arch ARCH ...]
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from tlcheck.probes.compiler import Headers, version
 from tlcheck.probes.measurement import measure
 from tlcheck.probes.table import Measured, results, text
 from tlcheck.program.device_library import FILE, DeviceLibrary, read
+from tlcheck.targets.lookup import USUAL, rows_of
+from tlcheck.targets.nvidia import arch_of
 from tlcheck.toolchain.identity import identify, probe
 from tlcheck.toolchain.resolve import resolve
 from tlcheck.worker.headers import digest
-
-ARCHS = ("sm_80", "sm_90")
 
 
 def main() -> int:
     """Measure each release named and write the table after each, so that an interrupted run keeps what it has."""
     parser = argparse.ArgumentParser(prog="make device-library", description="Measure TileLang's device library.")
     parser.add_argument("release", nargs="+", help="a release that is installed (tlcheck toolchain install RELEASE)")
-    parser.add_argument("--arch", nargs="+", default=list(ARCHS), help=f"default: {' '.join(ARCHS)}")
+    parser.add_argument("--arch", nargs="+", default=list(USUAL), help=f"default: {' '.join(USUAL)}")
     asked = parser.parse_args()
     try:
         for release in asked.release:
-            _add(release, [int(arch.removeprefix("sm_").rstrip("af")) for arch in asked.arch])
+            _add(release, rows_of(asked.arch))
     except UsageError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -49,7 +49,7 @@ def _add(release: str, archs: list[int]) -> None:
     for arch in archs:
         measured = measure(headers, arch, wanted)
         put(FILE, with_measured(_table(), identity.release, identity.content, digest(headers.root), arch, measured))
-        print(f"{identity.release} sm_{arch}: {len(measured)} of {len(wanted)} calls measured", flush=True)
+        print(f"{identity.release} {arch_of(arch)}: {len(measured)} of {len(wanted)} calls measured", flush=True)
 
 
 def with_measured(table: DeviceLibrary, release: str, wheel: str, headers: str, arch: int, measured: Measured) -> str:

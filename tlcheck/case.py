@@ -1,6 +1,6 @@
 """How a kernel file declares its cases.
 
-Imported by kernel files inside the toolchain's interpreter: standard library only, Python 3.10 or newer.
+Imported by kernel files inside the toolchain's interpreter: needs the standard library only, Python 3.10 or newer.
 
 A case is one kernel with fixed build arguments, its targets, a torch reference with its tolerance, and what is
 expected of it in which releases. Cases are module-level variables; the variable's name is the case's name::
@@ -14,9 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tlcheck.targets.lookup import USUAL
+
 Number = int | Callable[[Mapping[str, Any]], int]  # of a case's arguments
 
-ALL_TARGETS = ("sm_80", "sm_90")
+ALL_TARGETS = USUAL
 
 
 @dataclass(frozen=True)

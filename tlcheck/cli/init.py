@@ -21,6 +21,7 @@ from tlcheck.files import make_folder, save
 from tlcheck.lower.captured import write
 from tlcheck.lower.selection import Selection, select
 from tlcheck.lower.session import Settings
+from tlcheck.targets.lookup import USUAL
 from tlcheck.toolchain.releases import PINNED
 from tlcheck.toolchain.resolve import resolve
 from tlcheck.worker.capture.pytests import is_test
@@ -42,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "scripts", nargs="*", metavar="SCRIPT", help="files that compile kernels (default: all tests below this folder)"
     )
     parser.add_argument("--force", action="store_true", help="overwrite what is there without asking")
-    add_lowering_arguments(parser, archs="sm_90")
+    add_lowering_arguments(parser, archs=USUAL[-1])
     add_script_arguments(parser)
 
 

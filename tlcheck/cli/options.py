@@ -16,6 +16,7 @@ from tlcheck.lower.scripts import Scripts
 from tlcheck.lower.selection import Selection, parse_archs, parse_args, select
 from tlcheck.lower.session import Settings
 from tlcheck.run.suite import DeviceOptions, NoDeviceError
+from tlcheck.targets.lookup import USUAL
 
 if TYPE_CHECKING:
     from tlcheck.report.diff import DiffForm
@@ -27,7 +28,7 @@ def add_lowering_arguments(
     parser: argparse.ArgumentParser, *, toolchain: bool = True, archs: str = "what cases declare"
 ) -> None:
     """All but the CASE itself. toolchain: whether the command works with one of them. archs: the default, in words."""
-    parser.add_argument("--arch", metavar="LIST", help=f"comma list such as sm_80,sm_90 (default: {archs})")
+    parser.add_argument("--arch", metavar="LIST", help=f"comma list such as {','.join(USUAL)} (default: {archs})")
     if toolchain:
         parser.add_argument(
             "--toolchain", metavar="TOOLCHAIN", help="a release, `pinned`, `latest`, `current` or a path"

@@ -15,9 +15,10 @@ from functools import cache
 from pathlib import Path
 
 from tlcheck.errors import UsageError
+from tlcheck.targets.lookup import target
+from tlcheck.targets.nvidia import compiled_as
 from tlcheck.toolchain.resolve import Toolchain
 
-_SPECIFIC = {"sm_90": "sm_90a", "sm_100": "sm_100a", "sm_120": "sm_120a"}  # TMA and wgmma exist there only
 _FLAGS = ("-cubin", "-std=c++17", "--expt-relaxed-constexpr", "-Xptxas", "-v", "-w")
 _PLACE = "-DPLACE=0"  # stands in a snapshot's source for what differs from process to process
 _REGISTERS = re.compile(r"Used (\d+) registers")
@@ -50,7 +51,7 @@ class Compiler:
         with tempfile.TemporaryDirectory(prefix="tlcheck-nvcc-") as folder:
             file = Path(folder, "kernel.cu")
             file.write_text(source, encoding="utf-8")
-            command = [str(self.nvcc), *_FLAGS, _PLACE, f"-arch={_SPECIFIC.get(arch, arch)}", "-o", f"{folder}/out"]
+            command = [str(self.nvcc), *_FLAGS, _PLACE, f"-arch={compiled_as(target(arch))}", "-o", f"{folder}/out"]
             command += ["--use_fast_math"] * fast_math + [f"-I{path}" for path in includes] + [str(file)]
             try:
                 done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TIMEOUT)

@@ -66,7 +66,7 @@ class Bench:
         """What nvcc makes of the CUDA in a snapshot, unless that is known; None without a compiler."""
         if self.compiler is None:
             return None
-        key = key_of(digest, self.compiler.version, self.content, code_of("gate/compiler.py"))
+        key = key_of(digest, self.compiler.version, self.content, code_of("gate/compiler.py", "targets"))
         known = self.cache.get("compiled", key)
         if known is not None:
             return msgspec.json.decode(known, type=CompiledCuda)

@@ -29,7 +29,7 @@ from tlcheck.verdicts.results import read_snapshot
 
 AS_WRITTEN = "as written"  # kind of these outcomes
 _CLASSES = {(AGREES, DIFFERS): "wrong", (DIFFERS, AGREES): "fixed", (AGREES, AGREES): "changed"}
-_CODE = ("execute", "program", "snapshot", "algebra", "gate/traced.py")
+_CODE = ("execute", "program", "snapshot", "targets", "algebra", "gate/traced.py")
 
 
 def traced(

@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from tlcheck.errors import UsageError
+from tlcheck.targets.lookup import TARGETS
 
 FACTS = "facts.json"
 TEXT_SUFFIX = ".tir"
 PENDING_SUFFIX = ".new"
-_FILE = re.compile(r"(?P<name>.+)\.(?P<target>sm_\w+)\.(?P<part>[\w-]+\.(?:tir|json))")
+_ARCHS = "|".join(TARGETS)
+_FILE = re.compile(rf"(?P<name>.+)\.(?P<target>{_ARCHS})\.(?P<part>[\w-]+\.(?:tir|json))")
 _CONFLICT = re.compile(r"^(<{7} |={7}$|>{7} )", re.MULTILINE)
 
 

@@ -5,17 +5,15 @@ CASE = `FILE[::NAME][@TOOLCHAIN]`, a folder (also with `@TOOLCHAIN`), or a saved
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tlcheck.errors import UsageError, did_you_mean
+from tlcheck.errors import UsageError
+from tlcheck.targets.lookup import target
 from tlcheck.worker.capture.pytests import is_test
 
 SNAPSHOT_SUFFIX = ".json"
-_ARCHS = ("sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_120")  # commonest
-_ARCH = re.compile(r"sm_\d{2,3}[af]?")
 
 
 @dataclass(frozen=True)
@@ -106,9 +104,4 @@ def parse_args(texts: Iterable[str]) -> Mapping[str, str]:
 
 def parse_archs(archs: Iterable[str]) -> tuple[str, ...]:
     """Each once, in their order. Raises UsageError."""
-    archs = tuple(dict.fromkeys(arch.strip() for arch in archs))
-    for arch in archs:
-        if not _ARCH.fullmatch(arch):
-            hint = did_you_mean(arch, _ARCHS)
-            raise UsageError(f"unknown arch {arch!r}: expected such as sm_80,sm_90{hint}")
-    return archs
+    return tuple(dict.fromkeys(target(arch.strip()).arch for arch in archs))

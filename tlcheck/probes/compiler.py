@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tlcheck.errors import UsageError
+from tlcheck.targets.nvidia import arch_of
 
 _STANDARD = re.compile(r'"-std=(c\+\+\d+)"')
 _ROUNDS = 12  # of dropping what does not compile
@@ -104,7 +105,7 @@ def compile_kernels(
 
 def _front(place: Path, headers: Headers, arch: int) -> str:
     """nvcc to PTX, and what it said. Some versions read the PTX with ptxas too: its complaints are heard later."""
-    options = [f"-std={headers.standard}", f"-arch=sm_{arch}", "-w", "-Xcudafe", "--error_limit=1000000"]
+    options = [f"-std={headers.standard}", f"-arch={arch_of(arch)}", "-w", "-Xcudafe", "--error_limit=1000000"]
     includes = [f"-I{p}" for p in headers.includes]
     command = [str(nvcc()), *options, *includes, "-ptx", "--keep", "probes.cu"]
     return subprocess.run(command, cwd=place, capture_output=True, text=True, check=False).stderr.strip()

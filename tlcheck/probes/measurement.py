@@ -17,7 +17,7 @@ from tlcheck.program.device_library import REFUSED, Behaviour, LibraryCall
 def measure(headers: Headers, arch: int, calls: Sequence[LibraryCall]) -> dict[LibraryCall, Behaviour]:
     """What the device library does with each call; a call whose PTX is not understood is left out.
 
-    arch: compute capability, 90 for sm_90. Raises UsageError where nvcc does not run or refuses the headers.
+    arch: compute capability, as one number. Raises UsageError where nvcc does not run or refuses the headers.
     """
     family = families(calls)
     spelled = source(calls, dialect(headers)).splitlines()

@@ -14,6 +14,7 @@ from tlcheck.probes.compiler import Headers, nvcc, version
 from tlcheck.probes.measurement import measure
 from tlcheck.probes.table import results, text
 from tlcheck.program.device_library import device_library, made_for, read
+from tlcheck.targets.lookup import rows_of
 from tlcheck.toolchain.identity import identify, probe
 from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.worker.headers import digest
@@ -32,7 +33,7 @@ def measure_unknown(toolchain: Toolchain, archs: Iterable[str]) -> None:
         package = Path(probed.places["tilelang"]).parent
         package = toolchain.checkout.root / "tilelang" if toolchain.checkout else package
         release = identify(toolchain, probed).release
-        _measure(package, release, [int(arch.removeprefix("sm_").rstrip("af")) for arch in archs])
+        _measure(package, release, rows_of(archs))
 
 
 def _measure(package: Path, release: str, archs: Iterable[int]) -> None:

@@ -8,18 +8,19 @@ from tlcheck.program.atomics import PlainAtomic, Pointer, Site
 from tlcheck.program.device_library import WRONG, Behaviour, LibraryCall, library_of
 from tlcheck.program.tma import is_boxed
 from tlcheck.snapshot.dtypes import dtype_of
+from tlcheck.targets.target import Target
 
 _GLOBAL = ("", "global")  # a flat address does not say
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """arch: compute capability, 90 for sm_90. release: TileLang's version. headers: hash of its device library's.
+    """target: None if it is not known. release: TileLang's version. headers: hash of its device library's.
 
     Both are empty where they are not known.
     """
 
-    arch: int
+    target: Target | None
     release: str
     headers: str = ""
 
@@ -73,7 +74,9 @@ def _behaviour(call: LibraryCall, scope: str, device: Device) -> Behaviour | Non
     """What the device library does with a call; None where that was not measured."""
     if scope not in _GLOBAL and not call.shared:
         return None
-    return library_of(device.release, device.headers).behaviour(device.release, device.arch, call)
+    if device.target is None or device.target.measured is None:
+        return None
+    return library_of(device.release, device.headers).behaviour(device.release, device.target.measured, call)
 
 
 def library_call(site: Site, scope: str) -> LibraryCall:

@@ -23,6 +23,7 @@ from tlcheck.prove.plans import Comparison, Stage
 from tlcheck.prove.values import Reader
 from tlcheck.snapshot.equality import united
 from tlcheck.snapshot.ir import Expr, Snapshot, Stmt, Store, Unknown
+from tlcheck.targets.lookup import TARGETS
 
 _WRITTEN = ("source", "intent")
 LOWERED = ("lower-tile-op", "type-cast", "vectorize-loop", "device-tir")
@@ -146,8 +147,7 @@ def _what(site: Site) -> tuple[str, str]:
 
 def device_of(snapshot: Snapshot) -> Device:
     """What a snapshot was lowered for, and by which release."""
-    digits = "".join(c for c in snapshot.target if c.isdigit())
-    return Device(int(digits or 0), snapshot.toolchain.get("tilelang", ""), snapshot.headers)
+    return Device(TARGETS.get(snapshot.target), snapshot.toolchain.get("tilelang", ""), snapshot.headers)
 
 
 def _aligned(found: FoundAtomics, memory: Memory, device: Device) -> FoundAtomics:

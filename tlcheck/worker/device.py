@@ -2,49 +2,45 @@
 
 from __future__ import annotations
 
-import re
 from types import SimpleNamespace
 from typing import Any
 
+from tlcheck.errors import UsageError
+from tlcheck.targets.lookup import target
+from tlcheck.targets.target import NVIDIA, Target
 from tlcheck.worker.failures import RequestError
 
-# Compute capability -> streaming multiprocessors of the usual part, which persistent kernels ask for.
-_MULTIPROCESSORS = {
-    70: 80, 72: 8, 75: 72, 80: 108, 86: 84, 87: 16, 88: 16, 89: 142,
-    90: 132, 100: 148, 101: 20, 103: 160, 110: 20, 120: 188, 121: 48,
-}  # fmt: skip
 
-
-def capability(arch: str) -> tuple[int, int]:
-    """`sm_90` -> (9, 0). Raises RequestError for what is no CUDA arch."""
-    found = re.fullmatch(r"sm_(\d{2,3})[af]?", arch)
-    if found is None or int(found[1]) not in _MULTIPROCESSORS:
-        known = ", ".join(f"sm_{number}" for number in _MULTIPROCESSORS)
-        raise RequestError(f"unknown arch {arch!r}; known: {known} (with an `a` or `f` where CUDA has it)")
-    return int(found[1]) // 10, int(found[1]) % 10
+def known_target(arch: str) -> Target:
+    """The target with this name. Raises RequestError for one that is not known."""
+    try:
+        return target(arch)
+    except UsageError as error:
+        raise RequestError(str(error)) from error
 
 
 def pretend(arch: str) -> None:
-    """Make torch report one CUDA device of this arch, whatever there is: kernels choose tiles by it."""
-    major, minor = capability(arch)
+    """Make torch report one device of this arch, whatever there is: kernels choose tiles by it."""
+    found = known_target(arch)
     try:
         import torch
     except ImportError:
         return
+    limits, (major, minor) = found.limits, found.capability
     properties = SimpleNamespace(
-        name=f"NVIDIA {arch}",
+        name=f"{found.family.upper()} {arch}",
         major=major,
         minor=minor,
-        multi_processor_count=_MULTIPROCESSORS[10 * major + minor],
+        multi_processor_count=limits.multiprocessors,
         total_memory=80 * 2**30,
-        warp_size=32,
-        max_threads_per_multi_processor=2048 if minor == 0 else 1536,
-        shared_memory_per_block=48 * 2**10,
-        shared_memory_per_block_optin=_shared_memory(major, minor),
-        shared_memory_per_multiprocessor=_shared_memory(major, minor) + 2**10,
-        regs_per_multiprocessor=65536,
+        warp_size=found.warp,
+        max_threads_per_multi_processor=limits.resident_threads,
+        shared_memory_per_block=limits.static_shared,
+        shared_memory_per_block_optin=limits.shared,
+        shared_memory_per_multiprocessor=limits.multiprocessor_shared,
+        regs_per_multiprocessor=limits.multiprocessor_registers,
         L2_cache_size=50 * 2**20,
-        gcnArchName="",
+        gcnArchName="" if found.family == NVIDIA else arch,
     )
     answers: dict[str, Any] = {
         "is_available": True,
@@ -60,9 +56,3 @@ def pretend(arch: str) -> None:
 
 def _always(answer: Any) -> Any:
     return lambda *args, **kwargs: answer
-
-
-def _shared_memory(major: int, minor: int) -> int:
-    """Bytes of shared memory that one block may have."""
-    kilobytes = {7: 64 if minor else 96, 8: 99 if minor in (6, 9) else 163, 12: 99}
-    return kilobytes.get(major, 227) * 2**10

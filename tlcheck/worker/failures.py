@@ -23,7 +23,11 @@ _FRAME = re.compile(r'File "([^"]+)", line (\d+) in')
 
 
 class RequestError(Exception):
-    """The user asked for something that is not there; the message is meant for them."""
+    """The user asked for something that is not there; the message is meant for them. kind: of the failure."""
+
+    def __init__(self, message: str, kind: str = "usage") -> None:
+        super().__init__(message)
+        self.kind = kind
 
 
 class PassError(Exception):
@@ -52,7 +56,7 @@ def from_exception(error: BaseException, phase: str, user_file: str) -> Failure:
 
 def _from_exception(error: BaseException, phase: str, user_file: str) -> Failure:
     if isinstance(error, RequestError):
-        return Failure("usage", phase, str(error))
+        return Failure(error.kind, phase, str(error))
     kind = "exit" if isinstance(error, SystemExit) else "exception"
     lines = _useful(str(error))
     message = f"{type(error).__name__}: {lines[0].strip()}" if lines else type(error).__name__

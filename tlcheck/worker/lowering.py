@@ -11,6 +11,8 @@ import tilelang
 import tilelang.transform
 from tilelang import tvm
 
+from tlcheck.targets.target import AMD
+from tlcheck.worker.device import known_target
 from tlcheck.worker.failures import PassError, RequestError
 from tlcheck.worker.shared_memory import MERGE, UNMERGED
 
@@ -96,9 +98,12 @@ class _Recorder:
 
 
 def make_target(arch: str) -> Any:
-    """The TVM target. Raises RequestError for an arch that this release does not know."""
+    """The TVM target. Raises RequestError for an arch that this release does not know, or makes no code for."""
+    wanted = known_target(arch)
+    if wanted.family == AMD and tvm.get_global_func("target.build.tilelang_hip_without_compile", True) is None:
+        raise RequestError(f"this release makes no code for {arch}", "target")
     try:
-        return tvm.target.Target({"kind": "cuda", "arch": arch})
+        return tvm.target.Target(wanted.tvm)
     except Exception as error:
         raise RequestError(f"this release has no target for {arch}: {error}") from error
 

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tlcheck.targets.lookup import USUAL
 from tlcheck.worker.dependencies import Dependencies
 
 OUTPUT_TAIL = 64 * 1024  # bytes kept of what a job printed
@@ -29,7 +30,7 @@ class Job:
         inputs) or `capture` (run the file as a script and lower all kernels that it compiles).
     file: kernel file. name: a variable in it; for `discover`, empty means all declared cases.
     args: build arguments as the user typed them; over those of a declared case.
-    arch: `sm_90`, the device that the kernel believes to run on.
+    arch: of the device that the kernel believes to run on.
     timeout: processor seconds, of a script for each of its kernels; ten times as many seconds of wall time are the
         backstop.
     output: where `lower` writes the snapshot, `inputs` the arrays, and `capture` a zip file of snapshots.
@@ -49,7 +50,7 @@ class Job:
     file: str
     name: str = ""
     args: Mapping[str, str] = field(default_factory=dict)
-    arch: str = "sm_90"
+    arch: str = USUAL[-1]
     pythonpath: tuple[str, ...] = ()
     timeout: float = 300.0
     output: str = ""
@@ -71,10 +72,10 @@ class Failure:
     """Why a job has no result.
 
     kind: `usage` (the user asked for something that is not there), `target` (a script compiles a kernel for something
-        else), `capture` (a script asked for what is not there without a GPU, or without a package), `skipped` (all
-        tests of a test file were), `exception`,
-        `exit` (the kernel file ended the process), `crash` (a signal, named in the message), `timeout`, `killed` (from
-        outside, as for want of memory), `worker` (the worker itself ended), `interrupted` (the user ended the run).
+        else, or the release makes no code for the arch), `capture` (a script asked for what is not there without a GPU,
+        or without a package), `skipped` (all tests of a test file were), `exception`, `exit` (the kernel file ended the
+        process), `crash` (a signal, named in the message), `timeout`, `killed` (from outside, as for want of memory),
+        `worker` (the worker itself ended), `interrupted` (the user ended the run).
     phase: `start`, `import`, `build`, `lower`, `extract` or `inputs`.
     message: one line; where a pass or `code generation` raised it, that begins with it. detail: further useful lines.
     where: `FILE:LINE` in the user's code, if known. trace: Python's traceback.

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from tilelang import language as tl
 
+from tlcheck.targets.lookup import USUAL
 from tlcheck.worker import device, lowering
 
-_ARCH = "sm_80"
+_ARCH = USUAL[0]
 
 
 @tl.prim_func  # type: ignore[untyped-decorator]

@@ -11,8 +11,10 @@ from tlcheck.program.atomics import Pointer, Site
 from tlcheck.program.device_library import LOST, OK, REFUSED, STOPS, WRONG, LibraryCall
 from tlcheck.program.instructions import Device, Instruction, instruction, library_call
 from tlcheck.snapshot.ir import Expr
+from tlcheck.targets.lookup import target
+from tlcheck.targets.target import Target
 
-AMPERE, HOPPER = 80, 90
+AMPERE, HOPPER = target("sm_80"), target("sm_90")
 NEW = Device(HOPPER, "0.1.15")
 
 
@@ -43,7 +45,7 @@ def verdict(made: Instruction) -> str:
     ],
 )
 def test_alignment_is_that_of_the_accesses_in_the_ptx(
-    dtype: str, width: int, arch: int, release: str, scope: str, destination: int, source: int
+    dtype: str, width: int, arch: Target, release: str, scope: str, destination: int, source: int
 ) -> None:
     made = instruction(site(dtype, width), scope, Device(arch, release))
     assert verdict(made) == OK
@@ -95,7 +97,7 @@ def test_a_scalar_float32_loses_its_order(order: int | None, wanted: str) -> Non
     ("dtype", "scope", "device"),
     [
         ("float32", "global", Device(HOPPER, "0.1.99")),
-        ("float32", "global", Device(70, "0.1.15")),
+        ("float32", "global", Device(target("sm_70"), "0.1.15")),
         ("float32", "global", Device(HOPPER, "")),
         ("float32", "local.fragment", NEW),
         ("float8_e4m3", "global", NEW),

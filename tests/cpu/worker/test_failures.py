@@ -77,12 +77,14 @@ def test_a_silent_end() -> None:
     )
 
 
-@pytest.mark.parametrize(("arch", "expected"), [("sm_80", (8, 0)), ("sm_90a", (9, 0)), ("sm_120", (12, 0))])
+@pytest.mark.parametrize(
+    ("arch", "expected"), [("sm_80", (8, 0)), ("sm_90a", (9, 0)), ("sm_120", (12, 0)), ("gfx942", (9, 4))]
+)
 def test_capability(arch: str, expected: tuple[int, int]) -> None:
-    assert device.capability(arch) == expected
+    assert device.known_target(arch).capability == expected
 
 
-@pytest.mark.parametrize("arch", ["sm_91", "sm_9", "90", "gfx942", "sm_90x", ""])
+@pytest.mark.parametrize("arch", ["sm_91", "sm_9", "90", "gfx941", "sm_90x", ""])
 def test_no_capability(arch: str) -> None:
     with pytest.raises(RequestError, match="unknown arch"):
-        device.capability(arch)
+        device.known_target(arch)

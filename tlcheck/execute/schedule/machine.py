@@ -42,6 +42,8 @@ from tlcheck.execute.worlds.blocks import Block
 from tlcheck.execute.worlds.budget import Budget
 from tlcheck.snapshot.ir import Buffer, Expr, Function, Stmt
 from tlcheck.snapshot.walk import first_line, postorder
+from tlcheck.targets.lookup import TARGETS, USUAL
+from tlcheck.targets.target import Target
 
 if TYPE_CHECKING:
     from tlcheck.execute.observe.console import Console
@@ -82,7 +84,8 @@ class Options:
     other way, so that a sum of which nothing should be left is above zero in one of the two and below in the other.
     order: in which lanes' atomics act: as they are numbered (0), from the last one on (1), every other one first (2).
     behind: a warp whose branch lets all others go first (`agents`).
-    release: TileLang's, whose library and conventions the lowered kernel uses. plain: every iteration by itself.
+    target: what it was lowered for. release: TileLang's, whose library and conventions the lowered kernel uses.
+    plain: every iteration by itself.
     barriers: TileLang puts them between accesses to shared memory where the author has not.
     printed: as the CUDA that is made of it: integers are promoted, for example (`program.generated`).
     needed: the blocks that run of each kernel before the last one, with their seeds; None for all (`demand`).
@@ -97,6 +100,7 @@ class Options:
     costly: bool = False
     late: bool = True
     release: tuple[int, ...] = (0, 1, 15)
+    target: Target = TARGETS[USUAL[-1]]
     statements: int = 10**9
     bytes: int = 1 << 32
     until: float = math.inf

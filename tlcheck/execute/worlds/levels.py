@@ -33,6 +33,7 @@ from tlcheck.program.generated import lost_values, refusals
 from tlcheck.program.roles import roles
 from tlcheck.snapshot.ir import Buffer, Function, Snapshot
 from tlcheck.snapshot.walk import statements
+from tlcheck.targets.lookup import TARGETS
 
 UNGUARDED = ("lower-tile-op", "type-cast")
 _NO_BARRIERS = "tl.disable_thread_storage_sync"
@@ -57,6 +58,10 @@ class BothLevels:
         for name in (SOURCE, request.checkpoint):
             if name not in snapshot.checkpoints:
                 raise Stopped(f"the snapshot has no checkpoint {name}")
+        target = TARGETS.get(snapshot.target)
+        if target is None or not target.is_modelled:
+            raise NotModelled(f"{snapshot.target or 'an unknown target'}, which is not modelled")
+        self._target = target
         self._until = time.process_time() + request.budget.seconds
         self.written = snapshot.checkpoints[SOURCE]
         self.lowered = snapshot.checkpoints[request.checkpoint]
@@ -340,6 +345,7 @@ class BothLevels:
             early=not written and self.checkpoint in UNGUARDED,
             midway=written and function is self.lowered and function is not self.written,
             release=release_of(self.snapshot),
+            target=self._target,
             statements=budget.statements,
             bytes=budget.bytes,
             until=self._until,

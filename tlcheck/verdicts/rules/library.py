@@ -33,5 +33,5 @@ def unmeasured(subject: PreparedSnapshot, call: LibraryCall) -> str:
     device = device_of(subject.snapshot)
     if not device_library().has(device.release, device.headers):
         return f"{call}: {_OTHER_HEADERS} {device.release}; see docs/device-library.md"
-    where = f"TileLang {device.release or 'of an unknown release'} on sm_{device.arch}"
+    where = f"TileLang {device.release or 'of an unknown release'} on {subject.snapshot.target}"
     return f"what the device library does was not measured: {call}, {where}"

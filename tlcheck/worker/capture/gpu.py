@@ -119,7 +119,7 @@ def _answer_tvm() -> None:
     answers = {
         0: 1,
         1: 1024,
-        2: 32,
+        2: properties.warp_size,
         3: properties.shared_memory_per_block,
         4: f"{properties.major}.{properties.minor}",
         5: properties.name,

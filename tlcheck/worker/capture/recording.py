@@ -30,6 +30,7 @@ from tlcheck.snapshot import codec
 from tlcheck.worker import failures, limits, lowering, snapshots
 from tlcheck.worker.capture.calls import Call
 from tlcheck.worker.capture.refusals import Refusals
+from tlcheck.worker.device import known_target
 from tlcheck.worker.lines import AtomicLines
 from tlcheck.worker.protocol import Failure, Job
 
@@ -95,8 +96,10 @@ class Recording:
             "args": dict(call.given),
         }
         kernel: dict[str, Any] = {"name": name, "args": meta["args"], "origin": call.origin(self._job.file)}
-        if kind != "cuda":
-            failure = Failure("target", "build", f"the script compiles it for {kind}, not for a CUDA device")
+        wanted = known_target(self._job.arch).kind
+        if kind != wanted:
+            message = f"the script compiles it for {kind}, not for a {wanted.upper()} device"
+            failure = Failure("target", "build", message)
             self._report({"kernel": {**kernel, "failure": asdict(failure)}})
             return RecordedKernel()
         beside = Path(self._job.output).parent  # who began this removes it, also where this process is killed

@@ -41,8 +41,8 @@ class _Driver:
     def get_current_target(self) -> Any:
         """Triton's name of it."""
         compiler: Any = importlib.import_module("triton.backends.compiler")
-        major, minor = torch.cuda.get_device_capability()
-        return compiler.GPUTarget("cuda", 10 * major + minor, 32)
+        properties: Any = torch.cuda.get_device_properties(0)
+        return compiler.GPUTarget("cuda", 10 * properties.major + properties.minor, properties.warp_size)
 
     def get_active_torch_device(self) -> Any:
         return torch.device("cuda", 0)

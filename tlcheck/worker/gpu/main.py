@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from tlcheck import files
 from tlcheck.case import Case
+from tlcheck.targets.nvidia import arch_of
 from tlcheck.worker import failures, limits, release
 from tlcheck.worker.gpu import task as tasks
 from tlcheck.worker.gpu.subject import CompiledKernel, LoadedCase
@@ -97,7 +98,7 @@ def _describe(task: DeviceTask, answer: TaskAnswer) -> None:
     properties = torch.cuda.get_device_properties(0)
     answer.content["device"] |= {
         "name": properties.name,
-        "arch": f"sm_{properties.major}{properties.minor}",
+        "arch": arch_of(10 * properties.major + properties.minor),
         "multiprocessors": properties.multi_processor_count,
         "memory": properties.total_memory,
         "l2": properties.L2_cache_size,

@@ -1,0 +1,96 @@
+"""The table of targets, and its being the only place that knows what a target is like."""
+
+from __future__ import annotations
+
+import io
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tlcheck.errors import UsageError
+from tlcheck.targets import amd, nvidia
+from tlcheck.targets.lookup import TARGETS, USUAL, rows_of, target
+
+PACKAGE = Path(__file__).parents[2] / "tlcheck"
+NAMED = (
+    *("sm_70", "sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_103"),
+    *("sm_103a", "sm_110", "sm_110a", "sm_120", "sm_120a", "sm_121", "gfx942", "gfx950"),
+)
+
+
+@pytest.mark.parametrize("arch", NAMED)
+def test_a_target_by_its_name(arch: str) -> None:
+    found = target(arch)
+    assert (found.arch, str(found)) == (arch, arch)
+    assert found.limits.threads % found.warp == 0
+    assert found.limits.resident_threads % found.warp == 0
+    assert found.limits.static_shared <= found.limits.shared <= found.limits.multiprocessor_shared
+
+
+@pytest.mark.parametrize(
+    ("arch", "shared", "threads", "blocks"),
+    [
+        ("sm_75", 64, 1024, 16),
+        ("sm_80", 163, 2048, 32),
+        ("sm_86", 99, 1536, 16),
+        ("sm_90", 227, 2048, 32),
+        ("sm_110", 227, 1536, 24),
+        ("sm_120a", 99, 1536, 24),
+        ("gfx942", 64, 2048, 32),
+        ("gfx950", 160, 2048, 32),
+    ],
+)
+def test_limits_are_those_of_the_manuals(arch: str, shared: int, threads: int, blocks: int) -> None:
+    limits = target(arch).limits
+    assert (limits.shared // 1024, limits.resident_threads, limits.resident_blocks) == (shared, threads, blocks)
+
+
+def test_instructions_come_and_go_with_capabilities() -> None:
+    assert [arch for arch in NAMED if "wgmma" in target(arch).instructions] == ["sm_90", "sm_90a"]
+    assert "cp.async" not in target("sm_75").instructions
+    assert "tcgen05" in target("sm_103a").instructions
+    assert "tcgen05" not in target("sm_120").instructions
+    assert target("gfx942").instructions.isdisjoint(target("sm_90").instructions)
+
+
+def test_how_compilers_name_a_target() -> None:
+    assert target("sm_90a").tvm == {"kind": "cuda", "arch": "sm_90a"}
+    assert target("gfx942").tvm == {"kind": "hip", "mcpu": "gfx942"}
+    assert [nvidia.compiled_as(target(arch)) for arch in ("sm_80", "sm_90", "sm_90a")] == ["sm_80", "sm_90a", "sm_90a"]
+
+
+def test_rows_of_the_device_library() -> None:
+    assert rows_of(["sm_90a", "gfx942", "sm_80"]) == [90, 80]
+
+
+@pytest.mark.parametrize(("arch", "hint"), [("sm90", "sm_90"), ("gfx492", "gfx942"), ("sm_1200", "sm_120")])
+def test_an_unknown_target_is_told_the_known_ones(arch: str, hint: str) -> None:
+    with pytest.raises(UsageError, match=rf"^unknown arch '{arch}'; known: sm_70, .*gfx950.*; did you mean {hint}\?$"):
+        target(arch)
+
+
+def test_widths_of_warps() -> None:
+    assert {found.warp for found in TARGETS.values() if found.family == "nvidia"} == {nvidia.WARP}
+    assert {found.warp for found in TARGETS.values() if found.family == "amd"} == {amd.WARP}
+    assert set(USUAL) <= set(TARGETS)
+
+
+# Texts for people: they show what one release made for one target.
+RULES = "verdicts/rules/tla"
+
+
+def _tokens(file: Path) -> Iterator[tokenize.TokenInfo]:
+    return tokenize.generate_tokens(io.StringIO(file.read_text(encoding="utf-8")).readline)
+
+
+def test_nothing_else_spells_an_arch() -> None:
+    """Comments and docstrings may give one as an example."""
+    found = []
+    for file in sorted(PACKAGE.rglob("*.py")):
+        place = file.relative_to(PACKAGE).as_posix()
+        if not place.startswith(("targets/", RULES)):
+            strings = (t for t in _tokens(file) if t.type == tokenize.STRING and not t.string.startswith('"""'))
+            found += [f"{place}:{t.start[0]}" for t in strings if "sm_" in t.string and "smem_" not in t.string]
+    assert not found

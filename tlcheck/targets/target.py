@@ -1,0 +1,84 @@
+"""A machine that kernels are lowered for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Family = Literal["nvidia", "amd"]
+NVIDIA: Family = "nvidia"
+AMD: Family = "amd"
+Extents = tuple[int, int, int]  # x, y, z
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The most that a kernel may ask of a device. Memory is in bytes, registers have 32 bits.
+
+    static_shared: shared memory that a block declares, in all its arrays.
+    shared: shared memory of a block, when it asks for more at launch.
+    multiprocessor_shared: shared memory of one multiprocessor (AMD: compute unit).
+    block: threads of a block along each axis.
+    threads: threads of a block.
+    resident_threads: threads of all blocks that run on one multiprocessor.
+    resident_blocks: blocks that run on one multiprocessor.
+    registers: registers of a thread.
+    multiprocessor_registers: registers of one multiprocessor.
+    grid: blocks along each axis.
+    multiprocessors: multiprocessors of the usual part.
+    """
+
+    static_shared: int
+    shared: int
+    multiprocessor_shared: int
+    block: Extents
+    threads: int
+    resident_threads: int
+    resident_blocks: int
+    registers: int
+    multiprocessor_registers: int
+    grid: Extents
+    multiprocessors: int
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One architecture.
+
+    family: who makes it.
+    arch: its name, as users write it: `sm_90`, `gfx942`.
+    capability: major and minor version, as torch reports them.
+    warp: threads of a warp (AMD: wavefront).
+    limits: the most that a kernel may ask of it.
+    library: folder of TileLang's device library (`tl_templates/`).
+    measured: the row of the table of what that library does (`program/device_library.json`), a compute capability;
+        None if the table has no rows for the family.
+    instructions: the families of instructions that it has, as handlers in `execute/ops/thread` name them.
+    """
+
+    family: Family
+    arch: str
+    capability: tuple[int, int]
+    warp: int
+    limits: Limits
+    library: str
+    measured: int | None
+    instructions: frozenset[str]
+
+    @property
+    def is_modelled(self) -> bool:
+        """Whether kernels for it can be executed."""
+        return self.family == NVIDIA
+
+    @property
+    def kind(self) -> str:
+        """TVM's kind of target."""
+        return "cuda" if self.family == NVIDIA else "hip"
+
+    @property
+    def tvm(self) -> dict[str, str]:
+        """The target as TileLang takes it."""
+        return {"kind": self.kind, "arch" if self.family == NVIDIA else "mcpu": self.arch}
+
+    def __str__(self) -> str:
+        return self.arch
