@@ -55,7 +55,7 @@ def _supported(outcome: Outcome, about: str, before: LoweredSide, after: Lowered
     """With what the claims say about it. about: the buffers."""
     if outcome.klass not in ("changed", "slower-risk"):
         return outcome
-    return replace(outcome, claims=in_words(about, before.result.claims, after.result.claims))
+    return replace(outcome, claims=in_words(about, before.claims, after.claims))
 
 
 def _undeclared(compared: LoweredPair) -> Iterator[Outcome]:
@@ -70,7 +70,7 @@ def _undeclared(compared: LoweredPair) -> Iterator[Outcome]:
 
 def _refuted(after: LoweredSide) -> Iterator[Outcome]:
     """What is wrong in a kernel that was not there before."""
-    return (outcome for outcome in verdict_outcomes((), after.result.claims) if outcome.klass == "wrong")
+    return (outcome for outcome in verdict_outcomes((), after.claims) if outcome.klass == "wrong")
 
 
 def _failures(before: LoweredSide, after: LoweredSide) -> Iterator[Outcome]:
@@ -84,7 +84,7 @@ def _failures(before: LoweredSide, after: LoweredSide) -> Iterator[Outcome]:
         words = f"could be captured, and is not now: {_said(new)}"
         yield Outcome("changed", _UNSEEN, "captured", _general(new), words, line=line, detail=new.detail)
     elif new is not None:
-        expected = "; the case expects it of this release" if after.result.excuse is not None else ""
+        expected = "; the case expects it of this release" if after.expected else ""
         words = f"fails now, {_said(new)}{expected}"
         yield Outcome("broken", "error", "lowers", _general(new), words, line=line, detail=new.detail)
     elif old is not None:
@@ -98,7 +98,7 @@ def _checked(before: LoweredSide, after: LoweredSide) -> Iterator[Outcome]:
     """Verdicts; a kernel that lowers and whose atomics cannot be read is not checked."""
     old, new = before.result.failure, after.result.failure
     if new is None:
-        yield from verdict_outcomes(before.result.claims, after.result.claims)
+        yield from verdict_outcomes(before.claims, after.claims)
     elif old is not None:
         words = f"not checked: {_first(new)}"
         yield Outcome(FAILS_IN_BOTH, "not checked", _general(old), _general(new), words, line=after.line)
@@ -113,14 +113,14 @@ def _facts(before: LoweredSide, after: LoweredSide) -> Iterator[Outcome]:
     """Other atomics than before belong to the fix where those before were wrong and these are right."""
     assert before.facts is not None
     assert after.facts is not None
-    lines = {claim.buffer: claim.source.line for claim in after.result.claims if claim.kind == "atomic"}
-    righted = {o.subject for o in verdict_outcomes(before.result.claims, after.result.claims) if o.klass == "fixed"}
+    lines = {claim.buffer: claim.source.line for claim in after.claims if claim.kind == "atomic"}
+    righted = {o.subject for o in verdict_outcomes(before.claims, after.claims) if o.klass == "fixed"}
     buffers = {buffer.name for side in (before.facts, after.facts) for buffer in side.buffers}
     for change in changes(before.facts, after.facts):
         subjects = change.subject.split(", ")
         klass, words = "slower-risk" if change.slower else "changed", change.words
         if change.takes_away:
-            left = unordered(change, before.facts, after.facts, all_claims(after.result.claims))
+            left = unordered(change, before.facts, after.facts, all_claims(after.claims))
             if left:
                 klass = "sync-risk"
                 words = f"{words}; the order {left if left.startswith('of ') else f'of {left}'} is not decided now"

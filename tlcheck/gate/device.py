@@ -89,7 +89,7 @@ def _run(
 
 def _prepared(side: LoweredSide, found: FoundDevice, args: Mapping[str, str]) -> DeviceCase | DeviceResult:
     """What can be run, or why it cannot: that is told elsewhere too, or nothing to be told, hence excused."""
-    run, failure = side.result.run, side.result.failure
+    run, failure = side.result.run, side.failure
     if found.missing:
         return DeviceResult(run, NOT_RUN, f"no GPU: {found.missing}", excused="no GPU")
     if side.snapshot is None:

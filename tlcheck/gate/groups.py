@@ -19,7 +19,7 @@ class DifferenceGroup:
     kind: str
     before: str
     after: str
-    accepted: str
+    accepted: str | None
     members: tuple[tuple[LoweredPair, Outcome], ...]
 
     @property
@@ -38,7 +38,7 @@ class DifferenceGroup:
 
 def groups(comparisons: Iterable[LoweredPair]) -> list[DifferenceGroup]:
     """By class from the worst on, in it by size, the largest first. What is accepted is a group of its own."""
-    found: dict[tuple[str, str, str, str, str], list[tuple[LoweredPair, Outcome]]] = {}
+    found: dict[tuple[str, str, str, str, str | None], list[tuple[LoweredPair, Outcome]]] = {}
     for compared in comparisons:
         for o in compared.outcomes:
             found.setdefault((o.klass, o.kind, o.before, o.after, o.accepted), []).append((compared, o))

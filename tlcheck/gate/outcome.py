@@ -15,8 +15,9 @@ from tlcheck.gate.compiler import CompiledCuda
 from tlcheck.lower.runs import MadeInputs
 from tlcheck.run.results import DeviceResult
 from tlcheck.verdicts.acceptance import Acceptance, Acceptances
-from tlcheck.verdicts.claim import Finding
+from tlcheck.verdicts.claim import Claim, Finding
 from tlcheck.verdicts.results import Result
+from tlcheck.worker.protocol import Failure
 
 # From the worst to the best; each outcome belongs to one, a comparison to the worst of its outcomes.
 CLASSES: Mapping[str, str] = {
@@ -40,7 +41,7 @@ class Outcome:
 
     kind: what differs: `error`, `lowering time`, a rule's id, or a kind of `facts.Change`. before, after: in words that
     are equal for equal differences of different kernels. subject: a buffer, or empty. words: the whole sentence.
-    line: in the kernel's file. finding: what refutes the atomic now. accepted: the reason, if the project accepts it.
+    line: in the kernel's file. finding: what refutes the atomic now. accepted: why the project accepts it, if it does.
     claims: what the claims say about it, where it is no claim itself.
     """
 
@@ -53,13 +54,18 @@ class Outcome:
     line: int = 0
     detail: str = ""
     finding: Finding | None = None
-    accepted: str = ""
+    accepted: str | None = None
     claims: str = ""
 
     @property
     def id(self) -> str:
         """What an acceptance names: `slower-risk/atomic`."""
         return f"{self.klass}/{self.kind}".replace(" ", "-")
+
+    @property
+    def rule(self) -> str | None:
+        """The rule that refutes a claim now, if one does."""
+        return self.finding.rule if self.finding is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +87,21 @@ class LoweredSide:
     snapshot: Path | None = None
     device: DeviceResult | None = None
     inputs: MadeInputs | None = None
+
+    @property
+    def failure(self) -> Failure | None:
+        """Why the kernel was not lowered or checked, if it was not."""
+        return self.result.failure
+
+    @property
+    def expected(self) -> bool:
+        """Whether the case expects the failure."""
+        return self.result.excuse is not None
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """The claims of the lowered kernel."""
+        return self.result.claims
 
 
 AGREES, DIFFERS = "agrees", "differs"  # what a kernel as written does with its reference
@@ -179,10 +200,9 @@ def _concerns(entry: Acceptance, compared: LoweredPair, acceptances: Acceptances
 
 
 def _settled(outcome: Outcome, ours: Sequence[Acceptance]) -> Outcome:
-    reason = next((entry.reason for entry in ours if _names(entry, outcome)), "")
+    reason = next((entry.reason for entry in ours if _names(entry, outcome)), None)
     return replace(outcome, accepted=reason) if reason else outcome
 
 
 def _names(entry: Acceptance, outcome: Outcome) -> bool:
-    rule = outcome.finding.rule if outcome.finding is not None else None
-    return entry.id in (outcome.klass, outcome.id, rule)
+    return entry.id in (outcome.klass, outcome.id, outcome.rule)

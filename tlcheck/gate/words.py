@@ -75,6 +75,6 @@ def unchanged_in_words(gate: Gate) -> str:
     found: Counter[str] = Counter()
     for compared in gate.comparisons:
         if compared.before is not None and compared.after is not None:
-            old, new = (Counter(a.verdict for a in s.result.claims) for s in (compared.before, compared.after))
+            old, new = (Counter(a.verdict for a in s.claims) for s in (compared.before, compared.after))
             found += old & new
     return f"unchanged verdicts: {', '.join(f'{n} {v}' for v, n in sorted(found.items()))}" if found else ""

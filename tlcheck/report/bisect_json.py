@@ -16,7 +16,7 @@ from tlcheck.report.json import written
 from tlcheck.verdicts.claim import Claim
 
 SCHEMA = 2
-_NAMES = {"pass_name": "pass", "first_side": "from", "second_side": "to"}
+_NAMES = {"pass_name": "pass", "name": "pass", "old": "from", "new": "to", "first_side": "from", "second_side": "to"}
 
 
 class FindingReport(msgspec.Struct, frozen=True, rename=_NAMES):
@@ -99,9 +99,9 @@ class FirstPass(msgspec.Struct, frozen=True, rename=_NAMES):
     pass: empty for the kernel before the first pass.
     """
 
-    pass_name: str
-    first_side: int | None
-    second_side: int | None
+    name: str
+    old: int | None
+    new: int | None
 
 
 class ComparedReport(msgspec.Struct, frozen=True, rename=_NAMES):
@@ -150,7 +150,7 @@ def _row(row: BisectRow, guilty: tuple[GuiltyReport, ...] = ()) -> BisectedRow:
 
 def _point(point: Point) -> PointReport:
     failure = point.result.failure if point.result is not None else None
-    told = FailureReport(failure.phase, failure.message) if failure is not None else None
+    told = msgspec.convert(failure, FailureReport | None, from_attributes=True)
     return PointReport(point.at, point.state, tuple(map(_finding, point.wrong)), told, point.written)
 
 
@@ -166,8 +166,6 @@ def _guilty(guilty: Guilty) -> GuiltyReport:
 
 
 def _two(compared: ComparedPasses) -> ComparedReport:
-    first = None
-    if compared.first is not None:
-        first = FirstPass(compared.first.name, compared.first.old, compared.first.new)
+    first = msgspec.convert(compared.first, FirstPass | None, from_attributes=True)
     sides = compared.case, compared.target, compared.old, compared.new
     return ComparedReport(*sides, first, compared.difference, tuple(map(_passes, compared.judged)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,15 +13,14 @@ from tlcheck.gate.compiler import CompiledCuda
 from tlcheck.gate.device import DeviceRun, FoundDevice
 from tlcheck.gate.gate import Gate
 from tlcheck.gate.groups import DifferenceGroup, groups
-from tlcheck.gate.outcome import LoweredPair, LoweredSide, Outcome
 from tlcheck.gate.words import verdict_in_words
 from tlcheck.report.json import ClocksReport, LoweredWith, written
-from tlcheck.run.results import DeviceFinding, DeviceResult
+from tlcheck.run.results import DeviceFinding
 from tlcheck.verdicts.claim import Claim
 from tlcheck.worker.protocol import Failure
 
 SCHEMA = 2
-_NAMES = {"klass": "class", "old": "from", "new": "to"}
+_NAMES = {"klass": "class", "old": "from", "new": "to", "compiled": "nvcc"}
 
 
 class DeviceReport(msgspec.Struct, frozen=True):
@@ -41,7 +39,7 @@ class DeviceReport(msgspec.Struct, frozen=True):
     findings: tuple[DeviceFinding, ...]
 
 
-class SideReport(msgspec.Struct, frozen=True):
+class SideReport(msgspec.Struct, frozen=True, rename=_NAMES):
     """One toolchain's result. expected: the case expects the failure. seconds: of processor time for lowering; 0 where
     unknown. facts: null where it did not lower. device, nvcc: null where that was not asked for.
     """
@@ -52,7 +50,7 @@ class SideReport(msgspec.Struct, frozen=True):
     claims: tuple[Claim, ...]
     facts: Facts | None
     device: DeviceReport | None
-    nvcc: CompiledCuda | None
+    compiled: CompiledCuda | None
 
 
 class OutcomeReport(msgspec.Struct, frozen=True, rename=_NAMES):
@@ -175,71 +173,14 @@ def render(gate: Gate) -> str:
         summary=gate.counts(),
         notes=gate.notes,
         groups=tuple(_group(group) for group in groups(gate.comparisons)),
-        comparisons=tuple(_comparison(compared) for compared in gate.comparisons),
+        comparisons=msgspec.convert(gate.comparisons, tuple[ComparisonReport, ...], from_attributes=True),
     )
     return written(report)
 
 
 def _group(group: DifferenceGroup) -> GroupReport:
     members = tuple(MemberReport(c.case, c.target, outcome.subject) for c, outcome in group.members)
-    return GroupReport(group.klass, group.kind, group.before, group.after, group.accepted or None, members)
-
-
-def _comparison(compared: LoweredPair) -> ComparisonReport:
-    return ComparisonReport(
-        case=compared.case,
-        file=compared.file,
-        source=compared.source,
-        captured=compared.captured,
-        name=compared.name,
-        target=compared.target,
-        klass=compared.klass,
-        outcomes=tuple(_outcome(outcome) for outcome in compared.outcomes),
-        before=_side(compared.before) if compared.before is not None else None,
-        after=_side(compared.after) if compared.after is not None else None,
-    )
-
-
-def _outcome(outcome: Outcome) -> OutcomeReport:
-    return OutcomeReport(
-        id=outcome.id,
-        klass=outcome.klass,
-        kind=outcome.kind,
-        subject=outcome.subject,
-        before=outcome.before,
-        after=outcome.after,
-        words=outcome.words,
-        line=outcome.line,
-        detail=outcome.detail,
-        rule=outcome.finding.rule if outcome.finding is not None else None,
-        accepted=outcome.accepted or None,
-        claims=outcome.claims,
-    )
-
-
-def _side(side: LoweredSide) -> SideReport:
-    return SideReport(
-        failure=side.result.failure,
-        expected=side.result.excuse is not None,
-        seconds=side.seconds,
-        claims=side.result.claims,
-        facts=side.facts,
-        device=_device(side.device) if side.device is not None else None,
-        nvcc=side.compiled,
-    )
-
-
-def _device(result: DeviceResult) -> DeviceReport:
-    error = result.worst_error
-    return DeviceReport(
-        status=result.status,
-        reason=result.reason,
-        inputs=len(result.trials),
-        error=error if error is not None and math.isfinite(error) else None,
-        source=result.source,
-        difference=result.difference,
-        findings=result.findings,
-    )
+    return GroupReport(group.klass, group.kind, group.before, group.after, group.accepted, members)
 
 
 def _device_run(run: DeviceRun) -> DeviceRunReport:

@@ -46,4 +46,4 @@ def _notice(gate: Gate, compared: LoweredPair, outcome: Outcome) -> Notice:
         detail = f"witness: {outcome.finding.words}"
     title = f"{outcome.kind}: {common}"
     file = near(compared.source)
-    return Notice(outcome.klass, level, title, outcome.words, file, outcome.line, detail, outcome.accepted)
+    return Notice(outcome.klass, level, title, outcome.words, file, outcome.line, detail, outcome.accepted or "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -73,10 +74,16 @@ class DeviceResult:
         return [found for found in self.findings if found.kind != "inexact-inputs"]
 
     @property
-    def worst_error(self) -> float | None:
-        """The largest relative error of all outputs and inputs."""
+    def inputs(self) -> int:
+        """How many sets of inputs were tried."""
+        return len(self.trials)
+
+    @property
+    def error(self) -> float | None:
+        """The largest relative error of all outputs and inputs; None where it is no number."""
         errors = [out["error"] for trial in self.trials for out in trial["outputs"].values() if "error" in out]
-        return max(map(float, errors)) if errors else None
+        worst = max(map(float, errors), default=math.inf)
+        return worst if math.isfinite(worst) else None
 
 
 def exit_code(results: Iterable[DeviceResult]) -> int:
