@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import tokenize
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from tlcheck.errors import UsageError
+from tlcheck.execute.compile import registry
+from tlcheck.execute.reasons import NotModelled
 from tlcheck.targets import amd, nvidia
 from tlcheck.targets.lookup import TARGETS, USUAL, rows_of, target
 
@@ -79,6 +82,8 @@ def test_widths_of_warps() -> None:
 
 # Texts for people: they show what one release made for one target.
 RULES = "verdicts/rules/tla"
+# Here 32 is no width of a warp: a row of so many elements has the same banks as the next one.
+OTHER_WIDTHS = {"execute/ops/thread/tl_gemm.py: length % 32"}
 
 
 def _tokens(file: Path) -> Iterator[tokenize.TokenInfo]:
@@ -94,3 +99,24 @@ def test_nothing_else_spells_an_arch() -> None:
             strings = (t for t in _tokens(file) if t.type == tokenize.STRING and not t.string.startswith('"""'))
             found += [f"{place}:{t.start[0]}" for t in strings if "sm_" in t.string and "smem_" not in t.string]
     assert not found
+
+
+def test_nothing_else_knows_the_width_of_a_warp() -> None:
+    """Nothing outside of targets/ divides by 32, or gives that number a name of warps, lanes or segments."""
+    width = re.compile(r"(\w+ (?:%|//) 32\b|\w*(?:warp|lane|wave|segment)\w* = 32\b)", re.IGNORECASE)
+    found = []
+    for file in sorted(PACKAGE.rglob("*.py")):
+        place = file.relative_to(PACKAGE).as_posix()
+        if not place.startswith("targets/"):
+            code = " ".join(t.string for t in _tokens(file) if t.type not in (tokenize.COMMENT, tokenize.STRING))
+            found += [f"{place}: {spelled}" for spelled in width.findall(code)]
+    assert set(found) == OTHER_WIDTHS
+
+
+def test_an_instruction_that_a_target_lacks_is_not_modelled() -> None:
+    registry.load()
+    registry.require("ptx_wgmma_ss", target("sm_90"))
+    registry.require("sync_threads", target("gfx942"))
+    for name, arch in (("ptx_wgmma_ss", "sm_80"), ("ptx_mma", "gfx942"), ("DP4A", "gfx950")):
+        with pytest.raises(NotModelled, match=f"^{name} on {arch}$"):
+            registry.require(name, target(arch))

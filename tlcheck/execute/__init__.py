@@ -32,6 +32,9 @@ takes it. `machine.options` says which level runs and whether floats are exact. 
 `machine.per_world` reduce a value that has to be the same in all lanes, and `frame.mask()` says who takes part.
 What `load` and `take` return may be a view of memory: copy it to keep it.
 
+An instruction that not every target has names its family: `@call("ptx_mma", family="mma")`, see `Target.instructions`.
+On other targets it is not modelled.
+
 What a handler does not know (an argument, a dtype, a form) it refuses at compile time with `NotModelled("name")`:
 the verdict is then undecided, with that name. A handler never guesses.
 """

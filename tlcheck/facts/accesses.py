@@ -15,11 +15,11 @@ from tlcheck.program.tma import is_copy, is_reduction
 from tlcheck.program.walk import Placed, Program, Scope, expressions
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Buffer, Expr, Store
+from tlcheck.targets.nvidia import WARP, WARPGROUP
 
 READ, WRITE, ATOMIC = "read", "write", "atomic"
 _ADDRESSES = ("address_of", "access_ptr", "tvm_access_ptr", "region")
 _EXTERN = ("call_extern", "call_pure_extern")
-_WARP, _WARPGROUP = 32, 128
 _FUNCTIONS = frozenset(
     "exp exp2 exp10 log log2 log10 log1p sqrt rsqrt tanh sin cos tan pow erf sigmoid atan fma".split()
 )
@@ -162,12 +162,12 @@ class Census:
         target = next((p for p in places if p is not None and self._is_shared(p)), None)
         number = next((a.value for a in e.args if a.op == "int" and a.dtype != "bool" and a.value), 1)
         root = target.root if target is not None else "?"
-        self._access(here, operation, root, "shared", f"{name} x{number}", 0, group=_WARP)
+        self._access(here, operation, root, "shared", f"{name} x{number}", 0, group=WARP)
 
     def _mma(self, e: Expr, here: Here) -> None:
         texts = [str(a.value) for a in e.args if a.op == "str"]
         kind = str(e.value).removeprefix("ptx_").replace("_", " ")
-        group = _WARPGROUP if kind.startswith("wgmma") else _WARP
+        group = WARPGROUP if kind.startswith("wgmma") else WARP
         name = " ".join([kind, *(t for t in texts if t not in ("row", "col"))])
         self._instructions[name] += _grouped(self._trips.count(here.scope), group)
 

@@ -123,6 +123,7 @@ def _call(e: Expr, machine: Machine) -> Code:
     handler = handlers.get(name)
     if handler is None:
         raise NotModelled(name)
+    registry.require(name, machine.options.target)
     found = handler(e, machine)
     return found if isinstance(found, Code) else Code(found)
 

@@ -7,10 +7,13 @@ import pkgutil
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
+from tlcheck.execute.reasons import NotModelled
+
 if TYPE_CHECKING:
     from tlcheck.execute.compile.codes import Code, Run, Step
     from tlcheck.execute.schedule.machine import Machine
     from tlcheck.snapshot.ir import Attr, Block, Expr, For, Store
+    from tlcheck.targets.target import Target
 
 CallHandler = Callable[["Expr", "Machine"], "Run | Code"]
 AttributeHandler = Callable[["Attr", "Machine"], "Step"]
@@ -21,6 +24,7 @@ H = TypeVar("H", CallHandler, AttributeHandler, BlockHandler)
 
 CALLS: dict[str, CallHandler] = {}
 EXTERNS: dict[str, CallHandler] = {}
+_FAMILIES: dict[str, str] = {}  # of instructions, by the name of a call or function
 ATTRIBUTES: dict[str, AttributeHandler] = {}
 ANNOTATIONS: dict[str, BlockHandler] = {}
 STORES: list[StoreHandler] = []
@@ -44,16 +48,29 @@ WITHOUT_MEANING = frozenset(
 WAITING = frozenset({"mbarrier_wait_parity", "tvm_storage_sync", "sync_threads", "sync_threads_partial"})
 
 
-def call(*names: str) -> Callable[[CallHandler], CallHandler]:
-    """Register a handler of calls (tile operators, instructions, functions) of these names."""
+def call(*names: str, family: str = "") -> Callable[[CallHandler], CallHandler]:
+    """Register a handler of calls (tile operators, instructions, functions) of these names.
+
+    family: of instructions (`Target.instructions`), without which a target has none of them; all have them if empty.
+    """
+    _FAMILIES.update(dict.fromkeys(names, family))
     return _into(CALLS, names)
 
 
-def extern(*names: str) -> Callable[[CallHandler], CallHandler]:
+def require(name: str, target: Target) -> None:
+    """Raise NotModelled for an instruction of a family that a target does not have."""
+    family = _FAMILIES.get(name)
+    if family and family not in target.instructions:
+        raise NotModelled(f"{name} on {target.arch}")
+
+
+def extern(*names: str, family: str = "") -> Callable[[CallHandler], CallHandler]:
     """Register a handler of functions of the device library: names without template arguments and `::run`.
 
+    family: as of `call`.
     The call that the handler gets has the function's full name as its value, and the function's arguments.
     """
+    _FAMILIES.update(dict.fromkeys(names, family))
     return _into(EXTERNS, names)
 
 

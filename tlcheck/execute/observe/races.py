@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tlcheck.snapshot.ir import Stmt
+from tlcheck.targets.nvidia import WARP as WARP
 
-WARP = 32
 SEVERAL = -2  # SEVERAL - w as an access's thread: several threads of warp w
 AGREEMENT, BLOCKS = "agreement on the value", "an order of the blocks"  # what may be missing, besides what waits
 

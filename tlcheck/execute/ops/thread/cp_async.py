@@ -115,7 +115,7 @@ def queue_of(machine: Machine) -> CopyQueue:
     return found
 
 
-@call("ptx_cp_async")
+@call("ptx_cp_async", family="cp.async")
 def cp_async(e: Expr, machine: Machine) -> Run:
     """Issue a copy of 4, 8 or 16 bytes. Where the predicate is false, zeros arrive and nothing is read.
 
@@ -225,7 +225,7 @@ def _size(call: Expr, kind: Kind, machine: Machine) -> int:
     return size
 
 
-@call("ptx_commit_group")
+@call("ptx_commit_group", family="cp.async")
 def commit_group(e: Expr, machine: Machine) -> Run:
     """cp.async.commit_group: the thread's copies since the last commit are a group, be it an empty one."""
     queue = queue_of(machine)
@@ -237,7 +237,7 @@ def commit_group(e: Expr, machine: Machine) -> Run:
     return run
 
 
-@call("ptx_wait_group")
+@call("ptx_wait_group", family="cp.async")
 def wait_group(e: Expr, machine: Machine) -> Run:
     """cp.async.wait_group n: go on when at most n of the thread's newest groups are under way."""
     queue, newest = queue_of(machine), machine.code(e.args[0])
@@ -252,7 +252,7 @@ def wait_group(e: Expr, machine: Machine) -> Run:
     return run
 
 
-@call("ptx_wait_all", "cp_async_wait_all")
+@call("ptx_wait_all", "cp_async_wait_all", family="cp.async")
 def wait_all(e: Expr, machine: Machine) -> Run:
     """cp.async.wait_all: commit, and wait for all groups."""
     queue = queue_of(machine)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tlcheck.execute.schedule.machine import Machine
 
 
-@call("ptx_cp_async_barrier", "ptx_cp_async_barrier_noinc")
+@call("ptx_cp_async_barrier", "ptx_cp_async_barrier_noinc", family="cp.async")
 def arrive(e: Expr, machine: Machine) -> Run:
     """(barrier): the active threads arrive when their copies have come."""
     which, queue, agents = barrier(e.args[0], machine), queue_of(machine), agents_of(machine)

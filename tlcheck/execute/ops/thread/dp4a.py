@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _LANES = 4
 
 
-@extern("DP4A")
+@extern("DP4A", family="dp4a")
 def dot_product(e: Expr, machine: Machine) -> Run:
     """(a, b, c), addresses: c += the sum of a[i] * b[i], signed bytes into an int32."""
     a, b = (machine.pointer(argument, _LANES) for argument in e.args[:2])

@@ -15,15 +15,14 @@ from tlcheck.execute.memory.frame import Frame, OfLanes
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
+from tlcheck.targets.nvidia import WARP
 
 if TYPE_CHECKING:
     from tlcheck.execute.compile.codes import Run
     from tlcheck.execute.schedule.machine import Machine
 
-WARP = 32
 
-
-@call("tl_shuffle_elect", "shuffle_elect")
+@call("tl_shuffle_elect", "shuffle_elect", family="elect")
 def elect(e: Expr, machine: Machine) -> Run:
     """Whether the thread is the elected one of its group; (worlds, threads)."""
     extent = e.args[0].value if e.args and e.args[0].op == "int" else None

@@ -16,15 +16,14 @@ from tlcheck.execute.memory.places import Place
 from tlcheck.execute.memory.values import Array, Kind, Value
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
+from tlcheck.targets.nvidia import WARP
 
 if TYPE_CHECKING:
     from tlcheck.execute.compile.codes import Run
     from tlcheck.execute.schedule.machine import Machine
 
-WARP = 32
 
-
-@call("ptx_ldmatrix")
+@call("ptx_ldmatrix", family="ldmatrix")
 def ldmatrix(e: Expr, machine: Machine) -> Run:
     """(transposed, number, source, destination), or in old releases (transposed, number, ".b16", destination, its
     offset in elements, source, its offset).

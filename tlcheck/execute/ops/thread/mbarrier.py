@@ -182,7 +182,7 @@ def barrier(e: Expr, machine: Machine) -> Barrier:
     raise NotModelled(f"mbarrier {e.value or e.op}")
 
 
-@call("ptx_init_barrier_thread_count")
+@call("ptx_init_barrier_thread_count", family="mbarrier")
 def init(e: Expr, machine: Machine) -> Run:
     """mbarrier.init: (barrier, number of arrivals). Making one that is there is undefined (PTX, "mbarrier.init")."""
     which, count = barrier(e.args[0], machine), machine.code(e.args[1])
@@ -201,7 +201,7 @@ def init(e: Expr, machine: Machine) -> Run:
     return run
 
 
-@call("create_barriers", "create_list_of_mbarrier")
+@call("create_barriers", "create_list_of_mbarrier", family="mbarrier")
 def create(e: Expr, machine: Machine) -> Run:
     """Declares the barriers of get_mbarrier; with several arguments these are the numbers of arrivals."""
     counts = [machine.code(a) for a in e.args] if e.value == "create_list_of_mbarrier" else []
@@ -227,7 +227,7 @@ def declared(block: Block, machine: Machine) -> None:
                 barriers.make(world, number, int(count.value or 0))
 
 
-@call("ptx_arrive_barrier", "mbarrier_arrive")
+@call("ptx_arrive_barrier", "mbarrier_arrive", family="mbarrier")
 def arrive(e: Expr, machine: Machine) -> Run:
     """mbarrier.arrive: each active thread arrives once."""
     if len(e.args) > 1:
@@ -245,7 +245,7 @@ def arrive(e: Expr, machine: Machine) -> Run:
     return run
 
 
-@call("mbarrier_expect_tx", "ptx_arrive_barrier_expect_tx", "mbarrier_arrive_expect_tx")
+@call("mbarrier_expect_tx", "ptx_arrive_barrier_expect_tx", "mbarrier_arrive_expect_tx", family="mbarrier")
 def expect(e: Expr, machine: Machine) -> Run:
     """mbarrier.expect_tx: bytes are announced, by each active thread; the other two arrive as well."""
     if len(e.args) != 2:
@@ -268,7 +268,7 @@ def expect(e: Expr, machine: Machine) -> Run:
     return run
 
 
-@call("mbarrier_wait_parity")
+@call("mbarrier_wait_parity", family="mbarrier")
 def wait(e: Expr, machine: Machine) -> Run:
     """mbarrier.try_wait.parity, until it succeeds: (barrier, parity)."""
     which, parity = barrier(e.args[0], machine), machine.code(e.args[1])

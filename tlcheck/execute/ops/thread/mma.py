@@ -17,6 +17,7 @@ from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, Kind, Value, kind_of, rounding
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
+from tlcheck.targets.nvidia import WARP
 
 if TYPE_CHECKING:
     from tlcheck.execute.compile.codes import Run
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from tlcheck.execute.observe.tracer import TracedCell, Tracer
     from tlcheck.execute.schedule.machine import Machine
 
-WARP = 32
 # Types of elements as instructions name them, where that is not as TVM does.
 _SHORT = {
     "fp16": "float16",
@@ -43,7 +43,7 @@ _SHORT = {
 _SHAPES = {64: (4, 8, 16), 32: (4, 8), 16: (8, 16), 8: (16, 32)}
 
 
-@call("ptx_mma")
+@call("ptx_mma", family="mma")
 def mma(e: Expr, machine: Machine) -> Run:
     """(shape, layout of A, of B, types of A, B, C, then pointer and offset of A, B and C[, saturate]): C += A * B."""
     m, n, k = shape_of(str(e.args[0].value))

@@ -18,10 +18,11 @@ import numpy as np
 from tlcheck.execute.compile.registry import call
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, Kind
-from tlcheck.execute.ops.thread.mma import WARP, accumulator, adding, kind_named, operands, reading, shape_of, spread
+from tlcheck.execute.ops.thread.mma import accumulator, adding, kind_named, operands, reading, shape_of, spread
 from tlcheck.execute.ops.tile.gemm_sp import expanded
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
+from tlcheck.targets.nvidia import WARP
 
 if TYPE_CHECKING:
     from tlcheck.execute.compile.codes import Run
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 WORD = 32  # bits of metadata in a thread
 
 
-@call("ptx_mma_sp")
+@call("ptx_mma_sp", family="mma.sp")
 def mma_sp(e: Expr, machine: Machine) -> Run:
     """As ptx_mma, then pointer and offset of the metadata, selector, saturate: C += A * B."""
     m, n, k = shape_of(str(e.args[0].value))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tlcheck.execute.compile.codes import Run
     from tlcheck.execute.schedule.machine import Machine
 
-_USUAL = (32, 4)
+_WARPS = 4  # of a group
 
 
 @call("get_lane_idx")
@@ -46,5 +46,6 @@ def _of_threads(e: Expr, machine: Machine, number: Callable[[Array, int, int], A
     sizes = [int(a.value or 0) if a.op == "int" else 0 for a in e.args]
     if 0 in sizes:
         raise NotModelled(f"{e.value} of warps of another size")
-    found = number(np.arange(machine.threads).reshape(1, -1), *(*sizes, *_USUAL[len(sizes) :])).astype(np.int32)
+    usual = machine.options.target.warp, _WARPS
+    found = number(np.arange(machine.threads).reshape(1, -1), *(*sizes, *usual[len(sizes) :])).astype(np.int32)
     return lambda frame: found

@@ -24,7 +24,7 @@ from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.places import Place
 from tlcheck.execute.memory.values import Array, Kind, Value, kind_of, maximum, minimum, rounding
 from tlcheck.execute.ops.thread.sync import meet
-from tlcheck.execute.ops.thread.warps import WARP, from_lanes
+from tlcheck.execute.ops.thread.warps import from_lanes
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.program.generated import is_cut
 from tlcheck.snapshot.ir import Expr
@@ -82,12 +82,12 @@ def _all_reduced(
     """
     combine, distances, first = _butterfly(str(e.value))
     workspace = _workspace(e.args[1:], distances, first, places, width, machine)
-    counted = _counted_threads(str(e.value))
+    counted, warp = _counted_threads(str(e.value)), machine.options.target.warp
     combine = _settled(combine, kind, machine)
 
     def run(frame: Frame, current: Value) -> Value:
         for distance in distances:
-            if workspace is None or distance < WARP:
+            if workspace is None or distance < warp:
                 thread = np.arange(frame.lanes).reshape(1, -1)
                 current = combine(current, from_lanes(current, thread ^ distance, frame, machine, kind))
             else:
@@ -120,7 +120,7 @@ def _workspace(
     args: tuple[Expr, ...], distances: list[int], first: int, places: Array, width: int, machine: Machine
 ) -> Place | None:
     """Each thread's cells of the workspace in shared memory; None if shuffles are enough."""
-    if not any(d >= WARP for d in distances):
+    if not any(d >= machine.options.target.warp for d in distances):
         return None
     if not args or machine.extents[1:] != (1, 1):
         raise NotModelled("tl::AllReduce over warps without a workspace")

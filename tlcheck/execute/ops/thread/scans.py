@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from tlcheck.execute.compile.codes import Run
     from tlcheck.execute.schedule.machine import Machine
 
-_SEGMENT = 32  # elements that a warp scans at a time
 _ONE_SHAPE_FOR_BOTH = (0, 1, 11)  # the release from which on both axes have their own length
 _SCANS: dict[str, np.ufunc] = {"CumSum": np.add, "CumMax": np.maximum, "ScanSumOp": np.add, "ScanMaxOp": np.maximum}
 
@@ -36,7 +35,7 @@ def scan_line(e: Expr, machine: Machine) -> Run:
     """<[op, ]threads[, reverse]>(src, dst, length)."""
     combine, parameters = _parameters(e)
     reverse = "true" in parameters[1:2] or "1" in parameters[1:2]
-    lines = _Lines((_literal(e.args[2]), 1), 1, machine.threads)
+    lines = _Lines((_literal(e.args[2]), 1), 1, machine)
     return _scanning(e, lines, (1, 0), (1, 0), reverse, combine, machine)
 
 
@@ -48,33 +47,35 @@ def scan_rows(e: Expr, machine: Machine) -> Run:
     strides = [_literal(a) for a in e.args[4:6]] or [columns, columns]
     reverse = len(parameters) > 2 and parameters[2] in ("true", "1")
     down = (int(parameters[1]) if len(parameters) > 1 else 0) == 0
-    warps = int(parameters[0]) // _SEGMENT
+    warp = machine.options.target.warp
+    warps = int(parameters[0]) // warp
     if down and machine.options.release < _ONE_SHAPE_FOR_BOTH:
-        whole = -(-columns // _SEGMENT) * _SEGMENT
-        lines = _Lines((whole, min(rows, columns)), warps, machine.threads, read=columns)
+        whole = -(-columns // warp) * warp
+        lines = _Lines((whole, min(rows, columns)), warps, machine, read=columns)
     else:
-        lines = _Lines((rows, columns) if down else (columns, rows), warps, machine.threads)
+        lines = _Lines((rows, columns) if down else (columns, rows), warps, machine)
     source, target = [(stride, 1) if down else (1, stride) for stride in (strides[0], strides[-1])]
     return _scanning(e, lines, source, target, reverse, combine, machine)
 
 
 class _Lines:
-    """Which thread has which element: a warp takes a line, 32 elements at a time, and then another line.
+    """Which thread has which element: a warp takes a line, an element for each thread at a time, and then another line.
 
     along, across: the place in its line, and the number of the line, of each step and thread; `taken`: where there is
     one; `read`: where it is read before it is written, otherwise zero.
     """
 
-    def __init__(self, shape: tuple[int, int], warps: int, threads: int, read: int | None = None) -> None:
-        """shape: the length of a line, and how many there are. warps: that take part, of all `threads`.
+    def __init__(self, shape: tuple[int, int], warps: int, machine: Machine, read: int | None = None) -> None:
+        """shape: the length of a line, and how many there are. warps: that take part.
 
         read: how many elements of a line are read, if not all.
         """
         self.shape = shape
-        lane, warp = np.arange(threads) % _SEGMENT, np.arange(threads) // _SEGMENT
-        rounds, segments = -(-shape[1] // warps), -(-shape[0] // _SEGMENT)
+        width = machine.options.target.warp
+        warp, lane = np.divmod(np.arange(machine.threads), width)
+        rounds, segments = -(-shape[1] // warps), -(-shape[0] // width)
         step = np.arange(rounds * segments).reshape(-1, 1)
-        self.along = step % segments * _SEGMENT + lane
+        self.along = step % segments * width + lane
         self.across = step // segments * warps + warp
         self.taken = (self.along < shape[0]) & (self.across < shape[1]) & (warp < warps)
         self.read = self.taken & (self.along < (shape[0] if read is None else read))

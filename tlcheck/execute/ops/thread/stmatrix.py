@@ -14,15 +14,14 @@ from tlcheck.execute.memory.frame import Frame, LastMask
 from tlcheck.execute.memory.values import Value
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
+from tlcheck.targets.nvidia import WARP
 
 if TYPE_CHECKING:
     from tlcheck.execute.compile.codes import Code, Run
     from tlcheck.execute.schedule.machine import Machine
 
-WARP = 32
 
-
-@call("ptx_stmatrix")
+@call("ptx_stmatrix", family="stmatrix")
 def stmatrix(e: Expr, machine: Machine) -> Run:
     """(transposed, number of matrices, row address of each thread, a register for each matrix[, shape])."""
     transposed, number = bool(e.args[0].value), int(e.args[1].value or 0)

@@ -150,7 +150,7 @@ def _come(number: int, threads: int, frame: Frame, machine: Machine) -> tuple[Ar
     return worlds, before
 
 
-@call("named_barrier_arrive")
+@call("named_barrier_arrive", family="barrier")
 def arrive(e: Expr, machine: Machine) -> Run:
     """bar.arrive (number, threads): the threads are counted and go on."""
     if any(a.op != "int" for a in e.args):
@@ -166,7 +166,7 @@ def arrive(e: Expr, machine: Machine) -> Run:
     return run
 
 
-@call("fence_proxy_async", "ptx_fence_barrier_init")
+@call("fence_proxy_async", "ptx_fence_barrier_init", family="cp.async.bulk")
 def fence(e: Expr, machine: Machine) -> Run:
     """fence.proxy.async: what threads wrote before may be seen by bulk copies and wgmma (PTX 9.7.13.5).
 

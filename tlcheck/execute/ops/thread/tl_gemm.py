@@ -32,6 +32,7 @@ from tlcheck.execute.ops.thread.wgmma_operands import MatrixOperand
 from tlcheck.execute.ops.thread.wgmma_queue import Product, ProductQueue
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
+from tlcheck.targets.nvidia import WARP
 
 if TYPE_CHECKING:
     from tlcheck.execute.compile.codes import Run
@@ -59,11 +60,11 @@ class _Template:
 
     @property
     def threads(self) -> int:
-        return self.warps_m * self.warps_n * 32
+        return self.warps_m * self.warps_n * WARP
 
     def place_of(self, thread: Array) -> tuple[Array, Array]:
         """The warp of each thread along M and along N. The four warps of a warpgroup lie along M."""
-        warp = thread // 32
+        warp = thread // WARP
         if self.wait is None:
             return warp % self.warps_m, warp // self.warps_m % self.warps_n
         group, groups_m = warp // 4, self.warps_m // 4
@@ -81,17 +82,17 @@ class _Template:
         warp_m, warp_n = self.place_of(thread)
         size, repeats = self.columns // 2, self.m // (16 * self.warps_m)
         inner, along_m, along_n = register % size, register // size % repeats, register // size // repeats
-        row = 16 * (warp_m + self.warps_m * along_m) + thread % 32 // 4 + inner // 2 % 2 * 8
+        row = 16 * (warp_m + self.warps_m * along_m) + thread % WARP // 4 + inner // 2 % 2 * 8
         column = self.columns * (warp_n + self.warps_n * along_n) + inner // 4 * 8 + thread % 4 * 2 + inner % 2
         return np.broadcast_arrays(row, column)  # type: ignore[return-value]
 
     def factors(self, threads: int) -> tuple[Array, Array]:
         """Row and column (along K) of each register of A, (registers, threads)."""
-        register, thread = np.ogrid[: self.m * self.k // (self.warps_m * 32), :threads]
+        register, thread = np.ogrid[: self.m * self.k // (self.warps_m * WARP), :threads]
         warp_m, _ = self.place_of(thread)
         repeats = self.m // (16 * self.warps_m)
         inner, along_m, along_k = register % 8, register // 8 % repeats, register // 8 // repeats
-        row = 16 * (warp_m + self.warps_m * along_m) + thread % 32 // 4 + inner // 2 % 2 * 8
+        row = 16 * (warp_m + self.warps_m * along_m) + thread % WARP // 4 + inner // 2 % 2 * 8
         column = 16 * along_k + inner // 4 * 8 + thread % 4 * 2 + inner % 2
         return np.broadcast_arrays(row, column)  # type: ignore[return-value]
 
@@ -184,7 +185,7 @@ def _from_shared(e: Expr, number: int, form: _Template, machine: Machine) -> Ope
 def _watch(place: Place, cells: Array, number: int, form: _Template, frame: Frame, machine: Machine) -> None:
     """Tell the watch which rows each warp reads; its first thread stands for it."""
     assert machine.watch is not None
-    first = np.arange(0, form.threads, 32)
+    first = np.arange(0, form.threads, WARP)
     own = form.place_of(first)[number]
     count, size = (form.warps_m, 16) if number == 0 else (form.warps_n, form.columns)
     rows = np.arange(len(cells)) // size % count

@@ -170,7 +170,7 @@ def _bulk(frame: Frame, spots: _Spots, tensor: Place, octets: int, pick: Callabl
     return Box(elements, None, at, where)
 
 
-@call("tma_load", "tma_load_im2col")
+@call("tma_load", "tma_load_im2col", family="cp.async.bulk")
 def load(e: Expr, machine: Machine) -> Run:
     """(descriptor, mbarrier, shared address, coordinates, hint) or (shared address, address, mbarrier, bytes, hint)."""
     agents, late = agents_of(machine), machine.options.late
@@ -388,7 +388,7 @@ class _Stores:
             self.groups = [group for group in self.groups if not any(group is d for d in due)]
 
 
-@call("tma_store")
+@call("tma_store", family="cp.async.bulk")
 def store(e: Expr, machine: Machine) -> Run:
     """(descriptor, shared address, coordinates, whether to add, hint), or (address, shared address, bytes, ...).
 
@@ -461,7 +461,7 @@ class _Leaving:
             watch.copy_landed(self.tensor, self.transfer.positions, self.transfer.chosen, self.transfer.by)
 
 
-@call("tma_store_arrive")
+@call("tma_store_arrive", family="cp.async.bulk")
 def commit(e: Expr, machine: Machine) -> Run:
     """cp.async.bulk.commit_group."""
     stores, agents = _Stores.of(machine), agents_of(machine)
@@ -473,7 +473,7 @@ def commit(e: Expr, machine: Machine) -> Run:
     return run
 
 
-@call("tma_store_wait")
+@call("tma_store_wait", family="cp.async.bulk")
 def wait(e: Expr, machine: Machine) -> Run:
     """cp.async.bulk.wait_group.read n: at most n groups of the thread still read; without an argument, none.
 

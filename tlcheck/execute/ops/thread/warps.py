@@ -1,6 +1,6 @@
 """Exchange of values within a warp: shfl.sync, vote.sync, match.sync, activemask (PTX 9.7.9.6, 9.7.13.11 to .13).
 
-Warps are 32 neighbouring threads. A value that comes from a thread that does not take part is poison.
+Warps are neighbouring threads. A value that comes from a thread that does not take part is poison.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from tlcheck.execute.compile.codes import Run
     from tlcheck.execute.schedule.machine import Machine
 
-WARP = 32
 Source = Callable[[Array, Array, Array], Array]
 
 
@@ -72,15 +71,16 @@ _SHUFFLES: dict[str, tuple[Source, tuple[str, ...]]] = {
 
 
 def _shuffle(source: Source) -> Callable[[Expr, Machine], Run]:
-    """(mask, value, lane or distance[, width = 32[, warp size]]): the value of another lane of the same segment."""
+    """(mask, value, lane or distance[, width[, warp size]]): the value of another lane of the same segment."""
 
     def handler(e: Expr, machine: Machine) -> Run:
         value, by = machine.code(e.args[1]), machine.code(e.args[2])
         width = machine.code(e.args[3]) if len(e.args) > 3 else None
         kind, (thread, lane) = kind_of(e.args[1].dtype), _threads(machine)
+        warp = machine.options.target.warp
 
         def run(frame: Frame) -> Value:
-            size = np.asarray(WARP if width is None else width.run(frame), np.int64)
+            size = np.asarray(warp if width is None else width.run(frame), np.int64)
             other = source(lane, np.asarray(by.run(frame), np.int64), size)
             return from_lanes(value.run(frame), thread - lane + other, frame, machine, kind)
 
@@ -94,11 +94,11 @@ def _threads(machine: Machine) -> tuple[Array, Array]:
     if machine.iterating:
         raise NotModelled("warp instruction in T.Parallel")
     thread = np.arange(machine.threads).reshape(1, -1)
-    return thread, thread % WARP
+    return thread, thread % machine.options.target.warp
 
 
 def _whole_warps(machine: Machine) -> None:
-    if machine.threads % WARP or machine.iterating:
+    if machine.threads % machine.options.target.warp or machine.iterating:
         raise NotModelled("match among the threads of a partial warp")
 
 
@@ -107,15 +107,15 @@ for _name, (_source, _others) in _SHUFFLES.items():
     extern(f"__{_name}", f"tl::{_name}")(_shuffle(_source))
 
 
-def of_warp(condition: Value, frame: Frame) -> Array:
-    """What the active lanes of each warp say, (worlds, warps, 32); lanes that a last partial warp lacks say no."""
-    holds = np.zeros((frame.worlds, -(-frame.lanes // WARP) * WARP), np.bool_)
+def of_warp(condition: Value, frame: Frame, warp: int) -> Array:
+    """What the active lanes of each warp say, (worlds, warps, warp); lanes that a last partial warp lacks say no."""
+    holds = np.zeros((frame.worlds, -(-frame.lanes // warp) * warp), np.bool_)
     holds[:, : frame.lanes] = frame.mask() & np.not_equal(condition, 0)
-    return holds.reshape(frame.worlds, -1, WARP)
+    return holds.reshape(frame.worlds, -1, warp)
 
 
 def _ballot(votes: Array, active: Array) -> Array:
-    bits = votes.astype(np.uint64) << np.arange(WARP, dtype=np.uint64)
+    bits = votes.astype(np.uint64) << np.arange(votes.shape[-1], dtype=np.uint64)
     return np.asarray(bits.sum(-1, keepdims=True, dtype=np.uint64))
 
 
@@ -140,12 +140,12 @@ def _vote(combine: Callable[[Array, Array], Array]) -> Callable[[Expr, Machine],
 
     def handler(e: Expr, machine: Machine) -> Run:
         condition = machine.code(e.args[-1]) if e.args else None
-        kind = kind_of(e.dtype)
+        kind, warp = kind_of(e.dtype), machine.options.target.warp
         _threads(machine)
 
         def run(frame: Frame) -> Value:
             says = 1 if condition is None else condition.run(frame)
-            votes, active = of_warp(says, frame), of_warp(1, frame)
+            votes, active = of_warp(says, frame, warp), of_warp(1, frame, warp)
             found = np.broadcast_to(combine(votes, active), votes.shape)
             return found.reshape(frame.worlds, -1)[:, : frame.lanes].astype(kind.array)
 
@@ -163,11 +163,11 @@ for _name, (_combine, _others, _externs) in _VOTES.items():
 @extern("__match_any_sync")
 def match_any(e: Expr, machine: Machine) -> Run:
     """(mask, value): the active lanes of the warp that have the same value, as bits."""
-    value, kind = machine.code(e.args[1]), kind_of(e.dtype)
+    value, kind, warp = machine.code(e.args[1]), kind_of(e.dtype), machine.options.target.warp
     _whole_warps(machine)
 
     def run(frame: Frame) -> Value:
-        active = of_warp(1, frame)
+        active = of_warp(1, frame, warp)
         values = np.broadcast_to(value.run(frame), (frame.worlds, frame.lanes)).reshape(active.shape)
         same = (values[..., :, None] == values[..., None, :]) & active[..., None, :]
         return _ballot(same, active).reshape(frame.worlds, -1).astype(kind.array)
@@ -178,11 +178,11 @@ def match_any(e: Expr, machine: Machine) -> Run:
 @call("match_all_sync")
 def match_all(e: Expr, machine: Machine) -> Run:
     """(mask, value): all active lanes if they have the same value, no lane otherwise, as bits."""
-    value, kind = machine.code(e.args[1]), kind_of(e.dtype)
+    value, kind, warp = machine.code(e.args[1]), kind_of(e.dtype), machine.options.target.warp
     _whole_warps(machine)
 
     def run(frame: Frame) -> Value:
-        active = of_warp(1, frame)
+        active = of_warp(1, frame, warp)
         values = np.broadcast_to(value.run(frame), (frame.worlds, frame.lanes)).reshape(active.shape)
         same = (values[..., :, None] == values[..., None, :]) | ~active[..., None, :]
         agree = np.where(same.all(-1).any(-1, keepdims=True), _ballot(active, active), np.uint64(0))

@@ -28,6 +28,7 @@ from tlcheck.execute.ops.thread.wgmma_queue import Product, ProductQueue
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Evaluate, Expr, For
 from tlcheck.snapshot.walk import postorder
+from tlcheck.targets.nvidia import WARP
 
 if TYPE_CHECKING:
     from tlcheck.execute.compile.codes import Run
@@ -56,7 +57,7 @@ def form_of(e: Expr, first: int, bits: int = 256) -> Form:
     return Form(m, n, k, *kinds)
 
 
-@call("ptx_wgmma_ss")
+@call("ptx_wgmma_ss", family="wgmma")
 def from_shared(e: Expr, machine: Machine) -> Run:
     """(shape, is A K-major, is B, types of A, B, C, A, its offset, B, its offset, C, its offset, scales of C, A and B).
 
@@ -101,7 +102,7 @@ def in_a_loop(stmt: For, machine: Machine) -> Step | None:
     return Step(run)
 
 
-@call("ptx_wgmma_rs")
+@call("ptx_wgmma_rs", family="wgmma")
 def from_registers(e: Expr, machine: Machine) -> Run:
     """(shape, is B K-major, types of A, B, C, A, its offset, B, its offset, C, its offset, scales of C, A and B).
 
@@ -184,7 +185,7 @@ def issue(e: Expr, at: int, form: Form, left: Operand, right: Operand, machine: 
 def _accumulator(n: int) -> tuple[Array, Array]:
     """Row and column of each accumulator of each thread, (elements, 128): rows of 16 for a warp, columns by eight."""
     element, thread = np.ogrid[: n // 2, :GROUP]
-    row = thread // 32 * 16 + thread % 32 // 4 + element // 2 % 2 * 8
+    row = thread // WARP * 16 + thread % WARP // 4 + element // 2 % 2 * 8
     column = element // 4 * 8 + thread % 4 * 2 + element % 2
     return row, column
 
@@ -192,7 +193,7 @@ def _accumulator(n: int) -> tuple[Array, Array]:
 def _spread(k: int, run: int) -> tuple[Array, Array]:
     """Row and column of each element of A in registers, (elements, 128): `run` neighbours along K in a register."""
     element, thread = np.ogrid[: 64 * k // GROUP, :GROUP]
-    row = thread // 32 * 16 + thread % 32 // 4 + element // run % 2 * 8
+    row = thread // WARP * 16 + thread % WARP // 4 + element // run % 2 * 8
     column = element // (2 * run) * (4 * run) + thread % 4 * run + element % run
     return row, column
 

@@ -73,7 +73,7 @@ def decode(word: int) -> MatrixDescriptor:
     return MatrixDescriptor(word >> 46 & 0xFFFF, start, lbo, sbo, _SPANS[word >> 62 & 3])
 
 
-@call("initialize_wgmma_descriptor")
+@call("initialize_wgmma_descriptor", family="wgmma")
 def initialize(e: Expr, machine: Machine) -> Run:
     """(descriptor, address, layout, LBO, SBO in 16 bytes); the address's allocation is numbered by its pointer."""
     target, address = machine.pointer(e.args[0]), machine.pointer(e.args[1])
@@ -103,7 +103,7 @@ def allocations(machine: Machine) -> list[Place]:
     return found
 
 
-@call("increase_descriptor_offset")
+@call("increase_descriptor_offset", family="wgmma")
 def increase(e: Expr, machine: Machine) -> Run:
     """(descriptor, bytes): the start moves on."""
     target, octets = machine.pointer(e.args[0]), machine.code(e.args[1])

@@ -182,7 +182,7 @@ class ProductQueue:
         self.groups = [group for group in self.groups if not any(group is d for d in due)]
 
 
-@call("warpgroup_arrive")
+@call("warpgroup_arrive", family="wgmma")
 def arrive(e: Expr, machine: Machine) -> Run:
     """wgmma.fence: registers that the warpgroup has written may be used by its instructions."""
     fences = ProductQueue.of(machine).fences
@@ -216,7 +216,7 @@ def _added_together(products: list[Product]) -> Iterator[list[Product]]:
         yield part
 
 
-@call("warpgroup_commit_batch")
+@call("warpgroup_commit_batch", family="wgmma")
 def commit(e: Expr, machine: Machine) -> Run:
     """wgmma.commit_group: the warpgroup's instructions since the last one are a group."""
     queue = ProductQueue.of(machine)
@@ -231,7 +231,7 @@ def commit(e: Expr, machine: Machine) -> Run:
     return run
 
 
-@call("warpgroup_wait", "wait_wgmma")
+@call("warpgroup_wait", "wait_wgmma", family="wgmma")
 def wait(e: Expr, machine: Machine) -> Run:
     """wgmma.wait_group n: at most n of the warpgroup's groups are under way. As written there are none."""
     queue, newest = ProductQueue.of(machine), machine.code(e.args[0])

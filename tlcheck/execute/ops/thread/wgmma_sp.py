@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 ROW = 512  # bits of a row of A with its zeros
 
 
-@call("ptx_wgmma_sp_ss")
+@call("ptx_wgmma_sp_ss", family="wgmma")
 def from_shared(e: Expr, machine: Machine) -> Run:
     """As ptx_wgmma_ss; after A and its offset come the metadata, its offset and the selector."""
     form = form_of(e, 3, ROW)
@@ -35,7 +35,7 @@ def from_shared(e: Expr, machine: Machine) -> Run:
     return issue(e, 13, form, _sparse(e, 8, form, kept, machine), right, machine)
 
 
-@call("ptx_wgmma_sp_rs")
+@call("ptx_wgmma_sp_rs", family="wgmma")
 def from_registers(e: Expr, machine: Machine) -> Run:
     """As ptx_wgmma_rs; after A and its offset come the metadata, its offset and the selector."""
     form = form_of(e, 2, ROW)
