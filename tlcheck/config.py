@@ -14,7 +14,7 @@ from typing import Any
 from packaging.requirements import InvalidRequirement, Requirement
 
 from tlcheck.errors import UsageError, did_you_mean
-from tlcheck.snapshot.ir import CHECKPOINTS
+from tlcheck.snapshot.checkpoint import Checkpoint
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -37,7 +37,7 @@ class Config:
     pythonpath: tuple[Path, ...] = ()  # where the kernels' own imports are found
     acceptance: Path | None = None  # the file of accepted findings; None if there is none
     golden: str = "golden"  # the folder of approved goldens, from the project's
-    golden_checkpoints: tuple[str, ...] = ("lower-tile-op",)  # those whose TIR goldens hold
+    golden_checkpoints: tuple[str, ...] = (Checkpoint.LOWER_TILE_OP,)  # those whose TIR goldens hold
     execute: bool | None = None  # whether kernels are executed on the CPU; None: as the command does by itself
     blocks: int = 4  # that are executed at most
     seeds: int = 2  # sets of inputs
@@ -128,10 +128,10 @@ def _toolchain(file: Path, table: dict[str, Any]) -> str:
 
 def _checkpoints(file: Path, table: dict[str, Any]) -> tuple[str, ...]:
     found = _strings(file, table, "golden_checkpoints") or Config.golden_checkpoints
-    if unknown := [name for name in found if name not in CHECKPOINTS]:
+    if unknown := [name for name in found if name not in list(Checkpoint)]:
         raise UsageError(
             f"{_where(file, 'golden_checkpoints')}: golden_checkpoints: no checkpoint {unknown[0]!r}: "
-            f"there are {', '.join(CHECKPOINTS)}"
+            f"there are {', '.join(Checkpoint)}"
         )
     return found
 

@@ -18,7 +18,8 @@ from tlcheck.lower.runs import Lowered, near, unique_name
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Settings
 from tlcheck.report.listing import CUDA, listings
-from tlcheck.snapshot.ir import CHECKPOINTS, Snapshot
+from tlcheck.snapshot.checkpoint import Checkpoint
+from tlcheck.snapshot.ir import Snapshot
 from tlcheck.verdicts.results import read_snapshot
 
 
@@ -55,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _check_checkpoint(args: argparse.Namespace) -> None:
     """Raises UsageError for a checkpoint that no kernel has."""
-    known = (*CHECKPOINTS, CUDA)
+    known = (*Checkpoint, CUDA)
     saved = args.case.endswith(".json")  # may hold every pass
     if args.at and not args.every_pass and not saved and args.at not in known:
         raise UsageError(f"no checkpoint {args.at!r}: there are {', '.join(known)}")

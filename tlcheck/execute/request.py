@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tlcheck.execute.worlds.budget import Budget
+from tlcheck.snapshot.checkpoint import Checkpoint
 
 if TYPE_CHECKING:  # who asks need not import what executes, and NumPy
     from tlcheck.execute.compare.outcome import OutputOutcome, Written
@@ -15,7 +16,7 @@ if TYPE_CHECKING:  # who asks need not import what executes, and NumPy
     from tlcheck.execute.reasons import Illegal
     from tlcheck.execute.worlds import blocks, inputs
 
-SOURCE, LOWERED = "source", "device-tir"
+SOURCE, LOWERED = Checkpoint.SOURCE, Checkpoint.DEVICE_TIR
 ALL = 1 << 60  # blocks
 _BLOCKS, _SEEDS = 4, (0, 1)
 
@@ -48,7 +49,7 @@ class Request:
     blocks: int | tuple[blocks.Block, ...] = _BLOCKS
     seeds: tuple[int, ...] = _SEEDS
     budget: Budget = field(default_factory=Budget)
-    checkpoint: str = LOWERED
+    checkpoint: Checkpoint = LOWERED
     given: Mapping[int, Mapping[str, Array]] | None = None
     poisoned: frozenset[str] = frozenset()
     plain: bool = False

@@ -10,11 +10,12 @@ from tlcheck.facts.synchronization import synchronization
 from tlcheck.facts.trips import Trips
 from tlcheck.lower.runs import release_of
 from tlcheck.program.walk import Program, walk
-from tlcheck.snapshot.ir import CHECKPOINTS, Attr, Expr, Snapshot, Thread
+from tlcheck.snapshot.checkpoint import Checkpoint
+from tlcheck.snapshot.ir import Attr, Expr, Snapshot, Thread
 from tlcheck.snapshot.walk import statements
 
 _SPECIALIZED = "kWarpSpecializationScope"
-_LOOKED_AT = CHECKPOINTS[CHECKPOINTS.index("intent") :]  # earlier, releases differ in what they have bound and inlined
+_LOOKED_AT = tuple(map(str, Checkpoint))[1:]  # at the source, releases differ in what they have bound and inlined
 
 
 def facts_of(snapshot: Snapshot) -> Facts:
@@ -27,7 +28,7 @@ def facts_of(snapshot: Snapshot) -> Facts:
     trips = Trips(lowered)
     census = Census(lowered, trips, release_of(snapshot.toolchain))
     grid, threads = _launch(lowered, trips)
-    inferred = programs[list(functions).index("tile-ops")] if "tile-ops" in functions else None
+    inferred = programs[list(functions).index(Checkpoint.TILE_OPS)] if Checkpoint.TILE_OPS in functions else None
     return Facts(
         release=release_of(snapshot.toolchain),
         grid=grid,

@@ -20,6 +20,7 @@ from tlcheck.lower.session import Watcher
 from tlcheck.run.blame import against_reference
 from tlcheck.run.examination import RunRequest
 from tlcheck.run.processes import CopiedProcess
+from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.snapshot.text import render
 from tlcheck.toolchain.resolve import resolve
@@ -58,7 +59,7 @@ def compared(
 
 def as_traced(snapshot: Snapshot) -> tuple[str, ...]:
     """What a release has made of the file, before its first pass; nothing where that cannot be read."""
-    source = snapshot.checkpoints.get("source")
+    source = snapshot.checkpoints.get(Checkpoint.SOURCE)
     return tuple(render(source).lines) if source is not None else ()
 
 

@@ -16,6 +16,7 @@ from tlcheck.execute.observe.races import AGREEMENT, BLOCKS, Race
 from tlcheck.execute.reasons import Illegal
 from tlcheck.execute.request import LOWERED, Execution, Request
 from tlcheck.gate.pipeline import Pipeline
+from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.verdicts.claim import REFUTED, UNDECIDED, Claim
 from tlcheck.verdicts.executed import claims_of
 
@@ -24,7 +25,7 @@ _BARRIERS = "tl.ThreadSync"
 _COPY = "a wait for the copy"
 _UNORDERED = "the pass that orders it did not run"
 _WITHOUT = (_COPY, AGREEMENT, BLOCKS)  # what no pass of its own puts in
-EARLY = {"tile-ops": "tile-ops", "lower-tile-op": "lower-tile-op"}  # stages with rules of their own; else the last's
+_EARLY = (Checkpoint.TILE_OPS, Checkpoint.LOWER_TILE_OP)  # stages with rules of their own; else the last's
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class ExecutedPasses:
         self._pipeline = pipeline
         snapshot = pipeline.executable(pipeline.last, LOWERED)
         found = execute(snapshot, request)
-        self._names = {str(b.data.value): b.name for b in snapshot.checkpoints["source"].buffers}
+        self._names = {str(b.data.value): b.name for b in snapshot.checkpoints[Checkpoint.SOURCE].buffers}
         self._request = replace(request, blocks=_blocks(found, request), seeds=_seeds(found, request))
         # Alone, the blocks that showed it may show more: a copy that nobody waits for does not land while others wait.
         self._final = execute(snapshot, self._request)
@@ -117,7 +118,8 @@ class ExecutedPasses:
 
     def _execution(self, number: int) -> Execution:
         """As TIR says, of which no CUDA is made yet. Passes that leave the kernel as it is are not executed again."""
-        stage = EARLY.get(self._pipeline.stage(number), LOWERED)
+        stage = self._pipeline.stage(number)
+        stage = stage if stage in _EARLY else LOWERED
         key = self._pipeline.text(number), stage
         if key not in self._known:
             snapshot = self._pipeline.executable(number, stage)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.ir import UNNAMED, Block, Snapshot
 from tlcheck.snapshot.text import render, render_layout
 from tlcheck.snapshot.walk import statements
@@ -58,22 +59,27 @@ class Pipeline:
         """The number of the first pass of a name; that of all passes where there is none."""
         return self.names.index(name) if name in self.names else len(self.names)
 
-    def stage(self, number: int) -> str:
+    def stage(self, number: int) -> Checkpoint:
         """The checkpoint whose rules hold after a pass."""
         if number < self.tiles:
-            return "tile-ops"
-        return (
-            "lower-tile-op" if number < self.vectors else "vectorize-loop" if number == self.vectors else "device-tir"
-        )
+            return Checkpoint.TILE_OPS
+        if number < self.vectors:
+            return Checkpoint.LOWER_TILE_OP
+        return Checkpoint.VECTORIZE_LOOP if number == self.vectors else Checkpoint.DEVICE_TIR
 
     def after(self, number: int) -> Snapshot:
         """The kernel as written, its layouts, and what it is after a pass."""
-        places = {"source": 0, "intent": self.intent, "tile-ops": self.tiles - 1, self.stage(number): number}
+        places: dict[str, int] = {
+            Checkpoint.SOURCE: 0,
+            Checkpoint.INTENT: self.intent,
+            Checkpoint.TILE_OPS: self.tiles - 1,
+            self.stage(number): number,
+        }
         return self._cut(places, self.stage(number), number)
 
     def executable(self, number: int, checkpoint: str) -> Snapshot:
         """The kernel as written, and as what it is after a pass at a checkpoint."""
-        return self._cut({"source": 0, checkpoint: number}, checkpoint, number)
+        return self._cut({Checkpoint.SOURCE: 0, checkpoint: number}, checkpoint, number)
 
     def text(self, number: int) -> tuple[str, ...]:
         """The TIR after a pass."""

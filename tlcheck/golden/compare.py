@@ -13,10 +13,9 @@ from tlcheck.facts import Change, Facts, changes, from_json
 from tlcheck.golden.golden import FACTS, Golden
 from tlcheck.golden.normal import parse
 from tlcheck.golden.textdiff import MOVED, RENAMED, SAME, Row, TextDiff, compare_texts
+from tlcheck.snapshot.checkpoint import BEFORE_LOWERING, Checkpoint
 
 _ASKED = ("argument ", "pass config ")  # in a header
-_LOWERED = ("lower-tile-op", "type-cast", "vectorize-loop", "device-tir")
-_WRITTEN = ("source", "intent", "tile-ops")
 _TEXT_SHOWN = 120  # characters of a statement in words
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _NAMING = {  # where facts have names of the kernel's in them
@@ -106,7 +105,7 @@ def compare(before: Golden, after: Golden) -> GoldenComparison:
 
 def _missing(these: Mapping[str, str], those: Mapping[str, str], what: str) -> Iterable[str]:
     """Checkpoints that only one side has; a `source` is no difference, since older snapshots have none."""
-    return (f"checkpoint {name}: {what}" for name in these if name not in those and name != "source")
+    return (f"checkpoint {name}: {what}" for name in these if name not in those and name != Checkpoint.SOURCE)
 
 
 def _changes(before: Golden, after: Golden, renamed: Mapping[str, str]) -> tuple[Change, ...]:
@@ -191,7 +190,7 @@ def focused(comparison: GoldenComparison, at: str = "") -> GoldenComparison:
     differ = list(comparison.texts)
     if at == "all" or not differ:
         return comparison
-    lowered = [name for name in (*_LOWERED, *differ) if name in differ and name not in _WRITTEN]
+    lowered = [name for name in (*Checkpoint, *differ) if name in differ and name not in BEFORE_LOWERING]
     early = not lowered and not comparison.changes
     shown = at or next(iter(lowered), "" if early else differ[0])
     texts = {name: text for name, text in comparison.texts.items() if name == shown}

@@ -11,12 +11,13 @@ from tlcheck.page.picture import OFFSET, Mark, Picture, picture
 from tlcheck.program.atomics import atomics
 from tlcheck.program.layouts import layouts
 from tlcheck.program.walk import Program, walk
+from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.ir import Buffer, Layout, Snapshot
 from tlcheck.verdicts.claim import Claim
 from tlcheck.witness import Accesses, Addition
 
 _VECTORS = (2, 4, 8)
-_CHECKPOINTS = ("intent", "tile-ops")  # annotates; has all that were inferred
+_CHECKPOINTS = (Checkpoint.INTENT, Checkpoint.TILE_OPS)  # annotates; has all that were inferred
 
 
 @dataclass(frozen=True)

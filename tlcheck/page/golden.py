@@ -32,7 +32,8 @@ from tlcheck.page.model import (
 from tlcheck.page.picture import Picture
 from tlcheck.page.verdicts import remarks_of, tags_of
 from tlcheck.report.golden import summary_of
-from tlcheck.snapshot.ir import CHECKPOINTS, Snapshot
+from tlcheck.snapshot.checkpoint import Checkpoint
+from tlcheck.snapshot.ir import Snapshot
 from tlcheck.verdicts.results import Result
 
 _TONES = {SAME: GOOD, CHANGED: WARN, MISSING: WARN, UNUSABLE: BAD, ORPHANED: WARN, NOT_LOWERED: BAD}
@@ -135,7 +136,7 @@ def views_of(comparison: GoldenComparison | None, approved: Golden | None, snaps
 
 def in_order(names: Iterable[str]) -> list[str]:
     """Checkpoints as the pipeline has them, then the rest."""
-    order = {name: place for place, name in enumerate(CHECKPOINTS)}
+    order = {str(name): place for place, name in enumerate(Checkpoint)}
     return sorted(dict.fromkeys(names), key=lambda name: order.get(name, len(order)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from tlcheck.page.model import BAD, GOOD, QUIET, SEVERITY, WARN, Remark, Spot, Tag
-from tlcheck.snapshot.ir import CHECKPOINTS
+from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.verdicts.claim import AGREED, PROVED, Claim, Excerpt, Finding
 from tlcheck.verdicts.results import Result
 from tlcheck.verdicts.words import VERDICTS, also_in_words, bisecting, content_in_words
@@ -59,7 +59,7 @@ def _stage(name: str, after: int, is_skipped: bool, is_right: bool, first: Findi
 
 def in_pipeline(names: Sequence[str]) -> list[str]:
     """Names of checkpoints in the order of the pipeline."""
-    return [name for name in CHECKPOINTS if name in names]
+    return [name for name in Checkpoint if name in names]
 
 
 def _all(result: Result) -> Iterator[Claim]:

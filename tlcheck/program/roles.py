@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.ir import Buffer, Expr, Function, Snapshot, Store
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
@@ -36,7 +37,7 @@ class Roles:
 
 def as_written(snapshot: Snapshot) -> Roles:
     """The roles in the kernel as written; at `intent` in old snapshots; none where that was not reached."""
-    function = snapshot.checkpoints.get("source") or snapshot.checkpoints.get("intent")
+    function = snapshot.checkpoints.get(Checkpoint.SOURCE) or snapshot.checkpoints.get(Checkpoint.INTENT)
     return roles(function) if function is not None else Roles()
 
 

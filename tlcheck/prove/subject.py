@@ -21,14 +21,12 @@ from tlcheck.prove.footprints import Memory
 from tlcheck.prove.known import KnownSums
 from tlcheck.prove.plans import Comparison, Stage
 from tlcheck.prove.values import Reader
+from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.equality import united
 from tlcheck.snapshot.ir import Expr, Snapshot, Stmt, Store, Unknown
 from tlcheck.targets.lookup import TARGETS
 
-_WRITTEN = ("source", "intent")
-LOWERED = ("lower-tile-op", "type-cast", "vectorize-loop", "device-tir")
-PRINTED = frozenset(("vectorize-loop", "device-tir"))  # what the code generator prints: nothing becomes a vector later
-UNGUARDED = frozenset(("lower-tile-op", "type-cast"))  # tails are not cut yet in newer releases
+_WRITTEN = (Checkpoint.SOURCE, Checkpoint.INTENT)
 NO_BOUNDS = "tl.disable_safe_memory_legalize"
 _PROMOTED = "the kernel computes with 8 or 16 bits, which the generated CUDA does in 32"
 _LOST = "the kernel uses the value of an atomic that returns none: the generated CUDA has nothing in its place"
@@ -73,7 +71,7 @@ class PreparedSnapshot:
     def calls(self, sites: Iterable[Site], checkpoint: str) -> Iterator[tuple[int, Instruction]]:
         """Place among the sites, and instruction, of those that stay what they are: a scalar may become a lane."""
         for number, site in enumerate(sites):
-            if site.width > 1 or site.tma or checkpoint in PRINTED:
+            if site.width > 1 or site.tma or Checkpoint(checkpoint).is_printed:
                 yield number, self.instruction(site)
 
     def opaque(self, checkpoint: str) -> bool:
@@ -109,17 +107,17 @@ def subject(snapshot: Snapshot) -> PreparedSnapshot:
     walked = {id(f): walk(f) for f in snapshot.checkpoints.values()}
     programs = {name: walked[id(f)] for name, f in snapshot.checkpoints.items()}
     without: set[Expr] = set()
-    found = {name: atomics(programs[name], without) for name in _WRITTEN if name in programs}
+    found: dict[str, FoundAtomics] = {name: atomics(programs[name], without) for name in _WRITTEN if name in programs}
     bulk = any(site.tma for f in found.values() for site in f.sites)
     made = descriptors(programs) if bulk else {}
     later = {id(p): p for name, p in programs.items() if name not in found}
-    last = programs.get(LOWERED[-1])
+    last = programs.get(Checkpoint.DEVICE_TIR)
     read = {number: atomics(program, without, made, program is last) for number, program in later.items()}
     found.update({name: read[id(program)] for name, program in programs.items() if name not in found})
     not_source = _not_source(found)
-    reference = "intent" if not_source else "source"
+    reference = Checkpoint.INTENT if not_source else Checkpoint.SOURCE
     declared = programs[reference].buffers if reference in programs else {}
-    known = [programs[name] for name in ("tile-ops", reference, "lower-tile-op") if name in programs]
+    known = [programs[name] for name in (Checkpoint.TILE_OPS, reference, Checkpoint.LOWER_TILE_OP) if name in programs]
     starts = first_threads(programs[reference]) if reference in programs else {}
     memory = Memory(declared, layouts(*known), starts)
     device = device_of(snapshot)
@@ -178,19 +176,19 @@ def evidences(of: PreparedSnapshot) -> Iterator[Evidence]:
     cut = not of.snapshot.is_on(NO_BOUNDS)
     made: dict[object, list[Evidence]] = {}
     sums = KnownSums()
-    for name in LOWERED:
-        program = of.programs.get(name)
+    for name in Checkpoint:
+        program = of.programs.get(name) if name.is_lowered else None
         if program is None:
             continue
-        doubt = _doubt(program, of.found[name], device_of(of.snapshot)) if name == "device-tir" else ""
-        asked = (id(program), name in UNGUARDED, doubt)  # all that the evidence of a checkpoint depends on
+        doubt = _doubt(program, of.found[name], device_of(of.snapshot)) if name is Checkpoint.DEVICE_TIR else ""
+        asked = (id(program), name.is_unguarded, doubt)  # all that the evidence of a checkpoint depends on
         if asked in made:
             yield from (at(evidence, name) for evidence in made[asked])
             continue
         made[asked] = []
         stage = Stage(name, program, Reader(program, known), doubt)
         for found in match(intent, of.written, program, of.found[name].sites):
-            compared = _evidence(Comparison(first, stage, of.memory, found, name in UNGUARDED, cut, sums))
+            compared = _evidence(Comparison(first, stage, of.memory, found, name.is_unguarded, cut, sums))
             made[asked].append(compared if found.sites else _elsewhere(intent, program, compared))
             yield made[asked][-1]
 

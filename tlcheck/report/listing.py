@@ -7,12 +7,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from tlcheck.snapshot.checkpoint import BEFORE_LOWERING
 from tlcheck.snapshot.ir import Block, Function, Snapshot
 from tlcheck.snapshot.text import render, render_layout
 from tlcheck.snapshot.walk import statements
 
 CUDA = "cuda"
-_BEFORE = ("source", "intent", "tile-ops")  # taken before their pass, all others after it
 _NUMBER = re.compile(r"\d{3}-")
 
 
@@ -54,7 +54,7 @@ def _what(snapshot: Snapshot, checkpoint: str) -> Iterator[str]:
     if checkpoint == CUDA:
         yield "generated source"
     elif pass_name := snapshot.passes.get(checkpoint, ""):
-        yield f"{checkpoint}: {'before' if checkpoint in _BEFORE else 'after'} {pass_name}"
+        yield f"{checkpoint}: {'before' if checkpoint in BEFORE_LOWERING else 'after'} {pass_name}"
     else:
         yield checkpoint
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from tlcheck.snapshot.checkpoint import Checkpoint
+
 BINARY = frozenset("add sub mul div mod floordiv floormod truncdiv truncmod min max eq ne lt le gt ge and or".split())
 
 
@@ -237,9 +239,6 @@ class Function:
     places: tuple[tuple[Expr, int], ...] = ()
 
 
-CHECKPOINTS = ("source", "intent", "tile-ops", "lower-tile-op", "type-cast", "vectorize-loop", "device-tir")
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
     """One kernel at its checkpoints.
@@ -247,7 +246,7 @@ class Snapshot:
     case, file: as the user named them; `line` is the kernel's first line in `file`.
     toolchain: versions that determine the IR: `tilelang`, `apache-tvm-ffi`, `z3-solver`.
     target: arch, e.g. `sm_90`. args: build arguments, as text. pass_configs: as text.
-    checkpoints: name of `CHECKPOINTS` -> the device function there, in pipeline order; absent ones were not reached.
+    checkpoints: name (of a `Checkpoint`) -> the device function there, in pipeline order; absent ones were not reached.
     passes: checkpoint -> name of the pass after (or, for source, intent and tile-ops, before) which it was taken.
     cuda: the generated source. headers: hash of the device library's headers; empty where it is not known.
     """
@@ -269,7 +268,7 @@ class Snapshot:
         name = self.passes.get(checkpoint, "")
         if name != UNNAMED:
             return name
-        return "tl.DecoupleTypeCast" if checkpoint == "type-cast" else ""
+        return "tl.DecoupleTypeCast" if checkpoint == Checkpoint.TYPE_CAST else ""
 
     def is_on(self, pass_config: str) -> bool:
         """Whether a pass configuration was set, as a flag or as a number."""

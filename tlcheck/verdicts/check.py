@@ -11,7 +11,8 @@ from tlcheck.errors import fault
 from tlcheck.lower.runs import release_of
 from tlcheck.program.atomics import Site, atomic_name
 from tlcheck.prove.evidence import Evidence
-from tlcheck.prove.subject import LOWERED, PreparedSnapshot, evidences, subject
+from tlcheck.prove.subject import PreparedSnapshot, evidences, subject
+from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.ir import Expr, Snapshot, Stmt
 from tlcheck.snapshot.text import render_layout
 from tlcheck.verdicts import loads_and_stores
@@ -69,9 +70,9 @@ def _unread(snapshot: Snapshot, call: Expr) -> Claim:
 
 
 def _problem(of: PreparedSnapshot) -> str:
-    if "intent" not in of.programs:
+    if Checkpoint.INTENT not in of.programs:
         return "the snapshot does not have the kernel as written (no pass LayoutInference was seen)"
-    if not any(name not in ("source", "intent") for name in of.programs):
+    if not any(name not in (Checkpoint.SOURCE, Checkpoint.INTENT) for name in of.programs):
         return "the snapshot has nothing after the kernel as written"
     if of.unread and not of.written:
         return "none of its atomics could be read"
@@ -130,7 +131,7 @@ def _verdict(of: PreparedSnapshot, own: Sequence[Evidence], finding: Finding | N
     undecided = next((e for e in own if e.status != "same"), None)
     if undecided is not None or not own:
         return UNDECIDED, _reason(undecided)
-    if LOWERED[-1] not in of.programs:
+    if Checkpoint.DEVICE_TIR not in of.programs:
         return UNDECIDED, f"the snapshot ends at {own[-1].checkpoint}: later passes are not seen"
     if reason := _unmeasured(of, own):
         return UNDECIDED, reason

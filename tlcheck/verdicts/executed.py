@@ -14,6 +14,7 @@ from tlcheck.execute.reasons import Deadlock, Illegal
 from tlcheck.execute.request import LOWERED, SOURCE, Execution, Request
 from tlcheck.lower.runs import release_of
 from tlcheck.program.lines import line_of_use, nearest_line
+from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.ir import Snapshot, Stmt
 from tlcheck.verdicts.claim import AGREED, REFUTED, UNDECIDED, Claim, Executed, Finding, Kind, SourceLine
 from tlcheck.verdicts.excerpts import excerpt, line_of, source_line
@@ -206,11 +207,11 @@ def _pass_before(snapshot: Snapshot, checkpoint: str) -> str:
     `intent` and `tile-ops` are named after the passes that follow them. Where LayoutReducer comes first, pipelines are
     made between it and LayoutInference.
     """
-    if checkpoint in ("source", "intent"):
+    if checkpoint in (Checkpoint.SOURCE, Checkpoint.INTENT):
         return ""
-    if checkpoint != "tile-ops":
+    if checkpoint != Checkpoint.TILE_OPS:
         return snapshot.pass_at(checkpoint)
-    name = snapshot.passes.get("intent", "")
+    name = snapshot.passes.get(Checkpoint.INTENT, "")
     return name if name == _LAYOUTS else ""
 
 

@@ -9,7 +9,8 @@ from tlcheck.program.atomics import PlainAtomic
 from tlcheck.program.device_library import LOST, OK, REFUSED, STOPS, WRONG
 from tlcheck.program.instructions import Instruction
 from tlcheck.program.lines import nearest_line
-from tlcheck.prove.subject import LOWERED, PreparedSnapshot
+from tlcheck.prove.subject import PreparedSnapshot
+from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.verdicts.claim import REFUTED, UNDECIDED, Claim, Finding
 from tlcheck.verdicts.excerpts import excerpt, line_of, source_line
 from tlcheck.verdicts.remedies import pass_config
@@ -17,7 +18,7 @@ from tlcheck.verdicts.rules.library import said, unmeasured
 from tlcheck.verdicts.rules.rule import rules
 from tlcheck.witness import Accesses, Act
 
-_LAST = LOWERED[-1]
+_LAST = Checkpoint.DEVICE_TIR
 _RULES = {REFUSED: "TLA013", STOPS: "TLA004", LOST: "TLA010", WRONG: "TLA014"}
 
 

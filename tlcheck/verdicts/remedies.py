@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from packaging.specifiers import SpecifierSet
 
+from tlcheck.snapshot.checkpoint import Checkpoint
+
 _TRIED = SpecifierSet(">=0.1.7.post3,<=0.1.14")
 _OF_VECTORS = ("TLA001", "TLA004", "TLA010")
 
 
 def pass_config(rule: str, checkpoint: str, release: str) -> str:
     """The name of a `tilelang.PassConfigKey` that avoids the finding when set to True; empty if none is known."""
-    if checkpoint == "vectorize-loop" and rule in _OF_VECTORS and _TRIED.contains(release, prereleases=True):
+    if checkpoint == Checkpoint.VECTORIZE_LOOP and rule in _OF_VECTORS and _TRIED.contains(release, prereleases=True):
         return "TIR_DISABLE_VECTORIZE"
     return ""

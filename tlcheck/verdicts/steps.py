@@ -22,7 +22,7 @@ class TracedLines:
 
     def __init__(self, snapshot: Snapshot, traced: Traced, source: Sequence[str] = ()) -> None:
         self._snapshot, self._traced = snapshot, traced
-        self._texts = {level: render(snapshot.checkpoints[level]) for level in (SOURCE, LOWERED)}
+        self._texts = {str(level): render(snapshot.checkpoints[level]) for level in (SOURCE, LOWERED)}
         self._source = source
         self._around = dict(_lines_around(snapshot.checkpoints[SOURCE].body, 0))
 

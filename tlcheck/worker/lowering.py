@@ -11,6 +11,7 @@ import tilelang
 import tilelang.transform
 from tilelang import tvm
 
+from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.targets.target import AMD
 from tlcheck.worker.device import known_target
 from tlcheck.worker.failures import PassError, RequestError
@@ -19,15 +20,15 @@ from tlcheck.worker.shared_memory import MERGE, UNMERGED
 # LayoutReducer, where it exists, directly precedes LayoutInference; in 0.1.7.post2 it drops the annotations of tile
 # operators.
 _BEFORE = {
-    "tl.LayoutReducer": "intent",
-    "tl.LayoutInference": "intent",
-    "tl.LowerTileOp": "tile-ops",
+    "tl.LayoutReducer": Checkpoint.INTENT,
+    "tl.LayoutInference": Checkpoint.INTENT,
+    "tl.LowerTileOp": Checkpoint.TILE_OPS,
     MERGE: UNMERGED,
 }
 _AFTER = {
-    "tl.LowerTileOp": "lower-tile-op",
-    "tl.DecoupleTypeCast": "type-cast",
-    "tl.VectorizeLoop": "vectorize-loop",
+    "tl.LowerTileOp": Checkpoint.LOWER_TILE_OP,
+    "tl.DecoupleTypeCast": Checkpoint.TYPE_CAST,
+    "tl.VectorizeLoop": Checkpoint.VECTORIZE_LOOP,
 }
 _HAS_TYPE_CAST = hasattr(tilelang.transform, "DecoupleTypeCast")
 _PYTHON_PASS = "pass_fn"
@@ -56,7 +57,7 @@ class _Recorder:
         if self._depth == 0:
             self._given = name, module
         if self._depth == 0 and not self._every_pass:
-            self._keep("source", module, name)  # the first pass gets the kernel as written
+            self._keep(Checkpoint.SOURCE, module, name)  # the first pass gets the kernel as written
             self._keep(_BEFORE.get(name), module, name)
         elif self._depth == 0 and not self.modules:
             self._keep("000-input", module, "")
@@ -73,7 +74,7 @@ class _Recorder:
     def finish(self) -> None:
         """The last pass before code generation works on the device functions alone."""
         if not self._every_pass:
-            self._keep("device-tir", *self._last)
+            self._keep(Checkpoint.DEVICE_TIR, *self._last)
 
     def broken(self) -> PassError | None:
         """The pass that was running when something was raised, with what there was until then."""
@@ -86,15 +87,15 @@ class _Recorder:
 
     def _checkpoint(self, name: str) -> str | None:
         """DecoupleTypeCast is written in Python up to 0.1.13, and the only such pass between these two."""
-        between = "lower-tile-op" in self.modules and "vectorize-loop" not in self.modules
+        between = Checkpoint.LOWER_TILE_OP in self.modules and Checkpoint.VECTORIZE_LOOP not in self.modules
         if name == _PYTHON_PASS and _HAS_TYPE_CAST and between:
-            return "type-cast"
+            return Checkpoint.TYPE_CAST
         return _AFTER.get(name)
 
     def _keep(self, checkpoint: str | None, module: Any, name: str) -> None:
         if checkpoint is not None and checkpoint not in self.modules:
-            self.modules[checkpoint] = module
-            self.passes[checkpoint] = name
+            self.modules[str(checkpoint)] = module  # TVM takes plain text as keys
+            self.passes[str(checkpoint)] = name
 
 
 def make_target(arch: str) -> Any:

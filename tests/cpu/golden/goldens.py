@@ -9,7 +9,8 @@ from tests.fixtures.index import FOLDER
 from tlcheck.golden.golden import Golden
 from tlcheck.golden.recording import golden_of
 from tlcheck.snapshot import codec
-from tlcheck.snapshot.ir import CHECKPOINTS, Snapshot
+from tlcheck.snapshot.checkpoint import Checkpoint
+from tlcheck.snapshot.ir import Snapshot
 
 ERA = FOLDER / "era"
 ATTENTION = FOLDER / "demo" / "attention_full_0.1.7.snapshot.json"
@@ -29,7 +30,7 @@ def golden(name: str, release: str = "0.1.15") -> Golden:
 
 def full(s: Snapshot) -> Golden:
     """At every checkpoint."""
-    return golden_of(s, CHECKPOINTS)
+    return golden_of(s, list(Checkpoint))
 
 
 def renamed(s: Snapshot) -> Snapshot:

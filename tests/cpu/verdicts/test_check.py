@@ -10,7 +10,8 @@ import pytest
 from tests.fixtures.index import Fixture, read
 from tlcheck.prove import plans
 from tlcheck.prove.evidence import Evidence
-from tlcheck.prove.subject import LOWERED, PreparedSnapshot, evidences, subject
+from tlcheck.prove.subject import PreparedSnapshot, evidences, subject
+from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.verdicts.check import Report, check
 from tlcheck.verdicts.claim import Claim, Finding
 from tlcheck.verdicts.expectations import within
@@ -130,11 +131,12 @@ def test_checkpoints_that_are_equal_are_judged_once_and_reported_each(monkeypatc
     judged = watched(monkeypatch)
     report = check(snapshot)
     assert judged == ["lower-tile-op", "vectorize-loop", "device-tir"]
-    assert [[stage.checkpoint for stage in claim.stages] for claim in report.claims] == [list(LOWERED)]
+    lowered = [c for c in Checkpoint if c.is_lowered]
+    assert [[stage.checkpoint for stage in claim.stages] for claim in report.claims] == [lowered]
     judged.clear()
     monkeypatch.setattr("tlcheck.prove.subject.united", dict)
     assert check(snapshot) == report
-    assert judged == list(LOWERED)
+    assert judged == lowered
 
 
 def test_equal_checkpoints_of_which_more_is_asked_are_judged_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,8 @@ from tests.cpu.client import Client, Ended
 from tests.warm import WarmWorker
 from tlcheck.lower.client import Worker
 from tlcheck.snapshot import codec
-from tlcheck.snapshot.ir import CHECKPOINTS, Expr, Function, Snapshot
+from tlcheck.snapshot.checkpoint import Checkpoint
+from tlcheck.snapshot.ir import Expr, Function, Snapshot
 from tlcheck.snapshot.text import render
 from tlcheck.snapshot.walk import expressions, postorder, statements
 from tlcheck.toolchain.releases import PINNED, RELEASES
@@ -74,7 +75,7 @@ def test_all_checkpoints_are_kept_and_atomics_know_their_lines(
     worker: Client, toolchain: Toolchain, lower: Lower, name: str, function: str
 ) -> None:
     snapshot = read(lower(worker, name))
-    expected = [c for c in CHECKPOINTS if c != "type-cast" or toolchain.name not in WITHOUT_TYPE_CAST]
+    expected = [c for c in Checkpoint if c != "type-cast" or toolchain.name not in WITHOUT_TYPE_CAST]
     assert list(snapshot.checkpoints) == list(snapshot.passes) == expected
     assert snapshot.toolchain["tilelang"] == toolchain.name
     for checkpoint in ("source", "intent", "tile-ops"):

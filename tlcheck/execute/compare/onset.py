@@ -2,7 +2,7 @@
 
 From the last one back, up to one that is right. What cannot be executed on the way is passed over, and said. The
 checkpoints between are mixed: some still have tile operators, or fragments of a block whose layouts are known and not
-applied yet (`traits.is_tiled`); in some, guards come later (`levels.UNGUARDED`).
+applied yet (`traits.is_tiled`); in some, guards come later (`Checkpoint.is_unguarded`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import SOURCE, Execution, Request
 from tlcheck.execute.worlds.courses import course_of
 from tlcheck.execute.worlds.inputs import Course
+from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.ir import Snapshot
 
 Judgement = Callable[[Execution], bool | str]
@@ -51,7 +52,7 @@ class Levels:
         found: Onset | None = None
         skipped: list[tuple[str, str]] = []
         for name in reversed(names[: names.index(own.checkpoint)]):
-            execution = self._execution(replace(own, checkpoint=name))
+            execution = self._execution(replace(own, checkpoint=Checkpoint(name)))
             answer = wrong(execution)
             if isinstance(answer, str):
                 skipped.insert(0, (name, answer))

@@ -5,19 +5,18 @@ from __future__ import annotations
 from tlcheck.execute.compile.parallel import is_shared_out
 from tlcheck.program.async_copies import release_numbers
 from tlcheck.program.roles import name_of_call
-from tlcheck.snapshot.ir import CHECKPOINTS, Alloc, Expr, For, Function, Snapshot
+from tlcheck.snapshot.checkpoint import Checkpoint
+from tlcheck.snapshot.ir import Alloc, Expr, For, Function, Snapshot
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
-_BEFORE = CHECKPOINTS[: CHECKPOINTS.index("lower-tile-op")]
 
-
-def is_tiled(function: Function, checkpoint: str) -> bool:
+def is_tiled(function: Function, checkpoint: Checkpoint) -> bool:
     """Whether a kernel still has what LowerTileOp takes away: tile operators, T.Parallel, fragments of the block.
 
     A parallel loop that is there afterwards is one that every thread runs: T.finalize_reducer leaves such.
     """
     for stmt in statements(function.body):
-        if checkpoint in _BEFORE and is_shared_out(stmt):
+        if not checkpoint.is_lowered and is_shared_out(stmt):
             return True
         if isinstance(stmt, Alloc) and stmt.buffer.scope == "local.fragment":
             return True

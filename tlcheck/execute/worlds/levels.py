@@ -35,7 +35,6 @@ from tlcheck.snapshot.ir import Buffer, Function, Snapshot
 from tlcheck.snapshot.walk import statements
 from tlcheck.targets.lookup import TARGETS
 
-UNGUARDED = ("lower-tile-op", "type-cast")
 _NO_BARRIERS = "tl.disable_thread_storage_sync"
 _MOST_BLOCKS = 1 << 16
 _FURTHER = (64, 1024, 16384)  # tried for one tensor after the other
@@ -342,7 +341,7 @@ class BothLevels:
         budget = self.request.budget
         options = Options(
             written=written,
-            early=not written and self.checkpoint in UNGUARDED,
+            early=not written and self.checkpoint.is_unguarded,
             midway=written and function is self.lowered and function is not self.written,
             release=release_of(self.snapshot),
             target=self._target,

@@ -11,12 +11,13 @@ from tests.fixtures.index import FOLDER
 from tlcheck.execute.compare.onset import Levels
 from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import Request
+from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.codec import loads
 from tlcheck.snapshot.ir import Expr, Function, Snapshot, Stmt, Store
 from tlcheck.snapshot.walk import rebuild
 from tlcheck.verdicts.claim import Claim
 
-CHECKPOINTS = ("tile-ops", "lower-tile-op", "type-cast", "vectorize-loop", "device-tir")
+CHECKPOINTS = tuple(Checkpoint)[2:]
 
 
 def saved(name: str) -> Snapshot:
@@ -42,8 +43,8 @@ def test_the_pass_is_named(name: str, checkpoint: str, pass_name: str) -> None:
     assert (claim.finding.checkpoint, claim.finding.pass_name, claim.finding.skipped) == (checkpoint, pass_name, ())
 
 
-@pytest.mark.parametrize("checkpoint", ["intent", *CHECKPOINTS])
-def test_every_checkpoint_of_a_kernel_that_is_right_agrees(checkpoint: str) -> None:
+@pytest.mark.parametrize("checkpoint", [Checkpoint.INTENT, *CHECKPOINTS])
+def test_every_checkpoint_of_a_kernel_that_is_right_agrees(checkpoint: Checkpoint) -> None:
     """Levels between have tile operators, fragments, loops yet to be vectorized: none may be refuted for that."""
     snapshot = saved("counts-0.1.7.post3")
     (output,) = execute(snapshot, Request(checkpoint=checkpoint)).outputs
@@ -63,11 +64,11 @@ def broken(function: Function) -> Function:
 
 
 @pytest.mark.parametrize("first", CHECKPOINTS)
-def test_a_kernel_that_is_broken_from_a_checkpoint_on(first: str) -> None:
+def test_a_kernel_that_is_broken_from_a_checkpoint_on(first: Checkpoint) -> None:
     right = saved("sums-0.1.9")
     good = right.checkpoints["lower-tile-op"]  # what comes later is wrong by itself
     late = CHECKPOINTS[CHECKPOINTS.index(first) :]
-    made = {name: broken(good) if name in late else good for name in CHECKPOINTS}
+    made = {str(name): broken(good) if name in late else good for name in CHECKPOINTS}
     snapshot = replace(right, checkpoints={"source": right.checkpoints["source"], "intent": good, **made})
     (output,) = execute(snapshot).outputs
     assert output.difference is not None
