@@ -32,7 +32,6 @@ from tests.hardware import cuda_source
 from tests.hardware.cuda_source import UnusableError
 from tests.hardware.driver import Device, DeviceError, TensorMap
 from tests.hardware.snapshots import KEPT
-from tlcheck.execute.compare.traits import release_of
 from tlcheck.execute.compile import registry
 from tlcheck.execute.memory.plain import evaluated
 from tlcheck.execute.memory.values import Array, Kind, bits_of, from_bits, is_poison, kind_of
@@ -43,6 +42,7 @@ from tlcheck.execute.worlds import blocks, inputs
 from tlcheck.execute.worlds.budget import Budget
 from tlcheck.execute.worlds.costs import worlds_that_fit
 from tlcheck.files import put
+from tlcheck.program.release import Release
 from tlcheck.program.roles import roles
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Alloc, Buffer, Expr, Function, Snapshot
@@ -128,7 +128,7 @@ class Execution:
             options = Options(
                 written=self.as_written,
                 exact=self.exact,
-                release=release_of(self.snapshot),
+                release=Release.among(self.snapshot.toolchain),
                 printed=not self.as_written,
             )
             function = self.written if self.as_written else self.lowered

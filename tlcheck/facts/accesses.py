@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from tlcheck.facts.model import AccessFacts, Count, InstructionFacts
 from tlcheck.facts.sizes import space_of
 from tlcheck.facts.trips import Trips
-from tlcheck.program.async_copies import copied_bytes, release_numbers
+from tlcheck.program.async_copies import copied_bytes
 from tlcheck.program.atomics import Pointer, Site, atomics, pointer
+from tlcheck.program.release import Release
 from tlcheck.program.tma import is_copy, is_reduction
 from tlcheck.program.walk import Placed, Program, Scope, expressions
 from tlcheck.snapshot.dtypes import dtype_of
@@ -51,7 +52,7 @@ class Census:
 
     def __init__(self, program: Program, trips: Trips, release: str) -> None:
         self._program = program
-        self._release = release_numbers(release)
+        self._release = Release.of(release)
         self._trips = trips
         self._accesses: dict[tuple[str, str, str, str, int], Count] = defaultdict(lambda: Count(0))
         self._instructions: dict[str, Count] = defaultdict(lambda: Count(0))

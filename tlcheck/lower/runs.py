@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tlcheck.case import Expect
 from tlcheck.execute.request import GivenInputs
+from tlcheck.program.release import Release
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.toolchain.checkout import at_commit
 from tlcheck.worker.protocol import Failure
@@ -69,7 +70,7 @@ def near(path: str) -> str:
 
 def release_of(versions: Mapping[str, str]) -> str:
     """TileLang's version without what a local build adds to it."""
-    return versions.get("tilelang", "").partition("+")[0]
+    return Release.among(versions).text
 
 
 def toolchain_title(name: str, versions: Mapping[str, str]) -> str:

@@ -17,14 +17,14 @@ from itertools import chain
 
 from tlcheck.program.atomics import is_atomic
 from tlcheck.program.promotion import is_promoted
+from tlcheck.program.release import Release
 from tlcheck.program.roles import WRITE, accesses, name_of_call
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Evaluate, Expr, For, Function, Stmt, Store
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
-Release = tuple[int, ...]
-_BYTES_APART = (0, 1, 12)  # the release from which on `make_int` keeps four int8 apart
-_THROUGH_INT, _IN_64_BITS = (0, 1, 8), (0, 1, 13)  # the releases from which on `warp_reduce` does either
+_BYTES_APART = Release.of("0.1.12")  # the release from which on `make_int` keeps four int8 apart
+_THROUGH_INT, _IN_64_BITS = Release.of("0.1.8"), Release.of("0.1.13")  # from which on `warp_reduce` does either
 _A_COPY = "let the body change a copy of it"
 _IN_32_BITS = "compute in 32 bits: sums and products of 8 and 16 bits do not wrap in the generated CUDA"
 _NO_VALUE = re.compile(r"atomic_(add|max|min|or)(x\d)?_elem_op")
@@ -36,22 +36,22 @@ class _Missing:
 
     names: frozenset[str]
     dtypes: tuple[str, ...]
-    start: Release = (0,)
-    end: Release = (9,)
+    start: Release = Release.of("0")  # noqa: RUF009 - immutable
+    end: Release | None = None
 
 
 # Compiled with nvcc 13.0 against the headers of each release (docs/device-library.md).
 _MISSING = tuple(
-    _Missing(frozenset(names.split()), tuple(dtypes.split()), *releases)
+    _Missing(frozenset(names.split()), tuple(dtypes.split()), *map(Release.of, releases))
     for names, dtypes, *releases in (
-        ("hceil hexp10 hexp2 hfloor hlog10 hlog2 hrcp hrint htan htrunc", "float16 bfloat16", (0,), (0, 1, 14)),
-        ("hatan hcosh herf hfmod hnearbyint hsinh", "float16 bfloat16", (0,), (0, 1, 15)),
+        ("hceil hexp10 hexp2 hfloor hlog10 hlog2 hrcp hrint htan htrunc", "float16 bfloat16", "0", "0.1.14"),
+        ("hatan hcosh herf hfmod hnearbyint hsinh", "float16 bfloat16", "0", "0.1.15"),
         ("habs hacos hasin hatan2 hcopysign hfabs hfma hlog1p hround", "float16 bfloat16"),
-        ("hcos hlog hrsqrt hsin hsqrt", "bfloat16", (0,), (0, 1, 14)),
-        ("hpow htanh", "bfloat16", (0,), (0, 1, 15)),
-        ("hcos hexp hlog hsin", "float16", (0, 1, 12), (0, 1, 14)),
-        ("hsqrt", "float16", (0, 1, 12), (0, 1, 13)),
-        ("hpow htanh", "float16", (0, 1, 12), (0, 1, 15)),
+        ("hcos hlog hrsqrt hsin hsqrt", "bfloat16", "0", "0.1.14"),
+        ("hpow htanh", "bfloat16", "0", "0.1.15"),
+        ("hcos hexp hlog hsin", "float16", "0.1.12", "0.1.14"),
+        ("hsqrt", "float16", "0.1.12", "0.1.13"),
+        ("hpow htanh", "float16", "0.1.12", "0.1.15"),
     )
 )
 _EXACT = 8  # bits of an integer that bfloat16 holds
@@ -133,7 +133,8 @@ def _halves(function: Function) -> Iterator[Expr]:
 
 
 def _is_missing(name: str, dtype: str, release: Release) -> bool:
-    return any(name in m.names and dtype in m.dtypes and m.start <= release < m.end for m in _MISSING)
+    found = (m for m in _MISSING if name in m.names and dtype in m.dtypes)
+    return any(m.start <= release and (m.end is None or release < m.end) for m in found)
 
 
 def read_anew(loop: For) -> list[Expr]:

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from tlcheck.errors import fault
-from tlcheck.program.async_copies import release_numbers
 from tlcheck.program.atomics import FoundAtomics, PlainAtomic, Pointer, Site, atomic_name, atomics
 from tlcheck.program.generated import is_lost, of_halves
 from tlcheck.program.instructions import Device, Instruction, instruction, plain_instruction
 from tlcheck.program.layouts import Clash, clash, layouts
 from tlcheck.program.matching import match
 from tlcheck.program.promotion import shows_promotion
+from tlcheck.program.release import Release
 from tlcheck.program.threads import first_threads
 from tlcheck.program.tma import descriptors, is_copy
 from tlcheck.program.walk import Program, expressions, subexpressions, walk
@@ -204,7 +204,7 @@ def _doubt(program: Program, found: FoundAtomics, device: Device) -> str:
 
 def _narrowed(program: Program, device: Device) -> str:
     """Why floats of 16 bits are others in CUDA, or none at all; empty where nothing says so."""
-    found = sorted(of_halves(program.function, release_numbers(device.release)), key=lambda pair: not pair[1])
+    found = sorted(of_halves(program.function, Release.of(device.release)), key=lambda pair: not pair[1])
     if not found:
         return ""
     words, refused = found[0]

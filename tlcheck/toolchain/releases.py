@@ -14,7 +14,7 @@ TORCH = "2.13.0"  # the same for every toolchain, installed once and shared
 
 
 @dataclass(frozen=True)
-class Release:
+class KnownRelease:
     """One release: the exact packages that go with it, as pip requirements."""
 
     version: str
@@ -34,19 +34,19 @@ _LINKED = "links libcuda, libcudart and libnvrtc"
 _FFI_TWICE = "a newer apache-tvm-ffi fails at import: its class ffi.Tensor is registered twice"
 
 _TABLE = (
-    Release("0.1.6.post2", (_CUDA_12,), _LINKED),
-    Release("0.1.7", ("apache-tvm-ffi==0.1.1", _CUDA_12), _LINKED),
-    Release("0.1.7.post1", ("apache-tvm-ffi==0.1.7", _Z3, _CUDA_12), _LINKED),
-    Release("0.1.7.post2", ("apache-tvm-ffi==0.1.7", _Z3, _CUDA_13), _LINKED + ", of CUDA 13"),
-    Release("0.1.7.post3", ("apache-tvm-ffi==0.1.7", _Z3, _CUDA_12), "links libcudart and libnvrtc"),
-    Release("0.1.8", ("apache-tvm-ffi==0.1.9", _Z3), _FFI_TWICE),
-    Release("0.1.9", ("apache-tvm-ffi==0.1.11", _Z3), _FFI_TWICE),
-    Release("0.1.10", ("apache-tvm-ffi==0.1.11", _Z3), _FFI_TWICE),
-    Release("0.1.11", ("apache-tvm-ffi==0.1.11", _Z3), _FFI_TWICE),
-    Release("0.1.12", ("apache-tvm-ffi==0.1.11", _Z3), _FFI_TWICE),
-    Release("0.1.13", ("apache-tvm-ffi==0.1.12", _Z3)),
-    Release("0.1.14", ("apache-tvm-ffi==0.1.12", _Z3)),
-    Release("0.1.15", ("apache-tvm-ffi==0.1.12", _Z3)),
+    KnownRelease("0.1.6.post2", (_CUDA_12,), _LINKED),
+    KnownRelease("0.1.7", ("apache-tvm-ffi==0.1.1", _CUDA_12), _LINKED),
+    KnownRelease("0.1.7.post1", ("apache-tvm-ffi==0.1.7", _Z3, _CUDA_12), _LINKED),
+    KnownRelease("0.1.7.post2", ("apache-tvm-ffi==0.1.7", _Z3, _CUDA_13), _LINKED + ", of CUDA 13"),
+    KnownRelease("0.1.7.post3", ("apache-tvm-ffi==0.1.7", _Z3, _CUDA_12), "links libcudart and libnvrtc"),
+    KnownRelease("0.1.8", ("apache-tvm-ffi==0.1.9", _Z3), _FFI_TWICE),
+    KnownRelease("0.1.9", ("apache-tvm-ffi==0.1.11", _Z3), _FFI_TWICE),
+    KnownRelease("0.1.10", ("apache-tvm-ffi==0.1.11", _Z3), _FFI_TWICE),
+    KnownRelease("0.1.11", ("apache-tvm-ffi==0.1.11", _Z3), _FFI_TWICE),
+    KnownRelease("0.1.12", ("apache-tvm-ffi==0.1.11", _Z3), _FFI_TWICE),
+    KnownRelease("0.1.13", ("apache-tvm-ffi==0.1.12", _Z3)),
+    KnownRelease("0.1.14", ("apache-tvm-ffi==0.1.12", _Z3)),
+    KnownRelease("0.1.15", ("apache-tvm-ffi==0.1.12", _Z3)),
 )
 
 RELEASES = {release.version: release for release in _TABLE}

@@ -12,6 +12,7 @@ from packaging.version import InvalidVersion, Version
 from tlcheck.case import Expect
 from tlcheck.errors import UsageError
 from tlcheck.lower.runs import Run
+from tlcheck.program.release import Release
 from tlcheck.toolchain.releases import RELEASES
 from tlcheck.verdicts.claim import UNDECIDED, Claim, Excuse, kind_of
 from tlcheck.verdicts.results import Result
@@ -99,7 +100,7 @@ def _is_open(expect: Expect, claim: Claim) -> bool:
 
 def _right_from(expect: Expect, run: Run) -> str:
     """The first known release after this one that the expectation leaves out; empty if there is none."""
-    later = (version for version in RELEASES if Version(version) > Version(run.release))
+    later = (version for version in RELEASES if Release.of(version) > Release.of(run.release))
     return next((version for version in later if not within(expect.releases, version, run.case)), "")
 
 

@@ -6,16 +6,15 @@
 
 from __future__ import annotations
 
-from packaging.specifiers import SpecifierSet
-
+from tlcheck.program.release import Release
 from tlcheck.snapshot.checkpoint import Checkpoint
 
-_TRIED = SpecifierSet(">=0.1.7.post3,<=0.1.14")
+_FIRST, _LAST = Release.of("0.1.7.post3"), Release.of("0.1.14")  # with which it was tried
 _OF_VECTORS = ("TLA001", "TLA004", "TLA010")
 
 
 def pass_config(rule: str, checkpoint: str, release: str) -> str:
     """The name of a `tilelang.PassConfigKey` that avoids the finding when set to True; empty if none is known."""
-    if checkpoint == Checkpoint.VECTORIZE_LOOP and rule in _OF_VECTORS and _TRIED.contains(release, prereleases=True):
+    if checkpoint == Checkpoint.VECTORIZE_LOOP and rule in _OF_VECTORS and _FIRST <= Release.of(release) <= _LAST:
         return "TIR_DISABLE_VECTORIZE"
     return ""

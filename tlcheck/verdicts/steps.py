@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from tlcheck.execute.compare.provenance import TracedStep
 from tlcheck.execute.compare.trace import Traced
 from tlcheck.execute.request import LOWERED, SOURCE
-from tlcheck.lower.runs import near, release_of
-from tlcheck.program.async_copies import release_numbers
+from tlcheck.lower.runs import near
 from tlcheck.program.generated import departures
+from tlcheck.program.release import Release
 from tlcheck.snapshot.ir import Evaluate, Snapshot, Stmt, Store
 from tlcheck.snapshot.text import render
 from tlcheck.snapshot.walk import children
@@ -50,7 +50,7 @@ class TracedLines:
         if self._traced.counterpart is not None:
             return f": as written its last write is {self._made(self._traced.counterpart, SOURCE)}"
         stmt = step.origin.stmt if step.origin is not None else None
-        release = release_numbers(release_of(self._snapshot.toolchain))
+        release = Release.among(self._snapshot.toolchain)
         first = next(departures(stmt, release), None) if stmt is not None else None
         return f": {first.words}" if first is not None else ""
 

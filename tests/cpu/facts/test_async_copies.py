@@ -10,7 +10,8 @@ import pytest
 from tests.fixtures.index import read
 from tlcheck.facts import Facts, changes
 from tlcheck.facts.extract import facts_of
-from tlcheck.program.async_copies import copied_bytes, release_numbers
+from tlcheck.program.async_copies import copied_bytes
+from tlcheck.program.release import Release
 from tlcheck.snapshot.ir import Attr, Buffer, Evaluate, Expr, For, Seq, Snapshot, Stmt, Thread
 from tlcheck.snapshot.walk import rebuild
 
@@ -54,13 +55,13 @@ def by_offset(size: int) -> Expr:
     ],
 )
 def test_the_size_of_a_copy_is_bytes_or_elements(call: Expr, release: str, expected: int) -> None:
-    assert copied_bytes(call, 16, release_numbers(release)) == expected
+    assert copied_bytes(call, 16, Release.of(release)) == expected
 
 
 def test_a_size_that_varies_is_not_known() -> None:
     varies = Expr("var", "int32", value="n", uid=90_103)
     call = Expr("call", "handle", (address(SHARED), address(GLOBAL), varies), "ptx_cp_async")
-    assert copied_bytes(call, 16, (0, 1, 15)) is None
+    assert copied_bytes(call, 16, Release.of("0.1.15")) is None
 
 
 def lowered(release: str, statements: Sequence[Stmt]) -> Snapshot:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tlcheck.program.generated import lost_values, of_halves, refusals
+from tlcheck.program.release import Release
 from tlcheck.snapshot.ir import Buffer, Evaluate, Expr, Function, Store
 
 
@@ -32,16 +33,16 @@ def given(dtype: str) -> Expr:
 @pytest.mark.parametrize(
     ("name", "dtype", "refused", "accepted"),
     [
-        ("hexp2", "float16", (0, 1, 13), (0, 1, 14)),
-        ("hrsqrt", "bfloat16", (0, 1, 7), (0, 1, 15)),
-        ("htanh", "bfloat16", (0, 1, 14), (0, 1, 15)),
-        ("hrsqrt", "float16", None, (0, 1, 7)),
-        ("hexp", "float16", (0, 1, 12), (0, 1, 11)),
-        ("hlog1p", "bfloat16", (0, 1, 15), None),
+        ("hexp2", "float16", Release.of("0.1.13"), Release.of("0.1.14")),
+        ("hrsqrt", "bfloat16", Release.of("0.1.7"), Release.of("0.1.15")),
+        ("htanh", "bfloat16", Release.of("0.1.14"), Release.of("0.1.15")),
+        ("hrsqrt", "float16", None, Release.of("0.1.7")),
+        ("hexp", "float16", Release.of("0.1.12"), Release.of("0.1.11")),
+        ("hlog1p", "bfloat16", Release.of("0.1.15"), None),
     ],
 )
 def test_functions_that_nvcc_refuses_of_a_scalar(
-    name: str, dtype: str, refused: tuple[int, ...] | None, accepted: tuple[int, ...] | None
+    name: str, dtype: str, refused: Release | None, accepted: Release | None
 ) -> None:
     """A vector's lanes are CUDA's own types, which have them."""
     named, lanes = Expr("str", "", (), name), f"{dtype}x2"
@@ -57,7 +58,7 @@ def test_functions_that_nvcc_refuses_of_a_scalar(
 @pytest.mark.parametrize(("source", "refused"), [("int64", True), ("uint64", True), ("int32", False)])
 def test_casts_that_nvcc_refuses(source: str, refused: bool) -> None:
     cast = function(Expr("cast", "bfloat16", (given(source),)))
-    assert list(refusals(cast, (0, 1, 15))) == ([f"a cast of {source} to bfloat16"] if refused else [])
+    assert list(refusals(cast, Release.of("0.1.15"))) == ([f"a cast of {source} to bfloat16"] if refused else [])
 
 
 @pytest.mark.parametrize(
@@ -73,4 +74,4 @@ def test_casts_that_nvcc_refuses(source: str, refused: bool) -> None:
 def test_integers_that_are_cut_off_in_bfloat16(source: str, target: str, lanes: str, cut: bool) -> None:
     """259 becomes 258, and not 260."""
     cast = function(Expr("cast", target + lanes, (given(source + lanes),)))
-    assert list(of_halves(cast, (0, 1, 15))) == ([("a cast of int32 to bfloat16", False)] if cut else [])
+    assert list(of_halves(cast, Release.of("0.1.15"))) == ([("a cast of int32 to bfloat16", False)] if cut else [])

@@ -8,7 +8,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
 
-from tlcheck.toolchain.releases import PINNED, RELEASES, TORCH, Release, pins_of
+from tlcheck.toolchain.releases import PINNED, RELEASES, TORCH, KnownRelease, pins_of
 
 ROOT = Path(__file__).parents[3]
 
@@ -19,7 +19,7 @@ def test_covers_every_release_in_order() -> None:
 
 
 @pytest.mark.parametrize("release", RELEASES.values(), ids=lambda release: release.version)
-def test_fixes_what_takes_part_in_lowering(release: Release) -> None:
+def test_fixes_what_takes_part_in_lowering(release: KnownRelease) -> None:
     pins = {requirement.name: requirement for requirement in map(Requirement, release.pins)}
     expected = {"apache-tvm-ffi"} if Version(release.version) >= Version("0.1.7") else set()
     expected |= {"z3-solver"} if Version(release.version) > Version("0.1.7") else set()

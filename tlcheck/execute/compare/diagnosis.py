@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from tlcheck.execute.compare.onset import Levels, Onset
 from tlcheck.execute.compare.outcome import Difference, OutputOutcome
 from tlcheck.execute.compare.trace import Traced, equal, trace
-from tlcheck.execute.compare.traits import release_of
 from tlcheck.execute.reasons import Illegal, Stopped
 from tlcheck.execute.request import LOWERED, Execution, Request
 from tlcheck.program.generated import Departure, departures
+from tlcheck.program.release import Release
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.snapshot.walk import statements
 
@@ -98,7 +98,7 @@ def _departure(
         return None
     stmts = list(statements(snapshot.checkpoints[LOWERED].body))
     last = [] if found.writer is None or found.writer.origin.stmt is None else [found.writer.origin.stmt]
-    release = release_of(snapshot)
+    release = Release.among(snapshot.toolchain)
     first = next((departure for stmt in (*last, *stmts) for departure in departures(stmt, release)), None)
     if first is None or levels.is_wrong_as_tir(found.blocks, found.seed, is_wrong):
         return None

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from tlcheck.execute.compile.parallel import is_shared_out
-from tlcheck.program.async_copies import release_numbers
 from tlcheck.program.roles import name_of_call
 from tlcheck.snapshot.checkpoint import Checkpoint
-from tlcheck.snapshot.ir import Alloc, Expr, For, Function, Snapshot
+from tlcheck.snapshot.ir import Alloc, Expr, For, Function
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
 
@@ -64,8 +63,3 @@ def has_copies(function: Function) -> bool:
     """Whether a kernel as lowered has asynchronous copies into shared memory."""
     calls = (e.value for s in statements(function.body) for e in postorder(expressions(s)) if e.op == "call")
     return any(call in ("ptx_cp_async", "tma_load", "tma_load_im2col") for call in calls)
-
-
-def release_of(snapshot: Snapshot) -> tuple[int, ...]:
-    """TileLang's release as numbers."""
-    return release_numbers(snapshot.toolchain.get("tilelang", ""))

@@ -33,6 +33,7 @@ from tlcheck.execute.memory.values import (
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.program.generated import is_repeated, is_smeared
 from tlcheck.program.promotion import is_promoted
+from tlcheck.program.release import Release
 from tlcheck.snapshot.ir import BINARY, Expr
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 
 _WIDEST = 1 << 12  # lanes of a vector
-_ROUND_IS_EVEN = (0, 1, 11)  # the first release whose CUDA rounds as its folding of constants does
+_ROUND_IS_EVEN = Release.of("0.1.11")  # the first release whose CUDA rounds as its folding of constants does
 
 
 def compiled(e: Expr, machine: Machine) -> Code:

@@ -40,6 +40,7 @@ from tlcheck.execute.schedule.launches import kernels, threads_of
 from tlcheck.execute.worlds.batches import all_blocks
 from tlcheck.execute.worlds.blocks import Block
 from tlcheck.execute.worlds.budget import Budget
+from tlcheck.program.release import UNKNOWN, Release
 from tlcheck.snapshot.ir import Buffer, Expr, Function, Stmt
 from tlcheck.snapshot.walk import first_line, postorder
 from tlcheck.targets.lookup import TARGETS, USUAL
@@ -99,7 +100,7 @@ class Options:
     exact: bool = True
     costly: bool = False
     late: bool = True
-    release: tuple[int, ...] = (0, 1, 15)
+    release: Release = UNKNOWN
     target: Target = TARGETS[USUAL[-1]]
     statements: int = 10**9
     bytes: int = 1 << 32

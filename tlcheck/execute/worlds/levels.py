@@ -15,7 +15,7 @@ import numpy as np
 
 from tlcheck.errors import UsageError
 from tlcheck.execute.compare import outcome as comparison
-from tlcheck.execute.compare.traits import draws_anywhere, has_integers, is_tiled, meets_all, release_of
+from tlcheck.execute.compare.traits import draws_anywhere, has_integers, is_tiled, meets_all
 from tlcheck.execute.compile import registry
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.values import Array
@@ -30,6 +30,7 @@ from tlcheck.execute.worlds.costs import statements_needed, worlds_that_fit
 from tlcheck.execute.worlds.demand import Demand
 from tlcheck.program.first_values import in_each_iteration
 from tlcheck.program.generated import lost_values, refusals
+from tlcheck.program.release import Release
 from tlcheck.program.roles import roles
 from tlcheck.snapshot.ir import Buffer, Function, Snapshot
 from tlcheck.snapshot.walk import statements
@@ -67,7 +68,7 @@ class BothLevels:
         for function in (self.written, self.lowered):
             for lost in chain.from_iterable(map(lost_values, statements(function.body))):
                 raise NotModelled(f"the value of {lost.value}, which returns none")
-        for refused in refusals(self.lowered, release_of(snapshot)) if self.checkpoint == LOWERED else ():
+        for refused in refusals(self.lowered, Release.among(snapshot.toolchain)) if self.checkpoint == LOWERED else ():
             raise NotModelled(f"{refused}, which nvcc refuses")
         self.tiled = is_tiled(self.lowered, self.checkpoint)
         self._arguments = Arguments(snapshot, self.written, request.given or {}, request.poisoned, self._course)
@@ -343,7 +344,7 @@ class BothLevels:
             written=written,
             early=not written and self.checkpoint.is_unguarded,
             midway=written and function is self.lowered and function is not self.written,
-            release=release_of(self.snapshot),
+            release=Release.among(self.snapshot.toolchain),
             target=self._target,
             statements=budget.statements,
             bytes=budget.bytes,

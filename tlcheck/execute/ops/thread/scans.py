@@ -20,13 +20,14 @@ from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.places import Place
 from tlcheck.execute.memory.values import Array, Value, rounding
 from tlcheck.execute.reasons import NotModelled
+from tlcheck.program.release import Release
 from tlcheck.snapshot.ir import Expr
 
 if TYPE_CHECKING:
     from tlcheck.execute.compile.codes import Run
     from tlcheck.execute.schedule.machine import Machine
 
-_ONE_SHAPE_FOR_BOTH = (0, 1, 11)  # the release from which on both axes have their own length
+_ONE_SHAPE_FOR_BOTH = Release.of("0.1.11")  # the release from which on both axes have their own length
 _SCANS: dict[str, np.ufunc] = {"CumSum": np.add, "CumMax": np.maximum, "ScanSumOp": np.add, "ScanMaxOp": np.maximum}
 
 

@@ -9,6 +9,7 @@ from tlcheck.execute.compile import registry
 from tlcheck.execute.memory.values import Array, kind_of
 from tlcheck.execute.reasons import Illegal
 from tlcheck.execute.schedule.machine import Machine, Options, Tensor, World
+from tlcheck.program.release import UNKNOWN, Release
 from tlcheck.snapshot.ir import Alloc, Buffer, Evaluate, Expr, For, Function, Seq, Stmt, Store, Thread
 
 registry.load()
@@ -31,7 +32,7 @@ def _copied(target: Buffer, source: Buffer, size: int, uid: int, threads: int, t
 
 
 def _scanned(
-    name: str, *sizes: int, size: int, threads: int, in_place: bool, release: tuple[int, ...] = (0, 1, 15)
+    name: str, *sizes: int, size: int, threads: int, in_place: bool, release: Release = UNKNOWN
 ) -> tuple[Array, Array, Machine]:
     """The values, what is left of the scan of them, and the machine that made it, with its order watched."""
     tx = Expr("var", "int32", (), "tx", 1)
@@ -81,7 +82,7 @@ def test_rows_and_columns(name: str, rows: int, columns: int, axis: int, reverse
 def test_columns_of_a_tall_tile_up_to_0_1_10() -> None:
     """By the loops of CumSum2D in reduce.h: of 64 rows 32 are summed, as many as there are columns."""
     values, left, _ = _scanned(
-        "CumSum2D<128, 0, false>", 64, 32, size=64 * 32, threads=128, in_place=True, release=(0, 1, 10)
+        "CumSum2D<128, 0, false>", 64, 32, size=64 * 32, threads=128, in_place=True, release=Release.of("0.1.10")
     )
     box, found = values.reshape(64, 32), left.reshape(64, 32)
     assert np.array_equal(found[:32], np.cumsum(box[:32], 0))
@@ -91,11 +92,13 @@ def test_columns_of_a_tall_tile_up_to_0_1_10() -> None:
 def test_columns_of_a_wide_tile_up_to_0_1_10() -> None:
     """Rows behind the tile are read and written."""
     with pytest.raises(Illegal, match="access of s out of bounds"):
-        _scanned("CumSum2D<128, 0, false>", 32, 64, size=64 * 32, threads=128, in_place=True, release=(0, 1, 9))
+        _scanned(
+            "CumSum2D<128, 0, false>", 32, 64, size=64 * 32, threads=128, in_place=True, release=Release.of("0.1.9")
+        )
 
 
-@pytest.mark.parametrize("release", [(0, 1, 9), (0, 1, 11)])
-def test_columns_of_a_square_are_right_in_all_releases(release: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("release", [Release.of("0.1.9"), Release.of("0.1.11")])
+def test_columns_of_a_square_are_right_in_all_releases(release: Release) -> None:
     values, left, _ = _scanned(
         "CumSum2D<128, 0, true>", 64, 64, size=64 * 64, threads=128, in_place=True, release=release
     )
