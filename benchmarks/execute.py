@@ -97,14 +97,14 @@ def _of_snapshots(named: Iterable[str]) -> Iterator[Cost]:
 
 def _of_cases(names: Sequence[str], toolchain: str) -> Iterator[Cost]:
     """Lower everything for its snapshots; then lower bare and execute, one file of cases after the other."""
-    from tlcheck.cli.lowered import session
+    from tlcheck.cli.lowered import working
     from tlcheck.lower.selection import select
-    from tlcheck.lower.session import Settings
+    from tlcheck.lower.session import Session, Settings
     from tlcheck.toolchain.resolve import resolve
 
     settings = Settings(toolchain=toolchain, arch=ARCHS, seeds=(0, 1))
-    with session(settings) as opened:
-        lowered = sorted(opened.lower(select(names)), key=lambda done: done.run.position)
+    with working() as (folder, watcher):
+        lowered = sorted(Session(settings, folder, watcher).lower(select(names)), key=lambda done: done.run.position)
         for file in dict.fromkeys(done.run.file for done in lowered):
             bare = _bare(resolve(toolchain, ()), file)
             for done in (done for done in lowered if done.run.file == file and done.snapshot is not None):
@@ -116,10 +116,10 @@ def _of_scripts(names: Sequence[str], toolchain: str) -> Iterator[Cost]:
     from dataclasses import replace
 
     from benchmarks.examples import REQUIREMENTS, TIMEOUT
-    from tlcheck.cli.lowered import session
+    from tlcheck.cli.lowered import working
     from tlcheck.lower.scripts import Scripts
     from tlcheck.lower.selection import select
-    from tlcheck.lower.session import Settings
+    from tlcheck.lower.session import Session, Settings
 
     settings = Settings(
         toolchain=toolchain,
@@ -129,8 +129,8 @@ def _of_scripts(names: Sequence[str], toolchain: str) -> Iterator[Cost]:
         scripts=Scripts(keep_going=True),
     )
     for name in names:
-        with session(settings) as opened:
-            for done in opened.lower(select([name])):
+        with working() as (folder, watcher):
+            for done in Session(settings, folder, watcher).lower(select([name])):
                 if done.snapshot is not None:
                     kernel = f"{Path(done.run.file).stem}::{done.run.case} {done.run.target}"
                     cost = _apart(kernel, done.snapshot, None, False)

@@ -26,12 +26,13 @@ from tlcheck.lower.crew import Crew
 from tlcheck.lower.desk import Desk
 from tlcheck.lower.runs import Lowered, Run
 from tlcheck.lower.selection import Selection
-from tlcheck.lower.session import Session, Settings
+from tlcheck.lower.session import Settings
 from tlcheck.report import golden, text
 from tlcheck.report.diff import DiffForm
 from tlcheck.toolchain.resolve import resolve
-from tlcheck.verdicts.acceptance import Acceptances, read_acceptances
-from tlcheck.verdicts.judge import Judge, Policy
+from tlcheck.verdicts.acceptance import project_acceptances
+from tlcheck.verdicts.checking import Checking
+from tlcheck.verdicts.judge import Policy
 from tlcheck.verdicts.results import Result
 from tlcheck.worker.protocol import Job
 
@@ -49,6 +50,10 @@ class Verdict:
 
 class _Silent:
     """A watcher that tells nobody."""
+
+    def judges(self, run: Run) -> None: ...
+
+    def has_judged(self, run: Run) -> None: ...
 
     def stage(self, text: str) -> None: ...
 
@@ -127,15 +132,15 @@ class Workshop:
         return self._once("judged", self._lower)
 
     def _lower(self) -> dict[tuple[str, str, str], tuple[Lowered, Result]]:
-        session = Session(self._settings, self.folder, _Silent())
         wanted: dict[Path, set[tuple[str, str]]] = {}
         for file, name, target in self.wanted:
             wanted.setdefault(Path(os.path.relpath(file)), set()).add((name, target))
         selections = [Selection(file, found=True, only=frozenset(cases)) for file, cases in wanted.items()]
-        with Judge(Policy(self._accepted), session.cache) as judge:
+        policy = Policy(project_acceptances(self.config))
+        with Checking(self._settings, policy, self.folder, _Silent()) as checking:
             return {
                 (str(Path(lowered.run.file).resolve()), lowered.run.name, lowered.run.target): (lowered, result)
-                for lowered, result in judge.each(session.lower(selections))
+                for lowered, result in checking.results(selections)
             }
 
     def _once(self, name: str, make: Callable[[], Made]) -> Made:
@@ -156,10 +161,6 @@ class Workshop:
             pythonpath=tuple(map(str, config.pythonpath)),
             requirements=config.requirements,
         )
-
-    @cached_property
-    def _accepted(self) -> Acceptances:
-        return read_acceptances(self.config.acceptance) if self.config.acceptance else Acceptances()
 
     @cached_property
     def _approved(self) -> Contents:

@@ -7,16 +7,15 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TextIO
 
 from tlcheck import exits
 from tlcheck.case import ALL_TARGETS
-from tlcheck.cli.execution import add_quick_argument, on_own_inputs, request_of, with_inputs
-from tlcheck.cli.lowered import judge, lowered, session, show_traces
-from tlcheck.cli.options import add_lowering_arguments, settings_of
+from tlcheck.cli.execution import ExecutionOptions, add_quick_argument, on_own_inputs
+from tlcheck.cli.lowered import lowered, show_traces, working
+from tlcheck.cli.options import LoweringOptions, add_lowering_arguments
+from tlcheck.cli.parser import Parser, read
 from tlcheck.cli.projects import one_project
-from tlcheck.cli.scripts import add_script_arguments
-from tlcheck.config import Config
+from tlcheck.cli.scripts import add_script_arguments, scripts_of
 from tlcheck.errors import UsageError
 from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.request import SOURCE, Request
@@ -27,20 +26,21 @@ from tlcheck.gate.compared_passes import LoweredPasses, compare_passes
 from tlcheck.lower.runs import Lowered, Position
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Session, Settings
-from tlcheck.report import bisect_json, bisect_report
+from tlcheck.report import bisect_json, bisect_report, shared
 from tlcheck.report.bisect_report import Bisected
 from tlcheck.report.console import console
 from tlcheck.report.outputs import Outputs
 from tlcheck.run.examination import RunRequest
 from tlcheck.run.suite import DeviceOptions
 from tlcheck.snapshot.ir import Snapshot
+from tlcheck.verdicts.checking import Checking, with_inputs
 from tlcheck.verdicts.judge import Policy
-from tlcheck.verdicts.results import Result, exit_code, read_snapshot
+from tlcheck.verdicts.results import Result, exit_code, read_snapshot, unlowered
 
 _CASE_HELP = "FILE[::NAME], a script or a folder of kernel files"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument("cases", nargs="+", metavar="CASE", help=_CASE_HELP)
     parser.add_argument("--from", dest="first", metavar="TOOLCHAIN", help="the first release (default: the oldest)")
     parser.add_argument("--to", dest="last", metavar="TOOLCHAIN", help="the last one (default: the newest)")
@@ -56,14 +56,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     _check(args)
+    target = Outputs((args.format,), args.output)
     if args.output is not None and not args.output.is_dir():
         require_place(args.output)
-    chosen = one_project(args, args.cases)
-    _require_files(chosen.selections)
-    settings = settings_of(args, chosen.config, every_pass=args.passes)
-    found = _found(args, chosen.selections, settings, chosen.config)
+    lowering = read(LoweringOptions, args)
+    project = one_project(args.cases, lowering.for_kernel_files)
+    config, chosen = project.config, project.selections
+    _require_files(chosen)
+    settings = lowering.settings(config, scripts_of(args), every_pass=args.passes)
+    # Neither an expectation nor an acceptance makes a release right.
+    policy = Policy(excusing=False, execute=ExecutionOptions(quick=args.quick).request(config))
+    if args.passes and args.first:
+        found = _compared(chosen, (args.first, args.last), settings, policy)
+    elif args.passes:
+        found = _passes(chosen, settings, policy)
+    else:
+        toolchains = bisect.range_of(*bisect.ends_of(args.first, args.last, config.requirements), config.requirements)
+        found = _releases(chosen, toolchains, settings, policy)
     code = _code(found)
-    _write(args, found, code)
+    target.write(
+        "bisect",
+        {
+            "text": lambda file: bisect_report.write(console(file), found),
+            "json": lambda file: shared.put(file, bisect_json.render(found, code)),
+        },
+    )
     if args.verbose:
         show_traces(found.results)
     return code
@@ -77,24 +94,6 @@ def _code(found: Bisected) -> int:
         found=found.is_wrong,
         unchecked=found.is_silent or any(result.failure for result in found.results),
     )
-
-
-def _found(args: argparse.Namespace, chosen: Sequence[Selection], settings: Settings, config: Config) -> Bisected:
-    policy = _policy(args, config)
-    if args.passes and args.first:
-        return _compared(chosen, (args.first, args.last), settings, policy)
-    if args.passes:
-        return _passes(chosen, settings, policy)
-    first, last = bisect.ends_of(args.first, args.last, config.requirements)
-    toolchains = bisect.range_of(first, last, config.requirements)
-    results, written, remarks = _releases(chosen, toolchains, settings, policy)
-    rows = bisect.rows(results, toolchains, written)
-    return Bisected(rows=tuple(rows), results=tuple(results), remarks=tuple(remarks))
-
-
-def _policy(args: argparse.Namespace, config: Config) -> Policy:
-    """Neither an expectation nor an acceptance makes a release right."""
-    return Policy(excusing=False, execute=request_of(args, config))
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -114,20 +113,20 @@ def _require_files(chosen: Sequence[Selection]) -> None:
             raise UsageError(f"{selection.path}: bisecting needs {_CASE_HELP}, without a toolchain")
 
 
-def _releases(
-    chosen: Sequence[Selection], toolchains: Sequence[str], settings: Settings, policy: Policy
-) -> tuple[list[Result], dict[Position, as_written.AsWritten], list[str]]:
-    """Every case with every toolchain, what is written against the references, and what there is to say of scripts."""
+def _releases(chosen: Sequence[Selection], toolchains: Sequence[str], settings: Settings, policy: Policy) -> Bisected:
+    """Every case with every toolchain, and its source with each against the reference."""
     wanted = [replace(selection, toolchain=toolchain) for toolchain in toolchains for selection in chosen]
-    inputs = with_inputs(settings, policy.execute)
-    with judge(settings, policy) as judged, session(inputs, judged=judged) as made:
-        found = list(judged.each(made.lower(wanted)))
+    with (
+        working(loudness=settings.loudness, judging=True) as (folder, watcher),
+        Checking(settings, policy, folder, watcher) as checking,
+    ):
+        found = list(checking.results(wanted))
         kernels = [done for done, _ in found]
-        written = _as_written(kernels, inputs, made) if policy.execute is not None else {}
-        results = [result for _, result in found]
-        remarks = [f"{end.run.tilelang}: {remark}" for end in made.ends for remark in end.remarks]
-        remarks += _passed_over(results) if made.ends and not settings.arch else []
-        return results, written, remarks
+        written = _as_written(kernels, checking.session) if policy.execute is not None else {}
+    results, ends = tuple([result for _, result in found]), checking.session.ends
+    remarks = [f"{end.run.tilelang}: {remark}" for end in ends for remark in end.remarks]
+    remarks += _passed_over(results) if ends and not settings.arch else []
+    return Bisected(rows=tuple(bisect.rows(results, toolchains, written)), results=results, remarks=tuple(remarks))
 
 
 def _passed_over(results: Sequence[Result]) -> Iterator[str]:
@@ -137,21 +136,23 @@ def _passed_over(results: Sequence[Result]) -> Iterator[str]:
         yield f"a script is looked at for one arch, here {', '.join(seen)}; for another: --arch {','.join(others)}"
 
 
-def _as_written(found: Sequence[Lowered], settings: Settings, made: Session) -> dict[Position, as_written.AsWritten]:
+def _as_written(found: Sequence[Lowered], session: Session) -> dict[Position, as_written.AsWritten]:
     """What the kernels as written come to, on one set of inputs."""
+    settings = session.settings
     options = DeviceOptions(pythonpath=settings.pythonpath)
     with tempfile.TemporaryDirectory(prefix="tlcheck-", ignore_cleanup_errors=True) as folder:
-        return as_written.compared(found, RunRequest((), settings, options), Path(folder), made.watcher)
+        return as_written.compared(found, RunRequest((), settings, options), Path(folder), session.watcher)
 
 
 def _passes(chosen: Sequence[Selection], settings: Settings, policy: Policy) -> Bisected:
     """Every case after each pass, and those that cannot be lowered."""
     passes, failed = [], []
-    with judge(settings, policy) as judged, session(with_inputs(settings, policy.execute)) as made:
-        for done in sorted(made.lower(chosen), key=lambda done: done.run.position):
-            made.watcher.stage(f"looking at the passes of {done.run.case} {done.run.target}")
+    with working(loudness=settings.loudness) as (folder, watcher):
+        session = Session(with_inputs(settings, policy.execute), folder, watcher)
+        for done in sorted(session.lower(chosen), key=lambda done: done.run.position):
+            watcher.stage(f"looking at the passes of {done.run.case} {done.run.target}")
             if done.snapshot is None:
-                failed.append(judged(done))
+                failed.append(policy.apply(unlowered(done)))
             else:
                 snapshot = read_snapshot(done.snapshot)
                 passes.append(judge_passes(done.run, snapshot, _request(done, snapshot, policy)))
@@ -163,18 +164,17 @@ def _compared(chosen: Sequence[Selection], toolchains: tuple[str, str], settings
     wanted = [replace(selection, toolchain=toolchain) for toolchain in toolchains for selection in chosen]
     sides: dict[tuple[str, str], list[LoweredPasses]] = {}
     compared, failed = [], []
-    with judge(settings, policy) as judged:
-        for done in lowered(wanted, with_inputs(settings, policy.execute)):
-            result = judged(done) if done.snapshot is None else None
-            failed += [result] if result is not None else []
-            if (file := done.snapshot or done.until) is None:
-                continue
-            mine = sides.setdefault((bisect.case_key(done.run), done.run.target), [])
-            snapshot = read_snapshot(file)
-            request = _request(done, snapshot, policy) if result is None else None
-            mine.append(LoweredPasses(done.run, snapshot, request, result))
-            if len(mine) == len(toolchains):
-                compared.append(compare_passes(mine[0], mine[1]))
+    for done in lowered(wanted, with_inputs(settings, policy.execute)):
+        result = policy.apply(unlowered(done)) if done.snapshot is None else None
+        failed += [result] if result is not None else []
+        if (file := done.snapshot or done.until) is None:
+            continue
+        mine = sides.setdefault((bisect.case_key(done.run), done.run.target), [])
+        snapshot = read_snapshot(file)
+        request = _request(done, snapshot, policy) if result is None else None
+        mine.append(LoweredPasses(done.run, snapshot, request, result))
+        if len(mine) == len(toolchains):
+            compared.append(compare_passes(mine[0], mine[1]))
     return Bisected(compared=tuple(compared), results=tuple(failed))
 
 
@@ -187,13 +187,3 @@ def _request(done: Lowered, snapshot: Snapshot, policy: Policy) -> Request | Non
         return on_own_inputs(done, replace(snapshot, checkpoints={SOURCE: written}), policy.execute)
     except Stopped as stopped:
         raise UsageError(f"{done.run.case}: {stopped}") from stopped
-
-
-def _write(args: argparse.Namespace, found: Bisected, code: int) -> None:
-    def write(file: TextIO) -> None:
-        if args.format == "json":
-            file.write(bisect_json.render(found, code))
-        else:
-            bisect_report.write(console(file), found)
-
-    Outputs((args.format,), args.output).write("bisect", {args.format: write})

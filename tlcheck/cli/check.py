@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
-from tlcheck.cli.checking import Checked, checked
-from tlcheck.cli.execution import add_execution_arguments
+from tlcheck.cli.checking import Checked, CheckOptions, checked
+from tlcheck.cli.device import without_device
+from tlcheck.cli.execution import ExecutionOptions, add_execution_arguments
 from tlcheck.cli.interruption import stoppable
 from tlcheck.cli.lowered import show_traces
-from tlcheck.cli.options import CASE_HELP, add_cluster_argument, add_lowering_arguments, without_device
-from tlcheck.cli.scripts import add_live_arguments, add_script_arguments
+from tlcheck.cli.options import CASE_HELP, LoweringOptions, add_lowering_arguments
+from tlcheck.cli.parser import Parser, read
+from tlcheck.cli.scripts import add_live_argument, add_script_arguments, scripts_of
 from tlcheck.cli.watch import watch
 from tlcheck.files import make_folder
 from tlcheck.report import json, shared, text
@@ -22,10 +25,9 @@ from tlcheck.run.suite import NoDeviceError
 from tlcheck.verdicts.results import exit_code
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument("cases", nargs="*", metavar="CASE", help=CASE_HELP)
-    add_lowering_arguments(parser)
-    add_cluster_argument(parser)
+    add_lowering_arguments(parser, cluster=True)
     parser.add_argument("--format", default="text", metavar="LIST", help=f"{', '.join(PAGE_FORMATS)} (default: text)")
     parser.add_argument("-o", "--output", type=Path, metavar="PATH", help="a file, or a folder for several formats")
     parser.add_argument("--save", type=Path, metavar="DIR", help="keep the snapshots that are made")
@@ -34,21 +36,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--watch", action="store_true", help="check again what an edit touches, until Ctrl-C")
     add_execution_arguments(parser)
     add_script_arguments(parser)
-    add_live_arguments(parser, record=False)
+    add_live_argument(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     target = outputs(args.format, args.output, PAGE_FORMATS)
     if args.save is not None:  # better now than after minutes of work
         make_folder(args.save)
+    options = CheckOptions(
+        cases=tuple(args.cases),
+        lowering=read(LoweringOptions, args),
+        execution=read(ExecutionOptions, args),
+        scripts=replace(scripts_of(args), live=args.live),
+        excusing=not args.no_expect,
+        strict=args.strict,
+        save=args.save,
+        with_page="html" in target.formats,
+    )
     if args.watch:
-        return watch(args)
+        return watch(options, target)
     try:
         with stoppable() as interruption:
-            found = checked(args, interruption)
+            found = checked(options, interruption)
     except NoDeviceError as missing:
         return without_device(missing)
-    code = interruption.code(exit_code(found.results, strict=args.strict))
+    code = interruption.code(exit_code(found.results, strict=options.strict))
     target.write("check", _writers(found, code, wrong_only=args.quiet))
     if args.verbose:
         show_traces(found.results)

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tlcheck.cli.lowered import lowered
-from tlcheck.cli.options import CASE_HELP, add_form_arguments, add_lowering_arguments, form_of, settings_of
+from tlcheck.cli.options import CASE_HELP, LoweringOptions, add_form_arguments, add_lowering_arguments, form_of
+from tlcheck.cli.parser import Parser, read
 from tlcheck.cli.projects import one_project
-from tlcheck.cli.scripts import add_script_arguments
+from tlcheck.cli.scripts import add_script_arguments, scripts_of
 from tlcheck.errors import UsageError
 from tlcheck.exits import exit_code
 from tlcheck.golden.compare import GoldenComparison, compare, focused, grouped
 from tlcheck.golden.golden import Golden
 from tlcheck.golden.sources import of_path, of_snapshot
+from tlcheck.lower.scripts import Scripts
 from tlcheck.report.console import console
 from tlcheck.report.golden import write_groups_and_notes
 from tlcheck.verdicts.results import read_snapshot
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     what = f"{CASE_HELP}, a golden (.tir), or a folder that `tlcheck dump` or `tlcheck golden` wrote"
     parser.add_argument("before", metavar="A", help=what)
     parser.add_argument("after", metavar="B", help="the same, to be compared with A")
@@ -38,7 +40,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     failures: list[str] = []
-    sides = [_side(side, args, failures) for side in (args.before, args.after)]
+    lowering, scripts = read(LoweringOptions, args), scripts_of(args)
+    sides = [_side(side, lowering, scripts, failures) for side in (args.before, args.after)]
     pairs, notes = _paired(*sides)
     found = {name: _compared(name, *pair, args.at) for name, pair in pairs.items()}
     groups = grouped(found)
@@ -48,29 +51,30 @@ def run(args: argparse.Namespace) -> int:
     return exit_code(found=bool(changed or notes), unchecked=bool(failures))
 
 
-def _side(text: str, args: argparse.Namespace, failures: list[str]) -> Mapping[str, Golden]:
+def _side(text: str, lowering: LoweringOptions, scripts: Scripts, failures: list[str]) -> Mapping[str, Golden]:
     """By the name of a run. Raises UsageError."""
     found = of_path(Path(text))
-    return found if found is not None else _lowered(text, args, failures)
+    return dict(found if found is not None else _lowered(text, lowering, scripts, failures))
 
 
-def _lowered(text: str, args: argparse.Namespace, failures: list[str]) -> Mapping[str, Golden]:
-    side = one_project(args, [text])
-    chosen = side.selections
-    found: dict[str, Golden] = {}
+def _lowered(
+    text: str, lowering: LoweringOptions, scripts: Scripts, failures: list[str]
+) -> Iterator[tuple[str, Golden]]:
+    project = one_project([text], lowering.for_kernel_files)
+    chosen = project.selections
     if chosen[0].is_snapshot:
         snapshot = read_snapshot(chosen[0].path)
-        return {f"{snapshot.file}::{snapshot.case} {snapshot.target}": of_snapshot(snapshot)}
+        yield f"{snapshot.file}::{snapshot.case} {snapshot.target}", of_snapshot(snapshot)
+        return
     remarks: list[str] = []
-    for done in lowered(chosen, settings_of(args, side.config), remarks):
+    for done in lowered(chosen, lowering.settings(project.config, scripts), remarks):
         name = f"{done.run.case} {done.run.target}"
         if done.snapshot is not None:
-            found[name] = of_snapshot(read_snapshot(done.snapshot))
+            yield name, of_snapshot(read_snapshot(done.snapshot))
         elif done.failure is not None:
             failures.append(f"{name} {done.run.tilelang}: not lowered: {done.failure.message}")
     for remark in remarks:
         print(f"note: {remark}", file=sys.stderr)
-    return found
 
 
 def _paired(

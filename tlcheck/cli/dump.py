@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tlcheck.cli.lowered import lowered
-from tlcheck.cli.options import CASE_HELP, add_lowering_arguments, settings_of
+from tlcheck.cli.options import CASE_HELP, LoweringOptions, add_lowering_arguments
+from tlcheck.cli.parser import Parser, read
 from tlcheck.cli.projects import one_project
-from tlcheck.cli.scripts import add_script_arguments
+from tlcheck.cli.scripts import add_script_arguments, scripts_of
 from tlcheck.errors import UsageError
 from tlcheck.exits import exit_code
 from tlcheck.files import replace_all, save
@@ -23,7 +24,7 @@ from tlcheck.snapshot.ir import Snapshot
 from tlcheck.verdicts.results import read_snapshot
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument("case", metavar="CASE", help=CASE_HELP)
     add_lowering_arguments(parser)
     add_script_arguments(parser)
@@ -41,9 +42,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    _check_checkpoint(args)
-    chosen = one_project(args, [args.case])
-    snapshots, failures = _snapshots(chosen.selections, settings_of(args, chosen.config, args.every_pass), args.verbose)
+    may_hold_any = args.every_pass or args.case.endswith(".json")
+    if args.at and not may_hold_any and args.at not in (*Checkpoint, CUDA):
+        raise UsageError(f"no checkpoint {args.at!r}: there are {', '.join((*Checkpoint, CUDA))}")
+    lowering = read(LoweringOptions, args)
+    project = one_project([args.case], lowering.for_kernel_files)
+    settings = lowering.settings(project.config, scripts_of(args), every_pass=args.every_pass)
+    snapshots, failures = _snapshots(project.selections, settings, args.verbose)
     found = {name: listings(snapshot, args.at) for name, snapshot in snapshots.items()}
     for name, texts in found.items():
         if not texts:
@@ -52,14 +57,6 @@ def run(args: argparse.Namespace) -> int:
     for failure in failures:
         print(failure, file=sys.stderr)
     return exit_code(unchecked=bool(failures))
-
-
-def _check_checkpoint(args: argparse.Namespace) -> None:
-    """Raises UsageError for a checkpoint that no kernel has."""
-    known = (*Checkpoint, CUDA)
-    saved = args.case.endswith(".json")  # may hold every pass
-    if args.at and not args.every_pass and not saved and args.at not in known:
-        raise UsageError(f"no checkpoint {args.at!r}: there are {', '.join(known)}")
 
 
 def _snapshots(chosen: Sequence[Selection], settings: Settings, trace: bool) -> tuple[dict[str, Snapshot], list[str]]:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from tlcheck.cli.options import count
+from tlcheck.cli.parser import count
 from tlcheck.config import Config
 from tlcheck.errors import UsageError
 from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.request import ALL, Request
 from tlcheck.execute.worlds.budget import Budget, parsed
 from tlcheck.lower.runs import Lowered
-from tlcheck.lower.session import Settings
 from tlcheck.snapshot.ir import Snapshot
 
 
@@ -22,7 +21,7 @@ def add_quick_argument(parser: argparse._ActionsContainer) -> None:
 
 
 def add_execution_arguments(parser: argparse._ActionsContainer) -> None:
-    """Which blocks and inputs are executed. None where the user says nothing: see `request_of`."""
+    """Add all of `ExecutionOptions`: which blocks and inputs are executed."""
     add_quick_argument(parser)
     parser.add_argument("--blocks", type=_blocks, metavar="N", help="blocks that are executed at most, or `all`")
     parser.add_argument("--seeds", type=count, metavar="N", help="sets of inputs that are executed (default: 2)")
@@ -33,28 +32,56 @@ def add_execution_arguments(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--block", type=block, metavar="X,Y,Z", help="only this block, as a witness names it")
 
 
-def request_of(args: argparse.Namespace, config: Config, default: bool = True) -> Request | None:
-    """How to execute, None for proofs only. default: whether to execute where the project says nothing.
+@dataclass(frozen=True)
+class ExecutionOptions:
+    """What `add_execution_arguments` adds; None where the user says nothing, and the project decides."""
 
-    Raises UsageError for options that exclude each other.
-    """
-    given = [
-        f"--{name}" for name in ("blocks", "seeds", "seed", "block", "budget") if getattr(args, name, None) is not None
-    ]
-    if args.quick and given:
-        raise UsageError(f"{given[0]} has no meaning with --quick, which executes nothing")
-    for one, many in (("seed", "seeds"), ("block", "blocks")):
-        if f"--{one}" in given and f"--{many}" in given:
-            raise UsageError(f"--{one} and --{many} exclude each other")
-    wanted = default if config.execute is None else config.execute
-    if args.quick or not (wanted or given):
-        return None
-    return asked(args, config)
+    quick: bool = False
+    blocks: int | None = None
+    seeds: int | None = None
+    budget: str | None = None
+    seed: int | None = None
+    block: tuple[int, int, int] | None = None
 
+    def request(self, config: Config) -> Request | None:
+        """How to execute, None for proofs only. Raises UsageError for options that exclude each other."""
+        values = (self.blocks, self.seeds, self.seed, self.block, self.budget)
+        names = ("--blocks", "--seeds", "--seed", "--block", "--budget")
+        given = [name for name, value in zip(names, values, strict=True) if value is not None]
+        if self.quick and given:
+            raise UsageError(f"{given[0]} has no meaning with --quick, which executes nothing")
+        for one, many in (("--seed", "--seeds"), ("--block", "--blocks")):
+            if one in given and many in given:
+                raise UsageError(f"{one} and {many} exclude each other")
+        executes = not self.quick and (config.execute is not False or bool(given))
+        return self.certain_request(config) if executes else None
 
-def with_inputs(settings: Settings, request: Request | None) -> Settings:
-    """How to lower what is executed: cases make their own inputs, for its seeds."""
-    return settings if request is None else replace(settings, seeds=request.seeds)
+    def certain_request(self, config: Config) -> Request:
+        """How to execute where that is certain. Raises UsageError."""
+        request = Request(blocks=config.blocks, seeds=tuple(range(config.seeds)), budget=self._budget(config))
+        if self.names_some or not request.is_usual:
+            request = replace(request, budget=replace(request.budget, work=None))  # what is asked for by number is done
+        if self.blocks is not None:
+            request = replace(request, blocks=self.blocks)
+        if self.block is not None:
+            request = replace(request, blocks=(self.block,))
+        if self.seeds is not None:
+            request = replace(request, seeds=tuple(range(self.seeds)))
+        return request if self.seed is None else replace(request, seeds=(self.seed,))
+
+    @property
+    def names_some(self) -> bool:
+        """Whether the user says which blocks or inputs are executed."""
+        return (self.blocks, self.seeds, self.seed, self.block) != (None,) * 4
+
+    def _budget(self, config: Config) -> Budget:
+        """The user's, else the project's, else the usual one. Raises UsageError."""
+        text = self.budget or config.budget
+        try:
+            return parsed(text) if text else Budget()
+        except ValueError as error:
+            place = "--budget" if self.budget else config.place("budget") or "budget"
+            raise UsageError(f"{place}: {error}") from error
 
 
 def on_own_inputs(done: Lowered, snapshot: Snapshot, request: Request) -> Request:
@@ -72,31 +99,6 @@ def on_own_inputs(done: Lowered, snapshot: Snapshot, request: Request) -> Reques
         return with_given(request, snapshot, done.inputs.given)
     except UsageError as error:
         raise UsageError(f"{done.run.case}: {done.inputs.given.where}: {error}") from error
-
-
-def asked(args: argparse.Namespace, config: Config) -> Request:
-    """How to execute where that is certain. Raises UsageError."""
-    request = Request(blocks=config.blocks, seeds=tuple(range(config.seeds)), budget=_budget(args, config))
-    blocks, seeds, seed, block = (getattr(args, name, None) for name in ("blocks", "seeds", "seed", "block"))
-    if (blocks, seeds, seed, block) != (None,) * 4 or not request.is_usual:
-        request = replace(request, budget=replace(request.budget, work=None))  # what is asked for by number is done
-    if blocks is not None:
-        request = replace(request, blocks=blocks)
-    if block is not None:
-        request = replace(request, blocks=(block,))
-    if seeds is not None:
-        request = replace(request, seeds=tuple(range(seeds)))
-    return request if seed is None else replace(request, seeds=(seed,))
-
-
-def _budget(args: argparse.Namespace, config: Config) -> Budget:
-    """The user's, else the project's, else the usual one. Raises UsageError."""
-    said = getattr(args, "budget", None)
-    try:
-        return parsed(said or config.budget) if said or config.budget else Budget()
-    except ValueError as error:
-        place = "--budget" if said else config.place("budget") or "budget"
-        raise UsageError(f"{place}: {error}") from error
 
 
 def _blocks(text: str) -> int:

@@ -4,39 +4,31 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
-from tlcheck.cli.execution import add_quick_argument, request_of, with_inputs
-from tlcheck.cli.options import (
-    add_cluster_argument,
-    add_device_arguments,
-    add_lowering_arguments,
-    device_options,
-    given_device_options,
-    settings_of,
-)
+from tlcheck.cli.device import GpuOptions, add_device_arguments
+from tlcheck.cli.execution import ExecutionOptions, add_quick_argument
+from tlcheck.cli.options import LoweringOptions, add_lowering_arguments
+from tlcheck.cli.parser import Parser, read
 from tlcheck.cli.progress import bar
 from tlcheck.cli.projects import one_project
-from tlcheck.cli.scripts import add_script_arguments
-from tlcheck.config import Config
+from tlcheck.cli.scripts import add_script_arguments, scripts_of
 from tlcheck.errors import UsageError
-from tlcheck.execute.request import Request
 from tlcheck.gate.compiler import find_compiler
 from tlcheck.gate.device import Wanted
 from tlcheck.gate.gate import NO_REFERENCE, Gate, GatePlan, gate
 from tlcheck.gate.outcome import CLASSES, DEFAULT_FAILING
 from tlcheck.lower.scripts import is_script
-from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Settings
 from tlcheck.report import gate_json, gate_text, shared
 from tlcheck.report.console import console
 from tlcheck.report.gated import document_of
 from tlcheck.report.outputs import PAGE_FORMATS, Writer, outputs
-from tlcheck.verdicts.acceptance import Acceptances, read_acceptances
+from tlcheck.verdicts.acceptance import project_acceptances
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument("cases", nargs="*", metavar="CASE", help="FILE[::NAME] or a folder of kernel files")
     parser.add_argument("--from", dest="before", metavar="TOOLCHAIN", help="what is in use (default: the project's)")
     parser.add_argument("--to", dest="after", required=True, metavar="TOOLCHAIN", help="what it shall be upgraded to")
@@ -50,8 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run", dest="device", action="store_true", help="run the kernels of both on this GPU too")
     parser.add_argument("--format", default="text", metavar="LIST", help=f"{', '.join(PAGE_FORMATS)} (default: text)")
     parser.add_argument("-o", "--output", type=Path, metavar="PATH", help="a file, or a folder for several formats")
-    add_lowering_arguments(parser, toolchain=False)
-    add_cluster_argument(parser)
+    add_lowering_arguments(parser, toolchain=False, cluster=True)
     add_quick_argument(parser)
     add_device_arguments(parser.add_argument_group("with --run"))
     add_script_arguments(parser)
@@ -61,49 +52,40 @@ def run(args: argparse.Namespace) -> int:
     target = outputs(args.format, args.output, PAGE_FORMATS)
     plan = _plan(args)
     with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder:
-        found = _gate(plan, Path(folder))
+        with bar(plan.settings.loudness) as watcher:
+            found = gate(plan, Path(folder), watcher)
         target.write("gate", _writers(found))  # the page reads the snapshots
     return found.exit_code
 
 
 def _plan(args: argparse.Namespace) -> GatePlan:
     """Raises UsageError."""
-    found = one_project(args, args.cases)
-    config, chosen = found.config, found.selections
-    settings = settings_of(args, config)
-    execute = _execution(args, config)
-    if args.device:
-        _require_cases(chosen)
+    lowering = read(LoweringOptions, args)
+    project = one_project(args.cases, lowering.for_kernel_files)
+    config, chosen = project.config, project.selections
+    settings = lowering.settings(config, scripts_of(args))
+    execute = ExecutionOptions(quick=args.quick).request(config)
+    if args.device and all(is_script(selection) for selection in chosen):  # better now than after minutes of work
+        raise UsageError(f"--run: {chosen[0].path}: {NO_REFERENCE}")
     return GatePlan(
         before=args.before or config.toolchain,
         after=args.after,
         selections=chosen,
-        settings=with_inputs(settings, execute),
-        acceptances=read_acceptances(config.acceptance) if config.acceptance else Acceptances(),
+        settings=settings,
+        acceptances=project_acceptances(config),
         failing=_failing(args.fail),
         compiler=find_compiler() if args.compile else None,
-        device=_device(args, settings),
+        device=_device(read(GpuOptions, args), settings, asked=args.device),
         execute=execute,
     )
 
 
-def _execution(args: argparse.Namespace, config: Config) -> Request | None:
-    """How to execute; --seeds is of the runs on a GPU here."""
-    return request_of(argparse.Namespace(quick=args.quick), config)
-
-
-def _require_cases(chosen: Sequence[Selection]) -> None:
-    """Raises UsageError where nothing could be run: better now than after minutes of work."""
-    if all(is_script(selection) for selection in chosen):
-        raise UsageError(f"--run: {chosen[0].path}: {NO_REFERENCE}")
-
-
-def _device(args: argparse.Namespace, settings: Settings) -> Wanted | None:
+def _device(options: GpuOptions, settings: Settings, *, asked: bool) -> Wanted | None:
     """How to run on a GPU, if that is asked for. Raises UsageError."""
-    if args.device:
-        return Wanted(device_options(args, settings), settings.args, args.if_available)
-    if given := given_device_options(args):
-        raise UsageError(f"{given[0]} has no meaning without --run")
+    if asked:
+        return Wanted(options.device_options(settings), settings.args, options.if_available)
+    if options.given:
+        raise UsageError(f"{options.given[0]} has no meaning without --run")
     return None
 
 
@@ -114,11 +96,6 @@ def _failing(text: str) -> tuple[str, ...]:
     if unknown := [name for name in names if name not in CLASSES]:
         raise UsageError(f"--fail {unknown[0]!r}: expected {', '.join(CLASSES)}, with commas between several, or none")
     return names
-
-
-def _gate(plan: GatePlan, folder: Path) -> Gate:
-    with bar(plan.settings.loudness) as watcher:
-        return gate(plan, folder, watcher)
 
 
 def _writers(found: Gate) -> Mapping[str, Writer]:

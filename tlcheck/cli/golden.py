@@ -5,14 +5,17 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from tlcheck.cache.store import open_cache
 from tlcheck.cli.golden_review import review
-from tlcheck.cli.lowered import judge, lowered
-from tlcheck.cli.options import CASE_HELP, add_form_arguments, add_lowering_arguments, form_of, settings_of
-from tlcheck.cli.projects import one_project, project_above
-from tlcheck.config import Config, read_config
+from tlcheck.cli.lowered import lowered
+from tlcheck.cli.options import CASE_HELP, LoweringOptions, add_form_arguments, add_lowering_arguments, form_of
+from tlcheck.cli.parser import Parser, read
+from tlcheck.cli.projects import ProjectCases, one_project, project_above
+from tlcheck.config import read_config
 from tlcheck.errors import UsageError
 from tlcheck.exits import exit_code
 from tlcheck.golden import states
@@ -24,13 +27,14 @@ from tlcheck.golden.states import GoldenScope
 from tlcheck.golden.store import GoldenStore
 from tlcheck.golden.update import Update
 from tlcheck.lower.selection import parse, parse_archs
+from tlcheck.lower.session import Settings
 from tlcheck.report import golden
 from tlcheck.report.console import console
-from tlcheck.verdicts.acceptance import Acceptances, read_acceptances
+from tlcheck.verdicts.acceptance import Acceptances, project_acceptances
 from tlcheck.verdicts.judge import Judge, Policy
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     check = actions.add_parser("check", help="compare what kernels lower to with what was approved")
     update = actions.add_parser("update", help="write what kernels lower to beside what was approved, for review")
@@ -60,17 +64,61 @@ def add_lowering(parser: argparse.ArgumentParser) -> None:
     add_lowering_arguments(parser)
 
 
+@dataclass(frozen=True)
+class GoldenCases:
+    """The cases that a command names, with the settings of their project.
+
+    cases: as the user wrote them. project: where its goldens are.
+    """
+
+    cases: tuple[str, ...]
+    selected: ProjectCases
+    settings: Settings
+    project: Project
+
+    def recorded(self) -> Iterator[Recorded]:
+        """Every run with what it lowers to now, in the order of the selections. Raises UsageError."""
+        chosen = self.selected.selections
+        for selection in chosen:
+            if selection.is_snapshot:
+                yield saved(selection.path, self.project)
+        if not all(selection.is_snapshot for selection in chosen):
+            for done in lowered(chosen, self.settings):
+                yield recorded(done, self.project)
+
+    def judge(self, accepted: Acceptances) -> Judge:
+        """Open a judge for them."""
+        settings = self.settings
+        return Judge(Policy(accepted), open_cache(settings.cache), settings.jobs)
+
+    def scope(self) -> GoldenScope:
+        """What the cases name, else the project's paths; saved snapshots name nothing."""
+        places = []
+        for selection in map(parse, self.cases or [os.path.relpath(path) for path in self.selected.config.paths]):
+            if not selection.is_snapshot:
+                path = os.path.relpath(selection.path.resolve(), self.project.root.resolve()).replace(os.sep, "/")
+                places.append(f"{path}::{selection.name}" if selection.name else path)
+        return GoldenScope(tuple(places), self.settings.arch)
+
+
+def golden_cases(args: argparse.Namespace) -> GoldenCases:
+    """From `add_lowering`. Raises UsageError."""
+    lowering = read(LoweringOptions, args)
+    selected = one_project(args.cases, lowering.for_kernel_files)
+    return GoldenCases(tuple(args.cases), selected, lowering.settings(selected.config), project_of(selected.config))
+
+
 def run(args: argparse.Namespace) -> int:
-    actions = {"check": _check, "update": _update, "review": _review, "diff": _diff}
-    return actions.get(args.action, _decide)(args)
+    actions = {"check": _check, "update": _update, "diff": _diff}
+    return _review() if args.action == "review" else actions.get(args.action, _decide)(args)
 
 
 def _check(args: argparse.Namespace) -> int:
-    project = project_of_cases(args)
-    store = GoldenStore(project.folder)
+    asked = golden_cases(args)
+    store = GoldenStore(asked.project.folder)
     approved, waiting = store.read(), {pending.key: pending.digest for pending in store.pending()}
-    found = [states.state_of(recorded, approved, waiting) for recorded in recorded_runs(args, project)]
-    found += states.orphans(approved, [state.key for state in found], scope_of(args, project))
+    found = [states.state_of(recorded, approved, waiting) for recorded in asked.recorded()]
+    found += states.orphans(approved, [state.key for state in found], asked.scope())
     golden.write(console(), found, form_of(args))
     return states.exit_code(found)
 
@@ -80,64 +128,26 @@ def this_project() -> Project:
     return project_of(read_config(Path.cwd()))
 
 
-def project_of_cases(args: argparse.Namespace) -> Project:
-    """Of the cases that are to be lowered. Raises UsageError."""
-    return project_of(one_project(args, args.cases).config)
-
-
-def recorded_runs(args: argparse.Namespace, project: Project) -> Iterator[Recorded]:
-    """Of every run, in the order of the selections."""
-    found = one_project(args, args.cases)
-    chosen = found.selections
-    for selection in chosen:
-        if selection.is_snapshot:
-            yield saved(selection.path, project)
-    if not all(selection.is_snapshot for selection in chosen):
-        for done in lowered(chosen, settings_of(args, found.config)):
-            yield recorded(done, project)
-
-
-def judge_of(args: argparse.Namespace, accepted: Acceptances) -> Judge:
-    """Open a judge for the kernels of `recorded_runs`."""
-    return judge(settings_of(args, one_project(args, args.cases).config), Policy(accepted))
-
-
-def scope_of(args: argparse.Namespace, project: Project) -> GoldenScope:
-    """What the arguments name; saved snapshots name nothing."""
-    config = one_project(args, args.cases).config
-    named = [parse(case) for case in args.cases or [os.path.relpath(path) for path in config.paths]]
-    places = []
-    for selection in named:
-        if not selection.is_snapshot:
-            path = os.path.relpath(selection.path.resolve(), project.root.resolve()).replace(os.sep, "/")
-            places.append(f"{path}::{selection.name}" if selection.name else path)
-    return GoldenScope(tuple(places), settings_of(args, config).arch)
-
-
 def _update(args: argparse.Namespace) -> int:
-    project = project_of_cases(args)
-    store = GoldenStore(project.folder)
+    asked = golden_cases(args)
+    store = GoldenStore(asked.project.folder)
     store.finish()
-    with judge_of(args, Acceptances()) as judged:
+    with asked.judge(Acceptances()) as judged:
         update = Update(store, judged, args.new_only)
-        for found in recorded_runs(args, project):
+        for found in asked.recorded():
             update.add(found)
-    update.remove_orphans(scope_of(args, project))
+    update.remove_orphans(asked.scope())
     for line in update.report():
         print(line)
     return update.exit_code()
 
 
-def _review(args: argparse.Namespace) -> int:
-    project = this_project()
+def _review() -> int:
+    config = read_config(Path.cwd())
+    project = project_of(config)
     store = GoldenStore(project.folder)
     store.finish()
-    return review(store, Decisions(store, acceptances_of(read_config(Path.cwd())), project.root))
-
-
-def acceptances_of(config: Config) -> Acceptances:
-    """Raises UsageError."""
-    return read_acceptances(config.acceptance) if config.acceptance else Acceptances()
+    return review(store, Decisions(store, project_acceptances(config), project.root))
 
 
 def _decide(args: argparse.Namespace) -> int:
@@ -146,8 +156,9 @@ def _decide(args: argparse.Namespace) -> int:
     project = project_of(config)
     store = GoldenStore(project.folder)
     store.finish()
-    chosen = _chosen(store.pending(), args, project)
-    decisions = Decisions(store, acceptances_of(config), project.root)
+    archs = parse_archs(args.arch.split(",")) if args.arch is not None else ()
+    chosen = _chosen(store.pending(), args.cases, archs, project)
+    decisions = Decisions(store, project_acceptances(config), project.root)
     refused = []
     for pending in chosen:
         if args.action == "reject":
@@ -163,13 +174,12 @@ def _decide(args: argparse.Namespace) -> int:
     return exit_code(found=bool(refused))
 
 
-def _chosen(waiting: list[Pending], args: argparse.Namespace, project: Project) -> list[Pending]:
+def _chosen(waiting: list[Pending], cases: Sequence[str], archs: tuple[str, ...], project: Project) -> list[Pending]:
     """Raises UsageError where nothing waits of what is named."""
-    archs = parse_archs(args.arch.split(",")) if args.arch is not None else ()
     if not waiting:
         raise UsageError(f"nothing waits in {project.folder}: `tlcheck golden update CASE` comes first")
     chosen: dict[object, Pending] = {}
-    for case in args.cases or [str(project.root)]:
+    for case in cases or [str(project.root)]:
         place = _place(case, project)
         mine = [pending for pending in waiting if GoldenScope((place,), archs).has(pending.key)]
         if not mine:

@@ -12,15 +12,16 @@ from pathlib import Path
 
 from tlcheck import __version__
 from tlcheck.cli import check
-from tlcheck.cli.lowered import session
-from tlcheck.cli.options import add_lowering_arguments, settings_of
-from tlcheck.cli.scripts import add_script_arguments
+from tlcheck.cli.lowered import working
+from tlcheck.cli.options import LoweringOptions, add_lowering_arguments
+from tlcheck.cli.parser import Parser, read
+from tlcheck.cli.scripts import add_script_arguments, scripts_of
 from tlcheck.config import Config, read_config
 from tlcheck.errors import UsageError
 from tlcheck.files import make_folder, save
 from tlcheck.lower.captured import write
 from tlcheck.lower.selection import Selection, select
-from tlcheck.lower.session import Settings
+from tlcheck.lower.session import Session, Settings
 from tlcheck.targets.lookup import USUAL
 from tlcheck.toolchain.releases import PINNED
 from tlcheck.toolchain.resolve import resolve
@@ -38,7 +39,7 @@ pythonpath = [{pythonpath}]  # where the kernels' own imports are found
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "scripts", nargs="*", metavar="SCRIPT", help="files that compile kernels (default: all tests below this folder)"
     )
@@ -54,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     has_table = config.file == _PROJECT.absolute()
     if not has_table:
         config = replace(config, pythonpath=_import_folders())
-    settings = settings_of(args, config)
+    settings = read(LoweringOptions, args).settings(config, scripts_of(args))
     resolve(settings.toolchain, settings.requirements)  # what is missing is said before anything is asked
     scripts = _scripts(args.scripts)
     files = [_CASES / f"{script.path.stem}_cases.py" for script in scripts]
@@ -69,9 +70,9 @@ def run(args: argparse.Namespace) -> int:
     if writes_workflow:
         _write_workflow()
     print(f"checking {_CASES}: `tlcheck check {_CASES}`", flush=True)
-    checking = argparse.ArgumentParser()
+    checking = Parser()
     check.add_arguments(checking)
-    return check.run(checking.parse_args([str(_CASES), "--toolchain", settings.toolchain]))
+    return check.run(checking.command_line([str(_CASES), "--toolchain", settings.toolchain]))
 
 
 def _require_own_project(config: Config) -> None:
@@ -114,14 +115,15 @@ def _may_write(file: Path, force: bool) -> bool:
 
 def _write_cases(scripts: list[Selection], settings: Settings) -> None:
     """Capture the kernels and write their case files. Raises UsageError if there is no case."""
-    with session(settings) as opened:
-        found = sorted(opened.lower(scripts), key=lambda lowered: lowered.run.position)
+    with working(loudness=settings.loudness) as (folder, watcher):
+        session = Session(settings, folder, watcher)
+        found = sorted(session.lower(scripts), key=lambda lowered: lowered.run.position)
         make_folder(_CASES)
         written = write(found, _CASES, force=True, snapshots=False, pythonpath=settings.pythonpath)
     for lowered, case in written:
         what = case or (lowered.failure.message if lowered.failure else "compiles no kernel")
         print(f"{lowered.run.case}  {what}")
-    for remark in opened.remarks:
+    for remark in session.remarks:
         print(f"note: {remark}")
     if not any("::" in case for _, case in written):
         with suppress(OSError):

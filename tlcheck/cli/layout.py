@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tlcheck.cli.lowered import judge, session
-from tlcheck.cli.options import CASE_HELP, add_lowering_arguments, settings_of
+from tlcheck.cli.lowered import working
+from tlcheck.cli.options import CASE_HELP, LoweringOptions, add_lowering_arguments
+from tlcheck.cli.parser import Parser, read
 from tlcheck.cli.projects import one_project
 from tlcheck.errors import UsageError
 from tlcheck.exits import exit_code
 from tlcheck.files import make_folder, save
-from tlcheck.lower.runs import Lowered, of_saved, unique_name
+from tlcheck.lower.runs import unique_name
 from tlcheck.page import layout_svg
 from tlcheck.page.gallery import Gallery, gallery
 from tlcheck.page.picture import Picture
 from tlcheck.snapshot.text import render_layout
+from tlcheck.verdicts.checking import Checking
 from tlcheck.verdicts.judge import Policy
-from tlcheck.verdicts.results import Result, read_snapshot
+from tlcheck.verdicts.results import read_snapshot
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument("case", metavar="CASE", help=CASE_HELP)
     add_lowering_arguments(parser)
     parser.add_argument("--buffer", default="", metavar="NAME", help="which (default: list what there is)")
@@ -39,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     if args.output is not None and not args.buffer:
         raise UsageError("which buffer? --buffer NAME; without -o, `tlcheck layout CASE` lists them")
     failures: list[str] = []
-    found = dict(_galleries(args, failures))
+    found = dict(_galleries(args.case, read(LoweringOptions, args), failures))
     if args.buffer:
         _write({name: _picture(name, of, args.buffer) for name, of in found.items()}, args.output)
     else:
@@ -49,31 +51,25 @@ def run(args: argparse.Namespace) -> int:
     return exit_code(unchecked=bool(failures))
 
 
-def _galleries(args: argparse.Namespace, failures: list[str]) -> Iterator[tuple[str, Gallery]]:
+def _galleries(case: str, lowering: LoweringOptions, failures: list[str]) -> Iterator[tuple[str, Gallery]]:
     """By a name that tells them apart."""
-    found = one_project(args, [args.case])
-    chosen, settings = found.selections, settings_of(args, found.config)
-    with judge(settings, Policy()) as judged:
-        if chosen[0].is_snapshot:
-            file = chosen[0].path
-            snapshot = read_snapshot(file)
-            name = file.name.removesuffix(".json").removesuffix(".snapshot")
-            yield name, gallery(snapshot, judged(of_saved(file, snapshot)).claims)
-            return
-        with session(settings, judged=judged) as made:
-            yield from _lowered(judged.each(made.lower(chosen)), failures)
-
-
-def _lowered(judged: Iterable[tuple[Lowered, Result]], failures: list[str]) -> Iterator[tuple[str, Gallery]]:
+    project = one_project([case], lowering.for_kernel_files)
+    settings = lowering.settings(project.config)
     names: dict[str, None] = {}
-    for done, result in sorted(judged, key=lambda pair: pair[0].run.position):
-        run = done.run
-        if done.snapshot is not None:
-            name = unique_name(run.slug, names)
-            names[name] = None
-            yield name, gallery(read_snapshot(done.snapshot), result.claims)
-        elif done.failure is not None:
-            failures.append(f"{run.case} {run.target} {run.tilelang}: not lowered: {done.failure.message}")
+    with (
+        working(loudness=settings.loudness, judging=True) as (folder, watcher),
+        Checking(settings, Policy(), folder, watcher) as checking,
+    ):
+        found = sorted(checking.results(project.selections), key=lambda pair: pair[0].run.position)
+        for done, result in found:
+            run = done.run
+            if done.snapshot is not None:
+                saved = done.snapshot.name.removesuffix(".json").removesuffix(".snapshot")
+                name = unique_name(saved if done.saved else run.slug, names)
+                names[name] = None
+                yield name, gallery(read_snapshot(done.snapshot), result.claims)
+            elif done.failure is not None:
+                failures.append(f"{run.case} {run.target} {run.tilelang}: not lowered: {done.failure.message}")
 
 
 def _picture(name: str, of: Gallery, buffer: str) -> Picture:

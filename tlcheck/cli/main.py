@@ -6,14 +6,14 @@ import argparse
 import errno
 import importlib
 import os
-import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, NoReturn, Protocol, cast
+from typing import Protocol, cast
 
 from tlcheck import __version__
 from tlcheck.cli.interruption import end_code, ending
+from tlcheck.cli.parser import Parser
 from tlcheck.errors import UsageError, did_you_mean
 from tlcheck.exits import CLEAN, USAGE
 
@@ -46,7 +46,7 @@ _NOT_ALLOWED = (errno.EROFS, errno.EACCES, errno.EPERM)
 class Command(Protocol):
     """What a module of this package offers."""
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
+    def add_arguments(self, parser: Parser) -> None: ...
 
     def run(self, args: argparse.Namespace) -> int: ...
 
@@ -74,35 +74,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return end_code(error)
 
 
-class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, and what it cannot print: argparse itself passes over a full disk."""
-
-    def error(self, message: str) -> NoReturn:
-        meant = did_you_mean(*_unknown(message, _options(self)))
-        self.exit(USAGE, f"tlcheck: error: {message}{meant} (`{self.prog} --help` lists all)\n")
-
-    def _print_message(self, message: str, file: Any = None) -> None:
-        (file or sys.stderr).write(message)
-
-
-def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
-    """Yield what begins with a dash, of the actions of a command as well."""
-    for action in parser._actions:
-        yield from action.option_strings
-        if isinstance(action, argparse._SubParsersAction):
-            for each in action.choices.values():
-                yield from _options(each)
-
-
-def _unknown(message: str, options: Iterable[str]) -> tuple[str, Iterable[str]]:
-    """The word that argparse did not know, and those that it may be; an empty one for another error."""
-    if option := re.match("unrecognized arguments: (--[^ =]+)", message):
-        return option[1], options
-    if choice := re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message):
-        return choice[1], re.findall(r"[\w-]+", choice[2])
-    return "", ()
-
-
 def _flushed(argv: list[str]) -> int:
     """Run a command: a full disk, or a reader that has gone away, shows here and not while the interpreter exits."""
     try:
@@ -119,10 +90,7 @@ def _run(argv: list[str]) -> int:
     command = cast(Command, importlib.import_module(f"tlcheck.cli.{name}"))
     parser = Parser(prog=f"tlcheck {name}", description=_sentence(COMMANDS[name]))
     command.add_arguments(parser)
-    own, script = _own_and_script(parser, argv[1:])
-    args = parser.parse_args(own)
-    args.script_args = script
-    return command.run(args)
+    return command.run(parser.command_line(argv[1:]))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -139,14 +107,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"tlcheck {__version__}")
     parser.add_argument("command", help=argparse.SUPPRESS, metavar="COMMAND")
     return parser
-
-
-def _own_and_script(parser: argparse.ArgumentParser, argv: list[str]) -> tuple[list[str], list[str]]:
-    """The arguments before `--` and those after it, where a command runs scripts; else all and none."""
-    if parser.get_default("max_configs") is None or "--" not in argv:
-        return argv, []
-    end = argv.index("--")
-    return argv[:end], argv[end + 1 :]
 
 
 def _sentence(text: str) -> str:

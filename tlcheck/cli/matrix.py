@@ -7,11 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tlcheck.cli.execution import add_execution_arguments, request_of, with_inputs
-from tlcheck.cli.lowered import judge, session
-from tlcheck.cli.options import add_cluster_argument, add_lowering_arguments, settings_of
+from tlcheck.cli.execution import ExecutionOptions, add_execution_arguments
+from tlcheck.cli.lowered import working
+from tlcheck.cli.options import LoweringOptions, add_lowering_arguments
+from tlcheck.cli.parser import Parser, read
 from tlcheck.cli.projects import one_project
-from tlcheck.cli.scripts import add_script_arguments
+from tlcheck.cli.scripts import add_script_arguments, scripts_of
 from tlcheck.errors import UsageError
 from tlcheck.execute.request import Request
 from tlcheck.gate.bisect import require_installed
@@ -26,6 +27,7 @@ from tlcheck.report import matrix_json, matrix_markdown, matrix_text, shared
 from tlcheck.report.console import console
 from tlcheck.report.outputs import Writer, outputs
 from tlcheck.toolchain.releases import PINNED, RELEASES
+from tlcheck.verdicts.checking import Checking
 from tlcheck.verdicts.judge import Policy
 from tlcheck.verdicts.words import plural
 
@@ -33,7 +35,7 @@ FORMATS = ("text", "json", "markdown", "html")
 _ALL = "all"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument("cases", nargs="*", metavar="CASE", help="FILE[::NAME] or a folder of kernel files")
     parser.add_argument(
         "--toolchains",
@@ -46,18 +48,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--resume", type=Path, metavar="FILE", help="take from this JSON report what it knows of the same files"
     )
-    add_lowering_arguments(parser, toolchain=False)
-    add_cluster_argument(parser)
+    add_lowering_arguments(parser, toolchain=False, cluster=True)
     add_execution_arguments(parser)
     add_script_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     target = outputs(args.format, args.output, FORMATS)
-    project = one_project(args, args.cases)
-    config = project.config
-    settings, request = settings_of(args, config), request_of(args, config)
-    chosen, toolchains = _selections(args, project.selections), _toolchains(args.toolchains)
+    lowering = read(LoweringOptions, args)
+    project = one_project(args.cases, lowering.for_kernel_files)
+    config, chosen = project.config, project.selections
+    settings = lowering.settings(config, scripts_of(args))
+    request = read(ExecutionOptions, args).request(config)
+    _require_kernel_files(chosen)
+    toolchains = _toolchains(args.toolchains)
     require_installed([name for name in toolchains if name in RELEASES], settings.requirements)
     asked = _asked(settings, request)
     known = read_known(args.resume, asked) if args.resume is not None else Known()
@@ -70,14 +74,13 @@ def run(args: argparse.Namespace) -> int:
     return found.exit_code
 
 
-def _selections(args: argparse.Namespace, chosen: Sequence[Selection]) -> Sequence[Selection]:
+def _require_kernel_files(chosen: Sequence[Selection]) -> None:
     """Raises UsageError for what has a toolchain of its own."""
     for selection in chosen:
         if selection.is_snapshot:
             raise UsageError(f"{selection.path} is a saved snapshot: give kernel files, to lower with each toolchain")
         if selection.toolchain:
             raise UsageError(f"{selection.path}@{selection.toolchain}: toolchains are given by --toolchains")
-    return chosen
 
 
 def _toolchains(text: str) -> list[str]:
@@ -105,11 +108,13 @@ def _matrix(
     runs: list[Run] = []
     remarks: list[str] = []
     if wanted:
-        with judge(settings, policy) as judged, session(with_inputs(settings, policy.execute)) as opened:
-            opened.judged = judged.knows
-            results = [result for _, result in judged.each(opened.lower(wanted))]
-            made, remarks = cells_of(results, opened.ends), opened.remarks
-            runs = [result.run for result in results]
+        with (
+            working(loudness=settings.loudness, judging=True) as (folder, watcher),
+            Checking(settings, policy, folder, watcher) as checking,
+        ):
+            results = [result for _, result in checking.results(wanted)]
+        made, remarks = cells_of(results, checking.session.ends), checking.session.remarks
+        runs = [result.run for result in results]
     kept = known.of(chosen, toolchains)
     taken = [f"{plural(len(kept), 'cell')} taken from the earlier report"] if kept else []
     columns = tuple(_columns(toolchains, runs, known.columns))

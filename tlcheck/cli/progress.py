@@ -21,9 +21,9 @@ PAUSE = 30.0  # seconds between the lines
 
 @dataclass
 class Bar:
-    """Watches a `Session`, and a `Judge` where its results are what counts. doing: what began last, in words.
+    """Watches a `Session`, and the `Judge` of what it lowers. doing: what began last, in words.
 
-    lowered: runs, of which so many were `known` from earlier commands.
+    lowered: runs, of which so many were `known` from earlier commands. judging: whether verdicts are what counts.
     """
 
     progress: Progress
@@ -62,9 +62,9 @@ class Bar:
     def line(self) -> str:
         """`8 of 10 lowered, 3 checked, 90 s: checking k.py::gemm sm_90`; of how many is not known while scripts run."""
         counted = f"{self.lowered} of {self.runs}" if self.runs else str(self.lowered)
-        lowered = f"{counted} lowered" if self.runs or self.lowered else "starting"
-        parts = [lowered, *([f"{self.judged} checked"] if self.judged else [])]
-        return f"{', '.join(parts)}, {time.monotonic() - self.began:.0f} s: {self.doing}"
+        parts = [f"{counted} lowered"] if self.runs or self.lowered else []
+        parts += [f"{self.judged} checked"] if self.judged else []
+        return f"{', '.join(parts) or 'starting'}, {time.monotonic() - self.began:.0f} s: {self.doing}"
 
     def summary(self) -> str:
         """`1 kernel lowered, 9 known from earlier commands`."""
@@ -72,15 +72,15 @@ class Bar:
 
 
 @contextmanager
-def bar(loudness: int = 0) -> Iterator[Bar]:
+def bar(loudness: int = 0, *, judging: bool = False) -> Iterator[Bar]:
     """A bar on stderr, gone at the end, so that stdout holds results only; lines where stderr is no terminal.
 
-    loudness: see `Settings`.
+    loudness: see `Settings`. judging: see `Bar`.
     """
     screen = console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=screen, transient=True, disable=loudness < 0 or not screen.is_terminal) as progress:
-        made = Bar(progress, progress.add_task("", total=None))
+        made = Bar(progress, progress.add_task("", total=None), judging=judging)
         with _speaking(made, silent=loudness < 0 or screen.is_terminal):
             yield made
     if loudness > 0 and made.lowered:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os.path import realpath
 from pathlib import Path
 
-from tlcheck.cli.options import selections
-from tlcheck.config import Config, read_config
+from tlcheck.cli.options import CASE_HELP
+from tlcheck.config import Config, naming, read_config
 from tlcheck.errors import UsageError
-from tlcheck.lower.selection import Selection
+from tlcheck.lower.selection import Selection, select
 
 
 @dataclass(frozen=True)
@@ -22,12 +22,29 @@ class ProjectCases:
     selections: Sequence[Selection]
 
 
-def projects(args: argparse.Namespace, cases: Sequence[str]) -> list[ProjectCases]:
-    """Sort what is selected by its project; nothing named is what the working folder's names. Raises UsageError."""
+def selections(cases: Sequence[str], config: Config, for_kernel_files: Sequence[str] = ()) -> list[Selection]:
+    """The given cases, else the project's. for_kernel_files: the given options that mean nothing for saved snapshots.
+
+    Raises UsageError, also where there are nothing but saved snapshots, and such an option.
+    """
+    with naming(None if cases else config, "paths"):
+        chosen = select(cases or [os.path.relpath(path) for path in config.paths])
+    if not chosen:
+        raise UsageError(f"nothing to work on: give {CASE_HELP}, or set `paths` in [tool.tlcheck]")
+    if for_kernel_files and all(selection.is_snapshot for selection in chosen):
+        raise UsageError(f"{for_kernel_files[0]} has no meaning for a saved snapshot, which has its own")
+    return chosen
+
+
+def projects(cases: Sequence[str], for_kernel_files: Sequence[str] = ()) -> list[ProjectCases]:
+    """Sort what is selected by its project; nothing named is what the working folder's names.
+
+    for_kernel_files: see `selections`. Raises UsageError.
+    """
     own = read_config(Path.cwd())
     found: dict[Config, list[Selection]] = {}
     folders: dict[Path, Config] = {}
-    for selection in selections(args, cases, own):
+    for selection in selections(cases, own, for_kernel_files):
         folder = selection.path.resolve().parent
         if folder not in folders:
             config = read_config(folder)
@@ -51,9 +68,9 @@ def project_above(paths: Sequence[str]) -> Config:
     return next(iter(found), own)
 
 
-def one_project(args: argparse.Namespace, cases: Sequence[str]) -> ProjectCases:
-    """The project of all that is selected. Raises UsageError where there are several."""
-    found = projects(args, cases)
+def one_project(cases: Sequence[str], for_kernel_files: Sequence[str] = ()) -> ProjectCases:
+    """The project of all that is selected. for_kernel_files: see `selections`. Raises UsageError for several."""
+    found = projects(cases, for_kernel_files)
     _require_one([(each.config, str(each.selections[0].path)) for each in found])
     return found[0]
 

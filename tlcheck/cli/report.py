@@ -6,16 +6,8 @@ import argparse
 import os
 from pathlib import Path
 
-from tlcheck.cli.golden import (
-    acceptances_of,
-    add_lowering,
-    judge_of,
-    project_of_cases,
-    recorded_runs,
-    scope_of,
-    this_project,
-)
-from tlcheck.cli.projects import one_project
+from tlcheck.cli.golden import GoldenCases, add_lowering, golden_cases, this_project
+from tlcheck.cli.parser import Parser
 from tlcheck.errors import UsageError
 from tlcheck.exits import exit_code
 from tlcheck.files import replace_all, require_place
@@ -25,9 +17,10 @@ from tlcheck.golden.store import GoldenStore
 from tlcheck.page.golden import GoldenPage, revisions_page
 from tlcheck.page.html import render
 from tlcheck.page.model import GOOD, Page
+from tlcheck.verdicts.acceptance import project_acceptances
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     kinds = parser.add_subparsers(dest="kind", required=True, metavar="KIND")
     golden = kinds.add_parser("golden", help="what kernels lower to now, beside what was approved")
     add_lowering(golden)
@@ -44,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     if args.base and args.cases:
         raise UsageError("--base compares all goldens of two git revisions: leave out CASE")
     output = _place(args.output)
-    page, code = _of_revisions(args) if args.base else _of_runs(args)
+    page, code = _of_revisions(args.base, args.head) if args.base else _of_runs(golden_cases(args))
     replace_all({output: render(page)})
     print(f"{page.verdict}: {args.output}")
     return code
@@ -59,21 +52,19 @@ def _place(output: Path) -> Path:
     return place
 
 
-def _of_runs(args: argparse.Namespace) -> tuple[Page, int]:
-    project = project_of_cases(args)
-    accepted = acceptances_of(one_project(args, args.cases).config)
-    with judge_of(args, accepted) as judge:
-        made = GoldenPage(GoldenStore(project.folder).read(), judge)
-        for recorded in recorded_runs(args, project):
+def _of_runs(asked: GoldenCases) -> tuple[Page, int]:
+    with asked.judge(project_acceptances(asked.selected.config)) as judge:
+        made = GoldenPage(GoldenStore(asked.project.folder).read(), judge)
+        for recorded in asked.recorded():
             made.add(recorded)
     keys = [state.key for state in made.states]
-    for orphan in states.orphans(made.approved, keys, scope_of(args, project)):
+    for orphan in states.orphans(made.approved, keys, asked.scope()):
         made.add_orphan(orphan)
     return made.page(), states.exit_code(made.states)
 
 
-def _of_revisions(args: argparse.Namespace) -> tuple[Page, int]:
+def _of_revisions(base: str, head: str | None) -> tuple[Page, int]:
     folder = this_project().folder
-    head = contents_at(folder, args.head) if args.head else GoldenStore(folder).read()
-    page = revisions_page(contents_at(folder, args.base), head, args.base)
+    later = contents_at(folder, head) if head else GoldenStore(folder).read()
+    page = revisions_page(contents_at(folder, base), later, base)
     return page, exit_code(found=page.tone != GOOD)

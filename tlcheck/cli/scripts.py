@@ -8,74 +8,61 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tlcheck.cli.options import count
+from tlcheck.cli.parser import Parser, count
 from tlcheck.errors import UsageError
-from tlcheck.lower.scripts import is_script
+from tlcheck.lower.scripts import Scripts, is_script
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Settings
 from tlcheck.run.suite import DeviceOptions, Suite
 from tlcheck.toolchain.resolve import resolve
 
-MAX_CONFIGS = 1
-RECORD_LIMIT = 1024  # MiB
 
-
-def add_script_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command line of scripts stands after `--`: `tlcheck.cli.main` puts it into `script_args`."""
+def add_script_arguments(parser: Parser) -> None:
+    """How scripts are run. Their command line stands after `--`."""
+    parser.runs_scripts = True
     group = parser.add_argument_group("scripts", "Files without a case are run, with the arguments after `--`.")
     group.add_argument(
         "--max-configs",
         type=count,
-        default=MAX_CONFIGS,
+        default=Scripts.max_configs,
         metavar="N",
-        help=f"configurations of an autotuned kernel (default: {MAX_CONFIGS})",
+        help=f"configurations of an autotuned kernel (default: {Scripts.max_configs})",
     )
     group.add_argument("--keep-going", action="store_true", help="pass over scripts that end before their first kernel")
 
 
-def add_live_arguments(parser: argparse.ArgumentParser, *, record: bool) -> None:
-    """For scripts on a GPU. record: whether calls of kernels can be kept. See `live_settings`."""
+def scripts_of(args: argparse.Namespace) -> Scripts:
+    """From `add_script_arguments`."""
+    return Scripts(args.script_args, args.max_configs, args.keep_going)
+
+
+def add_live_argument(parser: argparse.ArgumentParser) -> None:
+    """For scripts on a GPU: see `on_device`."""
     parser.add_argument(
         "--live", action="store_true", help="scripts have this machine's GPU: kernels are compiled and launched"
     )
-    if record:
-        parser.add_argument(
-            "--record-limit",
-            type=count,
-            metavar="MIB",
-            help=f"with --live: tensors of one call that are kept at most (default: {RECORD_LIMIT})",
-        )
 
 
-def live_settings(args: argparse.Namespace, settings: Settings, chosen: Sequence[Selection]) -> Settings:
-    """From `add_live_arguments`: for the device's arch, one script at a time, in fresh processes, and nothing is kept.
+def on_device(settings: Settings, chosen: Sequence[Selection], archs: str | None) -> Settings:
+    """Settings for live scripts: for the device's arch, one script at a time, in fresh processes, and nothing is kept.
 
-    Raises NoDeviceError where there is no GPU, and UsageError for what has no meaning with or without one.
+    Any others are as they were. archs: as the user names them. Raises NoDeviceError where there is no GPU, and
+    UsageError for what has no meaning with one.
     """
-    limit = getattr(args, "record_limit", None)
-    if not args.live:
-        _refuse(limit is not None, "--record-limit has a meaning with --live only")
+    if settings.scripts is None or not settings.scripts.live:
         return settings
-    _refuse(not any(map(is_script, chosen)), "--live: none of these files is a script, which is a file without cases")
-    _refuse(
-        args.max_configs != MAX_CONFIGS,
-        "--max-configs has no meaning with --live: the tuner runs, and the configuration that it chooses is captured",
-    )
-    assert settings.scripts is not None
-    kept = (limit or RECORD_LIMIT) * 2**20 if hasattr(args, "record_limit") else 0
-    scripts = replace(settings.scripts, live=True, record_limit=kept)
+    if not any(map(is_script, chosen)):
+        raise UsageError("--live: none of these files is a script, which is a file without cases")
+    if settings.scripts.max_configs != Scripts.max_configs:
+        raise UsageError(
+            "--max-configs has no meaning with --live: the tuner runs, and the configuration that it chooses is"
+            " captured"
+        )
     arch = _device_archs(settings, chosen)
-    asked = settings.arch if args.arch else arch
-    _refuse(
-        {name.rstrip("af") for name in asked} != set(arch),
-        f"--arch {args.arch}: with --live scripts run on the device, which is {', '.join(arch)}",
-    )
-    return replace(settings, arch=asked, jobs=1, fork=False, cache=False, scripts=scripts)
-
-
-def _refuse(wrong: bool, message: str) -> None:
-    if wrong:
-        raise UsageError(message)
+    asked = settings.arch if archs else arch
+    if {name.rstrip("af") for name in asked} != set(arch):
+        raise UsageError(f"--arch {archs}: with --live scripts run on the device, which is {', '.join(arch)}")
+    return replace(settings, arch=asked, jobs=1, fork=False, cache=False)
 
 
 def _device_archs(settings: Settings, chosen: Sequence[Selection]) -> tuple[str, ...]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
-from tlcheck.cli.execution import asked, block, on_own_inputs, with_inputs
+from tlcheck.cli.execution import ExecutionOptions, block, on_own_inputs
 from tlcheck.cli.lowered import lowered
-from tlcheck.cli.options import CASE_HELP, add_lowering_arguments, count, selections, settings_of
+from tlcheck.cli.options import CASE_HELP, LoweringOptions, add_lowering_arguments
+from tlcheck.cli.parser import Parser, count, read
+from tlcheck.cli.projects import selections
 from tlcheck.config import read_config
 from tlcheck.errors import UsageError
 from tlcheck.execute.compare.outcome import Difference
@@ -21,19 +23,18 @@ from tlcheck.execute.compare.traits import has_copies
 from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.request import ALL, LOWERED, SOURCE, Request
 from tlcheck.exits import exit_code
-from tlcheck.lower.runs import Lowered, Run, of_saved
-from tlcheck.lower.selection import Selection
-from tlcheck.lower.session import Settings
+from tlcheck.lower.runs import Run
 from tlcheck.report import traced as report
 from tlcheck.report.console import console
 from tlcheck.snapshot.ir import Snapshot
+from tlcheck.verdicts.checking import saved, with_inputs
 from tlcheck.verdicts.results import read_snapshot
 
 _ELEMENT = re.compile(r"\s*([A-Za-z_]\w*)\s*\[([-\d\s,]+)\]\s*")
 _DEPTH = 8
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument("cases", nargs="+", metavar="CASE", help=CASE_HELP)
     parser.add_argument(
         "--element", metavar="'NAME[I, J]'", help="of an output (default: the first that is wrong as lowered)"
@@ -50,11 +51,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     wanted = _element(args.element)
     config = read_config(Path.cwd())
-    request = asked(args, config)
-    settings = with_inputs(settings_of(args, config), request)
+    request = ExecutionOptions(seed=args.seed, block=args.block).certain_request(config)
+    lowering = read(LoweringOptions, args)
+    settings = with_inputs(lowering.settings(config), request)
+    chosen = selections(args.cases, config, lowering.for_kernel_files)
     found: list[tuple[Run, Snapshot, Traced]] = []
     failures: list[str] = []
-    for done in _each(selections(args, args.cases, config), settings):
+    for done in chain(saved(chosen), lowered([s for s in chosen if not s.is_snapshot], settings)):
         if done.snapshot is None:
             assert done.failure is not None
             failures.append(f"{done.run.case} {done.run.target}: {done.failure.phase}: {done.failure.message}")
@@ -76,13 +79,6 @@ def run(args: argparse.Namespace) -> int:
     for reason in failures:
         print(f"tlcheck: not traced: {reason}", file=sys.stderr)
     return code
-
-
-def _each(chosen: Sequence[Selection], settings: Settings) -> Iterator[Lowered]:
-    for place, selection in enumerate(chosen):
-        if selection.is_snapshot:
-            yield of_saved(selection.path, read_snapshot(selection.path), place)
-    yield from lowered([selection for selection in chosen if not selection.is_snapshot], settings)
 
 
 def _element(text: str | None) -> tuple[str, tuple[int, ...]] | None:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
-from tlcheck.cli.checking import checked
+from tlcheck.cli.checking import CheckOptions, checked
 from tlcheck.cli.interruption import Interruption
 from tlcheck.cli.projects import projects
 from tlcheck.errors import UsageError
 from tlcheck.exits import CLEAN, USAGE
 from tlcheck.report import text
 from tlcheck.report.console import console
+from tlcheck.report.outputs import Outputs
 from tlcheck.verdicts.results import Result, exit_code
 from tlcheck.worker.packages import project_folders
 
@@ -22,29 +23,29 @@ _POLL = 0.3  # seconds
 Stamps = Mapping[Path, int]  # of files: when they were changed last
 
 
-def watch(args: argparse.Namespace) -> int:
+def watch(options: CheckOptions, target: Outputs) -> int:
     """Check until Ctrl-C. Exit code: that of the last check. Raises UsageError for options that need an end."""
-    if args.format != "text" or args.output is not None or args.save is not None or args.live:
+    if target != Outputs(("text",)) or options.save is not None or options.scripts.live:
         raise UsageError("--watch reports on the terminal: leave out --format, -o, --save and --live")
     shown: dict[str, Result] = {}
     code = CLEAN
     try:
         while True:
-            before = _stamps(args)
-            code = _round(args, shown)
-            while _stamps(args) == before:
+            before = _stamps(options)
+            code = _round(options, shown)
+            while _stamps(options) == before:
                 time.sleep(_POLL)
     except KeyboardInterrupt:
         return code
 
 
-def _round(args: argparse.Namespace, shown: dict[str, Result]) -> int:
+def _round(options: CheckOptions, shown: dict[str, Result]) -> int:
     """Check once without executing and once with it; what is as it was is lowered and judged by the cache."""
     code = CLEAN
-    for quick in (False,) if args.quick or _executes_one(args) else (True, False):
-        asked = argparse.Namespace(**{**vars(args), "quick": quick or args.quick})
+    for quick in (False,) if options.execution.quick or options.execution.names_some else (True, False):
+        execution = replace(options.execution, quick=quick or options.execution.quick)
         try:
-            found = checked(asked, Interruption())
+            found = checked(replace(options, execution=execution), Interruption())
         except UsageError as error:  # an edit may be half done
             print(f"tlcheck: error: {error}", file=sys.stderr)
             return USAGE
@@ -54,26 +55,21 @@ def _round(args: argparse.Namespace, shown: dict[str, Result]) -> int:
             if shown.get(_name(result, quick)) != result and not (quick and result.is_silent)
         ]
         shown |= {_name(result, quick): result for result in found.results}
-        code = exit_code(found.results, strict=args.strict)
+        code = exit_code(found.results, strict=options.strict)
         if new:
             text.write(console(), new, list(found.notes))
         print(f"{'proofs' if quick else 'checked'} {time.strftime('%H:%M:%S')}: {len(new)} changed", flush=True)
     return code
 
 
-def _executes_one(args: argparse.Namespace) -> bool:
-    """Whether the user says what is executed, which has no meaning beside --quick."""
-    return any(getattr(args, name) is not None for name in ("blocks", "seeds", "seed", "block"))
-
-
 def _name(result: Result, quick: bool) -> str:
     return f"{result.run.case} {result.run.target} {result.run.toolchain} {result.saved} {quick}"
 
 
-def _stamps(args: argparse.Namespace) -> Stamps:
+def _stamps(options: CheckOptions) -> Stamps:
     """Of the Python files beside the selected ones and in their projects, and of the settings."""
     try:
-        found = projects(args, args.cases)
+        found = projects(options.cases, options.lowering.for_kernel_files)
     except UsageError:  # a file that is being replaced
         return {}
     places = {folder for each in found for s in each.selections for folder in (s.path.parent, *project_folders(s.path))}

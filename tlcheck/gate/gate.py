@@ -20,10 +20,12 @@ from tlcheck.gate.pairing import remarks
 from tlcheck.gate.sides import Bench, sides
 from tlcheck.gate.traced import traced
 from tlcheck.lower.selection import Selection
-from tlcheck.lower.session import Session, Settings, Watcher
+from tlcheck.lower.session import Settings, Watcher
 from tlcheck.run.results import NOT_RUN
 from tlcheck.toolchain.resolve import Toolchain, resolve
 from tlcheck.verdicts.acceptance import Acceptances
+from tlcheck.verdicts.checking import Checking
+from tlcheck.verdicts.judge import JudgeWatcher, Policy
 from tlcheck.verdicts.words import plural
 
 NO_REFERENCE = (
@@ -106,16 +108,19 @@ def _unchecked(compared: LoweredPair) -> bool:
     return not compiles or (side.failure is not None and not side.expected)
 
 
-def gate(plan: GatePlan, folder: Path, watcher: Watcher) -> Gate:
+def gate(plan: GatePlan, folder: Path, watcher: JudgeWatcher) -> Gate:
     """Lower, check and compare everything. folder: for snapshots. Raises UsageError."""
     _require(plan.selections)
     settings = plan.settings
     toolchains = [resolve(name, settings.requirements) for name in (plan.before, plan.after)]
     one = _is_same(*toolchains)
-    session = Session(replace(settings, cache=settings.cache and not one), folder, watcher)
     kept = open_cache(settings.cache)  # verdicts and facts of equal snapshots are the same in any case
     benches = [_bench(kept, plan.compiler, toolchain) for toolchain in toolchains]
-    pairs = sides(session, plan.selections, (plan.before, plan.after), (benches[0], benches[1]), plan.execute)
+    # By what cases expect; what the project accepts of a gate are differences.
+    policy, anew = Policy(execute=plan.execute), replace(settings, cache=settings.cache and not one)
+    with Checking(anew, policy, folder, watcher, kept) as checking:
+        pairs = sides(checking, plan.selections, (plan.before, plan.after), (benches[0], benches[1]))
+    session = checking.session
     if not pairs:
         nothing = f"no case to compare in {plural(len(plan.selections), 'file')}"
         raise UsageError("; ".join([nothing, *remarks(session.ends)]))
@@ -123,7 +128,7 @@ def gate(plan: GatePlan, folder: Path, watcher: Watcher) -> Gate:
     if plan.device is not None:
         pairs, device = _run(pairs, toolchains, plan.device, folder, watcher)
     if plan.execute is not None and not one:
-        pairs = traced(pairs, plan.execute, settings, kept, folder, watcher)
+        pairs = traced(pairs, plan.execute, session.settings, kept, folder, watcher)
     compared = [replace(pair, outcomes=outcomes(pair, one_toolchain=one)) for pair in pairs]
     versions = (_versions(p.before for p in pairs), _versions(p.after for p in pairs))
     judged = [accepted(pair, plan.acceptances, versions[1]) for pair in compared]

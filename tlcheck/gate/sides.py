@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +11,6 @@ import msgspec
 
 from tlcheck.cache.code import code_of
 from tlcheck.cache.store import Cache, key_of
-from tlcheck.execute.request import Request
 from tlcheck.facts import Facts
 from tlcheck.gate.compiler import CompiledCuda, Compiler
 from tlcheck.gate.outcome import LoweredPair, LoweredSide
@@ -19,10 +18,9 @@ from tlcheck.gate.pairing import FoundSides, Key, paired
 from tlcheck.lower.client import processors
 from tlcheck.lower.runs import Lowered
 from tlcheck.lower.selection import Selection
-from tlcheck.lower.session import Session
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Snapshot
-from tlcheck.verdicts.judge import Judge, Policy
+from tlcheck.verdicts.checking import Checking
 from tlcheck.verdicts.results import Result, internal_failure
 
 _FAST_MATH = "tl.enable_fast_math"
@@ -98,34 +96,21 @@ def _seconds(lowered: Lowered) -> float:
     return round(lowered.seconds.get("build", 0.0) + lowered.seconds.get("lower", 0.0), 3)
 
 
-def _judged(
-    session: Session, selections: Sequence[Selection], cache: Cache, execute: Request | None
-) -> Iterator[tuple[Lowered, Result]]:
-    """By what cases expect; what the project accepts of a gate are differences."""
-    settings = session.settings
-    with Judge(Policy(execute=execute), cache, settings.jobs, settings.cluster) as judge:
-        session.judged = judge.knows
-        yield from judge.each(session.lower(selections))
-
-
 def sides(
-    session: Session,
-    selections: Sequence[Selection],
-    toolchains: tuple[str, str],
-    benches: tuple[Bench, Bench],
-    execute: Request | None = None,
+    checking: Checking, selections: Sequence[Selection], toolchains: tuple[str, str], benches: tuple[Bench, Bench]
 ) -> list[LoweredPair]:
     """One comparison for each case and target, without its outcomes, in the order of the files and their cases.
 
     Raises UsageError where something selected is not there, or is a script that compiles nothing.
     """
+    session = checking.session
     both = [replace(s, toolchain=name) for name in toolchains for s in selections]
     found = (FoundSides(), FoundSides())
     compiling: list[tuple[int, Key, Future[CompiledCuda | None]]] = []
     jobs = session.settings.jobs or processors()
     pool = ThreadPoolExecutor(jobs)
     try:
-        for lowered, result in _judged(session, both, benches[0].cache, execute):
+        for lowered, result in checking.results(both):
             run = lowered.run
             second = int(run.position[0] >= len(selections))
             key = (run.file, run.name, run.target)

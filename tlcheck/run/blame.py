@@ -28,7 +28,6 @@ from tlcheck.execute.worlds import given
 from tlcheck.execute.worlds.inputs import known
 from tlcheck.lower.runs import Lowered, Run
 from tlcheck.lower.selection import Selection
-from tlcheck.lower.session import Session, Watcher
 from tlcheck.program.roles import as_written
 from tlcheck.run import results
 from tlcheck.run.examination import RunRequest
@@ -37,9 +36,11 @@ from tlcheck.run.results import DeviceFinding
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.toolchain.resolve import resolve
+from tlcheck.verdicts.checking import Checking
 from tlcheck.verdicts.claim import REFUTED, UNDECIDED, Claim
 from tlcheck.verdicts.executed import OwnRace, claims_of, own_races
-from tlcheck.verdicts.judge import Judge, Policy
+from tlcheck.verdicts.judge import JudgeWatcher, Policy
+from tlcheck.verdicts.results import Result
 from tlcheck.worker.gpu.task import InputsTask, ReferTask
 
 Answer = Literal["agrees", "differs", "races", "undecided", "no reference", "not run", "not asked"]
@@ -70,7 +71,7 @@ def exit_code(blames: Sequence[Blame]) -> int:
     )
 
 
-def blamed(request: RunRequest, folder: Path, watcher: Watcher, console: Console | None = None) -> Iterator[Blame]:
+def blamed(request: RunRequest, folder: Path, watcher: JudgeWatcher, console: Console | None = None) -> Iterator[Blame]:
     """Execute every case that is selected. Raises UsageError, also for inputs that do not fit the kernel.
 
     console: that of kernels that are executed as written alone; None to execute them as lowered, too.
@@ -83,8 +84,11 @@ def blamed(request: RunRequest, folder: Path, watcher: Watcher, console: Console
     for number, (toolchain, selections) in enumerate(groups.items()):
         own = folder / str(number)
         own.mkdir()
-        session = Session(replace(request.settings, toolchain=toolchain), own, watcher)
-        proved = _proved(session, selections) if console is None else [(x, ()) for x in session.lower(selections)]
+        with Checking(replace(request.settings, toolchain=toolchain), Policy(excusing=False), own, watcher) as checking:
+            if console is None:
+                proved = [(lowered, _refuted(result)) for lowered, result in checking.results(selections)]
+            else:
+                proved = [(lowered, ()) for lowered in checking.session.lower(selections)]
         with closing(CopiedProcess(resolve(toolchain, request.settings.requirements))) as process:
             for lowered, claims in sorted(proved, key=lambda pair: pair[0].run.position):
                 watcher.stage(f"executing {lowered.run.case} {lowered.run.target}")
@@ -99,13 +103,8 @@ def against_reference(run: Run, snapshot: Snapshot, folder: Path, process: Copie
     return _OneCase(run, snapshot, (), folder, process, request, None, alone=True).blame()
 
 
-def _proved(session: Session, selections: Sequence[Selection]) -> list[tuple[Lowered, tuple[Claim, ...]]]:
-    """Each case with what proofs refute."""
-    with Judge(Policy(excusing=False), session.cache, session.settings.jobs) as judge:
-        return [
-            (lowered, tuple([claim for claim in result.claims if claim.verdict == REFUTED]))
-            for lowered, result in judge.each(session.lower(selections))
-        ]
+def _refuted(result: Result) -> tuple[Claim, ...]:
+    return tuple([claim for claim in result.claims if claim.verdict == REFUTED])
 
 
 def _blamed(

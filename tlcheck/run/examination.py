@@ -11,9 +11,9 @@ from typing import Any
 
 from tlcheck.execute.request import Request
 from tlcheck.lower.client import processors
-from tlcheck.lower.runs import Lowered, of_saved
+from tlcheck.lower.runs import Lowered
 from tlcheck.lower.selection import Selection
-from tlcheck.lower.session import Session, Settings, Watcher
+from tlcheck.lower.session import Settings
 from tlcheck.run import environment
 from tlcheck.run.explanation import explained
 from tlcheck.run.results import NOT_RUN, DeviceResult
@@ -22,7 +22,8 @@ from tlcheck.run.versions import TimedPair, Versions
 from tlcheck.snapshot import codec
 from tlcheck.toolchain.resolve import resolve
 from tlcheck.verdicts.acceptance import Acceptances
-from tlcheck.verdicts.judge import Judge, Policy
+from tlcheck.verdicts.checking import Checking, saved
+from tlcheck.verdicts.judge import JudgeWatcher, Policy
 from tlcheck.verdicts.results import Result, read_snapshot
 
 
@@ -52,7 +53,7 @@ class RunRequest:
     execute: Request | None = None
 
 
-def examine(request: RunRequest, folder: Path, watcher: Watcher) -> Iterator[Examination]:
+def examine(request: RunRequest, folder: Path, watcher: JudgeWatcher) -> Iterator[Examination]:
     """Run everything, one toolchain after the other. Raises NoDeviceError and UsageError.
 
     Of one that is interrupted (KeyboardInterrupt) there is first what has run until then.
@@ -66,22 +67,24 @@ def examine(request: RunRequest, folder: Path, watcher: Watcher) -> Iterator[Exa
         yield from _examine(toolchain, replace(request, selections=selections), own, watcher)
 
 
-def _examine(toolchain: str, request: RunRequest, folder: Path, watcher: Watcher) -> Iterator[Examination]:
+def _examine(toolchain: str, request: RunRequest, folder: Path, watcher: JudgeWatcher) -> Iterator[Examination]:
     settings = request.settings
     suite = Suite(resolve(toolchain, settings.requirements), request.options, folder)
     watcher.stage(f"{toolchain}: looking at the device")
     before, date = environment.clocks(), environment.now()
     device = suite.device(ceilings=request.options.bench)
     arch = settings.arch or (device["arch"],)
-    session = Session(replace(settings, arch=arch, toolchain=toolchain), folder, watcher)
-    found = list(_prepared(request, session, arch))
+    settings = replace(settings, arch=arch, toolchain=toolchain)
+    with Checking(settings, Policy(request.acceptances), folder, watcher) as checking:
+        found = list(_prepared(request, checking, arch))
+    passed_over = len(checking.session.passed_over)
     subjects = [item for item in found if isinstance(item, DeviceCase)]
     ran: dict[tuple[int, ...], DeviceResult] = {}
 
     def made(clocks: Mapping[str, str]) -> Examination:
         results = [ran.get(r.run.position) or r for r in map(_interrupted, found)]
         results.sort(key=lambda result: result.run.position)
-        return Examination(toolchain, device, (before, clocks), date, tuple(results), len(session.passed_over))
+        return Examination(toolchain, device, (before, clocks), date, tuple(results), passed_over)
 
     after: Mapping[str, str] | None = None
     try:
@@ -89,7 +92,7 @@ def _examine(toolchain: str, request: RunRequest, folder: Path, watcher: Watcher
             ran[result.run.position] = result
         after = environment.clocks()
         policy = Policy(request.acceptances, execute=request.execute)
-        for result in explained([*ran.values()], request.selections, policy, session):
+        for result in explained([*ran.values()], request.selections, settings, policy, folder, watcher):
             ran[result.run.position] = result
     except KeyboardInterrupt:
         if ran:
@@ -114,35 +117,33 @@ class TimeComparison:
     comparisons: tuple[TimedPair, ...]
 
 
-def compare_times(request: RunRequest, old: str, new: str, folder: Path, watcher: Watcher) -> TimeComparison:
+def compare_times(request: RunRequest, old: str, new: str, folder: Path, watcher: JudgeWatcher) -> TimeComparison:
     """The cases with both toolchains in turns. Raises NoDeviceError and UsageError."""
     settings, options = request.settings, request.options
     toolchains = [resolve(name, settings.requirements) for name in (old, new)]
     before, date = environment.clocks(), environment.now()
     device = Suite(toolchains[1], options, folder).device()
     arch = settings.arch or (device["arch"],)
-    session = Session(replace(settings, arch=arch, toolchain=new), folder, watcher)
-    subjects = [item for item in _prepared(request, session, arch) if isinstance(item, DeviceCase)]
+    settings = replace(settings, arch=arch, toolchain=new)
+    with Checking(settings, Policy(request.acceptances), folder, watcher) as checking:
+        subjects = [item for item in _prepared(request, checking, arch) if isinstance(item, DeviceCase)]
     jobs = max(1, (options.jobs or processors()) // 4)  # pairs, and compilers must not keep the timer waiting
     versions = Versions(toolchains[0], toolchains[1], folder, jobs, options.limit, options.pythonpath)
     found = sorted(versions.compare(subjects, watcher), key=lambda comparison: comparison.run.position)
     return TimeComparison(old, new, device, (before, environment.clocks()), date, tuple(found))
 
 
-def _prepared(request: RunRequest, session: Session, arch: Sequence[str]) -> Iterator[DeviceCase | DeviceResult]:
-    """What can be run, and why the rest cannot."""
-    with Judge(Policy(request.acceptances), session.cache, request.settings.jobs) as judge:
-        for position, selection in enumerate(request.selections):
-            if selection.is_snapshot:
-                snapshot = read_snapshot(selection.path)
-                saved = of_saved(selection.path, snapshot, position)
-                if snapshot.target in arch:
-                    yield DeviceCase(saved.run, snapshot, judge(saved), _literal(snapshot.args))
-                else:
-                    yield DeviceResult(saved.run, NOT_RUN, f"made for {snapshot.target}, the device is {arch[0]}")
-        if any(not selection.is_snapshot for selection in request.selections):
-            for lowered, checked in judge.each(session.lower(request.selections)):
-                yield _lowered(lowered, checked, request)
+def _prepared(request: RunRequest, checking: Checking, arch: Sequence[str]) -> Iterator[DeviceCase | DeviceResult]:
+    """What can be run, and why the rest cannot: a snapshot for another device is not even judged."""
+    for done in saved(request.selections):
+        snapshot = read_snapshot(request.selections[done.run.position[0]].path)
+        if snapshot.target in arch:
+            yield DeviceCase(done.run, snapshot, checking.judge(done), _literal(snapshot.args))
+        else:
+            yield DeviceResult(done.run, NOT_RUN, f"made for {snapshot.target}, the device is {arch[0]}")
+    if any(not selection.is_snapshot for selection in request.selections):
+        for lowered, checked in checking.judge.each(checking.session.lower(request.selections)):
+            yield _lowered(lowered, checked, request)
 
 
 def _lowered(lowered: Lowered, checked: Result, request: RunRequest) -> DeviceCase | DeviceResult:

@@ -4,41 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from tlcheck.lower.runs import Lowered, of_saved
 from tlcheck.lower.selection import Selection
-from tlcheck.lower.session import Session
+from tlcheck.lower.session import Session, Settings
 from tlcheck.run.results import FAILED, DeviceResult, with_verdicts
-from tlcheck.verdicts.judge import Judge, Policy
+from tlcheck.verdicts.checking import Checking
+from tlcheck.verdicts.judge import JudgeWatcher, Policy
 from tlcheck.verdicts.results import read_snapshot
 from tlcheck.verdicts.words import plural
 
 
 def explained(
-    ran: Sequence[DeviceResult], selections: Sequence[Selection], policy: Policy, session: Session
+    ran: Sequence[DeviceResult],
+    selections: Sequence[Selection],
+    settings: Settings,
+    policy: Policy,
+    folder: Path,
+    watcher: JudgeWatcher,
 ) -> Iterator[DeviceResult]:
     """Each failure for which nothing is refuted, with what an execution says; no other result is executed.
 
-    selections, session: what was run, and what has lowered it.
+    selections, settings: what was run, and how it was lowered: that happens again, now with the cases' own inputs.
     """
-    failed = [result for result in ran if result.status == FAILED and not result.refuted]
-    found = {result.run.position: result for result in failed}
-    if failed and policy.execute is not None:
-        session.watcher.stage(f"executing {plural(len(failed), 'case')} that failed")
-        again = _session(session, policy.execute.seeds)
-        with Judge(policy, session.cache, session.settings.jobs) as judge:
-            again.judged = judge.knows
-            for lowered, checked in judge.each(_lowered(failed, selections, again)):
-                position = lowered.run.position
-                if position in found:  # a file that is not imported this time has none
-                    yield with_verdicts(found[position], checked)
-
-
-def _session(session: Session, seeds: Sequence[int]) -> Session:
-    """One like it whose cases make their own inputs."""
-    folder = session.folder / "executed"
-    folder.mkdir()
-    return Session(replace(session.settings, seeds=tuple(seeds)), folder, session.watcher)
+    found = {result.run.position: result for result in ran if result.status == FAILED and not result.refuted}
+    if not found or policy.execute is None:
+        return
+    watcher.stage(f"executing {plural(len(found), 'case')} that failed")
+    again = folder / "executed"
+    again.mkdir()
+    with Checking(settings, policy, again, watcher) as checking:
+        for lowered, checked in checking.judge.each(_lowered([*found.values()], selections, checking.session)):
+            position = lowered.run.position
+            if position in found:  # a file that is not imported this time has none
+                yield with_verdicts(found[position], checked)
 
 
 def _lowered(failed: Sequence[DeviceResult], selections: Sequence[Selection], session: Session) -> Iterator[Lowered]:

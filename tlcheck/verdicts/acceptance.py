@@ -20,6 +20,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from tlcheck.config import Config, naming
 from tlcheck.errors import UsageError
 from tlcheck.lower.runs import Run
 from tlcheck.verdicts.claim import Claim, Excuse, SourceLine
@@ -76,6 +77,14 @@ class Acceptances:
             ours = [result for result in checked if entry.concerns(result.run, self.folder)]
             if ours and not any(_breaks(result, entry.id) for result in ours):
                 yield f"acceptance of {entry.id} in {entry.case} ({entry.releases}) matches nothing: remove it"
+
+
+def project_acceptances(config: Config) -> Acceptances:
+    """What a project accepts. Raises UsageError, which names the setting."""
+    if config.acceptance is None:
+        return Acceptances()
+    with naming(config, "acceptance"):
+        return read_acceptances(config.acceptance)
 
 
 def read_acceptances(file: Path) -> Acceptances:

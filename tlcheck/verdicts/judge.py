@@ -29,6 +29,7 @@ from tlcheck.execute.request import GivenInputs, Request
 from tlcheck.lower.client import ALLOCATOR, processors
 from tlcheck.lower.elsewhere import Judging, MachinePool
 from tlcheck.lower.runs import Lowered, MadeInputs, Run
+from tlcheck.lower.session import Watcher
 from tlcheck.verdicts.acceptance import Acceptances
 from tlcheck.verdicts.expectations import advise, settle
 from tlcheck.verdicts.kept import Verdicts, keep, known, loads
@@ -59,8 +60,8 @@ class Policy:
         return self.acceptances.settle(result) if self.acceptances is not None else result
 
 
-class JudgeWatcher(Protocol):
-    """Who is told how far judging is, from several threads."""
+class JudgeWatcher(Watcher, Protocol):
+    """Who is also told how far judging is, from several threads."""
 
     def judges(self, run: Run) -> None:
         """A kernel is being judged."""
@@ -76,12 +77,16 @@ class Judge:
     """
 
     def __init__(
-        self, policy: Policy, cache: Cache, jobs: int | None = None, cluster: MachinePool | None = None
+        self,
+        policy: Policy,
+        cache: Cache,
+        jobs: int | None = None,
+        cluster: MachinePool | None = None,
+        watcher: JudgeWatcher | None = None,
     ) -> None:
         """cluster: where it is judged, if not on this machine."""
         self.policy, self.cache = policy, cache
-        self._cluster = cluster
-        self.watcher: JudgeWatcher | None = None
+        self._cluster, self._watcher = cluster, watcher
         self._threads = ThreadPoolExecutor(cluster.processors if cluster else jobs or processors(), "judge")
         self._lock, self._closed = Lock(), False
         self._stopped = Event()
@@ -93,6 +98,9 @@ class Judge:
         return self
 
     def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
         """End all processes, also in the middle of their work."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         with self._lock:
@@ -143,8 +151,8 @@ class Judge:
 
     def _result(self, lowered: Lowered, verdicts: Future[Verdicts]) -> Result:
         result = result_of(lowered.run, verdicts.result())
-        if self.watcher is not None:
-            self.watcher.has_judged(lowered.run)
+        if self._watcher is not None:
+            self._watcher.has_judged(lowered.run)
         saved = str(lowered.snapshot) if lowered.saved else ""
         return self.policy.apply(replace(result, saved=saved, notes=(*result.notes, *notes_of(lowered))))
 
@@ -156,8 +164,8 @@ class Judge:
         digest = _digest(lowered) if self.cache.folder is not None else ""
         found = self._known.get(digest) or (known(self.cache, digest, self.policy.execute) if digest else None)
         if found is None:
-            if self.watcher is not None:
-                self.watcher.judges(lowered.run)
+            if self._watcher is not None:
+                self._watcher.judges(lowered.run)
             found = self._asked(snapshot, inputs.given)
             if digest:
                 keep(self.cache, digest, self.policy.execute, found)

@@ -80,6 +80,11 @@ def result_of(run: Run, verdicts: Verdicts) -> Result:
     return Result(run, claims, verdicts.failure, pass_configs=configs, notes=notes, written=verdicts.written)
 
 
+def unlowered(lowered: Lowered) -> Result:
+    """The result of a run without a snapshot, by no policy."""
+    return Result(lowered.run, failure=lowered.failure, notes=notes_of(lowered))
+
+
 def notes_of(lowered: Lowered) -> tuple[str, ...]:
     """What there is to say of a lowering that made a snapshot."""
     return tuple(f"no checkpoint {name}: {why}" for name, why in lowered.unsaved.items())

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import pytest
 
 from tlcheck.cli.main import main
-from tlcheck.cli.options import add_lowering_arguments, settings_of
+from tlcheck.cli.options import LoweringOptions, add_lowering_arguments
+from tlcheck.cli.parser import Parser, read
 from tlcheck.cli.projects import one_project, projects
 from tlcheck.config import Config
 from tlcheck.errors import UsageError
@@ -16,9 +16,9 @@ from tlcheck.lower.session import Settings
 
 
 def settings(*argv: str, config: Config | None = None) -> Settings:
-    parser = argparse.ArgumentParser()
+    parser = Parser()
     add_lowering_arguments(parser)
-    return settings_of(parser.parse_args(argv), config or Config())
+    return read(LoweringOptions, parser.parse_args(argv)).settings(config or Config())
 
 
 def test_defaults() -> None:
@@ -62,14 +62,13 @@ def test_each_file_has_the_settings_of_its_project(tmp_path: Path, monkeypatch: 
         (tmp_path / name / "pyproject.toml").write_text(f'[tool.tlcheck]\n\ntoolchain = "0.1.{len(name)}"\n')
     (tmp_path / "stray.py").touch()
     monkeypatch.chdir(tmp_path / "two")
-    args = argparse.Namespace(arch=None, toolchain=None, args=[])
-    found = projects(args, ["../one/kernels", "kernels/k.py", "../stray.py"])
+    found = projects(["../one/kernels", "kernels/k.py", "../stray.py"])
     assert [each.config.file for each in found] == [tmp_path / name / "pyproject.toml" for name in ("one", "two")]
     assert [[s.path.name for s in each.selections] for each in found] == [["k.py"], ["k.py", "stray.py"]]
     assert found[0].config.place("toolchain") == "toolchain in ../one/pyproject.toml:3"
     assert found[0].config.place("arch") == ""
     with pytest.raises(UsageError, match=r"one/kernels/k.py and kernels/k.py are of two projects"):
-        one_project(args, ["../one/kernels", "kernels/k.py"])
+        one_project(["../one/kernels", "kernels/k.py"])
 
 
 def test_an_error_about_a_setting_names_its_line(

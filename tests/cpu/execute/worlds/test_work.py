@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.cpu.execute.worlds.test_demand import BX, _doubled, _function, _moved, _op
-from tlcheck.cli.execution import asked
+from tlcheck.cli.execution import ExecutionOptions
 from tlcheck.config import Config
 from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import ALL, Request
@@ -91,5 +90,5 @@ def test_what_is_wrong_is_found_in_fewer_blocks() -> None:
 def test_blocks_and_seeds_that_the_user_names_all_run(
     said: dict[str, Any], config: dict[str, Any], limited: bool
 ) -> None:
-    request = asked(argparse.Namespace(**said), replace(Config(), **config))
+    request = ExecutionOptions(**said).certain_request(replace(Config(), **config))
     assert (request.budget.work is not None) == limited
