@@ -1,4 +1,4 @@
-"""The map of docs/architecture.md: complete, and of what is there."""
+"""The maps of docs/architecture.md and the pages beside it: complete, and of what is there."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import re
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "tlcheck"
-MAP = (PACKAGE.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+DOCS = PACKAGE.parent / "docs"
+MAP = (DOCS / "architecture.md").read_text(encoding="utf-8")
+EXECUTION = (DOCS / "internals" / "execution.md").read_text(encoding="utf-8")
+PAGES = "\n".join([MAP, *(page.read_text(encoding="utf-8") for page in (DOCS / "internals").glob("*.md"))])
 ROOMS = [path.name for path in PACKAGE.iterdir() if path.name[0] != "_" and (path.is_dir() or path.suffix == ".py")]
 
 
@@ -17,14 +20,14 @@ def test_every_room_is_in_it() -> None:
 
 
 def test_every_folder_that_executes_is_in_its_table() -> None:
-    table = MAP.partition("| folder | |")[2].partition("\n\n")[0]
+    table = EXECUTION.partition("| folder | |")[2].partition("\n\n")[0]
     rooms = [path.stem for path in (PACKAGE / "execute").iterdir() if path.name[0] != "_"]
     assert len(rooms) > 5
     assert [name for name in rooms if not re.search(rf"`{name}`|`{name}/", table)] == []
 
 
 def test_every_path_that_it_names_is_there() -> None:
-    named = set(re.findall(r"`(?:tlcheck/)?([a-z_]+(?:/[a-z_]+)+)(?:\.py)?/?`", MAP))
+    named = set(re.findall(r"`(?:tlcheck/)?([a-z_]+(?:/[a-z_]+)+)(?:\.py)?/?`", PAGES))
     places = [PACKAGE, PACKAGE.parent]
     gone = [n for n in named if not any((p / n).exists() or (p / f"{n}.py").exists() for p in places)]
     assert len(named) > 10
