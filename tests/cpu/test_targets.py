@@ -6,17 +6,23 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tlcheck.errors import UsageError
+from tlcheck.execute.compare.run import execute
 from tlcheck.execute.compile import registry
 from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.request import Request
+from tlcheck.snapshot.codec import loads
 from tlcheck.targets import amd, nvidia
 from tlcheck.targets.lookup import TARGETS, USUAL, rows_of, target
+from tlcheck.verdicts.check import check
 
 PACKAGE = Path(__file__).parents[2] / "tlcheck"
+RIGHT = Path(__file__).parents[1] / "fixtures/wrong/counts-0.1.7.post3.snapshot.json"
 NAMED = (
     *("sm_70", "sm_75", "sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_103"),
     *("sm_103a", "sm_110", "sm_110a", "sm_120", "sm_120a", "sm_121", "gfx942", "gfx950"),
@@ -120,3 +126,11 @@ def test_an_instruction_that_a_target_lacks_is_not_modelled() -> None:
     for name, arch in (("ptx_wgmma_ss", "sm_80"), ("ptx_mma", "gfx942"), ("DP4A", "gfx950")):
         with pytest.raises(NotModelled, match=f"^{name} on {arch}$"):
             registry.require(name, target(arch))
+
+
+@pytest.mark.parametrize(("arch", "named"), [("gfx942", "gfx942"), ("sm_91", "sm_91"), ("", "an unknown target")])
+def test_a_kernel_for_a_target_that_is_not_modelled_is_undecided(arch: str, named: str) -> None:
+    snapshot = replace(loads(RIGHT.read_text()), target=arch)
+    (output,) = execute(snapshot, Request()).outputs
+    assert (output.verdict, output.reason) == ("undecided", f"{named}, which is not modelled")
+    assert {claim.verdict for claim in check(snapshot).claims} <= {"undecided"}

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -250,6 +251,9 @@ def test_a_file_where_a_folder_should_be(tmp_path: Path) -> None:
 def test_places_of_goldens(tmp_path: Path) -> None:
     assert placed(f"{KEY.stem}.lower-tile-op.tir.new") == (KEY, "lower-tile-op.tir")
     assert placed(f"{KEY.stem}.facts.json") == (KEY, "facts.json")
+    amd = replace(KEY, target="gfx942")
+    assert placed(f"{amd.stem}.lower-tile-op.tir") == (amd, "lower-tile-op.tir")
+    assert placed(f"{KEY.stem}.facts.json".replace(KEY.target, "sm_91")) is None
     assert placed("approvals.toml") is None
     assert placed("cases/notes.md") is None
     assert key_of(str(tmp_path / "cases" / "atomics.py"), "annotated_gemm", "sm_90", tmp_path) == KEY

@@ -83,6 +83,18 @@ def test_all_checkpoints_are_kept_and_atomics_know_their_lines(
     assert "atomic" in snapshot.cuda.lower()
 
 
+def test_a_kernel_for_amd_is_lowered_where_the_release_makes_hip(
+    worker: Client, toolchain: Toolchain, lower: Lower
+) -> None:
+    done = lower(worker, "small", arch="gfx942")
+    if done.failure is not None:
+        assert toolchain.name != PINNED
+        assert (done.failure.kind, done.failure.message) == ("target", "this release makes no code for gfx942")
+    else:
+        snapshot = read(done)
+        assert (snapshot.target, "hip/hip_runtime.h" in snapshot.cuda) == ("gfx942", True)
+
+
 PIPELINE = re.compile(r"barrier|commit_|wait_|async|sync|tma_")
 
 
