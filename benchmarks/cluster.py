@@ -45,7 +45,8 @@ from tlcheck.lower.selection import select as selected
 from tlcheck.lower.session import Session, Settings
 from tlcheck.toolchain.environment import Recipe, find, release_recipe
 from tlcheck.verdicts.judge import JudgingProcess
-from tlcheck.worker.protocol import Answer, Job
+from tlcheck.worker.jobs import CaptureJob, Job, LowerJob, name_of
+from tlcheck.worker.protocol import Answer
 
 RESULTS = Path(__file__).parents[1] / "results"
 RECORD, EXAMPLES, COSTS = (RESULTS / f"cluster{name}.json" for name in ("", "-examples", "-costs"))
@@ -131,8 +132,8 @@ class Clock(Crew):
 
     def answers(self) -> Iterator[tuple[Job, Answer]]:
         for job, answer in super().answers():
-            if job.task in ("lower", "capture") and answer.failure is None:
-                self.seconds[job.file, job.name, job.arch] = answer.cpu
+            if isinstance(job, (LowerJob, CaptureJob)) and answer.failure is None:
+                self.seconds[job.file, name_of(job), job.arch] = answer.cpu
             yield job, answer
 
 

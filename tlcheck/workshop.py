@@ -34,7 +34,7 @@ from tlcheck.verdicts.acceptance import project_acceptances
 from tlcheck.verdicts.checking import Checking
 from tlcheck.verdicts.judge import Policy
 from tlcheck.verdicts.results import Result
-from tlcheck.worker.protocol import Job
+from tlcheck.worker.jobs import DiscoverJob
 
 _WIDTH = 120
 Made = TypeVar("Made")
@@ -88,7 +88,7 @@ class Workshop:
             toolchain = resolve(s.toolchain, s.requirements)
         device = next(iter(s.arch), ALL_TARGETS[-1])
         jobs = [
-            Job("discover", os.path.relpath(file), "", {}, device, s.pythonpath, s.timeout, number=number)
+            DiscoverJob(os.path.relpath(file), arch=device, pythonpath=s.pythonpath, timeout=s.timeout, number=number)
             for number, file in enumerate(self.files)
         ]
         with Crew(processors()) as crew:

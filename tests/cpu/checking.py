@@ -32,7 +32,8 @@ from tlcheck.verdicts.judge import Policy
 from tlcheck.verdicts.judging import judged
 from tlcheck.verdicts.results import Result, read_snapshot
 from tlcheck.witness import Addition
-from tlcheck.worker.protocol import Answer, Failure, Job
+from tlcheck.worker.jobs import Job, name_of, output_of, task_of
+from tlcheck.worker.protocol import Answer, Failure
 
 SAVED = Path(__file__).parents[1] / "fixtures" / "era"
 SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
@@ -149,18 +150,18 @@ class StandInWorker:
         return [(job, self._answer(job)) for job in taken]
 
     def _answer(self, job: Job) -> Answer:
-        if job.task == "capture":
+        if task_of(job) == "capture":
             return Answer(self.scripts[Path(job.file).name], None, 0.0, 0.0, "")
-        failure = self.failures.get(Path(job.file).name if job.task == "discover" else job.name)
-        result = None if failure else self._discover(job) if job.task == "discover" else self._lower(job)
+        failure = self.failures.get(Path(job.file).name if task_of(job) == "discover" else name_of(job))
+        result = None if failure else self._discover(job) if task_of(job) == "discover" else self._lower(job)
         return Answer(result, failure, 0.0, 0.0, "")
 
     def _discover(self, job: Job) -> dict[str, Any]:
-        cases = [case for case in self.files.get(Path(job.file).name, ()) if job.name in ("", case.name)]
+        cases = [case for case in self.files.get(Path(job.file).name, ()) if name_of(job) in ("", case.name)]
         return {"cases": [asdict(case) for case in cases], "kernels": list(self.kernels)}
 
     def _lower(self, job: Job) -> dict[str, Any]:
-        shutil.copyfile(self.snapshots.get(job.name, RIGHT), job.output)
+        shutil.copyfile(self.snapshots.get(name_of(job), RIGHT), output_of(job))
         return {}
 
 

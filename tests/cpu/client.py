@@ -9,14 +9,15 @@ from pathlib import Path
 
 from tlcheck.lower.client import Discovered, Worker, discovered, processors
 from tlcheck.lower.crew import Crew
-from tlcheck.worker.protocol import Answer, Failure, Job
+from tlcheck.worker.jobs import DiscoverJob, Job, LowerJob
+from tlcheck.worker.protocol import Answer, Failure
 
 
 @dataclass(frozen=True)
 class Ended:
-    """A `lower` job and its answer."""
+    """A job and its answer."""
 
-    job: Job
+    job: LowerJob
     answer: Answer
 
     @property
@@ -52,12 +53,13 @@ class Client:
     def __exit__(self, *error: object) -> None:
         self._crew.__exit__(*error)
 
-    def discover(self, jobs: Iterable[Job]) -> Iterator[Discovered]:
+    def discover(self, jobs: Iterable[DiscoverJob]) -> Iterator[Discovered]:
         for job, answer in self._ended(jobs):
             yield discovered(job, answer)
 
-    def lower(self, jobs: Iterable[Job]) -> Iterator[Ended]:
+    def lower(self, jobs: Iterable[LowerJob]) -> Iterator[Ended]:
         for job, answer in self._ended(jobs):
+            assert isinstance(job, LowerJob)
             yield Ended(job, answer)
 
     def _ended(self, jobs: Iterable[Job]) -> Iterator[tuple[Job, Answer]]:

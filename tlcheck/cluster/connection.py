@@ -18,7 +18,7 @@ from tlcheck.cluster.judging import NodeJudge
 from tlcheck.cluster.node import Delivery, Node, Order
 from tlcheck.cluster.places import Places
 from tlcheck.errors import UsageError
-from tlcheck.worker.protocol import Job
+from tlcheck.worker.jobs import Job, output_of
 
 _JUDGED = 32  # snapshots at a time, at least
 _PATIENCE = 10.0  # seconds for a machine to say that it is there
@@ -109,7 +109,7 @@ class RayCluster:
 
     def stay(self, node: str, order: Order) -> None:
         """Know that the inputs which an order makes are on a node."""
-        self._inputs[order.jobs[0].output] = node, order
+        self._inputs[output_of(order.jobs[0])] = node, order
 
     def inputs(self, file: str) -> tuple[str, Order] | None:
         """The node that has inputs, which may be gone, and how to make them; None for a file that is here."""

@@ -22,7 +22,8 @@ from tlcheck.lower.client import Worker
 from tlcheck.lower.crew import kind_of, share
 from tlcheck.toolchain import environment
 from tlcheck.toolchain.environment import Recipe
-from tlcheck.worker.protocol import Answer, Failure, Job, interrupted
+from tlcheck.worker.jobs import InputsJob, Job, name_of, output_of, task_of
+from tlcheck.worker.protocol import Answer, Failure, interrupted
 
 if TYPE_CHECKING:
     from tlcheck.cluster.connection import RayCluster
@@ -110,8 +111,8 @@ class NodeCrew:
     def _wait(self, asked: _Wish) -> None:
         """What was lost is done alone: it may be what has taken its node along."""
         job, alike = asked.job, kind_of(asked.job) if not asked.lost else asked.job.number
-        what = job.task, job.file, job.name, job.arch
-        self._placement.add(Waiting(asked.recipe.name, what, asked, alike, awaited=job.task == "inputs"))
+        what = task_of(job), job.file, name_of(job), job.arch
+        self._placement.add(Waiting(asked.recipe.name, what, asked, alike, awaited=isinstance(job, InputsJob)))
         self._wanting.update(self._processors)
 
     def stop(self) -> None:
@@ -227,8 +228,8 @@ class NodeCrew:
             self._placement.ended(job, answer.wall)
             job.work.worker.versions = delivery.versions
             if written:
-                Path(job.work.job.output).write_bytes(written)
-            elif job.work.job.task == "inputs" and answer.result is not None:
+                Path(output_of(job.work.job)).write_bytes(written)
+            elif isinstance(job.work.job, InputsJob) and answer.result is not None:
                 self._cluster.stay(task.node, Order((job.work.job,), job.work.recipe, job.work.worker.fork))
             yield job.work.job, answer
 

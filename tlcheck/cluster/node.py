@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from threading import Lock
@@ -29,7 +29,8 @@ from tlcheck.toolchain import environment
 from tlcheck.toolchain.environment import Environment, Recipe
 from tlcheck.toolchain.install import install
 from tlcheck.verdicts.judge import JudgingProcess
-from tlcheck.worker.protocol import Answer, Job, read_job
+from tlcheck.worker.jobs import CaptureJob, DiscoverJob, InputsJob, Job, as_fields, output_of, read_job
+from tlcheck.worker.protocol import Answer
 
 
 @dataclass(frozen=True)
@@ -143,20 +144,20 @@ class Node:
 
     def _moved_here(self, job: Job, folder: str) -> Job:
         """The job with its paths on this node. folder: for what it writes."""
-        job = read_job(msgspec.json.decode(self._asker.moved(msgspec.json.encode(asdict(job)), self._here)))
-        if job.interpreter:
+        job = read_job(msgspec.json.decode(self._asker.moved(msgspec.json.encode(as_fields(job)), self._here)))
+        if isinstance(job, CaptureJob):
             job = replace(job, tools=pytest_folder(), interpreter=sys.executable)
-        return replace(job, output=str(Path(folder) / Path(job.output).name) if job.output else "")
+        return job if isinstance(job, DiscoverJob) else replace(job, output=str(Path(folder) / Path(job.output).name))
 
     def _moved_there(self, answer: Answer) -> Answer:
         return _ANSWER.decode(self._here.moved(msgspec.json.encode(answer), self._asker))
 
     def _written(self, asked: Job, done: Job) -> bytes:
         """What a job wrote. Large inputs stay here: to send them twice takes longer than to make them."""
-        file = Path(done.output)
-        if not done.output or not file.exists():
+        file = Path(output_of(done))
+        if not file.is_file():
             return b""
-        if done.task != "inputs" or file.stat().st_size <= _TRAVELLING:
+        if not isinstance(asked, InputsJob) or file.stat().st_size <= _TRAVELLING:
             return file.read_bytes()
         with self._lock:
             old = [asked.output] if asked.output in self._inputs else [*self._inputs][: -_STAYING + 1]
@@ -189,11 +190,11 @@ class Node:
         if arrays.order is None:
             file.write_bytes(arrays.content)
             return file
-        (job,) = arrays.order.jobs
-        if not self._linked(job.output, file):
+        output = output_of(arrays.order.jobs[0])
+        if not self._linked(output, file):
             self.do(arrays.order)
-            if not self._linked(job.output, file):
-                raise NoInputsError(job.output)
+            if not self._linked(output, file):
+                raise NoInputsError(output)
         return file
 
     def _linked(self, asked: str, file: Path) -> bool:

@@ -12,7 +12,8 @@ from threading import Lock, Thread
 from tlcheck.errors import UsageError
 from tlcheck.lower.client import START_SECONDS, Worker
 from tlcheck.toolchain.environment import Environment
-from tlcheck.worker.protocol import Answer, Job
+from tlcheck.worker.jobs import Job
+from tlcheck.worker.protocol import Answer
 
 
 class SharedWorker:

@@ -10,7 +10,7 @@ from pathlib import Path
 from tlcheck.execute.request import GivenInputs
 from tlcheck.lower.desk import Done
 from tlcheck.lower.runs import Lowered, MadeInputs
-from tlcheck.worker.protocol import Job
+from tlcheck.worker.jobs import InputsJob, output_of
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Wanting:
     """A lowered kernel whose case has inputs, and the job that makes them."""
 
     lowered: Lowered
-    job: Job
+    job: InputsJob
 
 
 class CaseInputs:
@@ -76,8 +76,9 @@ def _made(done: Done) -> MadeInputs:
     result = done.answer.result
     if result is None:
         return MadeInputs(failure=done.answer.failure)
-    if done.known and not Path(done.job.output).exists():
+    file = output_of(done.job)
+    if done.known and not Path(file).exists():
         return MadeInputs(digest=result["digest"])
     sets = tuple((seed, tuple(places)) for seed, places in result["sets"])
     updates = None if result["updates"] is None else tuple(result["updates"])
-    return MadeInputs(GivenInputs(done.job.output, sets, result["where"], updates), result["digest"])
+    return MadeInputs(GivenInputs(file, sets, result["where"], updates), result["digest"])

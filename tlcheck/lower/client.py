@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,8 @@ from tlcheck.case import Expect
 from tlcheck.errors import UsageError
 from tlcheck.worker import failures, protocol
 from tlcheck.worker.dependencies import OWN_VARIABLES
-from tlcheck.worker.protocol import Answer, Failure, Job
+from tlcheck.worker.jobs import Job, as_fields
+from tlcheck.worker.protocol import Answer, Failure
 
 _MAIN = Path(protocol.__file__).with_name("__main__.py")
 _CHUNK = 64 * 1024
@@ -109,7 +110,7 @@ class Worker:
         self.running[job.number] = job
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):  # a worker that has ended is noticed where its answer is awaited
-            self._process.stdin.write(protocol.encode({"id": job.number, "job": asdict(job), "more": more}))
+            self._process.stdin.write(protocol.encode({"id": job.number, "job": as_fields(job), "more": more}))
             self._process.stdin.flush()
 
     def stop(self) -> None:

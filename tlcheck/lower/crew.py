@@ -13,7 +13,8 @@ from dataclasses import replace
 from queue import SimpleQueue
 
 from tlcheck.lower.client import START_SECONDS, Worker
-from tlcheck.worker.protocol import Answer, Job, interrupted
+from tlcheck.worker.jobs import Job, LowerJob
+from tlcheck.worker.protocol import Answer, interrupted
 
 _INTERRUPTED = Answer(None, interrupted("start"), 0.0, 0.0, "")
 _TOGETHER = 100  # jobs that one process does at most
@@ -21,7 +22,7 @@ _TOGETHER = 100  # jobs that one process does at most
 
 def kind_of(job: Job) -> str:
     """What jobs that may share a process have in common."""
-    return repr(replace(job, name="", output="", known=None, number=0) if job.task == "lower" else job)
+    return repr(replace(job, name="", output="", known=None, number=0) if isinstance(job, LowerJob) else job)
 
 
 def share(alike: int, waiting: int, parallel: int, kinds: int = 1) -> int:

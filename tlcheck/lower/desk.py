@@ -12,7 +12,8 @@ from tlcheck.lower.client import Worker
 from tlcheck.lower.elsewhere import Hands
 from tlcheck.lower.jobs import Jobs
 from tlcheck.toolchain.resolve import Toolchain
-from tlcheck.worker.protocol import Answer, Job
+from tlcheck.worker.jobs import Job, LowerJob
+from tlcheck.worker.protocol import Answer
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ class Desk:
         """What an answer says; None where the job has to be done again."""
         versions = side.worker.versions
         known = side.kept is not None and "place" in (answer.result or {})
-        if side.kept is not None and known:
+        if side.kept is not None and known and isinstance(job, LowerJob):
             found = side.kept.move(job, answer)
             if found is None:
                 self._ask(side, replace(job, known=()))

@@ -8,7 +8,8 @@ from typing import Protocol
 
 from tlcheck.execute.request import GivenInputs, Request
 from tlcheck.lower.client import Worker
-from tlcheck.worker.protocol import Answer, Job
+from tlcheck.worker.jobs import Job
+from tlcheck.worker.protocol import Answer
 
 
 class Hands(Protocol):

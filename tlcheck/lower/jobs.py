@@ -27,9 +27,11 @@ from tlcheck.toolchain.content import content_of, packages_of
 from tlcheck.toolchain.identity import identify, probe
 from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.worker.dependencies import OWN_VARIABLES
-from tlcheck.worker.protocol import Answer, Failure, Job
+from tlcheck.worker.jobs import CaptureJob, InputsJob, Job, LowerJob, as_fields, output_of
+from tlcheck.worker.protocol import Answer, Failure
 
 _LARGE = 1 << 26  # bytes of a case's inputs
+_OF_THE_RUN = ("output", "timeout", "number", "known")  # fields of a job on which its answer does not depend
 _STATES = 4  # of its dependencies for which an entry keeps answers: people go back and forth between branches
 _VARIABLES = re.compile(r"(TILELANG|TL|TVM|CUDA|Z3)_\w*|PYTHONPATH|LD_LIBRARY_PATH|LD_PRELOAD")
 # Beginnings of packages that come with a release, and have others beside them in the next.
@@ -75,7 +77,7 @@ class Jobs:
 
     def find(self, job: Job, *, whole: bool) -> Kept | None:
         """The answer to a job that was done before. whole: what the job writes is written where it says, too."""
-        keys = [self._shared_key(job), self._key(job)] if job.task == "inputs" else [self._key(job)]
+        keys = [self._shared_key(job), self._key(job)] if isinstance(job, InputsJob) else [self._key(job)]
         for kept in (kept for key in keys for kept in self._entry(key).kept):
             if kept.answer.dependencies is not None and self._present.has(kept.answer.dependencies):
                 return kept if not whole or self._has_written(job, kept) else None
@@ -84,21 +86,21 @@ class Jobs:
     def _has_written(self, job: Job, kept: Kept) -> bool:
         """Write what a job wrote. Not where that is there no more, as large inputs are not."""
         if not kept.snapshot:
-            return job.task != "inputs" or kept.answer.result is None
+            return not isinstance(job, InputsJob) or kept.answer.result is None
         content = self._cache.get("snapshots", kept.snapshot)
         if content is None:
             return False
-        Path(job.output).write_bytes(content)
+        Path(output_of(job)).write_bytes(content)
         return True
 
     def with_known(self, job: Job) -> Job:
         """The job, with the kernels that its worker need not lower: those of earlier states of its files."""
-        if job.task != "lower":
+        if not isinstance(job, LowerJob):
             return job
         results = (kept.answer.result or {} for kept in self._entry(self._key(job)).kept)
         return replace(job, known=tuple(dict.fromkeys(result["traced"] for result in results if "traced" in result)))
 
-    def move(self, job: Job, answer: Answer) -> Answer | None:
+    def move(self, job: LowerJob, answer: Answer) -> Answer | None:
         """The answer to a job whose kernel was known, its snapshot written; None where that is there no more."""
         now = answer.result or {}
         for kept in self._entry(self._key(job)).kept:
@@ -115,7 +117,7 @@ class Jobs:
         if answer.dependencies is None or not all(map(_is_repeatable, _failures(job, answer))):
             return Kept(answer, versions, "")
         new = Kept(replace(answer, output=""), versions, self._read(job))
-        made = job.task == "inputs" and answer.result is not None
+        made = isinstance(job, InputsJob) and answer.result is not None
         key = self._shared_key(job) if made else self._key(job)
         others = (kept for kept in self._entry(key).kept if kept.answer.dependencies != answer.dependencies)
         self._cache.put("jobs", key, msgspec.json.encode(_Entry((new, *others)[:_STATES])))
@@ -123,12 +125,12 @@ class Jobs:
 
     def _shared_key(self, job: Job) -> str:
         """Of a case's inputs, whichever toolchain and arch they were made with."""
-        asked = {**vars(job), "output": "", "timeout": 0, "number": 0, "arch": ""}
+        asked = {name: value for name, value in as_fields(job).items() if name not in (*_OF_THE_RUN, "arch")}
         return key_of(self._any_release, asked, os.path.realpath(job.file))
 
     def _key(self, job: Job) -> str:
-        executing = code_of("execute", "program", "lower/interpretation.py") if job.task == "capture" else ""
-        asked = {**vars(job), "output": "", "timeout": 0, "number": 0, "known": None}
+        executing = code_of("execute", "program", "lower/interpretation.py") if isinstance(job, CaptureJob) else ""
+        asked = {name: value for name, value in as_fields(job).items() if name not in _OF_THE_RUN}
         return key_of(self._base, asked, executing, os.path.realpath(job.file))
 
     def _entry(self, key: str) -> _Entry:
@@ -139,24 +141,20 @@ class Jobs:
         """Keep what a job has written, under the hash of its content; a script without a kernel writes nothing, a
         lowering that fails what there was until then, where every pass is wanted. Large inputs are not kept: they are
         made again should anybody read them."""
-        if not job.output or not Path(job.output).exists() or _is_large(job):
+        file = Path(output_of(job))
+        if not file.is_file() or (isinstance(job, InputsJob) and file.stat().st_size > _LARGE):
             return ""
-        content = Path(job.output).read_bytes()
+        content = file.read_bytes()
         key = hashlib.sha256(content).hexdigest()
         self._cache.put("snapshots", key, content)
         return key
-
-
-def _is_large(job: Job) -> bool:
-    """Whether it has written more than is kept: inputs of a case."""
-    return job.task == "inputs" and Path(job.output).exists() and Path(job.output).stat().st_size > _LARGE
 
 
 def _failures(job: Job, answer: Answer) -> Iterator[Failure]:
     """Of the job; of a captured script also that of each kernel, and what ended it."""
     if answer.failure is not None:
         yield answer.failure
-    if job.task == "capture":
+    if isinstance(job, CaptureJob):
         result: Mapping[str, Any] = answer.result or {}
         found = [result.get("ended"), *(kernel.get("failure") for kernel in result.get("kernels", ()))]
         yield from (Failure(**fields) for fields in found if fields)

@@ -19,7 +19,8 @@ from tlcheck.errors import UsageError
 from tlcheck.lower.runs import CapturedOrigin, Lowered, RecordedCall, Run, near
 from tlcheck.lower.selection import Selection
 from tlcheck.worker.capture.pytests import is_test
-from tlcheck.worker.protocol import Answer, Failure, Job
+from tlcheck.worker.jobs import CaptureJob
+from tlcheck.worker.protocol import Answer, Failure
 
 _DECLARES = re.compile(rb"\b(tlcheck|Case)\b")
 _MAKES_KERNEL = re.compile(r"\b(jit|prim_func)\b")
@@ -204,11 +205,10 @@ def is_helper(selection: Selection) -> bool:
     return path.stem == "conftest" or b"tilelang" not in path.read_bytes()
 
 
-def with_scripts(job: Job, how: Scripts) -> Job:
-    """A `capture` job with all that it needs to know."""
+def with_scripts(job: CaptureJob, how: Scripts) -> CaptureJob:
+    """The job with all that it needs to know."""
     return replace(
         job,
-        args={},
         script_args=how.args,
         max_configs=how.max_configs,
         tools=pytest_folder(),
@@ -224,8 +224,8 @@ def pytest_folder() -> str:
     return str(Path(spec.origin).parents[1]) if spec is not None and spec.origin else ""
 
 
-def captured(job: Job, answer: Answer, folder: Path) -> Captured:
-    """What the answer to a `capture` job says; snapshots are unpacked into `folder`."""
+def captured(job: CaptureJob, answer: Answer, folder: Path) -> Captured:
+    """What the answer to the job says; snapshots are unpacked into `folder`."""
     result: Mapping[str, Any] = answer.result or {}
     kernels = tuple(_kernels(result.get("kernels", ()), job, folder))
     ended = result.get("ended")
@@ -233,7 +233,7 @@ def captured(job: Job, answer: Answer, folder: Path) -> Captured:
     return Captured(kernels, failure, tuple(result.get("names", ())), tuple(result.get("refused", ())))
 
 
-def _kernels(found: Any, job: Job, folder: Path) -> Iterator[CapturedKernel]:
+def _kernels(found: Any, job: CaptureJob, folder: Path) -> Iterator[CapturedKernel]:
     archive = Path(job.output)
     for fields in found:
         failure = fields.get("failure")

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from tlcheck.cache.store import open_cache
 from tlcheck.case import ALL_TARGETS
@@ -23,19 +23,20 @@ from tlcheck.lower.scripts import End, Script, Scripts, captured, is_helper, is_
 from tlcheck.lower.selection import Selection
 from tlcheck.probes.unknown import measure_unknown
 from tlcheck.toolchain.resolve import Toolchain, resolve
-from tlcheck.worker.protocol import Job
+from tlcheck.worker.jobs import CaptureJob, DiscoverJob, InputsJob, Job, LowerJob, name_of, output_of
 
-_VERBS = {"discover": "importing", "lower": "lowering", "inputs": "making inputs of", "capture": "running"}
+_VERBS = {DiscoverJob: "importing", LowerJob: "lowering", InputsJob: "making inputs of", CaptureJob: "running"}
 
 
 @dataclass(frozen=True)
 class Settings:
     """How to lower. arch: empty for the targets that the cases declare. jobs: at a time, by default one per processor.
 
-    timeout: processor seconds for one case. fork: see `Worker`. every_pass: see `Job`. cache: whether results are kept.
-    scripts: how files without cases are run; None where they are not. seeds: of the inputs to be made by cases that
-    declare some. toolchain_from: the setting that names the toolchain, if one does. cluster: who lowers and judges, if
-    not this machine. loudness: of the progress; -1 shows none, 1 says at the end how many kernels were lowered.
+    timeout: processor seconds for one case. fork: see `Worker`. every_pass: see `LowerJob`. cache: whether results are
+    kept. scripts: how files without cases are run; None where they are not. seeds: of the inputs to be made by cases
+    that declare some. toolchain_from: the setting that names the toolchain, if one does. cluster: who lowers and
+    judges, if not this machine. loudness: of the progress; -1 shows none, 1 says at the end how many kernels were
+    lowered.
     """
 
     toolchain: str = "pinned"
@@ -119,10 +120,9 @@ class Session:
     def _begins(self, job: Job) -> None:
         """Say what runs now."""
         place = self.settings.cluster.place if self.settings.cluster is not None else ""
-        verb = _VERBS[job.task]
-        name = f"::{job.name}" if job.name else ""
-        arch = "" if job.task == "discover" else f" {job.arch}"
-        self.watcher.stage(f"{verb} {job.file}{name}{arch}{place}")
+        name = f"::{name_of(job)}" if name_of(job) else ""
+        arch = "" if isinstance(job, DiscoverJob) else f" {job.arch}"
+        self.watcher.stage(f"{_VERBS[type(job)]} {job.file}{name}{arch}{place}")
 
     def stop(self) -> None:
         """End the lowering: what is not done yet fails as interrupted."""
@@ -178,14 +178,14 @@ class _Work:
             self._sides[asked.name] = asked
             self._begin(asked)
         for done in self._desk.answers():
-            match self._under_way.pop(done.job.number):
-                case _Import(asked, place):
+            match self._under_way.pop(done.job.number), done.job:
+                case _Import(asked, place), _:
                     yield from self._imported(asked, place, done)
-                case Script() as script:
-                    yield from self._captured(script, done)
-                case Run() as run:
-                    yield from self._with_inputs(self._lowered(run, done), done)
-                case _Inputs(key):
+                case Script() as script, CaptureJob() as job:
+                    yield from self._captured(script, job, done)
+                case Run() as run, LowerJob() as job:
+                    yield from self._with_inputs(self._lowered(run, done), job, done)
+                case _Inputs(key), _:
                     yield from self._inputs.ended(key, done, stopped=self._session.stopped)
             self._count()
 
@@ -232,8 +232,10 @@ class _Work:
         """Have the files of a toolchain imported, and its scripts run."""
         scripts = {place: s for place, s in asked.selections.items() if self._settings.scripts and is_script(s)}
         asked.selections = {place: s for place, s in asked.selections.items() if place not in scripts}
+        device = next(iter(self._settings.arch), ALL_TARGETS[-1])
         for place, selection in asked.selections.items():
-            self._ask(asked, (self._job("discover", selection.path, selection.name), _Import(asked, place)))
+            job = DiscoverJob(str(selection.path), selection.name, self._settings.args, **self._common(device))
+            self._ask(asked, (job, _Import(asked, place)))
         for place, selection in scripts.items():
             self._capture(asked, place, selection)
 
@@ -249,13 +251,14 @@ class _Work:
         for number, arch in enumerate(self._settings.arch or ALL_TARGETS[-1:]):
             output = self._session.folder / f"{place}-{number}.zip"
             run = Run(str(selection.path), "", arch, asked.name, {}, position=(place, number))
-            job = with_scripts(self._job("capture", selection.path, "", arch, str(output)), how)
-            self._ask(asked, (job, Script(run, selection.found, how)))
+            every_pass = self._settings.every_pass
+            job = CaptureJob(run.file, output=str(output), every_pass=every_pass, **self._common(arch))
+            self._ask(asked, (with_scripts(job, how), Script(run, selection.found, how)))
 
-    def _captured(self, script: Script, done: Done) -> Iterator[Lowered]:
+    def _captured(self, script: Script, job: CaptureJob, done: Done) -> Iterator[Lowered]:
         """The kernels of a script, or why there is none."""
         script = replace(script, run=replace(script.run, versions=done.versions))
-        found = captured(done.job, done.answer, self._session.folder)
+        found = captured(job, done.answer, self._session.folder)
         results = script.results(found, kept=bool(done.snapshot))
         self._runs += len(results)
         for result in results:
@@ -297,9 +300,10 @@ class _Work:
         selection, versions = asked.selections[place], asked.found[place][1]
         return Run(str(selection.path), selection.name, "", asked.name, versions, position=(place,))
 
-    def _lowering(self, run: Run) -> Job:
-        output = self._session.folder / ("-".join(map(str, run.position)) + ".snapshot.json")
-        return self._job("lower", Path(run.file), run.name, run.target, str(output))
+    def _lowering(self, run: Run) -> LowerJob:
+        output = str(self._session.folder / ("-".join(map(str, run.position)) + ".snapshot.json"))
+        args, every_pass = self._settings.args, self._settings.every_pass
+        return LowerJob(run.file, run.name, args, output=output, every_pass=every_pass, **self._common(run.target))
 
     def _runs_of(self, run: Run, selection: Selection, found: Discovered) -> Iterator[Run]:
         for place, case in enumerate(found.cases):
@@ -323,7 +327,7 @@ class _Work:
         """What the answer to a `lower` job says."""
         self._watcher.done(run, known=done.known)
         answer, result = done.answer, done.answer.result or {}
-        output = Path(done.job.output)
+        output = Path(output_of(done.job))
         snapshot = output if answer.result is not None else None
         return Lowered(
             run,
@@ -335,21 +339,28 @@ class _Work:
             until=output if snapshot is None and output.exists() else None,
         )
 
-    def _with_inputs(self, lowered: Lowered, done: Done) -> Iterator[Lowered]:
+    def _with_inputs(self, lowered: Lowered, job: LowerJob, done: Done) -> Iterator[Lowered]:
         """What was lowered; later, where the case's own inputs are to be made first."""
         if lowered.snapshot is None or not (lowered.run.has_inputs and self._settings.seeds):
             yield lowered
             return
         output = str(lowered.snapshot.with_suffix(".inputs"))
         takes = tuple((done.answer.result or {}).get("parameters", ()))
-        how = replace(done.job, task="inputs", output=output, every_pass=False, known=None, parameters=takes)
-        yield from self._inputs.want(Wanting(lowered, replace(how, seeds=self._settings.seeds)))
+        seeds = self._settings.seeds
+        how = InputsJob(
+            job.file, job.name, job.args, output=output, seeds=seeds, parameters=takes, **self._common(job.arch)
+        )
+        yield from self._inputs.want(Wanting(lowered, how))
 
-    def _job(self, task: str, file: Path, name: str, arch: str = "", output: str = "") -> Job:
-        s = self._settings
-        device = arch or next(iter(s.arch), ALL_TARGETS[-1])
-        number = next(self._numbers)
-        return Job(task, str(file), name, s.args, device, s.pythonpath, s.timeout, output, s.every_pass, number=number)
+    def _common(self, arch: str) -> dict[str, Any]:
+        """The fields that all jobs have, but for the file."""
+        settings = self._settings
+        return {
+            "arch": arch,
+            "pythonpath": settings.pythonpath,
+            "timeout": settings.timeout,
+            "number": next(self._numbers),
+        }
 
 
 def _require(selection: Selection, found: Discovered) -> None:

@@ -11,12 +11,12 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from tlcheck.worker import device
-from tlcheck.worker.protocol import Job
+from tlcheck.worker.jobs import InputsJob
 
 _ONE_SET = 1 << 28  # bytes of a set beside which no further ones are made
 
 
-def write(job: Job, enter: Callable[[str], None]) -> dict[str, Any]:
+def write(job: InputsJob, enter: Callable[[str], None]) -> dict[str, Any]:
     """Write the sets of all seeds. Raises RequestError, with the line of `inputs`, where that raises."""
     device.pretend(job.arch)
     enter("import")

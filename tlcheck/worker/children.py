@@ -9,17 +9,19 @@ import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from resource import struct_rusage
 from typing import Any
 
 from tlcheck.worker import failures, limits, protocol, tasks
 from tlcheck.worker.dependencies import Dependencies
-from tlcheck.worker.protocol import OUTPUT_TAIL, Answer, Failure, Job
+from tlcheck.worker.jobs import DiscoverJob, Job, LowerJob, as_fields
+from tlcheck.worker.protocol import OUTPUT_TAIL, Answer, Failure
 
 _BACKSTOP = 10  # wall seconds for each processor second of a job's timeout
 _CHUNK = 64 * 1024  # what a pipe holds
+_OF_AN_IMPORT = ("file", "args", "arch", "pythonpath", "timeout")  # fields of a job that it depends on
 _REPORT = 2**24  # bytes that a job may report: the cases of a large file
 
 
@@ -99,8 +101,10 @@ class Child:
 
     def can_go_on_with(self, job: Job) -> bool:
         """Whether it waits, and has imported the file as lowering this kernel would."""
-        asked = replace(job, task="discover", name=self.job.name, output="", known=None, number=self.job.number)
-        return job.task == "lower" and self.waits and asked == self.job
+        first = self.job
+        if not self.waits or not isinstance(first, DiscoverJob) or not isinstance(job, LowerJob):
+            return False
+        return all(getattr(first, name) == getattr(job, name) for name in _OF_AN_IMPORT)
 
     def go_on(self, work: Sequence[Numbered]) -> None:
         """Have it do this, and end."""
@@ -111,7 +115,7 @@ class Child:
         """Have it end, after these jobs."""
         if self.orders is not None:
             with suppress(BrokenPipeError), os.fdopen(self.orders, "w") as orders:
-                orders.write(json.dumps([asdict(job) for job in last]))
+                orders.write(json.dumps([as_fields(job) for job in last]))
             self.orders = None
 
     def kill(self) -> None:
@@ -233,7 +237,7 @@ def start(work: Sequence[Numbered], fork: bool, inherited: Iterable[int]) -> Chi
     for descriptor in (output_end, lines_end, orders_end):
         os.close(descriptor)
     child = Child(work, pid, OutputStream(output, OUTPUT_TAIL), OutputStream(lines, _REPORT), orders)
-    if not fork or work[0][1].task != "discover":
+    if not fork or not isinstance(work[0][1], DiscoverJob):
         child.dismiss()
     return child
 
@@ -266,7 +270,7 @@ def _execute(jobs: Sequence[Job], lines: int) -> None:
     (job,) = jobs
     os.set_inheritable(lines, True)
     main = str(Path(__file__).with_name("__main__.py"))
-    os.execv(sys.executable, [sys.executable, main, "--job", str(lines), json.dumps(asdict(job))])
+    os.execv(sys.executable, [sys.executable, main, "--job", str(lines), json.dumps(as_fields(job))])
 
 
 def _parse(text: str) -> list[dict[str, Any]]:

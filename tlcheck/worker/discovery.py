@@ -8,10 +8,10 @@ from typing import Any
 
 from tlcheck.case import ALL_TARGETS, Case
 from tlcheck.worker import device, kernel_file, kernels
-from tlcheck.worker.protocol import Job
+from tlcheck.worker.jobs import DiscoverJob
 
 
-def discover(job: Job, enter: Callable[[str], None]) -> dict[str, Any]:
+def discover(job: DiscoverJob, enter: Callable[[str], None]) -> dict[str, Any]:
     """The file's declared cases, or the one named, and its kernels. Raises RequestError for what is not there."""
     device.pretend(job.arch)
     enter("import")

@@ -1,9 +1,9 @@
 """What the controller and a worker say to each other: one JSON object per line.
 
-Controller to worker: `{"id": id, "job": Job, "more": whether the next job is done by the same process}`, or
-`{"stop": true}`, which ends what runs: it is answered with what it has come to. Worker to controller: first a hello,
-`{"ready": versions}` or `{"failed": failure}`; then one `{"id": id, "answer": Answer}` for each job, in order of
-completion.
+Controller to worker: `{"id": id, "job": fields, "more": whether the next job is done by the same process}`, the fields
+as in `tlcheck.worker.jobs`, or `{"stop": true}`, which ends what runs: it is answered with what it has come to. Worker
+to controller: first a hello, `{"ready": versions}` or `{"failed": failure}`; then one `{"id": id, "answer": Answer}`
+for each job, in order of completion.
 
 The controller reads with msgspec; a toolchain's interpreter does not have it, and reads by hand.
 """
@@ -13,58 +13,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from tlcheck.targets.lookup import USUAL
 from tlcheck.worker.dependencies import Dependencies
 
 OUTPUT_TAIL = 64 * 1024  # bytes kept of what a job printed
-
-
-@dataclass(frozen=True)
-class Job:
-    """One thing to do.
-
-    task: `discover` (import the file, report its cases), `lower` (write one snapshot), `inputs` (write a case's own
-        inputs) or `capture` (run the file as a script and lower all kernels that it compiles).
-    file: kernel file. name: a variable in it; for `discover`, empty means all declared cases.
-    args: build arguments as the user typed them; over those of a declared case.
-    arch: of the device that the kernel believes to run on.
-    timeout: processor seconds, of a script for each of its kernels; ten times as many seconds of wall time are the
-        backstop.
-    output: where `lower` writes the snapshot, `inputs` the arrays, and `capture` a zip file of snapshots.
-    every_pass: keep the module after each pass instead of at the checkpoints.
-    script_args: command line of a captured script. max_configs: of each of its autotuned kernels.
-    tools: folder with pytest, for toolchains that have none; empty if there is none.
-    interpreter: tlcheck's own, for the values that a script asks for.
-    live: the script has a GPU: its kernels are compiled and launched. record_limit: bytes that may be kept of one call
-        of a kernel; 0 for nothing.
-    seeds: of the inputs that are made.
-    parameters: what the kernel takes; of inputs that are made.
-    known: hashes of kernels that need no lowering (`tlcheck.worker.traced`); None where nobody asks for hashes.
-    number: tells the jobs of one crew apart.
-    """
-
-    task: str
-    file: str
-    name: str = ""
-    args: Mapping[str, str] = field(default_factory=dict)
-    arch: str = USUAL[-1]
-    pythonpath: tuple[str, ...] = ()
-    timeout: float = 300.0
-    output: str = ""
-    every_pass: bool = False
-    script_args: tuple[str, ...] = ()
-    max_configs: int = 1
-    tools: str = ""
-    interpreter: str = ""
-    live: bool = False
-    record_limit: int = 0
-    seeds: tuple[int, ...] = ()
-    parameters: tuple[str, ...] = ()
-    known: tuple[str, ...] | None = None
-    number: int = 0
 
 
 @dataclass(frozen=True)
@@ -119,12 +73,6 @@ def send(descriptor: int, message: Mapping[str, Any]) -> None:
     data = encode(message)
     while data:
         data = data[os.write(descriptor, data) :]
-
-
-def read_job(fields: Mapping[str, Any]) -> Job:
-    several = {name: tuple(fields[name]) for name in ("pythonpath", "script_args", "seeds", "parameters")}
-    known = None if fields["known"] is None else tuple(fields["known"])
-    return Job(**{**fields, **several, "known": known})
 
 
 def read_dependencies(fields: Mapping[str, Any]) -> Dependencies:

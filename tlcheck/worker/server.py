@@ -23,6 +23,7 @@ from typing import Any
 from tlcheck.worker import children, failures, protocol, release
 from tlcheck.worker.children import Child, Numbered, OutputStream
 from tlcheck.worker.failures import RequestError
+from tlcheck.worker.jobs import CaptureJob, read_job
 from tlcheck.worker.protocol import Answer
 
 _CHUNK = 64 * 1024
@@ -139,7 +140,7 @@ class Server:
             if "stop" in message:
                 self._stop()
                 continue
-            self._gathered.append((message["id"], protocol.read_job(message["job"])))
+            self._gathered.append((message["id"], read_job(message["job"])))
             if not message["more"]:
                 self._start(self._gathered)
                 self._gathered = []
@@ -151,7 +152,7 @@ class Server:
             child.kill()
 
     def _start(self, work: Sequence[Numbered]) -> None:
-        if work[0][1].task == "capture" and self._fork:
+        if isinstance(work[0][1], CaptureJob) and self._fork:
             _warm_capture()
         waiting = next((child for child in self._children.values() if child.can_go_on_with(work[0][1])), None)
         if waiting is not None:

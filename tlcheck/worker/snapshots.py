@@ -15,12 +15,12 @@ from tlcheck.worker import breakpoints, compiler, device, kernel_file, kernels, 
 from tlcheck.worker.compiler import CompilerState
 from tlcheck.worker.discovery import as_case
 from tlcheck.worker.failures import PassError
+from tlcheck.worker.jobs import CaptureJob, LowerJob
 from tlcheck.worker.lines import AtomicLines
-from tlcheck.worker.protocol import Job
 from tlcheck.worker.traced import trace
 
 
-def write(job: Job, enter: Callable[[str], None]) -> dict[str, Any]:
+def write(job: LowerJob, enter: Callable[[str], None]) -> dict[str, Any]:
     """Write the snapshot to `job.output`, unless it is known. Raises RequestError and whatever the kernel or TileLang
     raises.
     """
@@ -91,7 +91,7 @@ def lower(
     prim_func: Any,
     pass_configs: Mapping[str, Any],
     target: Any,
-    job: Job,
+    job: LowerJob | CaptureJob,
     place: Mapping[str, Any],
     output: Path,
     enter: Callable[[str], None],
@@ -104,7 +104,7 @@ def lower(
     try:
         lowered = lowering.lower(prim_func, pass_configs, target, job.every_pass)
     except PassError as broken:
-        until = _until(broken, pass_configs, job, place)
+        until = _until(broken, pass_configs, job.arch, place)
         if until is not None and job.every_pass:
             output.write_text(codec.dumps(until))
         raise
@@ -124,14 +124,14 @@ def lower(
     return {"checkpoints": meta["passes"], "unsaved": unsaved}
 
 
-def _until(broken: PassError, pass_configs: Mapping[str, Any], job: Job, place: Mapping[str, Any]) -> Snapshot | None:
+def _until(broken: PassError, pass_configs: Mapping[str, Any], arch: str, place: Mapping[str, Any]) -> Snapshot | None:
     """The kernel before the pass that failed; the error learns the line that it is about. None if nothing is left."""
     try:
         graph, unsaved = lowering.save(broken.modules)
         meta = {
             **place,
             "toolchain": release.import_tilelang(),
-            "target": job.arch,
+            "target": arch,
             "pass_configs": kernels.configs_as_text(pass_configs),
             "passes": {name: name.partition("-")[2] for name in broken.modules if name not in unsaved},
             "cuda": "",

@@ -8,7 +8,7 @@ several jobs writes them one after the other, and nothing after the first that f
 - `lower`: `{"checkpoints": {name: pass}, "unsaved": {checkpoint: reason}, "seconds": {phase: seconds},
   "parameters": [type and shape of each]}`, with what the
   kernel is, `{"traced": hash, "lines": [...]}`, where its file leaves the compiler alone (`tlcheck.worker.traced`); of
-  one that is among `job.known` only that, and its `{"place": {file, line, args}}`
+  one that is among `LowerJob.known` only that, and its `{"place": {file, line, args}}`
 - `inputs`: `{"sets": [[seed, [where each parameter's array begins]]], "where": FILE:LINE, "updates": names or null,
   "digest": of the file}`
 - `capture`: `{"ended": failure or null, "names": [...], "refused": [...]}`, after a line `{"kernel": ...}` for each:
@@ -24,7 +24,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from itertools import chain
@@ -33,7 +33,7 @@ from typing import Any
 
 from tlcheck.worker import failures, limits, protocol, release
 from tlcheck.worker.dependencies import Recorder
-from tlcheck.worker.protocol import Job
+from tlcheck.worker.jobs import CaptureJob, DiscoverJob, InputsJob, Job, LowerJob, read_job
 
 
 class Channel:
@@ -62,7 +62,7 @@ class Channel:
 
 def run_fresh(descriptor: int, text: str) -> None:
     """Run a job in a process that has not imported tilelang yet; does not return."""
-    run([protocol.read_job(json.loads(text))], descriptor)
+    run([read_job(json.loads(text))], descriptor)
 
 
 def run(jobs: Sequence[Job], descriptor: int, orders: int | None = None) -> None:
@@ -76,12 +76,13 @@ def run(jobs: Sequence[Job], descriptor: int, orders: int | None = None) -> None
         message: dict[str, Any]
         try:
             release.import_tilelang()
-            if job.task in ("discover", "lower"):  # little of it is garbage, and the process ends soon
+            if isinstance(job, (DiscoverJob, LowerJob)):  # little of it is garbage, and the process ends soon
                 gc.disable()
-            if job.task != "capture":  # what a script computes itself is no lowering; each of its kernels is limited
+            # What a script computes itself is no lowering; each of its kernels is limited.
+            if not isinstance(job, CaptureJob):
                 limits.limit_processor_time(job.timeout)
             recorder = recorder or _watching()
-            message = {"result": _TASKS[job.task](job, channel)}
+            message = {"result": _result(job, channel)}
         except BaseException as error:
             message = {"failure": asdict(failures.from_exception(error, channel.phase, str(Path(job.file).resolve())))}
         if recorder is not None and (found := recorder.found()) is not None:
@@ -98,7 +99,7 @@ def _ordered(orders: int | None) -> Iterator[Job]:
     """The jobs that come when others are done; none where the other end is closed without."""
     if orders is not None:
         with os.fdopen(orders) as lines:
-            yield from [protocol.read_job(fields) for fields in json.loads(lines.read() or "[]")]
+            yield from [read_job(fields) for fields in json.loads(lines.read() or "[]")]
 
 
 def _flush() -> None:
@@ -113,34 +114,23 @@ def _watching() -> Recorder:
     return recorder
 
 
-def _discover(job: Job, channel: Channel) -> dict[str, Any]:
-    from tlcheck.worker import discovery, snapshots
+def _result(job: Job, channel: Channel) -> dict[str, Any]:
+    """Do a job; its modules are imported here, in the process that needs them."""
+    match job:
+        case DiscoverJob():
+            from tlcheck.worker import discovery, snapshots
 
-    snapshots.watch()  # before the file is imported: this process may go on to lower what it has
-    return discovery.discover(job, channel.enter)
+            snapshots.watch()  # before the file is imported: this process may go on to lower what it has
+            return discovery.discover(job, channel.enter)
+        case LowerJob():
+            from tlcheck.worker import snapshots
 
+            return {**snapshots.write(job, channel.enter), "seconds": channel.seconds}
+        case InputsJob():
+            from tlcheck.worker import case_inputs
 
-def _lower(job: Job, channel: Channel) -> dict[str, Any]:
-    from tlcheck.worker import snapshots
+            return case_inputs.write(job, channel.enter)
+        case CaptureJob():
+            from tlcheck.worker.capture import script
 
-    return {**snapshots.write(job, channel.enter), "seconds": channel.seconds}
-
-
-def _inputs(job: Job, channel: Channel) -> dict[str, Any]:
-    from tlcheck.worker import case_inputs
-
-    return case_inputs.write(job, channel.enter)
-
-
-def _capture(job: Job, channel: Channel) -> dict[str, Any]:
-    from tlcheck.worker.capture import script
-
-    return script.capture(job, channel.enter, channel.write)
-
-
-_TASKS: dict[str, Callable[[Job, Channel], dict[str, Any]]] = {
-    "discover": _discover,
-    "lower": _lower,
-    "inputs": _inputs,
-    "capture": _capture,
-}
+            return script.capture(job, channel.enter, channel.write)

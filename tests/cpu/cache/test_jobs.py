@@ -16,7 +16,8 @@ from tlcheck.lower.jobs import Jobs
 from tlcheck.lower.runs import Lowered
 from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.worker.dependencies import Dependencies
-from tlcheck.worker.protocol import Answer, Failure, Job
+from tlcheck.worker.jobs import CaptureJob, InputsJob
+from tlcheck.worker.protocol import Answer, Failure
 
 Lower = Callable[..., list[Lowered]]
 
@@ -193,14 +194,14 @@ def test_a_script_is_kept_if_it_would_end_so_again(
     jobs = Jobs(
         open_cache(), Toolchain("here", "interpreter", Path(sys.executable), {"PYTHONPATH": str(site)}), fork=True
     )
-    job = Job("capture", "k.py", output=str(tmp_path / "kernels.zip"))
+    job = CaptureJob("k.py", output=str(tmp_path / "kernels.zip"))
     jobs.keep(job, Answer(result, None, 0.0, 0.0, "", Dependencies()), {})
     found = jobs.find(job, whole=True)
     assert (found is not None) == kept
     assert found is None or (found.answer.result, found.snapshot) == (result, "")
 
 
-INPUTS = Job("inputs", "k.py", "kernel", arch="sm_90", seeds=(0,), number=1)
+INPUTS = InputsJob("k.py", "kernel", output="", arch="sm_90", seeds=(0,), number=1)
 ELSEWHERE = replace(INPUTS, arch="sm_80", number=2)
 
 

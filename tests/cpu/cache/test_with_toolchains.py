@@ -14,7 +14,8 @@ from tlcheck.cli.main import main
 from tlcheck.lower import session
 from tlcheck.lower.desk import Desk, Done, ToolchainSide
 from tlcheck.toolchain.releases import PINNED
-from tlcheck.worker.protocol import Answer, Job
+from tlcheck.worker.jobs import Job, name_of, task_of
+from tlcheck.worker.protocol import Answer
 
 pytestmark = pytest.mark.toolchain
 
@@ -112,8 +113,8 @@ def lowered_cases(monkeypatch: pytest.MonkeyPatch, folder: str) -> tuple[set[str
     done = Desk._done
 
     def noted(self: Desk, side: ToolchainSide, job: Job, answer: Answer) -> Done | None:
-        if job.task == "lower" and "place" not in (answer.result or {}):
-            found.add(job.name)
+        if task_of(job) == "lower" and "place" not in (answer.result or {}):
+            found.add(name_of(job))
         return done(self, side, job, answer)
 
     with monkeypatch.context() as patch:

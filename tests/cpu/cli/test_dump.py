@@ -12,6 +12,7 @@ from tests.cpu.checking import RIGHT, StandInWorker, declared
 from tlcheck.cli.main import main
 from tlcheck.lower import session
 from tlcheck.toolchain.resolve import Toolchain
+from tlcheck.worker.jobs import LowerJob
 from tlcheck.worker.protocol import Failure
 
 
@@ -88,9 +89,13 @@ def test_files_with_one_name_have_a_folder_each(
 
 def test_every_pass_is_asked_of_the_worker(capsys: pytest.CaptureFixture[str], worker: StandInWorker) -> None:
     dump(capsys, "k.py::a", "--every-pass")
-    assert worker.jobs[-1].every_pass
+    (*_, job) = worker.jobs
+    assert isinstance(job, LowerJob)
+    assert job.every_pass
     dump(capsys, "k.py::a")
-    assert not worker.jobs[-1].every_pass
+    (*_, job) = worker.jobs
+    assert isinstance(job, LowerJob)
+    assert not job.every_pass
 
 
 def test_a_kernel_that_cannot_be_lowered_is_3(capsys: pytest.CaptureFixture[str], worker: StandInWorker) -> None:

@@ -16,7 +16,8 @@ from tlcheck.cluster.node import Delivery, Order
 from tlcheck.errors import UsageError
 from tlcheck.lower.client import Worker
 from tlcheck.toolchain.environment import release_recipe
-from tlcheck.worker.protocol import Answer, Job
+from tlcheck.worker.jobs import LowerJob, name_of
+from tlcheck.worker.protocol import Answer
 
 NEW = "0.1.15"
 UNABLE = UsageError("cannot import tilelang")
@@ -50,7 +51,7 @@ class Nodes:
     def leave_all(self) -> None: ...
 
     def do(self, node: str, order: Order) -> Future[Any]:
-        names = [job.name for job in order.jobs]
+        names = [name_of(job) for job in order.jobs]
         self.orders.append(names)
         if len(self.orders) <= self._unable:
             return ended(self._error)
@@ -78,8 +79,8 @@ def answers(nodes: Nodes, names: Sequence[str]) -> dict[str, Answer]:
     worker = Worker(Path("python"), {})
     with NodeCrew(cast(Any, nodes), lambda job: None) as crew:
         for number, name in enumerate(names):
-            crew.add(worker, Job("lower", "k.py", name, number=number))
-        return {job.name: answer for job, answer in crew.answers()}
+            crew.add(worker, LowerJob("k.py", name, output="", number=number))
+        return {name_of(job): answer for job, answer in crew.answers()}
 
 
 def test_small_kernels_of_a_file_share_an_order() -> None:

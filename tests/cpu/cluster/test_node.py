@@ -18,12 +18,13 @@ from tlcheck.cluster.places import Places
 from tlcheck.execute.request import GivenInputs
 from tlcheck.toolchain import environment
 from tlcheck.toolchain.environment import release_recipe
-from tlcheck.worker.protocol import Answer, Failure, Job
+from tlcheck.worker.jobs import InputsJob, Job, output_of
+from tlcheck.worker.protocol import Answer, Failure
 
 NEW = "0.1.15"
 ASKER = Places("/home/me/project", "/opt/tlcheck", "/home/me/cache")
 LARGE = b"x" * (9 << 20)
-INPUTS = Job("inputs", "/home/me/project/k.py", "k", output="/tmp/session/0.inputs")
+INPUTS = InputsJob("/home/me/project/k.py", "k", output="/tmp/session/0.inputs", seeds=())
 ORDER = Order((INPUTS,), release_recipe(NEW), fork=True)
 GIVEN = GivenInputs(INPUTS.output, ((0, (0,)),), "k.py:1")
 
@@ -38,7 +39,7 @@ class Worker:
 
     def answers(self, jobs: Sequence[Job]) -> list[Answer]:
         for job in jobs:
-            Path(job.output).write_bytes(self.made.pop(0))
+            Path(output_of(job)).write_bytes(self.made.pop(0))
         trace = f"File {Path(tlcheck.__file__).parent}/worker/lowering.py, {jobs[0].file}"
         return [Answer({"sets": []}, Failure("exception", "lower", "no", "", "", trace), 0.0, 0.0, "") for _ in jobs]
 

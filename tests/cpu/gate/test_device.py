@@ -28,6 +28,7 @@ from tlcheck.report.schemas import schema_of
 from tlcheck.run.results import FAILED, NOT_RUN, PASSED, DeviceFinding, DeviceResult
 from tlcheck.snapshot import codec
 from tlcheck.toolchain.resolve import Toolchain
+from tlcheck.worker.jobs import task_of
 from tlcheck.worker.protocol import Failure
 
 VALIDATOR = jsonschema.Draft202012Validator(schema_of(GateReport))
@@ -143,7 +144,7 @@ def test_both_sides_pass_where_they_were_run_and_nowhere_else(
         assert sorted(task["name"] for task in asked) == ["a", "b"]
         assert [asked[0][key] for key in ("seeds", "repeats", "exact", "limit")] == [[0, 1], 3, True, 7.5]
         assert asked[0]["args"] == {"n": "3"}
-        lowered = [job for job in toolchains.workers[name].jobs if job.task == "lower"]
+        lowered = [job for job in toolchains.workers[name].jobs if task_of(job) == "lower"]
         assert len(lowered) == 3  # what is run is what was lowered for the comparison
 
 

@@ -20,6 +20,7 @@ from tlcheck.lower import session
 from tlcheck.report.gate_json import GateReport
 from tlcheck.report.schemas import schema_of
 from tlcheck.snapshot.ir import Snapshot
+from tlcheck.worker.jobs import CaptureJob, task_of
 from tlcheck.worker.protocol import Failure
 
 VALIDATOR = jsonschema.Draft202012Validator(schema_of(GateReport))
@@ -135,7 +136,7 @@ def test_one_toolchain_twice_lowers_twice_without_the_cache(
     run(capsys)
     code, report = run(capsys, "--from", "new")
     assert (code, report["summary"]["same"]) == (0, 2)
-    assert [job.task for job in workers["new"].jobs].count("lower") == 2 + 4
+    assert [task_of(job) for job in workers["new"].jobs].count("lower") == 2 + 4
     assert [one.settings.cache for one in made] == [True, False]
     assert any("lowered twice" in note for note in report["notes"])
 
@@ -197,7 +198,8 @@ def test_scripts_that_come_to_nothing(workers: dict[str, StandInWorker], capsys:
     code, report = run(capsys, "--keep-going", "--", "-v")
     assert (code, classes(report)) == (0, {"other.py::b": "same"})
     assert report["notes"][0] == "1 file without a case for these targets passed over"
-    assert {job.script_args for job in workers["new"].jobs if job.task == "capture"} == {(), ("-v",)}
+    scripts = [job for job in workers["new"].jobs if isinstance(job, CaptureJob)]
+    assert {job.script_args for job in scripts} == {(), ("-v",)}
 
 
 def test_without_nvcc_compiling_says_what_to_do(

@@ -23,6 +23,7 @@ from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.verdicts.judging import verdicts_of
 from tlcheck.verdicts.results import Result
+from tlcheck.worker.jobs import name_of, output_of
 
 FOUND = OtherKernel("B", (3, 4), "1.0", "2.0", 0, 8)
 
@@ -90,8 +91,8 @@ def test_inputs_that_are_not_there_are_made_again(
     with bar() as watcher:
         (found,) = traced([pair], Request(), Settings(seeds=(0,)), Cache(None), tmp_path, watcher)
     assert found.traced is not None
-    assert [(job.name, job.arch) for job in worker.made] == [("case", "sm_90")]
-    assert [one.file for one in given] == [worker.made[0].output]
+    assert [(name_of(job), job.arch) for job in worker.made] == [("case", "sm_90")]
+    assert [one.file for one in given] == [output_of(worker.made[0])]
 
 
 @pytest.mark.parametrize("terms", [(1.0, 3.0), (1.0, 1.0)])

@@ -16,7 +16,8 @@ from tlcheck.lower.desk import Done
 from tlcheck.lower.runs import Lowered, MadeInputs
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Session, Settings
-from tlcheck.worker.protocol import Answer, Failure, Job
+from tlcheck.worker.jobs import InputsJob, Job, output_of, task_of
+from tlcheck.worker.protocol import Answer, Failure
 
 MADE = {"sets": [[0, [0]]], "where": "k.py:1", "updates": None, "digest": "d1"}
 FAILED = Failure("exception", "inputs", "no")
@@ -30,14 +31,14 @@ class Maker(StandInWorker):
     able: bool = True
 
     @property
-    def made(self) -> list[Job]:
+    def made(self) -> list[InputsJob]:
         """The jobs that it had to make inputs."""
-        return [job for job in self.jobs if job.task == "inputs"]
+        return [job for job in self.jobs if isinstance(job, InputsJob)]
 
     def _answer(self, job: Job) -> Answer:
-        if job.task != "inputs":
+        if task_of(job) != "inputs":
             return super()._answer(job)
-        Path(job.output).write_text("numbers")
+        Path(output_of(job)).write_text("numbers")
         return Answer(MADE, None, 0.0, 0.0, "") if self.able else Answer(None, FAILED, 0.0, 0.0, "")
 
     def _lower(self, job: Job) -> dict[str, Any]:
@@ -74,7 +75,7 @@ def test_all_archs_and_toolchains_get_the_same(workers: dict[str, Maker], lower:
     for one in found:
         assert one.inputs is not None
         assert one.inputs.given is not None
-        assert (one.inputs.given.file, one.inputs.digest) == (job.output, "d1")
+        assert (one.inputs.given.file, one.inputs.digest) == (output_of(job), "d1")
 
 
 def test_kernels_that_take_other_parameters_have_their_own(
@@ -112,7 +113,7 @@ def _stopping(made: Session, first: Callable[[Maker, Job], Answer]) -> Callable[
     """The user ends a session while inputs are made."""
 
     def answer(worker: Maker, job: Job) -> Answer:
-        if job.task != "inputs":
+        if task_of(job) != "inputs":
             return first(worker, job)
         made.stop()
         return Answer(None, Failure("interrupted", "inputs", "interrupted"), 0.0, 0.0, "")
@@ -139,7 +140,7 @@ class Asked:
         return lowered.run.target in self.judged
 
     def want(self, arch: str) -> list[Lowered]:
-        job = Job("inputs", "k.py", "a", arch=arch, output=str(self.folder / arch))
+        job = InputsJob("k.py", "a", arch=arch, seeds=(), output=str(self.folder / arch))
         return list(self.inputs.want(Wanting(Lowered(make_run(target=arch)), job)))
 
     def end(self, *, known: bool) -> list[Lowered]:

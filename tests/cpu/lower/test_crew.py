@@ -19,7 +19,8 @@ from tests.cpu.worker.processes import WORKER
 from tlcheck.errors import UsageError
 from tlcheck.lower.client import Worker
 from tlcheck.lower.crew import Crew
-from tlcheck.worker.protocol import Answer, Job
+from tlcheck.worker.jobs import DiscoverJob, Job, LowerJob, output_of
+from tlcheck.worker.protocol import Answer
 
 NUMBERS = count()
 
@@ -89,7 +90,7 @@ def pair() -> tuple[Recorded, Recorded]:
 
 def add(crew: Crew, worker: StandInWorker, count: int, name: str = "k.py") -> None:
     for _ in range(count):
-        crew.add(cast(Worker, worker), Job("discover", name, number=next(NUMBERS)))
+        crew.add(cast(Worker, worker), DiscoverJob(name, number=next(NUMBERS)))
 
 
 def test_both_begin_at_once_and_together_have_no_more_than_allowed() -> None:
@@ -126,7 +127,7 @@ def answered(worker: Recorded, files: Mapping[str, int], parallel: int) -> None:
         wait_for(lambda: len(worker.jobs) > 0)
         for file, count in files.items():
             for n in range(count):
-                crew.add(cast(Worker, worker), Job("lower", file, str(n), number=next(NUMBERS)))
+                crew.add(cast(Worker, worker), LowerJob(file, str(n), output="", number=next(NUMBERS)))
         worker.may_answer.set()
         assert len(list(crew.answers())) == parallel + sum(files.values())
 
@@ -164,7 +165,7 @@ def test_one_processor_does_a_file_in_one_process() -> None:
 def test_what_is_added_together_may_share_a_process_from_the_first_on() -> None:
     worker = Recorded(fork=True)
     with Crew(1) as crew:
-        crew.add(cast(Worker, worker), *(Job("lower", "k.py", str(n), number=next(NUMBERS)) for n in range(4)))
+        crew.add(cast(Worker, worker), *(LowerJob("k.py", str(n), output="", number=next(NUMBERS)) for n in range(4)))
         worker.may_answer.set()
         assert len(list(crew.answers())) == 4
     assert [len(group) for group in worker.together] == [4]
@@ -173,16 +174,16 @@ def test_what_is_added_together_may_share_a_process_from_the_first_on() -> None:
 def test_small_kernels_of_a_file_share_processes_up_to_the_end(tmp_path: Path) -> None:
     worker = StandInWorker(fork=True)
     jobs = [
-        Job("lower", "k.py", str(n), arch=arch, output=str(tmp_path / f"{n}-{arch}"), number=next(NUMBERS))
+        LowerJob("k.py", str(n), arch=arch, output=str(tmp_path / f"{n}-{arch}"), number=next(NUMBERS))
         for n in range(40)
         for arch in ("sm_80", "sm_90")
     ]
-    other = Job("lower", "other.py", "0", output=str(tmp_path / "other"), number=next(NUMBERS))
+    other = LowerJob("other.py", "0", output=str(tmp_path / "other"), number=next(NUMBERS))
     with Crew(2) as crew:
         for job in (other, *jobs):
             crew.add(cast(Worker, worker), job)
         answered = [job for job, _ in crew.answers()]
-    assert sorted(job.output for job in answered) == sorted(job.output for job in (other, *jobs))
+    assert sorted(output_of(job) for job in answered) == sorted(output_of(job) for job in (other, *jobs))
     assert {len({(job.file, job.arch) for job in group}) for group in worker.together} == {1}
     sizes = [len(group) for group in worker.together]
     assert (sizes[0], sizes[-1]) == (1, 1)
@@ -256,7 +257,7 @@ def test_a_toolchain_that_does_not_import_stops_all(tmp_path: Path) -> None:
     good, broken = Worker(*WORKER), Worker(WORKER[0], {"PYTHONPATH": str(tmp_path)})
     with Crew(2) as crew:
         for worker in (good, broken):
-            crew.add(worker, Job("discover", str(tmp_path / "k.py"), number=next(NUMBERS)))
+            crew.add(worker, DiscoverJob(str(tmp_path / "k.py"), number=next(NUMBERS)))
         with pytest.raises(UsageError, match=r"cannot import tilelang: .*libcuda"):
             list(crew.answers())
     assert good._process.poll() is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,8 @@ from tlcheck.lower.runs import Lowered, Run
 from tlcheck.lower.scripts import Scripts
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Session, Settings
-from tlcheck.worker.protocol import Answer, Failure, Job
+from tlcheck.worker.jobs import DiscoverJob, Job, LowerJob, task_of
+from tlcheck.worker.protocol import Answer, Failure
 
 
 class Watcher:
@@ -83,7 +84,7 @@ def test_the_kernels_of_a_file_are_asked_for_at_once(
 
     class Asked(Crew):
         def add(self, worker: Worker, *jobs: Job) -> None:
-            asked.append([job.task for job in jobs])
+            asked.append([task_of(job) for job in jobs])
             super().add(worker, *jobs)
 
     monkeypatch.setattr(session, "Crew", Asked)
@@ -183,9 +184,11 @@ def test_the_settings_reach_the_jobs(workers: dict[str, StandInWorker], tmp_path
     workers["pinned"].files = {"k.py": (declared("a", ("sm_80",)),)}
     lower(tmp_path, [Selection(Path("k.py"))], args={"n": "3"}, pythonpath=("src",), timeout=7.0, every_pass=True)
     discover, lowering = workers["pinned"].jobs
-    for job in (discover, lowering):
-        assert (job.args, job.pythonpath, job.timeout) == ({"n": "3"}, ("src",), 7.0)
-    assert (lowering.task, lowering.name, lowering.arch, lowering.every_pass) == ("lower", "a", "sm_80", True)
+    common: dict[str, Any] = {"args": {"n": "3"}, "pythonpath": ("src",), "timeout": 7.0}
+    assert replace(discover, number=0, arch="") == DiscoverJob("k.py", **common, arch="")
+    assert isinstance(lowering, LowerJob)
+    wanted = LowerJob("k.py", "a", **common, arch="sm_80", every_pass=True, output=lowering.output)
+    assert replace(lowering, number=0, known=None) == wanted
 
 
 def test_a_file_without_cases_is_passed_over_only_in_a_folder(
@@ -210,7 +213,7 @@ def test_what_is_asked_for_and_not_there_stops_before_lowering(
     workers["pinned"].failures = {"typo.py": Failure("usage", "import", "no 'x' in typo.py")}
     with pytest.raises(UsageError, match=r"typo\.py: no 'x' in typo\.py"):
         lower(tmp_path, [Selection(Path("k.py")), Selection(Path("typo.py"), "x")])
-    assert {job.task for job in workers["pinned"].jobs} == {"discover"}
+    assert {task_of(job) for job in workers["pinned"].jobs} == {"discover"}
 
 
 def test_of_several_mistakes_the_first_is_told(workers: dict[str, StandInWorker], tmp_path: Path) -> None:

@@ -18,7 +18,8 @@ from tlcheck.cli.main import main
 from tlcheck.lower import session
 from tlcheck.run import examination
 from tlcheck.toolchain.resolve import Toolchain
-from tlcheck.worker.protocol import Answer, Failure, Job
+from tlcheck.worker.jobs import Job, name_of, output_of, task_of
+from tlcheck.worker.protocol import Answer, Failure
 
 LOOP = FOLDER / "wrong" / "loop-0.1.15.snapshot.json"  # refuted by execution alone, from element 100 on
 SM_80 = {**DEVICE, "arch": "sm_80"}
@@ -98,11 +99,11 @@ class Maker(StandInWorker):
     """Makes inputs too, for seeds 0 and 1: A and C are full of 7; those of `unable` raise."""
 
     def _answer(self, job: Job) -> Answer:
-        if job.task != "inputs":
+        if task_of(job) != "inputs":
             return super()._answer(job)
-        if job.name == "unable":
+        if name_of(job) == "unable":
             return Answer(None, Failure("exception", "inputs", "inputs raised ValueError"), 0.0, 0.0, "")
-        with Path(job.output).open("wb") as file:
+        with Path(output_of(job)).open("wb") as file:
             np.save(file, np.full(256, 7, np.float32))
         made = {"sets": [[0, [0, 0]], [1, [0, 0]]], "where": "k.py:1", "updates": None, "digest": "d1"}
         return Answer(made, None, 0.0, 0.0, "")
@@ -139,7 +140,7 @@ def test_what_the_case_expects_of_an_execution_excuses_its_failure(
     assert (refuted["executed"]["inputs"], refuted["executed"]["seeds"]) == (["the case's"], [0, 1])
     assert f"expected: {EXPECTED.reason}" in capsys.readouterr().out
     assert (runs["passing"]["status"], runs["passing"]["refuted"]) == ("passed", [])
-    assert [job.name for job in worker.jobs if job.task == "inputs"] == ["expected"]
+    assert [name_of(job) for job in worker.jobs if task_of(job) == "inputs"] == ["expected"]
 
 
 def test_what_nobody_expects_or_can_execute_has_no_excuse(worker: Maker, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Evaluate, Seq, Snapshot, Stmt
 from tlcheck.snapshot.walk import rebuild, statements
 from tlcheck.toolchain.releases import PINNED
-from tlcheck.worker.protocol import Job
+from tlcheck.worker.jobs import LowerJob
 
 CASES = Path(__file__).with_name("unwaited_cases.py")
 COPIES, PRODUCTS = "asynchronous copies", "asynchronous products"
@@ -86,7 +86,7 @@ def test_what_is_tilelangs(case: str, tmp_path: Path) -> None:
     wait, which, buffer = WAITS[case]
     toolchain = installed(PINNED)
     with Client(WarmWorker(toolchain.python, toolchain.env)) as worker:
-        (made,) = worker.lower([Job("lower", str(CASES), case, output=str(tmp_path / "snapshot"))])
+        (made,) = worker.lower([LowerJob(str(CASES), case, output=str(tmp_path / "snapshot"))])
     assert made.snapshot is not None
     found = execute(without(codec.loads(made.snapshot.read_text()), wait, which))
     assert buffer in {race.buffer for race in found.races}

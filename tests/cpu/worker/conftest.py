@@ -12,7 +12,7 @@ import pytest
 from tests.cpu.client import Client
 from tests.cpu.worker.processes import WORKER
 from tlcheck.lower.client import Worker
-from tlcheck.worker.protocol import Job
+from tlcheck.worker.jobs import Job, LowerJob
 
 Write = Callable[[str], str]
 
@@ -47,4 +47,4 @@ def process() -> Iterator[Worker]:
 @pytest.fixture
 def lowered(tmp_path: Path) -> Callable[..., Job]:
     """A job that lowers `kernel` of a file."""
-    return lambda file, **fields: Job("lower", file, "kernel", output=os.fspath(tmp_path / "out.json"), **fields)
+    return lambda file, **fields: LowerJob(file, "kernel", output=os.fspath(tmp_path / "out.json"), **fields)

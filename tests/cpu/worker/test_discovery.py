@@ -13,7 +13,7 @@ from tests.cpu.worker.conftest import Write
 from tests.cpu.worker.processes import WORKER
 from tlcheck.case import Expect
 from tlcheck.lower.client import DeclaredCase, Discovered
-from tlcheck.worker.protocol import Job
+from tlcheck.worker.jobs import DiscoverJob
 
 FILE = """
 from tlcheck import Case, Expect
@@ -164,5 +164,5 @@ def test_only_tlcheck_comes_from_the_controller(worker: Client, write: Write) ->
 def discover(
     worker: Client, file: str, name: str = "", args: dict[str, str] | None = None, **fields: object
 ) -> Discovered:
-    (found,) = worker.discover([Job("discover", file, name, args or {}, **fields)])  # type: ignore[arg-type]
+    (found,) = worker.discover([DiscoverJob(file, name, args or {}, **fields)])  # type: ignore[arg-type]
     return found

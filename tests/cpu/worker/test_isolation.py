@@ -22,9 +22,10 @@ from tests.cpu.worker.conftest import Write
 from tests.cpu.worker.processes import WORKER, children_of, wait_until_gone
 from tlcheck.errors import UsageError
 from tlcheck.lower.client import Worker
-from tlcheck.worker.protocol import OUTPUT_TAIL, Answer, Job
+from tlcheck.worker.jobs import DiscoverJob, Job, LowerJob
+from tlcheck.worker.protocol import OUTPUT_TAIL, Answer
 
-MakeJob = Callable[..., Job]
+MakeJob = Callable[..., LowerJob]
 
 WAYS_TO_FAIL = {
     "os.abort()": ("crash", "build", "SIGABRT"),
@@ -63,9 +64,12 @@ def test_jobs_that_share_a_process_come_to_what_they_come_to_alone(
     branches = "".join(f"    if way == {n}: {code}\n" for n, code in enumerate(WAYS_TO_FAIL))
     mark = "globals()[f'in_{os.getpid()}'] = PrimFunc(None)"
     file = write(f"import os, signal, sys\n{mark}\n@tilelang.jit\ndef kernel(way):\n    print('way', way)\n{branches}")
-    good = [Job("discover", file) for _ in range(3)]
+    good = [DiscoverJob(file) for _ in range(3)]
     bad = [lowered(file, args={"way": str(n)}) for n in range(len(WAYS_TO_FAIL))]
-    work = [*good, *(job for pair in zip(bad, (Job("discover", file) for _ in bad), strict=True) for job in pair)]
+    work: list[Job] = [
+        *good,
+        *(job for pair in zip(bad, (DiscoverJob(file) for _ in bad), strict=True) for job in pair),
+    ]
     work = [replace(job, number=number) for number, job in enumerate(work)]
     for job in work:
         process.send(job, more=job is not work[-1])
@@ -75,13 +79,15 @@ def test_jobs_that_share_a_process_come_to_what_they_come_to_alone(
     found = [answers[job.number].result for job in work[: len(good)]]
     places = {name for result in found if result for name in result["kernels"] if "in_" in name}
     assert len(places) == 1
-    for job, (code, (kind, phase, message)) in zip(work[len(good) :: 2], WAYS_TO_FAIL.items(), strict=True):
+    lowerings = [job for job in work if isinstance(job, LowerJob)]
+    for job, (code, (kind, phase, message)) in zip(lowerings, WAYS_TO_FAIL.items(), strict=True):
         failure = answers[job.number].failure
         assert failure is not None, code
         assert (failure.kind, failure.phase) == (kind, phase), code
         assert message in failure.message, code
         assert {line for line in answers[job.number].output.splitlines() if "way" in line} <= {f"way {job.args['way']}"}
-    assert [answers[job.number].failure for job in work if job.task == "discover"] == [None] * (len(good) + len(bad))
+    imports = [answers[job.number].failure for job in work if isinstance(job, DiscoverJob)]
+    assert imports == [None] * (len(good) + len(bad))
 
 
 def test_the_first_job_of_a_process_is_not_done_again(
@@ -90,8 +96,9 @@ def test_the_first_job_of_a_process_is_not_done_again(
     """Nothing ran before it; the second did not run alone."""
     marks = f"open({str(tmp_path / 'marks')!r}, 'a').write(way)"
     file = write(f"@tilelang.jit\ndef kernel(way):\n    {marks}\n    print(way)\n    raise ValueError(way)")
-    jobs = [lowered(file, args={"way": way}) for way in ("'a'", "'b'", "'c'")]
-    jobs = [replace(job, number=number) for number, job in enumerate([*jobs, Job("discover", file), jobs[0]])]
+    failing = [lowered(file, args={"way": way}) for way in ("'a'", "'b'", "'c'")]
+    jobs: list[Job] = [*failing, DiscoverJob(file), failing[0]]
+    jobs = [replace(job, number=number) for number, job in enumerate(jobs)]
     for job in jobs:
         process.send(job, more=job is not jobs[-1])
     answers: dict[int, Answer] = {}
@@ -109,7 +116,7 @@ def test_a_process_that_has_imported_a_file_goes_on_to_its_kernels(
     note = f"open({str(tmp_path / 'notes')!r}, 'a').write(f'{{what}} {{os.getpid()}} ')"
     file = write(f"import os\ndef note(what): {note}\nnote('import')\ndef kernel(): note('kernel'); 1 / 0")
     lower = lowered(file, timeout=60)
-    discover = replace(lower, task="discover", name="", output="")
+    discover = DiscoverJob(file, timeout=60)
     assert [answer.failure for answer in answers_of(process, discover)] == [None]
     for job in (replace(lower, arch="sm_80"), lower, lower):
         (answer,) = answers_of(process, job)
@@ -125,7 +132,7 @@ def test_processes_that_wait_are_few_and_end_with_the_worker(process: Worker, wr
     file = write("def kernel(): 1 / 0")
     before = children_of(os.getpid())
     for number in range(12):
-        answers_of(process, Job("discover", file, args={"n": str(number)}))
+        answers_of(process, DiscoverJob(file, args={"n": str(number)}))
     waiting = children_of(os.getpid()) - before
     deadline = time.monotonic() + 10
     while len(waiting) > 8 and time.monotonic() < deadline:
@@ -146,7 +153,7 @@ def test_answers_for_jobs_that_share_a_process_do_not_wait_for_the_last(
     gate = tmp_path / "gate"
     wait = f"import pathlib, time\nwhile not pathlib.Path({str(gate)!r}).exists(): time.sleep(0.01)\nkernel = None"
     slow = Path(write(wait)).rename(tmp_path / "slow.py")
-    first, last = (Job("discover", str(file), timeout=60, number=n) for n, file in enumerate((quick, slow)))
+    first, last = (DiscoverJob(str(file), timeout=60, number=n) for n, file in enumerate((quick, slow)))
     process.send(first, more=True)
     process.send(last)
     answers: list[tuple[Job, Answer]] = []
@@ -166,7 +173,7 @@ def test_time_that_others_took_is_no_failure(process: Worker, write: Write) -> N
         "import time\nend = time.process_time() + 0.75\nwhile time.process_time() < end: pass\nkernel = PrimFunc(None)"
     )
     files = [Path(write(spin)).rename(Path(write(spin)).with_name(f"k{n}.py")) for n in range(4)]
-    jobs = [Job("discover", str(file), timeout=1, number=n) for n, file in enumerate(files)]
+    jobs = [DiscoverJob(str(file), timeout=1, number=n) for n, file in enumerate(files)]
     for job in jobs:
         process.send(job, more=job is not jobs[-1])
     answers: list[Answer] = []
@@ -260,11 +267,11 @@ def test_ctrl_c_ends_everything(write: Write, tmp_path: Path) -> None:
         from pathlib import Path
         from tlcheck.lower.client import Worker
         from tlcheck.lower.crew import Crew
-        from tlcheck.worker.protocol import Job
+        from tlcheck.worker.jobs import LowerJob
         worker = Worker(Path({str(WORKER[0])!r}), {WORKER[1]!r})
         with Crew(2) as crew:
             for number in range(2):
-                crew.add(worker, Job("lower", {file!r}, "kernel", output="nowhere", number=number))
+                crew.add(worker, LowerJob({file!r}, "kernel", output="nowhere", number=number))
             list(crew.answers())
         """)
     with subprocess.Popen(
@@ -285,11 +292,11 @@ def test_jobs_end_with_a_controller_that_is_killed(write: Write) -> None:
         from pathlib import Path
         from tlcheck.lower.client import Worker
         from tlcheck.lower.crew import Crew
-        from tlcheck.worker.protocol import Job
+        from tlcheck.worker.jobs import LowerJob
         worker = Worker(Path({str(WORKER[0])!r}), {WORKER[1]!r})
         with Crew(2) as crew:
             for number in range(1):
-                crew.add(worker, Job("lower", {file!r}, "kernel", output="nowhere", number=number))
+                crew.add(worker, LowerJob({file!r}, "kernel", output="nowhere", number=number))
             list(crew.answers())
         """)
     with subprocess.Popen([sys.executable, "-c", controller]) as process:
@@ -314,7 +321,7 @@ def test_an_import_that_crashes_is_a_usage_error(tmp_path: Path) -> None:
 
 def test_no_file_descriptor_is_lost(worker: Client, write: Write, lowered: MakeJob) -> None:
     job = lowered(write("def kernel(): raise ValueError"))
-    discover = replace(job, task="discover", name="", output="")
+    discover = DiscoverJob(job.file)
     only(worker, job)
     (server,) = children_of(os.getpid())
     counts = []
@@ -339,7 +346,7 @@ def test_a_core_is_never_written(write: Write, lowered: MakeJob) -> None:
 def only_job(python: Path, env: Mapping[str, str]) -> None:
     """Ask an interpreter for something."""
     with Client(Worker(python, env)) as client:
-        list(client.discover([Job("discover", "k.py")]))
+        list(client.discover([DiscoverJob("k.py")]))
 
 
 def answers_of(worker: Worker, job: Job) -> list[Answer]:
@@ -351,7 +358,7 @@ def answers_of(worker: Worker, job: Job) -> list[Answer]:
     return answers
 
 
-def only(worker: Client, job: Job) -> Ended:
+def only(worker: Client, job: LowerJob) -> Ended:
     (result,) = worker.lower([job])
     return result
 

@@ -23,7 +23,8 @@ from tlcheck.snapshot.text import render
 from tlcheck.snapshot.walk import expressions, postorder, statements
 from tlcheck.toolchain.releases import PINNED, RELEASES
 from tlcheck.toolchain.resolve import Toolchain
-from tlcheck.worker.protocol import Failure, Job
+from tlcheck.worker.jobs import LowerJob, name_of
+from tlcheck.worker.protocol import Failure
 
 pytestmark = pytest.mark.toolchain
 
@@ -53,7 +54,7 @@ def lower(tmp_path: Path) -> Lower:
     """Lower one kernel of the forms, or of another file."""
 
     def lower(worker: Client, name: str, file: Path = FORMS, **fields: object) -> Ended:
-        job = Job("lower", str(file), name, output=str(tmp_path / f"{name}.json"), **fields)  # type: ignore[arg-type]
+        job = LowerJob(str(file), name, output=str(tmp_path / f"{name}.json"), **fields)  # type: ignore[arg-type]
         (result,) = worker.lower([job])
         return result
 
@@ -132,7 +133,7 @@ def test_the_cuda_source_is_that_of_a_bare_lowering(release: str, tmp_path: Path
         [toolchain.python, "-c", textwrap.dedent(script)], env=env, capture_output=True, text=True, check=True
     )
     with Client(WarmWorker(toolchain.python, toolchain.env)) as worker:
-        (made,) = worker.lower([Job("lower", str(FORMS), "small", output=str(tmp_path / "small.json"))])
+        (made,) = worker.lower([LowerJob(str(FORMS), "small", output=str(tmp_path / "small.json"))])
     assert read(made).cuda == done.stdout.partition("=====")[2]
 
 
@@ -142,9 +143,9 @@ def test_a_fresh_process_makes_the_same_bytes(tmp_path: Path) -> None:
     made = installed("0.1.7")
     texts = []
     for worker in (WarmWorker(made.python, made.env), Worker(made.python, made.env, fork=False)):
-        jobs = [Job("lower", str(FORMS), name, output=str(tmp_path / name)) for name in ("large", "histogram")]
+        jobs = [LowerJob(str(FORMS), name, output=str(tmp_path / name)) for name in ("large", "histogram")]
         with Client(worker) as client:
-            texts.append({result.job.name: codec.dumps(read(result)) for result in client.lower(jobs)})
+            texts.append({name_of(result.job): codec.dumps(read(result)) for result in client.lower(jobs)})
     assert texts[0] == texts[1]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from tlcheck.worker.capture.refusals import Refusals
 from tlcheck.worker.failures import RequestError
-from tlcheck.worker.protocol import Job
+from tlcheck.worker.jobs import CaptureJob
 
 _OPTIONS = ("-q", "--no-header", "-p", "no:cacheprovider")
 _UNKNOWN = "unrecognized arguments: "
@@ -35,7 +35,7 @@ def is_test(file: Path) -> bool:
     return file.stem.startswith("test_") or file.stem.endswith("_test")
 
 
-def run(file: Path, job: Job, refusals: Refusals, report: Callable[[Mapping[str, Any]], None]) -> TestRun:
+def run(file: Path, job: CaptureJob, refusals: Refusals, report: Callable[[Mapping[str, Any]], None]) -> TestRun:
     """Run the tests; one that fails ends alone. `report` is told how many are left.
 
     Raises RequestError for arguments that pytest does not take, and what ended pytest itself.

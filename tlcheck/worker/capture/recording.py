@@ -31,8 +31,9 @@ from tlcheck.worker import failures, limits, lowering, snapshots
 from tlcheck.worker.capture.calls import Call
 from tlcheck.worker.capture.refusals import Refusals
 from tlcheck.worker.device import known_target
+from tlcheck.worker.jobs import CaptureJob
 from tlcheck.worker.lines import AtomicLines
-from tlcheck.worker.protocol import Failure, Job
+from tlcheck.worker.protocol import Failure
 
 _STAMP = (1980, 1, 1, 0, 0, 0)  # equal content, equal file
 _structural_hash = getattr(tvm.ir, "structural_hash", None)
@@ -50,7 +51,7 @@ class Recording:
     """The kernels of one script. `report` is told of each; their snapshots are in `job.output`, a zip file."""
 
     def __init__(
-        self, job: Job, lines: AtomicLines, refusals: Refusals, report: Callable[[Mapping[str, Any]], None]
+        self, job: CaptureJob, lines: AtomicLines, refusals: Refusals, report: Callable[[Mapping[str, Any]], None]
     ) -> None:
         self._named, self._lines, self._refusals, self._report = job.file, lines, refusals, report
         self._job = replace(job, file=str(Path(job.file).resolve()))  # the script may go to another folder
@@ -164,7 +165,7 @@ def _in(folder: Path) -> Iterator[None]:
         os.chdir(before)
 
 
-def _here(work: Callable[[], Mapping[str, Any]], job: Job) -> dict[str, Any]:
+def _here(work: Callable[[], Mapping[str, Any]], job: CaptureJob) -> dict[str, Any]:
     """What `work` returns, or `{"failure": ...}`."""
     gc.disable()  # a collection would go through all that tilelang and torch have imported
     try:
@@ -175,7 +176,7 @@ def _here(work: Callable[[], Mapping[str, Any]], job: Job) -> dict[str, Any]:
         gc.enable()
 
 
-def _apart(work: Callable[[], Mapping[str, Any]], job: Job) -> dict[str, Any]:
+def _apart(work: Callable[[], Mapping[str, Any]], job: CaptureJob) -> dict[str, Any]:
     """What `work` returns in a copy of this process, or `{"failure": ...}`."""
     sys.stdout.flush()
     sys.stderr.flush()
@@ -190,7 +191,7 @@ def _apart(work: Callable[[], Mapping[str, Any]], job: Job) -> dict[str, Any]:
     return dict(json.loads(text)) if text else {"failure": asdict(_ended(status, job))}
 
 
-def _work(work: Callable[[], Mapping[str, Any]], job: Job, writer: int) -> None:
+def _work(work: Callable[[], Mapping[str, Any]], job: CaptureJob, writer: int) -> None:
     """In the copy; does not return."""
     gc.disable()
     try:
@@ -210,7 +211,7 @@ def _work(work: Callable[[], Mapping[str, Any]], job: Job, writer: int) -> None:
         os._exit(0)
 
 
-def _ended(status: int, job: Job) -> Failure:
+def _ended(status: int, job: CaptureJob) -> Failure:
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         if number == signal.SIGXCPU:

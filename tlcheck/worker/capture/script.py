@@ -21,11 +21,14 @@ from tlcheck.worker.capture.recording import Recording
 from tlcheck.worker.capture.refusals import Refusals
 from tlcheck.worker.capture.unseen import UnseenError
 from tlcheck.worker.failures import RequestError
+from tlcheck.worker.jobs import CaptureJob
 from tlcheck.worker.lines import AtomicLines
-from tlcheck.worker.protocol import Failure, Job
+from tlcheck.worker.protocol import Failure
 
 
-def capture(job: Job, enter: Callable[[str], None], report: Callable[[Mapping[str, Any]], None]) -> dict[str, Any]:
+def capture(
+    job: CaptureJob, enter: Callable[[str], None], report: Callable[[Mapping[str, Any]], None]
+) -> dict[str, Any]:
     """Run the script to its end, or as far as it comes. `report` is told of each kernel.
 
     `ended` in the result says why a script did not come to its end; None if it did.
@@ -68,7 +71,7 @@ def warm() -> None:
     tensors.warm()
 
 
-def _replace(recording: Recording, job: Job) -> contextlib.AbstractContextManager[Any]:
+def _replace(recording: Recording, job: CaptureJob) -> contextlib.AbstractContextManager[Any]:
     """Nothing is launched: what stands for the device while the script runs."""
     import numpy
 
@@ -89,7 +92,7 @@ def _replace(recording: Recording, job: Job) -> contextlib.AbstractContextManage
     return mode
 
 
-def _watch(recording: Recording, job: Job) -> contextlib.AbstractContextManager[Any]:
+def _watch(recording: Recording, job: CaptureJob) -> contextlib.AbstractContextManager[Any]:
     """Everything happens for real."""
     from tlcheck.worker.capture.live import LiveWatch
     from tlcheck.worker.capture.observation import Keeper
@@ -100,7 +103,7 @@ def _watch(recording: Recording, job: Job) -> contextlib.AbstractContextManager[
     return contextlib.nullcontext()
 
 
-def _run_script(file: Path, module: types.ModuleType, job: Job) -> None:
+def _run_script(file: Path, module: types.ModuleType, job: CaptureJob) -> None:
     """Run it as `python FILE` does; one with relative imports as `python -m` does."""
     sys.argv = [job.file, *job.script_args]
     place = packages.place_of(file)
