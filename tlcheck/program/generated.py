@@ -18,7 +18,8 @@ from itertools import chain
 from tlcheck.program.atomics import is_atomic
 from tlcheck.program.promotion import is_promoted
 from tlcheck.program.release import Release
-from tlcheck.program.roles import WRITE, accesses, name_of_call
+from tlcheck.program.roles import WRITE, accesses
+from tlcheck.signatures.calls import name_of_call
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Evaluate, Expr, For, Function, Stmt, Store
 from tlcheck.snapshot.walk import expressions, postorder, statements

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tlcheck.snapshot.checkpoint import Checkpoint
+from tlcheck.signatures.calls import name_of_call
 from tlcheck.snapshot.ir import Buffer, Expr, Function, Snapshot, Store
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
@@ -107,11 +108,6 @@ def _mode(e: Expr, unsaid: int) -> int:
     place = _MODES.get(str(e.value))
     value = e.args[place].value if place is not None and place < len(e.args) else None
     return value if isinstance(value, int) and value else unsaid
-
-
-def name_of_call(e: Expr) -> str:
-    """The name of what is called, of the function itself where that is external."""
-    return str(e.args[0].value if e.value in ("call_extern", "call_pure_extern") and e.args else e.value)
 
 
 def _is_atomic(e: Expr) -> bool:

@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 from tlcheck.algebra.algebra import ADDRESSES, Algebra, Content, add, as_constant, constant
 from tlcheck.program.atomics import Pointer, is_atomic, pointer
 from tlcheck.program.layouts import flatten, row_major
-from tlcheck.program.roles import WRITE, accesses, name_of_call
+from tlcheck.program.roles import WRITE, accesses
 from tlcheck.program.walk import Axis, Placed, Program, Scope, expressions, subexpressions
+from tlcheck.signatures.calls import name_of_call
 from tlcheck.snapshot.dtypes import dtype_of, keeps
 from tlcheck.snapshot.ir import Buffer, Expr, Store
 from tlcheck.snapshot.walk import postorder, substitute

@@ -10,6 +10,7 @@ from tlcheck.execute.request import LOWERED, SOURCE
 from tlcheck.lower.runs import near
 from tlcheck.program.generated import departures
 from tlcheck.program.release import Release
+from tlcheck.signatures.calls import name_of_call
 from tlcheck.snapshot.ir import Evaluate, Snapshot, Stmt, Store
 from tlcheck.snapshot.text import render
 from tlcheck.snapshot.walk import children
@@ -95,7 +96,5 @@ def _lines_around(stmt: Stmt, around: int) -> Iterator[tuple[int, int]]:
 def operation(stmt: Stmt | None) -> str:
     """What a statement does, in a word: `store`, or the name of its call."""
     if isinstance(stmt, Evaluate) and stmt.value.op == "call":
-        name = stmt.value.value
-        named = name in ("call_extern", "call_pure_extern") and stmt.value.args
-        return str(stmt.value.args[0].value if named else name)
+        return name_of_call(stmt.value)
     return "store" if isinstance(stmt, Store) or stmt is None else type(stmt).__name__.lower()

@@ -34,6 +34,7 @@ from tlcheck.execute.reasons import NotModelled
 from tlcheck.program.generated import is_repeated, is_smeared
 from tlcheck.program.promotion import is_promoted
 from tlcheck.program.release import Release
+from tlcheck.signatures.calls import arguments_of_call, is_external, library_name, name_of_call
 from tlcheck.snapshot.ir import BINARY, Expr
 
 if TYPE_CHECKING:
@@ -112,10 +113,10 @@ def _call(e: Expr, machine: Machine) -> Code:
     name, handlers = str(e.value), registry.CALLS
     if name == "if_then_else":
         return _select(e, machine)
-    if name in ("call_extern", "call_pure_extern", "call_llvm_pure_intrin") and e.args and e.args[0].op == "str":
-        name, handlers = library_name(str(e.args[0].value)), registry.EXTERNS
+    if is_external(e):
+        name, handlers = library_name(name_of_call(e)), registry.EXTERNS
         name = "roundf" if name == "round" else name  # C's round, which is not TIR's
-        e = replace(e, value=str(e.args[0].value), args=e.args[1:])
+        e = replace(e, value=name_of_call(e), args=arguments_of_call(e))
     if machine.options.printed and is_promoted(e):
         apply = np.invert if name == "bitwise_not" else _within(kind_of(e.dtype).bits)
         return _elementwise(e, _promoted(apply, kind_of(e.dtype)), machine)
@@ -140,24 +141,6 @@ def _function(name: str, e: Expr, machine: Machine) -> Callable[..., Any]:
     if unclear and machine.options.jitter:
         return round_nearly_away(e)
     return _settled(FUNCTIONS[name](e), e, machine)
-
-
-def library_name(text: str) -> str:
-    """The name of a function of the device library, without template arguments and `::run`."""
-    head, _, rest = text.partition("<")
-    return (head + rest[rest.rfind(">") + 1 :]).removesuffix("::run")
-
-
-def template_arguments(text: str) -> list[str]:
-    """The template arguments of a function's name."""
-    depth, found = 0, [""]
-    for letter in text[text.index("<") + 1 : text.rindex(">")] if "<" in text else "":
-        depth += (letter == "<") - (letter == ">")
-        if letter == "," and depth == 0:
-            found.append("")
-        else:
-            found[-1] += letter
-    return [part.strip() for part in found if part.strip()]
 
 
 def _settled(apply: Callable[..., Any], e: Expr, machine: Machine) -> Callable[..., Any]:

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tlcheck.execute.compile.codes import Code
-from tlcheck.execute.compile.expressions import template_arguments
 from tlcheck.execute.compile.registry import call, extern
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.places import Place
@@ -27,6 +26,7 @@ from tlcheck.execute.ops.thread.sync import meet
 from tlcheck.execute.ops.thread.warps import from_lanes
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.program.generated import is_cut
+from tlcheck.signatures.calls import template_arguments
 from tlcheck.snapshot.ir import Expr
 
 if TYPE_CHECKING:

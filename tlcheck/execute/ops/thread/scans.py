@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tlcheck.execute.compile.codes import Code
-from tlcheck.execute.compile.expressions import template_arguments
 from tlcheck.execute.compile.registry import extern
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.places import Place
 from tlcheck.execute.memory.values import Array, Value, rounding
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.program.release import Release
+from tlcheck.signatures.calls import template_arguments
 from tlcheck.snapshot.ir import Expr
 
 if TYPE_CHECKING:

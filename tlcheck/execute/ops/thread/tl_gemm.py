@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tlcheck.execute.compile.expressions import library_name, template_arguments
 from tlcheck.execute.compile.registry import call
 from tlcheck.execute.memory.cells import Cells
 from tlcheck.execute.memory.frame import Frame
@@ -31,6 +30,7 @@ from tlcheck.execute.ops.thread.mma import finished
 from tlcheck.execute.ops.thread.wgmma_operands import MatrixOperand
 from tlcheck.execute.ops.thread.wgmma_queue import Product, ProductQueue
 from tlcheck.execute.reasons import NotModelled
+from tlcheck.signatures.calls import library_name, template_arguments
 from tlcheck.snapshot.ir import Expr
 from tlcheck.targets.nvidia import WARP
 

@@ -1,0 +1,36 @@
+"""Barriers of a block, of a warp, and of all blocks."""
+
+from __future__ import annotations
+
+from tlcheck.signatures.signature import Collective, Family, Signature
+from tlcheck.snapshot.ir import Expr
+
+_WARP = Signature(releases=True, collective=Collective.WARP)
+_BLOCK = Signature(waits=True, releases=True, collective=Collective.BLOCK)
+_GRID = Signature(waits=True, releases=True, collective=Collective.GRID)
+
+
+def _sync(name: str, args: tuple[Expr, ...]) -> Signature:
+    """(scope[, number, threads])."""
+    return {"warp": _WARP, "global": _GRID}.get(str(args[0].value) if args else "", _BLOCK)
+
+
+FAMILY = Family(
+    "bar",
+    "PTX 9.7.13.1, bar; bar.warp.sync; grid synchronization (CUDA, cooperative groups)",
+    {
+        "tvm_storage_sync": _sync,
+        "sync_threads": _BLOCK,
+        "sync_threads_partial": _BLOCK,
+        "named_barrier_arrive": Signature(releases=True, collective=Collective.BLOCK),
+        "syncthreads_count": _BLOCK,
+        "syncthreads_or": _BLOCK,
+        "syncthreads_and": _BLOCK,
+        "__syncthreads_count": _BLOCK,
+        "__syncthreads_or": _BLOCK,
+        "__syncthreads_and": _BLOCK,
+        "sync_warp": _WARP,
+        "syncwarp": _WARP,
+        "sync_grid": _GRID,
+    },
+)

@@ -1,0 +1,65 @@
+"""cp.async.bulk and cp.async.bulk.tensor: copies and reductions by the tensor memory accelerator (TMA)."""
+
+from __future__ import annotations
+
+from tlcheck.signatures.signature import Address, Collective, Completion, Family, Proxy, Signature
+from tlcheck.snapshot.ir import Expr
+
+DESCRIPTORS = frozenset(("create_tma_descriptor", "create_tma_im2col_descriptor"))
+
+
+def is_descriptor(e: Expr) -> bool:
+    """Whether an argument is a tensor map: the call that makes it, or a parameter of the kernel."""
+    return e.op == "var" or (e.op == "call" and e.value in DESCRIPTORS)
+
+
+def _load(name: str, args: tuple[Expr, ...]) -> Signature:
+    """(descriptor, mbarrier, shared address, coordinates, hint) or (shared address, address, mbarrier, bytes, hint)."""
+    tensor, shared, mbarrier = (0, 2, 1) if is_descriptor(args[0]) else (1, 0, 2)
+    return Signature(
+        reads=(Address(tensor),),
+        writes=(Address(shared),),
+        mbarrier=mbarrier,
+        asynchronous=Completion.MBARRIER,
+        proxy=Proxy.ASYNC,
+        collective=Collective.ELECTED,
+    )
+
+
+def _store(name: str, args: tuple[Expr, ...]) -> Signature:
+    """(descriptor, shared address, coordinates, whether to add, hint) or (address, shared address, bytes, ...).
+
+    Up to 0.1.7.post1 additions of bytes have the two addresses in the other order.
+    """
+    adds = len(args) >= 4 and args[-2].value == 1
+    swapped = not is_descriptor(args[0]) and _is_shared(args[0], unknown=adds)
+    shared, tensor = (Address(0), Address(1)) if swapped else (Address(1), Address(0))
+    return Signature(
+        reads=(shared,),
+        writes=() if adds else (tensor,),
+        updates=(tensor,) if adds else (),
+        asynchronous=Completion.BULK_GROUP,
+        proxy=Proxy.ASYNC,
+        collective=Collective.ELECTED,
+    )
+
+
+def _is_shared(address: Expr, unknown: bool) -> bool:
+    """Whether an address is one of shared memory; `unknown` where it does not say."""
+    buffer = address.args[0].buffer if address.op == "call" and address.args else None
+    return buffer.scope.startswith("shared") if buffer is not None and buffer.scope else unknown
+
+
+FAMILY = Family(
+    "cp.async.bulk",
+    "PTX 9.7.9.25.5, 9.7.9.27",
+    {
+        "tma_load": _load,
+        "tma_load_im2col": _load,
+        "tma_store": _store,
+        "tma_store_arrive": Signature(commits=Completion.BULK_GROUP),
+        "tma_store_wait": Signature(awaits=Completion.BULK_GROUP),
+        "prefetch_tma_descriptor": Signature(),
+        "tl::prefetch_tma_descriptor": Signature(),
+    },
+)

@@ -1,0 +1,119 @@
+"""The signature of an instruction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from tlcheck.snapshot.ir import Expr
+
+ADDRESSES = frozenset(("address_of", "access_ptr", "tvm_access_ptr"))
+
+
+class Completion(Enum):
+    """Tells how an asynchronous operation completes."""
+
+    CP_ASYNC_GROUP = "cp.async group"
+    BULK_GROUP = "bulk group"
+    WGMMA_GROUP = "wgmma group"
+    MBARRIER = "mbarrier"
+
+
+class Proxy(Enum):
+    """The path by which memory is accessed (PTX 8.2.3.1, "Proxies")."""
+
+    GENERIC = "generic"
+    ASYNC = "async"
+
+
+class Collective(Enum):
+    """The threads that execute an instruction together."""
+
+    THREAD = "thread"
+    ELECTED = "elected thread"  # each thread that executes it acts for its block: one is elected to
+    WARP = "warp"
+    WARPGROUP = "warpgroup"
+    BLOCK = "block"
+    GRID = "grid"
+
+
+class Fence(Enum):
+    """The accesses that a fence orders."""
+
+    PROXY = "proxy"  # those of the generic proxy before those of the async proxy
+    MBARRIER_INIT = "mbarrier init"  # the making of mbarriers before their use by the async proxy
+    REGISTERS = "registers"  # those of a warpgroup's registers before wgmma
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """An argument that names memory: an address, a pointer variable, or a descriptor.
+
+    at: position of the argument. An external function's name is not counted.
+    offset: position of the argument that is added to the address; None for no such argument.
+    octets: whether that argument counts bytes, not elements.
+    """
+
+    at: int
+    offset: int | None = None
+    octets: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The effects of an instruction. The default is an instruction of one thread that touches no memory.
+
+    reads, writes, updates: the memory that it reads, writes, or both reads and writes, as an addition does.
+    mbarrier: position of the argument that names an mbarrier.
+    waits: threads may wait for other warps. A warp moves in lockstep: `bar.warp.sync` does not wait.
+    releases: hands on what its threads did before, to those that wait for it.
+    leaves: threads may leave a loop or the kernel.
+    exchanges: its value is made of the registers of other threads.
+    asynchronous: how it completes; None for an instruction that is complete when the next one runs.
+    commits: it makes a group of the operations before it.
+    awaits: it waits for operations that complete so.
+    fence: the accesses that it orders.
+    proxy: the path by which it accesses memory.
+    collective: the threads that execute it together.
+    """
+
+    reads: tuple[Address, ...] = ()
+    writes: tuple[Address, ...] = ()
+    updates: tuple[Address, ...] = ()
+    mbarrier: int | None = None
+    waits: bool = False
+    releases: bool = False
+    leaves: bool = False
+    exchanges: bool = False
+    asynchronous: Completion | None = None
+    commits: Completion | None = None
+    awaits: Completion | None = None
+    fence: Fence | None = None
+    proxy: Proxy = Proxy.GENERIC
+    collective: Collective = Collective.THREAD
+
+    @property
+    def destinations(self) -> tuple[Address, ...]:
+        """The memory that changes."""
+        return self.writes + self.updates
+
+    @property
+    def touches_memory(self) -> bool:
+        return bool(self.reads or self.destinations)
+
+
+Form = Callable[[str, tuple[Expr, ...]], Signature]
+"""The signature of a call by its full name and its arguments, where one name has several forms."""
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """Instructions that one section of a manual describes.
+
+    name: what the manual calls them. manual: the section. signatures: by the name of the call.
+    """
+
+    name: str
+    manual: str
+    signatures: Mapping[str, Signature | Form]

@@ -1,0 +1,71 @@
+"""All families of instructions, and the signature of a call."""
+
+from __future__ import annotations
+
+from tlcheck.signatures import (
+    atomics,
+    barriers,
+    bulk_copies,
+    control,
+    cp_async,
+    device_library,
+    exchanges,
+    fences,
+    matrices,
+    mbarriers,
+    mma,
+    wgmma,
+    wide_accesses,
+)
+from tlcheck.signatures.calls import arguments_of_call, library_name, name_of_call
+from tlcheck.signatures.signature import Address, Family, Signature
+from tlcheck.snapshot.ir import Expr
+
+FAMILIES: tuple[Family, ...] = (
+    wide_accesses.FAMILY,
+    atomics.FAMILY,
+    cp_async.FAMILY,
+    bulk_copies.FAMILY,
+    mbarriers.FAMILY,
+    barriers.FAMILY,
+    fences.FAMILY,
+    matrices.FAMILY,
+    mma.FAMILY,
+    wgmma.FAMILY,
+    wgmma.DESCRIPTORS,
+    exchanges.SHUFFLES,
+    exchanges.VOTES,
+    exchanges.ELECTIONS,
+    device_library.REDUCTIONS,
+    device_library.SCANS,
+    device_library.PRODUCTS,
+    device_library.NUMBERS,
+    control.FAMILY,
+)
+_FAMILY_OF = {name: family for family in FAMILIES for name in family.signatures}
+
+
+def family_of(e: Expr) -> Family | None:
+    """Return the family of the instruction that an expression calls; None for anything else."""
+    return _FAMILY_OF.get(library_name(name_of_call(e))) if e.op == "call" else None
+
+
+def signature_of(e: Expr) -> Signature | None:
+    """Return the signature of the instruction that an expression calls; None for anything else."""
+    family = family_of(e)
+    if family is None:
+        return None
+    name = name_of_call(e)
+    found = family.signatures[library_name(name)]
+    return found if isinstance(found, Signature) else found(name, arguments_of_call(e))
+
+
+def argument(e: Expr, address: Address) -> Expr:
+    """Return the argument of a call that names some memory."""
+    return arguments_of_call(e)[address.at]
+
+
+def destinations(e: Expr) -> tuple[Expr, ...]:
+    """Return the arguments that name what a call may change: all of them where its signature is not known."""
+    signature = signature_of(e)
+    return e.args if signature is None else tuple([argument(e, address) for address in signature.destinations])
