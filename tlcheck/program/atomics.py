@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from tlcheck.program.tma import NAME, bulk, is_reduction
+from tlcheck.program.tma import bulk, is_reduction
 from tlcheck.program.walk import Axis, Placed, Program, Scope, expressions
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Buffer, Expr, Stmt
@@ -252,7 +252,9 @@ def _bulk_site(
     target = Pointer(found.root, flat, found.dtype, (found.offset,))
     scope = replace(scope, guards=(*scope.guards, *found.guards))
     start, load = found.start, found.load
-    return Site("add", NAME, found.elements, False, target, load, None, False, scope, placed, call, True, start=start)
+    return Site(
+        "add", str(call.value), found.elements, False, target, load, None, False, scope, placed, call, True, start=start
+    )
 
 
 def _copied(site: Site) -> Site:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.signatures.calls import name_of_call
+from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.ir import Buffer, Expr, Function, Snapshot, Store
 from tlcheck.snapshot.walk import expressions, postorder, statements
 

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from math import prod
 
 from tlcheck.program.walk import Guard, Program, expressions, subexpressions
+from tlcheck.signatures.bulk_copies import FAMILY, is_descriptor
+from tlcheck.signatures.signature import Completion
+from tlcheck.signatures.table import family_of, signature_of
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Buffer, Expr
 
 LANE = -100  # uid of the variable that counts the elements of one instruction
-NAME = "tma_store"
-LOADS = frozenset(("tma_load", "tma_load_im2col"))
 _TENSOR_TYPES = dict(enumerate("uint8 uint16 uint32 int32 uint64 int64 float16 float32 float64 bfloat16".split()))
 _SWIZZLED_ROWS = {0: 0, 1: 1, 2: 3, 3: 7}  # swizzle mode -> mask of the 128-byte rows that permute 16-byte chunks
 
@@ -39,19 +40,19 @@ class Bulk:
 
 def is_reduction(call: Expr) -> bool:
     """Whether a call is a `tma_store` that adds."""
-    return call.op == "call" and call.value == NAME and len(call.args) >= 4 and call.args[-2].value == 1
+    signature = signature_of(call)
+    return signature is not None and signature.asynchronous is Completion.BULK_GROUP and bool(signature.updates)
 
 
 def is_boxed(call: Expr) -> bool:
     """Whether a bulk reduction adds the box of a descriptor, not a run of bytes."""
-    first = call.args[0]
-    return first.op == "var" or (first.op == "call" and first.value == "create_tma_descriptor")
+    return is_descriptor(call.args[0])
 
 
 def is_copy(call: Expr) -> bool:
     """Whether a call is a bulk copy that adds nothing: a load, or a store whose reduce flag is 0."""
-    stores = call.value == NAME and len(call.args) >= 4 and call.args[-2].value == 0
-    return call.op == "call" and (call.value in LOADS or stores)
+    signature = signature_of(call)
+    return family_of(call) is FAMILY and signature is not None and bool(signature.writes)
 
 
 def descriptors(programs: Mapping[str, Program]) -> dict[str, Expr]:

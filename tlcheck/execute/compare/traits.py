@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tlcheck.execute.compile.parallel import is_shared_out
-from tlcheck.program.roles import name_of_call
+from tlcheck.signatures.signature import Collective, Completion, Signature
+from tlcheck.signatures.table import signature_of
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.ir import Alloc, Expr, For, Function
 from tlcheck.snapshot.walk import expressions, postorder, statements
@@ -46,7 +49,8 @@ def has_integers(function: Function) -> bool:
 def _may_be_unset(e: Expr) -> bool:
     if e.op == "cast":
         return _is_float(e.args[0].dtype)
-    return e.op == "call" and any(word in name_of_call(e) for word in ("shfl", "shuffle"))
+    signature = signature_of(e)
+    return signature is not None and signature.exchanges
 
 
 def _is_float(dtype: str) -> bool:
@@ -55,11 +59,16 @@ def _is_float(dtype: str) -> bool:
 
 def meets_all(function: Function) -> bool:
     """Whether all blocks of a kernel wait for one another (T.sync_grid)."""
-    calls = (e for s in statements(function.body) for e in postorder(expressions(s)))
-    return any(e.op == "call" and e.value == "sync_grid" for e in calls)
+    return any(signature.collective is Collective.GRID for signature in _signatures(function))
 
 
 def has_copies(function: Function) -> bool:
     """Whether a kernel as lowered has asynchronous copies into shared memory."""
-    calls = (e.value for s in statements(function.body) for e in postorder(expressions(s)) if e.op == "call")
-    return any(call in ("ptx_cp_async", "tma_load", "tma_load_im2col") for call in calls)
+    copying = (Completion.CP_ASYNC_GROUP, Completion.MBARRIER)
+    return any(signature.asynchronous in copying for signature in _signatures(function))
+
+
+def _signatures(function: Function) -> Iterator[Signature]:
+    """The signatures of the instructions of a kernel."""
+    for stmt in statements(function.body):
+        yield from filter(None, map(signature_of, postorder(expressions(stmt))))

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tlcheck.execute.compile import registry
 from tlcheck.execute.compile.codes import Step
 from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.schedule.agents import agents_of
+from tlcheck.signatures.table import signature_of
 from tlcheck.snapshot.ir import Attr, If, Seq, Stmt
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
@@ -30,7 +30,7 @@ def waits(stmt: Stmt) -> bool:
     if not isinstance(stmt, If):
         return False
     roots = [e for s in statements(stmt) for e in expressions(s)]
-    return any(e.op == "call" and e.value in registry.WAITING for e in postorder(roots))
+    return any(signature.waits for e in postorder(roots) if (signature := signature_of(e)))
 
 
 def divided(stmt: Stmt, rest: Sequence[Stmt], machine: Machine) -> Step:

@@ -29,8 +29,6 @@ ATTRIBUTES: dict[str, AttributeHandler] = {}
 ANNOTATIONS: dict[str, BlockHandler] = {}
 STORES: list[StoreHandler] = []
 LOOPS: list[LoopHandler] = []
-# Calls after which lanes may have left a loop or the kernel.
-LEAVING = frozenset({"loop_break", "loop_continue", "continue_loop", "break_loop", "thread_return"})
 # Attributes that say nothing about what a kernel does.
 WITHOUT_MEANING = frozenset(
     {
@@ -44,8 +42,6 @@ WITHOUT_MEANING = frozenset(
         "warp_specialize",  # T.ws: the threads are named by the condition around it
     }
 )
-# Calls at which threads may wait for others.
-WAITING = frozenset({"mbarrier_wait_parity", "tvm_storage_sync", "sync_threads", "sync_threads_partial"})
 
 
 def call(*names: str, family: str = "") -> Callable[[CallHandler], CallHandler]:

@@ -19,6 +19,7 @@ from tlcheck.execute.memory.values import Value, lanes_of
 from tlcheck.execute.reasons import BudgetSpent, Illegal, NotModelled
 from tlcheck.program.generated import read_anew
 from tlcheck.program.roles import roles
+from tlcheck.signatures.table import signature_of
 from tlcheck.snapshot.ir import (
     Alloc,
     Assert,
@@ -405,7 +406,8 @@ def _evaluate(stmt: Evaluate, machine: Machine) -> Step:
         return Step(lambda frame: None)
     machine.at = stmt
     code = machine.code(stmt.value)
-    leaves = stmt.value.op == "call" and stmt.value.value in registry.LEAVING
+    signature = signature_of(stmt.value)
+    leaves = signature is not None and signature.leaves
 
     def run(frame: Frame) -> None:
         machine.at = stmt

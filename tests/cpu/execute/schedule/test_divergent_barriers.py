@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import pytest
 
-from tests.cpu.execute.ops.tile.building import Kernel, add, call, load, number, text, variable
+from tests.cpu.execute.ops.tile.building import Kernel, add, buffer, call, load, number, text, variable
 from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import Execution
 from tlcheck.snapshot.ir import Evaluate, Expr, For, If, Seq, Stmt, Store
@@ -12,6 +15,7 @@ from tlcheck.snapshot.ir import Evaluate, Expr, For, If, Seq, Stmt, Store
 THREADS = 64
 BARRIER = call("tvm_storage_sync", text("shared"))
 LEAVE = call("thread_return")
+WORKSPACE = buffer("w", "int32", (2 * THREADS,), "shared")
 
 
 def _executed(below: int, blocks: int = 1, own: bool = False, otherwise: tuple[Evaluate, ...] = ()) -> Execution:
@@ -60,3 +64,30 @@ def test_threads_that_have_left_the_kernel_are_not_known_to_count() -> None:
     found = _executed(32, otherwise=(LEAVE,))
     assert found.illegal is None
     assert found.outputs[0].reason == "threads that wait for each other in a divergent branch"
+
+
+def _of_both_sides(value: Callable[[int], Expr]) -> Execution:
+    """Each half of a block stores a value that it computes in its own side of a branch. value: by its first thread."""
+    kernel = Kernel(threads=2 * THREADS)
+    out = kernel.tensor("B", "int32", (2 * THREADS,))
+    kernel.tiles.append(WORKSPACE)
+    sides = [Store(out, (kernel.tx,), value(first)) for first in (0, THREADS)]
+    branch = If(Expr("lt", "bool", (kernel.tx, number(THREADS))), *sides)
+    return execute(kernel.snapshot([Store(out, (kernel.tx,), number(THREADS))], [branch]))
+
+
+def test_the_barriers_of_a_reduction_in_both_sides_of_a_branch_are_the_same_ones() -> None:
+    def reduced(first: int) -> Expr:
+        name = text(f"tl::AllReduce<tl::SumOp, {THREADS}, 1, {first}>::run")
+        workspace = call("address_of", load(WORKSPACE, first)).value
+        return replace(call("call_extern", name, number(1), workspace).value, dtype="int32")
+
+    found = _of_both_sides(reduced)
+    assert found.illegal is None
+    assert [o.verdict for o in found.outputs] == ["agreed"]
+
+
+def test_a_count_over_threads_of_both_sides_is_not_modelled() -> None:
+    found = _of_both_sides(lambda first: replace(call("syncthreads_count", number(1)).value, dtype="int32"))
+    assert found.illegal is None
+    assert found.outputs[0].reason == "syncthreads_count by threads that do not move together"

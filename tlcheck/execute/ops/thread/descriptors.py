@@ -193,11 +193,6 @@ def unlawful(map_: Tiled | Im2col, frame: Frame) -> str:
     return ""
 
 
-def is_descriptor(e: Expr) -> bool:
-    """Whether an argument names a tensor map rather than an address."""
-    return e.op == "var" or e.value in (_TILED, _IM2COL)
-
-
 def descriptor(e: Expr, machine: Machine) -> Tiled | Im2col:
     """The tensor map that an argument names: the call that makes it, or a parameter of the kernel for one."""
     if e.op == "var":

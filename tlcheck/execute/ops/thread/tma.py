@@ -24,10 +24,11 @@ from tlcheck.execute.memory.values import Array, Kind, Value, nothing_in
 from tlcheck.execute.observe.order import Watch
 from tlcheck.execute.observe.races import Origin
 from tlcheck.execute.observe.unwaited import STORES
-from tlcheck.execute.ops.thread.descriptors import Box, Im2col, Tiled, descriptor, is_descriptor, unlawful
+from tlcheck.execute.ops.thread.descriptors import Box, Im2col, Tiled, descriptor, unlawful
 from tlcheck.execute.ops.thread.mbarrier import Barrier, Named, barrier
 from tlcheck.execute.reasons import Illegal, NotModelled
 from tlcheck.execute.schedule.agents import Agents, Flight, agents_of
+from tlcheck.signatures.bulk_copies import is_descriptor
 from tlcheck.snapshot.ir import Expr
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, Kind, Value, kind_of, nothing_in
 from tlcheck.execute.ops.thread.sync import meet
 from tlcheck.execute.reasons import NotModelled
+from tlcheck.execute.schedule.agents import agents_of
 from tlcheck.snapshot.ir import Expr
 
 if TYPE_CHECKING:
@@ -200,6 +201,8 @@ def _counted(combine: Callable[[Array, Array], Array]) -> Callable[[Expr, Machin
         def run(frame: Frame) -> Value:
             holds = np.not_equal(np.broadcast_to(condition.run(frame), (frame.worlds, frame.lanes)), 0)
             meet(machine, frame)
+            if not agents_of(machine).alone:
+                raise NotModelled(f"{e.value} by threads that do not move together")
             return combine(holds, frame.mask()).astype(kind.array)
 
         return run
