@@ -56,7 +56,7 @@ def _python(arguments: list[str]) -> str:
 
 def controller(snapshot: str) -> None:
     """Processor time of loading and checking one snapshot: the first time in this process, imports left out."""
-    import tlcheck.verdicts.check
+    import tlcheck.verdicts.atomic_claims
     from tlcheck.snapshot import codec
     from tlcheck.verdicts.rules.rule import rules
 
@@ -65,7 +65,7 @@ def controller(snapshot: str) -> None:
     begin = time.process_time()
     loaded = codec.loads(text)
     middle = time.process_time()
-    tlcheck.verdicts.check.check(loaded)
+    tlcheck.verdicts.atomic_claims.judge_atomics(loaded)
     print(json.dumps({"load": middle - begin, "check": time.process_time() - middle}))
 
 

@@ -27,8 +27,8 @@ from tlcheck.lower.desk import Desk
 from tlcheck.lower.runs import Lowered, Run
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Settings
-from tlcheck.report import golden, text
-from tlcheck.report.diff import DiffForm
+from tlcheck.report import check_text, golden_text
+from tlcheck.report.diff_text import DiffForm
 from tlcheck.toolchain.resolve import resolve
 from tlcheck.verdicts.acceptance import project_acceptances
 from tlcheck.verdicts.checking import Checking
@@ -123,7 +123,7 @@ class Workshop:
         if state.kind == states.SAME:
             return []
         file = io.StringIO()
-        golden.write(Console(file=file, width=_WIDTH), [state], DiffForm())
+        golden_text.write(Console(file=file, width=_WIDTH), [state], DiffForm())
         return [file.getvalue()]
 
     @cached_property
@@ -191,5 +191,5 @@ def workshops(root: Path, folder: Path, files: Sequence[Path]) -> dict[Path, Wor
 
 def _report(result: Result) -> str:
     file = io.StringIO()
-    text.write(Console(file=file, width=_WIDTH), [result], [])
+    check_text.write(Console(file=file, width=_WIDTH), [result], [])
     return file.getvalue()

@@ -21,11 +21,11 @@ from urllib.parse import urlencode
 from rich.console import Console
 
 from tlcheck.lower.runs import of_saved
-from tlcheck.page.checked import entry_of, page_of
+from tlcheck.page.check_page import entry_of, page_of
 from tlcheck.page.html import render
 from tlcheck.page.model import Page
 from tlcheck.page.pack import packed
-from tlcheck.report import text
+from tlcheck.report import check_text
 from tlcheck.verdicts.judge import Policy
 from tlcheck.verdicts.judging import judged
 from tlcheck.verdicts.results import Result, exit_code, read_snapshot
@@ -44,7 +44,7 @@ _KEY = b"shows"
 def finding() -> str:
     """Draw what `tlcheck check --quick` says of a product that TileLang 0.1.7 adds to the wrong elements."""
     console = Console(record=True, width=_WIDTH, file=io.StringIO(), force_terminal=True)
-    text.write(console, [_result()], [])
+    check_text.write(console, [_result()], [])
     drawn = console.export_svg(title=f"tlcheck check --quick {WRONG.name}", unique_id="finding")
     return _REMOTE.sub("", drawn)
 

@@ -27,7 +27,7 @@ from tlcheck.toolchain.releases import PINNED
 from tlcheck.toolchain.resolve import Toolchain, resolve
 from tlcheck.verdicts.acceptance import Acceptances
 from tlcheck.verdicts.claim import Claim, Finding, SourceLine, Verdict
-from tlcheck.verdicts.executed import claims_of
+from tlcheck.verdicts.execution_claims import claims_of
 from tlcheck.verdicts.judge import Policy
 from tlcheck.verdicts.judging import judged
 from tlcheck.verdicts.results import Result, read_snapshot

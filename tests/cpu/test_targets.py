@@ -19,7 +19,7 @@ from tlcheck.execute.request import Request
 from tlcheck.snapshot.codec import loads
 from tlcheck.targets import amd, nvidia
 from tlcheck.targets.lookup import TARGETS, USUAL, rows_of, target
-from tlcheck.verdicts.check import check
+from tlcheck.verdicts.atomic_claims import judge_atomics
 
 PACKAGE = Path(__file__).parents[2] / "tlcheck"
 RIGHT = Path(__file__).parents[1] / "fixtures/wrong/counts-0.1.7.post3.snapshot.json"
@@ -133,4 +133,4 @@ def test_a_kernel_for_a_target_that_is_not_modelled_is_undecided(arch: str, name
     snapshot = replace(loads(RIGHT.read_text()), target=arch)
     (output,) = execute(snapshot, Request()).outputs
     assert (output.verdict, output.reason) == ("undecided", f"{named}, which is not modelled")
-    assert {claim.verdict for claim in check(snapshot).claims} <= {"undecided"}
+    assert {claim.verdict for claim in judge_atomics(snapshot).claims} <= {"undecided"}

@@ -15,7 +15,7 @@ from tlcheck.program.instructions import Instruction
 from tlcheck.prove.subject import device_of, subject
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Snapshot
-from tlcheck.verdicts.check import check
+from tlcheck.verdicts.atomic_claims import judge_atomics
 
 FILE = Path(__file__).with_name("adds-expected.json")
 LAST = "device-tir"
@@ -25,7 +25,7 @@ def expected(snapshot: Snapshot) -> dict[str, Any]:
     """What is expected of one kernel."""
     of = subject(snapshot)
     made = [instruction for _, instruction in of.calls(of.found[LAST].sites, LAST)]
-    claims = check(snapshot).claims
+    claims = judge_atomics(snapshot).claims
     rules = sorted({claim.finding.rule for claim in claims if claim.finding is not None})
     verdicts = sorted({claim.verdict for claim in claims})
     return {"calls": dict(sorted({_spelled(i): _done(i) for i in made}.items())), "verdicts": verdicts, "rules": rules}

@@ -20,7 +20,7 @@ from tlcheck.errors import UsageError
 from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.request import SOURCE, Request
 from tlcheck.files import require_place
-from tlcheck.gate import as_written, bisect
+from tlcheck.gate import bisect, source_reference
 from tlcheck.gate.bisect_passes import judge_passes
 from tlcheck.gate.compared_passes import LoweredPasses, compare_passes
 from tlcheck.lower.runs import Lowered, Position
@@ -136,12 +136,12 @@ def _passed_over(results: Sequence[Result]) -> Iterator[str]:
         yield f"a script is looked at for one arch, here {', '.join(seen)}; for another: --arch {','.join(others)}"
 
 
-def _as_written(found: Sequence[Lowered], session: Session) -> dict[Position, as_written.AsWritten]:
+def _as_written(found: Sequence[Lowered], session: Session) -> dict[Position, source_reference.AsWritten]:
     """What the kernels as written come to, on one set of inputs."""
     settings = session.settings
     options = DeviceOptions(pythonpath=settings.pythonpath)
     with tempfile.TemporaryDirectory(prefix="tlcheck-", ignore_cleanup_errors=True) as folder:
-        return as_written.compared(found, RunRequest((), settings, options), Path(folder), session.watcher)
+        return source_reference.with_reference(found, RunRequest((), settings, options), Path(folder), session.watcher)
 
 
 def _passes(chosen: Sequence[Selection], settings: Settings, policy: Policy) -> Bisected:

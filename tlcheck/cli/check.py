@@ -17,8 +17,8 @@ from tlcheck.cli.parser import Parser, read
 from tlcheck.cli.scripts import add_live_argument, add_script_arguments, scripts_of
 from tlcheck.cli.watch import watch
 from tlcheck.files import make_folder
-from tlcheck.report import json, shared, text
-from tlcheck.report.checked import document_of
+from tlcheck.report import check_json, check_text, shared
+from tlcheck.report.check_notices import document_of
 from tlcheck.report.console import console
 from tlcheck.report.outputs import PAGE_FORMATS, Writer, outputs
 from tlcheck.run.suite import NoDeviceError
@@ -70,15 +70,15 @@ def run(args: argparse.Namespace) -> int:
 def _writers(found: Checked, code: int, *, wrong_only: bool) -> Mapping[str, Writer]:
     results, notes = list(found.results), list(found.notes)
     return {
-        "text": lambda file: text.write(console(file), results, notes, wrong_only=wrong_only),
+        "text": lambda file: check_text.write(console(file), results, notes, wrong_only=wrong_only),
         "html": lambda file: shared.put(file, _page(found, code)),
-        "json": lambda file: shared.put(file, json.render(results, notes, code)),
+        "json": lambda file: shared.put(file, check_json.render(results, notes, code)),
         **shared.writers(document_of(results, notes, code)),
     }
 
 
 def _page(found: Checked, code: int) -> str:
-    from tlcheck.page.checked import page_of  # pages are rarely asked for
+    from tlcheck.page.check_page import page_of  # pages are rarely asked for
     from tlcheck.page.html import render
 
     return render(page_of(list(found.results), found.entries, list(found.notes), code))

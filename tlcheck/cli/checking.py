@@ -96,7 +96,7 @@ def _checked(options: CheckOptions, project: ProjectCases, interruption: Interru
 
 def _entry(lowered: Lowered, result: Result) -> Entry:
     """What a page shows; made at once, since snapshots do not stay."""
-    from tlcheck.page.checked import entry_of  # pages are rarely asked for
+    from tlcheck.page.check_page import entry_of  # pages are rarely asked for
 
     return entry_of(result, read_snapshot(lowered.snapshot) if lowered.snapshot is not None else None)
 

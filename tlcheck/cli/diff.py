@@ -14,12 +14,12 @@ from tlcheck.cli.projects import one_project
 from tlcheck.cli.scripts import add_script_arguments, scripts_of
 from tlcheck.errors import UsageError
 from tlcheck.exits import exit_code
-from tlcheck.golden.compare import GoldenComparison, compare, focused, grouped
-from tlcheck.golden.golden import Golden
-from tlcheck.golden.sources import of_path, of_snapshot
+from tlcheck.golden.comparison import GoldenComparison, compare_goldens, focused, grouped
+from tlcheck.golden.diff_sides import of_path, of_snapshot
+from tlcheck.golden.entry import Golden
 from tlcheck.lower.scripts import Scripts
 from tlcheck.report.console import console
-from tlcheck.report.golden import write_groups_and_notes
+from tlcheck.report.golden_text import write_groups_and_notes
 from tlcheck.verdicts.results import read_snapshot
 
 
@@ -96,6 +96,6 @@ def _compared(name: str, before: Golden, after: Golden, at: str) -> GoldenCompar
         has = ", ".join(common) or "nothing in common"
         raise UsageError(f"{name}: no {at or 'text'!r} on both sides; there is {has}")
     try:
-        return focused(compare(before, after), at)
+        return focused(compare_goldens(before, after), at)
     except ValueError as error:
         raise UsageError(f"{name}: {error}") from error

@@ -11,9 +11,9 @@ from rich.text import Text
 from tlcheck import __version__
 from tlcheck.config import read_config
 from tlcheck.exits import exit_code
+from tlcheck.report.check_json import as_json
 from tlcheck.report.console import console
 from tlcheck.report.doctor_json import SCHEMA, DoctorReport
-from tlcheck.report.json import written
 from tlcheck.toolchain.health import Item, examine
 
 _STYLES = {"ok": "green", "absent": "yellow", "problem": "bold red"}
@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _show_json(items: Iterable[Item]) -> list[Item]:
     shown = list(items)
-    print(written(DoctorReport(SCHEMA, __version__, tuple(shown))), end="")
+    print(as_json(DoctorReport(SCHEMA, __version__, tuple(shown))), end="")
     return shown
 
 

@@ -15,15 +15,15 @@ from tlcheck.cli.progress import bar
 from tlcheck.cli.projects import one_project
 from tlcheck.cli.scripts import add_script_arguments, scripts_of
 from tlcheck.errors import UsageError
-from tlcheck.gate.compiler import find_compiler
-from tlcheck.gate.device import Wanted
+from tlcheck.gate.device_run import Wanted
 from tlcheck.gate.gate import NO_REFERENCE, Gate, GatePlan, gate
+from tlcheck.gate.nvcc import find_compiler
 from tlcheck.gate.outcome import CLASSES, DEFAULT_FAILING
 from tlcheck.lower.scripts import is_script
 from tlcheck.lower.session import Settings
 from tlcheck.report import gate_json, gate_text, shared
 from tlcheck.report.console import console
-from tlcheck.report.gated import document_of
+from tlcheck.report.gate_notices import document_of
 from tlcheck.report.outputs import PAGE_FORMATS, Writer, outputs
 from tlcheck.verdicts.acceptance import project_acceptances
 
@@ -108,7 +108,7 @@ def _writers(found: Gate) -> Mapping[str, Writer]:
 
 
 def _page(found: Gate) -> str:
-    from tlcheck.page.gate import gate_page  # pages are rarely asked for
+    from tlcheck.page.gate_page import gate_page  # pages are rarely asked for
     from tlcheck.page.html import render
 
     return render(gate_page(found))

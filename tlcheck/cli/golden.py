@@ -28,7 +28,7 @@ from tlcheck.golden.store import GoldenStore
 from tlcheck.golden.update import Update
 from tlcheck.lower.selection import parse, parse_archs
 from tlcheck.lower.session import Settings
-from tlcheck.report import golden
+from tlcheck.report import golden_text
 from tlcheck.report.console import console
 from tlcheck.verdicts.acceptance import Acceptances, project_acceptances
 from tlcheck.verdicts.judge import Judge, Policy
@@ -119,7 +119,7 @@ def _check(args: argparse.Namespace) -> int:
     approved, waiting = store.read(), {pending.key: pending.digest for pending in store.pending()}
     found = [states.state_of(recorded, approved, waiting) for recorded in asked.recorded()]
     found += states.orphans(approved, [state.key for state in found], asked.scope())
-    golden.write(console(), found, form_of(args))
+    golden_text.write(console(), found, form_of(args))
     return states.exit_code(found)
 
 
@@ -199,4 +199,4 @@ def _diff(args: argparse.Namespace) -> int:
     folder = this_project().folder
     base = contents_at(folder, args.base)
     head = contents_at(folder, args.head) if args.head else GoldenStore(folder).read()
-    return golden.write_revisions(console(), base, head, args.base, form_of(args))
+    return golden_text.write_revisions(console(), base, head, args.base, form_of(args))

@@ -21,13 +21,13 @@ from rich.text import Text
 from tlcheck.errors import UsageError
 from tlcheck.exits import CLEAN
 from tlcheck.files import cache_root
-from tlcheck.golden.compare import GoldenComparison, GoldenGroup, compare
+from tlcheck.golden.comparison import GoldenComparison, GoldenGroup, compare_goldens
 from tlcheck.golden.decisions import Decisions
-from tlcheck.golden.golden import Golden
+from tlcheck.golden.entry import Golden
 from tlcheck.golden.pending import Pending
 from tlcheck.golden.store import Contents, GoldenStore
 from tlcheck.report.console import console
-from tlcheck.report.diff import group_parts, plain_parts
+from tlcheck.report.diff_text import group_parts, plain_parts
 from tlcheck.verdicts.words import plural
 
 KEYS = "a accept   r reject   s skip   g accept all of this group   space/b page   p previous   q quit   ? help"
@@ -64,7 +64,7 @@ def _comparison(approved: Golden | None, new: Golden | None) -> GoldenComparison
     if approved is None or new is None:
         return None
     try:
-        return compare(approved, new)
+        return compare_goldens(approved, new)
     except ValueError:  # what is approved cannot be read: as good as new
         return None
 

@@ -22,7 +22,7 @@ from tlcheck.lower.session import Settings
 from tlcheck.matrix.cells import Cell, cells_of
 from tlcheck.matrix.resume import Known, read_known
 from tlcheck.matrix.table import Column, Matrix, rows_of
-from tlcheck.page.matrix import matrix_page
+from tlcheck.page.matrix_page import matrix_page
 from tlcheck.report import matrix_json, matrix_markdown, matrix_text, shared
 from tlcheck.report.console import console
 from tlcheck.report.outputs import Writer, outputs

@@ -17,7 +17,7 @@ from tlcheck.lower.session import Settings
 from tlcheck.targets.lookup import USUAL
 
 if TYPE_CHECKING:
-    from tlcheck.report.diff import DiffForm
+    from tlcheck.report.diff_text import DiffForm
 
 CASE_HELP = "FILE[::NAME][@TOOLCHAIN], a folder of kernel files, or a saved snapshot"
 _TIMEOUT = 300.0
@@ -135,6 +135,6 @@ def add_form_arguments(parser: argparse.ArgumentParser) -> None:
 
 def form_of(args: argparse.Namespace) -> DiffForm:
     """From `add_form_arguments`."""
-    from tlcheck.report.diff import DiffForm  # which imports what compares: most commands do not
+    from tlcheck.report.diff_text import DiffForm  # which imports what compares: most commands do not
 
     return DiffForm(markdown=args.format == "markdown", stat=args.stat)

@@ -22,7 +22,7 @@ from tlcheck.cli.projects import one_project
 from tlcheck.errors import UsageError
 from tlcheck.execute.observe import console as kernels
 from tlcheck.files import make_folder, require_place, save
-from tlcheck.report import blame, device_json, device_text, times_report
+from tlcheck.report import cpu_report, device_json, device_text, times_report
 from tlcheck.report.console import console
 from tlcheck.run import environment, results
 from tlcheck.run.blame import Blame, blamed, exit_code
@@ -128,7 +128,7 @@ def _blame(request: RunRequest, report: ReportOptions, *, as_written: bool) -> i
 
 
 def _write_blames(request: RunRequest, report: ReportOptions, found: Sequence[Blame], code: int) -> None:
-    report.write(blame.render(found, _commit(request), code), lambda console: blame.write(console, found))
+    report.write(cpu_report.render(found, _commit(request), code), lambda console: cpu_report.write(console, found))
 
 
 def _compare(request: RunRequest, report: ReportOptions, old: str, new: str) -> int:

@@ -24,7 +24,7 @@ from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.request import ALL, LOWERED, SOURCE, Request
 from tlcheck.exits import exit_code
 from tlcheck.lower.runs import Run
-from tlcheck.report import traced as report
+from tlcheck.report import trace_report as report
 from tlcheck.report.console import console
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.verdicts.checking import saved, with_inputs

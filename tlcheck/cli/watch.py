@@ -13,7 +13,7 @@ from tlcheck.cli.interruption import Interruption
 from tlcheck.cli.projects import projects
 from tlcheck.errors import UsageError
 from tlcheck.exits import CLEAN, USAGE
-from tlcheck.report import text
+from tlcheck.report import check_text
 from tlcheck.report.console import console
 from tlcheck.report.outputs import Outputs
 from tlcheck.verdicts.results import Result, exit_code
@@ -57,7 +57,7 @@ def _round(options: CheckOptions, shown: dict[str, Result]) -> int:
         shown |= {_name(result, quick): result for result in found.results}
         code = exit_code(found.results, strict=options.strict)
         if new:
-            text.write(console(), new, list(found.notes))
+            check_text.write(console(), new, list(found.notes))
         print(f"{'proofs' if quick else 'checked'} {time.strftime('%H:%M:%S')}: {len(new)} changed", flush=True)
     return code
 

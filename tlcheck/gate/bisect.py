@@ -9,9 +9,9 @@ from itertools import pairwise
 from packaging.version import Version
 
 from tlcheck.errors import UsageError
-from tlcheck.gate.as_written import AsWritten
 from tlcheck.gate.outcome import DIFFERS
 from tlcheck.gate.pairing import unquoted
+from tlcheck.gate.source_reference import AsWritten
 from tlcheck.lower.runs import Position, Run, toolchain_title
 from tlcheck.toolchain import environment
 from tlcheck.toolchain.releases import RELEASES

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tlcheck.facts import changes
-from tlcheck.gate.compiler import CompiledCuda
 from tlcheck.gate.device_outcomes import device_outcomes
+from tlcheck.gate.nvcc import CompiledCuda
 from tlcheck.gate.outcome import FAILS_IN_BOTH, LoweredPair, LoweredSide, Outcome
-from tlcheck.gate.support import in_words
+from tlcheck.gate.source_outcomes import source_outcomes
+from tlcheck.gate.support import support_in_words
 from tlcheck.gate.synchronization import guarded, unordered
-from tlcheck.gate.traced import traced_outcomes
-from tlcheck.gate.verdicts import all_claims, verdict_outcomes
+from tlcheck.gate.verdict_outcomes import all_claims, verdict_outcomes
 from tlcheck.lower.runs import line_of, near
 from tlcheck.worker.protocol import Failure
 
@@ -31,7 +31,7 @@ def outcomes(compared: LoweredPair, *, one_toolchain: bool) -> tuple[Outcome, ..
     if before is None or after is None:
         return tuple(_undeclared(compared))
     return (
-        *traced_outcomes(compared),
+        *source_outcomes(compared),
         *_static_outcomes(before, after, one_toolchain=one_toolchain),
         *device_outcomes(before, after, one_toolchain=one_toolchain),
     )
@@ -55,7 +55,7 @@ def _supported(outcome: Outcome, about: str, before: LoweredSide, after: Lowered
     """With what the claims say about it. about: the buffers."""
     if outcome.klass not in ("changed", "slower-risk"):
         return outcome
-    return replace(outcome, claims=in_words(about, before.claims, after.claims))
+    return replace(outcome, claims=support_in_words(about, before.claims, after.claims))
 
 
 def _undeclared(compared: LoweredPair) -> Iterator[Outcome]:

@@ -12,13 +12,13 @@ from tlcheck.cache.store import Cache, open_cache
 from tlcheck.errors import UsageError
 from tlcheck.execute.request import Request
 from tlcheck.gate.compare import outcomes
-from tlcheck.gate.compiler import Compiler, content_of, headers_of
-from tlcheck.gate.device import DeviceRun, Wanted, run_both
 from tlcheck.gate.device_outcomes import DEVICE
+from tlcheck.gate.device_run import DeviceRun, Wanted, run_both
+from tlcheck.gate.nvcc import Compiler, hash_of_headers, headers_of
 from tlcheck.gate.outcome import CLASSES, DEFAULT_FAILING, SAME, LoweredPair, LoweredSide, accepted, unused
 from tlcheck.gate.pairing import remarks
 from tlcheck.gate.sides import Bench, sides
-from tlcheck.gate.traced import traced
+from tlcheck.gate.source_outcomes import compare_sources
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Settings, Watcher
 from tlcheck.run.results import NOT_RUN
@@ -128,7 +128,7 @@ def gate(plan: GatePlan, folder: Path, watcher: JudgeWatcher) -> Gate:
     if plan.device is not None:
         pairs, device = _run(pairs, toolchains, plan.device, folder, watcher)
     if plan.execute is not None and not one:
-        pairs = traced(pairs, plan.execute, session.settings, kept, folder, watcher)
+        pairs = compare_sources(pairs, plan.execute, session.settings, kept, folder, watcher)
     compared = [replace(pair, outcomes=outcomes(pair, one_toolchain=one)) for pair in pairs]
     versions = (_versions(p.before for p in pairs), _versions(p.after for p in pairs))
     judged = [accepted(pair, plan.acceptances, versions[1]) for pair in compared]
@@ -155,7 +155,7 @@ def _bench(kept: Cache, compiler: Compiler | None, toolchain: Toolchain) -> Benc
     if compiler is None:
         return Bench(kept)
     headers = headers_of(toolchain)
-    return Bench(kept, compiler, headers, content_of(headers))
+    return Bench(kept, compiler, headers, hash_of_headers(headers))
 
 
 def _require(selections: Sequence[Selection]) -> None:

@@ -47,7 +47,7 @@ def groups(comparisons: Iterable[LoweredPair]) -> list[DifferenceGroup]:
     return sorted(made, key=lambda g: (order.index(g.klass), -len(g.members), g.kind, g.before, g.after))
 
 
-def evidence(comparisons: Iterable[LoweredPair]) -> dict[str, list[LoweredPair]]:
+def device_evidence(comparisons: Iterable[LoweredPair]) -> dict[str, list[LoweredPair]]:
     """What the device shows, in words, with the comparisons of which it is so: what fails now first. Empty without a
     device run.
     """
@@ -66,10 +66,10 @@ def _badness(compared: LoweredPair) -> int:
 
 def members_in_words(members: Sequence[tuple[LoweredPair, Outcome]]) -> list[str]:
     """`cases/atomics.py: tile_x2 (B; sm_80, sm_90), tile_x4 (B; sm_90)`: a line for each file."""
-    return cases_in_words((compared, outcome.subject) for compared, outcome in members)
+    return files_in_words((compared, outcome.subject) for compared, outcome in members)
 
 
-def cases_in_words(members: Iterable[tuple[LoweredPair, str]]) -> list[str]:
+def files_in_words(members: Iterable[tuple[LoweredPair, str]]) -> list[str]:
     """The same of comparisons with their subjects, with commas between several."""
     files: dict[str, dict[str, tuple[list[str], list[str]]]] = {}
     for compared, subject in members:

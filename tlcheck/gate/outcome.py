@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tlcheck.facts import Facts
-from tlcheck.gate.compiler import CompiledCuda
+from tlcheck.gate.nvcc import CompiledCuda
 from tlcheck.lower.runs import MadeInputs
 from tlcheck.run.results import DeviceResult
 from tlcheck.verdicts.acceptance import Acceptance, Acceptances

@@ -18,7 +18,7 @@ from tlcheck.execute.request import LOWERED, Execution, Request
 from tlcheck.gate.pipeline import Pipeline
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.verdicts.claim import REFUTED, UNDECIDED, Claim
-from tlcheck.verdicts.executed import claims_of
+from tlcheck.verdicts.execution_claims import claims_of
 
 _ORDERING = {"fence.proxy.async": "tl.InjectFenceProxy"}  # who puts what is missing; barriers:
 _BARRIERS = "tl.ThreadSync"

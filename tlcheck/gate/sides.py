@@ -12,7 +12,7 @@ import msgspec
 from tlcheck.cache.code import code_of
 from tlcheck.cache.store import Cache, key_of
 from tlcheck.facts import Facts
-from tlcheck.gate.compiler import CompiledCuda, Compiler
+from tlcheck.gate.nvcc import CompiledCuda, Compiler
 from tlcheck.gate.outcome import LoweredPair, LoweredSide
 from tlcheck.gate.pairing import FoundSides, Key, paired
 from tlcheck.lower.client import processors
@@ -64,7 +64,7 @@ class Bench:
         """What nvcc makes of the CUDA in a snapshot, unless that is known; None without a compiler."""
         if self.compiler is None:
             return None
-        key = key_of(digest, self.compiler.version, self.content, code_of("gate/compiler.py", "targets"))
+        key = key_of(digest, self.compiler.version, self.content, code_of("gate/nvcc.py", "targets"))
         known = self.cache.get("compiled", key)
         if known is not None:
             return msgspec.json.decode(known, type=CompiledCuda)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tlcheck.gate.verdicts import WORST_FIRST, all_claims
+from tlcheck.gate.verdict_outcomes import WORST_FIRST, all_claims
 from tlcheck.verdicts.claim import Claim
 
 _KINDS = {"atomic": "additions", "output": "outputs", "order": "order", "legality": "legality"}
 
 
-def in_words(subject: str, before: Sequence[Claim], after: Sequence[Claim]) -> str:
+def support_in_words(subject: str, before: Sequence[Claim], after: Sequence[Claim]) -> str:
     """`outputs still agreed, order of A_shared still agreed`: of each kind the worst verdict.
 
     subject: the buffers that a difference is about. Where a kind has claims about these, they count, else all of it.

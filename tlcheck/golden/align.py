@@ -14,7 +14,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from tlcheck.golden.lines import TextDocument, tokens
+from tlcheck.golden.text_document import TextDocument, tokens
 
 Range = tuple[int, int, int, int]  # from, to on the left; from, to on the right
 _DETOURS = 100  # lines inserted or removed before the way so far is taken as it is

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tlcheck.golden.lines import LAYOUT
+from tlcheck.golden.text_document import LAYOUT
 from tlcheck.lower.runs import release_of
 from tlcheck.snapshot.ir import Alloc, Block, Function, Snapshot
 from tlcheck.snapshot.text import render, render_layout

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from tlcheck.golden.golden import Golden, Key
+from tlcheck.golden.entry import Golden, Key
 from tlcheck.lower.runs import Run
 from tlcheck.verdicts.acceptance import Acceptances
 from tlcheck.verdicts.claim import Claim

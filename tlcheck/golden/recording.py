@@ -10,7 +10,7 @@ from pathlib import Path
 from tlcheck.config import Config
 from tlcheck.facts import to_json
 from tlcheck.facts.extract import facts_of
-from tlcheck.golden.golden import FACTS, TEXT_SUFFIX, Golden, Key, key_of
+from tlcheck.golden.entry import FACTS, TEXT_SUFFIX, Golden, Key, key_of
 from tlcheck.golden.normal import normal_text
 from tlcheck.golden.pending import Pending
 from tlcheck.lower.runs import Lowered, of_saved

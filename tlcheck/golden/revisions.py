@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tlcheck.errors import UsageError
 from tlcheck.golden.approvals import Decision
-from tlcheck.golden.compare import GoldenComparison, compare
-from tlcheck.golden.golden import Golden, Key
+from tlcheck.golden.comparison import GoldenComparison, compare_goldens
+from tlcheck.golden.entry import Golden, Key
 from tlcheck.golden.store import Contents, contents
 
 
@@ -33,7 +33,7 @@ class Revisions:
     def _compare(self, name: str, one: Golden | None, other: Golden | None) -> None:
         if one is not None and other is not None and one.digest != other.digest:
             try:
-                self.comparisons[name] = compare(one, other)
+                self.comparisons[name] = compare_goldens(one, other)
             except ValueError as error:
                 self.problems[name] = f"changed, and cannot be compared: {error}"
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from tlcheck import exits
-from tlcheck.golden.compare import GoldenComparison, compare
-from tlcheck.golden.golden import Golden, Key
+from tlcheck.golden.comparison import GoldenComparison, compare_goldens
+from tlcheck.golden.entry import Golden, Key
 from tlcheck.golden.recording import Recorded
 from tlcheck.golden.store import Contents
 
@@ -63,7 +63,7 @@ def _unapproved(key: Key, digest: str, contents: Contents, waiting: Mapping[Key,
 
 def _compared(key: Key, approved: Golden, now: Golden) -> State:
     try:
-        comparison = compare(approved, now)
+        comparison = compare_goldens(approved, now)
     except ValueError as error:  # approved, but by a tlcheck whose facts are unlike those of this one
         return State(key, UNUSABLE, f"corrupt: {error}; update and review it")
     return State(key, SAME if comparison.is_same else CHANGED, comparison=comparison)

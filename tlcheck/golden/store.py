@@ -17,7 +17,7 @@ from tlcheck.errors import UsageError
 from tlcheck.files import held, replace_all
 from tlcheck.golden import approvals
 from tlcheck.golden.approvals import Approvals, Decision
-from tlcheck.golden.golden import PENDING_SUFFIX, Golden, Key, damage, placed
+from tlcheck.golden.entry import PENDING_SUFFIX, Golden, Key, damage, placed
 from tlcheck.golden.pending import META, Meta, Pending, read_meta
 
 _PATIENCE = 30.0  # seconds; nobody holds the folder for longer than it takes to write some files

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 
 from tlcheck.golden.align import align
-from tlcheck.golden.lines import TextDocument, document, tokens
+from tlcheck.golden.text_document import TextDocument, document, tokens
 
 SAME, RENAMED, NESTED, CHANGED, MOVED, REMOVED, ADDED = KINDS = (
     "same",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tlcheck import exits
-from tlcheck.golden.golden import Key
+from tlcheck.golden.entry import Key
 from tlcheck.golden.pending import Pending
 from tlcheck.golden.recording import Recorded
 from tlcheck.golden.states import GoldenScope, orphans

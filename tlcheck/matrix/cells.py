@@ -69,7 +69,7 @@ def cells_of(results: Iterable[Result], ends: Sequence[End]) -> list[Cell]:
     told = {_file_of(result.run) for result in results if not result.run.name}
     cut = [Result(end.run, failure=end.ended) for end in ends if end.ended is not None]
     results += [result for result in cut if _file_of(result.run) not in told]
-    content = {file: content_of(Path(file)) for file in {result.run.file for result in results}}
+    content = {file: hash_of_file(Path(file)) for file in {result.run.file for result in results}}
     return [_cell(result, content[result.run.file], result.run.file in scripts) for result in results]
 
 
@@ -102,7 +102,7 @@ def _state(counts: Mapping[Verdict, int]) -> State:
     return "undecided" if counts.get(UNDECIDED) or not counts else "fine"
 
 
-def content_of(file: Path) -> str:
+def hash_of_file(file: Path) -> str:
     """Hash of a file; empty for one that cannot be read."""
     try:
         return hashlib.sha256(file.read_bytes()).hexdigest()

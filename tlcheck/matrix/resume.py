@@ -10,7 +10,7 @@ import msgspec
 
 from tlcheck.errors import UsageError
 from tlcheck.lower.selection import Selection
-from tlcheck.matrix.cells import Cell, content_of
+from tlcheck.matrix.cells import Cell, hash_of_file
 from tlcheck.matrix.table import Column
 from tlcheck.toolchain.releases import RELEASES
 
@@ -71,7 +71,7 @@ def read_known(file: Path, asked: Mapping[str, str]) -> Known:
         raise UsageError(f"--resume {file}: it has schema {report.schema}, and not {SCHEMA}: make it anew")
     if dict(report.asked) != dict(asked):
         raise UsageError(f"--resume {file}: it was asked for {_words(report.asked)}, and now for {_words(asked)}")
-    content = {name: content_of(Path(name)) for name in {cell.file for cell in report.cells}}
+    content = {name: hash_of_file(Path(name)) for name in {cell.file for cell in report.cells}}
     cells = (cell for cell in report.cells if cell.toolchain in RELEASES and cell.content == content[cell.file])
     return Known(report.columns, tuple(cells))
 

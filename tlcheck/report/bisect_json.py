@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import msgspec
 
 from tlcheck import __version__
-from tlcheck.gate.as_written import AsWritten
 from tlcheck.gate.bisect import BisectRow, Point
 from tlcheck.gate.bisect_passes import Guilty, Passes
 from tlcheck.gate.compared_passes import ComparedPasses
+from tlcheck.gate.source_reference import AsWritten
 from tlcheck.report.bisect_report import Bisected
-from tlcheck.report.json import written
+from tlcheck.report.check_json import as_json
 from tlcheck.verdicts.claim import Claim
 
 SCHEMA = 2
@@ -135,7 +135,7 @@ class BisectReport:
 def render(found: Bisected, exit_code: int) -> str:
     """The whole report, indented, with a newline at its end."""
     rows = (*map(_row, found.rows), *map(_passes, found.passes))
-    return written(BisectReport(SCHEMA, __version__, exit_code, rows, tuple(map(_two, found.compared)), found.remarks))
+    return as_json(BisectReport(SCHEMA, __version__, exit_code, rows, tuple(map(_two, found.compared)), found.remarks))
 
 
 def _passes(found: Passes) -> BisectedRow:

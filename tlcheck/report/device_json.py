@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tlcheck import __version__
-from tlcheck.report.json import ClocksReport, written
+from tlcheck.report.check_json import ClocksReport, as_json
 from tlcheck.run.examination import Examination
 from tlcheck.run.results import DeviceFinding, DeviceResult, Timing
 from tlcheck.run.sanitizer import Sanitized
@@ -77,7 +77,7 @@ class GpuReport:
 def render(examinations: Sequence[Examination], commit: str, notes: Sequence[str], exit_code: int) -> str:
     """The whole report, indented, with a newline at its end."""
     found = tuple(_examination(examination) for examination in examinations)
-    return written(GpuReport(SCHEMA, __version__, commit, exit_code, tuple(notes), found))
+    return as_json(GpuReport(SCHEMA, __version__, commit, exit_code, tuple(notes), found))
 
 
 def _examination(examination: Examination) -> ExaminationReport:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tlcheck.golden.compare import GoldenGroup
+from tlcheck.golden.comparison import GoldenGroup
 from tlcheck.golden.textdiff import MOVED, RENAMED, SAME, Row
-from tlcheck.report.diff import shown
+from tlcheck.report.diff_text import shown
 from tlcheck.report.markdown import inert
 from tlcheck.verdicts.words import plural
 

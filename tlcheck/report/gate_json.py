@@ -9,12 +9,12 @@ import msgspec
 
 from tlcheck import __version__
 from tlcheck.facts import Facts
-from tlcheck.gate.compiler import CompiledCuda
-from tlcheck.gate.device import DeviceRun, FoundDevice
+from tlcheck.gate.device_run import DeviceRun, FoundDevice
 from tlcheck.gate.gate import Gate
 from tlcheck.gate.groups import DifferenceGroup, groups
+from tlcheck.gate.nvcc import CompiledCuda
 from tlcheck.gate.words import verdict_in_words
-from tlcheck.report.json import ClocksReport, LoweredWith, written
+from tlcheck.report.check_json import ClocksReport, LoweredWith, as_json
 from tlcheck.run.results import DeviceFinding
 from tlcheck.verdicts.claim import Claim
 from tlcheck.worker.protocol import Failure
@@ -175,7 +175,7 @@ def render(gate: Gate) -> str:
         groups=tuple(_group(group) for group in groups(gate.comparisons)),
         comparisons=msgspec.convert(gate.comparisons, tuple[ComparisonReport, ...], from_attributes=True),
     )
-    return written(report)
+    return as_json(report)
 
 
 def _group(group: DifferenceGroup) -> GroupReport:

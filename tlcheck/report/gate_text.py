@@ -10,7 +10,7 @@ from rich.text import Text
 from tlcheck.exits import CLEAN, FOUND
 from tlcheck.gate.device_outcomes import DEVICE
 from tlcheck.gate.gate import Gate
-from tlcheck.gate.groups import DifferenceGroup, cases_in_words, evidence, groups, members_in_words
+from tlcheck.gate.groups import DifferenceGroup, device_evidence, files_in_words, groups, members_in_words
 from tlcheck.gate.outcome import CLASSES, LoweredPair
 from tlcheck.gate.words import device_in_words, seconds_in_words, slowest_in_words, unchanged_in_words, verdict_in_words
 from tlcheck.verdicts.words import bisect_passes_of, plural
@@ -75,7 +75,7 @@ def _group(group: DifferenceGroup) -> Iterator[Text]:
     elif group.klass in ("wrong", "broken", "fails-in-both"):
         yield from (Text(f"      {_cut(line)}", style="dim") for line in first.detail.splitlines()[:_DETAIL])
     if group.kind != DEVICE:
-        shown = evidence(compared for compared, _ in group.members)
+        shown = device_evidence(compared for compared, _ in group.members)
         yield from (
             Text(f"      on the device: {_cut(words)}{_of(m, group)}", style="dim") for words, m in shown.items()
         )
@@ -91,9 +91,9 @@ def _evidence(gate: Gate) -> Iterator[Text]:
     if gate.device is None:
         return
     yield Text.assemble(("on the device", "bold"), (f": {device_in_words(gate) or 'nothing was run'}", "dim"))
-    for words, comparisons in evidence(gate.comparisons).items():
+    for words, comparisons in device_evidence(gate.comparisons).items():
         yield Text.assemble("  ", (_cut(words), "bold"), f"  {plural(len(comparisons), 'run')}")
-        yield from (Text(f"      {line}", style="dim") for line in cases_in_words((c, "") for c in comparisons))
+        yield from (Text(f"      {line}", style="dim") for line in files_in_words((c, "") for c in comparisons))
 
 
 def _cut(line: str) -> str:

@@ -6,13 +6,13 @@ from tlcheck import __version__
 from tlcheck.matrix.cells import Cell
 from tlcheck.matrix.resume import SCHEMA, MatrixReport
 from tlcheck.matrix.table import Matrix
-from tlcheck.report.json import written
+from tlcheck.report.check_json import as_json
 
 
 def render(found: Matrix) -> str:
     """The whole report, indented, with a newline at its end. Equal results give equal bytes."""
     cells = (cell for row in found.rows for cell in row.cells if cell.state != "absent")
-    return written(
+    return as_json(
         MatrixReport(
             schema=SCHEMA,
             tlcheck=__version__,

@@ -16,13 +16,13 @@ import msgspec
 
 from tlcheck.matrix.resume import MatrixReport
 from tlcheck.report.bisect_json import BisectReport
-from tlcheck.report.blame import CpuReport
+from tlcheck.report.check_json import CheckReport
+from tlcheck.report.cpu_report import CpuReport
 from tlcheck.report.device_json import GpuReport
 from tlcheck.report.doctor_json import DoctorReport
 from tlcheck.report.gate_json import GateReport
-from tlcheck.report.json import CheckReport
 from tlcheck.report.times_report import TimesReport
-from tlcheck.report.traced_json import TraceReport
+from tlcheck.report.trace_json import TraceReport
 
 REPORTS: Mapping[str, type] = {
     "bisect": BisectReport,

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tlcheck import __version__
-from tlcheck.report.json import ClocksReport, written
+from tlcheck.report.check_json import ClocksReport, as_json
 from tlcheck.run.examination import TimeComparison
 from tlcheck.run.statistics import ALPHA, LEAST, TimeChange
 from tlcheck.verdicts.words import plural
@@ -82,7 +82,7 @@ def summary(found: TimeComparison) -> str:
 
 def render(found: TimeComparison, commit: str, exit_code: int) -> str:
     """The report for programs, indented, with a newline at its end."""
-    return written(
+    return as_json(
         TimesReport(
             schema=SCHEMA,
             tlcheck=__version__,

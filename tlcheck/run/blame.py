@@ -38,7 +38,7 @@ from tlcheck.snapshot.ir import Snapshot
 from tlcheck.toolchain.resolve import resolve
 from tlcheck.verdicts.checking import Checking
 from tlcheck.verdicts.claim import REFUTED, UNDECIDED, Claim
-from tlcheck.verdicts.executed import OwnRace, claims_of, own_races
+from tlcheck.verdicts.execution_claims import OwnRace, claims_of, own_races
 from tlcheck.verdicts.judge import JudgeWatcher, Policy
 from tlcheck.verdicts.results import Result
 from tlcheck.worker.gpu.task import InputsTask, ReferTask

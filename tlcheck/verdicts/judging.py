@@ -25,7 +25,7 @@ from tlcheck.execute.request import SOURCE, GivenInputs, Request
 from tlcheck.lower.runs import Run
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Snapshot
-from tlcheck.verdicts.check import check
+from tlcheck.verdicts.atomic_claims import judge_atomics
 from tlcheck.verdicts.claim import Claim, by_cause, on_device, with_content
 from tlcheck.verdicts.kept import Verdicts, dumps
 from tlcheck.verdicts.results import Result, internal_failure, result_of
@@ -132,7 +132,7 @@ def verdicts_of(snapshot: Snapshot, request: Request | None = None, seconds: flo
     """
     try:
         with _limited(seconds), _uncollected():
-            report = check(snapshot)
+            report = judge_atomics(snapshot)
     except TimeoutError:
         message = f"the proofs took more than {seconds:g} s of the processor"
         return Verdicts(failure=Failure("timeout", "check", message), pass_configs=snapshot.pass_configs)
@@ -159,7 +159,7 @@ def _executed(snapshot: Snapshot, request: Request) -> tuple[tuple[Claim, ...], 
     """The claims, and what tells what was left as written."""
     from tlcheck.execute.compare.diagnosis import diagnose  # as above
     from tlcheck.execute.compare.run import execute
-    from tlcheck.verdicts.executed import claims_of
+    from tlcheck.verdicts.execution_claims import claims_of
 
     done = execute(snapshot, request)
     return claims_of(snapshot, diagnose(snapshot, request, done), request), done.digest

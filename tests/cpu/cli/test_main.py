@@ -61,12 +61,12 @@ assert not heavy, heavy
     [
         (
             "tlcheck.cli.check",
-            ("numpy", "tlcheck.prove.plans", "tlcheck.execute.schedule.machine", "tlcheck.golden.compare", "tvm"),
+            ("numpy", "tlcheck.prove.plans", "tlcheck.execute.schedule.machine", "tlcheck.golden.comparison", "tvm"),
         ),
         ("tlcheck.verdicts.judging", ("tlcheck.execute.schedule.machine", "tlcheck.execute.memory.pages", "tvm")),
         (
             "tlcheck.cli.gate",
-            ("numpy", "tlcheck.prove.plans", "tlcheck.execute.schedule.machine", "tlcheck.page.gate", "tvm"),
+            ("numpy", "tlcheck.prove.plans", "tlcheck.execute.schedule.machine", "tlcheck.page.gate_page", "tvm"),
         ),
     ],
 )

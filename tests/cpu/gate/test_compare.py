@@ -9,7 +9,7 @@ import pytest
 from tests.cpu.checking import SAVED, make_atomic
 from tests.cpu.gate.comparing import compared, failing, made, saved, side_of
 from tests.fixtures.index import read
-from tlcheck.gate.compiler import CompiledCuda
+from tlcheck.gate.nvcc import CompiledCuda
 from tlcheck.gate.outcome import LoweredPair, LoweredSide
 from tlcheck.verdicts.claim import Claim
 from tlcheck.worker.protocol import Failure

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from tests.fixtures.index import FOLDER
-from tlcheck.golden.golden import Golden
+from tlcheck.golden.entry import Golden
 from tlcheck.golden.recording import golden_of
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.checkpoint import Checkpoint

@@ -11,7 +11,7 @@ import pytest
 
 from tests.cpu.golden.goldens import renamed, saved, snapshot
 from tlcheck.cli.main import main
-from tlcheck.golden.golden import Key
+from tlcheck.golden.entry import Key
 from tlcheck.golden.states import GoldenScope, orphans
 from tlcheck.golden.store import GoldenStore
 from tlcheck.snapshot import codec

@@ -10,8 +10,8 @@ import pytest
 from tests.cpu.checking import installed
 from tlcheck.cli.main import main
 from tlcheck.facts import from_json
-from tlcheck.golden.compare import compare
-from tlcheck.golden.golden import FACTS
+from tlcheck.golden.comparison import compare_goldens
+from tlcheck.golden.entry import FACTS
 from tlcheck.golden.normal import parse
 from tlcheck.golden.store import GoldenStore
 from tlcheck.toolchain.releases import PINNED
@@ -38,7 +38,7 @@ def test_each_is_approved_with_a_reason_and_of_the_pinned_release() -> None:
 def test_two_targets_of_one_kernel_compare() -> None:
     goldens = {str(key): golden for key, golden in STORE.read().goldens.items()}
     name = "cases/atomics.py::tile_x4"
-    comparison = compare(goldens[f"{name} sm_90"], goldens[f"{name} sm_80"])
+    comparison = compare_goldens(goldens[f"{name} sm_90"], goldens[f"{name} sm_80"])
     assert [change.words for change in comparison.changes if change.kind == "atomic"] == [
         "B: AtomicAddx4 -> 4 x AtomicAdd"
     ]

@@ -8,8 +8,8 @@ import pytest
 
 from tests.cpu.golden.goldens import full, renamed, snapshot
 from tests.cpu.mutations.mutants import mutants
-from tlcheck.golden.compare import compare
-from tlcheck.golden.golden import Golden
+from tlcheck.golden.comparison import compare_goldens
+from tlcheck.golden.entry import Golden
 from tlcheck.golden.textdiff import NESTED, RENAMED, SAME
 
 KERNELS = ("annotated_gemm", "cast_bf16", "invariant_rows", "loop_pipelined", "tail_tile_odd", "shared_histogram")
@@ -25,7 +25,7 @@ def test_every_mutant_differs_in_more_than_names_and_order(name: str, release: s
     for mutant in list(mutants(original))[::2]:
         now = full(replace(mutant.snapshot, checkpoints={**original.checkpoints, **mutant.snapshot.checkpoints}))
         assert now.digest != golden.digest, mutant.kind
-        comparison = compare(golden, now)
+        comparison = compare_goldens(golden, now)
         seen += 1
         if comparison.kind == "names":  # the other stride goes away modulo the number of rows
             equal += 1
@@ -40,7 +40,7 @@ def test_every_mutant_differs_in_more_than_names_and_order(name: str, release: s
 @pytest.mark.parametrize("name", KERNELS)
 def test_a_renaming_is_called_so(name: str, release: str) -> None:
     s = snapshot(name, release)
-    comparison = compare(full(s), full(renamed(s)))
+    comparison = compare_goldens(full(s), full(renamed(s)))
     assert comparison.kind == "names", comparison.summary
     assert comparison.changes == ()
     for text in comparison.texts.values():

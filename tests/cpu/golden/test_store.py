@@ -17,7 +17,7 @@ from tests.cpu.golden.goldens import golden
 from tlcheck.errors import UsageError
 from tlcheck.golden import approvals
 from tlcheck.golden.approvals import Approvals, Decision, decision
-from tlcheck.golden.golden import Golden, Key, damage, key_of, placed
+from tlcheck.golden.entry import Golden, Key, damage, key_of, placed
 from tlcheck.golden.pending import Pending
 from tlcheck.golden.store import GoldenStore
 

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis.strategies import randoms
 
 from tests.cpu.golden.goldens import snapshot
-from tlcheck.golden.compare import compare, in_words
+from tlcheck.golden.comparison import compare_goldens, text_in_words
+from tlcheck.golden.diff_sides import of_snapshot
 from tlcheck.golden.indices import simpler
 from tlcheck.golden.normal import normal_lines
-from tlcheck.golden.sources import of_snapshot
 from tlcheck.golden.textdiff import (
     ADDED,
     CHANGED,
@@ -112,10 +112,10 @@ def test_equal_indices_in_other_terms_are_no_change() -> None:
     after = changed(KERNEL, respelled)
     found = diff(after, before)
     assert (found.verdict, found.respelled) == ("names", 1)
-    assert in_words(found) == "only the terms of equal indices differ"
+    assert text_in_words(found) == "only the terms of equal indices differ"
     assert sides(rows(found, "renamed")[0]) == ("s[i * 8 + tx] = A[k % 2]", "s[i * 8 + tx] = A[k % 2 % 2 // 1]")
     both = diff(changed(after, ("bx =", "by =")), before)
-    assert in_words(both) == "only names and the terms of equal indices differ"
+    assert text_in_words(both) == "only names and the terms of equal indices differ"
     assert diff(changed(after, ("A[k % 2 % 2 // 1]", "A[k % 2 % 2 // 2]")), before).verdict == "changed"
 
 
@@ -289,6 +289,6 @@ def test_an_older_snapshot_without_source_is_the_same() -> None:
     older = {name: function for name, function in saved.checkpoints.items() if name != "source"}
     newer = {"source": older["intent"], **older}
     sides = [of_snapshot(replace(saved, checkpoints=c)) for c in (older, newer)]
-    assert compare(*sides).is_same
+    assert compare_goldens(*sides).is_same
     del older["intent"]
-    assert compare(of_snapshot(replace(saved, checkpoints=older)), sides[1]).missing
+    assert compare_goldens(of_snapshot(replace(saved, checkpoints=older)), sides[1]).missing

@@ -11,7 +11,7 @@ from tests.fixtures.index import Fixture
 from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import LOWERED, SOURCE, Execution, Request
 from tlcheck.snapshot.ir import Snapshot
-from tlcheck.verdicts.check import check
+from tlcheck.verdicts.atomic_claims import judge_atomics
 from tlcheck.verdicts.claim import PROVED
 
 BLOCKS = 64  # executed at most: of the kernels here all, but for the large attention
@@ -37,7 +37,7 @@ class Opinions:
 
 def opinions(kernel: str, snapshot: Snapshot) -> Iterator[Opinions]:
     """Both opinions on each output with atomics."""
-    claims = check(snapshot).claims
+    claims = judge_atomics(snapshot).claims
     found = execute(snapshot, Request(blocks=BLOCKS)) if claims else Execution(())
     illegal = found.illegal.buffer if found.illegal is not None else ""
     proofs = frozenset(c.verdict for c in claims)

@@ -9,7 +9,7 @@ from tests.cpu.mutations.mutants import Mutant
 from tests.cpu.prove.oracle import Kernel
 from tests.cpu.prove.oracle_text import UnsupportedError
 from tlcheck.snapshot.ir import Snapshot
-from tlcheck.verdicts.check import check
+from tlcheck.verdicts.atomic_claims import judge_atomics
 from tlcheck.verdicts.claim import PROVED, REFUTED, UNDECIDED
 
 CHANGED, SAME, UNSUPPORTED = "changed", "same", "unsupported"
@@ -44,7 +44,7 @@ class Judged:
 
 def judged(snapshot: Snapshot, chosen: Iterable[Mutant]) -> Iterator[Judged]:
     """Judge mutants of a snapshot."""
-    doubtful = {a.buffer for a in check(snapshot).claims if a.verdict != PROVED}
+    doubtful = {a.buffer for a in judge_atomics(snapshot).claims if a.verdict != PROVED}
     kernels = [Kernel(snapshot)]
     if kernels[0].sizes and not kernels[0].promises:
         kernels.append(Kernel(snapshot, dict.fromkeys(kernels[0].sizes, SMALL)))
@@ -68,7 +68,7 @@ def _truths_at_the_end(snapshot: Snapshot, mutant: Mutant) -> Iterator[tuple[str
 def _verdict(mutant: Mutant, truth: str) -> tuple[str, str]:
     if truth == UNSUPPORTED:
         return "", ""
-    own = [a for a in check(mutant.snapshot).claims if a.buffer == mutant.root]
+    own = [a for a in judge_atomics(mutant.snapshot).claims if a.buffer == mutant.root]
     worst = max(own, key=lambda a: (PROVED, UNDECIDED, REFUTED).index(a.verdict))
     why = worst.reason if worst.finding is None else f"{worst.finding.rule}: {worst.finding.what}"
     return worst.verdict, why

@@ -14,10 +14,10 @@ from typing import Any
 from tests.cpu.checking import judge_here
 from tests.fixtures.index import FOLDER
 from tlcheck.golden.approvals import Approvals, decision
-from tlcheck.golden.golden import Golden, Key
+from tlcheck.golden.entry import Golden, Key
 from tlcheck.golden.recording import Project, Recorded, saved
 from tlcheck.golden.store import Contents
-from tlcheck.page.golden import GoldenPage
+from tlcheck.page.golden_page import GoldenPage
 from tlcheck.page.model import Entry, Page, View
 
 ATTENTION = FOLDER / "demo" / "attention_full_0.1.7.snapshot.json"

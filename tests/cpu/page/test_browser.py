@@ -11,7 +11,7 @@ import pytest
 from tests.cpu.checking import judge_here
 from tests.cpu.page.conftest import Opened
 from tests.cpu.page.pages import approved, era, large, recorded, upgraded
-from tlcheck.page.golden import GoldenPage
+from tlcheck.page.golden_page import GoldenPage
 from tlcheck.page.html import render
 from tlcheck.page.model import Page
 from tlcheck.snapshot import codec

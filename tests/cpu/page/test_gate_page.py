@@ -15,7 +15,7 @@ from tlcheck.cli.main import main
 from tlcheck.gate.gate import Gate
 from tlcheck.gate.outcome import LoweredPair
 from tlcheck.page.gallery import gallery
-from tlcheck.page.gate import gate_page, shows_the_same
+from tlcheck.page.gate_page import gate_page, shows_the_same
 from tlcheck.page.model import Page
 from tlcheck.page.picture import Picture, picture
 from tlcheck.verdicts.results import read_snapshot

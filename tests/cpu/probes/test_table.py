@@ -17,7 +17,7 @@ from tlcheck.program.device_library import (
     read,
 )
 from tlcheck.snapshot import codec
-from tlcheck.verdicts.check import check
+from tlcheck.verdicts.atomic_claims import judge_atomics
 from tlcheck.worker.headers import digest
 
 ADD = LibraryCall("add", "float32", "float32")
@@ -69,8 +69,8 @@ def test_edited_headers_are_known_when_somebody_has_measured_them(cache: Path) -
 def test_an_atomic_that_comes_to_headers_which_nobody_measured_is_undecided(cache: Path) -> None:
     fixture = next(f for f in index.read().fixtures if f.path == "edges/ragged_source-0.1.15")
     known, edited = (replace(fixture.snapshot(), headers=h) for h in (device_library().headers["0.1.15"], "edited"))
-    assert [c.verdict for c in check(known).claims] == ["proved"]
-    (claim,) = check(edited).claims
+    assert [c.verdict for c in judge_atomics(known).claims] == ["proved"]
+    (claim,) = judge_atomics(edited).claims
     assert claim.verdict == "undecided"
     assert "headers of its device library are not those that were measured for TileLang 0.1.15" in claim.reason
     assert codec.loads(codec.dumps(edited)).headers == "edited"

@@ -12,7 +12,7 @@ from tests.fixtures.index import read
 from tlcheck.program.atomics import atomics
 from tlcheck.program.walk import walk
 from tlcheck.snapshot.ir import Bind, Buffer, Expr, For, Function, Snapshot, Stmt, Store
-from tlcheck.verdicts.check import check
+from tlcheck.verdicts.atomic_claims import judge_atomics
 
 RETURNED = {f.path: f for f in read().fixtures}["edges/returned_index-0.1.7"]
 IS_INSIDE = Expr("lt", "bool", (Expr("var", "int32", value="n", uid=90_010), number(1)))
@@ -28,13 +28,13 @@ def guarded(stmt: Stmt) -> Stmt:
 
 
 def verdicts(snapshot: Snapshot) -> dict[str, str]:
-    return {c.buffer: c.finding.rule if c.finding else c.verdict for c in check(snapshot).claims}
+    return {c.buffer: c.finding.rule if c.finding else c.verdict for c in judge_atomics(snapshot).claims}
 
 
 def test_a_destination_that_a_condition_selects_is_a_copy_in_cuda() -> None:
     """A later pass may still move the condition out of it; behind the last one it stays."""
     assert verdicts(RETURNED.snapshot())["N"] == "proved"
-    report = check(with_change(RETURNED.snapshot(), guarded))
+    report = judge_atomics(with_change(RETURNED.snapshot(), guarded))
     found = next(c.finding for c in report.claims if c.buffer == "N")
     assert found is not None
     assert (found.rule, found.checkpoint) == ("TLA008", "device-tir")

@@ -12,7 +12,7 @@ from tests.cpu.prove.oracle_text import UnsupportedError
 from tests.cpu.prove.witnesses import FOOTPRINT, untrue
 from tests.fixtures.index import Fixture, read
 from tlcheck.snapshot.ir import Snapshot
-from tlcheck.verdicts.check import Report
+from tlcheck.verdicts.atomic_claims import AtomicReport
 from tlcheck.verdicts.claim import PROVED, REFUTED
 
 # Every era's IR, with wrong code and right; of the kernels that are kept of all four, each is run in two.
@@ -34,7 +34,7 @@ def test_verdicts_are_true(fixture: Fixture) -> None:
             _agree(fixture.snapshot(), fixture.report())
 
 
-def _agree(snapshot: Snapshot, report: Report) -> None:
+def _agree(snapshot: Snapshot, report: AtomicReport) -> None:
     kernel = Kernel(snapshot)
     verdicts = {a.buffer: {b.verdict for b in report.claims if b.buffer == a.buffer} for a in report.claims}
     proved = [root for root, found in verdicts.items() if found == {PROVED}]

@@ -12,7 +12,7 @@ from tlcheck.program.walk import Program, walk
 from tlcheck.prove.assumptions import assume, hold, nearest, promises_more, related, symbols
 from tlcheck.snapshot.ir import Evaluate, Expr, Seq, Snapshot, Stmt
 from tlcheck.snapshot.walk import rebuild
-from tlcheck.verdicts.check import check
+from tlcheck.verdicts.atomic_claims import judge_atomics
 
 FIXTURES = {f.path: f for f in read().fixtures}
 PITCH, ROWS = FIXTURES["mutations/assumed_pitch-0.1.15"], FIXTURES["mutations/assumed_rows-0.1.15"]
@@ -99,7 +99,7 @@ def without_promises(fixture: Fixture) -> set[str]:
         return stmt.body if getattr(stmt, "key", "") == "tl.assume" else stmt  # type: ignore[attr-defined]
 
     functions = {n: replace(f, body=rebuild(f.body, plain)) for n, f in snapshot.checkpoints.items()}
-    return {a.verdict for a in check(replace(snapshot, checkpoints=functions)).claims}
+    return {a.verdict for a in judge_atomics(replace(snapshot, checkpoints=functions)).claims}
 
 
 @pytest.mark.parametrize("fixture", [PITCH, ROWS], ids=lambda f: f.path)
@@ -136,14 +136,14 @@ def test_wrong_code_for_sizes_that_nobody_tries_by_chance_is_refuted() -> None:
     snapshot = PITCH.snapshot()
     (mutant,) = (m for m in mutants(snapshot, ("device-tir",)) if m.kind == "shift base by one")
     uncommon = promised(mutant.snapshot, of(704, N), condition("ge", N, number(9000)))
-    assert {c.verdict for c in check(uncommon).claims} == {"refuted"}
+    assert {c.verdict for c in judge_atomics(uncommon).claims} == {"refuted"}
 
 
 def test_where_no_size_keeps_the_promises_that_is_the_reason() -> None:
     snapshot = PITCH.snapshot()
     (mutant,) = (m for m in mutants(snapshot, ("device-tir",)) if m.kind == "shift base by one")
     square = condition("eq", Expr("mul", "int32", (N, N)), number(64 * 64 * 7 * 7))
-    (claim,) = check(promised(mutant.snapshot, square)).claims
+    (claim,) = judge_atomics(promised(mutant.snapshot, square)).claims
     assert claim.verdict == "undecided"
     assert "none of the sizes tried keeps what the kernel promises" in claim.reason
 

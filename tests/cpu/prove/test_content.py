@@ -11,7 +11,7 @@ from tests.cpu.mutations.tools import flipped
 from tests.fixtures.index import read
 from tlcheck.snapshot.ir import Alloc, Buffer, Evaluate, Expr, For, If, Seq, Snapshot, Stmt, Store, Thread
 from tlcheck.snapshot.walk import rebuild, statements
-from tlcheck.verdicts.check import check
+from tlcheck.verdicts.atomic_claims import judge_atomics
 
 FIXTURES = {f.path: f for f in read().fixtures}
 GUARDED = FIXTURES["mutations/scatter_guarded-0.1.15"]
@@ -35,7 +35,7 @@ def with_change(snapshot: Snapshot, change: Change, checkpoints: Sequence[str] =
 
 
 def verdict(snapshot: Snapshot) -> str:
-    (claim,) = check(snapshot).claims
+    (claim,) = judge_atomics(snapshot).claims
     return claim.verdict
 
 

@@ -15,7 +15,7 @@ from tlcheck.prove.plans import Comparison
 from tlcheck.prove.subject import evidences, subject
 from tlcheck.snapshot.ir import Evaluate, Expr, Snapshot, Stmt
 from tlcheck.snapshot.walk import rebuild
-from tlcheck.verdicts.check import Report, check
+from tlcheck.verdicts.atomic_claims import AtomicReport, judge_atomics
 
 EDGES = {f.path.removeprefix("edges/"): f for f in read().fixtures if f.path.startswith("edges/")}
 RIGHT = [name for name in EDGES if not name.startswith("one_element")]
@@ -27,7 +27,7 @@ def made_wrong(fixture: Fixture) -> list[Mutant]:
     return list(mutants(fixture.snapshot(), ("device-tir",)))
 
 
-def verdicts(report: Report, buffer: str = "") -> set[str]:
+def verdicts(report: AtomicReport, buffer: str = "") -> set[str]:
     return {claim.verdict for claim in report.claims if claim.buffer in (buffer or claim.buffer)}
 
 
@@ -42,14 +42,14 @@ def test_what_is_made_wrong_is_refuted(name: str, kind: str) -> None:
     wrong = [m for m in made_wrong(EDGES[name]) if m.kind == kind]
     assert wrong
     for mutant in wrong:
-        assert verdicts(check(mutant.snapshot), mutant.root) == {"refuted"}
+        assert verdicts(judge_atomics(mutant.snapshot), mutant.root) == {"refuted"}
 
 
 @pytest.mark.parametrize("name", [n for n in RIGHT if n.startswith("ragged_source")])
 @pytest.mark.parametrize("kind", ["duplicate an iteration", "shorten a loop"])
 def test_another_loop_is_not_proved(name: str, kind: str) -> None:
     (mutant,) = (m for m in made_wrong(EDGES[name]) if m.kind == kind)
-    assert "proved" not in verdicts(check(mutant.snapshot), mutant.root)
+    assert "proved" not in verdicts(judge_atomics(mutant.snapshot), mutant.root)
 
 
 def test_only_one_of_the_values_that_threads_add_to_one_element_is_added() -> None:
@@ -66,7 +66,7 @@ def test_a_strided_destination_ends_with_its_last_element() -> None:
     """The last row is 15 * 128 elements behind the first; what lies behind its 64 elements is not the buffer's."""
     fixture = EDGES["strided-0.1.15"]
     (mutant,) = (m for m in made_wrong(fixture) if m.kind == "shift base by one")
-    (claim,) = check(mutant.snapshot).claims
+    (claim,) = judge_atomics(mutant.snapshot).claims
     assert claim.finding is not None
     assert "TLA007" in (claim.finding.rule, *claim.finding.others)
     shown = [e.difference for e in evidences(subject(mutant.snapshot)) if e.difference]
@@ -103,9 +103,9 @@ def frames() -> Iterator[int]:
 def test_a_sum_of_more_terms_than_frames_is_judged(frames: int) -> None:
     fixture = next(f for f in read().fixtures if f.path == "mutations/scatter_guarded-0.1.15")
     snapshot = with_terms(fixture.snapshot(), frames + 1)
-    assert verdicts(check(snapshot)) == {"proved"}
+    assert verdicts(judge_atomics(snapshot)) == {"proved"}
     other = {**snapshot.checkpoints, "device-tir": with_terms(fixture.snapshot(), frames).checkpoints["device-tir"]}
-    assert verdicts(check(replace(snapshot, checkpoints=other))) == {"undecided"}
+    assert verdicts(judge_atomics(replace(snapshot, checkpoints=other))) == {"undecided"}
 
 
 def test_an_atomic_whose_judging_fails_is_undecided_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,7 +115,7 @@ def test_an_atomic_whose_judging_fails_is_undecided_and_the_others_go_on(monkeyp
         return evidence(comparison)
 
     monkeypatch.setattr("tlcheck.prove.subject.evidence", failing)
-    found = {c.buffer: c for c in check(EDGES["second_group-0.1.15"].snapshot()).claims}
+    found = {c.buffer: c for c in judge_atomics(EDGES["second_group-0.1.15"].snapshot()).claims}
     assert found["C"].verdict == "proved"
     assert found["B"].verdict == "undecided"
     assert "tlcheck itself failed: KeyError: 17 (test_edges.py:" in found["B"].reason

@@ -12,13 +12,13 @@ from tests.cpu.mutations.tools import atomics, binary, integer, rewrite, target,
 from tests.fixtures.index import read
 from tlcheck.snapshot.ir import Alloc, Buffer, Evaluate, Expr, For, Function, If, Seq, Stmt, Store
 from tlcheck.snapshot.walk import expressions, postorder, rebuild, statements, substitute, with_expressions
-from tlcheck.verdicts.check import Report, check
+from tlcheck.verdicts.atomic_claims import AtomicReport, judge_atomics
 
 PEELED = next(f for f in read().fixtures if f.path == "edges/peeled-0.1.15").snapshot()
 
 
 def test_the_loop_and_its_last_iteration_are_the_loop_as_written() -> None:
-    (atomic,) = check(PEELED).claims
+    (atomic,) = judge_atomics(PEELED).claims
     assert (atomic.verdict, atomic.not_source) == ("proved", "")
     assert {stage.status for stage in atomic.stages} == {"same"}
 
@@ -85,7 +85,7 @@ def test_nothing_that_a_pass_could_do_wrong_is_proved() -> None:
     assert proved == ["swap neighbours in the source", "drop a guard", "drop a guard"]
 
 
-def _made_wrong() -> Iterator[tuple[str, Report]]:
+def _made_wrong() -> Iterator[tuple[str, AtomicReport]]:
     made = list(mutants(PEELED, ("device-tir",)))
     assert {"repeat the atomic", "remove the atomic", "shorten a loop"} <= {mutant.kind for mutant in made}
     for mutant in made:
@@ -128,7 +128,7 @@ def test_the_last_iteration_does_not_add_what_the_loop_has_left_in_a_register(st
     made = with_statement(made, _step(loop), lambda now: inside)
     made = replace(made, body=Seq((Alloc(REGISTER), made.body)))
     snapshot = replace(PEELED, checkpoints={**PEELED.checkpoints, "source": written, "lower-tile-op": made})
-    first = check(snapshot).claims[0].stages[0]
+    first = judge_atomics(snapshot).claims[0].stages[0]
     assert (first.checkpoint, first.status) == ("lower-tile-op", {"proved": "same"}.get(verdict, verdict))
 
 
@@ -147,7 +147,7 @@ def test_what_no_content_that_was_tried_has_run_is_not_the_same(rows: int, prove
     pipelined = next(s for s in statements(written.body) if isinstance(s, For))
     written = with_statement(written, pipelined, lambda now: replace(now, extent=extent))
     snapshot = replace(PEELED, checkpoints={**PEELED.checkpoints, "source": written, "lower-tile-op": made})
-    assert (check(snapshot).claims[0].stages[0].status == "same") == proved
+    assert (judge_atomics(snapshot).claims[0].stages[0].status == "same") == proved
 
 
 def _with_rows(stmt: Stmt, rows: int) -> Stmt:
@@ -220,5 +220,5 @@ def test_a_version_of_a_tile_in_a_shared_allocation_is_the_tile() -> None:
     assert _is_proved(with_statement(function, tile, lambda now: Seq(())))
 
 
-def _checked(checkpoint: str, function: Function) -> Report:
-    return check(replace(PEELED, checkpoints={**PEELED.checkpoints, checkpoint: function}))
+def _checked(checkpoint: str, function: Function) -> AtomicReport:
+    return judge_atomics(replace(PEELED, checkpoints={**PEELED.checkpoints, checkpoint: function}))

@@ -11,7 +11,7 @@ from tlcheck.program.walk import walk
 from tlcheck.prove.subject import subject
 from tlcheck.snapshot.ir import Bind, Block, Evaluate, Expr, Function, Seq, Snapshot, Stmt, Thread
 from tlcheck.snapshot.walk import expressions, rebuild, statements, substitute, with_expressions
-from tlcheck.verdicts.check import check
+from tlcheck.verdicts.atomic_claims import judge_atomics
 
 FIXTURES = {f.path: f for f in read().fixtures}
 RELEASES = ("0.1.9", "0.1.12", "0.1.15")
@@ -42,11 +42,11 @@ def one_block_further(function: Function) -> Function:
 def test_what_a_pass_before_layout_inference_breaks_shows(release: str) -> None:
     """All checkpoints but the source agree with each other."""
     snapshot = fixture(release)
-    assert [claim.verdict for claim in check(snapshot).claims] == ["proved"]
+    assert [claim.verdict for claim in judge_atomics(snapshot).claims] == ["proved"]
     assert subject(snapshot).reference == "source"
-    assert not check(snapshot).claims[0].not_source
+    assert not judge_atomics(snapshot).claims[0].not_source
     broken = with_source(snapshot, one_block_further(snapshot.checkpoints["source"]))
-    assert [claim.verdict for claim in check(broken).claims] == ["refuted"]
+    assert [claim.verdict for claim in judge_atomics(broken).claims] == ["refuted"]
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -61,8 +61,8 @@ def test_a_source_that_cannot_be_read_leaves_the_intent(release: str) -> None:
         (replace(snapshot, checkpoints=older), "the snapshot has no source"),
     ):
         assert subject(other).reference == "intent"
-        assert [claim.verdict for claim in check(other).claims] == ["proved"]
-        assert check(other).claims[0].not_source.endswith(why)
+        assert [claim.verdict for claim in judge_atomics(other).claims] == ["proved"]
+        assert judge_atomics(other).claims[0].not_source.endswith(why)
 
 
 def number(value: int) -> Expr:

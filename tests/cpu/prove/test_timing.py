@@ -20,7 +20,7 @@ from tests.cpu.prove.test_content import (
 )
 from tests.fixtures.index import read
 from tlcheck.snapshot.ir import Bind, Buffer, Expr, For, If, Seq, Snapshot, Stmt, Store
-from tlcheck.verdicts.check import check
+from tlcheck.verdicts.atomic_claims import judge_atomics
 from tlcheck.verdicts.claim import Claim
 
 RAGGED = {f.path: f for f in read().fixtures}["edges/ragged_source-0.1.15"]
@@ -29,7 +29,7 @@ IS_SET = Expr("ge", "bool", (loaded(NUMBERS, number(0)), number(500)))
 
 
 def claim(snapshot: Snapshot) -> Claim:
-    (found,) = check(snapshot).claims
+    (found,) = judge_atomics(snapshot).claims
     return found
 
 

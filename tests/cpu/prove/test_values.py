@@ -11,7 +11,7 @@ from tests.fixtures.index import read
 from tlcheck.snapshot.dtypes import keeps
 from tlcheck.snapshot.ir import Alloc, Bind, Buffer, Evaluate, Expr, For, Seq, Stmt, Store, Thread
 from tlcheck.snapshot.walk import rebuild
-from tlcheck.verdicts.check import check
+from tlcheck.verdicts.atomic_claims import judge_atomics
 
 FIXTURE = next(f for f in read().fixtures if f.path == "edges/ragged_source-0.1.15")
 REGISTERS = Buffer(
@@ -29,7 +29,7 @@ def verdict(change: Callable[[Stmt], Stmt]) -> str:
     snapshot = FIXTURE.snapshot()
     last = snapshot.checkpoints["device-tir"]
     changed = replace(last, body=rebuild(last.body, lambda _, stmt: change(stmt)))
-    (claim,) = check(replace(snapshot, checkpoints={**snapshot.checkpoints, "device-tir": changed})).claims
+    (claim,) = judge_atomics(replace(snapshot, checkpoints={**snapshot.checkpoints, "device-tir": changed})).claims
     return claim.verdict
 
 

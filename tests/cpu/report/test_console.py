@@ -9,7 +9,7 @@ import pytest
 from rich.table import Table
 
 from tests.cpu.checking import make_atomic, make_finding, make_result
-from tlcheck.report import text
+from tlcheck.report import check_text
 from tlcheck.report.console import console
 from tlcheck.verdicts.claim import Excerpt
 
@@ -24,7 +24,7 @@ def page(long: str) -> str:
     file = io.StringIO()
     finding = replace(make_finding(), layout=long, excerpt=Excerpt(1, 1, (long,)))
     claim = replace(make_atomic("refuted"), finding=finding)
-    text.write(console(file), [replace(make_result(), claims=(claim,))], [])
+    check_text.write(console(file), [replace(make_result(), claims=(claim,))], [])
     return file.getvalue()
 
 

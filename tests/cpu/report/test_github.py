@@ -10,7 +10,7 @@ import pytest
 
 from tests.cpu.report.documents import DOCUMENT, EMPTY, WRONG
 from tlcheck.lower.runs import Run
-from tlcheck.report import checked, github
+from tlcheck.report import check_notices, github
 from tlcheck.report.notices import Document, Subject
 from tlcheck.verdicts.results import Result
 from tlcheck.worker.protocol import Failure
@@ -68,5 +68,5 @@ def test_an_error_is_annotated_where_it_was_raised_else_at_the_kernel(
     Path("k.py").write_text("first = Case(f)\nseconds = 1\n\nsecond = Case(g)\n")
     failure = Failure("exception", "lower", "ValueError: no", where=where)
     failed = Result(Run("k.py", name, "sm_80", "pinned", {}), failure=failure)
-    text = github.render(checked.document_of([failed], [], 3))
+    text = github.render(check_notices.document_of([failed], [], 3))
     assert f"::error file=k.py,line={line},title=tlcheck not-checked::" in text

@@ -14,7 +14,7 @@ from tests.cpu.checking import SAVED, saved_result
 from tests.cpu.report.documents import DOCUMENT, EMPTY, WRONG
 from tests.cpu.report.sarif_subset import SCHEMA
 from tlcheck.report import sarif
-from tlcheck.report.checked import document_of
+from tlcheck.report.check_notices import document_of
 from tlcheck.report.notices import Document, Subject
 from tlcheck.verdicts.results import read_snapshot
 

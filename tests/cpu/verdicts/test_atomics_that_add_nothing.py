@@ -12,7 +12,7 @@ from tlcheck.program.device_library import ORDERS
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Assert, Buffer, Evaluate, Expr, Seq, Snapshot, Stmt, Store, Unknown
 from tlcheck.snapshot.walk import rebuild
-from tlcheck.verdicts.check import check
+from tlcheck.verdicts.atomic_claims import judge_atomics
 from tlcheck.verdicts.claim import REFUTED, UNDECIDED
 
 FIXTURE = next(f for f in read().fixtures if f.path == "edges/ragged_source-0.1.15")
@@ -62,7 +62,7 @@ def strange(target: Expr, value: Expr, buffer: Buffer) -> Stmt:
 
 @pytest.mark.parametrize(("operation", "words"), [(storing, "atomic store to B"), (loading, "atomic load of B")])
 def test_atomic_loads_and_stores_are_listed_with_their_lines(operation: Make, words: str) -> None:
-    report = check(with_instead(operation))
+    report = judge_atomics(with_instead(operation))
     (found,) = report.unjudged
     assert found.startswith(words + ", ")
     assert "(the kernel; the line is not known)" not in found
@@ -87,7 +87,7 @@ def ordered(order: int) -> Make:
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_a_store_that_does_not_compile_is_refuted(dtype: str) -> None:
-    report = check(of_type(with_instead(storing), dtype))
+    report = judge_atomics(of_type(with_instead(storing), dtype))
     (claim,) = report.claims
     assert (claim.kind, claim.key, claim.verdict, claim.rules) == ("atomic", "B store", REFUTED, ("TLA013",))
     assert claim.finding is not None
@@ -106,21 +106,21 @@ def test_a_store_that_does_not_compile_is_refuted(dtype: str) -> None:
 
 def test_a_load_that_was_not_measured_is_undecided() -> None:
     """The device library asserts that a load does not release."""
-    report = check(with_instead(ordered(ORDERS.index("release"))))
+    report = judge_atomics(with_instead(ordered(ORDERS.index("release"))))
     (claim,) = report.claims
     assert (claim.key, claim.verdict) == ("B load", UNDECIDED)
     assert claim.reason.startswith("what the device library does was not measured: load of 1 float32")
-    assert check(with_instead(ordered(ORDERS.index("acquire")))).claims == ()
+    assert judge_atomics(with_instead(ordered(ORDERS.index("acquire")))).claims == ()
 
 
 @pytest.mark.parametrize("form", [shuffled, asserted, held])
 def test_forms_that_no_proof_looks_into_hide_no_atomic(form: Make) -> None:
-    assert check(with_instead(form)).problem == ""
+    assert judge_atomics(with_instead(form)).problem == ""
 
 
 def test_an_unknown_statement_may_hide_one() -> None:
-    assert check(with_instead(strange)).problem.startswith("parts of the kernel were not understood")
+    assert judge_atomics(with_instead(strange)).problem.startswith("parts of the kernel were not understood")
 
 
 def test_an_addition_is_not_listed() -> None:
-    assert check(FIXTURE.snapshot()).unjudged == ()
+    assert judge_atomics(FIXTURE.snapshot()).unjudged == ()

@@ -9,7 +9,7 @@ import pytest
 
 from tests.cpu.checking import make_atomic, make_finding, make_run
 from tlcheck.case import Expect
-from tlcheck.report.checked import document_of
+from tlcheck.report.check_notices import document_of
 from tlcheck.verdicts.acceptance import Acceptance, Acceptances
 from tlcheck.verdicts.claim import Claim, Executed, Kind, Verdict, by_cause, kind_of, on_device, with_content
 from tlcheck.verdicts.judge import Policy

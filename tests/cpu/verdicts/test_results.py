@@ -14,7 +14,7 @@ from tests.cpu.checking import INVARIANT, RIGHT, WRONG, failed, make_result, mak
 from tlcheck.cache.store import Cache
 from tlcheck.errors import UsageError
 from tlcheck.lower.runs import Lowered
-from tlcheck.report.json import CheckReport, render
+from tlcheck.report.check_json import CheckReport, render
 from tlcheck.report.schemas import schema_of
 from tlcheck.snapshot.ir import Evaluate, Expr, Seq, Snapshot, Stmt, Unknown
 from tlcheck.verdicts import judging
@@ -106,7 +106,7 @@ def test_a_fault_of_tlchecks_own_is_a_failure_of_that_run(monkeypatch: pytest.Mo
     def check(snapshot: Snapshot) -> None:
         raise KeyError(snapshot.case)
 
-    monkeypatch.setattr(judging, "check", check)
+    monkeypatch.setattr(judging, "judge_atomics", check)
     failure = saved(RIGHT).failure
     assert failure is not None
     assert (failure.kind, failure.message) == ("internal", "tlcheck itself failed: KeyError: 'annotated_gemm'")

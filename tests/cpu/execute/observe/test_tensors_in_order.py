@@ -23,7 +23,7 @@ from tests.cpu.execute.ops.tile.building import (
 from tlcheck.execute.compare.run import execute
 from tlcheck.execute.request import Execution, Request
 from tlcheck.snapshot.ir import Buffer, Evaluate, Expr, If, Stmt, Store
-from tlcheck.verdicts.executed import own_races
+from tlcheck.verdicts.execution_claims import own_races
 
 SYNC = call("tvm_storage_sync", text("shared"))
 SIZE = 128

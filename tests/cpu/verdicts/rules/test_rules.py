@@ -14,7 +14,7 @@ from tests.cpu.mutations.tools import rewrite
 from tests.fixtures.index import Fixture, read
 from tlcheck.snapshot.ir import Block, Buffer, Evaluate, Expr, Seq, Snapshot, Stmt
 from tlcheck.snapshot.walk import postorder, rebuild
-from tlcheck.verdicts.check import Report, check
+from tlcheck.verdicts.atomic_claims import AtomicReport, judge_atomics
 from tlcheck.verdicts.claim import Finding
 from tlcheck.verdicts.rules.pages import pages
 from tlcheck.verdicts.rules.rule import rule_of, rules
@@ -33,7 +33,7 @@ def example(name: str) -> Fixture:
     return FIXTURES[f"rules/{name}"]
 
 
-def only(report: Report) -> Finding:
+def only(report: AtomicReport) -> Finding:
     """The finding of a kernel with one atomic."""
     (atomic,) = report.claims
     assert atomic.finding is not None, (atomic.verdict, atomic.reason)
@@ -74,9 +74,9 @@ def test_the_findings_in_all_fixtures_are_those_reviewed() -> None:
 def test_vectors_of_float32_need_sm_90_or_a_library_that_falls_back() -> None:
     old, new = example("TLA001-bad"), example("TLA002-good")  # 0.1.7 and 0.1.15
     first = replace(old.snapshot(), target="sm_80", toolchain={"tilelang": "0.1.6.post2"}, headers="")
-    finding = only(check(first))
+    finding = only(judge_atomics(first))
     assert "TLA013" in (finding.rule, *finding.others)
-    assert check(replace(new.snapshot(), target="sm_80")).count("proved") == 1
+    assert judge_atomics(replace(new.snapshot(), target="sm_80")).count("proved") == 1
 
 
 def test_a_release_or_an_arch_that_was_not_measured_is_undecided() -> None:
@@ -87,7 +87,7 @@ def test_a_release_or_an_arch_that_was_not_measured_is_undecided() -> None:
         (replace(snapshot, target="sm_70"), f"was not measured: {call}"),
         (replace(snapshot, toolchain=unknown), f"{call}: the headers of its device library are not those"),
     ):
-        (atomic,) = check(changed).claims
+        (atomic,) = judge_atomics(changed).claims
         assert atomic.verdict == "undecided"
         assert why in atomic.reason
 
@@ -128,7 +128,7 @@ def test_the_author_answers_for_vectors_that_start_where_memory_says(step: int, 
     snapshot = example("TLA002-bad").snapshot()
     for checkpoint in snapshot.checkpoints:
         snapshot = at(snapshot, checkpoint, gathered)
-    (claim,) = check(snapshot).claims
+    (claim,) = judge_atomics(snapshot).claims
     assert claim.verdict == verdict
     reason = "at lower-tile-op the alignment of its vector instruction depends on what memory holds"
     assert claim.reason == (reason if verdict == "undecided" else "")
@@ -147,14 +147,14 @@ def is_atomic(stmt: Stmt) -> bool:
 
 def test_an_atomic_that_is_gone_is_refuted() -> None:
     snapshot = at(example("TLA009-good").snapshot(), "device-tir", lambda s: Seq(()) if is_atomic(s) else s)
-    finding = only(check(snapshot))
+    finding = only(judge_atomics(snapshot))
     assert (finding.rule, finding.checkpoint) == ("TLA006", "device-tir")
     assert "the atomic is gone" in finding.what
 
 
 def test_an_atomic_that_may_be_in_what_is_not_understood_is_undecided() -> None:
     snapshot = at(example("TLA009-good").snapshot(), "device-tir", lambda s: _unknown(s) if is_atomic(s) else s)
-    (atomic,) = check(snapshot).claims
+    (atomic,) = judge_atomics(snapshot).claims
     assert atomic.verdict == "undecided"
 
 
@@ -177,7 +177,7 @@ def test_a_block_around_it_does_not_change_a_verdict() -> None:
     for kind in ("bad", "good"):
         snapshot = example(f"TLA005-{kind}").snapshot()
         wrapped = at(snapshot, "lower-tile-op", lambda s: Block("around", s) if is_atomic(s) else s)
-        assert check(wrapped).count("refuted") == (kind == "bad")
+        assert judge_atomics(wrapped).count("refuted") == (kind == "bad")
 
 
 def test_a_rule_that_an_execution_finds_has_a_page_and_no_check(

@@ -14,9 +14,9 @@ from rich.console import Console
 from tests.cpu.checking import RIGHT, WRONG, installed, make_result, make_run
 from tlcheck.cli.main import main
 from tlcheck.cli.progress import bar
-from tlcheck.gate import as_written
-from tlcheck.gate.as_written import AsWritten
+from tlcheck.gate import source_reference
 from tlcheck.gate.bisect import rows
+from tlcheck.gate.source_reference import AsWritten
 from tlcheck.lower.runs import Lowered, Run
 from tlcheck.lower.session import Settings
 from tlcheck.report.bisect_report import Bisected, write
@@ -85,8 +85,8 @@ def test_releases_that_trace_it_to_the_same_are_asked_once(monkeypatch: pytest.M
     def resolve(name: str, _: object) -> Toolchain:
         return Toolchain(name, "release", Path(name))
 
-    monkeypatch.setattr(as_written, "against_reference", against_reference)
-    monkeypatch.setattr(as_written, "resolve", resolve)
+    monkeypatch.setattr(source_reference, "against_reference", against_reference)
+    monkeypatch.setattr(source_reference, "resolve", resolve)
     other = codec.loads(WRONG.read_text())
     function = codec.loads(RIGHT.read_text()).checkpoints["intent"]
     (tmp_path / "a.json").write_text(codec.dumps(replace(other, checkpoints={"source": function})))
@@ -95,7 +95,7 @@ def test_releases_that_trace_it_to_the_same_are_asked_once(monkeypatch: pytest.M
     files = ["a.json", "a.json", "b.json", "b.json"]
     found = [Lowered(run, tmp_path / file) for run, file in zip(runs, files, strict=True)]
     with bar() as watcher:
-        answers = as_written.compared(found, RunRequest((), Settings("1")), tmp_path, watcher)
+        answers = source_reference.with_reference(found, RunRequest((), Settings("1")), tmp_path, watcher)
     assert asked == ["1", "3"]
     differs, agrees = AsWritten("differs", "C: all of it"), AsWritten("agrees")
     assert answers == {(1,): differs, (2,): differs, (3,): agrees}  # the last one has no inputs

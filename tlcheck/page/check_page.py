@@ -7,9 +7,9 @@ from pathlib import Path
 
 from tlcheck import __version__
 from tlcheck.exits import CLEAN, FOUND, NOT_CHECKED, USAGE
-from tlcheck.page.golden import plates_of, texts_of, unsettled
+from tlcheck.page.golden_page import plates_of, texts_of, unsettled
 from tlcheck.page.model import BAD, GOOD, QUIET, WARN, Entry, Page, Remark, Tag, View, by_severity
-from tlcheck.page.verdicts import claims_of, in_pipeline, passes_of, remarks_of, tags_of
+from tlcheck.page.tags import claim_tags, in_pipeline, pass_tags, remarks_of, result_tags
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.toolchain.checkout import commit_of
 from tlcheck.verdicts.results import Result
@@ -24,14 +24,14 @@ def entry_of(result: Result, snapshot: Snapshot | None) -> Entry:
     if result.failure is not None:
         tags = [Tag("not checked", BAD) if result.excuse is None else Tag("expected error", QUIET)]
     else:
-        tags = tags_of(result) or [Tag("nothing decided", WARN)]
+        tags = result_tags(result) or [Tag("nothing decided", WARN)]
     remarks = list(remarks_of(result))
     if snapshot is None:
         return Entry(run.file, run.name, run.target, tags, (), remarks)
     views = [_view(name, lines) for name, lines in texts_of(snapshot).items()] + list(_sources(remarks, snapshot))
     plates = plates_of(snapshot, result)
-    passes = passes_of(result, in_pipeline(list(snapshot.checkpoints)))
-    return Entry(run.file, run.name, run.target, tags, (), remarks, views, plates, claims_of(result), passes)
+    passes = pass_tags(result, in_pipeline(list(snapshot.checkpoints)))
+    return Entry(run.file, run.name, run.target, tags, (), remarks, views, plates, claim_tags(result), passes)
 
 
 def _view(name: str, lines: Sequence[str]) -> View:

@@ -16,10 +16,10 @@ from tlcheck.gate.outcome import LoweredPair, LoweredSide, Outcome
 from tlcheck.gate.words import seconds_in_words, slowest_in_words, unchanged_in_words, verdict_in_words
 from tlcheck.golden.textdiff import compare_texts
 from tlcheck.lower.runs import toolchain_title
-from tlcheck.page.golden import in_order, plates_of, texts_of
+from tlcheck.page.golden_page import in_order, plates_of, texts_of
 from tlcheck.page.model import BAD, GOOD, QUIET, WARN, Cluster, Entry, Page, Plate, Remark, Tag, View, by_severity
 from tlcheck.page.picture import THREAD, Grid, Picture
-from tlcheck.page.verdicts import claims_of, remarks_of, tags_of
+from tlcheck.page.tags import claim_tags, remarks_of, result_tags
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.verdicts.results import read_snapshot
 
@@ -40,11 +40,11 @@ def gate_page(gate: Gate) -> Page:
 
 def _entry(compared: LoweredPair, sides: tuple[str, str]) -> Entry:
     old, new = (_snapshot(side) for side in (compared.before, compared.after))
-    verdicts = tags_of(compared.after.result) if compared.after is not None else []
+    verdicts = result_tags(compared.after.result) if compared.after is not None else []
     tags = [*(_tag(klass) for klass in compared.classes), *verdicts]
     evidence = evidence_in_words(compared)
     words = [*map(_words, compared.outcomes), *([f"on the device: {evidence}"] if evidence else [])]
-    claims = claims_of(compared.after.result) if compared.after is not None else {}
+    claims = claim_tags(compared.after.result) if compared.after is not None else {}
     remarks = list(_remarks(compared, sides[0]))
     views = list(_views(old, new, sides))
     plates = _plates(compared.before, old, compared.after, new)

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from tests.cpu.checking import WITNESS, failed, make_atomic, make_finding, make_result, make_run
-from tlcheck.report import text
+from tlcheck.report import check_text
 from tlcheck.verdicts.claim import Claim, Excerpt, Excuse, Executed
 from tlcheck.verdicts.results import Result
 from tlcheck.worker.protocol import interrupted
@@ -18,7 +18,9 @@ from tlcheck.worker.protocol import interrupted
 
 def shown(*results: Result, notes: tuple[str, ...] = (), width: int = 80, color: bool = False) -> str:
     file = io.StringIO()
-    text.write(Console(file=file, width=width, force_terminal=color, color_system=None), list(results), list(notes))
+    check_text.write(
+        Console(file=file, width=width, force_terminal=color, color_system=None), list(results), list(notes)
+    )
     return file.getvalue()
 
 

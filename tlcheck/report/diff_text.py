@@ -10,8 +10,8 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from tlcheck.golden.compare import GoldenComparison, GoldenGroup
-from tlcheck.golden.golden import Golden
+from tlcheck.golden.comparison import GoldenComparison, GoldenGroup
+from tlcheck.golden.entry import Golden
 from tlcheck.golden.normal import parse
 from tlcheck.golden.textdiff import ADDED, CHANGED, MOVED, NESTED, REMOVED, RENAMED, SAME, Row, Span, TextDiff, TextLine
 from tlcheck.report.console import ENDLESS

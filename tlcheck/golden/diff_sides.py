@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tlcheck.errors import UsageError
-from tlcheck.golden.golden import TEXT_SUFFIX, Golden, placed
-from tlcheck.golden.lines import LAYOUT
+from tlcheck.golden.entry import TEXT_SUFFIX, Golden, placed
 from tlcheck.golden.recording import golden_of
 from tlcheck.golden.store import GoldenStore
+from tlcheck.golden.text_document import LAYOUT
 from tlcheck.snapshot.ir import Snapshot
 
 _CUDA = "kernel.cu"

@@ -11,8 +11,8 @@ import jsonschema
 import pytest
 
 from tests.cpu.checking import INVARIANT, RIGHT, WRONG, failed, make_atomic, make_finding, make_result, saved_result
-from tlcheck.report import json as report
-from tlcheck.report.json import CheckReport
+from tlcheck.report import check_json as report
+from tlcheck.report.check_json import CheckReport
 from tlcheck.report.schemas import schema_of, write
 from tlcheck.verdicts.claim import Claim, Excuse, Executed, SourceLine
 from tlcheck.verdicts.results import Result, read_snapshot

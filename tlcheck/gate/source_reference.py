@@ -35,7 +35,7 @@ class AsWritten:
     why: str = ""
 
 
-def compared(
+def with_reference(
     found: Sequence[Lowered], request: RunRequest, folder: Path, watcher: Watcher
 ) -> dict[Position, AsWritten]:
     """The answer for each run that has inputs, a reference and a kernel. Raises UsageError for unfit inputs."""

@@ -10,12 +10,12 @@ import pytest
 from tests.cpu.checking import WRONG, make_finding, saved_result
 from tests.cpu.page.conftest import Opened
 from tlcheck import __version__
-from tlcheck.page.checked import entry_of, page_of
+from tlcheck.page.check_page import entry_of, page_of
 from tlcheck.page.gallery import accessed, gallery
 from tlcheck.page.html import render
 from tlcheck.page.model import BAD, GOOD, QUIET, WARN, Entry, Spot, Tag, by_severity
 from tlcheck.page.picture import Picture
-from tlcheck.page.verdicts import passes_of
+from tlcheck.page.tags import pass_tags
 from tlcheck.snapshot import text
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.verdicts.results import Result, read_snapshot
@@ -51,7 +51,7 @@ def test_the_first_wrong_checkpoint_is_named_and_no_other_is_called_right_that_w
     claim = next(claim for claim in result.claims if claim.finding is not None)
     found = replace(make_finding(), checkpoint="lower-tile-op", skipped=("tile-ops (sync_grid)",))
     wrong = replace(result, claims=(replace(claim, finding=found),))
-    assert passes_of(wrong, STAGES) == [
+    assert pass_tags(wrong, STAGES) == [
         Tag("source", QUIET),
         Tag("intent: right", GOOD),
         Tag("tile-ops: not executed", WARN),
@@ -59,7 +59,7 @@ def test_the_first_wrong_checkpoint_is_named_and_no_other_is_called_right_that_w
         Tag("device-tir: wrong", BAD),
     ]
     race = replace(claim, kind="order", finding=replace(found, checkpoint="device-tir"))
-    assert passes_of(replace(result, claims=(race,)), STAGES) == []
+    assert pass_tags(replace(result, claims=(race,)), STAGES) == []
 
 
 def tir_line(snapshot: Snapshot, spot: Spot) -> str:

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from tlcheck.facts import Change, Facts, changes, from_json
-from tlcheck.golden.golden import FACTS, Golden
+from tlcheck.golden.entry import FACTS, Golden
 from tlcheck.golden.normal import parse
 from tlcheck.golden.textdiff import MOVED, RENAMED, SAME, Row, TextDiff, compare_texts
 from tlcheck.snapshot.checkpoint import BEFORE_LOWERING, Checkpoint
@@ -64,7 +64,7 @@ class GoldenComparison:
     @cached_property
     def summary(self) -> tuple[str, ...]:
         """All in words, at least one line where anything differs: what was asked for first, the release last."""
-        texts = tuple(f"{name}: {in_words(text)}" for name, text in self.texts.items())
+        texts = tuple(f"{name}: {text_in_words(text)}" for name, text in self.texts.items())
         asked = tuple(word for word in self.header if word.startswith(_ASKED))
         rest = tuple(word for word in self.header if not word.startswith(_ASKED))
         words = (change.told for change in self.changes)
@@ -88,7 +88,7 @@ def _rewrite(row: Row) -> tuple[str, ...]:
     return (row.kind, _WORD.sub("", side.text.strip()))
 
 
-def compare(before: Golden, after: Golden) -> GoldenComparison:
+def compare_goldens(before: Golden, after: Golden) -> GoldenComparison:
     """Two goldens of one case, or of two. Raises ValueError where facts cannot be read."""
     ours, theirs = before.texts(), after.texts()
     parsed = {name: (parse(ours[name]), parse(theirs[name])) for name in ours if name in theirs}
@@ -148,7 +148,7 @@ def _header_words(before: Mapping[str, str], after: Mapping[str, str]) -> Iterab
             yield f"{name}: {before.get(name, 'none')} -> {after.get(name, 'none')}"
 
 
-def in_words(text: TextDiff) -> str:
+def text_in_words(text: TextDiff) -> str:
     """`only names differ`; `2 statements changed, 1 added: first T.copy(...) -> ...`."""
     if text.verdict != "changed":
         differing = ["names"] if text.counts[RENAMED] > text.respelled else []

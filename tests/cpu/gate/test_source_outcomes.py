@@ -16,7 +16,7 @@ from tlcheck.cli.progress import bar
 from tlcheck.execute.request import GivenInputs, Request
 from tlcheck.gate.compare import outcomes
 from tlcheck.gate.outcome import LoweredPair, OtherKernel
-from tlcheck.gate.traced import traced
+from tlcheck.gate.source_outcomes import compare_sources
 from tlcheck.lower.runs import MadeInputs
 from tlcheck.lower.session import Settings
 from tlcheck.snapshot import codec
@@ -41,7 +41,7 @@ def pair_of(folder: Path, *snapshots: Snapshot) -> LoweredPair:
 
 def asked(pair: LoweredPair, folder: Path, kept: Cache) -> OtherKernel | None:
     with bar() as watcher:
-        (found,) = traced([pair], Request(), Settings(), kept, folder, watcher)
+        (found,) = compare_sources([pair], Request(), Settings(), kept, folder, watcher)
     return found.traced
 
 
@@ -89,7 +89,7 @@ def test_inputs_that_are_not_there_are_made_again(
     assert pair.before is not None
     pair = replace(pair, before=replace(pair.before, inputs=MadeInputs(made, "d1")))
     with bar() as watcher:
-        (found,) = traced([pair], Request(), Settings(seeds=(0,)), Cache(None), tmp_path, watcher)
+        (found,) = compare_sources([pair], Request(), Settings(seeds=(0,)), Cache(None), tmp_path, watcher)
     assert found.traced is not None
     assert [(name_of(job), job.arch) for job in worker.made] == [("case", "sm_90")]
     assert [one.file for one in given] == [output_of(worker.made[0])]

@@ -14,8 +14,8 @@ from tlcheck.execute.compare.provenance import TracedStep
 from tlcheck.execute.compare.trace import Traced, equal
 from tlcheck.execute.request import LOWERED, SOURCE
 from tlcheck.lower.runs import Run
-from tlcheck.report.json import written
-from tlcheck.report.traced_json import SCHEMA, TracedElement, TracedRun, TraceReport
+from tlcheck.report.check_json import as_json
+from tlcheck.report.trace_json import SCHEMA, TracedElement, TracedRun, TraceReport
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.verdicts.steps import MARK, TracedLines, operation
 
@@ -67,7 +67,7 @@ def _print(console: Console, line: str) -> None:
 def render_json(found: Sequence[tuple[Run, Snapshot, Traced]], exit_code: int) -> str:
     """The report for programs, with a newline at its end."""
     runs = tuple(_report(run, snapshot, traced) for run, snapshot, traced in found)
-    return written(TraceReport(SCHEMA, __version__, exit_code, runs))
+    return as_json(TraceReport(SCHEMA, __version__, exit_code, runs))
 
 
 def _element(shown: TracedLines, step: TracedStep, level: str) -> TracedElement:

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from tlcheck.golden.compare import GoldenGroup, grouped
+from tlcheck.golden.comparison import GoldenGroup, grouped
 from tlcheck.golden.revisions import Revisions
 from tlcheck.golden.states import CHANGED, MISSING, NOT_LOWERED, ORPHANED, REJECTED, SAME, UNUSABLE, WAITING, State
 from tlcheck.golden.store import Contents
 from tlcheck.report import diff_markdown
-from tlcheck.report.diff import DiffForm, write_groups
+from tlcheck.report.diff_text import DiffForm, write_groups
 from tlcheck.verdicts.words import plural
 
 _LINE = 200  # characters of an error

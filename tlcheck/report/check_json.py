@@ -107,10 +107,10 @@ class CheckReport:
 def render(results: list[Result], notes: list[str], exit_code: int) -> str:
     """The whole report, indented, with a newline at its end."""
     runs = tuple(_run(result) for result in results)
-    return written(CheckReport(SCHEMA, __version__, exit_code, _summary(results), tuple(notes), runs))
+    return as_json(CheckReport(SCHEMA, __version__, exit_code, _summary(results), tuple(notes), runs))
 
 
-def written(report: Any) -> str:
+def as_json(report: Any) -> str:
     """A report's classes as indented JSON, in ASCII: texts of kernels may be no valid Unicode."""
     plain = msgspec.to_builtins(report)
     try:

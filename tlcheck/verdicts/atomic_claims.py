@@ -34,7 +34,7 @@ from tlcheck.witness import Addition
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class AtomicReport:
     """All claims of one snapshot. problem: why it counts as not checked, empty if it was. unjudged: atomics that are
     none of them, in words.
     """
@@ -48,18 +48,18 @@ class Report:
         return sum(1 for claim in self.claims if claim.verdict == verdict)
 
 
-def check(snapshot: Snapshot) -> Report:
+def judge_atomics(snapshot: Snapshot) -> AtomicReport:
     """Judge every atomic of a snapshot."""
     of = subject(snapshot)
     problem = _problem(of)
     plain = tuple(loads_and_stores.claims(of))
     unjudged = tuple(loads_and_stores.not_judged(of, plain))
     if problem:
-        return Report((), problem, unjudged)
+        return AtomicReport((), problem, unjudged)
     found = list(evidences(of))
     judged = tuple(_judge(of, group, found) for group in _groups(of.written))
     unread = tuple(_unread(snapshot, call) for call in of.unread)
-    return Report(judged + unread + plain, unjudged=unjudged)
+    return AtomicReport(judged + unread + plain, unjudged=unjudged)
 
 
 def _unread(snapshot: Snapshot, call: Expr) -> Claim:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tlcheck.golden.compare import GoldenComparison, grouped
-from tlcheck.golden.golden import Golden, Key
+from tlcheck.golden.comparison import GoldenComparison, grouped
+from tlcheck.golden.entry import Golden, Key
 from tlcheck.golden.normal import normal_lines, parse
 from tlcheck.golden.recording import Recorded
 from tlcheck.golden.revisions import Revisions
@@ -30,8 +30,8 @@ from tlcheck.page.model import (
     by_severity,
 )
 from tlcheck.page.picture import Picture
-from tlcheck.page.verdicts import remarks_of, tags_of
-from tlcheck.report.golden import summary_of
+from tlcheck.page.tags import remarks_of, result_tags
+from tlcheck.report.golden_text import summary_of
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.verdicts.results import Result
@@ -59,7 +59,7 @@ class GoldenPage:
             *_approved(recorded.key, self.approved),
             *(remarks_of(result) if result is not None else ()),
         ]
-        tags = [_tag(state), *(tags_of(result) if result is not None else ())]
+        tags = [_tag(state), *(result_tags(result) if result is not None else ())]
         views = views_of(state.comparison, self.approved.goldens.get(recorded.key), recorded.snapshot)
         plates = plates_of(recorded.snapshot, result) if recorded.snapshot is not None else ()
         self._entries.append(_entry(recorded.key, tags, state.comparison, remarks, views, plates))

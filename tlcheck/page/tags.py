@@ -14,13 +14,13 @@ from tlcheck.witness import Accesses, Element
 _TONES = {"proved": GOOD, "agreed": GOOD, "refuted": BAD, "undecided": WARN, "expected": QUIET, "accepted": QUIET}
 
 
-def tags_of(result: Result) -> list[Tag]:
+def result_tags(result: Result) -> list[Tag]:
     """The verdicts that its atomics have, the worst first."""
     found = [verdict for verdict in VERDICTS if result.count(verdict)]
     return sorted((Tag(verdict, _TONES[verdict]) for verdict in found), key=_severity)
 
 
-def claims_of(result: Result) -> Mapping[str, Sequence[Tag]]:
+def claim_tags(result: Result) -> Mapping[str, Sequence[Tag]]:
     """By kind, each buffer with its verdict, the worst first; those that another one explains among them."""
     found: dict[str, dict[Tag, None]] = {}
     for claim in _all(result):
@@ -29,7 +29,7 @@ def claims_of(result: Result) -> Mapping[str, Sequence[Tag]]:
     return {kind: sorted(tags, key=_severity) for kind, tags in found.items()}
 
 
-def passes_of(result: Result, names: Sequence[str]) -> list[Tag]:
+def pass_tags(result: Result, names: Sequence[str]) -> list[Tag]:
     """The checkpoints of a wrong kernel in order: right, the first wrong one, wrong. Empty where none is known.
 
     An execution runs them from the last one back to one that is right: those before it are not looked at. A race is

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tlcheck import __version__
-from tlcheck.report.json import written
+from tlcheck.report.check_json import as_json
 from tlcheck.run.blame import Answer, Blame
 from tlcheck.run.results import DeviceFinding
 from tlcheck.verdicts.claim import Claim
@@ -135,7 +135,7 @@ def _open(answer: str, reason: str) -> str:
 
 def render(blames: Sequence[Blame], commit: str, exit_code: int) -> str:
     """The report for programs, indented, with a newline at its end."""
-    return written(CpuReport(SCHEMA, __version__, commit, exit_code, "cpu", tuple(map(_run, blames))))
+    return as_json(CpuReport(SCHEMA, __version__, commit, exit_code, "cpu", tuple(map(_run, blames))))
 
 
 def _run(blame: Blame) -> CpuCaseReport:

@@ -93,7 +93,7 @@ def headers(python: Path, env: tuple[tuple[str, str], ...]) -> tuple[Path, ...]:
     return tuple(path for path in found if path.is_dir())
 
 
-def content_of(folders: tuple[Path, ...]) -> str:
+def hash_of_headers(folders: tuple[Path, ...]) -> str:
     """Hash of TileLang's own device headers: those of a checkout may change in place."""
     content = hashlib.sha256()
     for folder in folders:

@@ -19,7 +19,7 @@ from tlcheck.execute.schedule.machine import Machine
 from tlcheck.snapshot.ir import Evaluate, Expr, For, Function, Snapshot, Stmt
 from tlcheck.snapshot.walk import rebuild, statements
 from tlcheck.verdicts.claim import Claim
-from tlcheck.verdicts.executed import claims_of
+from tlcheck.verdicts.execution_claims import claims_of
 from tlcheck.verdicts.judging import verdicts_of
 from tlcheck.verdicts.words import content_in_words
 from tlcheck.witness import Element

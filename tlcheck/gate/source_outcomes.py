@@ -29,10 +29,10 @@ from tlcheck.verdicts.results import read_snapshot
 
 AS_WRITTEN = "as written"  # kind of these outcomes
 _CLASSES = {(AGREES, DIFFERS): "wrong", (DIFFERS, AGREES): "fixed", (AGREES, AGREES): "changed"}
-_CODE = ("execute", "program", "snapshot", "targets", "algebra", "gate/traced.py")
+_CODE = ("execute", "program", "snapshot", "targets", "algebra", "gate/source_outcomes.py")
 
 
-def traced(
+def compare_sources(
     pairs: Sequence[LoweredPair], request: Request, settings: Settings, kept: Cache, folder: Path, watcher: Watcher
 ) -> list[LoweredPair]:
     """The pairs, each with how its kernels as written differ. folder: of files. Raises UsageError for unfit inputs."""
@@ -90,7 +90,7 @@ def _executed(
 ) -> OtherKernel | None:
     """Both on the inputs of the older side. What cannot be executed is undecided among the claims, with its reason."""
     from tlcheck.execute.compare.sources import differing_output  # not where the answer is kept
-    from tlcheck.gate.as_written import as_traced
+    from tlcheck.gate.source_reference import as_traced
     from tlcheck.verdicts.judging import with_given
 
     if SOURCE not in old.checkpoints or SOURCE not in new.checkpoints or as_traced(old) == as_traced(new):
@@ -124,16 +124,16 @@ def _against_references(
 
 def _answers(sides: Sequence[LoweredSide], settings: Settings, folder: Path, watcher: Watcher) -> list[str]:
     """Of each side `agrees` or `differs`; empty where there is no reference."""
-    from tlcheck.gate.as_written import compared  # what executes is imported where something differs
+    from tlcheck.gate.source_reference import with_reference  # what executes is imported where something differs
     from tlcheck.run.examination import RunRequest
 
     request = RunRequest((), settings, DeviceOptions(pythonpath=settings.pythonpath))
-    answers = compared([Lowered(side.result.run, side.snapshot) for side in sides], request, folder, watcher)
+    answers = with_reference([Lowered(side.result.run, side.snapshot) for side in sides], request, folder, watcher)
     found = [answers.get(side.result.run.position) for side in sides]
     return ["" if answer is None else answer.answer for answer in found]
 
 
-def traced_outcomes(compared: LoweredPair) -> Iterator[Outcome]:
+def source_outcomes(compared: LoweredPair) -> Iterator[Outcome]:
     """At most one: the outputs are others, whatever the passes do right."""
     found, after = compared.traced, compared.after
     if found is None or after is None:

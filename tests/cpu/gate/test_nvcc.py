@@ -10,7 +10,7 @@ import pytest
 
 from tests.cpu.checking import SAVED
 from tlcheck.errors import UsageError
-from tlcheck.gate.compiler import CompiledCuda, Compiler, content_of, find_compiler, headers_of
+from tlcheck.gate.nvcc import CompiledCuda, Compiler, find_compiler, hash_of_headers, headers_of
 from tlcheck.toolchain.releases import PINNED
 from tlcheck.toolchain.resolve import resolve
 from tlcheck.verdicts.results import read_snapshot
@@ -96,7 +96,7 @@ def test_headers_that_change_in_place_are_other_headers(tmp_path: Path) -> None:
     header = tmp_path / "src" / "tl_templates" / "cuda" / "common.h"
     header.parent.mkdir(parents=True)
     header.write_text("one")
-    before = content_of((tmp_path / "src",))
-    assert before == content_of((tmp_path / "src",))
+    before = hash_of_headers((tmp_path / "src",))
+    assert before == hash_of_headers((tmp_path / "src",))
     header.write_text("two")
-    assert before != content_of((tmp_path / "src",))
+    assert before != hash_of_headers((tmp_path / "src",))

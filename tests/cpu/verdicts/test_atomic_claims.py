@@ -12,7 +12,7 @@ from tlcheck.prove import plans
 from tlcheck.prove.evidence import Evidence
 from tlcheck.prove.subject import PreparedSnapshot, evidences, subject
 from tlcheck.snapshot.checkpoint import Checkpoint
-from tlcheck.verdicts.check import Report, check
+from tlcheck.verdicts.atomic_claims import AtomicReport, judge_atomics
 from tlcheck.verdicts.claim import Claim, Finding
 from tlcheck.verdicts.expectations import within
 from tlcheck.verdicts.rules.rule import Broken, rules
@@ -59,7 +59,7 @@ def test_some_of_every_era_is_wrong() -> None:
     assert "0.1.15" not in wrong
 
 
-def atomic(report: Report, buffer: str) -> Claim:
+def atomic(report: AtomicReport, buffer: str) -> Claim:
     (found,) = [a for a in report.claims if a.buffer == buffer]
     return found
 
@@ -129,13 +129,13 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_checkpoints_that_are_equal_are_judged_once_and_reported_each(monkeypatch: pytest.MonkeyPatch) -> None:
     snapshot = next(f for f in INDEX.fixtures if f.path == "era/tile_small-0.1.15").snapshot()
     judged = watched(monkeypatch)
-    report = check(snapshot)
+    report = judge_atomics(snapshot)
     assert judged == ["lower-tile-op", "vectorize-loop", "device-tir"]
     lowered = [c for c in Checkpoint if c.is_lowered]
     assert [[stage.checkpoint for stage in claim.stages] for claim in report.claims] == [lowered]
     judged.clear()
     monkeypatch.setattr("tlcheck.prove.subject.united", dict)
-    assert check(snapshot) == report
+    assert judge_atomics(snapshot) == report
     assert judged == lowered
 
 
@@ -144,7 +144,7 @@ def test_equal_checkpoints_of_which_more_is_asked_are_judged_again(monkeypatch: 
     snapshot = next(f for f in INDEX.fixtures if f.path == "era/tail_tile_odd-0.1.15").snapshot()
     early = snapshot.checkpoints["lower-tile-op"]
     judged = watched(monkeypatch)
-    report = check(replace(snapshot, checkpoints={**snapshot.checkpoints, "vectorize-loop": early}))
+    report = judge_atomics(replace(snapshot, checkpoints={**snapshot.checkpoints, "vectorize-loop": early}))
     assert judged == ["lower-tile-op", "vectorize-loop", "device-tir"]
     (claim,) = report.claims
     statuses = {stage.checkpoint: stage.status for stage in claim.stages}
@@ -155,14 +155,14 @@ def test_equal_checkpoints_of_which_more_is_asked_are_judged_again(monkeypatch: 
 def test_without_the_kernel_as_written_nothing_is_checked() -> None:
     snapshot = DEMO.snapshot()
     lowered = {name: f for name, f in snapshot.checkpoints.items() if name not in ("intent", "tile-ops")}
-    report = check(replace(snapshot, checkpoints=lowered))
+    report = judge_atomics(replace(snapshot, checkpoints=lowered))
     assert not report.claims
     assert "the kernel as written" in report.problem
 
 
 def test_without_anything_lowered_nothing_is_checked() -> None:
     snapshot = DEMO.snapshot()
-    report = check(replace(snapshot, checkpoints={"intent": snapshot.checkpoints["intent"]}))
+    report = judge_atomics(replace(snapshot, checkpoints={"intent": snapshot.checkpoints["intent"]}))
     assert not report.claims
     assert "nothing after" in report.problem
 
@@ -170,7 +170,7 @@ def test_without_anything_lowered_nothing_is_checked() -> None:
 def test_what_a_snapshot_no_longer_shows_is_not_proved() -> None:
     snapshot = next(f for f in INDEX.fixtures if f.path == "era/tile_small-0.1.15").snapshot()
     early = {name: f for name, f in snapshot.checkpoints.items() if name not in ("vectorize-loop", "device-tir")}
-    report = check(replace(snapshot, checkpoints=early))
+    report = judge_atomics(replace(snapshot, checkpoints=early))
     assert [(a.verdict, a.reason) for a in report.claims] == [
         ("undecided", "the snapshot ends at type-cast: later passes are not seen")
     ]
@@ -182,6 +182,6 @@ def test_the_lanes_of_both_sides_count_before_blocks_are_enumerated(monkeypatch:
     assert all(a.verdict == "proved" for a in fixture.report().claims)
     written = 4 * 128  # blocks and threads, of which each has one addition on either side
     monkeypatch.setattr(plans, "BUDGET", 2 * written)
-    assert all(a.verdict == "proved" for a in check(fixture.snapshot()).claims)
+    assert all(a.verdict == "proved" for a in judge_atomics(fixture.snapshot()).claims)
     monkeypatch.setattr(plans, "BUDGET", 2 * written - 1)
-    assert "undecided" in {a.verdict for a in check(fixture.snapshot()).claims}
+    assert "undecided" in {a.verdict for a in judge_atomics(fixture.snapshot()).claims}
