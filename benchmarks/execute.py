@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tlcheck.execute.request import GivenInputs
@@ -177,6 +177,7 @@ def _apart(name: str, file: Path, inputs: GivenInputs | None, unwatched: bool) -
 def _measure(name: str, file: Path, inputs: GivenInputs | None, unwatched: bool, answer: Connection) -> None:
     """Execute a kernel; unwatched: once more, without watching the order of accesses."""
     from tlcheck.execute.compare.run import execute
+    from tlcheck.execute.events import Observer
     from tlcheck.execute.request import Request
     from tlcheck.execute.schedule.machine import Machine
     from tlcheck.snapshot import codec
@@ -185,12 +186,11 @@ def _measure(name: str, file: Path, inputs: GivenInputs | None, unwatched: bool,
     levels = {True: 0.0, False: 0.0}
     run = Machine.run
 
-    def timed(machine: Machine) -> None:
-        begin, before = time.process_time(), dict(levels)
+    def timed(machine: Machine, *observers: Observer) -> None:
+        begin = time.process_time()
         try:
-            run(machine)
-        finally:  # a kernel before the last one is run by the last one
-            levels.update(before)
+            run(machine, *observers)
+        finally:
             levels[machine.options.written] += time.process_time() - begin
 
     Machine.run = timed  # type: ignore[method-assign]
@@ -203,21 +203,13 @@ def _measure(name: str, file: Path, inputs: GivenInputs | None, unwatched: bool,
     written, lowered = levels[True], levels[False]
     order = 0.0
     if unwatched:
-        Machine.watched = _unwatched(Machine.watched)  # type: ignore[method-assign]
+        Machine.run = lambda machine, *observers: timed(machine)  # type: ignore[method-assign]
         execute(snapshot, request)
         order = lowered - (levels[False] - lowered)
     verdicts = ", ".join(sorted({outcome.verdict for outcome in done.outputs} | {"race" for _ in done.races[:1]}))
     reasons = "; ".join(sorted({outcome.reason for outcome in done.outputs if outcome.reason}))
     verdicts += f" ({reasons})" if reasons else ""
     answer.send(Cost(name, sum(done.statements), written, lowered, order, total, peak, verdicts))
-
-
-def _unwatched(watched: Any) -> Any:
-    def made(machine: Any, *about: Any, **more: Any) -> Any:
-        found, machine.watch = watched(machine, *about, **more), None
-        return found
-
-    return made
 
 
 if __name__ == "__main__":

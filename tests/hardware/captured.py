@@ -37,10 +37,11 @@ from tlcheck.execute.memory.plain import evaluated
 from tlcheck.execute.memory.values import Array, Kind, bits_of, from_bits, is_poison, kind_of
 from tlcheck.execute.reasons import Illegal, Stopped
 from tlcheck.execute.schedule.launches import kernels, threads_of
-from tlcheck.execute.schedule.machine import Machine, Options, Tensor, World
+from tlcheck.execute.schedule.machine import Options, Tensor, World
 from tlcheck.execute.worlds import blocks, inputs
 from tlcheck.execute.worlds.budget import Budget
 from tlcheck.execute.worlds.costs import worlds_that_fit
+from tlcheck.execute.worlds.invocation import Invocation
 from tlcheck.files import put
 from tlcheck.program.release import Release
 from tlcheck.program.roles import roles
@@ -109,7 +110,7 @@ class Execution:
         self.sizes = sizes
         self.scalars = inputs.scalars(snapshot, self.written, sizes, SEEDS[0])
         self.blocks = self._chosen()
-        self.machine = self._run()
+        self.invocation = self._run()
 
     def _chosen(self) -> list[blocks.Block]:
         functions, budget = (self.written, self.lowered), Budget()
@@ -120,7 +121,7 @@ class Execution:
             raise Stopped("more memory than allowed")
         return found[: fit // len(SEEDS)]
 
-    def _run(self) -> Machine:
+    def _run(self) -> Invocation:
         problem: Stopped | None = None
         for below in (8, 4, 2, 1):
             worlds = [World(seed, block) for seed in SEEDS for block in self.blocks]
@@ -132,10 +133,10 @@ class Execution:
                 printed=not self.as_written,
             )
             function = self.written if self.as_written else self.lowered
-            machine = Machine(function, threads_of(function), worlds, tensors, self.scalars, options)
+            invocation = Invocation(function, [worlds], tensors, self.scalars, options)
             try:
-                machine.run()
-                return machine
+                invocation.run()
+                return invocation
             except Illegal as illegal:
                 problem = illegal
         raise Stopped(f"as lowered: {problem}")
@@ -150,7 +151,7 @@ class Execution:
 
     def before(self, name: str, seed: int) -> Octets:
         """The bytes of a tensor before the kernel runs: where it is touched, and what is not poison there."""
-        pages = self.machine.pages(name)
+        pages = self.invocation.left[name]
         octets = np.full(pages.size * pages.kind.bits // 8, UNTOUCHED, np.uint8)
         elements = octets.view(pages.kind.memory)
         touched = pages.touched(seed)
@@ -162,7 +163,7 @@ class Execution:
 
 def compare(execution: Execution, name: str, seed: int, octets: Octets) -> Result:
     """Hold one tensor of the device against the execution's."""
-    pages = execution.machine.pages(name)
+    pages = execution.invocation.left[name]
     indices, expected = pages.outcome(seed)
     before, after = execution.before(name, seed), octets.view(pages.kind.memory)
     found = after[indices].astype(pages.kind.array)
@@ -182,7 +183,7 @@ def compare(execution: Execution, name: str, seed: int, octets: Octets) -> Resul
 
 def _lost(execution: Execution, name: str, seed: int, indices: Array, expected: Array) -> float:
     """How far rounding moves the elements of a tensor: by the same execution in float64."""
-    exact = Execution(execution.snapshot, execution.as_written, exact=True).machine.pages(name)
+    exact = Execution(execution.snapshot, execution.as_written, exact=True).invocation.left[name]
     elements, values = exact.outcome(seed)
     return _counted(name, indices, values[np.searchsorted(elements, indices)], expected, 0, 0.0).error
 
@@ -247,7 +248,7 @@ def on_device(execution: Execution, gpu: GPU, headers: Path) -> Result:
         raise UnusableError(f"{len(own)} kernels in the CUDA, {len(launched)} in the snapshot")
     text = cuda_source.only_blocks(snapshot.cuda, own[-1], execution.blocks)
     module = gpu.module(cuda_source.compiled(text, headers, tuple(snapshot.pass_configs.items())))
-    there = execution.machine.after()  # without parameters that the kernel as lowered does not have
+    there = execution.invocation.left  # without parameters that the kernel as lowered does not have
     names = [str(b.data.value) for b in execution.written.buffers if str(b.data.value) in there]
     results = []
     for seed in SEEDS:

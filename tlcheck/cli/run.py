@@ -7,6 +7,7 @@ import sys
 from bdb import BdbQuit
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -20,7 +21,6 @@ from tlcheck.cli.options import CASE_HELP, LoweringOptions, add_lowering_argumen
 from tlcheck.cli.parser import Parser, read
 from tlcheck.cli.projects import one_project
 from tlcheck.errors import UsageError
-from tlcheck.execute.observe import console as kernels
 from tlcheck.files import make_folder, require_place, save
 from tlcheck.report import cpu_report, device_json, device_text, times_report
 from tlcheck.report.console import console
@@ -110,7 +110,7 @@ def _write_examinations(
 
 def _blame(request: RunRequest, report: ReportOptions, *, as_written: bool) -> int:
     prints = sys.stderr if report.format == "json" else sys.stdout
-    talks = kernels.Console(lambda line: print(line, file=prints, flush=True)) if as_written else None
+    talks = partial(print, file=prints, flush=True) if as_written else None
     found: list[Blame] = []
     try:
         with working(loudness=request.settings.loudness) as (folder, watcher):

@@ -21,7 +21,7 @@ from tlcheck.errors import UsageError
 from tlcheck.execute.compare.diagnosis import diagnose
 from tlcheck.execute.compare.interpreter import interpret
 from tlcheck.execute.compare.run import execute
-from tlcheck.execute.observe.console import Console
+from tlcheck.execute.observe.console import Say
 from tlcheck.execute.reasons import Illegal, Stopped
 from tlcheck.execute.request import ALL, SOURCE, Execution, Request
 from tlcheck.execute.worlds import given
@@ -71,10 +71,10 @@ def exit_code(blames: Sequence[Blame]) -> int:
     )
 
 
-def blamed(request: RunRequest, folder: Path, watcher: JudgeWatcher, console: Console | None = None) -> Iterator[Blame]:
+def blamed(request: RunRequest, folder: Path, watcher: JudgeWatcher, say: Say | None = None) -> Iterator[Blame]:
     """Execute every case that is selected. Raises UsageError, also for inputs that do not fit the kernel.
 
-    console: that of kernels that are executed as written alone; None to execute them as lowered, too.
+    say: what to do with what kernels print, as written alone; None to execute them as lowered, too.
     """
     groups: dict[str, list[Selection]] = {}
     for selection in request.selections:
@@ -85,14 +85,14 @@ def blamed(request: RunRequest, folder: Path, watcher: JudgeWatcher, console: Co
         own = folder / str(number)
         own.mkdir()
         with Checking(replace(request.settings, toolchain=toolchain), Policy(excusing=False), own, watcher) as checking:
-            if console is None:
+            if say is None:
                 proved = [(lowered, _refuted(result)) for lowered, result in checking.results(selections)]
             else:
                 proved = [(lowered, ()) for lowered in checking.session.lower(selections)]
         with closing(CopiedProcess(resolve(toolchain, request.settings.requirements))) as process:
             for lowered, claims in sorted(proved, key=lambda pair: pair[0].run.position):
                 watcher.stage(f"executing {lowered.run.case} {lowered.run.target}")
-                yield _blamed(lowered, claims, own, process, request, console)
+                yield _blamed(lowered, claims, own, process, request, say)
 
 
 def against_reference(run: Run, snapshot: Snapshot, folder: Path, process: CopiedProcess, request: RunRequest) -> Blame:
@@ -113,15 +113,15 @@ def _blamed(
     folder: Path,
     process: CopiedProcess,
     request: RunRequest,
-    console: Console | None,
+    say: Say | None,
 ) -> Blame:
     if lowered.snapshot is None:
         failure = lowered.failure
         reason = f"{failure.phase}: {failure.message}" if failure else "not lowered"
         return Blame(lowered.run, "not run", "not run", (reason, reason))
     snapshot = codec.loads(lowered.snapshot.read_text(encoding="utf-8"))
-    alone = console is not None
-    return _OneCase(lowered.run, snapshot, proved, folder, process, request, console, alone=alone).blame()
+    alone = say is not None
+    return _OneCase(lowered.run, snapshot, proved, folder, process, request, say, alone=alone).blame()
 
 
 @dataclass(frozen=True)
@@ -149,16 +149,16 @@ class _OneCase:
         folder: Path,
         process: CopiedProcess,
         request: RunRequest,
-        console: Console | None,
+        say: Say | None,
         *,
         alone: bool,
     ) -> None:
         """proved: the claims that proofs refute. folder: of files, for all cases of a toolchain.
 
-        alone: as written alone, with a console for those who want to hear it.
+        alone: as written alone; say: for those who want to hear it.
         """
         self._run, self._snapshot, self._process, self._request = run, snapshot, process, request
-        self._proved, self._console, self._alone = proved, console, alone
+        self._proved, self._say, self._alone = proved, say, alone
         self._function = snapshot.checkpoints[SOURCE]
         buffers = {b.data.uid: b for b in reversed(self._function.buffers)}
         self._parameters = [(str(p.value), buffers.get(p.uid)) for p in self._function.params]
@@ -179,7 +179,7 @@ class _OneCase:
             reason = f"{done.failure.phase}: {done.failure.message}"
             lowered: tuple[Answer, str] = ("differs", "") if self._proved else ("not run", reason)
             return Blame(self._run, "not run", lowered[0], (reason, lowered[1]), refuted=self._proved)
-        if self._alone and self._console is None and not done.content["reference"]:
+        if self._alone and self._say is None and not done.content["reference"]:
             return Blame(self._run, "no reference", "not asked")
         executed = {made["folder"]: self._executed_on(made, done.content) for made in done.content["sets"]}
         blame = self._blame(list(executed.values()))
@@ -242,7 +242,7 @@ class _OneCase:
             races = tuple(own_races(self._snapshot, execution, request))
             return _Executed(execution, self._in_own_types(request) or execution, claims, races)
         try:
-            alone = interpret(self._snapshot, request, self._console)
+            alone = interpret(self._snapshot, request, self._say)
             return _Executed(alone, alone)
         except Stopped as stopped:
             line = f" (line {stopped.line})" if isinstance(stopped, Illegal) and stopped.line else ""

@@ -8,7 +8,7 @@ from math import prod
 from tlcheck.execute.compare import outcome as comparison
 from tlcheck.execute.compile import registry
 from tlcheck.execute.memory.pages import Pages
-from tlcheck.execute.observe.console import Console
+from tlcheck.execute.observe.console import Console, Say
 from tlcheck.execute.reasons import Illegal, Stopped
 from tlcheck.execute.request import SOURCE, Execution, Request
 from tlcheck.execute.schedule.launches import kernels, threads_of
@@ -21,15 +21,17 @@ from tlcheck.program.roles import roles
 from tlcheck.snapshot.ir import Snapshot
 
 
-def interpret(snapshot: Snapshot, request: Request, console: Console | None = None) -> Execution:
+def interpret(snapshot: Snapshot, request: Request, say: Say | None = None) -> Execution:
     """Run a kernel as written on the inputs of the first seed, as far as the budget goes.
 
-    console: what T.print and `breakpoint()` speak to. Raises Stopped for what cannot be run to its end.
+    say: what to do with what T.print prints; with None `breakpoint()` means nothing either.
+
+    Raises Stopped for what cannot be run to its end.
     """
     registry.load()
     if SOURCE not in snapshot.checkpoints:
         raise Stopped(f"the snapshot has no checkpoint {SOURCE}")
-    return _Interpreter(snapshot, request).execution(console)
+    return _Interpreter(snapshot, request).execution(say)
 
 
 class _Interpreter:
@@ -42,7 +44,7 @@ class _Interpreter:
         )
         self._seed = request.seeds[0]
 
-    def execution(self, console: Console | None) -> Execution:
+    def execution(self, say: Say | None) -> Execution:
         """Run it, on drawn inputs first without a word: some may lead out of bounds."""
         *draws, last = self._arguments.draws
         for draw in draws:
@@ -50,10 +52,10 @@ class _Interpreter:
                 self._run(draw, None)
             except Illegal:
                 continue
-            return self._run(draw, console)
-        return self._run(last, console)
+            return self._run(draw, say)
+        return self._run(last, say)
 
-    def _run(self, draw: Draw, console: Console | None) -> Execution:
+    def _run(self, draw: Draw, say: Say | None) -> Execution:
         """Raises Stopped."""
         left: dict[str, Pages] = {}
         blocks: list[tuple[int, int, int]] = []
@@ -67,11 +69,8 @@ class _Interpreter:
                 worlds = [World(*world) for world in batch]
                 tensors = self._arguments.tensors(draw)
                 machine = Machine(kernel, threads_of(kernel), worlds, tensors, numbers, options, left)
-                machine.console = console
-                machine.run()
+                machine.run(*([] if say is None else [Console(machine, say)]))
                 left, spent = machine.after(), spent + machine.spent
-        if console is not None:
-            console.flush()
         outputs = [str(b.data.value) for b in roles(self._function).outputs]
         values = {name: comparison.outcome(left[name], self._seed) for name in outputs}
         of = prod(grid(self._function, numbers))

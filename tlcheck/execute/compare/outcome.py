@@ -7,17 +7,15 @@ the difference, and where that is far, a discrete choice hangs on rounding and n
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
 from tlcheck.execute.compare.writers import Writer
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.values import Array, is_poison, reason_of
-
-if TYPE_CHECKING:
-    from tlcheck.execute.schedule.machine import Machine
 
 RELATIVE = 1e-9
 FAR = 1e-6
@@ -80,12 +78,9 @@ def outcome(pages: Pages, seed: int) -> Written:
     return Written(*pages.outcome(seed))
 
 
-def left_by(machine: Machine, name: str, seed: int) -> Written:
+def left_of(tensors: Mapping[str, Pages], name: str, seed: int) -> Written:
     """What the lowered kernel left of an output; nothing of one that it has no parameter for."""
-    try:
-        return outcome(machine.pages(name), seed)
-    except KeyError:
-        return Written(np.empty(0, np.intp), np.empty(0))
+    return outcome(tensors[name], seed) if name in tensors else Written(np.empty(0, np.intp), np.empty(0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,15 +14,16 @@ import numpy as np
 
 from tlcheck.execute.compare.outcome import said
 from tlcheck.execute.compile import registry
+from tlcheck.execute.events import Origin
 from tlcheck.execute.memory.cells import Cells
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.plain import evaluated, index_of
 from tlcheck.execute.memory.values import is_poison
-from tlcheck.execute.observe.races import Origin
-from tlcheck.execute.observe.tracer import END, FoundWrite, Query, TracedCell, Tracer, last_write
+from tlcheck.execute.observe.tracer import END, FoundWrite, Query, TracedCell, Tracing
 from tlcheck.execute.reasons import Illegal, NotModelled
 from tlcheck.execute.schedule.machine import Machine
+from tlcheck.execute.worlds.invocation import Invocation
 from tlcheck.snapshot.ir import Alloc, Buffer
 from tlcheck.snapshot.walk import statements
 
@@ -55,33 +56,32 @@ class TracedStep:
 
 
 class Provenance:
-    """The ways of one kernel's elements. make: a machine that has not run yet, each time the same worlds: one.
+    """The ways of one kernel's elements. make: an invocation that has not run yet, each time the same worlds: one.
 
     shapes: of the parameters, by name.
     """
 
-    def __init__(self, make: Callable[[], Machine], shapes: Mapping[str, tuple[int, ...]]) -> None:
+    def __init__(self, make: Callable[[], Invocation], shapes: Mapping[str, tuple[int, ...]]) -> None:
         self._make, self._shapes = make, shapes
 
     def of(self, name: str, element: int, depth: int) -> TracedStep:
-        """The tree of an element of a tensor, `depth` writes deep. Raises KeyError where the kernel has no such."""
+        """The tree of an element of a tensor, `depth` writes deep. Raises UnknownTensor."""
         registry.load()
         found: dict[Query, tuple[FoundWrite | None, str, str]] = {}
         asked: list[Query] = []
         for level in range(depth):
-            machine = self._make()
-            start = last_write(machine, name, machine.worlds[0].seed, element)
-            asked = asked if level else [start]
-            tracer = Tracer(machine, asked)
+            invocation = self._make()
+            tracing = Tracing(invocation.kernel, name, invocation.worlds[0].seed, element, asked)
             with suppress(Illegal):  # the element is what it was until then
-                machine.run()
+                invocation.run(tracing)
+            asked = asked if level else [tracing.last]
             for query in asked:
-                found[query] = self._described(machine, query, tracer.found.get(query))
+                found[query] = self._described(invocation.machine, query, tracing.tracer.found.get(query))
             further = [q for query in asked if (written := found[query][0]) is not None for q in written.sources]
             asked = [q for q in dict.fromkeys(further) if q not in found][:_WIDTH]
             if not asked:
                 break
-        return self._step(start, found)
+        return self._step(tracing.last, found)
 
     def _described(
         self, machine: Machine, query: Query, written: FoundWrite | None

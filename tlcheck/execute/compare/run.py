@@ -24,12 +24,13 @@ from tlcheck.execute.memory.values import kind_of
 from tlcheck.execute.observe.authors import EARLY, Attributed, Author, attributed, open_to_order
 from tlcheck.execute.observe.races import Contest, Race
 from tlcheck.execute.observe.suspects import Suspected, Suspects
-from tlcheck.execute.observe.tracer import watched_for
+from tlcheck.execute.observe.tracer import Tracing, UnknownTensor
+from tlcheck.execute.observe.watching import Watching
 from tlcheck.execute.reasons import MEMORY, Deadlock, Entangled, Illegal, Overrun, Stopped
 from tlcheck.execute.request import LOWERED, SOURCE, Execution, Request
-from tlcheck.execute.schedule.machine import Machine
 from tlcheck.execute.worlds import inputs
 from tlcheck.execute.worlds.courses import levels_of
+from tlcheck.execute.worlds.invocation import Invocation
 from tlcheck.execute.worlds.levels import BothLevels, pointers
 from tlcheck.program.roles import independent, roles
 from tlcheck.snapshot.ir import Alloc, Snapshot
@@ -105,13 +106,13 @@ class _Judge:
             self._levels.take_all_before()
         return self._compared(*self._levels.as_written)
 
-    def _compared(self, written: Machine, draw: inputs.Draw) -> Execution:
+    def _compared(self, written: Invocation, draw: inputs.Draw) -> Execution:
         try:
-            lowered = self._levels.machine_as_lowered(draw)
-            if self._levels.checkpoint == LOWERED and not self._levels.tiled:  # before that there are no barriers
-                lowered.watched(self._stored(), every=bool(written.steered), suspects=self._suspects)
-            self._levels.run(lowered, partial(self._levels.machine_as_lowered, draw))
-            self._note(lowered)
+            lowered = self._levels.invocation_as_lowered(draw)
+            watching = Watching(lowered.kernel, self._stored(), every=bool(written.steered), suspects=self._suspects)
+            ordered = self._levels.checkpoint == LOWERED and not self._levels.tiled  # before that there are no barriers
+            self._levels.run(lowered, partial(self._levels.invocation_as_lowered, draw), watching if ordered else None)
+            self._note(watching)
         except Illegal as illegal:
             own = self._left_unwaited(draw) if isinstance(illegal, Overrun) else ""
             reason = own or f"as lowered: {illegal}"
@@ -120,38 +121,38 @@ class _Judge:
             report = replace(report, illegal=None if own else illegal, left=self._left_by(written))
             return replace(report, digest=self._digest(written, draw))
         outputs = [self._output(name, written, lowered, draw) for name in self._levels.outputs]
-        settled = lowered.is_settled and not self._levels.roles.returning
+        settled = watching.is_settled and not self._levels.roles.returning
         early, stop = (0, None) if settled else self._with_early_copies(written, outputs, draw)
-        stop = stop or self._hang(lowered, draw)
+        stop = stop or self._hang(watching, draw)
         rounded = stop is None and written.spent + lowered.spent <= _ROUNDED and rounds(self._levels.lowered)
         if rounded:
             rounded = self._with_own_types(outputs, draw)
-        authors = partial(cache(self._authors), draw, self._contestable(lowered, outputs))
+        authors = partial(cache(self._authors), draw, self._contestable(watching, outputs))
         outputs = [self._where_ordered(outcome, authors) for outcome in outputs]
-        whose = attributed(lowered.watches, authors)
+        whose = attributed(watching.watches, authors)
         outputs = [self._whatever_the_order(outcome, whose) for outcome in outputs]
         report = self._report(tuple(outputs), written.spent, lowered.spent + early)
-        lawful = tuple(sorted(lowered.looked_at)) if lowered.watches and stop is None else ()
+        lawful = tuple(sorted(lowered.looked_at)) if watching.watches and stop is None else ()
         races = tuple([replace(race, index=self._index_of(race)) for race in whose.races])
         contested = tuple([(replace(race, index=self._index_of(race)), own) for race, own in whose.contested])
         report = replace(report, illegal=stop, lawful=lawful, rounded=rounded, left=self._left_by(written))
         digest = self._digest(written, draw)
         return replace(report, ordered=whose.ordered, races=races, contested=contested, digest=digest)
 
-    def _note(self, lowered: Machine) -> None:
+    def _note(self, watching: Watching) -> None:
         """Keep what a quick run that has ended suspects. Raises Suspected if that is something."""
         if self._levels.plain:
             return
-        self._suspects = lowered.suspects
+        self._suspects = watching.suspects
         self._are_ordered = not self._suspects.tensors
         if self._suspects:
             raise Suspected("order")
 
-    def _hang(self, lowered: Machine, draw: inputs.Draw) -> Deadlock | None:
+    def _hang(self, watching: Watching, draw: inputs.Draw) -> Deadlock | None:
         """A deadlock that takes another order of branches: of each that may be overtaken, one in which it is."""
-        for warp in sorted({warp for watch in lowered.watches for warp in watch.overtaken}):
+        for warp in sorted({warp for watch in watching.watches for warp in watch.overtaken}):
             try:
-                self._levels.machine_as_lowered(draw, behind=warp).run()
+                self._levels.invocation_as_lowered(draw, behind=warp).run()
             except Deadlock as deadlock:
                 return replace(deadlock, what=f"{deadlock.what}, where the branch of warp {warp} comes last")
             except Stopped:
@@ -168,7 +169,7 @@ class _Judge:
         return frozenset((*self._levels.outputs, *pointers(roles(self._levels.lowered).outputs)))
 
     def _with_early_copies(
-        self, written: Machine, outputs: list[OutputOutcome], draw: inputs.Draw
+        self, written: Invocation, outputs: list[OutputOutcome], draw: inputs.Draw
     ) -> tuple[int, Illegal | None]:
         """Run a kernel with asynchronous copies once more, with these as early as they may be.
 
@@ -177,10 +178,10 @@ class _Judge:
         """
         if self._levels.checkpoint != LOWERED or not has_copies(self._levels.lowered):
             return 0, None
-        machine = self._levels.machine_as_lowered(draw, late=False)
+        invocation = self._levels.invocation_as_lowered(draw, late=False)
         illegal: Illegal | None = None
         try:
-            machine.run()
+            invocation.run()
         except Illegal as stopped:
             illegal = stopped
         for place, outcome in enumerate(outputs):
@@ -188,8 +189,8 @@ class _Judge:
                 reason = f"with copies as early as they may be: {illegal}"
                 outputs[place] = OutputOutcome(outcome.name, "undecided", reason)
             elif outcome.verdict == "agreed":
-                outputs[place] = self._output(outcome.name, written, machine, draw)
-        return machine.spent, illegal
+                outputs[place] = self._output(outcome.name, written, invocation, draw)
+        return invocation.spent, illegal
 
     def _with_own_types(self, outputs: list[OutputOutcome], draw: inputs.Draw) -> bool:
         """Run one block on the last inputs with floats in their own types: what agreed and loses more is refuted.
@@ -200,25 +201,25 @@ class _Judge:
             self._levels.worlds[-1],
             {str(b.data.value): kind_of(b.dtype) for b in self._levels.written.buffers},
         )
-        exact = self._levels.machine_as_written(draw, worlds=[world])
-        written = self._levels.machine_as_written(draw, worlds=[world], exact=False, costly=True)
-        lowered = self._levels.machine_as_lowered(draw, worlds=[world], exact=False)
+        exact = self._levels.invocation_as_written(draw, worlds=[world])
+        written = self._levels.invocation_as_written(draw, worlds=[world], exact=False, costly=True)
+        lowered = self._levels.invocation_as_lowered(draw, worlds=[world], exact=False)
         try:
-            for machine in (exact, written, lowered):
-                machine.run()
-                machine.rest()
+            for invocation in (exact, written, lowered):
+                invocation.run()
+                invocation.machine.rest()
         except Stopped:
             return False
         for place, outcome in enumerate(outputs):
             if outcome.verdict != "agreed" or self._levels.roles.returning:
                 continue
             name = outcome.name
-            sides = [comparison.left_by(m, name, world.seed) for m in (exact, written, lowered)]
+            sides = [comparison.left_of(m.left, name, world.seed) for m in (exact, written, lowered)]
             wrong = coarser(sides[0], sides[1], sides[2], kinds[name])
             if wrong is not None:
-                initial = exact.pages(name).initial(world.seed, sides[0].elements)
+                initial = exact.left[name].initial(world.seed, sides[0].elements)
                 compared = comparison.compare(sides[0], sides[2], initial, sides[0].elements)
-                found = comparison.first(compared, wrong, world.seed, lowered.reasons)
+                found = comparison.first(compared, wrong, world.seed, lowered.machine.reasons)
                 outputs[place] = self._refuted(name, replace(found, rounded=True), lowered, draw)
         return True
 
@@ -248,37 +249,37 @@ class _Judge:
         reason = open_to_order(contests, outcome.name, last)
         return OutputOutcome(outcome.name, "undecided", reason) if reason else outcome
 
-    def _contestable(self, lowered: Machine, outputs: Sequence[OutputOutcome]) -> frozenset[str] | None:
+    def _contestable(self, watching: Watching, outputs: Sequence[OutputOutcome]) -> frozenset[str] | None:
         """The buffers that may race as written for all that matters; None for any: a wrong output may depend on it."""
         if any(outcome.verdict == "refuted" for outcome in outputs):
             return None
-        races = [race for watch in lowered.watches for race in watch.races.values()]
+        races = [race for watch in watching.watches for race in watch.races.values()]
         return frozenset(race.parameter or race.buffer for race in races)
 
     def _authors(self, draw: inputs.Draw, about: frozenset[str] | None) -> list[Author]:
         """Who watched the kernel as written, once more, for races of its own. about: buffers, None for all."""
-        machine = self._levels.machine_as_written(draw)
+        invocation = self._levels.invocation_as_written(draw)
         allocated = [stmt.buffer for stmt in statements(self._levels.written.body) if isinstance(stmt, Alloc)]
         shared = [b.name for b in allocated if b.scope.startswith(("shared", "local.fragment"))]
         every = frozenset((*shared, *pointers(self._levels.written.buffers)))
         if about is not None and not about & every:
             return []
-        machine.watched(every, partial(Author, about=about), every=True)
-        machine.run()
-        return [watch for watch in machine.watches if isinstance(watch, Author)]
+        watching = Watching(invocation.kernel, every, partial(Author, about=about), every=True)
+        invocation.run(watching)
+        return [watch for watch in watching.watches if isinstance(watch, Author)]
 
-    def _left_by(self, written: Machine) -> dict[str, Written]:
+    def _left_by(self, written: Invocation) -> dict[str, Written]:
         seed = self._levels.worlds[0].seed
-        return {name: comparison.outcome(written.pages(name), seed) for name in self._levels.outputs}
+        return {name: comparison.outcome(written.left[name], seed) for name in self._levels.outputs}
 
-    def _digest(self, written: Machine, draw: inputs.Draw) -> str:
+    def _digest(self, written: Invocation, draw: inputs.Draw) -> str:
         """The same for two kernels only if both leave the same as written, in the same blocks and on the same draw."""
         levels = self._levels
         asked = levels.extents, tuple(levels.sizes.items()), draw, [(w.block, w.seed) for w in levels.worlds]
         found = hashlib.sha256(repr(asked).encode())
         for name in levels.outputs:
             for seed in dict.fromkeys(w.seed for w in levels.worlds):
-                left = comparison.outcome(written.pages(name), seed)
+                left = comparison.outcome(written.left[name], seed)
                 for array in (left.elements, left.values):
                     found.update(f"{array.dtype} {array.shape}".encode() + array.tobytes())
         return found.hexdigest()
@@ -294,7 +295,7 @@ class _Judge:
             unreached=tuple(sorted(self._levels.as_written[0].untried.values())),
         )
 
-    def _output(self, name: str, written: Machine, lowered: Machine, draw: inputs.Draw) -> OutputOutcome:
+    def _output(self, name: str, written: Invocation, lowered: Invocation, draw: inputs.Draw) -> OutputOutcome:
         """The verdict on one output, over all seeds."""
         unknown = numberless = compared_elements = 0
         try:
@@ -302,13 +303,13 @@ class _Judge:
         except Illegal as illegal:
             return OutputOutcome(name, "undecided", f"as written, with other numbers where nothing wrote: {illegal}")
         for seed in dict.fromkeys(w.seed for w in self._levels.worlds):
-            expected, got = comparison.outcome(written.pages(name), seed), comparison.left_by(lowered, name, seed)
+            expected, got = comparison.outcome(written.left[name], seed), comparison.left_of(lowered.left, name, seed)
             other = comparison.outcome(by_chance[name], seed) if name in by_chance else None
             elements, initial = expected.elements, expected.values
             for side in (got, other):
                 if side is not None and not np.array_equal(elements, side.elements):
                     elements = comparison.union(elements, side.elements)
-                    initial = written.pages(name).initial(seed, elements)
+                    initial = written.left[name].initial(seed, elements)
             compared = comparison.compare(expected, got, initial, elements, other)
             unknown += compared.unsettled
             numberless += comparison.numberless(compared)
@@ -330,7 +331,7 @@ class _Judge:
         return OutputOutcome(name, "agreed")
 
     def _judged(
-        self, name: str, compared: comparison.Compared, seed: int, lowered: Machine, draw: inputs.Draw
+        self, name: str, compared: comparison.Compared, seed: int, lowered: Invocation, draw: inputs.Draw
     ) -> OutputOutcome:
         """The verdict where elements differ by more than the first bound."""
         if self._levels.roles.returning:
@@ -341,7 +342,7 @@ class _Judge:
         endless = comparison.endless(compared) if overflowed or lowered.overflowed else np.zeros_like(differs)
         wrong = differs & ~rounding & ~ties & ~endless
         if wrong.any():
-            return self._refuted(name, comparison.first(compared, wrong, seed, lowered.reasons), lowered, draw)
+            return self._refuted(name, comparison.first(compared, wrong, seed, lowered.machine.reasons), lowered, draw)
         if (differs & endless).any():
             return OutputOutcome(name, "undecided", "as written, numbers become larger than float64 holds")
         if (differs & ties).any():
@@ -349,7 +350,7 @@ class _Judge:
         return OutputOutcome(name, "agreed")
 
     def _in_any_order(
-        self, name: str, compared: comparison.Compared, seed: int, lowered: Machine, draw: inputs.Draw
+        self, name: str, compared: comparison.Compared, seed: int, lowered: Invocation, draw: inputs.Draw
     ) -> OutputOutcome:
         """The verdict where atomics return what was there: other threads may have come first than as written.
 
@@ -361,36 +362,36 @@ class _Judge:
             return OutputOutcome(name, "agreed")
         strays = lone if strays is None else strays
         for order in (1, 2):
-            machine = self._levels.machine_as_written(draw, order=order)
-            machine.run()
-            left, values = comparison.outcome(machine.pages(name), seed), compared.initial.copy()
+            invocation = self._levels.invocation_as_written(draw, order=order)
+            invocation.run()
+            left, values = comparison.outcome(invocation.left[name], seed), compared.initial.copy()
             elsewhere = not np.array_equal(left.elements, compared.elements[compared.written])
             values[compared.written] = values[compared.written] if elsewhere else left.values
             if elsewhere or comparison.strays(compared.expected, values) is not None:
                 return OutputOutcome(name, "undecided", "it depends on the order of atomics")
-        return self._refuted(name, comparison.first(compared, strays, seed, lowered.reasons), lowered, draw)
+        return self._refuted(name, comparison.first(compared, strays, seed, lowered.machine.reasons), lowered, draw)
 
-    def _refuted(self, name: str, difference: Difference, lowered: Machine, draw: inputs.Draw) -> OutputOutcome:
+    def _refuted(self, name: str, difference: Difference, lowered: Invocation, draw: inputs.Draw) -> OutputOutcome:
         if not self._levels.plain:
             return OutputOutcome(name, "refuted", "", difference)
         late = lowered.options.late
-        writer = self._last_write(name, difference, self._levels.machine_as_lowered(draw, late=late))
-        author = self._last_write(name, difference, self._levels.machine_as_written(draw))
+        writer = self._last_write(name, difference, self._levels.invocation_as_lowered(draw, late=late))
+        author = self._last_write(name, difference, self._levels.invocation_as_written(draw))
         buffer = next(b for b in self._levels.written.buffers if b.data.value == name)
         index = index_of(difference.element, inputs.extent(buffer, self._levels.sizes)) if not buffer.strides else ()
         index = index or (difference.element,)
         found = replace(difference, writer=writer, author=author, index=index, early=not late)
         return OutputOutcome(name, "refuted", "", found)
 
-    def _last_write(self, name: str, difference: Difference, machine: Machine) -> Writer | None:
+    def _last_write(self, name: str, difference: Difference, invocation: Invocation) -> Writer | None:
         """Who writes an element last, in a run of its own; None also where the level has no such parameter."""
+        tracing = Tracing(invocation.kernel, name, difference.seed, difference.element)
         try:
-            tracer, query = watched_for(machine, name, difference.seed, difference.element)
-        except KeyError:
+            invocation.run(tracing)
+        except UnknownTensor:
             return None
-        machine.run()
-        last = tracer.found.get(query)
+        last = tracing.found
         if last is None:
             return None
-        block = machine.worlds[last.world or 0].block
+        block = invocation.worlds[last.world or 0].block
         return Writer(block, -1 if last.lane is None else last.lane, last.origin)

@@ -16,9 +16,9 @@ from tlcheck.execute.compare.outcome import Difference
 from tlcheck.execute.memory.plain import index_of
 from tlcheck.execute.memory.values import is_poison
 from tlcheck.execute.request import ALL, SOURCE, Request
-from tlcheck.execute.schedule.machine import Machine
 from tlcheck.execute.worlds import inputs
 from tlcheck.execute.worlds.courses import levels_of
+from tlcheck.execute.worlds.invocation import Invocation
 from tlcheck.execute.worlds.levels import BothLevels
 from tlcheck.snapshot.ir import Snapshot
 
@@ -61,26 +61,26 @@ class _Sources:
     def difference(self) -> tuple[str, Difference] | None:
         """The first output that differs."""
         was, draw = self._old.as_written
-        now = self._new.machine_as_written(draw)
-        self._new.run(now, partial(self._new.machine_as_written, draw))
+        now = self._new.invocation_as_written(draw)
+        self._new.run(now, partial(self._new.invocation_as_written, draw))
         return next(self._differing(was, now, draw), None)
 
-    def _differing(self, was: Machine, now: Machine, draw: inputs.Draw) -> Iterator[tuple[str, Difference]]:
+    def _differing(self, was: Invocation, now: Invocation, draw: inputs.Draw) -> Iterator[tuple[str, Difference]]:
         for name in self._old.outputs:
             for seed in self._seeds:
                 found = self._compared(name, seed, was, now, draw)
                 if found is not None:
                     yield name, found
 
-    def _compared(self, name: str, seed: int, was: Machine, now: Machine, draw: inputs.Draw) -> Difference | None:
+    def _compared(self, name: str, seed: int, was: Invocation, now: Invocation, draw: inputs.Draw) -> Difference | None:
         """How one output differs, but by rounding. A number where there was none, or none any more, is no rounding."""
-        expected, got = comparison.outcome(was.pages(name), seed), comparison.left_by(now, name, seed)
+        expected, got = comparison.outcome(was.left[name], seed), comparison.left_of(now.left, name, seed)
         elements, initial = expected.elements, expected.values
         if not np.array_equal(elements, got.elements):
             if not self._every:
                 raise _OtherPartsError
             elements = comparison.union(elements, got.elements)
-            initial = was.pages(name).initial(seed, elements)
+            initial = was.left[name].initial(seed, elements)
         compared = comparison.compare(expected, got, initial, elements)
         wrong = compared.differs
         if compared.expected.dtype.kind == "f":

@@ -11,13 +11,12 @@ import numpy as np
 from tlcheck.errors import UsageError
 from tlcheck.execute.compare.outcome import RELATIVE
 from tlcheck.execute.compare.provenance import Provenance, TracedStep, in_words
-from tlcheck.execute.observe.tracer import watched_for
+from tlcheck.execute.observe.tracer import Tracing, UnknownTensor
 from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.request import SOURCE, Request
-from tlcheck.execute.schedule.machine import Machines
 from tlcheck.execute.worlds.blocks import Block
 from tlcheck.execute.worlds.courses import course_of, levels_of
-from tlcheck.execute.worlds.levels import BothLevels
+from tlcheck.execute.worlds.levels import BothLevels, Invocations
 from tlcheck.snapshot.ir import Snapshot, Store
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
@@ -57,30 +56,31 @@ class Traced:
 
 def place_of(snapshot: Snapshot, request: Request, name: str, index: tuple[int, ...]) -> int:
     """The place of an element in its tensor's memory, where a layout may spread it. Raises UsageError for none."""
-    made = levels_of(snapshot, request).machines()
+    made = levels_of(snapshot, request).invocations()
     shape = made.shapes.get(name)
     if shape is None:
         raise UsageError(f"--element: the kernel has no tensor {name}; it has {', '.join(made.shapes)}")
     if len(index) != len(shape) or any(not 0 <= i < size for i, size in zip(index, shape, strict=True)):
         raise UsageError(f"--element: {name} has the shape {list(shape)}")
     element = int(np.ravel_multi_index(index, shape))
-    order = made.written().pages(name).order
+    invocation = made.written()
+    order = invocation.made(invocation.kernel, invocation.worlds).pages(name).order
     return element if order is None else int(order(np.array([element]))[0])
 
 
 class _Prepared:
-    """The machines of one snapshot. Inputs that keep blocks in bounds are not sought again for the same blocks."""
+    """The invocations of one snapshot. Inputs that keep blocks in bounds are not sought again for the same blocks."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._latest: tuple[Request, BothLevels] | None = None  # more than one would fill the memory
 
-    def machines(self, request: Request, *, early: bool = False) -> Machines:
-        """See `BothLevels.machines`."""
+    def invocations(self, request: Request, *, early: bool = False) -> Invocations:
+        """See `BothLevels.invocations`."""
         key = replace(request, given=None)
         if self._latest is None or self._latest[0] != key:
             self._latest = key, levels_of(self._snapshot, request)
-        return self._latest[1].machines(early=early)
+        return self._latest[1].invocations(early=early)
 
 
 def _block_of(prepared: _Prepared, request: Request, name: str, element: int) -> Block | None:
@@ -94,7 +94,7 @@ def _block_of(prepared: _Prepared, request: Request, name: str, element: int) ->
 
 
 def _candidates(prepared: _Prepared, request: Request) -> Iterator[tuple[Block, ...]]:
-    made = prepared.machines(request)
+    made = prepared.invocations(request)
     yield made.chosen
     if isinstance(request.blocks, int):
         every = list(islice(made.every_block(), _BLOCKS))
@@ -103,10 +103,10 @@ def _candidates(prepared: _Prepared, request: Request) -> Iterator[tuple[Block, 
 
 def _writes(prepared: _Prepared, request: Request, chosen: tuple[Block, ...], name: str, element: int) -> bool:
     """Whether one of these blocks writes an element as written."""
-    machine = prepared.machines(replace(request, blocks=chosen)).written()
-    tracer, _ = watched_for(machine, name, request.seeds[0], element)
-    machine.run()
-    return bool(tracer.found)
+    invocation = prepared.invocations(replace(request, blocks=chosen)).written()
+    tracing = Tracing(invocation.kernel, name, request.seeds[0], element)
+    invocation.run(tracing)
+    return tracing.found is not None
 
 
 def trace(
@@ -131,12 +131,12 @@ def trace(
     if block is None:
         lines = "".join(f"; line {line} writes to {name}" for line in _writing(snapshot, name))
         raise Stopped(f"as written, none of the blocks that were tried writes {name}{list(index)}: give --block{lines}")
-    made = prepared.machines(replace(own, blocks=(block,)), early=early)
+    made = prepared.invocations(replace(own, blocks=(block,)), early=early)
     called = f"{name}[{', '.join(map(str, index))}]"
     written = replace(Provenance(made.written, made.shapes).of(name, element, depth), element=called)
     try:
         lowered = replace(Provenance(made.lowered, made.shapes).of(name, element, depth), element=called)
-    except KeyError:
+    except UnknownTensor:
         lowered = TracedStep(called, "nothing: as lowered the kernel has no such parameter")
     parts = parting(written, lowered)
     sharing = _sharing(prepared, own, name, element) if _adds(written) else ()
@@ -165,26 +165,26 @@ def _adds(step: TracedStep) -> bool:
 
 def _sharing(prepared: _Prepared, request: Request, name: str, element: int) -> tuple[Block, ...]:
     """The blocks that write an element as written, of the first ones, or of those that are asked for."""
-    made = prepared.machines(request)
+    made = prepared.invocations(request)
     every = list(islice(made.every_block(), _SHARING)) if isinstance(request.blocks, int) else list(made.chosen)
     found: list[Block] = []
     for start in range(0, len(every), _TOGETHER):
         few = tuple(every[start : start + _TOGETHER])
-        machine = prepared.machines(replace(request, blocks=few)).written()
-        tracer, _ = watched_for(machine, name, request.seeds[0], element)
-        machine.run()
-        found += [machine.worlds[world].block for world in sorted(tracer.worlds)]
+        invocation = prepared.invocations(replace(request, blocks=few)).written()
+        tracing = Tracing(invocation.kernel, name, request.seeds[0], element)
+        invocation.run(tracing)
+        found += [invocation.worlds[world].block for world in sorted(tracing.tracer.worlds)]
     return tuple(dict.fromkeys(found))
 
 
 def _sums(prepared: _Prepared, request: Request, name: str, element: int, early: bool) -> tuple[str, str]:
     """What blocks leave together, as written and as lowered."""
-    made = prepared.machines(request, early=early)
+    made = prepared.invocations(request, early=early)
     found = []
-    for machine in (made.written(), made.lowered()):
-        machine.run()
-        pages = machine.pages(name)
-        found.append(in_words(pages.flat[pages.position_of(request.seeds[0], element)], machine))
+    for invocation in (made.written(), made.lowered()):
+        invocation.run()
+        pages = invocation.left[name]
+        found.append(in_words(pages.flat[pages.position_of(request.seeds[0], element)], invocation.machine))
     return found[0], found[1]
 
 

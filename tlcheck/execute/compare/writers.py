@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tlcheck.execute.observe.races import Origin
+from tlcheck.execute.events import Origin
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,13 +59,10 @@ def parallel(stmt: For, machine: Machine) -> Step:
             variables[loop.var.uid] = values.astype(kind).reshape(1, -1)
         active = frame.of_worlds()
         machine.spend(lanes // 1024)
-        watch = machine.watch
-        if watch is not None:
-            watch.parallel_loop(True)
+        machine.observers.parallel_loop(begins=True)
         with _copies(machine, private, lanes):
             body.run(Frame(variables, frame.worlds, lanes, active))
-        if watch is not None:
-            watch.parallel_loop(False)
+        machine.observers.parallel_loop(begins=False)
 
     return Step(run)
 
@@ -133,8 +130,7 @@ def _copies(machine: Machine, private: list[int], lanes: int) -> Iterator[None]:
         assert isinstance(cells, Cells)
         before[root] = np.array(machine.per_world(cells.data, "a register used in T.Parallel"))
         machine.memory[root] = own = cells.with_lanes(lanes, before[root])
-        if machine.tracer is not None:
-            machine.tracer.attach(root, own)
+        machine.observers.allocated(root, own)
     try:
         yield
     finally:

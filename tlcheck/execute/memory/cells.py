@@ -8,7 +8,7 @@ array of indices into the flat data. `locate` makes positions from element indic
 from __future__ import annotations
 
 from copy import copy
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,12 +16,19 @@ from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.values import Array, Kind, Value, bits_of, from_bits, nothing_in
 from tlcheck.execute.reasons import NotModelled
 
-if TYPE_CHECKING:
-    from tlcheck.execute.observe.tracer import Tracer
-
 Position = int | slice | Array
 _WORTH, _MOST_MASKED = 1 << 9, 32  # elements of a position for which lanes are remembered, and how many positions
 _MOST_KNOWN = 1 << 22  # elements of positions that are kept
+
+
+class Hook(Protocol):
+    """Who is told of every access to an allocation."""
+
+    def taken(self, memory: Any, position: Position) -> None:
+        """Elements are read."""
+
+    def put(self, memory: Any, position: Position, value: Value, mask: Mask | None) -> None:
+        """Elements are written, in the lanes of `mask`."""
 
 
 class _Alike:
@@ -104,7 +111,7 @@ class Cells:
         self.stride = len(seeds) * threads
         self.times = 1
         self._offset = np.arange(self.stride, dtype=np.intp).reshape(len(seeds), threads)
-        self.tracer: Tracer | None = None
+        self.hook: Hook | None = None
         self.forget()
 
     def forget(self, reason: int = 0, mask: Mask | None = None) -> None:
@@ -176,8 +183,8 @@ class Cells:
 
     def take(self, position: Position, kind: Kind) -> Array:
         """The elements at a position."""
-        if self.tracer is not None:
-            self.tracer.took(self, position)
+        if self.hook is not None:
+            self.hook.taken(self, position)
         if self.tags is None:
             return self.flat.take(position) if isinstance(position, np.ndarray) else self.data[position]
         assert isinstance(position, np.ndarray)
@@ -192,8 +199,8 @@ class Cells:
 
     def put(self, position: Position, value: Value, mask: Mask | None, kind: Kind) -> None:
         """Write elements in the lanes of `mask`. Of lanes that write one cell, the last one wins."""
-        if self.tracer is not None:
-            self.tracer.put(self, position, value, mask)
+        if self.hook is not None:
+            self.hook.put(self, position, value, mask)
         self._alike.writes += 1
         if not isinstance(position, np.ndarray):
             target = self.data[position]
@@ -224,8 +231,8 @@ class Cells:
 
     def accumulate(self, where: Array, values: Value, combine: np.ufunc, kind: Kind) -> None:
         """Combine values into the elements at indices into `flat`; one that occurs again is combined again."""
-        if self.tracer is not None:
-            self.tracer.put(self, where, values, None)
+        if self.hook is not None:
+            self.hook.put(self, where, values, None)
         self._alike.writes += 1
         if self.tags is not None:
             elements = np.unique(where)

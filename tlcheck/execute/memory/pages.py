@@ -8,17 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tlcheck.execute.memory.cells import Position, spread
+from tlcheck.execute.memory.cells import Hook, Position, spread
 from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.values import Array, Kind, Value, bits_of, from_bits, is_poison, nothing
 from tlcheck.execute.reasons import BudgetSpent, NotModelled
-
-if TYPE_CHECKING:
-    from tlcheck.execute.observe.tracer import Tracer
 
 PAGE_BITS = 8  # a tile is often 64 to 128 elements of a row that has thousands
 _MOST_PAGES_BITS = 20  # of a tensor: a larger one has larger pages
@@ -53,7 +49,7 @@ class Pages:
         self.distinct = tuple(dict.fromkeys(seeds))
         self.order: Callable[[Array], Array] | None = None
         self.jitter: Callable[[Array], Array] | None = None
-        self.tracer: Tracer | None = None
+        self.hook: Hook | None = None
         self._limit = limit
         self._bits = max(PAGE_BITS, size.bit_length() - _MOST_PAGES_BITS)  # of the number of an element in its page
         self._page = 1 << self._bits
@@ -78,7 +74,7 @@ class Pages:
         if not set(distinct) <= set(self.distinct) or self.jitter is not None or self.written.any():
             return None
         other = self.continued(seeds)
-        other.order = other.tracer = None
+        other.order = other.hook = None
         tables = self.table.reshape(len(self.distinct), -1)
         other.table = tables[[self.distinct.index(seed) for seed in distinct]].reshape(-1)
         other.distinct, other._seed_of = distinct, _numbers(seeds, distinct)
@@ -135,8 +131,8 @@ class Pages:
         """The elements at a position."""
         if not self._is_own(kind):
             return self._seen(np.asarray(position), kind)
-        if self.tracer is not None:
-            self.tracer.took(self, position)
+        if self.hook is not None:
+            self.hook.taken(self, position)
         found: Array = self.flat.take(np.asarray(position))
         return found
 
@@ -166,8 +162,8 @@ class Pages:
 
     def put(self, position: Position, value: Value, mask: Mask | None, kind: Kind) -> None:
         """Write elements in the lanes of `mask`. Of lanes that write one element, the last one wins."""
-        if self.tracer is not None:
-            self.tracer.put(self, position, value, mask)
+        if self.hook is not None:
+            self.hook.put(self, position, value, mask)
         self.require_width(kind)
         if not self._is_own(kind):
             value = from_bits(bits_of(value, kind), self.kind)
@@ -185,8 +181,8 @@ class Pages:
         """Combine values into the elements at indices into `flat`; one that occurs again is combined again."""
         if not self._is_own(kind):
             raise NotModelled(f"atomics on a tensor of {self.kind.name} as {kind.name}")
-        if self.tracer is not None:
-            self.tracer.put(self, where, values, None)
+        if self.hook is not None:
+            self.hook.put(self, where, values, None)
         self._own()
         combine.at(self.flat, where, values)
         self.written[where] = True

@@ -60,7 +60,7 @@ class Place:
         """
         self.aligned = self.run = 1
         self.unseen = ""
-        self.name, self.kind, self.machine = name, kind, machine
+        self.name, self.kind, self.machine, self._observers = name, kind, machine, machine.observers
         self.root = root
         self.otherwise = machine.safe_values.get(root, 0)  # what it reads as out of bounds
         self._start, self._indices, self._arrange = start, indices, arrange
@@ -164,11 +164,10 @@ class Place:
         """The elements; where the access is dropped, the buffer's safe value."""
         located = self.located(frame)
         position, mask = self._allowed(located, frame)
-        watch = self.machine.watch
-        if watch is not None and watch.covers(self):
-            watch.read(self, position, everywhere(mask, frame), self.machine.origin(frame))
-        if self.machine.tracer is not None:
-            self.machine.tracer.frame = frame
+        observers = self._observers
+        if observers.covers(self):
+            observers.read(self, position, everywhere(mask, frame), self.machine.origin(frame))
+        observers.acting(frame)
         found = self.memory.take(position, self.kind)
         if located.outside is None:
             return found
@@ -177,17 +176,15 @@ class Place:
     def store(self, frame: Frame, value: Value) -> None:
         """Write in the active lanes."""
         position, mask = self.position(frame)
-        watch = self.machine.watch
-        if watch is not None and not watch.covers(self):
-            watch = None
-        if watch is not None:
+        observers = self._observers
+        watched = observers.covers(self)
+        if watched:
             lanes, origin = everywhere(mask, frame), self.machine.origin(frame)
-            watch.write(self, position, lanes, origin, value)
-        if self.machine.tracer is not None:
-            self.machine.tracer.frame = frame
+            observers.write(self, position, lanes, origin, value)
+        observers.acting(frame)
         self.memory.put(position, value, mask, self.kind)
-        if watch is not None:
-            watch.written(self, position, lanes, origin, value)
+        if watched:
+            observers.written(self, position, lanes, origin, value)
 
     def _refuse(self, crooked: Mask, frame: Frame) -> None:
         """Raise Illegal where an active lane's address is not aligned."""

@@ -22,15 +22,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tlcheck.execute.events import COPIES, NOWHERE, PRODUCTS, Operation, Origin
 from tlcheck.execute.memory.cells import Cells, Position
 from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.observe.accesses import Accessed
 from tlcheck.execute.observe.order import Watch
-from tlcheck.execute.observe.races import NOWHERE, Contest, Origin, Race
+from tlcheck.execute.observe.races import Contest, Race
 from tlcheck.execute.observe.shadows import Touched
-from tlcheck.execute.observe.unwaited import COPIES, PRODUCTS, Operation, Unwaited
+from tlcheck.execute.observe.unwaited import Unwaited
 from tlcheck.execute.schedule.agents import Side, agents_of
 from tlcheck.program.atomics import atomics, may_order
 from tlcheck.program.walk import walk

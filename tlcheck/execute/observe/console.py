@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tlcheck.execute.events import Observer
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, Value, is_poison
 from tlcheck.execute.ops.tile.regions import ZERO, Region, whole
@@ -34,40 +35,42 @@ class _Printed:
     values: list[Any] = field(default_factory=list)
 
 
-class Console:
-    """Takes what blocks say, line by line. say: what to do with a line."""
+Say = Callable[[str], None]  # what to do with a line
 
-    def __init__(self, say: Callable[[str], None]) -> None:
-        self._say = say
+
+class Console(Observer):
+    """Takes what the blocks of a machine say, line by line."""
+
+    def __init__(self, machine: Machine, say: Say) -> None:
+        self._machine, self._say = machine, say
         self._buffers: dict[str, _Printed] = {}  # by what stands before their elements
 
-    def value(self, machine: Machine, frame: Frame, text: str, value: Value | None = None) -> None:
+    def printed(self, frame: Frame, text: str, value: Value | None) -> None:
         """Say a text, with a value or without."""
-        self.flush()
+        self.ended()
         for world, lanes in _active(frame):
             said = "" if value is None else f" = {_shown(_own(value, frame, world, lanes))}"
-            self._say(_head(machine, world, text) + said)
+            self._say(_head(self._machine, world, text) + said)
 
-    def element(
-        self, machine: Machine, frame: Frame, text: str, shape: tuple[int, ...], first: bool, value: Value
-    ) -> None:
+    def element_printed(self, frame: Frame, text: str, shape: tuple[int, ...], first: bool, value: Value) -> None:
         """Take an element of a buffer; all are said as one array. first: whether it is the first one."""
         for world, lanes in _active(frame):
-            head = _head(machine, world, text)
+            head = _head(self._machine, world, text)
             if first and head in self._buffers:
                 self._say_buffer(self._buffers.pop(head))
             printed = self._buffers.setdefault(head, _Printed(head, shape))
             printed.values.append(_own(value, frame, world, lanes))
 
-    def flush(self) -> None:
+    def ended(self) -> None:
         """Say the buffers whose elements were printed."""
         for printed in self._buffers.values():
             self._say_buffer(printed)
         self._buffers.clear()
 
-    def stop(self, machine: Machine, frame: Frame, place: tuple[str, int], names: Mapping[str, Value]) -> None:
+    def breakpoint_reached(self, frame: Frame, place: tuple[str, int], names: Mapping[str, Value]) -> None:
         """Stop at a place in the kernel, in each block that comes there: tiles are arrays, variables numbers there."""
-        self.flush()
+        self.ended()
+        machine = self._machine
         file, line = place
         code = compile("\n" * (line - 1) + "breakpoint()\n0", file or "<kernel>", "exec")
         loops = {name: frame.variables[uid] for uid, name in machine.loops.items() if uid in frame.variables}

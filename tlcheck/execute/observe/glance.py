@@ -15,17 +15,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tlcheck.execute.events import Origin
 from tlcheck.execute.memory.cells import Cells, Position
 from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.places import Place
 from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.observe.order import BARRIERS, Watch
-from tlcheck.execute.observe.races import WARP, Origin
 from tlcheck.execute.observe.recurrence import Recurrence, Times
 from tlcheck.execute.observe.remembered import SEVERAL, LastOf, Remembered, Units, Users
 from tlcheck.execute.observe.shadows import PENDING, same_epoch
 from tlcheck.execute.observe.suspects import Suspects
+from tlcheck.targets.nvidia import WARP
 
 if TYPE_CHECKING:
     from tlcheck.execute.schedule.machine import Machine

@@ -23,18 +23,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tlcheck.execute.events import NOWHERE, Observer, Origin
 from tlcheck.execute.memory.cells import Cells, Position
 from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.observe.accesses import Accessed
-from tlcheck.execute.observe.races import AGREEMENT, BLOCKS, NOWHERE, SEVERAL, WARP, Access, Origin, Race
+from tlcheck.execute.observe.races import AGREEMENT, BLOCKS, SEVERAL, Access, Race
 from tlcheck.execute.observe.shadows import EPOCH, PENDING, Latest, Shadow, Touched, same_epoch
+from tlcheck.targets.nvidia import WARP
 
 if TYPE_CHECKING:
     from tlcheck.execute.memory.places import Place
     from tlcheck.execute.observe.suspects import Suspects
-    from tlcheck.execute.observe.unwaited import Operation
     from tlcheck.execute.schedule.machine import Machine
 
 _MOST_MASKS = 32  # of which the watched part is remembered
@@ -52,7 +53,7 @@ class _Event:
     origin: Origin
 
 
-class Watch:
+class Watch(Observer):
     """Watches the accesses of a machine. races: those found, one for each pair of statements and buffer."""
 
     def __init__(self, machine: Machine, worlds: Mask, written: frozenset[str]) -> None:
@@ -224,31 +225,6 @@ class Watch:
         """The async proxy uses what active threads name: is what was written there visible to it?"""
         for touched in self._touched(place, position, mask):
             self._unfenced(place, self._shadow(place), touched, self._event("read", "async", origin))
-
-    # ---- what matters for a kernel as written alone, see `Author`
-
-    def tile_accessed(
-        self, place: Place, position: Position, mask: Mask | None, lanes: int, value: Value | None
-    ) -> None:
-        """A tile operator reads a region (value: None) or writes it."""
-
-    def tile_written(self, place: Place, position: Position, mask: Mask | None, lanes: int, value: Value) -> None:
-        """A tile operator has written a region, in all blocks at once."""
-
-    def parallel_loop(self, begins: bool) -> None:
-        """A T.Parallel begins or ends."""
-
-    def tma_copy(self, begins: bool) -> None:
-        """A T.tma_copy begins or ends."""
-
-    def operation_begun(self, operation: Operation) -> None:
-        """What the author waits for himself begins."""
-
-    def operations_awaited(self, kind: str, newest: int, mask: Mask, reads: bool = False) -> None:
-        """Active threads wait for all such operations but the newest; with `reads` only until they have read."""
-
-    def async_product(self, place: Place, begins: bool) -> None:
-        """An asynchronous product is about to be added to a place, or has been."""
 
     # ---- memory
 

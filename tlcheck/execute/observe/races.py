@@ -4,22 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tlcheck.snapshot.ir import Stmt
-from tlcheck.targets.nvidia import WARP as WARP
+from tlcheck.execute.events import Origin
 
 SEVERAL = -2  # SEVERAL - w as an access's thread: several threads of warp w
 AGREEMENT, BLOCKS = "agreement on the value", "an order of the blocks"  # what may be missing, besides what waits
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """A statement and the values of the variables of the loops around it."""
-
-    stmt: Stmt | None = None
-    loops: tuple[tuple[str, int], ...] = ()
-
-
-NOWHERE = Origin()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,7 +9,7 @@ import numpy as np
 
 from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.values import Array
-from tlcheck.execute.observe.races import WARP
+from tlcheck.targets.nvidia import WARP
 
 PENDING = np.iinfo(np.int32).max  # the time of what is under way: over for nobody
 EPOCH = 1 << 6  # times from one synchronization of a warp to the next; within, its proxy fences count

@@ -8,20 +8,19 @@ which their handlers tell.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from tlcheck.execute.events import Observer, Operands, Origin
 from tlcheck.execute.memory.cells import Cells, Position
 from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.values import Array, Value, is_poison
-from tlcheck.execute.observe.races import Origin
-
-if TYPE_CHECKING:
-    from tlcheck.execute.schedule.machine import Machine
+from tlcheck.execute.schedule.machine import Machine
+from tlcheck.snapshot.ir import Function
 
 END = 1 << 62
 _SEVERAL = 4  # sources of a write that cannot be told apart, at most
@@ -73,9 +72,6 @@ class _Read:
     outside: Mask | None = None
 
 
-Operands = Callable[[tuple[int, ...]], Sequence[Sequence[TracedCell]]]
-
-
 @dataclass(frozen=True, slots=True)
 class _Explained:
     """What a handler tells of its next write. keeps: it adds to what is there; line: of a reduction, not a product."""
@@ -85,23 +81,47 @@ class _Explained:
     line: bool = False
 
 
+class UnknownTensor(KeyError):  # noqa: N818
+    """A kernel has no tensor of this name."""
+
+
 def last_write(machine: Machine, name: str, seed: int, element: int) -> Query:
     """The last write of an element of a tensor. The element has a place in memory from now on: the same in all runs.
 
-    Raises KeyError where the kernel has no such tensor.
+    Raises UnknownTensor.
     """
-    pages = machine.pages(name)
+    try:
+        pages = machine.pages(name)
+    except KeyError:
+        raise UnknownTensor(name) from None
     root = next(uid for uid, found in machine.memory.items() if found is pages)
     return Query(TracedCell(root, pages.position_of(seed, element)))
 
 
-def watched_for(machine: Machine, name: str, seed: int, element: int) -> tuple[Tracer, Query]:
-    """A tracer for the last write of an element of a tensor. Raises KeyError where the kernel has no such tensor."""
-    query = last_write(machine, name, seed, element)
-    return Tracer(machine, [query]), query
+class Tracing:
+    """Makes a tracer for the last machine of an invocation. tracer: that one.
+
+    kernel: the invocation's last one. asked: queries; none for the last write of the element.
+    """
+
+    def __init__(self, kernel: Function, name: str, seed: int, element: int, asked: Sequence[Query] = ()) -> None:
+        self._kernel, self._of, self._asked = kernel, (name, seed, element), asked
+
+    def __call__(self, machine: Machine) -> Sequence[Tracer]:
+        """Raises UnknownTensor."""
+        if machine.function is not self._kernel:
+            return []
+        self.last = last_write(machine, *self._of)
+        self.tracer = Tracer(machine, self._asked or [self.last])
+        return [self.tracer]
+
+    @property
+    def found(self) -> FoundWrite | None:
+        """The last write of the element."""
+        return self.tracer.found.get(self.last)
 
 
-class Tracer:
+class Tracer(Observer):
     """Watches all memory of a machine for queries. found: the latest answer to each."""
 
     def __init__(self, machine: Machine, queries: Sequence[Query]) -> None:
@@ -111,52 +131,51 @@ class Tracer:
             self._queries.setdefault(query.cell.root, []).append(query)
         self.found: dict[Query, FoundWrite] = {}
         self.worlds: set[int] = set()  # that wrote a cell which is sought, where it is known
-        self.frame: Frame | None = None
-        self.behalf: Origin | None = None
+        self._frame: Frame | None = None
+        self._behalf: Origin | None = None
         self._roots: dict[int, int] = {}
         self._number = 0
         self._reads: list[_Read] = []
         self._left: dict[int, tuple[Any, list[_Read], Origin]] = {}
         self._explained: _Explained | None = None
         self._combined: tuple[Position, Mask | None] | None = None
-        for root, memory in machine.memory.items():
-            self.attach(root, memory)
-        machine.tracer = self
 
-    def attach(self, root: int, memory: Cells | Pages) -> None:
+    def allocated(self, root: int, memory: Cells | Pages) -> None:
         """Watch an allocation."""
-        memory.tracer = self
+        memory.hook = self
         self._roots[id(memory)] = root
 
-    def explain(self, operands: Operands, keeps: bool = True) -> None:
-        """Say of the next write what its elements, by their index, are made of: rows and columns of matrices.
-
-        keeps: it adds to what is there.
-        """
+    def product(self, operands: Operands, keeps: bool = True) -> None:
+        """Each element of the next write is the product of a row and a column."""
         self._explained = _Explained(operands, keeps)
 
-    def reduces(self, operands: Operands, keeps: bool) -> None:
-        """Say of the next write what its elements, by their index, are the reductions of: the first of the groups.
-
-        keeps: what was there is combined with it; that is the second.
-        """
+    def reduction(self, operands: Operands, keeps: bool) -> None:
+        """Each element of the next write is the reduction of a line."""
         self._explained = _Explained(operands, keeps, line=True)
 
-    def combines(self, frame: Frame, position: Position, mask: Mask | None) -> None:
-        """Say of the next write, which is an atomic and lists those that take part, where all lanes are."""
-        self.frame, self._combined = frame, (position, mask)
+    def acting(self, frame: Frame) -> None:
+        """What accesses memory next does so in this frame."""
+        self._frame = frame
+
+    def landing(self, origin: Origin) -> None:
+        """The next write is that of a statement that ran before."""
+        self._behalf = origin
+
+    def combined(self, frame: Frame, position: Position, mask: Mask | None) -> None:
+        """The next write is an atomic and lists those that take part; here is where all lanes are."""
+        self._frame, self._combined = frame, (position, mask)
 
     def cell(self, memory: Cells | Pages, position: int) -> TracedCell:
         """A place as queries name it."""
         return TracedCell(self._roots[id(memory)], int(position))
 
-    def took(self, memory: Cells | Pages, position: Position) -> None:
+    def taken(self, memory: Cells | Pages, position: Position) -> None:
         """Note a read."""
         self._number += 1
         self._reads.append(_Read(memory, position, self._number, self._machine.at))
 
     def strayed(self, outside: Mask | None) -> None:
-        """Say of the read before where it took nothing, since the region leaves its buffer there."""
+        """The read before took nothing there, since the region leaves its buffer."""
         if outside is not None:
             self._reads[-1] = replace(self._reads[-1], outside=outside)
 
@@ -174,15 +193,15 @@ class Tracer:
         if left is not None and not reads:
             reads = left[1]
         self._left[id(position)] = (position, reads, origin)
-        self.behalf = None
+        self._behalf = None
         for query in self._queries.get(self._roots[id(memory)], ()):
             if self._number < query.before:
                 self._answer(query, memory, position, value, mask, reads, explained, origin)
 
     def _origin(self) -> Origin:
-        if self.behalf is not None:
-            return self.behalf
-        return self._machine.origin(self.frame) if self.frame is not None else Origin(self._machine.at, ())
+        if self._behalf is not None:
+            return self._behalf
+        return self._machine.origin(self._frame) if self._frame is not None else Origin(self._machine.at, ())
 
     def _answer(
         self,
@@ -212,7 +231,9 @@ class Tracer:
         before = self.found.get(query)
         if before is not None and _is_poison(before.value) and _is_poison(written):
             return  # what is added to poison is poison: the first write that made it so tells why
-        groups = [] if explained is None else explained.operands(index)
+        groups = (
+            [] if explained is None else [[self.cell(*one) for one in group] for group in explained.operands(index)]
+        )
         terms = len(groups[0]) if groups else 0
         if explained is not None and explained.line:
             sources = self._members(groups, reads, written)

@@ -7,49 +7,15 @@ reads, or touches what one writes, races with it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from tlcheck.execute.memory.cells import Position
+from tlcheck.execute.events import Operation
 from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.places import Place
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.observe.shadows import Touched
-
-COPIES, LOADS, STORES, PRODUCTS = "copies", "loads", "stores", "products"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Elements:
-    """Those of a place, of `lanes` lanes; mask: the active ones, None for all."""
-
-    place: Place
-    position: Position
-    mask: Mask | None
-    lanes: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Operation:
-    """One of them, with what it reads and writes.
-
-    kind: one of those above. key: the mbarrier that it completes, None for groups of a thread. worlds: (worlds,), those
-    in which it completes that; None for all.
-    """
-
-    kind: str
-    reads: Sequence[Elements] = ()
-    writes: Sequence[Elements] = ()
-    key: object = None
-    worlds: Mask | None = None
-
-    @property
-    def elements(self) -> Iterator[tuple[Elements, bool]]:
-        """With whether it writes them."""
-        yield from ((elements, False) for elements in self.reads)
-        yield from ((elements, True) for elements in self.writes)
 
 
 @dataclass(eq=False)

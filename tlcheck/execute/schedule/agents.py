@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tlcheck.execute.memory.frame import Frame, Mask
-from tlcheck.execute.observe.races import WARP
 from tlcheck.execute.reasons import Deadlock, Entangled, Illegal
 from tlcheck.snapshot.ir import Stmt
+from tlcheck.targets.nvidia import WARP
 
 Ready = Callable[[], bool]
 What = Callable[[], str]

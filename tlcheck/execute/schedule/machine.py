@@ -10,12 +10,11 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
-from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from tlcheck.execute.compile.codes import Code, Step
 from tlcheck.execute.compile.expressions import compiled
 from tlcheck.execute.compile.extents import Signs
 from tlcheck.execute.compile.statements import compiled_statement
+from tlcheck.execute.events import NOWHERE, Observer, Observers, Origin
 from tlcheck.execute.memory.cells import Cells
 from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.layouts import annotate
@@ -30,25 +30,12 @@ from tlcheck.execute.memory.pages import Contents, Pages
 from tlcheck.execute.memory.places import Arrange, Place
 from tlcheck.execute.memory.pointers import PLACED, counted, pointers_of
 from tlcheck.execute.memory.values import Array, Kind, Value, lanes_of, rounding
-from tlcheck.execute.observe.glance import Glance
-from tlcheck.execute.observe.order import Watch
-from tlcheck.execute.observe.races import NOWHERE, Origin
-from tlcheck.execute.observe.suspects import Suspects
-from tlcheck.execute.observe.tracer import Tracer
 from tlcheck.execute.reasons import TIME, BudgetSpent, Illegal, NotModelled, WrittenUnclear
-from tlcheck.execute.schedule.launches import kernels, threads_of
-from tlcheck.execute.worlds.batches import all_blocks
-from tlcheck.execute.worlds.blocks import Block
-from tlcheck.execute.worlds.budget import Budget
 from tlcheck.program.release import UNKNOWN, Release
 from tlcheck.snapshot.ir import Buffer, Expr, Function, Stmt
 from tlcheck.snapshot.walk import first_line, postorder
 from tlcheck.targets.lookup import TARGETS, USUAL
 from tlcheck.targets.target import Target
-
-if TYPE_CHECKING:
-    from tlcheck.execute.observe.console import Console
-
 
 _BETWEEN_TIMES = 64  # statements
 
@@ -89,7 +76,6 @@ class Options:
     plain: every iteration by itself.
     barriers: TileLang puts them between accesses to shared memory where the author has not.
     printed: as the CUDA that is made of it: integers are promoted, for example (`program.generated`).
-    needed: the blocks that run of each kernel before the last one, with their seeds; None for all (`demand`).
     alike: all random numbers of a block are the same one.
     chance: integers that nobody has written have other values.
     """
@@ -111,16 +97,12 @@ class Options:
     order: int = 0
     barriers: bool = True
     printed: bool = False
-    needed: Sequence[Mapping[Block, Set[int]] | None] = ()
     alike: bool = False
     chance: bool = False
 
 
 class Machine:
-    """Compiles a kernel's statements for the given worlds and runs them.
-
-    Of a function with several kernels the last one runs in these worlds, after the others have run in all their blocks.
-    """
+    """Compiles a kernel's statements for the given worlds and runs them."""
 
     def __init__(
         self,
@@ -131,17 +113,12 @@ class Machine:
         scalars: Mapping[str, int | float],
         options: Options,
         left: Mapping[str, Pages] | None = None,
-        ahead: Sequence[Sequence[World]] = (),
         seeds: Sequence[int] = (),
     ) -> None:
         """tensors, scalars: by the name of the parameter (sizes in shapes count as parameters).
 
-        left: tensors as an earlier kernel left them. ahead: further worlds of the last kernel, in batches that run
-        before these: blocks that differ in how much they do would have to wait for one another. seeds: of other worlds
-        that have the same tensors.
+        left: tensors as earlier blocks, or an earlier kernel, left them. seeds: of other worlds with the same tensors.
         """
-        *self._earlier, function = kernels(function)
-        self._ahead = ahead
         self.function, self.options = function, options
         self._left = dict(left or {})
         self.worlds = tuple(worlds)
@@ -149,7 +126,7 @@ class Machine:
         self.threads = self.lanes = threads[0] * threads[1] * threads[2]
         self.tensors, self.scalars = tensors, scalars
         self.seeds = tuple(w.seed for w in worlds)
-        self._every_seed = tuple(dict.fromkeys((*seeds, *self.seeds, *(w.seed for some in ahead for w in some))))
+        self._every_seed = tuple(dict.fromkeys((*seeds, *self.seeds)))
         self.pointers = pointers_of(function)
         self.signs = Signs(function, {name: value for name, value in scalars.items() if isinstance(value, int)})
         self.variables: dict[int, Code] = {}
@@ -163,15 +140,10 @@ class Machine:
         self.sums: MutableMapping[int, tuple[int, int]] = {}  # by allocation: iterations to add up, of so many worlds
         self.at: Stmt | None = None
         self.loops: dict[int, str] = {}
-        self.watch: Watch | None = None
-        self.watches: list[Watch] = []  # of this kernel and of the function's earlier ones
+        self.observers = Observers()
         self.steered: set[int] = set()  # branches and loops, as written, on which what is in memory decides
         self.untried: dict[int, int] = {}  # lines of such branches that were not taken, and loops that ended early
-        self._untried_ahead: list[dict[int, int]] = []
         self.looked_at: set[str] = set()  # tensors and shared buffers that were accessed
-        self._watching: tuple[Any, ...] = ()  # what `watched` was called with
-        self.tracer: Tracer | None = None
-        self.console: Console | None = None
         self.iterating = False
         self.followed = 0  # how many of the statements around the one being compiled have others after them
         self.spent = self._timed = 0  # statements; those at which time was looked at
@@ -189,9 +161,11 @@ class Machine:
     def _note_overflow(self, kind: str, flags: int) -> None:
         self.overflowed = True
 
-    def run(self) -> None:
+    def run(self, *observers: Observer) -> None:
         """Run the kernel once in all worlds."""
-        ahead, earlier = self._run_earlier(), set(self.untried)
+        self.observers = Observers(*observers)
+        for root, memory in self.memory.items():
+            self.observers.allocated(root, memory)
         with np.errstate(all="ignore", over="call", call=self._note_overflow):
             step = self.step(self.function.body)
             frame = Frame(dict(self.parameters), len(self.worlds), self.threads)
@@ -204,64 +178,13 @@ class Machine:
                 if missing.args[0] not in self.loops:
                     raise
                 raise NotModelled(f"variable {self.loops[missing.args[0]]} without a value") from None
-        self.spent += ahead  # a budget is for blocks that run together
-        for there in self._untried_ahead:
-            self.untried = {key: line for key, line in self.untried.items() if key in earlier or key in there}
+        self.observers.ended()
 
     def rest(self) -> None:
         """After the run, drop what only a running kernel needs: memory of its blocks, code, and what that has kept."""
         self.memory = {uid: found for uid, found in self.memory.items() if isinstance(found, Pages)}
         for used in (self._codes, self.made, self.variables, self.fixed, self.shared_state):
             used.clear()
-        if self.watch is not None:
-            self.watch.ended()
-
-    def _run_earlier(self) -> int:
-        """Run the kernels and the blocks that come before; the statements of these blocks."""
-        budget, seeds = Budget(self.options.statements, self.options.bytes), tuple(dict.fromkeys(self.seeds))
-        for kernel, needed in zip_longest(self._earlier, self.options.needed[: len(self._earlier)]):
-            for batch in all_blocks(kernel, seeds, self.scalars, self.options.written, budget, needed):
-                before = self._run_before(kernel, [World(*w) for w in batch])
-                self.untried |= before.untried
-                self.spend(before.spent)
-        spent = 0
-        others: Watch | None = None
-        for worlds in self._ahead:
-            before = self._run_before(self.function, worlds, others)
-            spent, others = spent + before.spent, before.watch
-            self._untried_ahead.append(before.untried)
-        if isinstance(self.watch, Glance) and isinstance(others, Glance):
-            self.watch.follow(others)
-        for uid, name in self.pointers.free:
-            if name in self._left:
-                self.memory[uid] = self._left.pop(name).continued(self.seeds)
-        return spent
-
-    def _run_before(self, kernel: Function, worlds: Sequence[World], others: Watch | None = None) -> Machine:
-        """Run a kernel in other worlds. others: who watched blocks that run at the same time on a GPU."""
-        before = Machine(
-            kernel,
-            threads_of(kernel),
-            worlds,
-            self.tensors,
-            self.scalars,
-            self.options,
-            self._left,
-            seeds=self._every_seed,
-        )
-        if self.watch is not None:
-            before.watched(*self._watching)
-            self.watches += before.watches
-        if isinstance(before.watch, Glance) and isinstance(others, Glance):
-            before.watch.follow(others)
-        before.run()
-        self.steered |= before.steered
-        self.looked_at |= before.looked_at
-        self.overflowed |= before.overflowed
-        self._left = before.after()
-        before.rest()
-        before.memory.clear()
-        return before
 
     @property
     def chances(self) -> tuple[int, ...]:
@@ -345,8 +268,8 @@ class Machine:
             return
         if isinstance(known, Cells) and (known.data.shape[2] in (1, self.lanes)):
             known.forget(mask=None if frame is None else frame.active)
-            if self.watch is not None and frame is not None and frame.active is None:
-                self.watch.reallocated(root)
+            if frame is not None and frame.active is None:
+                self.observers.reallocated(root)
             return
         size = self.pointers.room(buffer, self)
         registers = buffer.scope.startswith("local")  # as written, fragments and reducers are tiles of the block
@@ -357,8 +280,7 @@ class Machine:
         if self._bytes > self.options.bytes:
             raise BudgetSpent("more memory than allowed")
         self.memory[root] = made = Cells(size, kinds, self.chances, self.lanes if own else 1)
-        if self.tracer is not None:
-            self.tracer.attach(root, made)
+        self.observers.allocated(root, made)
 
     def is_unbound(self, e: Expr) -> bool:
         """Whether an expression is a variable that nothing before it has given a value."""
@@ -445,40 +367,11 @@ class Machine:
         return 0 if self.at is None else self.at.line
 
     def origin(self, frame: Frame) -> Origin:
-        """The statement that runs, and the iteration of the loops around it."""
-        if not self.options.plain:
+        """The statement that runs, and the iteration of the loops around it; nowhere if nobody asks, or not plainly."""
+        if not (self.options.plain and self.observers):
             return NOWHERE
         found = [(name, frame.variables.get(uid)) for uid, name in self.loops.items()]
         return Origin(self.at, tuple([(name, value) for name, value in found if isinstance(value, int)]))
-
-    def watched(
-        self,
-        written: frozenset[str],
-        by: Callable[[Machine, Mask, frozenset[str]], Watch] | None = None,
-        every: bool = False,
-        suspects: Suspects | None = None,
-    ) -> Watch:
-        """Watch the order of accesses in the worlds of the first seed; unless all is plain, just glance at it.
-
-        written: the parameters that the kernel writes. by: who watches, if somebody else. every: watch all seeds, since
-        they go different ways. suspects: all that has to be watched; None for everything.
-        """
-        self._watching = written, by, every, suspects
-        by = by or (Watch if self.options.plain else Glance)
-        self.watch = by(self, np.array([every or w.seed == self.worlds[0].seed for w in self.worlds]), written)
-        self.watch.suspects = suspects
-        self.watches.append(self.watch)
-        return self.watch
-
-    @property
-    def suspects(self) -> Suspects:
-        """What the glances at this run have not seen ordered."""
-        return Suspects.of_all(watch.found for watch in self.watches if isinstance(watch, Glance))
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether a glance has seen that every schedule of asynchronous copies has the same result."""
-        return bool(self.watches) and all(isinstance(w, Glance) and w.is_settled for w in self.watches)
 
     def spend(self, statements: int) -> None:
         """Count statements. Raises BudgetSpent."""
@@ -575,17 +468,3 @@ def _vector_octets(index: Expr, kind: Kind) -> int:
         return 1
     octets = lanes_of(index.dtype) * kind.bits // 8
     return min(octets, 16) if octets & (octets - 1) == 0 else 1
-
-
-@dataclass(frozen=True)
-class Machines:
-    """Machines of one kernel that have not run yet, the same worlds each time.
-
-    shapes: of parameters, by name. chosen: the blocks that run; every_block: all of the grid.
-    """
-
-    written: Callable[[], Machine]
-    lowered: Callable[[], Machine]
-    shapes: Mapping[str, tuple[int, ...]]
-    chosen: tuple[Block, ...]
-    every_block: Callable[[], Iterator[Block]]

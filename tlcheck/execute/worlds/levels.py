@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain, product, zip_longest
 from math import prod
@@ -22,12 +22,13 @@ from tlcheck.execute.memory.values import Array
 from tlcheck.execute.reasons import Entangled, Illegal, NotModelled, Stopped
 from tlcheck.execute.request import ALL, LOWERED, SOURCE, Request
 from tlcheck.execute.schedule.launches import kernels, threads_of
-from tlcheck.execute.schedule.machine import Machine, Machines, Options, World
+from tlcheck.execute.schedule.machine import Options, World
 from tlcheck.execute.worlds import blocks, inputs
 from tlcheck.execute.worlds.arguments import Arguments
 from tlcheck.execute.worlds.batches import alike, statements_of
 from tlcheck.execute.worlds.costs import statements_needed, worlds_that_fit
 from tlcheck.execute.worlds.demand import Demand
+from tlcheck.execute.worlds.invocation import Invocation, Needed, Observing
 from tlcheck.program.first_values import in_each_iteration
 from tlcheck.program.generated import lost_values, refusals
 from tlcheck.program.release import Release
@@ -40,8 +41,21 @@ _NO_BARRIERS = "tl.disable_thread_storage_sync"
 _MOST_BLOCKS = 1 << 16
 _FURTHER = (64, 1024, 16384)  # tried for one tensor after the other
 _ZEROS = 1  # tried as well where an output has no number: all indices 0
-Needed = Mapping[blocks.Block, Set[int]]
 _TRIED = 10_000  # statements, and four times what the kernel takes, that may go into trying
+
+
+@dataclass(frozen=True)
+class Invocations:
+    """Invocations of one kernel that have not run yet, in the same worlds each time.
+
+    shapes: of parameters, by name. chosen: the blocks that run; every_block: all of the grid.
+    """
+
+    written: Callable[[], Invocation]
+    lowered: Callable[[], Invocation]
+    shapes: Mapping[str, tuple[int, ...]]
+    chosen: tuple[blocks.Block, ...]
+    every_block: Callable[[], Iterator[blocks.Block]]
 
 
 class BothLevels:
@@ -154,14 +168,14 @@ class BothLevels:
         x, y, z = (range(extent) for extent in self.extents)
         return ((i, j, k) for k in z for j in y for i in x)
 
-    def machines(self, *, early: bool = False) -> Machines:
+    def invocations(self, *, early: bool = False) -> Invocations:
         """Both levels, on inputs that keep the kernel as written in bounds. early: copies are, as lowered."""
         self.plain = self._all_before = True  # each statement for itself, whoever watches it
         _, draw = self.as_written
         names = {str(b.data.value): b for b in self.written.buffers}
-        return Machines(
-            lambda: self.machine_as_written(draw),
-            lambda: self.machine_as_lowered(draw, late=not early),
+        return Invocations(
+            lambda: self.invocation_as_written(draw),
+            lambda: self.invocation_as_lowered(draw, late=not early),
             {name: inputs.extent(buffer, self.sizes) for name, buffer in names.items()},
             tuple(dict.fromkeys(world.block for world in self.worlds)),
             self.every_block,
@@ -209,28 +223,28 @@ class BothLevels:
         return replace(self._course, draw=self.as_written[1])
 
     @cached_property
-    def as_written(self) -> tuple[Machine, inputs.Draw]:
+    def as_written(self) -> tuple[Invocation, inputs.Draw]:
         """The kernel as written, on inputs that keep its accesses in bounds and take it everywhere, if some can."""
-        machine, draw = self._in_bounds()
-        left, lacks = _TRIED + 4 * machine.spent, self._lacks(machine)
+        invocation, draw = self._in_bounds()
+        left, lacks = _TRIED + 4 * invocation.spent, self._lacks(invocation)
         for name, below in product(self._steering(), (*_FURTHER, *([_ZEROS] if lacks[0] else []))):
             if not any(lacks) or left < 0:
                 break
             wider = draw.with_limit(name, below)
-            other = self.machine_as_written(wider)
+            other = self.invocation_as_written(wider)
             with suppress(Stopped):
                 other.run()
-                other.rest()
+                other.machine.rest()
                 left -= other.spent
                 if self._lacks(other) < lacks:
-                    machine, draw, lacks = other, wider, self._lacks(other)
-        return machine, draw
+                    invocation, draw, lacks = other, wider, self._lacks(other)
+        return invocation, draw
 
-    def _lacks(self, machine: Machine) -> tuple[int, int]:
+    def _lacks(self, invocation: Invocation) -> tuple[int, int]:
         """How many outputs have no number at all, and how many branches and loops have been left out."""
         seeds = dict.fromkeys(w.seed for w in self.worlds)
-        left = [[comparison.outcome(machine.pages(name), seed) for seed in seeds] for name in self.outputs]
-        return sum(not any(w.has_number for w in of_one) for of_one in left), len(machine.untried)
+        left = [[comparison.outcome(invocation.left[name], seed) for seed in seeds] for name in self.outputs]
+        return sum(not any(w.has_number for w in of_one) for of_one in left), len(invocation.untried)
 
     def _steering(self) -> list[str]:
         """The integer tensors that are drawn: numbers in them may decide how often a loop runs."""
@@ -239,26 +253,26 @@ class BothLevels:
         unread = pointers(self.roles.written)
         return [name for name in inputs.integers(self.written) if name not in unread]
 
-    def _in_bounds(self) -> tuple[Machine, inputs.Draw]:
+    def _in_bounds(self) -> tuple[Invocation, inputs.Draw]:
         problem: Illegal | None = None
         for draw in self._arguments.draws:
-            machine = self.machine_as_written(draw)
+            invocation = self.invocation_as_written(draw)
             try:
-                self.run(machine, partial(self.machine_as_written, draw))
-                self._before = {(name, draw.limit(name)): left for name, left in machine.after().items()}
-                return machine, draw
+                self.run(invocation, partial(self.invocation_as_written, draw))
+                self._before = {(name, draw.limit(name)): left for name, left in invocation.left.items()}
+                return invocation, draw
             except Illegal as illegal:
                 problem = illegal
         line = f" (line {problem.line})" if problem is not None and problem.line else ""
         raise Stopped(f"the author's, on all inputs tried: as written, {problem}{line}") from problem
 
-    def machine_as_written(self, draw: inputs.Draw, kernel: Function | None = None, **special: Any) -> Machine:
-        """A machine for the kernel as written, or for one of its kernels alone, that has not run yet."""
-        return self._machine(kernel or self.written, True, draw, **special)
+    def invocation_as_written(self, draw: inputs.Draw, kernel: Function | None = None, **special: Any) -> Invocation:
+        """An invocation of the kernel as written, or of another form of it, that has not run yet."""
+        return self._invocation(kernel or self.written, True, draw, **special)
 
-    def machine_as_lowered(self, draw: inputs.Draw, **special: Any) -> Machine:
-        """A machine for the kernel as lowered that has not run yet."""
-        return self._machine(self.lowered, self.tiled, draw, **special)
+    def invocation_as_lowered(self, draw: inputs.Draw, **special: Any) -> Invocation:
+        """An invocation of the kernel as lowered that has not run yet."""
+        return self._invocation(self.lowered, self.tiled, draw, **special)
 
     def jittered(
         self, name: str, compared: comparison.Compared, seed: int, draw: inputs.Draw
@@ -280,9 +294,9 @@ class BothLevels:
     def _with_jitter(self, draw: inputs.Draw, jitter: int) -> tuple[Mapping[str, Pages], bool]:
         """The outputs as written with every number slightly changed; whether numbers became too large."""
         if (draw, jitter) not in self._moved:
-            machine = self.machine_as_written(draw, jitter=jitter)
-            machine.run()
-            self._moved[draw, jitter] = {name: machine.pages(name) for name in self.outputs}, machine.overflowed
+            invocation = self.invocation_as_written(draw, jitter=jitter)
+            invocation.run()
+            self._moved[draw, jitter] = {name: invocation.left[name] for name in self.outputs}, invocation.overflowed
         return self._moved[draw, jitter]
 
     @cached_property
@@ -302,34 +316,36 @@ class BothLevels:
         if not self._has_integers and self.in_each_iteration is None:
             return {}
         if draw not in self._by_chance:
-            machine = self.machine_as_written(draw, self.in_each_iteration, chance=True)
-            machine.run()
-            self._by_chance[draw] = {name: machine.pages(name) for name in self.outputs}
+            invocation = self.invocation_as_written(draw, self.in_each_iteration, chance=True)
+            invocation.run()
+            self._by_chance[draw] = {name: invocation.left[name] for name in self.outputs}
         return self._by_chance[draw]
 
-    def run(self, machine: Machine, another: Callable[..., Machine]) -> None:
+    def run(
+        self, invocation: Invocation, another: Callable[..., Invocation], observing: Observing | None = None
+    ) -> None:
         """Run a level of the kernel. Raises Illegal for what threads of one block wait for, which others had hidden.
 
-        another: makes such a machine, for other worlds.
+        another: makes such an invocation, for other worlds.
         """
         try:
-            machine.run()
-            machine.rest()
+            invocation.run(observing)
+            invocation.machine.rest()
         except Entangled:
             for world in self.worlds:
                 with suppress(NotModelled):
                     self._run_alone(another(worlds=[world]), world)
             raise
 
-    def _run_alone(self, machine: Machine, world: World) -> None:
-        """Run a machine of one world."""
+    def _run_alone(self, invocation: Invocation, world: World) -> None:
+        """Run an invocation of one world."""
         try:
-            machine.run()
+            invocation.run()
         except Illegal as illegal:
             illegal.world = self.worlds.index(world)
             raise
 
-    def _machine(
+    def _invocation(
         self,
         function: Function,
         written: bool,
@@ -337,8 +353,8 @@ class BothLevels:
         worlds: Sequence[World] = (),
         left: Mapping[str, Pages] | None = None,
         **special: Any,
-    ) -> Machine:
-        """A machine that has not run yet. left: tensors after earlier kernels. special: `Options` of this one."""
+    ) -> Invocation:
+        """An invocation that has not run yet. left: tensors after earlier kernels. special: `Options` of this one."""
         budget = self.request.budget
         options = Options(
             written=written,
@@ -352,14 +368,14 @@ class BothLevels:
             plain=self.plain,
             printed=not written and self.request.printed and self.checkpoint == LOWERED,
             barriers=not self.snapshot.is_on(_NO_BARRIERS),
-            needed=() if self._all_before else self._needed(worlds or self.worlds),
             alike=draws_anywhere(self.written),
             **special,
         )
         tensors = self._arguments.tensors(draw, self._before)
         values = self._arguments.numbers(self.worlds[0].seed)
-        *ahead, worlds = [worlds] if worlds else self._batches(function)
-        return Machine(function, threads_of(function), worlds, tensors, values, options, left, ahead)
+        needed = () if self._all_before else self._needed(worlds or self.worlds)
+        batches = [worlds] if worlds else self._batches(function)
+        return Invocation(function, batches, tensors, values, options, left, needed)
 
     def _batches(self, function: Function) -> list[list[World]]:
         """The worlds that run together. Plainly all do: a witness names the world."""

@@ -49,7 +49,7 @@ class Double:
 
     def launch(self, module: Any, kernel: str, grid: Any, threads: Any, arguments: Any) -> None:
         assert (kernel, grid, threads, arguments) == ("main_kernel", (2, 1, 1), (128, 1, 1), ["A", "B", "W"])
-        pages = self._execution.machine.pages("B")
+        pages = self._execution.invocation.left["B"]
         indices, values = pages.outcome(captured.SEEDS[self._runs])
         self._tensors["B"].view(pages.kind.memory)[indices] = values
         self._spoil(self._tensors)

@@ -15,11 +15,13 @@ from tests.cpu.execute.ops.thread.test_hardware import FORMS, machine_of
 from tlcheck.execute.compare.run import execute
 from tlcheck.execute.compile import registry
 from tlcheck.execute.compile.iterations import at_once
+from tlcheck.execute.events import Observers
 from tlcheck.execute.memory.cells import Cells
 from tlcheck.execute.memory.places import Place
 from tlcheck.execute.memory.values import Array, is_poison, kind_of
 from tlcheck.execute.observe.races import Access
 from tlcheck.execute.observe.suspects import Suspects
+from tlcheck.execute.observe.watching import Watching
 from tlcheck.execute.ops.thread.cp_async import Copy
 from tlcheck.execute.request import Request
 from tlcheck.execute.schedule.machine import Machine, Options, Tensor, World
@@ -37,7 +39,7 @@ def _quick(name: str, call: str = "", number: int = 0) -> Machine:
     lowered = FORMS[name].checkpoints["device-tir"]
     lowered = without(lowered, call, number) if call else lowered
     machine = machine_of(FORMS[name], name, late=True, exact=True, lowered=lowered)
-    quick = Machine(
+    return Machine(
         machine.function,
         machine.extents,
         machine.worlds,
@@ -45,16 +47,20 @@ def _quick(name: str, call: str = "", number: int = 0) -> Machine:
         machine.scalars,
         replace(machine.options, plain=False),
     )
-    quick.watched(frozenset(machine.tensors))
-    return quick
+
+
+def _suspects(quick: Machine) -> Suspects:
+    """Run a quick machine; what is suspected of it."""
+    watching = Watching(quick.function, frozenset(quick.tensors))
+    quick.run(*watching(quick))
+    return watching.suspects
 
 
 @pytest.mark.parametrize("name", sorted(FORMS))
 def test_a_right_kernel_is_not_suspected_and_leaves_the_same(name: str) -> None:
     plain, quick = machine_of(FORMS[name], name, late=True, exact=True), _quick(name)
     plain.run()
-    quick.run()
-    assert not quick.suspects
+    assert not _suspects(quick)
     assert quick.spent == plain.spent
     for parameter in plain.tensors:
         for a, b in zip(plain.pages(parameter).outcome(0), quick.pages(parameter).outcome(0), strict=True):
@@ -78,9 +84,9 @@ def test_a_right_kernel_is_not_suspected_and_leaves_the_same(name: str) -> None:
 def test_a_race_is_suspected_and_found_where_it_is(name: str, call: str, number: int) -> None:
     """Whoever watches nothing but what a glance suspects finds the same races, accesses included."""
     quick = _quick(name, call, number)
-    quick.run()
-    assert quick.suspects
-    everywhere, there = (_races(quick, suspects) for suspects in (None, quick.suspects))
+    found = _suspects(quick)
+    assert found
+    everywhere, there = (_races(quick, suspects) for suspects in (None, found))
     assert everywhere
     assert there == everywhere
 
@@ -89,8 +95,8 @@ def _races(quick: Machine, suspects: Suspects | None) -> list[object]:
     """The races of a quick machine's kernel, run plainly, and the buffers that were accessed."""
     options = replace(quick.options, plain=True)
     plain = Machine(quick.function, quick.extents, quick.worlds, quick.tensors, quick.scalars, options)
-    watch = plain.watched(frozenset(plain.tensors), suspects=suspects)
-    plain.run()
+    (watch,) = Watching(plain.function, frozenset(plain.tensors), suspects=suspects)(plain)
+    plain.run(watch)
     found = [
         (race.buffer, race.index, race.missing, *map(_access, (race.first, race.second)))
         for race in watch.races.values()
@@ -113,15 +119,14 @@ def test_executions_are_equal(file: Path) -> None:
 def test_loops_of_mma_and_of_copies_leave_the_same() -> None:
     """A pipelined gemm for sm_80: each step is eight copies, and two rounds of ldmatrix and mma."""
     snapshot = codec.loads((ERA.parent / "wrong" / "wait-0.1.9.snapshot.json").read_text())
-    plain, quick = (levels_of(snapshot, Request(blocks=2)).machines().lowered() for _ in range(2))
+    plain, quick = (levels_of(snapshot, Request(blocks=2)).invocations().lowered() for _ in range(2))
     plain.options = replace(plain.options, late=False)  # its wait is missing: late, all of it is poison
     quick.options = replace(plain.options, plain=False)
     plain.run()
     quick.run()
-    assert not quick.suspects
     assert quick.spent == plain.spent
     for seed in (0, 1):
-        for a, b in zip(plain.pages("C").outcome(seed), quick.pages("C").outcome(seed), strict=True):
+        for a, b in zip(plain.left["C"].outcome(seed), quick.left["C"].outcome(seed), strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
             assert np.isfinite(a).all()
 
@@ -231,7 +236,7 @@ def test_iterations_that_depend_on_one_another_stay_apart(name: str, monkeypatch
 def test_one_number_for_all_lanes_lands_too() -> None:
     """What a predicate leaves out is a zero that has no shape."""
     memory = Cells(16, (kind_of("float32"),), (0,), 1)
-    place = SimpleNamespace(machine=SimpleNamespace(watch=None), memory=memory, kind=kind_of("float32"))
+    place = SimpleNamespace(machine=SimpleNamespace(observers=Observers()), memory=memory, kind=kind_of("float32"))
     lanes = np.ones((1, 32), np.bool_)
     Copy(cast(Place, place), np.array([[[1]]]), np.array(0.0), lanes).land(lanes)
     assert memory.data[1, 0, 0] == 0.0

@@ -8,6 +8,7 @@ import pytest
 from tests.cpu.execute.ops.tile.building import buffer, call, load, number, text, variable
 from tlcheck.execute.compile import registry
 from tlcheck.execute.memory.values import kind_of
+from tlcheck.execute.observe.order import Watch
 from tlcheck.execute.reasons import Deadlock
 from tlcheck.execute.schedule.machine import Machine, Options, Tensor, World
 from tlcheck.snapshot.ir import Alloc, Expr, Function, If, Seq, Stmt, Store, Thread
@@ -21,26 +22,26 @@ WAITS = call("tvm_storage_sync", text("shared"), number(3), number(64))
 READ = If(Expr("eq", "bool", (TX, number(32))), Store(OUT, (number(0),), load(SLOT, 0)))
 
 
-def _ran(*first: Stmt) -> Machine:
+def _ran(*first: Stmt) -> tuple[Machine, Watch]:
     """The first warp does `first`; the second one waits and reads."""
     body = Seq((Alloc(SLOT), If(Expr("lt", "bool", (TX, number(32))), Seq(first), Seq((WAITS, READ)))))
     function = Function("main", (OUT.data,), (OUT,), (), Thread(TX, "threadIdx.x", number(64), body))
     tensors = {"OUT": Tensor(kind_of("int32"), 1, lambda seed, numbers: np.zeros(len(numbers), np.int32))}
     machine = Machine(function, (64, 1, 1), [World(0)], tensors, {}, Options(written=False))
-    machine.watched(frozenset())
-    machine.run()
-    return machine
+    watch = Watch(machine, np.array([True]), frozenset())
+    machine.run(watch)
+    return machine, watch
 
 
 def test_who_waits_reads_what_those_wrote_that_have_come() -> None:
-    machine = _ran(STORED, ARRIVES)
+    machine, watch = _ran(STORED, ARRIVES)
     assert machine.pages("OUT").flat[0] == 7
-    assert not [race for watch in machine.watches for race in watch.races.values()]
+    assert not watch.races
 
 
 def test_what_is_written_after_it_is_not_ordered() -> None:
-    races = [race for watch in _ran(ARRIVES, STORED).watches for race in watch.races.values()]
-    assert [race.buffer for race in races] == ["slot"]
+    _, watch = _ran(ARRIVES, STORED)
+    assert [race.buffer for race in watch.races.values()] == ["slot"]
 
 
 def test_a_barrier_to_which_too_few_come_lets_nobody_go() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.cpu.execute.ops.thread.test_hardware import FORMS, machine_of
 from tlcheck.execute.observe.races import Race
+from tlcheck.execute.observe.watching import Watching
 from tlcheck.execute.reasons import Illegal, Stopped
 from tlcheck.snapshot.ir import Evaluate, Expr, For, Function, Seq, Stmt
 from tlcheck.snapshot.walk import rebuild, statements
@@ -16,9 +17,10 @@ from tlcheck.snapshot.walk import rebuild, statements
 def races(name: str, lowered: Function | None = None) -> list[Race]:
     """Those of a form as lowered, or of what was made of it."""
     machine = machine_of(FORMS[name], name, late=True, exact=True, lowered=lowered)
-    watch = machine.watched(frozenset(str(b.data.value) for b in FORMS[name].checkpoints["source"].buffers))
-    machine.run()
-    return list(watch.races.values())
+    written = frozenset(str(b.data.value) for b in FORMS[name].checkpoints["source"].buffers)
+    watching = Watching(machine.function, written)
+    machine.run(*watching(machine))
+    return list(watching.watches[0].races.values())
 
 
 def without(function: Function, call: str, number: int) -> Function:

@@ -51,9 +51,9 @@ def _run(*body: Stmt) -> Glance:
     inner = Thread(TX, "threadIdx.x", _int(THREADS), Seq((Alloc(SHARED), Alloc(OTHER), *body)))
     function, options = Function("main", (), (), (), inner), Options(False, plain=False)
     machine = Machine(function, (THREADS, 1, 1), (World(0), World(1)), {}, {}, options)
-    watch = machine.watched(frozenset())
-    machine.run()
-    assert isinstance(watch, Glance)
+    watch = Glance(machine, np.array([True, False]), frozenset())
+    watch.ended = lambda: None  # type: ignore[method-assign]
+    machine.run(watch)
     return watch
 
 
@@ -86,7 +86,6 @@ def test_clocks_are_what_looking_at_every_round_leaves(
     body: list[Stmt], moved_on: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted = _run(*body)
-    counted.ended = lambda: None  # type: ignore[method-assign]
     assert counted.is_settled
     assert sum(moved_on) > ROUNDS // 3
     monkeypatch.setattr(Recurrence, "__call__", _carried_out)

@@ -12,6 +12,7 @@ from tests.cpu.execute.ops.thread.test_hardware import FORMS, left_by_device, ma
 from tests.cpu.execute.ops.tile.building import Kernel, add, call, load, number, region
 from tlcheck.execute.compare.run import execute
 from tlcheck.execute.observe.races import Race
+from tlcheck.execute.observe.watching import Watching
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Buffer, Evaluate, Expr, Function, Seq, Stmt, Store
 from tlcheck.snapshot.walk import rebuild
@@ -49,9 +50,9 @@ def _plus(e: Expr, number: int) -> Expr:
 def _raced(lowered: Function, written: str = "B") -> set[tuple[str, str]]:
     """Which buffers race, and what is missing. written: a tensor that somebody may write."""
     machine = machine_of(FORMS[FORM], FORM, late=True, exact=True, lowered=lowered)
-    watch = machine.watched(frozenset({written}))
-    machine.run()
-    return _named(watch.races.values())
+    watching = Watching(machine.function, frozenset({written}))
+    machine.run(*watching(machine))
+    return _named(watching.watches[0].races.values())
 
 
 def _named(found: Iterable[Race]) -> set[tuple[str, str]]:

@@ -12,10 +12,12 @@ from tlcheck.execute.compare.run import execute
 from tlcheck.execute.compile import registry
 from tlcheck.execute.memory.pages import PAGE_BITS, Pages
 from tlcheck.execute.memory.values import Array, kind_of
+from tlcheck.execute.observe.watching import Watching
 from tlcheck.execute.request import Request
-from tlcheck.execute.schedule.machine import Machine, Options, Tensor, World
+from tlcheck.execute.schedule.machine import Options, Tensor, World
 from tlcheck.execute.worlds import batches
 from tlcheck.execute.worlds.batches import alike
+from tlcheck.execute.worlds.invocation import Invocation
 from tlcheck.snapshot.ir import Alloc, Buffer, Evaluate, Expr, For, Function, If, Seq, Stmt, Store, Thread
 
 registry.load()
@@ -47,13 +49,17 @@ def _rising(seed: int, numbers: Array) -> Array:
     return THREADS - 1 - numbers if seed else numbers
 
 
-def _machine(body: Stmt, *worlds: World, ahead: tuple[World, ...] = ()) -> Machine:
+def _invocation(body: Stmt, *worlds: World, ahead: tuple[World, ...] = ()) -> Invocation:
     tensor = Tensor(kind_of("int32"), THREADS, _rising)
     options = Options(False, plain=False)
     before = [ahead] if ahead else []
-    machine = Machine(_function(body), (THREADS, 1, 1), worlds, {"A": tensor}, {}, options, ahead=before)
-    machine.watched(frozenset({"A"}))
-    return machine
+    return Invocation(_function(body), [*before, worlds], {"A": tensor}, {}, options)
+
+
+def _watched(invocation: Invocation) -> Watching:
+    watching = Watching(invocation.kernel, frozenset({"A"}))
+    invocation.run(watching)
+    return watching
 
 
 @pytest.mark.parametrize(
@@ -70,17 +76,13 @@ def _machine(body: Stmt, *worlds: World, ahead: tuple[World, ...] = ()) -> Machi
 )
 def test_seeds_that_access_other_cells_are_not_taken_for_one_another(body: Stmt, settled: bool) -> None:
     """Only the first seed is watched."""
-    machine = _machine(body, World(0), World(1))
-    machine.run()
-    assert machine.is_settled == settled
+    assert _watched(_invocation(body, World(0), World(1))).is_settled == settled
 
 
 def test_blocks_of_another_batch_are_watched_too() -> None:
     """Both write the same elements."""
     body = Store(A, (TX,), BX)
-    together, alone = (_machine(body, World(0), ahead=ahead) for ahead in ((World(0, (1, 0, 0)),), ()))
-    together.run()
-    alone.run()
+    together, alone = (_watched(_invocation(body, World(0), ahead=ahead)) for ahead in ((World(0, (1, 0, 0)),), ()))
     assert together.suspects
     assert not alone.suspects
 
@@ -99,12 +101,12 @@ def test_what_batches_leave_is_what_all_blocks_leave() -> None:
     )
     body = If(Expr("lt", "bool", (TX, _int(32))), mine)
     one, other = World(0, (0, 0, 0)), World(0, (1, 0, 0))
-    together, apart = _machine(body, one, other), _machine(body, other, ahead=(one,))
+    together, apart = _invocation(body, one, other), _invocation(body, other, ahead=(one,))
     together.run()
     apart.run()
-    for a, b in zip(together.pages("A").outcome(0), apart.pages("A").outcome(0), strict=True):
+    for a, b in zip(together.left["A"].outcome(0), apart.left["A"].outcome(0), strict=True):
         np.testing.assert_array_equal(a, b)
-    assert apart.pages("A").outcome(0)[1].tolist() == [0] * 32 + [1] * 32
+    assert apart.left["A"].outcome(0)[1].tolist() == [0] * 32 + [1] * 32
 
 
 def test_blocks_are_put_together_by_what_they_do(monkeypatch: pytest.MonkeyPatch) -> None:

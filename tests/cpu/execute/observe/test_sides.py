@@ -40,9 +40,8 @@ def sides_of(threads_of_barrier: int, nested: bool) -> dict[str, int]:
     kind = kind_of("float32")
     tensors = {"B": Tensor(kind, 96, lambda seed, numbers: np.zeros(len(numbers)))}
     machine = Machine(function, (96, 1, 1), [World(0, (0, 0, 0))], tensors, {}, Options(written=True))
-    watch = machine.watched(frozenset({"s"}), Author)
-    machine.run()
-    assert isinstance(watch, Author)
+    watch = Author(machine, np.array([True]), frozenset({"s"}))
+    machine.run(watch)
     return watch.sides
 
 

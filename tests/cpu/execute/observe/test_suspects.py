@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ from tlcheck.execute.observe.authors import Author
 from tlcheck.execute.observe.order import Watch
 from tlcheck.execute.observe.races import Access
 from tlcheck.execute.observe.suspects import Suspects
+from tlcheck.execute.observe.watching import Watching
 from tlcheck.execute.schedule.machine import Machine, Options, Tensor, World
 from tlcheck.snapshot.ir import Alloc, Expr, Function, If, Seq, Stmt, Store, Thread
 
@@ -82,9 +82,9 @@ def test_the_rest_is_not_looked_at() -> None:
 
 def _suspects(body: Sequence[Stmt]) -> Suspects:
     quick = _machine(body, plain=False)
-    quick.watched(frozenset("A"))
-    quick.run()
-    return quick.suspects
+    watching = Watching(quick.function, frozenset("A"))
+    quick.run(*watching(quick))
+    return watching.suspects
 
 
 def _machine(body: Sequence[Stmt], *, plain: bool, written: bool = False) -> Machine:
@@ -97,8 +97,8 @@ def _machine(body: Sequence[Stmt], *, plain: bool, written: bool = False) -> Mac
 
 def _watched(body: Sequence[Stmt], suspects: Suspects | None) -> Watch:
     machine = _machine(body, plain=True)
-    watch = machine.watched(frozenset("A"), suspects=suspects)
-    machine.run()
+    (watch,) = Watching(machine.function, frozenset("A"), suspects=suspects)(machine)
+    machine.run(watch)
     return watch
 
 
@@ -132,7 +132,6 @@ def test_an_author_who_is_asked_about_one_buffer_says_the_same_of_it(body: Seque
 
 def _contested(body: Sequence[Stmt], about: frozenset[str] | None) -> dict[str, dict[str, int]]:
     machine = _machine(body, plain=True, written=True)
-    watch = machine.watched(frozenset({"A", "s"}), partial(Author, about=about), every=True)
-    machine.run()
-    assert isinstance(watch, Author)
+    watch = Author(machine, np.array([True, True]), frozenset({"A", "s"}), about)
+    machine.run(watch)
     return watch.contested | {"between": watch.between}

@@ -11,7 +11,8 @@ from tlcheck.execute.compile import registry
 from tlcheck.execute.memory.values import Array, kind_of
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.schedule.launches import kernels, threads_of
-from tlcheck.execute.schedule.machine import Machine, Options, Tensor, World
+from tlcheck.execute.schedule.machine import Options, Tensor, World
+from tlcheck.execute.worlds.invocation import Invocation
 from tlcheck.snapshot.ir import (
     Alloc,
     Block,
@@ -63,14 +64,14 @@ def _inputs(seed: int) -> Array:
     return np.random.default_rng(seed).standard_normal(ROWS * THREADS)
 
 
-def _run(function: Function, block: int, written: bool) -> Machine:
+def _run(function: Function, block: int, written: bool) -> Invocation:
     size, kind = ROWS * THREADS, kind_of("float32")
     tensors = {name: Tensor(kind, size, lambda seed, numbers: None) for name in "BC"}
     tensors["A"] = Tensor(kind, size, lambda seed, numbers: _inputs(seed)[numbers])
     worlds = [World(seed, (block, 0, 0)) for seed in (0, 1)]
-    machine = Machine(function, threads_of(function), worlds, tensors, {}, Options(written))
-    machine.run()
-    return machine
+    invocation = Invocation(function, [worlds], tensors, {}, Options(written))
+    invocation.run()
+    return invocation
 
 
 @pytest.mark.parametrize(
@@ -80,13 +81,13 @@ def _run(function: Function, block: int, written: bool) -> Machine:
 )
 def test_the_second_reads_what_any_block_of_the_first_wrote(body: Stmt, written: bool) -> None:
     """Block 1 alone of the second kernel reads row 2 of what the first one wrote; all of that is there."""
-    machine = _run(_function(body), 1, written)
+    invocation = _run(_function(body), 1, written)
     for seed in (0, 1):
         doubled = 2 * _inputs(seed).reshape(ROWS, THREADS)
-        indices, values = machine.pages("B").outcome(seed)
+        indices, values = invocation.left["B"].outcome(seed)
         assert indices.tolist() == list(range(ROWS * THREADS))
         np.testing.assert_array_equal(values, doubled.reshape(-1))
-        indices, values = machine.pages("C").outcome(seed)
+        indices, values = invocation.left["C"].outcome(seed)
         assert indices.tolist() == list(range(THREADS, THREADS + THREADS // 2))
         np.testing.assert_array_equal(values, doubled[2, : THREADS // 2])
 
@@ -125,9 +126,9 @@ def test_a_loop_launches_its_kernel_again_and_again() -> None:
     added = Expr("add", "float32", (_load(B, BX, TX), Expr("cast", "float32", (STEP,))))
     loop = For(STEP, _int(1), _int(3), "serial", _kernel(Store(B, (BX, TX), added)))
     assert len(kernels(_function(Seq((FIRST, loop))))) == 4
-    machine = _run(_function(Seq((FIRST, loop))), 1, written=True)
+    invocation = _run(_function(Seq((FIRST, loop))), 1, written=True)
     for seed in (0, 1):
-        row = machine.pages("B").outcome(seed)[1].reshape(ROWS, THREADS)
+        row = invocation.left["B"].outcome(seed)[1].reshape(ROWS, THREADS)
         doubled = 2 * _inputs(seed).reshape(ROWS, THREADS)
         np.testing.assert_allclose(row[1], doubled[1] + 1 + 2 + 3)
         np.testing.assert_allclose(row[0], doubled[0] + 1 + 2)

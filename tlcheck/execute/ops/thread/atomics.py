@@ -52,13 +52,11 @@ def replaced(place: Place, frame: Frame, value: Value, combine: Callable[[Any, A
 
 
 def _seen(place: Place, frame: Frame, position: Any, mask: Any) -> None:
-    """Tell who watches."""
-    machine = place.machine
-    if machine.watch is not None and machine.watch.covers(place):
-        lanes = everywhere(mask, frame)
-        machine.watch.atomic(place, position, lanes, machine.origin(frame))
-    if machine.tracer is not None:
-        machine.tracer.combines(frame, position, mask)
+    """Publish it."""
+    observers = place.machine.observers
+    if observers.covers(place):
+        observers.atomic(place, position, everywhere(mask, frame), place.machine.origin(frame))
+    observers.combined(frame, position, mask)
 
 
 def _position(place: Place, frame: Frame) -> tuple[Position, Mask | None]:

@@ -14,11 +14,11 @@ import numpy as np
 
 from tlcheck.execute.compile.codes import Step
 from tlcheck.execute.compile.registry import attribute, call
+from tlcheck.execute.events import COPIES
 from tlcheck.execute.memory.cells import Position
 from tlcheck.execute.memory.frame import Frame, Mask, everywhere
 from tlcheck.execute.memory.places import Place
 from tlcheck.execute.memory.values import Array, Kind, Value, nothing_in
-from tlcheck.execute.observe.unwaited import COPIES
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.program.async_copies import WAIT, copied_bytes
 from tlcheck.snapshot.ir import Attr, Expr
@@ -42,9 +42,8 @@ class Copy:
 
     def land(self, lanes: Mask) -> None:
         """Arrive, in these lanes; what all threads of a block copy together, once for all."""
-        watch, chosen = self.place.machine.watch, _both(self.mask, lanes)
-        if watch is not None:
-            watch.copy_landed(self.place, self.position, chosen)
+        chosen = _both(self.mask, lanes)
+        self.place.machine.observers.copy_landed(self.place, self.position, chosen)
         if self.position.shape[-1:] == np.shape(self.values)[-1:] == (1,):
             chosen = np.asarray(chosen.any(axis=-1, keepdims=True))
         self.place.memory.put(self.position, self.values, chosen, self.place.kind)
@@ -134,8 +133,8 @@ def cp_async(e: Expr, machine: Machine) -> Run:
         lanes = everywhere(mask, frame)
         if frame.worlds > machine.each:
             position, lanes, values = folded(position, lanes, values, mask)
-        if machine.watch is not None and target.shared:
-            machine.watch.copy_issued(target, position, lanes, machine.origin(frame), values)
+        if target.shared:
+            machine.observers.copy_issued(target, position, lanes, machine.origin(frame), values)
         issue(target, target.memory.flat_position(position), values, lanes, queue, late, reason)
         return 0
 
@@ -244,8 +243,7 @@ def wait_group(e: Expr, machine: Machine) -> Run:
 
     def run(frame: Frame) -> Value:
         left = machine.uniform(newest.run(frame), "the number of groups to wait for")
-        if machine.watch is not None:
-            machine.watch.operations_awaited(COPIES, left, frame.mask())
+        machine.observers.operations_awaited(COPIES, left, frame.mask())
         queue.wait(left, frame.mask())
         return 0
 
@@ -258,8 +256,7 @@ def wait_all(e: Expr, machine: Machine) -> Run:
     queue = queue_of(machine)
 
     def run(frame: Frame) -> Value:
-        if machine.watch is not None:
-            machine.watch.operations_awaited(COPIES, 0, frame.mask())
+        machine.observers.operations_awaited(COPIES, 0, frame.mask())
         queue.commit(frame.mask())
         queue.wait(0, frame.mask())
         return 0

@@ -54,8 +54,7 @@ def _landing(
     def land() -> None:
         for copy in copies:
             copy.land(copy.mask)
-        if machine.watch is not None:
-            machine.watch.arrived((barriers.name, number), mask)
+        machine.observers.arrived((barriers.name, number), mask)
         barriers.arrive(world, number, int(mask.sum()))
 
     return land

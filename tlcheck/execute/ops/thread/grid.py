@@ -31,9 +31,8 @@ def sync_grid(e: Expr, machine: Machine) -> Run:
     def run(frame: Frame) -> int:
         if frame.active is not None or frame.ended is not None or not agents_of(machine).alone:
             raise NotModelled("sync_grid in a branch")
-        if machine.watch is not None:
-            machine.watch.barrier(frame.mask())
-            machine.watch.grid_barrier()
+        machine.observers.barrier(frame.mask())
+        machine.observers.grid_barrier()
         return 0
 
     return run

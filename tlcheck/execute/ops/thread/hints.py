@@ -1,6 +1,6 @@
 """Instructions that change no value: register budgets, prefetches, scheduling, marks for a profiler, pauses.
 
-What fences and arrivals order is the business of the machine's watchers.
+What fences and arrivals order is the business of those who observe a run.
 """
 
 from __future__ import annotations

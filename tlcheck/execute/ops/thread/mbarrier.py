@@ -7,13 +7,13 @@ lets parity 1 pass.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tlcheck.execute.compile.registry import annotation, call
+from tlcheck.execute.events import Observer, Observers
 from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.reasons import Illegal, NotModelled, Overrun
@@ -23,7 +23,6 @@ from tlcheck.snapshot.ir import Block, Expr
 if TYPE_CHECKING:
     from tlcheck.execute.compile.codes import Code, Run
     from tlcheck.execute.memory.places import Place
-    from tlcheck.execute.observe.order import Watch
     from tlcheck.execute.schedule.machine import Machine
 
 _ROOM = 64  # barriers of one buffer
@@ -54,7 +53,7 @@ class Barriers:
     """The barriers of one buffer in all worlds, arrays (worlds, barriers): threads that arrive in a phase, those that
     still have to, bytes still to come (negative if not announced yet), phases that have ended, bytes of bulk copies
     that are under way. unsure: whether bytes were announced when such copies were all that the phase still waited for:
-    it may have ended before. watch: the machine's."""
+    it may have ended before."""
 
     name: str
     count: Array
@@ -63,7 +62,7 @@ class Barriers:
     phase: Array
     coming: Array
     unsure: Array
-    watch: Callable[[], Watch | None]
+    observers: Observers
 
     @classmethod
     def of(cls, machine: Machine, name: str) -> Barriers:
@@ -73,7 +72,7 @@ class Barriers:
             shape = (len(machine.worlds), _ROOM)
             count, pending, octets, phase, coming = (np.zeros(shape, np.int64) for _ in range(5))
             unsure = np.zeros(shape, np.bool_)
-            machine.shared_state[key] = cls(name, count, pending, octets, phase, coming, unsure, lambda: machine.watch)
+            machine.shared_state[key] = cls(name, count, pending, octets, phase, coming, unsure, machine.observers)
         found = machine.shared_state[key]
         assert isinstance(found, Barriers)
         return found
@@ -109,9 +108,7 @@ class Barriers:
             self.phase[world, place] += 1
             self.unsure[world, place] = False
             self.pending[world, place] = self.count[world, place]
-            watch = self.watch()
-            if watch is not None:
-                watch.phase_ended((self.name, place), world)
+            self.observers.phase_ended((self.name, place), world)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,19 +124,17 @@ class Barrier:
     kept: dict[tuple[int, int], tuple[Mask | None, Named]] = field(default_factory=dict)
 
     def used(self, frame: Frame) -> None:
-        """Tell the watch that active threads use the barrier: whoever makes it has to have done so before."""
-        machine = None if self.place is None else self.place.machine
-        if machine is not None and machine.watch is not None and self.place is not None:
+        """Publish that active threads use the barrier: whoever makes it has to have done so before."""
+        if self.place is not None and self.barriers.observers.hear(Observer.atomic):
             position, _ = self.place.position(frame)
-            machine.watch.atomic(self.place, position, frame.mask(), machine.origin(frame))
+            self.barriers.observers.atomic(self.place, position, frame.mask(), self.place.machine.origin(frame))
 
     def used_by_copies(self, frame: Frame) -> None:
-        """Tell the watch that bulk copies of active threads will complete the barrier."""
+        """Publish that bulk copies of active threads will complete the barrier."""
         self.used(frame)
-        machine = None if self.place is None else self.place.machine
-        if machine is not None and machine.watch is not None and self.place is not None:
+        if self.place is not None and self.barriers.observers.hear(Observer.proxy_crossed):
             position, _ = self.place.position(frame)
-            machine.watch.proxy_crossed(self.place, position, frame.mask(), machine.origin(frame))
+            self.barriers.observers.proxy_crossed(self.place, position, frame.mask(), self.place.machine.origin(frame))
 
     def __call__(self, frame: Frame) -> Named:
         """The barriers that active lanes name: found once for one number and the same lanes."""
@@ -286,11 +281,10 @@ def wait(e: Expr, machine: Machine) -> Run:
             return "waits at " + ", ".join(sorted({f"{name}[{n}] for parity {p}" for _, n, p in due}))
 
         agents.wait(ready, what, machine.at, frame, which.barriers, name)
-        if machine.watch is not None:
-            for number, mask in named.by_number:
-                key = which.barriers.name, number
-                machine.watch.acquired(key, mask)
-                machine.watch.phase_waited(key, mask)
+        for number, mask in named.by_number:
+            key = which.barriers.name, number
+            machine.observers.acquired(key, mask)
+            machine.observers.phase_waited(key, mask)
         return 0
 
     return run
@@ -305,7 +299,6 @@ def _sought(parity: Value, named: Named, frame: Frame) -> list[tuple[int, int, i
 
 
 def release(machine: Machine, barriers: Barriers, named: Named) -> None:
-    """Tell the watch that these threads arrive."""
-    if machine.watch is not None:
-        for number, mask in named.by_number:
-            machine.watch.arrived((barriers.name, number), mask)
+    """Publish that these threads arrive."""
+    for number, mask in named.by_number:
+        machine.observers.arrived((barriers.name, number), mask)

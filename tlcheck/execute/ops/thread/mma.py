@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tlcheck.execute.compile.registry import call
+from tlcheck.execute.events import Cell, Observer, Operands
 from tlcheck.execute.memory.cells import Position
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, Kind, Value, kind_of, rounding
@@ -22,7 +23,6 @@ from tlcheck.targets.nvidia import WARP
 if TYPE_CHECKING:
     from tlcheck.execute.compile.codes import Run
     from tlcheck.execute.memory.places import Place
-    from tlcheck.execute.observe.tracer import TracedCell, Tracer
     from tlcheck.execute.schedule.machine import Machine
 
 # Types of elements as instructions name them, where that is not as TVM does.
@@ -58,8 +58,7 @@ def mma(e: Expr, machine: Machine) -> Run:
     add = adding(left, right, c, c_at, (m, n), c_kind)
 
     def run(frame: Frame) -> Value:
-        if machine.tracer is not None:
-            machine.tracer.explain(_terms(machine.tracer, frame, (a, a_at), (b, b_at), c_at))
+        machine.observers.product(_terms(frame, (a, a_at), (b, b_at), c_at))
         return add(frame)
 
     return run
@@ -102,13 +101,13 @@ def adding(
 def reading(place: Place, where: Array, shape: tuple[int, int]) -> Callable[[Frame], Array]:
     """Reads an operand: (axes of the machine, warps, rows, columns), 1 along loops that change nothing in it."""
     machine = place.machine
-    axes = machine.axes
+    axes, traced = machine.axes, machine.observers.hear(Observer.product)
     whole = gather(where, shape, len(machine.worlds), machine.threads)
     made: list[tuple[Position, Array]] = []  # for the last position
 
     def run(frame: Frame) -> Array:
         position, outside = place.position(frame)[0], place.located(frame).outside
-        if len(axes) == 1 or outside is not None or machine.tracer is not None:
+        if len(axes) == 1 or outside is not None or traced:
             found = whole(place.load(frame))
             return found.reshape(*axes, *found.shape[1:])
         if not made or made[0][0] is not position:
@@ -158,12 +157,10 @@ def _first_of(of_worlds: Array, times: int, worlds: int) -> Array:
     return of_worlds.reshape(elements, -1, times, worlds, lanes)[:, :, 0].reshape(elements, -1, lanes)
 
 
-def _terms(
-    tracer: Tracer, frame: Frame, a: tuple[Place, Array], b: tuple[Place, Array], c_at: Array
-) -> Callable[[tuple[int, ...]], list[list[TracedCell]]]:
+def _terms(frame: Frame, a: tuple[Place, Array], b: tuple[Place, Array], c_at: Array) -> Operands:
     """The row of A and the column of B that an element of C is the product of, in the order of k."""
 
-    def terms(index: tuple[int, ...]) -> list[list[TracedCell]]:
+    def terms(index: tuple[int, ...]) -> list[list[Cell]]:
         element, world, lane = index
         found = []
         for (place, at), axis in ((a, 0), (b, 1)):
@@ -172,7 +169,7 @@ def _terms(
             where = np.asarray(place.memory.flat_position(place.located(frame).position))
             where = np.broadcast_to(where, (len(at), frame.worlds, frame.lanes))
             first = lane // WARP * WARP
-            found.append([tracer.cell(place.memory, where[e, world, first + thread]) for e, thread in members])
+            found.append([(place.memory, int(where[e, world, first + thread])) for e, thread in members])
         return found
 
     return terms

@@ -46,8 +46,7 @@ def warp_sync(e: Expr, machine: Machine) -> Run:
 
 def _within_warps(machine: Machine) -> Callable[[Frame], int]:
     def run(frame: Frame) -> int:
-        if machine.watch is not None:
-            machine.watch.warp_barrier(frame.mask())
+        machine.observers.warp_barrier(frame.mask())
         return 0
 
     return run
@@ -83,8 +82,7 @@ def meet(machine: Machine, frame: Frame, number: int = 0, threads: int = 0) -> N
         return
     if frame.active is not None or threads not in (0, machine.threads):
         _refuse_other_threads(threads, frame, machine)
-    if machine.watch is not None:
-        machine.watch.barrier(frame.mask())
+    machine.observers.barrier(frame.mask())
 
 
 def _refuse_other_threads(threads: int, frame: Frame, machine: Machine) -> None:
@@ -106,7 +104,7 @@ def _refuse_other_threads(threads: int, frame: Frame, machine: Machine) -> None:
 def _meet(number: int, threads: int, frame: Frame, machine: Machine) -> None:
     """Come to a barrier, and wait until it lets go."""
     worlds, before = _come(number, threads, frame, machine)
-    counters, key, watch = _counters(machine), ("bar.sync", number), machine.watch
+    counters, key = _counters(machine), ("bar.sync", number)
 
     def ready() -> bool:
         return bool((counters.passed[worlds, number] > before).all())
@@ -116,8 +114,7 @@ def _meet(number: int, threads: int, frame: Frame, machine: Machine) -> None:
 
     whole = number == 0 and threads == machine.threads
     agents_of(machine).wait(ready, what, machine.at, frame, counts=threads if whole else 0)
-    if watch is not None:
-        watch.acquired(key, frame.mask())
+    machine.observers.acquired(key, frame.mask())
 
 
 def _counters(machine: Machine) -> _Counters:
@@ -133,9 +130,8 @@ def _come(number: int, threads: int, frame: Frame, machine: Machine) -> tuple[Ar
     worlds = np.flatnonzero(mask.any(axis=-1))
     before = counters.passed[worlds, number].copy()
     counters.come[worlds, number] += mask[worlds].sum(axis=-1)
-    key, watch = ("bar.sync", number), machine.watch
-    if watch is not None:
-        watch.arrived(key, mask)
+    key = "bar.sync", number
+    machine.observers.arrived(key, mask)
     come = counters.come[worlds, number]
     if (come > threads).any():
         world = int(worlds[np.argmax(come > threads)])
@@ -144,9 +140,8 @@ def _come(number: int, threads: int, frame: Frame, machine: Machine) -> tuple[Ar
     full = worlds[come >= threads]
     counters.come[full, number] -= threads
     counters.passed[full, number] += 1
-    if watch is not None:
-        for world in full.tolist():
-            watch.phase_ended(key, world)
+    for world in full.tolist():
+        machine.observers.phase_ended(key, world)
     return worlds, before
 
 
@@ -174,8 +169,7 @@ def fence(e: Expr, machine: Machine) -> Run:
     """
 
     def run(frame: Frame) -> int:
-        if machine.watch is not None:
-            machine.watch.proxy_fence(frame.mask())
+        machine.observers.proxy_fence(frame.mask())
         return 0
 
     return run

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tlcheck.execute.compile.registry import call
+from tlcheck.execute.events import Observer
 from tlcheck.execute.memory.cells import Cells
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.places import Place
@@ -173,18 +174,19 @@ def _from_shared(e: Expr, number: int, form: _Template, machine: Machine) -> Ope
     else:
         matrix = _matrix(machine.pointer(e), form.n, form.k, form.across_b, form.ldb, wgmma)
 
+    watched = machine.observers.hear(Observer.read)
+
     def begin(frame: Frame) -> Callable[[], Array]:
         cells = matrix.cells(machine.uniform(matrix.place.address(frame), "the place of a matrix"))
-        if machine.watch is not None:
-            _watch(matrix.place, cells, number, form, frame, machine)
+        if watched:
+            _publish(matrix.place, cells, number, form, frame, machine)
         return lambda: matrix.read(cells, frame.worlds)[:, None]
 
     return begin
 
 
-def _watch(place: Place, cells: Array, number: int, form: _Template, frame: Frame, machine: Machine) -> None:
-    """Tell the watch which rows each warp reads; its first thread stands for it."""
-    assert machine.watch is not None
+def _publish(place: Place, cells: Array, number: int, form: _Template, frame: Frame, machine: Machine) -> None:
+    """Publish which rows each warp reads; its first thread stands for it."""
     first = np.arange(0, form.threads, WARP)
     own = form.place_of(first)[number]
     count, size = (form.warps_m, 16) if number == 0 else (form.warps_n, form.columns)
@@ -195,7 +197,7 @@ def _watch(place: Place, cells: Array, number: int, form: _Template, frame: Fram
         readers[:, first[own == part]] = mask[:, first[own == part]]
         if readers.any():
             where = cells[rows == part].reshape(-1, 1, 1) + np.arange(frame.worlds).reshape(1, -1, 1)
-            machine.watch.read(place, where, readers, origin, proxy)
+            machine.observers.read(place, where, readers, origin, proxy)
 
 
 def _from_registers(e: Expr, form: _Template, machine: Machine) -> Operand:

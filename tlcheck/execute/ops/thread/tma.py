@@ -16,14 +16,12 @@ import numpy as np
 
 from tlcheck.execute.compile.codes import Code
 from tlcheck.execute.compile.registry import call
+from tlcheck.execute.events import STORES, Observer, Origin
 from tlcheck.execute.memory.cells import Cells
 from tlcheck.execute.memory.frame import Frame, Mask, OfLanes
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.places import Place, refuse_outside
 from tlcheck.execute.memory.values import Array, Kind, Value, nothing_in
-from tlcheck.execute.observe.order import Watch
-from tlcheck.execute.observe.races import Origin
-from tlcheck.execute.observe.unwaited import STORES
 from tlcheck.execute.ops.thread.descriptors import Box, Im2col, Tiled, descriptor, unlawful
 from tlcheck.execute.ops.thread.mbarrier import Barrier, Named, barrier
 from tlcheck.execute.reasons import Illegal, NotModelled
@@ -180,6 +178,7 @@ def load(e: Expr, machine: Machine) -> Run:
     reason = machine.reason(f"element of {shared.name} read while its copy is under way")
 
     issued_by, goals_of = OfLanes(lambda frame: list(issuers(frame))), _GoalsOf()
+    watched = machine.observers.hear(Observer.bulk_load_issued)
 
     def run(frame: Frame) -> Value:
         done.used_by_copies(frame)
@@ -188,17 +187,17 @@ def load(e: Expr, machine: Machine) -> Run:
             goals = goals_of.of(named, mask)
             transfer = _transfer(shared, tensor_place, box(frame, pick), mask, frame)
             land = _landing(transfer, done, goals.barriers)
-            if machine.watch is not None:
+            if watched:
                 where, origin = transfer.where, machine.origin(frame)
                 coming = None
-                if machine.watch.covers(tensor_place):
-                    machine.watch.read(tensor_place, transfer.positions, transfer.chosen, origin, by=transfer.by)
+                if machine.observers.covers(tensor_place):
+                    machine.observers.read(tensor_place, transfer.positions, transfer.chosen, origin, by=transfer.by)
                 elif machine.options.plain:
                     coming = transfer.coming
                 for number, worlds, lanes in goals.by_number:
                     key, unsure = (done.barriers.name, number), done.barriers.unsure[:, number]
                     later = unsure.copy() if unsure.any() else None
-                    machine.watch.bulk_load_issued(shared, where, worlds, lanes, origin, key, coming, later)
+                    machine.observers.bulk_load_issued(shared, where, worlds, lanes, origin, key, coming, later)
             for world, number in goals.barriers:
                 done.barriers.coming[world, number] += transfer.octets
             if late:
@@ -429,37 +428,29 @@ class _Leaving:
     adds: bool
     origin: Origin
 
-    @property
-    def _watch(self) -> Watch | None:
-        """Who watches the tensor."""
-        watch = self.shared.machine.watch
-        return watch if watch is not None and watch.covers(self.tensor) else None
-
     def look(self) -> None:
         """Note what it reads."""
-        watch = self.shared.machine.watch
-        if watch is not None:
-            watch.read(self.shared, self.transfer.where, self.transfer.issuer, self.origin, "async")
+        observers = self.shared.machine.observers
+        observers.read(self.shared, self.transfer.where, self.transfer.issuer, self.origin, "async")
 
     def land(self) -> None:
         """Carry it out."""
         self.look()
-        transfer, watch, machine = self.transfer, self._watch, self.shared.machine
-        positions, chosen = transfer.positions, transfer.chosen
-        values = None if self.adds or watch is None else transfer.values
-        if watch is not None:
-            watch.bulk_store_issued(self.tensor, positions, chosen, self.origin, values, transfer.by)
-        if machine.tracer is not None:
-            machine.tracer.behalf = self.origin
+        transfer, observers = self.transfer, self.shared.machine.observers
+        positions, chosen, watched = transfer.positions, transfer.chosen, observers.covers(self.tensor)
+        values = transfer.values if watched and not self.adds else None
+        if watched:
+            observers.bulk_store_issued(self.tensor, positions, chosen, self.origin, values, transfer.by)
+        observers.landing(self.origin)
         (transfer.add if self.adds else transfer.store)()
-        if watch is not None and values is not None:  # copies of several blocks may have landed at once
-            watch.written(self.tensor, positions, chosen, self.origin, values)
+        if values is not None:  # copies of several blocks may have landed at once
+            observers.written(self.tensor, positions, chosen, self.origin, values)
 
     def end(self) -> None:
         """Note that the thread that issued it has waited for what it writes."""
-        watch = self._watch
-        if watch is not None:
-            watch.copy_landed(self.tensor, self.transfer.positions, self.transfer.chosen, self.transfer.by)
+        observers = self.shared.machine.observers
+        if observers.covers(self.tensor):
+            observers.copy_landed(self.tensor, self.transfer.positions, self.transfer.chosen, self.transfer.by)
 
 
 @call("tma_store_arrive", family="cp.async.bulk")
@@ -487,8 +478,7 @@ def wait(e: Expr, machine: Machine) -> Run:
 
     def run(frame: Frame) -> Value:
         stores.wait(newest, frame.mask(), agents, reads=reads)
-        if machine.watch is not None:
-            machine.watch.operations_awaited(STORES, newest, frame.mask(), reads)
+        machine.observers.operations_awaited(STORES, newest, frame.mask(), reads)
         return 0
 
     return run

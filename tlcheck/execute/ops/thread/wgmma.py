@@ -14,6 +14,7 @@ import numpy as np
 
 from tlcheck.execute.compile.codes import Step, counter
 from tlcheck.execute.compile.registry import call, loop
+from tlcheck.execute.events import Cell
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, Kind, Value, nothing_in
 from tlcheck.execute.ops.thread.mma import finished, kind_named, shape_of
@@ -32,7 +33,6 @@ from tlcheck.targets.nvidia import WARP
 
 if TYPE_CHECKING:
     from tlcheck.execute.compile.codes import Run
-    from tlcheck.execute.observe.tracer import TracedCell
     from tlcheck.execute.schedule.machine import Machine
 
 
@@ -130,13 +130,12 @@ def held(e: Expr, at: int, k: int, kind: Kind, machine: Machine) -> Operand:
             values = np.broadcast_to(registers.memory.take(position, registers.kind), shape)
             return matrices(values, index, (64, k))
 
-        def row(world: int, group: int, number: int) -> list[TracedCell]:
+        def row(world: int, group: int, number: int) -> list[Cell]:
             row_of, column_of = np.broadcast_arrays(*index)
             found = np.argwhere(row_of == number)
             found = found[np.argsort(column_of[found[:, 0], found[:, 1]], kind="stable")]
             where = np.broadcast_to(np.asarray(registers.memory.flat_position(position)), shape)
-            assert machine.tracer is not None
-            return [machine.tracer.cell(registers.memory, where[e, world, group * GROUP + t]) for e, t in found]
+            return [(registers.memory, int(where[e, world, group * GROUP + t])) for e, t in found]
 
         return MatrixOperand(read, row)
 
@@ -163,7 +162,7 @@ def issue(e: Expr, at: int, form: Form, left: Operand, right: Operand, machine: 
         def registers(matrices: Array) -> Array:
             return _registers(matrices, frame.lanes)
 
-        def terms(at: tuple[int, ...]) -> list[list[TracedCell]]:
+        def terms(at: tuple[int, ...]) -> list[list[Cell]]:
             element, world, (group, thread) = at[0], at[1], divmod(at[2], GROUP)
             row, column = (int(np.broadcast_arrays(*index)[axis][element, thread]) for axis in (0, 1))
             assert a.row is not None

@@ -13,17 +13,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tlcheck.execute.compile.codes import Code
+from tlcheck.execute.events import NOWHERE, Cell, Observer, Origin
 from tlcheck.execute.memory.cells import Cells
 from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.places import Place, refuse_outside
 from tlcheck.execute.memory.values import Array, Kind
-from tlcheck.execute.observe.races import NOWHERE, Origin
 from tlcheck.execute.ops.thread.wgmma_descriptors import allocations, decode
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
 
 if TYPE_CHECKING:
-    from tlcheck.execute.observe.tracer import TracedCell
     from tlcheck.execute.schedule.machine import Machine
 
 GROUP = 128  # threads of a warpgroup
@@ -37,7 +36,7 @@ class MatrixOperand:
     """
 
     read: Callable[[], Array]
-    row: Callable[[int, int, int], list[TracedCell]] | None = None
+    row: Callable[[int, int, int], list[Cell]] | None = None
     tiles: _SharedTiles | None = None
 
 
@@ -77,13 +76,12 @@ class SharedOperand:
         mine = self.at(named, active)
         mine.seen(origin)
 
-        def row(world: int, group: int, number: int) -> list[TracedCell]:
+        def row(world: int, group: int, number: int) -> list[Cell]:
             matrix = decode(int(named[world, group]))
             cells = allocations(self.machine)[matrix.allocation].memory
             assert isinstance(cells, Cells)
-            assert self.machine.tracer is not None
             octets = matrix.octets(*self.shape, self.kind.bits // 8, self.by_k)[number]
-            return [self.machine.tracer.cell(cells, o // cells.grain * cells.stride + world) for o in octets.tolist()]
+            return [(cells, o // cells.grain * cells.stride + world) for o in octets.tolist()]
 
         return MatrixOperand(lambda: mine.read(origin), row, mine)
 
@@ -147,7 +145,7 @@ def in_shared(e: Expr, at: int, shape: tuple[int, int], kind: Kind, by_k: bool, 
 class _SharedTile:
     """A matrix in shared memory, and who reads it. position: (readers, rows, columns), in the memory of `place`.
 
-    worlds, groups: of the readers. cells, mask: the same elements, and a thread of each reader, for the watch.
+    worlds, groups: of the readers. cells, mask: the same elements, and a thread of each reader, for observers.
     """
 
     place: Place
@@ -192,10 +190,9 @@ class _SharedTiles:
     kept: dict[tuple[int, ...], tuple[object, _SharedTiles | None]] = field(default_factory=dict)
 
     def seen(self, origin: Origin) -> None:
-        """Tell the watch that the matrices are read: when the instruction is issued, and again as late as it may be."""
-        if self.machine.watch is not None:
-            for tile in self.tiles:
-                self.machine.watch.read(tile.place, tile.cells, tile.mask, origin, "async")
+        """Publish that the matrices are read: when the instruction is issued, and again as late as it may be."""
+        for tile in self.tiles:
+            self.machine.observers.read(tile.place, tile.cells, tile.mask, origin, "async")
 
     def read(self, origin: Origin = NOWHERE) -> Array:
         """The matrices of all groups, those of a group that is not active made up. The first thread of a warpgroup
@@ -215,7 +212,7 @@ class _SharedTiles:
         """All matrices as one position in one allocation; None where they lie in several."""
         memories = {id(tile.place.memory): tile.place.memory for tile in self.tiles}
         memory = next(iter(memories.values()), None)
-        if len(memories) != 1 or not isinstance(memory, Cells) or memory.tracer is not None:
+        if len(memories) != 1 or not isinstance(memory, Cells) or self.machine.observers.hear(Observer.product):
             return None
         position = np.empty((*self.groups, *self.shape), np.intp)
         position[...] = self.tiles[0].position[0]

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tlcheck.execute.compile.registry import call
+from tlcheck.execute.events import PRODUCTS, Operands
 from tlcheck.execute.memory.cells import Cells, Position
 from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.places import Place
 from tlcheck.execute.memory.values import Array, Value
-from tlcheck.execute.observe.unwaited import PRODUCTS
 from tlcheck.execute.ops.thread.mma import multiplied
 from tlcheck.execute.ops.thread.wgmma_operands import MatrixOperand, side_by_side
 from tlcheck.execute.reasons import Illegal
@@ -27,7 +27,6 @@ from tlcheck.snapshot.ir import Expr
 
 if TYPE_CHECKING:
     from tlcheck.execute.compile.codes import Run
-    from tlcheck.execute.observe.tracer import TracedCell
     from tlcheck.execute.schedule.machine import Machine
 
 
@@ -125,7 +124,7 @@ class Product:
     registers: Callable[[Array], Array]  # matrices to registers (elements, worlds, threads)
     finish: Callable[[Array], Array]
     keeps: bool  # whether it adds to what is there
-    terms: Callable[[tuple[int, ...]], list[list[TracedCell]]] | None  # None: what it is made of is not said
+    terms: Operands | None  # None: what it is made of is not said
 
     def complete(self, others: Sequence[Product] = ()) -> None:
         """Do it, and others that add to the same; after the last one of its accumulators they have their values."""
@@ -137,9 +136,8 @@ class Product:
         np.copyto(total.values, self.finish(product), where=self.mask)
         total.left -= len(together)
         if not total.left:
-            tracer = total.place.machine.tracer
-            if tracer is not None and self.terms is not None:
-                tracer.explain(self.terms, self.keeps)
+            if self.terms is not None:
+                total.place.machine.observers.product(self.terms, self.keeps)
             total.place.memory.put(total.position, total.values, self.mask, total.place.kind)
             total.fences.left(total.place, total.position, total.values)
 
@@ -238,8 +236,7 @@ def wait(e: Expr, machine: Machine) -> Run:
 
     def run(frame: Frame) -> Value:
         left = machine.uniform(newest.run(frame), "the number of groups to wait for")
-        if machine.watch is not None:
-            machine.watch.operations_awaited(PRODUCTS, left, frame.mask())
+        machine.observers.operations_awaited(PRODUCTS, left, frame.mask())
         queue.wait(left, frame.mask())
         return 0
 

@@ -19,9 +19,9 @@ import numpy as np
 
 from tlcheck.execute.compile.codes import Run
 from tlcheck.execute.compile.registry import call
+from tlcheck.execute.events import COPIES, LOADS, STORES, Observer, Operation
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import converted
-from tlcheck.execute.observe.unwaited import COPIES, LOADS, STORES, Operation
 from tlcheck.execute.ops.thread.mbarrier import barrier
 from tlcheck.execute.ops.tile.regions import Lattice, Region, Tile, region_of
 from tlcheck.execute.ops.tile.under_way import departure
@@ -42,22 +42,22 @@ def copy(e: Expr, machine: Machine) -> Run:
             raise NotModelled(f"{e.value} with {note}")
     source, target = paired(region_of(e.args[0], machine), region_of(e.args[1], machine), machine)
     exact, depart = machine.options.exact, departure(e, target, machine)
-    unwaited = _unwaited(e, source, target, machine)
+    unwaited, observers = _unwaited(e, source, target, machine), machine.observers
 
     def run(frame: Frame) -> int:
-        inner, watch = source.frame(frame, target), machine.watch
-        if e.value == "tma_copy" and watch is not None:
-            watch.tma_copy(begins=True)
+        inner = source.frame(frame, target)
+        if e.value == "tma_copy":
+            observers.tma_copy(begins=True)
         values = converted(source.read(inner), source.kind, target.kind, exact)
         if depart is None:
             target.write(inner, values)
-        if e.value == "tma_copy" and watch is not None:
-            watch.tma_copy(begins=False)
+        if e.value == "tma_copy":
+            observers.tma_copy(begins=False)
         if depart is not None:
             depart(frame, inner, np.asarray(values))
-        elif watch is not None:
+        elif observers.hear(Observer.operation_begun):
             for operation in unwaited(frame, inner):
-                watch.operation_begun(operation)
+                observers.operation_begun(operation)
         return 0
 
     return run

@@ -13,7 +13,6 @@ where something differs (`authors`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -21,15 +20,14 @@ import numpy as np
 
 from tlcheck.execute.compile.codes import Run
 from tlcheck.execute.compile.registry import call
+from tlcheck.execute.events import PRODUCTS, Cell, Operands, Operation
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, Kind, Value
-from tlcheck.execute.observe.unwaited import PRODUCTS, Operation
 from tlcheck.execute.ops.tile.regions import ONE, ZERO, Region, Tile, region_of, whole
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
 
 if TYPE_CHECKING:
-    from tlcheck.execute.observe.tracer import TracedCell, Tracer
     from tlcheck.execute.schedule.machine import Machine
 
 _OFFSET_A, _OFFSET_B = 12, 13  # of the arguments, where matrices are pointers
@@ -44,23 +42,21 @@ def gemm(e: Expr, machine: Machine) -> Run:
         raise NotModelled("gemm of two blocks")
     a, b, c = (whole(_matrix(e, number, machine), machine) for number in range(3))
     across_a, across_b = (bool(e.args[i].value) for i in (3, 4))
-    clear, later = machine.code(e.args[9]), _is_left_to_the_author(e)
+    clear, later, observers = machine.code(e.args[9]), _is_left_to_the_author(e), machine.observers
 
     def run(frame: Frame) -> int:
         inner = a.frame(frame, b, c)
         left, right = matrices(a, inner, across_a), matrices(b, inner, across_b)
-        cleared, watch = machine.per_world(clear.run(frame), "clear_accum"), machine.watch
-        if machine.tracer is not None:
-            terms = _terms(machine.tracer, inner, (a, across_a), (b, not across_b), c)
-            machine.tracer.explain(terms, keeps=not np.any(cleared))
-        if later and watch is not None:
-            watch.async_product(c.place, begins=True)
+        cleared = machine.per_world(clear.run(frame), "clear_accum")
+        observers.product(_terms(inner, (a, across_a), (b, not across_b), c), keeps=not np.any(cleared))
+        if later:
+            observers.async_product(c.place, begins=True)
         for step in _steps(left.shape[-1], a.kind, c.kind, machine.options.exact):
             product = multiplied(left[..., step], right[..., step, :], c.kind)
             accumulate(c, inner, product, False if step.start else cleared, step.stop - step.start)
-        if later and watch is not None:
-            watch.async_product(c.place, begins=False)
-            watch.operation_begun(Operation(PRODUCTS, [tile.elements(inner) for tile in (a, b) if tile.shared]))
+        if later:
+            observers.async_product(c.place, begins=False)
+            observers.operation_begun(Operation(PRODUCTS, [tile.elements(inner) for tile in (a, b) if tile.shared]))
         return 0
 
     return run
@@ -78,19 +74,17 @@ def _is_left_to_the_author(e: Expr) -> bool:
     return e.value == "wgmma_gemm" or (len(e.args) > _WAIT and e.args[_WAIT].value == -1)
 
 
-def _terms(
-    tracer: Tracer, frame: Frame, a: tuple[Tile, bool], b: tuple[Tile, bool], c: Tile
-) -> Callable[[tuple[int, ...]], list[list[TracedCell]]]:
+def _terms(frame: Frame, a: tuple[Tile, bool], b: tuple[Tile, bool], c: Tile) -> Operands:
     """The row of A and the column of B that make an element of C. With each, whether k is its first axis."""
 
-    def terms(index: tuple[int, ...]) -> list[list[TracedCell]]:
+    def terms(index: tuple[int, ...]) -> list[list[Cell]]:
         columns = c.lattice.shape(frame)[-1]
         found = []
         for (tile, across), line in zip((a, b), divmod(index[0], columns), strict=True):
             where = tile.flat(frame).reshape(*tile.lattice.shape(frame)[-2:], frame.worlds, -1)
             own = where[:, line] if across else where[line]
             world, lane = (index[1], index[2] if own.shape[-1] > 1 else 0)
-            found.append([tracer.cell(tile.place.memory, position) for position in own[:, world, lane]])
+            found.append([(tile.place.memory, int(position)) for position in own[:, world, lane]])
         return found
 
     return terms

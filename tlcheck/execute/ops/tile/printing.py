@@ -1,6 +1,6 @@
 """T.print: calls of the device library's debug_print_* (TileLang, language/print_op.py), and `breakpoint()`.
 
-Nothing happens to values. What is said, and where a debugger stops, is the business of `Console`, if there is one.
+Nothing happens to values. What is said, and where a debugger stops, is the business of those who listen.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tlcheck.execute.compile.codes import Run
 from tlcheck.execute.compile.registry import extern
+from tlcheck.execute.events import Observer
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Value
 from tlcheck.snapshot.ir import Expr
@@ -20,14 +21,14 @@ if TYPE_CHECKING:
 @extern("debug_print_msg", "debug_print_var")
 def printed(e: Expr, machine: Machine) -> Run:
     """`debug_print_var(text, value)`, in each thread; `debug_print_msg(text)`."""
-    console = machine.console
-    if console is None:
+    observers = machine.observers
+    if not observers.hear(Observer.printed):
         return _nothing
     text, *values = e.args
     code = machine.code(values[0]) if values else None
 
     def run(frame: Frame) -> Value:
-        console.value(machine, frame, str(text.value), None if code is None else code.run(frame))
+        observers.printed(frame, str(text.value), None if code is None else code.run(frame))
         return 0
 
     return run
@@ -36,8 +37,8 @@ def printed(e: Expr, machine: Machine) -> Run:
 @extern("debug_print_buffer_value")
 def printed_element(e: Expr, machine: Machine) -> Run:
     """`debug_print_buffer_value(text, name, number of the element, its value)`."""
-    console = machine.console
-    if console is None:
+    observers = machine.observers
+    if not observers.hear(Observer.element_printed):
         return _nothing
     text, name, number, element = e.args
     place, value = machine.code(number), machine.code(element)
@@ -47,7 +48,7 @@ def printed_element(e: Expr, machine: Machine) -> Run:
 
     def run(frame: Frame) -> Value:
         first = machine.uniform(place.run(frame), "the number of a printed element") == 0
-        console.element(machine, frame, said, shape, first, value.run(frame))
+        observers.element_printed(frame, said, shape, first, value.run(frame))
         return 0
 
     return run
@@ -56,15 +57,15 @@ def printed_element(e: Expr, machine: Machine) -> Run:
 @extern("tlcheck_breakpoint")
 def stopped(e: Expr, machine: Machine) -> Run:
     """`tlcheck_breakpoint(file, line, name, value, ...)`: see `tlcheck.worker.breakpoints`."""
-    console = machine.console
-    if console is None:
+    observers = machine.observers
+    if not observers.hear(Observer.breakpoint_reached):
         return _nothing
     file, line, *named = e.args
     place = str(file.value), int(line.value or 0)
     codes = {str(name.value): machine.code(value) for name, value in zip(named[::2], named[1::2], strict=True)}
 
     def run(frame: Frame) -> Value:
-        console.stop(machine, frame, place, {name: code.run(frame) for name, code in codes.items()})
+        observers.breakpoint_reached(frame, place, {name: code.run(frame) for name, code in codes.items()})
         return 0
 
     return run

@@ -19,6 +19,7 @@ import numpy as np
 
 from tlcheck.execute.compile.codes import Run
 from tlcheck.execute.compile.registry import call
+from tlcheck.execute.events import Cell, Operands
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, converted
 from tlcheck.execute.ops.tile.extremes import reduced
@@ -27,7 +28,6 @@ from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
 
 if TYPE_CHECKING:
-    from tlcheck.execute.observe.tracer import TracedCell, Tracer
     from tlcheck.execute.schedule.machine import Machine
 
 
@@ -69,8 +69,7 @@ def reduce(e: Expr, machine: Machine) -> Run:
         found = found.reshape(-1, *found.shape[-2:])
         if not clear:
             found = reduced(combine, np.stack([target.read(inner), found]), 0, propagate)
-        if machine.tracer is not None:
-            machine.tracer.reduces(_lines(machine.tracer, inner, source, target, axis, not clear), keeps=not clear)
+        machine.observers.reduction(_lines(inner, source, target, axis, not clear), keeps=not clear)
         settle = machine.summed(target.kind, terms.shape[axis])
         target.write(inner, found if settle is None else settle(found))
         return 0
@@ -78,19 +77,17 @@ def reduce(e: Expr, machine: Machine) -> Run:
     return run
 
 
-def _lines(
-    tracer: Tracer, frame: Frame, source: Tile, target: Tile, axis: int, keeps: bool
-) -> Callable[[tuple[int, ...]], list[list[TracedCell]]]:
+def _lines(frame: Frame, source: Tile, target: Tile, axis: int, keeps: bool) -> Operands:
     """The elements of the source that make one of the target; then that one itself where it is combined with them."""
 
-    def lines(index: tuple[int, ...]) -> list[list[TracedCell]]:
+    def lines(index: tuple[int, ...]) -> list[list[Cell]]:
         found = []
         for tile, across in ((source, True), (target, False)) if keeps else ((source, True),):
             where = tile.flat(frame).reshape(*tile.lattice.shape(frame), frame.worlds, -1)
             own = np.moveaxis(where, axis, 0) if across else where[None]
             own = own.reshape(own.shape[0], -1, *own.shape[-2:])[:, index[0]]
             world, lane = index[1], index[2] if own.shape[-1] > 1 else 0
-            found.append([tracer.cell(tile.place.memory, position) for position in own[:, world, lane]])
+            found.append([(tile.place.memory, int(position)) for position in own[:, world, lane]])
         return found
 
     return lines

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tlcheck.execute.compile.codes import Code, remembered
+from tlcheck.execute.events import Elements, Observer
 from tlcheck.execute.memory.cells import Cells
 from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.values import Array, Value, kind_of
-from tlcheck.execute.observe.unwaited import Elements
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Alloc, Buffer, Expr
 from tlcheck.snapshot.walk import statements
@@ -156,7 +156,7 @@ class Tile:
 
     def __init__(self, region: Region, machine: Machine, lattice: Lattice, axes: Sequence[int]) -> None:
         """axes: the axis of the region that each axis of the lattice goes along; the others stay at their start."""
-        self.machine, self.lattice = machine, lattice
+        self.machine, self.lattice, self._observers = machine, lattice, machine.observers
         self.kind = kind_of(region.buffer.dtype)
         self.name, self.buffer = region.buffer.name, region.buffer
         self._starts = [remembered(machine.code(e)) for e in region.starts]
@@ -203,13 +203,11 @@ class Tile:
     def read(self, frame: Frame) -> Array:
         """The elements, (points, worlds, lanes or 1); the buffer's safe value, or 0, where the region leaves it."""
         located = self.place.located(frame)
-        if self.machine.watch is not None:
-            self.machine.watch.tile_accessed(self.place, located.position, self.mask(frame), frame.lanes, None)
-        if self.machine.tracer is not None:
-            self.machine.tracer.frame = frame
+        if self._observers.hear(Observer.tile_accessed):
+            self._observers.tile_accessed(self.place, located.position, self.mask(frame), frame.lanes, None)
+        self._observers.acting(frame)
         found = self.place.memory.take(located.position, self.kind)
-        if self.machine.tracer is not None:
-            self.machine.tracer.strayed(located.outside)
+        self._observers.strayed(located.outside)
         if found.ndim < 3:
             found = found[None]
         if located.outside is None:
@@ -224,11 +222,9 @@ class Tile:
         """Write elements in the active lanes; those outside the buffer are dropped."""
         located = self.place.located(frame)
         mask = self.mask(frame)
-        if self.machine.watch is not None:
-            self.machine.watch.tile_accessed(self.place, located.position, mask, frame.lanes, values)
+        self._observers.tile_accessed(self.place, located.position, mask, frame.lanes, values)
         self.place.memory.put(located.position, values, mask, self.kind)
-        if self.machine.watch is not None:
-            self.machine.watch.tile_written(self.place, located.position, mask, frame.lanes, values)
+        self._observers.tile_written(self.place, located.position, mask, frame.lanes, values)
 
     def combine(self, frame: Frame, values: Value, operation: np.ufunc) -> None:
         """Combine values into the elements, once for each lane that is active; several may have one element."""
@@ -242,8 +238,7 @@ class Tile:
         else:
             chosen = np.broadcast_to(mask, shape)
             where, terms = where[chosen], terms[chosen]
-        if self.machine.tracer is not None:
-            self.machine.tracer.combines(frame, position, mask)
+        self._observers.combined(frame, position, mask)
         combine_into(self.place, where, terms, operation)
 
     def mask(self, frame: Frame) -> Mask | None:

@@ -7,6 +7,7 @@ import pytest
 
 from tlcheck.execute.compile import registry
 from tlcheck.execute.memory.values import Array, kind_of
+from tlcheck.execute.observe.order import Watch
 from tlcheck.execute.reasons import Illegal
 from tlcheck.execute.schedule.machine import Machine, Options, Tensor, World
 from tlcheck.program.release import UNKNOWN, Release
@@ -33,8 +34,8 @@ def _copied(target: Buffer, source: Buffer, size: int, uid: int, threads: int, t
 
 def _scanned(
     name: str, *sizes: int, size: int, threads: int, in_place: bool, release: Release = UNKNOWN
-) -> tuple[Array, Array, Machine]:
-    """The values, what is left of the scan of them, and the machine that made it, with its order watched."""
+) -> tuple[Array, Array, Watch]:
+    """The values, what is left of the scan of them, and who watched the order of accesses."""
     tx = Expr("var", "int32", (), "tx", 1)
     a, b, s = _buffer("A", size, "global", 2), _buffer("B", size, "global", 3), _buffer("s", size, "shared", 4)
     d = s if in_place else _buffer("d", size, "shared", 5)
@@ -51,10 +52,10 @@ def _scanned(
     given = Tensor(kind, size, lambda seed, numbers: values[numbers])
     tensors = {"A": given, "B": Tensor(kind, size, lambda seed, numbers: None)}
     machine = Machine(function, (threads, 1, 1), [World(0)], tensors, {}, Options(written=False, release=release))
-    machine.watched(frozenset())
-    machine.run()
+    watch = Watch(machine, np.array([True]), frozenset())
+    machine.run(watch)
     _, left = machine.pages("B").outcome(0)
-    return values, left, machine
+    return values, left, watch
 
 
 @pytest.mark.parametrize("in_place", [True, False])
@@ -70,13 +71,12 @@ def _scanned(
 )
 def test_rows_and_columns(name: str, rows: int, columns: int, axis: int, reverse: bool, in_place: bool) -> None:
     sizes = (rows, columns, columns, columns)
-    values, left, machine = _scanned(name, *sizes, size=rows * columns, threads=128, in_place=in_place)
+    values, left, watch = _scanned(name, *sizes, size=rows * columns, threads=128, in_place=in_place)
     box = values.reshape(rows, columns)
     box = np.flip(box, axis) if reverse else box
     expected = (np.maximum if "Max" in name else np.add).accumulate(box, axis)
     assert np.array_equal(left.reshape(rows, columns), np.flip(expected, axis) if reverse else expected)
-    assert machine.watch is not None
-    assert not machine.watch.races
+    assert not watch.races
 
 
 def test_columns_of_a_tall_tile_up_to_0_1_10() -> None:
@@ -108,8 +108,7 @@ def test_columns_of_a_square_are_right_in_all_releases(release: Release) -> None
 
 @pytest.mark.parametrize(("name", "length"), [("CumSum1D<64, false>", 128), ("CumSum1D<64, true>", 192)])
 def test_a_line(name: str, length: int) -> None:
-    values, left, machine = _scanned(name, length, size=length, threads=64, in_place=True)
+    values, left, watch = _scanned(name, length, size=length, threads=64, in_place=True)
     expected = np.cumsum(values[::-1])[::-1] if "true" in name else np.cumsum(values)
     assert np.array_equal(left, expected)
-    assert machine.watch is not None
-    assert not machine.watch.races
+    assert not watch.races

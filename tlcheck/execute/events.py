@@ -1,0 +1,267 @@
+"""What happens while a kernel runs: the events that are published, and who listens to them.
+
+A kernel is compiled for its observers: an event that none of them defines is a call of nothing. Who runs a kernel makes
+the observers, hands them in and asks them afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from tlcheck.execute.memory.cells import Cells, Position
+from tlcheck.execute.memory.frame import Frame, Mask
+from tlcheck.execute.memory.pages import Pages
+from tlcheck.execute.memory.places import Place
+from tlcheck.execute.memory.values import Array, Value
+from tlcheck.snapshot.ir import Stmt
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A statement and the values of the variables of the loops around it."""
+
+    stmt: Stmt | None = None
+    loops: tuple[tuple[str, int], ...] = ()
+
+
+NOWHERE = Origin()
+COPIES, LOADS, STORES, PRODUCTS = "copies", "loads", "stores", "products"
+Cell = tuple[Cells | Pages, int]  # memory, and an index into its flat data
+Operands = Callable[[tuple[int, ...]], Sequence[Sequence[Cell]]]  # of an element, by its index
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Elements:
+    """Those of a place, of `lanes` lanes; mask: the active ones, None for all."""
+
+    place: Place
+    position: Position
+    mask: Mask | None
+    lanes: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operation:
+    """What a kernel as written begins and waits for itself, with what it reads and writes.
+
+    kind: one of those above. key: the mbarrier that it completes, None for groups of a thread. worlds: (worlds,), those
+    in which it completes that; None for all.
+    """
+
+    kind: str
+    reads: Sequence[Elements] = ()
+    writes: Sequence[Elements] = ()
+    key: object = None
+    worlds: Mask | None = None
+
+    @property
+    def elements(self) -> Iterator[tuple[Elements, bool]]:
+        """With whether it writes them."""
+        yield from ((elements, False) for elements in self.reads)
+        yield from ((elements, True) for elements in self.writes)
+
+
+class Observer:
+    """Listens to those events that it defines. Each says what it is told of; here it means nothing.
+
+    place, position: where elements are, one for each lane of mask. by: the thread of each element, where that is not
+    its lane.
+    """
+
+    def ended(self) -> None:
+        """The kernel has come to its end."""
+
+    # ---- accesses to shared and global memory
+
+    def covers(self, place: Place) -> bool:
+        """Whether it wants to be told of accesses to a place. Raises NotModelled where it cannot follow them."""
+        return False
+
+    def read(
+        self, place: Place, position: Position, mask: Mask, origin: Origin, proxy: str = "generic", by: Any = None
+    ) -> None:
+        """Active threads read elements. proxy: `generic` or `async` (PTX 8.2.3.1)."""
+
+    def write(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value) -> None:
+        """Active threads are about to write elements."""
+
+    def written(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value) -> None:
+        """Active threads have written elements."""
+
+    def atomic(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
+        """Active threads access elements with atomics."""
+
+    def proxy_crossed(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
+        """The async proxy is going to use what active threads name."""
+
+    # ---- asynchronous copies
+
+    def copy_issued(self, place: Place, position: Position, mask: Mask, origin: Origin, coming: Array) -> None:
+        """Active threads begin copies into shared memory (cp.async). coming: what they bring."""
+
+    def bulk_load_issued(
+        self,
+        place: Place,
+        position: Position,
+        mask: Mask,
+        lane: Mask,
+        origin: Origin,
+        key: object,
+        coming: Array | None,
+        later: Mask | None = None,
+    ) -> None:
+        """A bulk copy into shared memory begins, by the thread of `lane` (worlds, threads); `key` is what it completes.
+
+        mask: (worlds, 1), the worlds in which it does. coming: what it brings; None where that is not known. later:
+        (worlds,), where it may be the phase after this one that needs it; None for nowhere.
+        """
+
+    def bulk_store_issued(
+        self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value | None, by: Array
+    ) -> None:
+        """Bulk copies write a tensor, or add to it (value: None)."""
+
+    def copy_landed(self, place: Place, position: Position, mask: Mask, by: Any = None) -> None:
+        """Copies have landed for the threads that began them."""
+
+    # ---- synchronization
+
+    def barrier(self, mask: Mask) -> None:
+        """All warps with active threads have met, in each world."""
+
+    def grid_barrier(self) -> None:
+        """All blocks have met."""
+
+    def warp_barrier(self, mask: Mask) -> None:
+        """__syncwarp."""
+
+    def arrived(self, key: object, mask: Mask) -> None:
+        """Active threads have arrived at a barrier."""
+
+    def phase_ended(self, key: object, world: int) -> None:
+        """A phase of a barrier has ended in a world."""
+
+    def acquired(self, key: object, mask: Mask) -> None:
+        """Active threads have waited for a barrier."""
+
+    def phase_waited(self, key: object, mask: Mask) -> None:
+        """Active threads have waited for a phase of an mbarrier, by its parity."""
+
+    def proxy_fence(self, mask: Mask) -> None:
+        """fence.proxy.async by active threads."""
+
+    # ---- a kernel as written
+
+    def tile_accessed(
+        self, place: Place, position: Position, mask: Mask | None, lanes: int, value: Value | None
+    ) -> None:
+        """A tile operator reads a region (value: None) or is about to write it."""
+
+    def tile_written(self, place: Place, position: Position, mask: Mask | None, lanes: int, value: Value) -> None:
+        """A tile operator has written a region, in all blocks at once."""
+
+    def parallel_loop(self, begins: bool) -> None:
+        """A T.Parallel begins or ends."""
+
+    def tma_copy(self, begins: bool) -> None:
+        """A T.tma_copy begins or ends."""
+
+    def async_product(self, place: Place, begins: bool) -> None:
+        """An asynchronous product is about to be added to a place, or has been."""
+
+    def operation_begun(self, operation: Operation) -> None:
+        """What the author waits for himself begins."""
+
+    def operations_awaited(self, kind: str, newest: int, mask: Mask, reads: bool = False) -> None:
+        """Active threads wait for all such operations but the newest; with `reads` only until they have read."""
+
+    # ---- memory
+
+    def allocated(self, root: int, memory: Cells | Pages) -> None:
+        """Memory has this number from now on: a tensor, or what a block has declared."""
+
+    def reallocated(self, root: int) -> None:
+        """An allocation is declared anew, by all threads."""
+
+    # ---- what a value is made of
+
+    def acting(self, frame: Frame) -> None:
+        """What accesses memory next does so in this frame."""
+
+    def landing(self, origin: Origin) -> None:
+        """The next write is that of a statement that ran before."""
+
+    def strayed(self, outside: Mask | None) -> None:
+        """Of what was read last this took nothing, since the region leaves its buffer there."""
+
+    def combined(self, frame: Frame, position: Position, mask: Mask | None) -> None:
+        """The next write is an atomic and lists those lanes that take part. position, mask: of all lanes."""
+
+    def product(self, operands: Operands, keeps: bool = True) -> None:
+        """Each element of the next write is the product of a row and a column. keeps: added to what is there."""
+
+    def reduction(self, operands: Operands, keeps: bool) -> None:
+        """Each element of the next write is the reduction of the first group of operands. keeps: together with what is
+        there, which is the second.
+        """
+
+    # ---- what a kernel says
+
+    def printed(self, frame: Frame, text: str, value: Value | None) -> None:
+        """T.print of a text, with a value or without."""
+
+    def element_printed(self, frame: Frame, text: str, shape: tuple[int, ...], first: bool, value: Value) -> None:
+        """T.print of an element of a buffer of this shape. first: whether it is the first one."""
+
+    def breakpoint_reached(self, frame: Frame, place: tuple[str, int], names: Mapping[str, Value]) -> None:
+        """A `breakpoint()` in a file and line. names: the values of variables there."""
+
+
+_EVENTS = tuple([name for name, event in vars(Observer).items() if callable(event)])
+_OF_PLACES = ("read", "write", "written", "atomic")  # those that an observer is told of places that it covers
+
+
+class Observers(Observer):
+    """Publishes each event to those of some observers that define it, in their order."""
+
+    def __init__(self, *observers: Observer) -> None:
+        self._listening = {name: [one for one in observers if _defines(one, name)] for name in _EVENTS}
+        for name, listening in self._listening.items():
+            setattr(self, name, _publishing(name, listening))
+
+    def __bool__(self) -> bool:
+        return any(self._listening.values())
+
+    def hear(self, event: Callable[..., object]) -> bool:
+        """Whether anybody listens to an event, given as `Observer` defines it."""
+        return bool(self._listening[event.__name__])
+
+
+def _defines(observer: Observer, event: str) -> bool:
+    return getattr(type(observer), event) is not getattr(Observer, event)
+
+
+def _publishing(event: str, listening: Sequence[Observer]) -> Callable[..., object]:
+    """The function that publishes an event."""
+    if not listening:
+        return _nothing
+    if len(listening) == 1:
+        found: Callable[..., object] = getattr(listening[0], event)
+        return found
+    if event == "covers":
+        return lambda place: any(one.covers(place) for one in listening)
+    return partial(_to_all, [(one, getattr(one, event)) for one in listening], event in _OF_PLACES)
+
+
+def _nothing(*about: object, **more: object) -> None:
+    """Nobody listens."""
+
+
+def _to_all(listening: Iterable[tuple[Observer, Callable[..., None]]], chosen: bool, *about: Any, **more: Any) -> None:
+    """Tell several. chosen: those alone that cover the place, which comes first."""
+    for observer, event in listening:
+        if not chosen or observer.covers(about[0]):
+            event(*about, **more)

@@ -1,0 +1,60 @@
+"""Watching the order of accesses in all machines of an invocation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from tlcheck.execute.memory.frame import Mask
+from tlcheck.execute.observe.glance import Glance
+from tlcheck.execute.observe.order import Watch
+from tlcheck.execute.observe.suspects import Suspects
+from tlcheck.execute.schedule.machine import Machine
+from tlcheck.snapshot.ir import Function
+
+
+class Watching:
+    """Makes a watch for each machine: of accesses in the worlds of the first seed; unless all is plain, a glance."""
+
+    def __init__(
+        self,
+        kernel: Function,
+        written: frozenset[str],
+        by: Callable[[Machine, Mask, frozenset[str]], Watch] | None = None,
+        *,
+        every: bool = False,
+        suspects: Suspects | None = None,
+    ) -> None:
+        """kernel: the invocation's last one, whose blocks may run in several machines. written: the parameters that
+        are written. by: who watches, if somebody else. every: all seeds are watched, since they go different ways.
+        suspects: all that has to be watched; None for everything.
+        """
+        self._kernel, self._written, self._by, self._every, self._suspects = kernel, written, by, every, suspects
+        self._made: list[Watch] = []
+
+    def __call__(self, machine: Machine) -> Sequence[Watch]:
+        by = self._by or (Watch if machine.options.plain else Glance)
+        worlds = np.array([self._every or world.seed == machine.worlds[0].seed for world in machine.worlds])
+        watch = by(machine, worlds, self._written)
+        watch.suspects = self._suspects
+        before = self._made[-1] if self._made else None
+        if isinstance(watch, Glance) and isinstance(before, Glance) and before.machine.function is self._kernel:
+            watch.follow(before)
+        self._made.append(watch)
+        return [watch]
+
+    @property
+    def watches(self) -> Sequence[Watch]:
+        """The watch of the last machine, then those of the machines before it."""
+        return [*self._made[-1:], *self._made[:-1]]
+
+    @property
+    def suspects(self) -> Suspects:
+        """What the glances have not seen ordered."""
+        return Suspects.of_all(watch.found for watch in self._made if isinstance(watch, Glance))
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether glances have seen that every schedule of asynchronous copies has the same result."""
+        return bool(self._made) and all(isinstance(watch, Glance) and watch.is_settled for watch in self._made)
