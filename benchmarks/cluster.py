@@ -31,14 +31,14 @@ from queue import SimpleQueue
 from threading import Lock
 
 from tlcheck.cli.main import main as tlcheck
-from tlcheck.cluster import connection
+from tlcheck.cluster import nodes as cluster_nodes
 from tlcheck.cluster.node import Arrays, Delivery, Node, Order
-from tlcheck.cluster.placement import INSTALL, Placement, Waiting
-from tlcheck.cluster.places import Places
+from tlcheck.cluster.paths import MachinePaths
+from tlcheck.cluster.placement import INSTALL, Placement, QueuedJob
 from tlcheck.execute.request import GivenInputs, Request
 from tlcheck.files import cache_root
 from tlcheck.lower.client import Worker, processors
-from tlcheck.lower.crew import Crew
+from tlcheck.lower.executor import LocalExecutor
 from tlcheck.lower.runs import Lowered
 from tlcheck.lower.scripts import Scripts
 from tlcheck.lower.selection import select as selected
@@ -123,8 +123,8 @@ class Quiet:
     def done(self, run: object) -> None: ...
 
 
-class Clock(Crew):
-    """A crew that keeps the seconds of the processor that each job took."""
+class Clock(LocalExecutor):
+    """An executor that keeps the seconds of the processor that each job took."""
 
     def __init__(self, parallel: int) -> None:
         super().__init__(parallel)
@@ -138,9 +138,9 @@ class Clock(Crew):
 
 
 class Timed(Session):
-    """A session whose crew has a clock."""
+    """A session whose executor has a clock."""
 
-    def _hands(self) -> Clock:
+    def _open_executor(self) -> Clock:
         self.clock = Clock(self.settings.jobs or processors())
         return self.clock
 
@@ -182,7 +182,7 @@ class Echo(Node):
     A snapshot that is known would not be judged, so each has another end.
     """
 
-    def __init__(self, packed: bytes, asker: Places) -> None:
+    def __init__(self, packed: bytes, asker: MachinePaths) -> None:
         super().__init__(packed, asker)
         self._one_at_a_time, self._numbers = Lock(), count()
         self._lowered: Delivery | None = None
@@ -207,9 +207,9 @@ class Echo(Node):
 def costs(toolchain: str, address: str) -> None:
     """Measure what a result costs the machine that asks, and what an import takes."""
     imports = importing(release_recipe(toolchain))
-    connection.Node = Echo  # type: ignore[misc]
-    nodes = connection.RayCluster.nodes
-    connection.RayCluster.nodes = lambda self: dict.fromkeys(nodes(self), WIDE)  # type: ignore[method-assign]
+    cluster_nodes.Node = Echo  # type: ignore[misc]
+    present = cluster_nodes.RayNodes.present
+    cluster_nodes.RayNodes.present = lambda self: dict.fromkeys(present(self), WIDE)  # type: ignore[method-assign]
     with tempfile.TemporaryDirectory() as folder:
         for name in ("toolchains", "torch"):
             Path(folder, name).symlink_to(cache_root() / name)
@@ -319,7 +319,7 @@ class Simulation:
             self._placement.joins(str(number), releases if warm else ())
             self._ready.update({(str(number), name): 0.0 for name in releases if warm})
         for job in jobs:
-            self._placement.add(Waiting(job.toolchain, job.what, job))
+            self._placement.add(QueuedJob(job.toolchain, job.what, job))
 
     def run(self) -> Result:
         """Do all jobs."""
@@ -345,7 +345,7 @@ class Simulation:
         busiest = max(ends, key=lambda name: ends[name]) if late else "nodes"
         return Result(makespan, work, self._nodes * PROCESSORS, busiest)
 
-    def _do(self, placed: Waiting[Recorded], now: float, number: int, slot: int) -> None:
+    def _do(self, placed: QueuedJob[Recorded], now: float, number: int, slot: int) -> None:
         node, job = str(number), placed.work
         ready = self._ready.setdefault((node, job.toolchain), now + INSTALL)
         now = max(now, self._imported.setdefault((node, job.toolchain), max(now, ready) + self._costs.imports))

@@ -21,9 +21,9 @@ from tlcheck.files import held, put
 from tlcheck.golden import states
 from tlcheck.golden.recording import Project, project_of, recorded
 from tlcheck.golden.store import Contents, GoldenStore
+from tlcheck.lower.cached import CachedExecutor
 from tlcheck.lower.client import DeclaredCase, Discovered, Worker, discovered, processors
-from tlcheck.lower.crew import Crew
-from tlcheck.lower.desk import Desk
+from tlcheck.lower.executor import LocalExecutor
 from tlcheck.lower.runs import Lowered, Run
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Settings
@@ -91,12 +91,12 @@ class Workshop:
             DiscoverJob(os.path.relpath(file), arch=device, pythonpath=s.pythonpath, timeout=s.timeout, number=number)
             for number, file in enumerate(self.files)
         ]
-        with Crew(processors()) as crew:
-            desk = Desk(crew, open_cache(s.cache), fork=s.fork)
-            side = desk.side(toolchain, Worker(toolchain.python, toolchain.env, fork=s.fork))
+        with LocalExecutor(processors()) as local:
+            executor = CachedExecutor(local, open_cache(s.cache), fork=s.fork)
+            worker = executor.toolchain_worker(toolchain, Worker(toolchain.python, toolchain.env, fork=s.fork))
             for job in jobs:
-                desk.add(side, job)
-            found = [discovered(done.job, done.answer) for done in desk.answers()]
+                executor.add(worker, job)
+            found = [discovered(done.job, done.answer) for done in executor.answers()]
         return {str(Path(each.job.file).resolve()): each for each in found}
 
     def _targets(self, case: DeclaredCase) -> Sequence[str]:

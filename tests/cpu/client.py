@@ -1,4 +1,4 @@
-"""A crew of one worker that lives as long as its context, however often a test asks it for something."""
+"""An executor of one worker that lives as long as its context, however often a test asks it for something."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 
 from tlcheck.lower.client import Discovered, Worker, discovered, processors
-from tlcheck.lower.crew import Crew
+from tlcheck.lower.executor import LocalExecutor
 from tlcheck.worker.jobs import DiscoverJob, Job, LowerJob
 from tlcheck.worker.protocol import Answer, Failure
 
@@ -38,20 +38,20 @@ class Ended:
 
 
 class Client:
-    """Answers come in order of completion. parallel: see `Crew`."""
+    """Answers come in order of completion. parallel: see `LocalExecutor`."""
 
     def __init__(self, worker: Worker, parallel: int | None = None) -> None:
         self._worker = worker
-        self._crew = Crew(parallel or processors())
-        self._answers = self._crew.answers()  # its last job counts as open until the next one is asked for
+        self._executor = LocalExecutor(parallel or processors())
+        self._answers = self._executor.answers()  # its last job counts as open until the next one is asked for
         self._numbers = count()
 
     def __enter__(self) -> Client:
-        self._crew.__enter__()
+        self._executor.__enter__()
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._crew.__exit__(*error)
+        self._executor.__exit__(*error)
 
     def discover(self, jobs: Iterable[DiscoverJob]) -> Iterator[Discovered]:
         for job, answer in self._ended(jobs):
@@ -65,6 +65,6 @@ class Client:
     def _ended(self, jobs: Iterable[Job]) -> Iterator[tuple[Job, Answer]]:
         asked = [replace(job, number=next(self._numbers)) for job in jobs]
         for job in asked:
-            self._crew.add(self._worker, job)
+            self._executor.add(self._worker, job)
         for _ in asked:
             yield next(self._answers)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tlcheck.cli.parser import count, positive
 from tlcheck.config import Config, naming
 from tlcheck.errors import UsageError
-from tlcheck.lower.elsewhere import MachinePool
+from tlcheck.lower.machines import MachinePool
 from tlcheck.lower.scripts import Scripts
 from tlcheck.lower.selection import parse_archs, parse_args
 from tlcheck.lower.session import Settings

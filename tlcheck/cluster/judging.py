@@ -5,25 +5,21 @@ from __future__ import annotations
 import signal
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tlcheck.cluster.node import Arrays, JudgingDiedError, NoInputsError
+from tlcheck.cluster.nodes import RayNodes
 from tlcheck.errors import UsageError
 from tlcheck.execute.request import GivenInputs, Request
-
-if TYPE_CHECKING:
-    from tlcheck.cluster.connection import RayCluster
-
 
 _TRIES = 4  # of a snapshot whose node dies
 _PAUSE = 5.0  # seconds before nodes are asked again where none takes part
 
 
-class NodeJudge:
+class ClusterJudge:
     """Judges one snapshot after the other, as `JudgingProcess` does, each on the node that has least to do."""
 
-    def __init__(self, cluster: RayCluster) -> None:
-        self._cluster = cluster
+    def __init__(self, nodes: RayNodes) -> None:
+        self._nodes = nodes
         self._node = ""  # that is at it
         self._code = -signal.SIGKILL
         self._killed = False
@@ -33,16 +29,16 @@ class NodeJudge:
         near, arrays = self._arrays(inputs)
         unable: set[str] = set()
         for _ in range(_TRIES):
-            self._node = self._somebody(unable, near)
+            self._node = self._free_node(unable, near)
             try:
-                return self._cluster.judge(self._node, snapshot.read_bytes(), request, inputs, arrays).result()
+                return self._nodes.judge(self._node, snapshot.read_bytes(), request, inputs, arrays).result()
             except JudgingDiedError as error:
                 self._code = error.code
                 raise EOFError from None
             except (NoInputsError, UsageError):
                 unable.add(self._node)
-            except self._cluster.lost:
-                self._cluster.leave(self._node)
+            except self._nodes.lost:
+                self._nodes.leave(self._node)
             finally:
                 self._node = ""
         raise EOFError
@@ -51,14 +47,14 @@ class NodeJudge:
         """The node that has a case's own inputs, if one has, and these."""
         if inputs is None:
             return "", Arrays()
-        if (staying := self._cluster.inputs(inputs.file)) is not None:
+        if (staying := self._nodes.inputs(inputs.file)) is not None:
             return staying[0], Arrays(order=staying[1])
         return "", Arrays(Path(inputs.file).read_bytes())
 
-    def _somebody(self, unable: set[str], near: str) -> str:
+    def _free_node(self, unable: set[str], near: str) -> str:
         """A node that takes part, as soon as there is one. Raises EOFError where all that are there are unable."""
-        while not self._killed and not (unable and unable >= self._cluster.nodes().keys()):
-            if node := self._cluster.idlest(unable, near):
+        while not self._killed and not (unable and unable >= self._nodes.present().keys()):
+            if node := self._nodes.least_busy(unable, near):
                 return node
             time.sleep(_PAUSE)
         raise EOFError
@@ -71,4 +67,4 @@ class NodeJudge:
         """Cancel what it is at, and with it all that its node does."""
         self._killed = True
         if self._node:
-            self._cluster.leave(self._node)
+            self._nodes.leave(self._node)

@@ -20,7 +20,7 @@ from threading import Lock
 import msgspec
 
 from tlcheck.cluster.folder import unpacked
-from tlcheck.cluster.places import Places
+from tlcheck.cluster.paths import MachinePaths
 from tlcheck.cluster.sharing import SharedWorker
 from tlcheck.errors import UsageError
 from tlcheck.execute.request import GivenInputs, Request
@@ -44,14 +44,14 @@ class Order:
 
 @dataclass(frozen=True)
 class Delivery:
-    """What became of an order, on which host, and what each job wrote: empty if nothing, or inputs that stay there.
+    """What became of an order, on which host. outputs: of each job; empty if it wrote nothing, or inputs that stay.
 
     unfit: why the node has no such toolchain; then there are no answers.
     """
 
     host: str
     answers: tuple[Answer, ...] = ()
-    written: tuple[bytes, ...] = ()
+    outputs: tuple[bytes, ...] = ()
     versions: Mapping[str, str] | None = None
     unfit: str = ""
 
@@ -93,18 +93,18 @@ _KEPT = 2  # workers: each takes hundreds of megabytes
 
 
 class Node:
-    """Does jobs and judges; several threads may ask it at once. packed: the user's folder. asker: who asks."""
+    """Does jobs and judges; several threads may ask it at once. packed: the user's folder. asking: who asks."""
 
-    def __init__(self, packed: bytes, asker: Places) -> None:
+    def __init__(self, packed: bytes, asking: MachinePaths) -> None:
         folder = unpacked(packed)
         os.chdir(folder)  # as all that a command starts is in the user's folder
-        self._here, self._asker = Places.here(folder), asker
+        self._here, self._asking = MachinePaths.here(folder), asking
         self._lock = Lock()  # of what is below
         self._workers: dict[Path, SharedWorker] = {}  # the one that was used last comes last
         self._judges: list[JudgingProcess] = []  # that have nothing to do
         self._staying = Path(tempfile.mkdtemp(prefix="tlcheck-"))
         self._numbers = count()  # of files there
-        self._inputs: dict[str, Path] = {}  # that stay, the last ones, by what the asker calls their file
+        self._inputs: dict[str, Path] = {}  # that stay, the last ones, by what the asking calls their file
 
     def installed(self) -> tuple[str, ...]:
         """The toolchains that this node has."""
@@ -119,10 +119,10 @@ class Node:
         except UsageError as error:
             return Delivery(host, unfit=str(error))
         with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder, self._worker(made, fork=order.fork) as worker:
-            jobs = [self._moved_here(job, folder) for job in order.jobs]
-            answers = tuple(self._moved_there(answer) for answer in worker.answers(jobs))
-            written = tuple(map(self._written, order.jobs, jobs))
-        return Delivery(host, answers, written, worker.versions)
+            jobs = [self._with_paths_here(job, folder) for job in order.jobs]
+            answers = tuple(self._with_paths_there(answer) for answer in worker.answers(jobs))
+            outputs = tuple(map(self._output, order.jobs, jobs))
+        return Delivery(host, answers, outputs, worker.versions)
 
     @contextmanager
     def _worker(self, made: Environment, *, fork: bool) -> Iterator[SharedWorker]:
@@ -142,18 +142,18 @@ class Node:
             with self._lock:
                 worker.users -= 1
 
-    def _moved_here(self, job: Job, folder: str) -> Job:
+    def _with_paths_here(self, job: Job, folder: str) -> Job:
         """The job with its paths on this node. folder: for what it writes."""
-        job = read_job(msgspec.json.decode(self._asker.moved(msgspec.json.encode(as_fields(job)), self._here)))
+        job = read_job(msgspec.json.decode(self._asking.translated(msgspec.json.encode(as_fields(job)), self._here)))
         if isinstance(job, CaptureJob):
             job = replace(job, tools=pytest_folder(), interpreter=sys.executable)
         return job if isinstance(job, DiscoverJob) else replace(job, output=str(Path(folder) / Path(job.output).name))
 
-    def _moved_there(self, answer: Answer) -> Answer:
-        return _ANSWER.decode(self._here.moved(msgspec.json.encode(answer), self._asker))
+    def _with_paths_there(self, answer: Answer) -> Answer:
+        return _ANSWER.decode(self._here.translated(msgspec.json.encode(answer), self._asking))
 
-    def _written(self, asked: Job, done: Job) -> bytes:
-        """What a job wrote. Large inputs stay here: to send them twice takes longer than to make them."""
+    def _output(self, asked: Job, done: Job) -> bytes:
+        """The file that a job wrote. Large inputs stay here: to send them twice takes longer than to make them."""
         file = Path(output_of(done))
         if not file.is_file():
             return b""
@@ -181,7 +181,7 @@ class Node:
                 raise JudgingDiedError(process.end()) from None
         with self._lock:
             self._judges.append(process)
-        return self._here.moved(found, self._asker)
+        return self._here.translated(found, self._asking)
 
     def _file_of(self, arrays: Arrays, file: Path) -> Path:
         """Put the inputs into a file: several kernels have the same. Raises NoInputsError where they have to be made

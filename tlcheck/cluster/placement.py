@@ -16,7 +16,7 @@ Work = TypeVar("Work")
 
 
 @dataclass(frozen=True)
-class Waiting(Generic[Work]):
+class QueuedJob(Generic[Work]):
     """A job. what: the same for the same kernel with any toolchain, so that one says how long another will take.
 
     alike: the same for jobs that one process may do one after the other. awaited: judging waits for it.
@@ -39,8 +39,8 @@ class Placement(Generic[Work]):
 
     def __init__(self) -> None:
         # Heaps; what is in one and not in `_alike` has been taken as one of several.
-        self._waiting: defaultdict[str, list[tuple[float, int, Waiting[Work]]]] = defaultdict(list)
-        self._alike: defaultdict[Hashable, dict[int, Waiting[Work]]] = defaultdict(dict)  # by number, in order
+        self._waiting: defaultdict[str, list[tuple[float, int, QueuedJob[Work]]]] = defaultdict(list)
+        self._alike: defaultdict[Hashable, dict[int, QueuedJob[Work]]] = defaultdict(dict)  # by number, in order
         self._left: Counter[str] = Counter()  # jobs of each toolchain
         self._added = 0
         self._took: dict[Hashable, float] = {}
@@ -52,7 +52,7 @@ class Placement(Generic[Work]):
     def __len__(self) -> int:
         return self._left.total()
 
-    def add(self, job: Waiting[Work]) -> None:
+    def add(self, job: QueuedJob[Work]) -> None:
         """Have a job wait."""
         self._added += 1
         number = -self._added if job.awaited else self._added
@@ -60,7 +60,7 @@ class Placement(Generic[Work]):
         self._alike[job.toolchain, job.alike][number] = job
         self._left[job.toolchain] += 1
 
-    def empty(self) -> list[Waiting[Work]]:
+    def empty(self) -> list[QueuedJob[Work]]:
         """Take all that waits."""
         found = [job for alike in self._alike.values() for job in alike.values()]
         self._waiting.clear()
@@ -88,19 +88,19 @@ class Placement(Generic[Work]):
         self._unfit.add((node, toolchain))
         self._using[toolchain].discard(node)
 
-    def hopeless(self) -> str | None:
+    def unplaceable(self) -> str | None:
         """A toolchain that has jobs and that no node can have."""
         for toolchain, left in self._left.items():
             if left and self._installed and all((node, toolchain) in self._unfit for node in self._installed):
                 return toolchain
         return None
 
-    def ended(self, job: Waiting[Work], seconds: float) -> None:
+    def ended(self, job: QueuedJob[Work], seconds: float) -> None:
         """A job took so long."""
         self._took[job.what] = seconds
         self._total, self._count = self._total + seconds, self._count + 1
 
-    def take(self, node: str) -> Waiting[Work] | None:
+    def take(self, node: str) -> QueuedJob[Work] | None:
         """The node's next job; None where nothing that waits is worth its while."""
         left = {name: number for name, number in self._left.items() if number and (node, name) not in self._unfit}
         own = {name: number for name, number in left.items() if node in self._using[name]}
@@ -121,16 +121,16 @@ class Placement(Generic[Work]):
         best = max(left, key=gain, default=None)
         return best if best is not None and gain(best) > 0 else None
 
-    def alike(self, job: Waiting[Work]) -> int:
+    def alike(self, job: QueuedJob[Work]) -> int:
         """How many jobs wait that the process of this one may do, too."""
         return len(self._alike[job.toolchain, job.alike])
 
-    def take_alike(self, job: Waiting[Work], most: int) -> list[Waiting[Work]]:
+    def take_alike(self, job: QueuedJob[Work], most: int) -> list[QueuedJob[Work]]:
         """Some of these."""
         waiting = self._alike[job.toolchain, job.alike]
         return [self._taken(job.toolchain, waiting, number) for number in [*waiting][:most]]
 
-    def _longest(self, waiting: list[tuple[float, int, Waiting[Work]]]) -> Waiting[Work]:
+    def _longest(self, waiting: list[tuple[float, int, QueuedJob[Work]]]) -> QueuedJob[Work]:
         while True:
             key, number, job = heapq.heappop(waiting)
             alike = self._alike[job.toolchain, job.alike]
@@ -141,6 +141,6 @@ class Placement(Generic[Work]):
                 return self._taken(job.toolchain, alike, number)
             heapq.heappush(waiting, (-seconds, number, job))
 
-    def _taken(self, toolchain: str, waiting: dict[int, Waiting[Work]], number: int) -> Waiting[Work]:
+    def _taken(self, toolchain: str, waiting: dict[int, QueuedJob[Work]], number: int) -> QueuedJob[Work]:
         self._left[toolchain] -= 1
         return waiting.pop(number)

@@ -1,4 +1,4 @@
-"""The inputs that cases have of their own: made once for all kernels that want the same."""
+"""The inputs that cases have of their own: made once for all kernels that request the same."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tlcheck.execute.request import GivenInputs
-from tlcheck.lower.desk import Done
+from tlcheck.lower.cached import AnsweredJob
 from tlcheck.lower.runs import Lowered, MadeInputs
 from tlcheck.worker.jobs import InputsJob, output_of
 
 
 @dataclass(frozen=True)
-class Wanting:
-    """A lowered kernel whose case has inputs, and the job that makes them."""
+class InputsRequest:
+    """A lowered kernel whose case has inputs of its own, and the job that makes them."""
 
     lowered: Lowered
     job: InputsJob
@@ -28,17 +28,17 @@ class CaseInputs:
     that are compared see the same numbers. Where that fails, each tries with its own.
     """
 
-    def __init__(self, ask: Callable[[Wanting, str, bool], None], judged: Callable[[Lowered], bool]) -> None:
+    def __init__(self, ask: Callable[[InputsRequest, str, bool], None], judged: Callable[[Lowered], bool]) -> None:
         """ask: has a job done, whose end comes to `ended` with the same text; True where the arrays are wanted, too.
 
         judged: whether nobody will read the inputs of a lowered kernel.
         """
         self._ask, self._judged = ask, judged
         self._made: dict[str, MadeInputs] = {}
-        self._waiting: dict[str, list[Wanting]] = {}
+        self._waiting: dict[str, list[InputsRequest]] = {}
         self._failed: set[str] = set()
 
-    def want(self, one: Wanting) -> Iterator[Lowered]:
+    def request(self, one: InputsRequest) -> Iterator[Lowered]:
         """The kernel with its inputs, now or from a later `ended`."""
         key = self._key(one)
         if key in self._waiting:
@@ -51,27 +51,27 @@ class CaseInputs:
         self._waiting[key] = [one]
         self._ask(one, key, made is not None)
 
-    def ended(self, key: str, done: Done, *, stopped: bool) -> Iterator[Lowered]:
+    def ended(self, key: str, done: AnsweredJob, *, stopped: bool) -> Iterator[Lowered]:
         """Kernels that have waited. stopped: nothing more is made."""
         made, waiting = _made(done), self._waiting.pop(key)
         if made.failure is not None and not stopped:
             self._failed.add(key)
         self._made[self._key(waiting[0])] = made
         for one in waiting:
-            yield from self.want(one)
+            yield from self.request(one)
 
-    def _key(self, one: Wanting) -> str:
+    def _key(self, one: InputsRequest) -> str:
         job = replace(one.job, arch="", output="", number=0, file=os.path.realpath(one.job.file))
         shared = repr(job)
         return f"{shared} {one.lowered.run.toolchain} {one.job.arch}" if shared in self._failed else shared
 
-    def _will_do(self, made: MadeInputs, one: Wanting) -> bool:
+    def _will_do(self, made: MadeInputs, one: InputsRequest) -> bool:
         """Whether they are there, or will never be read."""
         there = made.failure is not None or made.given is not None
         return there or self._judged(replace(one.lowered, inputs=made))
 
 
-def _made(done: Done) -> MadeInputs:
+def _made(done: AnsweredJob) -> MadeInputs:
     """What the answer to an `inputs` job says; the hash alone where an earlier run made them, and none are there."""
     result = done.answer.result
     if result is None:

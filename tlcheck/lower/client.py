@@ -1,7 +1,7 @@
 """The controller's end of a worker: starts it in a toolchain's interpreter, gives it jobs, takes the answers.
 
 Every job is answered, whatever happens to it: one that crashes, hangs or is killed has a `failure` instead of what it
-should have made, and the others go on. `tlcheck.lower.crew` runs workers of several toolchains at once.
+should have made, and the others go on. `tlcheck.lower.executor` runs workers of several toolchains at once.
 """
 
 from __future__ import annotations

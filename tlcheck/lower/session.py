@@ -13,11 +13,11 @@ from typing import Any, Protocol
 from tlcheck.cache.store import open_cache
 from tlcheck.case import ALL_TARGETS
 from tlcheck.errors import UsageError
-from tlcheck.lower.case_inputs import CaseInputs, Wanting
+from tlcheck.lower.cached import AnsweredJob, CachedExecutor, ToolchainWorker
+from tlcheck.lower.case_inputs import CaseInputs, InputsRequest
 from tlcheck.lower.client import DeclaredCase, Discovered, Worker, discovered, processors
-from tlcheck.lower.crew import Crew
-from tlcheck.lower.desk import Desk, Done, ToolchainSide
-from tlcheck.lower.elsewhere import Hands, MachinePool
+from tlcheck.lower.executor import LocalExecutor
+from tlcheck.lower.machines import JobExecutor, MachinePool
 from tlcheck.lower.runs import Lowered, Run
 from tlcheck.lower.scripts import End, Script, Scripts, captured, is_helper, is_script, require_no_script, with_scripts
 from tlcheck.lower.selection import Selection
@@ -88,7 +88,7 @@ class Session:
     def __post_init__(self) -> None:
         self.cache = open_cache(self.settings.cache)
         self.stopped = False
-        self._crew: Hands | None = None
+        self._executor: JobExecutor | None = None
 
     @property
     def remarks(self) -> list[str]:
@@ -102,20 +102,21 @@ class Session:
         """
         if self.settings.scripts is None:
             require_no_script(selections)
-        with self._hands() as crew:
-            self._crew = crew
+        with self._open_executor() as executor:
+            self._executor = executor
             if self.stopped:
-                crew.stop()
+                executor.stop()
             try:
-                yield from _Work(self, Desk(crew, self.cache, fork=self.settings.fork)).lower(selections)
+                cached = CachedExecutor(executor, self.cache, fork=self.settings.fork)
+                yield from _Lowering(self, cached).lower(selections)
             finally:
-                self._crew = None  # judging goes on, and may be stopped
+                self._executor = None  # judging goes on, and may be stopped
         self.cache.trim()
 
-    def _hands(self) -> Hands:
+    def _open_executor(self) -> JobExecutor:
         if self.settings.cluster is not None:
-            return self.settings.cluster.crew(self._begins)
-        return Crew(self.settings.jobs or processors(), self._begins)
+            return self.settings.cluster.executor(self._begins)
+        return LocalExecutor(self.settings.jobs or processors(), self._begins)
 
     def _begins(self, job: Job) -> None:
         """Say what runs now."""
@@ -127,16 +128,16 @@ class Session:
     def stop(self) -> None:
         """End the lowering: what is not done yet fails as interrupted."""
         self.stopped = True
-        if self._crew is not None:
-            self._crew.stop()
+        if self._executor is not None:
+            self._executor.stop()
 
 
 @dataclass
-class _Asked:
+class _ToolchainWork:
     """The part of a session that one toolchain does: the selected files, and what was found in them until now."""
 
     name: str
-    side: ToolchainSide
+    side: ToolchainWorker
     selections: Mapping[int, Selection]
     found: dict[int, tuple[Discovered, Mapping[str, str]]] = field(default_factory=dict)
 
@@ -145,7 +146,7 @@ class _Asked:
 class _Import:
     """A job to import a file. place: of the selection that asks for it."""
 
-    asked: _Asked
+    asked: _ToolchainWork
     place: int
 
 
@@ -159,14 +160,14 @@ class _Inputs:
 _Purpose = _Import | Script | Run | _Inputs
 
 
-class _Work:
+class _Lowering:
     """One call of `Session.lower`: what each job that is under way is for."""
 
-    def __init__(self, session: Session, desk: Desk) -> None:
+    def __init__(self, session: Session, executor: CachedExecutor) -> None:
         self._session, self._settings, self._watcher = session, session.settings, session.watcher
-        self._desk = desk
+        self._executor = executor
         self._numbers = count()
-        self._sides: dict[str, _Asked] = {}
+        self._sides: dict[str, _ToolchainWork] = {}
         self._under_way: dict[int, _Purpose] = {}
         self._inputs = CaseInputs(self._ask_inputs, session.judged)
         self._runs = 0  # until all are known
@@ -177,7 +178,7 @@ class _Work:
         for asked in self._toolchains(selections):
             self._sides[asked.name] = asked
             self._begin(asked)
-        for done in self._desk.answers():
+        for done in self._executor.answers():
             match self._under_way.pop(done.job.number), done.job:
                 case _Import(asked, place), _:
                     yield from self._imported(asked, place, done)
@@ -195,15 +196,15 @@ class _Work:
             self._watcher.total(self._runs)
             self._runs = 0
 
-    def _ask(self, asked: _Asked, *wanted: tuple[Job, _Purpose], whole: bool = True) -> None:
+    def _ask(self, asked: _ToolchainWork, *wanted: tuple[Job, _Purpose], whole: bool = True) -> None:
         self._under_way.update({job.number: purpose for job, purpose in wanted})
-        self._desk.add(asked.side, *(job for job, _ in wanted), whole=whole)
+        self._executor.add(asked.side, *(job for job, _ in wanted), whole=whole)
 
-    def _ask_inputs(self, one: Wanting, key: str, whole: bool) -> None:
+    def _ask_inputs(self, one: InputsRequest, key: str, whole: bool) -> None:
         job = replace(one.job, number=next(self._numbers))
         self._ask(self._sides[one.lowered.run.toolchain], (job, _Inputs(key)), whole=whole)
 
-    def _toolchains(self, selections: Sequence[Selection]) -> list[_Asked]:
+    def _toolchains(self, selections: Sequence[Selection]) -> list[_ToolchainWork]:
         toolchains: dict[str, dict[int, Selection]] = {}
         for place, selection in enumerate(selections):
             if not selection.is_snapshot:
@@ -215,10 +216,10 @@ class _Work:
             name: Worker(t.python, {**t.env, **variables}, fork=self._settings.fork) for name, t in resolved.items()
         }
         with ThreadPoolExecutor() as pool:  # each asks an interpreter and looks at thousands of files
-            sides = pool.map(self._desk.side, resolved.values(), workers.values())
+            sides = pool.map(self._executor.toolchain_worker, resolved.values(), workers.values())
         for toolchain in resolved.values():
             measure_unknown(toolchain, self._settings.arch or ALL_TARGETS)
-        return [_Asked(name, side, mine) for side, (name, mine) in zip(sides, toolchains.items(), strict=True)]
+        return [_ToolchainWork(name, side, mine) for side, (name, mine) in zip(sides, toolchains.items(), strict=True)]
 
     def _resolved(self, name: str) -> Toolchain:
         """Raises UsageError, which names the setting that the toolchain comes from."""
@@ -228,7 +229,7 @@ class _Work:
             where = self._settings.toolchain_from if name == self._settings.toolchain else ""
             raise UsageError(f"{error} ({where})" if where else str(error)) from error
 
-    def _begin(self, asked: _Asked) -> None:
+    def _begin(self, asked: _ToolchainWork) -> None:
         """Have the files of a toolchain imported, and its scripts run."""
         scripts = {place: s for place, s in asked.selections.items() if self._settings.scripts and is_script(s)}
         asked.selections = {place: s for place, s in asked.selections.items() if place not in scripts}
@@ -239,7 +240,7 @@ class _Work:
         for place, selection in scripts.items():
             self._capture(asked, place, selection)
 
-    def _capture(self, asked: _Asked, place: int, selection: Selection) -> None:
+    def _capture(self, asked: _ToolchainWork, place: int, selection: Selection) -> None:
         """Have a script run, once for each arch: it may ask the device for it. Raises UsageError for `--arg`."""
         how = self._settings.scripts
         assert how is not None
@@ -255,7 +256,7 @@ class _Work:
             job = CaptureJob(run.file, output=str(output), every_pass=every_pass, **self._common(arch))
             self._ask(asked, (with_scripts(job, how), Script(run, selection.found, how)))
 
-    def _captured(self, script: Script, job: CaptureJob, done: Done) -> Iterator[Lowered]:
+    def _captured(self, script: Script, job: CaptureJob, done: AnsweredJob) -> Iterator[Lowered]:
         """The kernels of a script, or why there is none."""
         script = replace(script, run=replace(script.run, versions=done.versions))
         found = captured(job, done.answer, self._session.folder)
@@ -268,7 +269,7 @@ class _Work:
         insort(self._session.ends, script.end(found), key=lambda end: end.run.position)
         yield from results
 
-    def _imported(self, asked: _Asked, place: int, done: Done) -> Iterator[Lowered]:
+    def _imported(self, asked: _ToolchainWork, place: int, done: AnsweredJob) -> Iterator[Lowered]:
         """Take one file of a toolchain. With the last one its runs are known.
 
         Raises UsageError for what is asked for and not there: the first in order, and before anything is lowered.
@@ -285,7 +286,7 @@ class _Work:
             if (failure := asked.found[place][0].failure) is not None:
                 yield Lowered(self._run_of(asked, place), None, failure)
 
-    def _runs_in(self, asked: _Asked, place: int) -> list[Run]:
+    def _runs_in(self, asked: _ToolchainWork, place: int) -> list[Run]:
         """What is to be lowered of a file that was imported."""
         found, selection = asked.found[place][0], asked.selections[place]
         if found.failure is not None:
@@ -295,7 +296,7 @@ class _Work:
             self._session.passed_over.append(selection.path)
         return runs
 
-    def _run_of(self, asked: _Asked, place: int) -> Run:
+    def _run_of(self, asked: _ToolchainWork, place: int) -> Run:
         """The run that stands for a whole file."""
         selection, versions = asked.selections[place], asked.found[place][1]
         return Run(str(selection.path), selection.name, "", asked.name, versions, position=(place,))
@@ -323,7 +324,7 @@ class _Work:
             return asked
         return tuple(arch for arch in asked if arch in case.targets)
 
-    def _lowered(self, run: Run, done: Done) -> Lowered:
+    def _lowered(self, run: Run, done: AnsweredJob) -> Lowered:
         """What the answer to a `lower` job says."""
         self._watcher.done(run, known=done.known)
         answer, result = done.answer, done.answer.result or {}
@@ -339,7 +340,7 @@ class _Work:
             until=output if snapshot is None and output.exists() else None,
         )
 
-    def _with_inputs(self, lowered: Lowered, job: LowerJob, done: Done) -> Iterator[Lowered]:
+    def _with_inputs(self, lowered: Lowered, job: LowerJob, done: AnsweredJob) -> Iterator[Lowered]:
         """What was lowered; later, where the case's own inputs are to be made first."""
         if lowered.snapshot is None or not (lowered.run.has_inputs and self._settings.seeds):
             yield lowered
@@ -350,7 +351,7 @@ class _Work:
         how = InputsJob(
             job.file, job.name, job.args, output=output, seeds=seeds, parameters=takes, **self._common(job.arch)
         )
-        yield from self._inputs.want(Wanting(lowered, how))
+        yield from self._inputs.request(InputsRequest(lowered, how))
 
     def _common(self, arch: str) -> dict[str, Any]:
         """The fields that all jobs have, but for the file."""

@@ -27,7 +27,7 @@ from typing import Protocol
 from tlcheck.cache.store import Cache
 from tlcheck.execute.request import GivenInputs, Request
 from tlcheck.lower.client import ALLOCATOR, processors
-from tlcheck.lower.elsewhere import Judging, MachinePool
+from tlcheck.lower.machines import MachinePool, SnapshotJudge
 from tlcheck.lower.runs import Lowered, MadeInputs, Run
 from tlcheck.lower.session import Watcher
 from tlcheck.verdicts.acceptance import Acceptances
@@ -90,8 +90,8 @@ class Judge:
         self._threads = ThreadPoolExecutor(cluster.processors if cluster else jobs or processors(), "judge")
         self._lock, self._closed = Lock(), False
         self._stopped = Event()
-        self._all: list[Judging] = []
-        self._idle: list[Judging] = []
+        self._all: list[SnapshotJudge] = []
+        self._idle: list[SnapshotJudge] = []
         self._known: dict[str, Verdicts] = {}  # that `knows` has found
 
     def __enter__(self) -> Judge:
@@ -185,13 +185,13 @@ class Judge:
             self._idle.append(process)
         return found
 
-    def _process(self) -> Judging:
+    def _process(self) -> SnapshotJudge:
         """One that has nothing to do, or a new one. Raises CancelledError after the end."""
         with self._lock:
             if self._closed:
                 raise CancelledError
             if not self._idle:
-                self._all.append(self._cluster.judging() if self._cluster is not None else JudgingProcess())
+                self._all.append(self._cluster.judge() if self._cluster is not None else JudgingProcess())
                 self._idle.append(self._all[-1])
             return self._idle.pop()
 

@@ -12,7 +12,7 @@ from tlcheck.cache.store import Cache
 from tlcheck.cli import lowered
 from tlcheck.cli.main import main
 from tlcheck.lower import session
-from tlcheck.lower.desk import Desk, Done, ToolchainSide
+from tlcheck.lower.cached import AnsweredJob, CachedExecutor, ToolchainWorker
 from tlcheck.toolchain.releases import PINNED
 from tlcheck.worker.jobs import Job, name_of, task_of
 from tlcheck.worker.protocol import Answer
@@ -110,15 +110,15 @@ def marked(code, _):
 def lowered_cases(monkeypatch: pytest.MonkeyPatch, folder: str) -> tuple[set[str], dict[str, bytes]]:
     """The cases that were lowered, not only traced; and all snapshots."""
     found = set()
-    done = Desk._done
+    done = CachedExecutor._done
 
-    def noted(self: Desk, side: ToolchainSide, job: Job, answer: Answer) -> Done | None:
+    def noted(self: CachedExecutor, side: ToolchainWorker, job: Job, answer: Answer) -> AnsweredJob | None:
         if task_of(job) == "lower" and "place" not in (answer.result or {}):
             found.add(name_of(job))
         return done(self, side, job, answer)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Desk, "_done", noted)
+        patch.setattr(CachedExecutor, "_done", noted)
         assert main(["check", "several.py", "--quick", "-v", "--save", folder]) == 0
     return found, {file.name: file.read_bytes() for file in Path(folder).iterdir()}
 

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from tlcheck.cli.main import main
+
+
+def test_nobody_else_imports_what_it_takes() -> None:
+    saved = Path(__file__).parents[2] / "fixtures" / "era" / "annotated_gemm-0.1.15.snapshot.json"
+    program = f"""
+import sys
+from tlcheck.cli.main import main
+main(["check", {str(saved)!r}])
+sys.exit(any(name.startswith(("tlcheck.cluster", "ray")) for name in sys.modules))
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import tlcheck
 from tlcheck.cluster import node as nodes
 from tlcheck.cluster.folder import Folder
 from tlcheck.cluster.node import Arrays, Node, NoInputsError, Order
-from tlcheck.cluster.places import Places
+from tlcheck.cluster.paths import MachinePaths
 from tlcheck.execute.request import GivenInputs
 from tlcheck.toolchain import environment
 from tlcheck.toolchain.environment import release_recipe
@@ -22,7 +22,7 @@ from tlcheck.worker.jobs import InputsJob, Job, output_of
 from tlcheck.worker.protocol import Answer, Failure
 
 NEW = "0.1.15"
-ASKER = Places("/home/me/project", "/opt/tlcheck", "/home/me/cache")
+ASKER = MachinePaths("/home/me/project", "/opt/tlcheck", "/home/me/cache")
 LARGE = b"x" * (9 << 20)
 INPUTS = InputsJob("/home/me/project/k.py", "k", output="/tmp/session/0.inputs", seeds=())
 ORDER = Order((INPUTS,), release_recipe(NEW), fork=True)
@@ -73,7 +73,7 @@ def will_make(monkeypatch: pytest.MonkeyPatch, *contents: bytes) -> None:
 
 def test_large_inputs_stay_and_are_made_once(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     will_make(monkeypatch, LARGE)
-    assert node.do(ORDER).written == (b"",)
+    assert node.do(ORDER).outputs == (b"",)
     for _ in range(2):  # several kernels have the same
         assert judged(node, Arrays(order=ORDER)) == b"%d of /home/me/project" % len(LARGE)
 
@@ -100,7 +100,7 @@ def test_those_of_a_node_that_is_gone_are_made_again(node: Node, monkeypatch: py
 
 def test_small_inputs_travel(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     will_make(monkeypatch, b"small")
-    (written,) = node.do(ORDER).written
+    (written,) = node.do(ORDER).outputs
     assert judged(node, Arrays(written)).startswith(b"5 of")
 
 

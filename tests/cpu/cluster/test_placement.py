@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tlcheck.cluster.placement import Placement, Waiting
+from tlcheck.cluster.placement import Placement, QueuedJob
 
 OLD, NEW = "0.1.9", "0.1.15"
 
@@ -13,7 +13,7 @@ def placement(jobs: Iterable[tuple[str, str]], **nodes: Iterable[str]) -> Placem
     """Jobs as (toolchain, kernel), and what nodes have installed."""
     made: Placement[str] = Placement()
     for toolchain, kernel in jobs:
-        made.add(Waiting(toolchain, kernel, f"{kernel} {toolchain}"))
+        made.add(QueuedJob(toolchain, kernel, f"{kernel} {toolchain}"))
     for node, installed in nodes.items():
         made.joins(node, installed)
     return made
@@ -56,14 +56,14 @@ def test_what_took_long_with_one_toolchain_comes_first_with_another() -> None:
 
 def test_what_judging_waits_for_comes_first() -> None:
     made = placement([(name, kernel) for name in (NEW, OLD) for kernel in "ab"], one=(OLD, NEW))
-    made.add(Waiting(NEW, "inputs", "inputs 0.1.15", awaited=True))
+    made.add(QueuedJob(NEW, "inputs", "inputs 0.1.15", awaited=True))
     for work in ("inputs 0.1.15", "a 0.1.15", "b 0.1.15"):
         job = made.take("one")
         assert job is not None
         assert job.work == work
         made.ended(job, 5.0)
-    made.add(Waiting(OLD, "inputs", "inputs 0.1.9", awaited=True))  # it has been seen
-    made.add(Waiting(OLD, "c", "c 0.1.9"))
+    made.add(QueuedJob(OLD, "inputs", "inputs 0.1.9", awaited=True))  # it has been seen
+    made.add(QueuedJob(OLD, "c", "c 0.1.9"))
     assert [taken(made, "one") for _ in range(4)] == ["inputs 0.1.9", "c 0.1.9", "a 0.1.9", "b 0.1.9"]
 
 
@@ -72,13 +72,13 @@ def test_a_node_that_cannot_gets_no_more_of_a_toolchain() -> None:
     job = made.take("one")
     assert job is not None
     made.cannot("one", OLD)
-    made.add(Waiting(OLD, "a", "a 0.1.9"))
+    made.add(QueuedJob(OLD, "a", "a 0.1.9"))
     assert [taken(made, "one"), taken(made, "one")] == ["a 0.1.15", None]
-    assert made.hopeless() is None
+    assert made.unplaceable() is None
     made.cannot("two", OLD)
-    assert made.hopeless() == OLD
+    assert made.unplaceable() == OLD
     made.joins("three", [OLD])
-    assert made.hopeless() is None
+    assert made.unplaceable() is None
 
 
 def test_a_node_that_left_counts_no_more() -> None:
@@ -98,7 +98,7 @@ def test_what_waits_can_be_taken_away() -> None:
 def test_jobs_that_are_alike_can_be_taken_together() -> None:
     made: Placement[str] = Placement()
     for kernel, file in (("a", "one"), ("b", "two"), ("c", "one"), ("d", "one")):
-        made.add(Waiting(NEW, kernel, kernel, file))
+        made.add(QueuedJob(NEW, kernel, kernel, file))
     made.joins("node", [NEW])
     first = made.take("node")
     assert first is not None

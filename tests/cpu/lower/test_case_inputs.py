@@ -11,8 +11,8 @@ import pytest
 
 from tests.cpu.checking import StandInWorker, declared, make_run, put_in_place
 from tests.cpu.lower.test_session import Watcher
-from tlcheck.lower.case_inputs import CaseInputs, Wanting
-from tlcheck.lower.desk import Done
+from tlcheck.lower.cached import AnsweredJob
+from tlcheck.lower.case_inputs import CaseInputs, InputsRequest
 from tlcheck.lower.runs import Lowered, MadeInputs
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Session, Settings
@@ -132,7 +132,7 @@ class Asked:
     def __post_init__(self) -> None:
         self.inputs = CaseInputs(self._ask, self._knows)
 
-    def _ask(self, one: Wanting, key: str, anew: bool) -> None:
+    def _ask(self, one: InputsRequest, key: str, anew: bool) -> None:
         self.jobs.append((one.job, key, anew))
 
     def _knows(self, lowered: Lowered) -> bool:
@@ -141,11 +141,13 @@ class Asked:
 
     def want(self, arch: str) -> list[Lowered]:
         job = InputsJob("k.py", "a", arch=arch, seeds=(), output=str(self.folder / arch))
-        return list(self.inputs.want(Wanting(Lowered(make_run(target=arch)), job)))
+        return list(self.inputs.request(InputsRequest(Lowered(make_run(target=arch)), job)))
 
     def end(self, *, known: bool) -> list[Lowered]:
         job, key, _ = self.jobs[-1]
-        return list(self.inputs.ended(key, Done(job, Answer(MADE, None, 0, 0, ""), {}, "", known), stopped=False))
+        return list(
+            self.inputs.ended(key, AnsweredJob(job, Answer(MADE, None, 0, 0, ""), {}, "", known), stopped=False)
+        )
 
 
 def targets(found: list[Lowered]) -> list[str]:

@@ -13,7 +13,7 @@ from tests.cpu.checking import StandInWorker, declared, put_in_place
 from tlcheck.errors import UsageError
 from tlcheck.lower import session
 from tlcheck.lower.client import Worker
-from tlcheck.lower.crew import Crew
+from tlcheck.lower.executor import LocalExecutor
 from tlcheck.lower.runs import Lowered, Run
 from tlcheck.lower.scripts import Scripts
 from tlcheck.lower.selection import Selection
@@ -82,12 +82,12 @@ def test_the_kernels_of_a_file_are_asked_for_at_once(
     """Else the first may begin before the others are known, in a process of its own."""
     asked: list[list[str]] = []
 
-    class Asked(Crew):
+    class Asked(LocalExecutor):
         def add(self, worker: Worker, *jobs: Job) -> None:
             asked.append([task_of(job) for job in jobs])
             super().add(worker, *jobs)
 
-    monkeypatch.setattr(session, "Crew", Asked)
+    monkeypatch.setattr(session, "LocalExecutor", Asked)
     workers["pinned"].files = {"a.py": tuple(declared(f"k{n}") for n in range(4))}
     lower(tmp_path, [Selection(Path("a.py"))], arch=("sm_90",))
     assert asked == [["discover"], ["lower"] * 4]
@@ -168,13 +168,13 @@ def test_the_settings_reach_the_worker(
         started.append(options)
         return workers["pinned"]
 
-    class Watched(Crew):
+    class Watched(LocalExecutor):
         def __init__(self, parallel: int, begins: Callable[[Job], None]) -> None:
             super().__init__(parallel, begins)
             started.append({"parallel": parallel})
 
     monkeypatch.setattr(session, "Worker", start)
-    monkeypatch.setattr(session, "Crew", Watched)
+    monkeypatch.setattr(session, "LocalExecutor", Watched)
     workers["pinned"].files = {"k.py": (declared("a"),)}
     lower(tmp_path, [Selection(Path("k.py"))], jobs=3, fork=False)
     assert started == [{"parallel": 3}, {"fork": False}]

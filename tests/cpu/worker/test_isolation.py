@@ -266,13 +266,13 @@ def test_ctrl_c_ends_everything(write: Write, tmp_path: Path) -> None:
     controller = textwrap.dedent(f"""
         from pathlib import Path
         from tlcheck.lower.client import Worker
-        from tlcheck.lower.crew import Crew
+        from tlcheck.lower.executor import LocalExecutor
         from tlcheck.worker.jobs import LowerJob
         worker = Worker(Path({str(WORKER[0])!r}), {WORKER[1]!r})
-        with Crew(2) as crew:
+        with LocalExecutor(2) as executor:
             for number in range(2):
-                crew.add(worker, LowerJob({file!r}, "kernel", output="nowhere", number=number))
-            list(crew.answers())
+                executor.add(worker, LowerJob({file!r}, "kernel", output="nowhere", number=number))
+            list(executor.answers())
         """)
     with subprocess.Popen(
         [sys.executable, "-c", controller], stderr=subprocess.DEVNULL, start_new_session=True
@@ -291,13 +291,13 @@ def test_jobs_end_with_a_controller_that_is_killed(write: Write) -> None:
     controller = textwrap.dedent(f"""
         from pathlib import Path
         from tlcheck.lower.client import Worker
-        from tlcheck.lower.crew import Crew
+        from tlcheck.lower.executor import LocalExecutor
         from tlcheck.worker.jobs import LowerJob
         worker = Worker(Path({str(WORKER[0])!r}), {WORKER[1]!r})
-        with Crew(2) as crew:
+        with LocalExecutor(2) as executor:
             for number in range(1):
-                crew.add(worker, LowerJob({file!r}, "kernel", output="nowhere", number=number))
-            list(crew.answers())
+                executor.add(worker, LowerJob({file!r}, "kernel", output="nowhere", number=number))
+            list(executor.answers())
         """)
     with subprocess.Popen([sys.executable, "-c", controller]) as process:
         deadline = time.monotonic() + 20

@@ -1,4 +1,4 @@
-"""Where things lie on a machine: what a node says has the paths of the machine that asks."""
+"""Paths of two machines: what a node says has those of the machine that asks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tlcheck.files import cache_root
 
 
 @dataclass(frozen=True)
-class Places:
+class MachinePaths:
     """folder: the user's. package: tlcheck, whose lines are in the traces of failures. cache: with the toolchains."""
 
     folder: str
@@ -18,11 +18,11 @@ class Places:
     cache: str
 
     @classmethod
-    def here(cls, folder: Path) -> Places:
+    def here(cls, folder: Path) -> MachinePaths:
         """Of this machine."""
         return cls(str(folder), str(Path(tlcheck.__file__).parent), str(cache_root()))
 
-    def moved(self, text: bytes, there: Places) -> bytes:
+    def translated(self, text: bytes, there: MachinePaths) -> bytes:
         """A text that names places of this machine, with those of another one."""
         # The folder first: on a node it lies in the cache.
         pairs = ((self.folder, there.folder), (self.package, there.package), (self.cache, there.cache))

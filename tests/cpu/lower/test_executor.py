@@ -18,7 +18,7 @@ from tests.cpu.checking import StandInWorker
 from tests.cpu.worker.processes import WORKER
 from tlcheck.errors import UsageError
 from tlcheck.lower.client import Worker
-from tlcheck.lower.crew import Crew
+from tlcheck.lower.executor import LocalExecutor
 from tlcheck.worker.jobs import DiscoverJob, Job, LowerJob, output_of
 from tlcheck.worker.protocol import Answer
 
@@ -88,48 +88,48 @@ def pair() -> tuple[Recorded, Recorded]:
     return first, second
 
 
-def add(crew: Crew, worker: StandInWorker, count: int, name: str = "k.py") -> None:
+def add(executor: LocalExecutor, worker: StandInWorker, count: int, name: str = "k.py") -> None:
     for _ in range(count):
-        crew.add(cast(Worker, worker), DiscoverJob(name, number=next(NUMBERS)))
+        executor.add(cast(Worker, worker), DiscoverJob(name, number=next(NUMBERS)))
 
 
 def test_both_begin_at_once_and_together_have_no_more_than_allowed() -> None:
     first, second = pair()
-    with Crew(3) as crew:
-        add(crew, first, 5)
-        add(crew, second, 5)
+    with LocalExecutor(3) as executor:
+        add(executor, first, 5)
+        add(executor, second, 5)
         for worker in (first, second):
             worker.may_answer.set()
-        assert len(list(crew.answers())) == 10
+        assert len(list(executor.answers())) == 10
     assert max(first.at_once, second.at_once) == 3
     assert (len(first.jobs), len(second.jobs), first.closed, second.closed) == (5, 5, 1, 1)
 
 
 def test_toolchains_import_side_by_side_however_many_jobs_the_first_has() -> None:
     first, second = Importing(), Importing()
-    with Crew(2) as crew:
-        add(crew, first, 3)
+    with LocalExecutor(2) as executor:
+        add(executor, first, 3)
         wait_for(lambda: first.started == 1)
-        add(crew, second, 1)
+        add(executor, second, 1)
         wait_for(lambda: second.started == 1)
         assert first.jobs == second.jobs == []
         second.greet()
         wait_for(lambda: len(second.jobs) == 1)
         assert first.jobs == []
         first.greet()
-        assert len(list(crew.answers())) == 4
+        assert len(list(executor.answers())) == 4
 
 
 def answered(worker: Recorded, files: Mapping[str, int], parallel: int) -> None:
     """Have a worker lower so many kernels of each file, all of them known before the first begins."""
-    with Crew(parallel) as crew:
-        add(crew, worker, parallel, "first.py")
+    with LocalExecutor(parallel) as executor:
+        add(executor, worker, parallel, "first.py")
         wait_for(lambda: len(worker.jobs) > 0)
         for file, count in files.items():
             for n in range(count):
-                crew.add(cast(Worker, worker), LowerJob(file, str(n), output="", number=next(NUMBERS)))
+                executor.add(cast(Worker, worker), LowerJob(file, str(n), output="", number=next(NUMBERS)))
         worker.may_answer.set()
-        assert len(list(crew.answers())) == parallel + sum(files.values())
+        assert len(list(executor.answers())) == parallel + sum(files.values())
 
 
 def test_files_with_few_kernels_come_first() -> None:
@@ -164,10 +164,12 @@ def test_one_processor_does_a_file_in_one_process() -> None:
 
 def test_what_is_added_together_may_share_a_process_from_the_first_on() -> None:
     worker = Recorded(fork=True)
-    with Crew(1) as crew:
-        crew.add(cast(Worker, worker), *(LowerJob("k.py", str(n), output="", number=next(NUMBERS)) for n in range(4)))
+    with LocalExecutor(1) as executor:
+        executor.add(
+            cast(Worker, worker), *(LowerJob("k.py", str(n), output="", number=next(NUMBERS)) for n in range(4))
+        )
         worker.may_answer.set()
-        assert len(list(crew.answers())) == 4
+        assert len(list(executor.answers())) == 4
     assert [len(group) for group in worker.together] == [4]
 
 
@@ -179,10 +181,10 @@ def test_small_kernels_of_a_file_share_processes_up_to_the_end(tmp_path: Path) -
         for arch in ("sm_80", "sm_90")
     ]
     other = LowerJob("other.py", "0", output=str(tmp_path / "other"), number=next(NUMBERS))
-    with Crew(2) as crew:
+    with LocalExecutor(2) as executor:
         for job in (other, *jobs):
-            crew.add(cast(Worker, worker), job)
-        answered = [job for job, _ in crew.answers()]
+            executor.add(cast(Worker, worker), job)
+        answered = [job for job, _ in executor.answers()]
     assert sorted(output_of(job) for job in answered) == sorted(output_of(job) for job in (other, *jobs))
     assert {len({(job.file, job.arch) for job in group}) for group in worker.together} == {1}
     sizes = [len(group) for group in worker.together]
@@ -193,10 +195,10 @@ def test_small_kernels_of_a_file_share_processes_up_to_the_end(tmp_path: Path) -
 def test_when_one_has_nothing_left_the_other_gets_all_processors() -> None:
     short, long = pair()
     short.may_answer.set()
-    with Crew(4) as crew:
-        add(crew, short, 1)
-        add(crew, long, 8)
-        answers = crew.answers()
+    with LocalExecutor(4) as executor:
+        add(executor, short, 1)
+        add(executor, long, 8)
+        answers = executor.answers()
         next(answers)
         long.may_answer.set()
         assert len(list(answers)) == 8
@@ -206,9 +208,9 @@ def test_when_one_has_nothing_left_the_other_gets_all_processors() -> None:
 def test_workers_go_on_while_an_answer_is_looked_at() -> None:
     worker = Recorded()
     worker.may_answer.set()
-    with Crew(1) as crew:
-        add(crew, worker, 5)
-        answers = crew.answers()
+    with LocalExecutor(1) as executor:
+        add(executor, worker, 5)
+        answers = executor.answers()
         next(answers)
         wait_for(lambda: not worker.running and len(worker.jobs) == 5)
         assert len(list(answers)) == 4
@@ -218,36 +220,36 @@ def test_workers_go_on_while_an_answer_is_looked_at() -> None:
 def test_jobs_may_be_added_with_the_last_answer() -> None:
     worker = Recorded()
     worker.may_answer.set()
-    with Crew(2) as crew:
-        add(crew, worker, 1, "first.py")
+    with LocalExecutor(2) as executor:
+        add(executor, worker, 1, "first.py")
         names = []
-        for job, _ in crew.answers():
+        for job, _ in executor.answers():
             names.append(job.file)
             if len(names) == 1:
-                add(crew, worker, 2, "second.py")
+                add(executor, worker, 2, "second.py")
     assert names == ["first.py", "second.py", "second.py"]
     assert worker.started == 1
 
 
 def test_leaving_early_ends_all_workers() -> None:
     first, second = pair()
-    with Crew(2) as crew:
-        add(crew, first, 2)
-        add(crew, second, 2)
+    with LocalExecutor(2) as executor:
+        add(executor, first, 2)
+        add(executor, second, 2)
         first.may_answer.set()
         second.may_answer.set()
-        next(crew.answers())
+        next(executor.answers())
     assert (first.closed, second.closed) == (1, 1)
 
 
 def test_a_signal_after_it_has_left_stops_nothing() -> None:
     """Answers are judged after the last worker has ended, and Ctrl-C comes then too."""
     worker = Recorded()
-    with Crew(1) as crew:
-        add(crew, worker, 1)
+    with LocalExecutor(1) as executor:
+        add(executor, worker, 1)
         worker.may_answer.set()
-        assert len(list(crew.answers())) == 1
-    crew.stop()
+        assert len(list(executor.answers())) == 1
+    executor.stop()
     assert worker.closed == 1
 
 
@@ -255,11 +257,11 @@ def test_a_toolchain_that_does_not_import_stops_all(tmp_path: Path) -> None:
     (tmp_path / "tilelang.py").write_text("raise ImportError('libcuda.so.1')")
     (tmp_path / "k.py").touch()
     good, broken = Worker(*WORKER), Worker(WORKER[0], {"PYTHONPATH": str(tmp_path)})
-    with Crew(2) as crew:
+    with LocalExecutor(2) as executor:
         for worker in (good, broken):
-            crew.add(worker, DiscoverJob(str(tmp_path / "k.py"), number=next(NUMBERS)))
+            executor.add(worker, DiscoverJob(str(tmp_path / "k.py"), number=next(NUMBERS)))
         with pytest.raises(UsageError, match=r"cannot import tilelang: .*libcuda"):
-            list(crew.answers())
+            list(executor.answers())
     assert good._process.poll() is not None
     assert broken._process.poll() is not None
 

@@ -1,4 +1,4 @@
-"""A crew of nodes that are no processes: what it asks of them, and what becomes of jobs whose node is gone."""
+"""Nodes that are no processes: what an executor asks of them, and what becomes of jobs whose node is gone."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import pytest
 
-from tlcheck.cluster import crew as crews
-from tlcheck.cluster.crew import NodeCrew
+from tlcheck.cluster import executor as executors
+from tlcheck.cluster.executor import ClusterExecutor
 from tlcheck.cluster.folder import Folder
 from tlcheck.cluster.node import Delivery, Order
 from tlcheck.errors import UsageError
@@ -28,7 +28,7 @@ class GoneError(Exception):
 
 
 class Nodes:
-    """Stands for a `RayCluster`: nodes that answer at once. dying: the jobs that take their node along.
+    """Stands for a `RayNodes`: nodes that answer at once. dying: the jobs that take their node along.
 
     unable: how many orders end before tilelang is imported, with this error.
     """
@@ -40,7 +40,7 @@ class Nodes:
         self._names, self._dying, self._unable, self._error = names, dying, unable, error
         self.orders: list[list[str]] = []
 
-    def nodes(self) -> dict[str, int]:
+    def present(self) -> dict[str, int]:
         return dict.fromkeys(self._names, 1)
 
     def joins(self, node: str, processors: int) -> Future[Sequence[str]]:
@@ -69,18 +69,18 @@ def ended(result: object) -> Future[Any]:
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crews, "_recipe", lambda worker: release_recipe(NEW))
-    monkeypatch.setattr(crews, "_PAUSE", 0.0)
-    monkeypatch.setattr(crews, "_LOOK", 0.0)
-    monkeypatch.setattr(crews, "_TICK", 0.01)
+    monkeypatch.setattr(executors, "_recipe", lambda worker: release_recipe(NEW))
+    monkeypatch.setattr(executors, "_PAUSE", 0.0)
+    monkeypatch.setattr(executors, "_LOOK", 0.0)
+    monkeypatch.setattr(executors, "_TICK", 0.01)
 
 
 def answers(nodes: Nodes, names: Sequence[str]) -> dict[str, Answer]:
     worker = Worker(Path("python"), {})
-    with NodeCrew(cast(Any, nodes), lambda job: None) as crew:
+    with ClusterExecutor(cast(Any, nodes), lambda job: None) as executor:
         for number, name in enumerate(names):
-            crew.add(worker, LowerJob("k.py", name, output="", number=number))
-        return {name_of(job): answer for job, answer in crew.answers()}
+            executor.add(worker, LowerJob("k.py", name, output="", number=number))
+        return {name_of(job): answer for job, answer in executor.answers()}
 
 
 def test_small_kernels_of_a_file_share_an_order() -> None:
@@ -122,7 +122,7 @@ class Leaving(Nodes):
         super().__init__(["unfit", "leaving"])
         self._looks = self._away = 0
 
-    def nodes(self) -> dict[str, int]:
+    def present(self) -> dict[str, int]:
         self._looks += 1
         return {"unfit": 1} if self._looks < self._away else {"unfit": 1, "leaving": 1}
 
@@ -137,6 +137,6 @@ class Leaving(Nodes):
 
 def test_a_node_may_come_back_that_has_a_toolchain_which_no_other_can_have(monkeypatch: pytest.MonkeyPatch) -> None:
     assert answers(Leaving(), ["k"])["k"].failure is None
-    monkeypatch.setattr(crews, "_HOPE", -1.0)
+    monkeypatch.setattr(executors, "_REJOIN", -1.0)
     with pytest.raises(UsageError, match="no node can have toolchain"):
         answers(Leaving(), ["k"])

@@ -43,7 +43,7 @@ _PASSING = re.compile(
 
 
 @dataclass(frozen=True)
-class Kept:
+class CachedAnswer:
     """An answer that was kept. snapshot: key of the file that a lowering wrote, empty where there is none."""
 
     answer: Answer
@@ -53,10 +53,10 @@ class Kept:
 
 @dataclass(frozen=True)
 class _Entry:
-    kept: tuple[Kept, ...] = ()
+    kept: tuple[CachedAnswer, ...] = ()
 
 
-class Jobs:
+class AnswerCache:
     """The answers that are kept for one toolchain. Raises UsageError for one that cannot be identified."""
 
     def __init__(self, cache: Cache, toolchain: Toolchain, *, fork: bool) -> None:
@@ -75,7 +75,7 @@ class Jobs:
         others = [name for name in packages if not name.startswith(_RELEASES)]
         self._any_release = key_of(*common, identity.python, others)
 
-    def find(self, job: Job, *, whole: bool) -> Kept | None:
+    def find(self, job: Job, *, whole: bool) -> CachedAnswer | None:
         """The answer to a job that was done before. whole: what the job writes is written where it says, too."""
         keys = [self._shared_key(job), self._key(job)] if isinstance(job, InputsJob) else [self._key(job)]
         for kept in (kept for key in keys for kept in self._entry(key).kept):
@@ -83,7 +83,7 @@ class Jobs:
                 return kept if not whole or self._has_written(job, kept) else None
         return None
 
-    def _has_written(self, job: Job, kept: Kept) -> bool:
+    def _has_written(self, job: Job, kept: CachedAnswer) -> bool:
         """Write what a job wrote. Not where that is there no more, as large inputs are not."""
         if not kept.snapshot:
             return not isinstance(job, InputsJob) or kept.answer.result is None
@@ -112,11 +112,11 @@ class Jobs:
                     return replace(answer, result={**then, "lines": now["lines"]})
         return None
 
-    def keep(self, job: Job, answer: Answer, versions: Mapping[str, str]) -> Kept:
+    def keep(self, job: Job, answer: Answer, versions: Mapping[str, str]) -> CachedAnswer:
         """Keep an answer, if it would be the same again."""
         if answer.dependencies is None or not all(map(_is_repeatable, _failures(job, answer))):
-            return Kept(answer, versions, "")
-        new = Kept(replace(answer, output=""), versions, self._read(job))
+            return CachedAnswer(answer, versions, "")
+        new = CachedAnswer(replace(answer, output=""), versions, self._read(job))
         made = isinstance(job, InputsJob) and answer.result is not None
         key = self._shared_key(job) if made else self._key(job)
         others = (kept for kept in self._entry(key).kept if kept.answer.dependencies != answer.dependencies)

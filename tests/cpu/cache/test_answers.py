@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tlcheck.cache.store import open_cache
-from tlcheck.lower import jobs
-from tlcheck.lower.jobs import Jobs
+from tlcheck.lower import answers
+from tlcheck.lower.answers import AnswerCache
 from tlcheck.lower.runs import Lowered
 from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.worker.dependencies import Dependencies
@@ -191,7 +191,7 @@ def test_a_script_is_kept_if_it_would_end_so_again(
     project: Path, site: Path, tmp_path: Path, result: Mapping[str, Any], kept: bool
 ) -> None:
     """Also where it has no kernel and so has written nothing."""
-    jobs = Jobs(
+    jobs = AnswerCache(
         open_cache(), Toolchain("here", "interpreter", Path(sys.executable), {"PYTHONPATH": str(site)}), fork=True
     )
     job = CaptureJob("k.py", output=str(tmp_path / "kernels.zip"))
@@ -206,20 +206,20 @@ ELSEWHERE = replace(INPUTS, arch="sm_80", number=2)
 
 
 @pytest.fixture
-def releases(project: Path, site: Path) -> Callable[[str], Jobs]:
+def releases(project: Path, site: Path) -> Callable[[str], AnswerCache]:
     """The answers that are kept for a release."""
 
-    def of(release: str) -> Jobs:
+    def of(release: str) -> AnswerCache:
         (folder,) = site.glob("tilelang-*.dist-info")
         folder.rename(site / f"tilelang-{release}.dist-info")
         (site / "tilelang" / "language.py").write_text(f"VERSION = {release!r}\n")
         toolchain = Toolchain(release, "interpreter", Path(sys.executable), {"PYTHONPATH": str(site)})
-        return Jobs(open_cache(), toolchain, fork=True)
+        return AnswerCache(open_cache(), toolchain, fork=True)
 
     return of
 
 
-def test_inputs_are_those_of_any_release_and_arch(releases: Callable[[str], Jobs], tmp_path: Path) -> None:
+def test_inputs_are_those_of_any_release_and_arch(releases: Callable[[str], AnswerCache], tmp_path: Path) -> None:
     first, second = (replace(job, output=str(tmp_path / job.arch)) for job in (INPUTS, ELSEWHERE))
     Path(first.output).write_text("numbers")
     made = Answer({"digest": "d"}, None, 0.0, 0.0, "", Dependencies())
@@ -234,9 +234,9 @@ def test_inputs_are_those_of_any_release_and_arch(releases: Callable[[str], Jobs
 
 
 def test_of_large_inputs_the_answer_is_kept_alone(
-    releases: Callable[[str], Jobs], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    releases: Callable[[str], AnswerCache], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "_LARGE", 3)
+    monkeypatch.setattr(answers, "_LARGE", 3)
     first, second = (replace(job, output=str(tmp_path / job.arch)) for job in (INPUTS, ELSEWHERE))
     Path(first.output).write_text("numbers")
     made = Answer({"digest": "d"}, None, 0.0, 0.0, "", Dependencies())
@@ -248,7 +248,7 @@ def test_of_large_inputs_the_answer_is_kept_alone(
     assert not Path(second.output).exists()
 
 
-def test_that_inputs_cannot_be_made_is_a_matter_of_the_release(releases: Callable[[str], Jobs]) -> None:
+def test_that_inputs_cannot_be_made_is_a_matter_of_the_release(releases: Callable[[str], AnswerCache]) -> None:
     no = Answer(None, Failure("exception", "inputs", "no"), 0.0, 0.0, "", Dependencies())
     releases("0.0.1").keep(INPUTS, no, {})
     assert releases("0.0.1").find(INPUTS, whole=True) is not None

@@ -1,4 +1,4 @@
-"""What lowering and judging want of those who do the work: this machine, or a cluster (`tlcheck.cluster`)."""
+"""Interfaces of the machines that lower and judge: this one, or those of a cluster (`tlcheck.cluster`)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tlcheck.worker.jobs import Job
 from tlcheck.worker.protocol import Answer
 
 
-class Hands(Protocol):
-    """Who does jobs. See `lower.crew.Crew`."""
+class JobExecutor(Protocol):
+    """Does jobs. See `lower.executor.LocalExecutor`."""
 
-    def __enter__(self) -> Hands: ...
+    def __enter__(self) -> JobExecutor: ...
 
     def __exit__(self, *_: object) -> None: ...
 
@@ -26,8 +26,8 @@ class Hands(Protocol):
     def answers(self) -> Iterator[tuple[Job, Answer]]: ...
 
 
-class Judging(Protocol):
-    """Who judges one snapshot after the other. See `verdicts.judge.JudgingProcess`."""
+class SnapshotJudge(Protocol):
+    """Judges one snapshot after the other. See `verdicts.judge.JudgingProcess`."""
 
     def verdicts(self, snapshot: Path, request: Request | None, inputs: GivenInputs | None) -> bytes: ...
 
@@ -43,11 +43,11 @@ class MachinePool(Protocol):
     def processors(self) -> int:
         """Say how many snapshots may be judged at a time."""
 
-    def crew(self, begins: Callable[[Job], None]) -> Hands:
-        """Open a crew. begins: see `Crew`."""
+    def executor(self, begins: Callable[[Job], None]) -> JobExecutor:
+        """Have jobs done there. begins: see `LocalExecutor`."""
 
-    def judging(self) -> Judging:
-        """Start what judges there."""
+    def judge(self) -> SnapshotJudge:
+        """Have snapshots judged there."""
 
     @property
     def place(self) -> str:

@@ -1,4 +1,4 @@
-"""A crew whose jobs are tasks of Ray."""
+"""Jobs done on the nodes of a cluster."""
 
 from __future__ import annotations
 
@@ -13,32 +13,29 @@ from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING
 
 from tlcheck.cluster.node import Delivery, Order
-from tlcheck.cluster.placement import Placement, Waiting
+from tlcheck.cluster.nodes import RayNodes
+from tlcheck.cluster.placement import Placement, QueuedJob
 from tlcheck.errors import UsageError
 from tlcheck.lower.client import Worker
-from tlcheck.lower.crew import kind_of, share
+from tlcheck.lower.executor import kind_of, share
 from tlcheck.toolchain import environment
 from tlcheck.toolchain.environment import Recipe
 from tlcheck.worker.jobs import InputsJob, Job, name_of, output_of, task_of
 from tlcheck.worker.protocol import Answer, Failure, interrupted
 
-if TYPE_CHECKING:
-    from tlcheck.cluster.connection import RayCluster
-
 _TICK = 0.2  # seconds between two looks at whether to stop
 _LOOK = 1.0  # and at the nodes
 _PAUSE = 10.0  # before a node is asked again whose actor has died: the node may be dead, and Ray not know it yet
-_HOPE = 300.0  # that another node comes where one has gone, before a toolchain counts as one that no node can have
+_REJOIN = 300.0  # that another node comes where one has gone, before a toolchain counts as one that no node can have
 _TRIES = 4  # of a job whose node dies
 _NEXT = 1  # orders more than processors that a node has: the next one is there when one ends
 
 
 @dataclass(frozen=True)
-class _Wish:
-    """What is to be done, for whom, and on how many nodes it has been lost."""
+class _Request:
+    """A job for a worker's toolchain. lost: how many nodes have died that were to do it."""
 
     worker: Worker
     recipe: Recipe
@@ -47,16 +44,16 @@ class _Wish:
 
 
 @dataclass(frozen=True)
-class _Task:
-    """An order that a node has."""
+class _RunningOrder:
+    """An order that a node has been given."""
 
-    jobs: Sequence[Waiting[_Wish]]
+    jobs: Sequence[QueuedJob[_Request]]
     node: str
     delivery: Future[Delivery]
 
 
 @dataclass(frozen=True)
-class _Guest:
+class _Candidate:
     """A node that was asked to take part, and its answer: the toolchains that it has."""
 
     node: str
@@ -64,16 +61,16 @@ class _Guest:
     installed: Future[Sequence[str]]
 
 
-class NodeCrew:
-    """Does jobs as `lower.crew.Crew` does, on nodes. What a dead node was at is done again by another one.
+class ClusterExecutor:
+    """Does jobs as `lower.executor.LocalExecutor` does, on nodes. What a dead node was at is done again by another one.
 
     A node that cannot have a toolchain gets no more jobs of that toolchain.
     """
 
-    def __init__(self, cluster: RayCluster, begins: Callable[[Job], None]) -> None:
-        self._cluster, self._begins = cluster, begins
-        self._placement: Placement[_Wish] = Placement()
-        self._tasks: dict[int, _Task] = {}  # by a number
+    def __init__(self, nodes: RayNodes, begins: Callable[[Job], None]) -> None:
+        self._nodes, self._begins = nodes, begins
+        self._placement: Placement[_Request] = Placement()
+        self._tasks: dict[int, _RunningOrder] = {}  # by a number
         self._numbers = count()
         self._processors: dict[str, int] = {}  # of each node that takes part
         self._busy: Counter[str] = Counter()  # orders that a node has
@@ -81,38 +78,38 @@ class NodeCrew:
         self._travelling: set[str] = set()  # files and folders that nodes have
         self._recipes: dict[Worker, Recipe] = {}
         self._asked: dict[str, float] = {}  # since when, of nodes that do not take part yet, or no more
-        self._guests: set[str] = set()  # of these, those that have not answered
-        self._hope = -math.inf  # until when
-        self._ended: SimpleQueue[_Guest | int] = SimpleQueue()
+        self._candidates: set[str] = set()  # of these, those that have not answered
+        self._rejoin_until = -math.inf  # until when
+        self._ended: SimpleQueue[_Candidate | int] = SimpleQueue()
         self._looked = 0.0
         self._unfit: dict[tuple[str, str], str] = {}  # node, toolchain -> why
         self._stopping = False
 
-    def __enter__(self) -> NodeCrew:
+    def __enter__(self) -> ClusterExecutor:
         return self
 
     def __exit__(self, *_: object) -> None:
         """Cancel what runs."""
         if self._tasks:
-            self._cluster.leave_all()
+            self._nodes.leave_all()
         self._tasks.clear()
-        self._cluster.running = 0
+        self._nodes.running = 0
 
     def add(self, worker: Worker, *jobs: Job) -> None:
         """Have jobs done with a worker's toolchain. Raises UsageError for what does not travel."""
         for path in {path for job in jobs for path in (job.file, *job.pythonpath)} - self._travelling:
-            self._cluster.folder.require(path)
+            self._nodes.folder.require(path)
             self._travelling.add(path)
         if worker not in self._recipes:
             self._recipes[worker] = _recipe(worker)
         for job in jobs:
-            self._wait(_Wish(worker, self._recipes[worker], job))
+            self._wait(_Request(worker, self._recipes[worker], job))
 
-    def _wait(self, asked: _Wish) -> None:
+    def _wait(self, asked: _Request) -> None:
         """What was lost is done alone: it may be what has taken its node along."""
         job, alike = asked.job, kind_of(asked.job) if not asked.lost else asked.job.number
         what = task_of(job), job.file, name_of(job), job.arch
-        self._placement.add(Waiting(asked.recipe.name, what, asked, alike, awaited=isinstance(job, InputsJob)))
+        self._placement.add(QueuedJob(asked.recipe.name, what, asked, alike, awaited=isinstance(job, InputsJob)))
         self._wanting.update(self._processors)
 
     def stop(self) -> None:
@@ -120,7 +117,7 @@ class NodeCrew:
         self._stopping = True
 
     def answers(self) -> Iterator[tuple[Job, Answer]]:
-        """Of `Crew`. Raises UsageError for a toolchain that no node can have."""
+        """Of `JobExecutor`. Raises UsageError for a toolchain that no node can have."""
         while self._tasks or len(self._placement):
             if self._stopping:
                 yield from self._interrupted()
@@ -129,7 +126,7 @@ class NodeCrew:
             self._submit()
             with suppress(Empty):
                 ended = self._ended.get(timeout=_TICK)
-                if isinstance(ended, _Guest):
+                if isinstance(ended, _Candidate):
                     self._joins(ended)
                 elif ended in self._tasks:
                     yield from self._answers(self._tasks.pop(ended))
@@ -141,7 +138,7 @@ class NodeCrew:
             return
         self._looked = now
         self._wanting.update(self._processors)
-        found = self._cluster.nodes()
+        found = self._nodes.present()
         for node in self._processors.keys() - found.keys():
             self._leaves(node)
         for node in found.keys() - self._processors.keys():
@@ -151,25 +148,25 @@ class NodeCrew:
     def _ask(self, node: str, processors: int) -> None:
         """Ask a node to take part."""
         self._asked[node] = time.monotonic()
-        self._guests.add(node)
-        guest = _Guest(node, processors, self._cluster.joins(node, processors))
-        guest.installed.add_done_callback(lambda _: self._ended.put(guest))
+        self._candidates.add(node)
+        candidate = _Candidate(node, processors, self._nodes.joins(node, processors))
+        candidate.installed.add_done_callback(lambda _: self._ended.put(candidate))
 
-    def _joins(self, guest: _Guest) -> None:
+    def _joins(self, candidate: _Candidate) -> None:
         """Count on a node, if it has answered."""
-        self._guests.discard(guest.node)
-        if guest.installed.exception() is None:
-            self._processors[guest.node] = guest.processors
-            self._wanting.add(guest.node)
-            self._placement.joins(guest.node, guest.installed.result())
+        self._candidates.discard(candidate.node)
+        if candidate.installed.exception() is None:
+            self._processors[candidate.node] = candidate.processors
+            self._wanting.add(candidate.node)
+            self._placement.joins(candidate.node, candidate.installed.result())
 
     def _leaves(self, node: str) -> None:
         """Count on a node no more; its orders end with errors."""
         if self._processors.pop(node, None) is not None:
             self._asked[node] = time.monotonic()
-            self._hope = self._asked[node] + _HOPE
+            self._rejoin_until = self._asked[node] + _REJOIN
             self._placement.leaves(node)
-            self._cluster.leave(node)
+            self._nodes.leave(node)
 
     def _submit(self) -> None:
         """Give each node as much as it has processors, and what comes next."""
@@ -177,16 +174,16 @@ class NodeCrew:
             node = self._wanting.pop()
             while self._busy[node] < self._processors.get(node, -_NEXT) + _NEXT and (jobs := self._batch(node)):
                 self._begin(node, jobs)
-        if self._unfit and not self._guests and time.monotonic() > self._hope:
+        if self._unfit and not self._candidates and time.monotonic() > self._rejoin_until:
             self._require_toolchains()
 
     def _require_toolchains(self) -> None:
         """Raise UsageError where jobs wait for a toolchain that no node can have."""
-        if (toolchain := self._placement.hopeless()) is not None:
+        if (toolchain := self._placement.unplaceable()) is not None:
             why = next(why for (_, name), why in self._unfit.items() if name == toolchain)
             raise UsageError(f"--cluster: no node can have toolchain {toolchain}: {why}")
 
-    def _batch(self, node: str) -> Sequence[Waiting[_Wish]]:
+    def _batch(self, node: str) -> Sequence[QueuedJob[_Request]]:
         """The next jobs of a node that one process does."""
         first = self._placement.take(node)
         if first is None:
@@ -196,23 +193,23 @@ class NodeCrew:
         more = share(alike, len(self._placement), parallel) - 1 if first.work.worker.fork else 0
         return [first, *self._placement.take_alike(first, more)]
 
-    def _begin(self, node: str, jobs: Sequence[Waiting[_Wish]]) -> None:
+    def _begin(self, node: str, jobs: Sequence[QueuedJob[_Request]]) -> None:
         first, number = jobs[0].work, next(self._numbers)
         order = Order(tuple(job.work.job for job in jobs), first.recipe, first.worker.fork)
         self._begins(first.job)
         self._busy[node] += 1
-        self._cluster.running += len(jobs)
-        self._tasks[number] = task = _Task(jobs, node, self._cluster.do(node, order))
+        self._nodes.running += len(jobs)
+        self._tasks[number] = task = _RunningOrder(jobs, node, self._nodes.do(node, order))
         task.delivery.add_done_callback(lambda _: self._ended.put(number))
 
-    def _answers(self, task: _Task) -> Iterator[tuple[Job, Answer]]:
+    def _answers(self, task: _RunningOrder) -> Iterator[tuple[Job, Answer]]:
         """What an order has come to, files written; nothing where another node has to do it. Raises UsageError."""
         self._busy[task.node] -= 1
-        self._cluster.running -= len(task.jobs)
+        self._nodes.running -= len(task.jobs)
         self._wanting.add(task.node)
         try:
             delivery = task.delivery.result()
-        except (self._cluster.lost, OSError) as error:  # it is gone, or has no room for files: it begins anew
+        except (self._nodes.lost, OSError) as error:  # it is gone, or has no room for files: it begins anew
             self._leaves(task.node)
             yield from self._again(task, error)
             return
@@ -224,16 +221,16 @@ class NodeCrew:
         if delivery.versions is None:
             self._elsewhere(task, delivery)
             return
-        for job, answer, written in zip(task.jobs, delivery.answers, delivery.written, strict=True):
+        for job, answer, output in zip(task.jobs, delivery.answers, delivery.outputs, strict=True):
             self._placement.ended(job, answer.wall)
             job.work.worker.versions = delivery.versions
-            if written:
-                Path(output_of(job.work.job)).write_bytes(written)
+            if output:
+                Path(output_of(job.work.job)).write_bytes(output)
             elif isinstance(job.work.job, InputsJob) and answer.result is not None:
-                self._cluster.stay(task.node, Order((job.work.job,), job.work.recipe, job.work.worker.fork))
+                self._nodes.stay(task.node, Order((job.work.job,), job.work.recipe, job.work.worker.fork))
             yield job.work.job, answer
 
-    def _again(self, task: _Task, error: Exception) -> Iterator[tuple[Job, Answer]]:
+    def _again(self, task: _RunningOrder, error: Exception) -> Iterator[tuple[Job, Answer]]:
         """Have jobs done again whose node, or actor, is gone."""
         lines = str(error).strip().splitlines() or [type(error).__name__]
         for asked in (job.work for job in task.jobs):
@@ -243,7 +240,7 @@ class NodeCrew:
                 failure = Failure("worker", "start", f"{_TRIES} times no node came to the end of it", lines[0])
                 yield asked.job, Answer(None, failure, 0.0, 0.0, "")
 
-    def _elsewhere(self, task: _Task, delivery: Delivery) -> None:
+    def _elsewhere(self, task: _RunningOrder, delivery: Delivery) -> None:
         toolchain = task.jobs[0].toolchain
         if (task.node, toolchain) not in self._unfit:
             print(f"tlcheck: node {delivery.host} does without {toolchain}: {delivery.unfit}", file=sys.stderr)

@@ -35,7 +35,7 @@ def share(alike: int, waiting: int, parallel: int, kinds: int = 1) -> int:
     return max(1, min(_TOGETHER, fair, waiting // (2 * parallel)))
 
 
-class Crew:
+class LocalExecutor:
     """Runs jobs, each with a number of its own, in at most `parallel` processes at a time over all workers.
 
     A worker starts with its first job and ends with its last, and no more workers than jobs live at a time: each
@@ -56,7 +56,7 @@ class Crew:
         self._leaving = self._stopping = False
         self._thread = threading.Thread(target=self._serve, daemon=True)
 
-    def __enter__(self) -> Crew:
+    def __enter__(self) -> LocalExecutor:
         self._thread.start()
         return self
 
@@ -81,8 +81,9 @@ class Crew:
         self._wake_up()
 
     def stop(self) -> None:
-        """End all jobs: each is answered, with what it has come to. A signal's handler may call it, also when the crew
-        has left and its answers are still being judged.
+        """End all jobs: each is answered, with what it has come to.
+
+        A signal's handler may call it, also when the context is left and answers are still being judged.
         """
         self._stopping = True
         if not self._leaving:

@@ -1,4 +1,4 @@
-"""A connection to nodes without Ray: what becomes of what a node was asked that is gone."""
+"""Nodes without Ray: what becomes of what a node was asked that is gone."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tlcheck.cluster.connection import RayCluster
 from tlcheck.cluster.folder import Folder
 from tlcheck.cluster.node import Order
+from tlcheck.cluster.nodes import RayNodes
 from tlcheck.toolchain.environment import release_recipe
 
 ORDER = Order((), release_recipe("0.1.15"), fork=True)
@@ -60,32 +60,32 @@ def ray() -> Ray:
 
 
 @pytest.fixture
-def cluster(ray: Ray) -> RayCluster:
-    made = RayCluster(ray, Folder(Path.cwd(), frozenset()))
+def nodes(ray: Ray) -> RayNodes:
+    made = RayNodes(ray, Folder(Path.cwd(), frozenset()))
     made.joins("a", 2)
     ray.actor.calls[0].set_result(["0.1.15"])
     return made
 
 
-def test_what_a_node_was_asked_ends_when_it_leaves_though_ray_never_says_so(cluster: RayCluster) -> None:
-    order, judged = cluster.do("a", ORDER), cluster.judge("a", b"")
-    cluster.leave("a")
+def test_what_a_node_was_asked_ends_when_it_leaves_though_ray_never_says_so(nodes: RayNodes) -> None:
+    order, judged = nodes.do("a", ORDER), nodes.judge("a", b"")
+    nodes.leave("a")
     assert [type(asked.exception(timeout=0)) for asked in (order, judged)] == [GoneError, GoneError]
-    assert cluster._processors == {}
+    assert nodes._processors == {}
 
 
-def test_what_ray_says_later_changes_nothing(cluster: RayCluster, ray: Ray) -> None:
-    order = cluster.do("a", ORDER)
-    cluster.leave("a")
+def test_what_ray_says_later_changes_nothing(nodes: RayNodes, ray: Ray) -> None:
+    order = nodes.do("a", ORDER)
+    nodes.leave("a")
     ray.actor.calls[-1].set_result("an answer")
     assert isinstance(order.exception(timeout=0), GoneError)
 
 
-def test_the_node_with_least_to_do_is_idlest(cluster: RayCluster, ray: Ray) -> None:
-    cluster.joins("b", 2)
+def test_the_node_with_least_to_do_is_the_least_busy(nodes: RayNodes, ray: Ray) -> None:
+    nodes.joins("b", 2)
     ray.actor.calls[-1].set_result([])
-    cluster.do("a", ORDER)
-    assert cluster.idlest() == "b"
-    assert cluster.idlest(near="a") == "a"
+    nodes.do("a", ORDER)
+    assert nodes.least_busy() == "b"
+    assert nodes.least_busy(near="a") == "a"
     ray.actor.calls[-1].set_result("done")
-    assert cluster.idlest(but={"b"}) == "a"
+    assert nodes.least_busy(but={"b"}) == "a"
