@@ -20,6 +20,7 @@ from tlcheck.lower import session
 from tlcheck.report.gate_json import GateReport
 from tlcheck.report.schemas import schema_of
 from tlcheck.snapshot.ir import Snapshot
+from tlcheck.verdicts import checking
 from tlcheck.worker.jobs import CaptureJob, task_of
 from tlcheck.worker.protocol import Failure
 
@@ -132,7 +133,7 @@ def test_one_toolchain_twice_lowers_twice_without_the_cache(
         made.append(session.Session(*args))
         return made[-1]
 
-    monkeypatch.setattr(gate, "Session", keep)
+    monkeypatch.setattr(checking, "Session", keep)
     run(capsys)
     code, report = run(capsys, "--from", "new")
     assert (code, report["summary"]["same"]) == (0, 2)
