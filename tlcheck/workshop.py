@@ -31,7 +31,7 @@ from tlcheck.report import check_text, golden_text
 from tlcheck.report.diff_text import DiffForm
 from tlcheck.toolchain.resolve import resolve
 from tlcheck.verdicts.acceptance import project_acceptances
-from tlcheck.verdicts.checking import Checking
+from tlcheck.verdicts.checking import checking
 from tlcheck.verdicts.judge import Policy
 from tlcheck.verdicts.results import Result
 from tlcheck.worker.jobs import DiscoverJob
@@ -137,10 +137,10 @@ class Workshop:
             wanted.setdefault(Path(os.path.relpath(file)), set()).add((name, target))
         selections = [Selection(file, found=True, only=frozenset(cases)) for file, cases in wanted.items()]
         policy = Policy(project_acceptances(self.config))
-        with Checking(self._settings, policy, self.folder, _Silent()) as checking:
+        with checking(self._settings, policy, self.folder, _Silent()) as checks:
             return {
                 (str(Path(lowered.run.file).resolve()), lowered.run.name, lowered.run.target): (lowered, result)
-                for lowered, result in checking.results(selections)
+                for lowered, result in checks.results(selections)
             }
 
     def _once(self, name: str, make: Callable[[], Made]) -> Made:

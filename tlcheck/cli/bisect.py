@@ -33,7 +33,7 @@ from tlcheck.report.outputs import Outputs
 from tlcheck.run.examination import RunRequest
 from tlcheck.run.suite import DeviceOptions
 from tlcheck.snapshot.ir import Snapshot
-from tlcheck.verdicts.checking import Checking, with_inputs
+from tlcheck.verdicts.checking import checking, with_inputs
 from tlcheck.verdicts.judge import Policy
 from tlcheck.verdicts.results import Result, exit_code, read_snapshot, unlowered
 
@@ -118,12 +118,12 @@ def _releases(chosen: Sequence[Selection], toolchains: Sequence[str], settings: 
     wanted = [replace(selection, toolchain=toolchain) for toolchain in toolchains for selection in chosen]
     with (
         working(loudness=settings.loudness, judging=True) as (folder, watcher),
-        Checking(settings, policy, folder, watcher) as checking,
+        checking(settings, policy, folder, watcher) as checks,
     ):
-        found = list(checking.results(wanted))
+        found = list(checks.results(wanted))
         kernels = [done for done, _ in found]
-        written = _as_written(kernels, checking.session) if policy.execute is not None else {}
-    results, ends = tuple([result for _, result in found]), checking.session.ends
+        written = _as_written(kernels, checks.session) if policy.execute is not None else {}
+    results, ends = tuple([result for _, result in found]), checks.session.ends
     remarks = [f"{end.run.tilelang}: {remark}" for end in ends for remark in end.remarks]
     remarks += _passed_over(results) if ends and not settings.arch else []
     return Bisected(rows=tuple(bisect.rows(results, toolchains, written)), results=results, remarks=tuple(remarks))

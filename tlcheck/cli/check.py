@@ -73,7 +73,7 @@ def _writers(found: Checked, code: int, *, wrong_only: bool) -> Mapping[str, Wri
         "text": lambda file: check_text.write(console(file), results, notes, wrong_only=wrong_only),
         "html": lambda file: shared.put(file, _page(found, code)),
         "json": lambda file: shared.put(file, check_json.render(results, notes, code)),
-        **shared.writers(document_of(results, notes, code)),
+        **shared.writers(lambda: document_of(results, notes, code)),
     }
 
 

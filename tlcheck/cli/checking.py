@@ -18,7 +18,7 @@ from tlcheck.files import save
 from tlcheck.lower.runs import Lowered, unique_name
 from tlcheck.lower.scripts import Scripts
 from tlcheck.verdicts.acceptance import project_acceptances
-from tlcheck.verdicts.checking import Checking
+from tlcheck.verdicts.checking import checking
 from tlcheck.verdicts.judge import Policy
 from tlcheck.verdicts.results import Result, read_snapshot
 from tlcheck.verdicts.words import plural
@@ -80,18 +80,18 @@ def _checked(options: CheckOptions, project: ProjectCases, interruption: Interru
     found: list[tuple[Lowered, Result, Entry | None]] = []
     with (
         working(loudness=settings.loudness, judging=True) as (folder, watcher),
-        Checking(settings, policy, folder, watcher) as checking,
+        checking(settings, policy, folder, watcher) as checks,
     ):
-        interruption.add(checking.stop)
-        for lowered, result in checking.results(chosen):
+        interruption.add(checks.stop)
+        for lowered, result in checks.results(chosen):
             found.append((lowered, result, _entry(lowered, result) if options.with_page else None))
         found.sort(key=lambda each: each[1].run.position)
         if options.save is not None:
             _save([lowered for lowered, *_ in found], options.save)
     results = [result for _, result, _ in found]
     entries = [entry for *_, entry in found if entry is not None]
-    notes = [*accepted.unused(results), *checking.session.remarks]
-    return Checked(results, entries, notes, len(checking.session.passed_over))
+    notes = [*accepted.unused(results), *checks.session.remarks]
+    return Checked(results, entries, notes, len(checks.session.passed_over))
 
 
 def _entry(lowered: Lowered, result: Result) -> Entry:

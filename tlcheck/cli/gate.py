@@ -103,7 +103,7 @@ def _writers(found: Gate) -> Mapping[str, Writer]:
         "text": lambda file: gate_text.write(console(file), found),
         "json": lambda file: shared.put(file, gate_json.render(found)),
         "html": lambda file: shared.put(file, _page(found)),
-        **shared.writers(document_of(found)),
+        **shared.writers(lambda: document_of(found)),
     }
 
 

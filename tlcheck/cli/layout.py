@@ -19,7 +19,7 @@ from tlcheck.page import layout_svg
 from tlcheck.page.gallery import Gallery, gallery
 from tlcheck.page.picture import Picture
 from tlcheck.snapshot.text import render_layout
-from tlcheck.verdicts.checking import Checking
+from tlcheck.verdicts.checking import checking
 from tlcheck.verdicts.judge import Policy
 from tlcheck.verdicts.results import read_snapshot
 
@@ -58,9 +58,9 @@ def _galleries(case: str, lowering: LoweringOptions, failures: list[str]) -> Ite
     names: dict[str, None] = {}
     with (
         working(loudness=settings.loudness, judging=True) as (folder, watcher),
-        Checking(settings, Policy(), folder, watcher) as checking,
+        checking(settings, Policy(), folder, watcher) as checks,
     ):
-        found = sorted(checking.results(project.selections), key=lambda pair: pair[0].run.position)
+        found = sorted(checks.results(project.selections), key=lambda pair: pair[0].run.position)
         for done, result in found:
             run = done.run
             if done.snapshot is not None:

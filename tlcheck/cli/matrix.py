@@ -27,7 +27,7 @@ from tlcheck.report import matrix_json, matrix_markdown, matrix_text, shared
 from tlcheck.report.console import console
 from tlcheck.report.outputs import Writer, outputs
 from tlcheck.toolchain.releases import PINNED, RELEASES
-from tlcheck.verdicts.checking import Checking
+from tlcheck.verdicts.checking import checking
 from tlcheck.verdicts.judge import Policy
 from tlcheck.verdicts.words import plural
 
@@ -110,10 +110,10 @@ def _matrix(
     if wanted:
         with (
             working(loudness=settings.loudness, judging=True) as (folder, watcher),
-            Checking(settings, policy, folder, watcher) as checking,
+            checking(settings, policy, folder, watcher) as checks,
         ):
-            results = [result for _, result in checking.results(wanted)]
-        made, remarks = cells_of(results, checking.session.ends), checking.session.remarks
+            results = [result for _, result in checks.results(wanted)]
+        made, remarks = cells_of(results, checks.session.ends), checks.session.remarks
         runs = [result.run for result in results]
     kept = known.of(chosen, toolchains)
     taken = [f"{plural(len(kept), 'cell')} taken from the earlier report"] if kept else []

@@ -24,7 +24,7 @@ from tlcheck.lower.session import Settings, Watcher
 from tlcheck.run.results import NOT_RUN
 from tlcheck.toolchain.resolve import Toolchain, resolve
 from tlcheck.verdicts.acceptance import Acceptances
-from tlcheck.verdicts.checking import Checking
+from tlcheck.verdicts.checking import checking
 from tlcheck.verdicts.judge import JudgeWatcher, Policy
 from tlcheck.verdicts.words import plural
 
@@ -118,9 +118,9 @@ def gate(plan: GatePlan, folder: Path, watcher: JudgeWatcher) -> Gate:
     benches = [_bench(kept, plan.compiler, toolchain) for toolchain in toolchains]
     # By what cases expect; what the project accepts of a gate are differences.
     policy, anew = Policy(execute=plan.execute), replace(settings, cache=settings.cache and not one)
-    with Checking(anew, policy, folder, watcher, kept) as checking:
-        pairs = sides(checking, plan.selections, (plan.before, plan.after), (benches[0], benches[1]))
-    session = checking.session
+    with checking(anew, policy, folder, watcher, kept) as checks:
+        pairs = sides(checks, plan.selections, (plan.before, plan.after), (benches[0], benches[1]))
+    session = checks.session
     if not pairs:
         nothing = f"no case to compare in {plural(len(plan.selections), 'file')}"
         raise UsageError("; ".join([nothing, *remarks(session.ends)]))

@@ -20,7 +20,7 @@ from tlcheck.lower.runs import Lowered
 from tlcheck.lower.selection import Selection
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Snapshot
-from tlcheck.verdicts.checking import Checking
+from tlcheck.verdicts.checking import Checks
 from tlcheck.verdicts.results import Result, internal_failure
 
 _FAST_MATH = "tl.enable_fast_math"
@@ -97,20 +97,20 @@ def _seconds(lowered: Lowered) -> float:
 
 
 def sides(
-    checking: Checking, selections: Sequence[Selection], toolchains: tuple[str, str], benches: tuple[Bench, Bench]
+    checks: Checks, selections: Sequence[Selection], toolchains: tuple[str, str], benches: tuple[Bench, Bench]
 ) -> list[LoweredPair]:
     """One comparison for each case and target, without its outcomes, in the order of the files and their cases.
 
     Raises UsageError where something selected is not there, or is a script that compiles nothing.
     """
-    session = checking.session
+    session = checks.session
     both = [replace(s, toolchain=name) for name in toolchains for s in selections]
     found = (FoundSides(), FoundSides())
     compiling: list[tuple[int, Key, Future[CompiledCuda | None]]] = []
     jobs = session.settings.jobs or processors()
     pool = ThreadPoolExecutor(jobs)
     try:
-        for lowered, result in checking.results(both):
+        for lowered, result in checks.results(both):
             run = lowered.run
             second = int(run.position[0] >= len(selections))
             key = (run.file, run.name, run.target)

@@ -100,6 +100,8 @@ class Session:
 
         Toolchains work side by side. Raises UsageError where something selected is not there.
         """
+        if all(selection.is_snapshot for selection in selections):
+            return
         if self.settings.scripts is None:
             require_no_script(selections)
         with self._open_executor() as executor:

@@ -36,7 +36,7 @@ from tlcheck.run.results import DeviceFinding
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.toolchain.resolve import resolve
-from tlcheck.verdicts.checking import Checking
+from tlcheck.verdicts.checking import checking
 from tlcheck.verdicts.claim import REFUTED, UNDECIDED, Claim
 from tlcheck.verdicts.execution_claims import OwnRace, claims_of, own_races
 from tlcheck.verdicts.judge import JudgeWatcher, Policy
@@ -84,11 +84,11 @@ def blamed(request: RunRequest, folder: Path, watcher: JudgeWatcher, say: Say | 
     for number, (toolchain, selections) in enumerate(groups.items()):
         own = folder / str(number)
         own.mkdir()
-        with Checking(replace(request.settings, toolchain=toolchain), Policy(excusing=False), own, watcher) as checking:
+        with checking(replace(request.settings, toolchain=toolchain), Policy(excusing=False), own, watcher) as checks:
             if say is None:
-                proved = [(lowered, _refuted(result)) for lowered, result in checking.results(selections)]
+                proved = [(lowered, _refuted(result)) for lowered, result in checks.results(selections)]
             else:
-                proved = [(lowered, ()) for lowered in checking.session.lower(selections)]
+                proved = [(lowered, ()) for lowered in checks.session.lower(selections)]
         with closing(CopiedProcess(resolve(toolchain, request.settings.requirements))) as process:
             for lowered, claims in sorted(proved, key=lambda pair: pair[0].run.position):
                 watcher.stage(f"executing {lowered.run.case} {lowered.run.target}")

@@ -22,7 +22,7 @@ from tlcheck.run.versions import TimedPair, Versions
 from tlcheck.snapshot import codec
 from tlcheck.toolchain.resolve import resolve
 from tlcheck.verdicts.acceptance import Acceptances
-from tlcheck.verdicts.checking import Checking, saved
+from tlcheck.verdicts.checking import Checks, checking, saved
 from tlcheck.verdicts.judge import JudgeWatcher, Policy
 from tlcheck.verdicts.results import Result, read_snapshot
 
@@ -75,9 +75,9 @@ def _examine(toolchain: str, request: RunRequest, folder: Path, watcher: JudgeWa
     device = suite.device(ceilings=request.options.bench)
     arch = settings.arch or (device["arch"],)
     settings = replace(settings, arch=arch, toolchain=toolchain)
-    with Checking(settings, Policy(request.acceptances), folder, watcher) as checking:
-        found = list(_prepared(request, checking, arch))
-    passed_over = len(checking.session.passed_over)
+    with checking(settings, Policy(request.acceptances), folder, watcher) as checks:
+        found = list(_prepared(request, checks, arch))
+    passed_over = len(checks.session.passed_over)
     subjects = [item for item in found if isinstance(item, DeviceCase)]
     ran: dict[tuple[int, ...], DeviceResult] = {}
 
@@ -125,24 +125,24 @@ def compare_times(request: RunRequest, old: str, new: str, folder: Path, watcher
     device = Suite(toolchains[1], options, folder).device()
     arch = settings.arch or (device["arch"],)
     settings = replace(settings, arch=arch, toolchain=new)
-    with Checking(settings, Policy(request.acceptances), folder, watcher) as checking:
-        subjects = [item for item in _prepared(request, checking, arch) if isinstance(item, DeviceCase)]
+    with checking(settings, Policy(request.acceptances), folder, watcher) as checks:
+        subjects = [item for item in _prepared(request, checks, arch) if isinstance(item, DeviceCase)]
     jobs = max(1, (options.jobs or processors()) // 4)  # pairs, and compilers must not keep the timer waiting
     versions = Versions(toolchains[0], toolchains[1], folder, jobs, options.limit, options.pythonpath)
     found = sorted(versions.compare(subjects, watcher), key=lambda comparison: comparison.run.position)
     return TimeComparison(old, new, device, (before, environment.clocks()), date, tuple(found))
 
 
-def _prepared(request: RunRequest, checking: Checking, arch: Sequence[str]) -> Iterator[DeviceCase | DeviceResult]:
+def _prepared(request: RunRequest, checks: Checks, arch: Sequence[str]) -> Iterator[DeviceCase | DeviceResult]:
     """What can be run, and why the rest cannot: a snapshot for another device is not even judged."""
     for done in saved(request.selections):
         snapshot = read_snapshot(request.selections[done.run.position[0]].path)
         if snapshot.target in arch:
-            yield DeviceCase(done.run, snapshot, checking.judge(done), _literal(snapshot.args))
+            yield DeviceCase(done.run, snapshot, checks.judge(done), _literal(snapshot.args))
         else:
             yield DeviceResult(done.run, NOT_RUN, f"made for {snapshot.target}, the device is {arch[0]}")
     if any(not selection.is_snapshot for selection in request.selections):
-        for lowered, checked in checking.judge.each(checking.session.lower(request.selections)):
+        for lowered, checked in checks.judge.each(checks.session.lower(request.selections)):
             yield _lowered(lowered, checked, request)
 
 

@@ -10,7 +10,7 @@ from tlcheck.lower.runs import Lowered, of_saved
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Session, Settings
 from tlcheck.run.results import FAILED, DeviceResult, with_verdicts
-from tlcheck.verdicts.checking import Checking
+from tlcheck.verdicts.checking import checking
 from tlcheck.verdicts.judge import JudgeWatcher, Policy
 from tlcheck.verdicts.results import read_snapshot
 from tlcheck.verdicts.words import plural
@@ -34,8 +34,8 @@ def explained(
     watcher.stage(f"executing {plural(len(found), 'case')} that failed")
     again = folder / "executed"
     again.mkdir()
-    with Checking(settings, policy, again, watcher) as checking:
-        for lowered, checked in checking.judge.each(_lowered([*found.values()], selections, checking.session)):
+    with checking(settings, policy, again, watcher) as checks:
+        for lowered, checked in checks.judge.each(_lowered([*found.values()], selections, checks.session)):
             position = lowered.run.position
             if position in found:  # a file that is not imported this time has none
                 yield with_verdicts(found[position], checked)

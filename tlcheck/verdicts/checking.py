@@ -1,14 +1,16 @@
-"""Checking: from what is selected to results.
+"""From what is selected to results: kernels are judged while others are still being lowered.
 
-with Checking(settings, policy, folder, watcher) as checking:
-    for lowered, result in checking.results(selections):
+with checking(settings, policy, folder, watcher) as checks:
+    for lowered, result in checks.results(selections):
         ...
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 from tlcheck.cache.store import Cache
@@ -20,42 +22,36 @@ from tlcheck.verdicts.judge import Judge, JudgeWatcher, Policy
 from tlcheck.verdicts.results import Result, read_snapshot
 
 
-class Checking:
-    """A session that lowers, and the judge of what it lowers: kernels are judged while others are being lowered.
+@dataclass(frozen=True)
+class Checks:
+    """What lowers, and the judge of what is lowered. Those who look at a kernel in between use either alone."""
 
-    The judge's processes end with it. Those who look at a snapshot before it is judged, or instead, use either alone.
-    """
+    session: Session
+    judge: Judge
 
-    def __init__(
-        self, settings: Settings, policy: Policy, folder: Path, watcher: JudgeWatcher, cache: Cache | None = None
-    ) -> None:
-        """folder: of snapshots, which have to be there until the last result came.
-
-        cache: where verdicts are kept; None for where the session keeps what it lowers.
-        """
-        self.session = Session(with_inputs(settings, policy.execute), folder, watcher)
-        self.judge = Judge(policy, cache or self.session.cache, settings.jobs, settings.cluster, watcher)
-        self.session.judged = self.judge.knows
-
-    def __enter__(self) -> Checking:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.judge.close()
+    def results(self, selections: Sequence[Selection]) -> Iterator[tuple[Lowered, Result]]:
+        """Each run and its result: of saved snapshots first, then as they are lowered. Raises UsageError."""
+        return self.judge.each(chain(saved(selections), self.session.lower(selections)))
 
     def stop(self) -> None:
         """End the work: what is not lowered or has no verdict yet fails as interrupted."""
         self.session.stop()
         self.judge.stop()
 
-    def results(self, selections: Sequence[Selection]) -> Iterator[tuple[Lowered, Result]]:
-        """Each run and its result: of saved snapshots first, then as they are lowered. Raises UsageError."""
-        return self.judge.each(self._lowered(selections))
 
-    def _lowered(self, selections: Sequence[Selection]) -> Iterator[Lowered]:
-        yield from saved(selections)
-        if not all(selection.is_snapshot for selection in selections):
-            yield from self.session.lower(selections)
+@contextmanager
+def checking(
+    settings: Settings, policy: Policy, folder: Path, watcher: JudgeWatcher, cache: Cache | None = None
+) -> Iterator[Checks]:
+    """Open a session and its judge, whose processes end with this.
+
+    folder: of snapshots, which have to be there until the last result came. cache: where verdicts are kept; None for
+    where the session keeps what it lowers.
+    """
+    session = Session(with_inputs(settings, policy.execute), folder, watcher)
+    with Judge(policy, cache or session.cache, settings.jobs, settings.cluster, watcher) as judge:
+        session.judged = judge.knows
+        yield Checks(session, judge)
 
 
 def saved(selections: Sequence[Selection]) -> Iterator[Lowered]:

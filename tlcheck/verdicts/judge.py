@@ -98,9 +98,6 @@ class Judge:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self.close()
-
-    def close(self) -> None:
         """End all processes, also in the middle of their work."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         with self._lock:

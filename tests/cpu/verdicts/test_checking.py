@@ -13,7 +13,7 @@ from tlcheck.execute.request import Request
 from tlcheck.lower.runs import Run
 from tlcheck.lower.selection import Selection
 from tlcheck.lower.session import Settings
-from tlcheck.verdicts.checking import Checking
+from tlcheck.verdicts.checking import checking
 from tlcheck.verdicts.judge import Policy
 
 pytestmark = pytest.mark.fresh
@@ -51,8 +51,8 @@ def test_saved_snapshots_and_lowered_kernels_keep_their_places(worker: StandInWo
     worker.files = {"k.py": (declared("a", ("sm_90",)),)}
     chosen = [Selection(WRONG), Selection(Path("k.py")), Selection(RIGHT)]
     told = Told()
-    with Checking(Settings(cache=False), Policy(), tmp_path, told) as checking:
-        found = [(lowered.run.position, result.count("refuted") > 0) for lowered, result in checking.results(chosen)]
+    with checking(Settings(cache=False), Policy(), tmp_path, told) as checks:
+        found = [(lowered.run.position, result.count("refuted") > 0) for lowered, result in checks.results(chosen)]
     assert [position[0] for position, _ in found] == [0, 2, 1]
     assert [refuted for _, refuted in found][:2] == [True, False]
     assert (told.words.count("lowered"), told.words.count("judged")) == (1, 3)
@@ -61,8 +61,8 @@ def test_saved_snapshots_and_lowered_kernels_keep_their_places(worker: StandInWo
 def test_where_all_is_saved_no_worker_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put_in_place(monkeypatch, {})
     told = Told()
-    with Checking(Settings(cache=False), Policy(), tmp_path, told) as checking:
-        ((_, result),) = checking.results([Selection(RIGHT)])
+    with checking(Settings(cache=False), Policy(), tmp_path, told) as checks:
+        ((_, result),) = checks.results([Selection(RIGHT)])
     assert (result.saved, result.failure) == (str(RIGHT), None)
     assert told.words == ["judges", "judged"]
 
@@ -71,25 +71,25 @@ def test_a_file_that_is_no_snapshot_is_said_before_anything_is_lowered(worker: S
     broken = tmp_path / "broken.json"
     broken.write_text("{")
     with (
-        Checking(Settings(cache=False), Policy(), tmp_path, Told()) as checking,
+        checking(Settings(cache=False), Policy(), tmp_path, Told()) as checks,
         pytest.raises(UsageError, match=r"broken\.json"),
     ):
-        list(checking.results([Selection(Path("k.py")), Selection(broken)]))
+        list(checks.results([Selection(Path("k.py")), Selection(broken)]))
     assert worker.jobs == []
 
 
 def test_cases_make_their_own_inputs_where_kernels_are_executed(tmp_path: Path) -> None:
     settings = Settings(cache=False, seeds=(7,))
-    with Checking(settings, Policy(execute=Request(seeds=(0, 1))), tmp_path, Told()) as checking:
-        assert checking.session.settings.seeds == (0, 1)
-    with Checking(settings, Policy(), tmp_path, Told()) as checking:
-        assert checking.session.settings.seeds == (7,)
+    with checking(settings, Policy(execute=Request(seeds=(0, 1))), tmp_path, Told()) as checks:
+        assert checks.session.settings.seeds == (0, 1)
+    with checking(settings, Policy(), tmp_path, Told()) as checks:
+        assert checks.session.settings.seeds == (7,)
 
 
 def test_what_is_stopped_is_interrupted(worker: StandInWorker, tmp_path: Path) -> None:
     saved = tmp_path / "saved.json"
     shutil.copy(RIGHT, saved)
-    with Checking(Settings(cache=False), Policy(), tmp_path, Told()) as checking:
-        checking.stop()
-        ((_, result),) = checking.results([Selection(saved)])
+    with checking(Settings(cache=False), Policy(), tmp_path, Told()) as checks:
+        checks.stop()
+        ((_, result),) = checks.results([Selection(saved)])
     assert result.is_interrupted
