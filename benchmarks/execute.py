@@ -178,8 +178,8 @@ def _measure(name: str, file: Path, inputs: GivenInputs | None, unwatched: bool,
     """Execute a kernel; unwatched: once more, without watching the order of accesses."""
     from tlcheck.execute.compare.run import execute
     from tlcheck.execute.events import Observer
+    from tlcheck.execute.machine import Machine
     from tlcheck.execute.request import Request
-    from tlcheck.execute.schedule.machine import Machine
     from tlcheck.snapshot import codec
     from tlcheck.verdicts.judging import with_given
 

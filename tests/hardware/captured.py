@@ -34,10 +34,11 @@ from tests.hardware.driver import Device, DeviceError, TensorMap
 from tests.hardware.snapshots import KEPT
 from tlcheck.execute.compile import registry
 from tlcheck.execute.memory.plain import evaluated
+from tlcheck.execute.memory.state import Tensor, World
 from tlcheck.execute.memory.values import Array, Kind, bits_of, from_bits, is_poison, kind_of
+from tlcheck.execute.options import Options
 from tlcheck.execute.reasons import Illegal, Stopped
 from tlcheck.execute.schedule.launches import kernels, threads_of
-from tlcheck.execute.schedule.machine import Options, Tensor, World
 from tlcheck.execute.worlds import blocks, inputs
 from tlcheck.execute.worlds.budget import Budget
 from tlcheck.execute.worlds.costs import worlds_that_fit

@@ -14,22 +14,24 @@ What a call means is said by a handler, in a file of its family: tile operators 
 in `ops/thread/`. `registry.load` imports all files, so a new one is known without being listed.
 
     @call("fill")                                  # or @extern("tl::AllReduce"): device library
-    def fill(e: Expr, machine: Machine) -> Run:    # or @attribute(key): attribute statements
+    def fill(e: Expr, program: KernelProgram) -> Run:    # or @attribute(key): attribute statements
         # The docstring states the meaning and its source.
-        target, value = Region(e.args[0], machine), machine.code(e.args[1])    # once
+        target, value = whole(region_of(e.args[0], program), program), program.code(e.args[1])    # once
 
         def run(frame: Frame) -> Value:    # each time
-            target.write(frame, machine.per_world(value.run(frame), "the value of T.fill"))
+            target.write(frame, one_per_world(value.run(frame), "the value of T.fill"))
             return 0
 
         return run
 
-At compile time a handler takes from the machine: `code(expression)` (its `run(frame)` gives the value),
+At compile time a handler takes from the program: `code(expression)` (its `run(frame)` gives the value),
 `place(buffer, indices)` and `pointer(address argument, count, offset)` (their `load(frame)` and `store(frame, value)`
 access memory, bounds checked, active lanes only; `count` elements make the first axis), `step(statement)`. In ops/tile/
-`Region(argument, machine)` is a box of a buffer: `read(frame)` gives (*extents, worlds) and `write(frame, values)`
-takes it. `machine.options` says which level runs and whether floats are exact. At run time `machine.uniform` and
-`machine.per_world` reduce a value that has to be the same in all lanes, and `frame.mask()` says who takes part.
+`region_of(argument, program)` is a box of a buffer: `read(frame)` gives (*extents, worlds) and `write(frame, values)`
+takes it. `program.options` says which level runs and whether floats are exact. `program.state` is what it runs in:
+memory, worlds, what is spent. `one_value` and `one_per_world` reduce a value that has to be the same in all lanes, and
+`frame.mask()` says who takes part. Loads and stores are published to `program.observers`; what else happens, a handler
+publishes itself, as an event of `events.Observer`.
 What `load` and `take` return may be a view of memory: copy it to keep it.
 
 An instruction that not every target has names its family: `@call("ptx_mma", family="mma")`, see `Target.instructions`.

@@ -15,19 +15,9 @@ from tlcheck.execute.memory.cells import Cells, Position
 from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.places import Place
+from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.memory.values import Array, Value
-from tlcheck.snapshot.ir import Stmt
 
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """A statement and the values of the variables of the loops around it."""
-
-    stmt: Stmt | None = None
-    loops: tuple[tuple[str, int], ...] = ()
-
-
-NOWHERE = Origin()
 COPIES, LOADS, STORES, PRODUCTS = "copies", "loads", "stores", "products"
 Cell = tuple[Cells | Pages, int]  # memory, and an index into its flat data
 Operands = Callable[[tuple[int, ...]], Sequence[Sequence[Cell]]]  # of an element, by its index

@@ -16,7 +16,7 @@ TIME, MEMORY = "time", "memory"
 
 
 class NotModelled(Stopped):
-    """A construct that the machines do not know; its name is the text."""
+    """A construct that is not known here; its name is the text."""
 
 
 class Entangled(NotModelled):

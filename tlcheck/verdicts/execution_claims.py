@@ -9,7 +9,7 @@ from tlcheck.execute.compare.diagnosis import Diagnosis, WrongOutput
 from tlcheck.execute.compare.onset import Onset
 from tlcheck.execute.compare.outcome import OutputOutcome
 from tlcheck.execute.compare.writers import Writer
-from tlcheck.execute.events import Origin
+from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.observe.races import AGREEMENT, BLOCKS, SEVERAL, Access, Race
 from tlcheck.execute.reasons import Deadlock, Illegal
 from tlcheck.execute.request import LOWERED, SOURCE, Execution, Request

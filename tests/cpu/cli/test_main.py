@@ -61,12 +61,12 @@ assert not heavy, heavy
     [
         (
             "tlcheck.cli.check",
-            ("numpy", "tlcheck.prove.plans", "tlcheck.execute.schedule.machine", "tlcheck.golden.comparison", "tvm"),
+            ("numpy", "tlcheck.prove.plans", "tlcheck.execute.machine", "tlcheck.golden.comparison", "tvm"),
         ),
-        ("tlcheck.verdicts.judging", ("tlcheck.execute.schedule.machine", "tlcheck.execute.memory.pages", "tvm")),
+        ("tlcheck.verdicts.judging", ("tlcheck.execute.machine", "tlcheck.execute.memory.pages", "tvm")),
         (
             "tlcheck.cli.gate",
-            ("numpy", "tlcheck.prove.plans", "tlcheck.execute.schedule.machine", "tlcheck.page.gate_page", "tvm"),
+            ("numpy", "tlcheck.prove.plans", "tlcheck.execute.machine", "tlcheck.page.gate_page", "tvm"),
         ),
     ],
 )

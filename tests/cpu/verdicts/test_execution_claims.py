@@ -14,8 +14,8 @@ from tests.cpu.execute.ops.thread.test_hardware import FORMS
 from tests.fixtures.index import read
 from tlcheck.execute.compare.diagnosis import diagnose
 from tlcheck.execute.compare.run import execute
+from tlcheck.execute.machine import Machine
 from tlcheck.execute.request import Request
-from tlcheck.execute.schedule.machine import Machine
 from tlcheck.snapshot.ir import Evaluate, Expr, For, Function, Snapshot, Stmt
 from tlcheck.snapshot.walk import rebuild, statements
 from tlcheck.verdicts.claim import Claim

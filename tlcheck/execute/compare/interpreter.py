@@ -6,13 +6,14 @@ import time
 from math import prod
 
 from tlcheck.execute.compare import outcome as comparison
-from tlcheck.execute.compile import registry
+from tlcheck.execute.machine import Machine
 from tlcheck.execute.memory.pages import Pages
+from tlcheck.execute.memory.state import World
 from tlcheck.execute.observe.console import Console, Say
+from tlcheck.execute.options import Options
 from tlcheck.execute.reasons import Illegal, Stopped
 from tlcheck.execute.request import SOURCE, Execution, Request
 from tlcheck.execute.schedule.launches import kernels, threads_of
-from tlcheck.execute.schedule.machine import Machine, Options, World
 from tlcheck.execute.worlds.arguments import Arguments
 from tlcheck.execute.worlds.batches import all_blocks
 from tlcheck.execute.worlds.blocks import grid
@@ -28,7 +29,6 @@ def interpret(snapshot: Snapshot, request: Request, say: Say | None = None) -> E
 
     Raises Stopped for what cannot be run to its end.
     """
-    registry.load()
     if SOURCE not in snapshot.checkpoints:
         raise Stopped(f"the snapshot has no checkpoint {SOURCE}")
     return _Interpreter(snapshot, request).execution(say)
@@ -70,7 +70,7 @@ class _Interpreter:
                 tensors = self._arguments.tensors(draw)
                 machine = Machine(kernel, threads_of(kernel), worlds, tensors, numbers, options, left)
                 machine.run(*([] if say is None else [Console(machine, say)]))
-                left, spent = machine.after(), spent + machine.spent
+                left, spent = machine.after(), spent + machine.state.spent
         outputs = [str(b.data.value) for b in roles(self._function).outputs]
         values = {name: comparison.outcome(left[name], self._seed) for name in outputs}
         of = prod(grid(self._function, numbers))

@@ -13,16 +13,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tlcheck.execute.compare.outcome import said
-from tlcheck.execute.compile import registry
-from tlcheck.execute.events import Origin
+from tlcheck.execute.machine import Machine
 from tlcheck.execute.memory.cells import Cells
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.plain import evaluated, index_of
+from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.memory.values import is_poison
 from tlcheck.execute.observe.tracer import END, FoundWrite, Query, TracedCell, Tracing
 from tlcheck.execute.reasons import Illegal, NotModelled
-from tlcheck.execute.schedule.machine import Machine
 from tlcheck.execute.worlds.invocation import Invocation
 from tlcheck.snapshot.ir import Alloc, Buffer
 from tlcheck.snapshot.walk import statements
@@ -66,7 +65,6 @@ class Provenance:
 
     def of(self, name: str, element: int, depth: int) -> TracedStep:
         """The tree of an element of a tensor, `depth` writes deep. Raises UnknownTensor."""
-        registry.load()
         found: dict[Query, tuple[FoundWrite | None, str, str]] = {}
         asked: list[Query] = []
         for level in range(depth):
@@ -86,7 +84,7 @@ class Provenance:
     def _described(
         self, machine: Machine, query: Query, written: FoundWrite | None
     ) -> tuple[FoundWrite | None, str, str]:
-        memory = machine.memory.get(query.cell.root)
+        memory = machine.state.memory.get(query.cell.root)
         name = "?" if memory is None else _named(machine, query.cell, memory, self._shapes)
         if written is not None:
             if query.before == END and memory is not None:  # an atomic's own value is not what it leaves
@@ -120,7 +118,7 @@ def in_words(value: object, machine: Machine) -> str:
     """A number of a machine, or why it is poison."""
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, float) and is_poison(np.array([plain])).any():
-        return said(plain, machine.reasons)
+        return said(plain, machine.state.reasons)
     return repr(plain)
 
 
@@ -144,9 +142,9 @@ def _buffers(machine: Machine, root: int) -> list[tuple[int, Buffer, int]]:
     for stmt in statements(machine.function.body):
         if isinstance(stmt, Alloc) and machine.pointers.root(stmt.buffer.data.uid) == root:
             try:
-                start = machine.pointers.start(stmt.buffer.data.uid, machine)
+                start = machine.program().addresses.start(stmt.buffer.data.uid)
                 first = int(start.run(Frame({}, 1, 1))) if start.uniform and not start.needs else 0
-                found.append((first, stmt.buffer, machine.pointers.size(stmt.buffer, machine)))
+                found.append((first, stmt.buffer, machine.pointers.size(stmt.buffer)))
             except NotModelled:
                 continue
     return found

@@ -219,7 +219,7 @@ class _Judge:
             if wrong is not None:
                 initial = exact.left[name].initial(world.seed, sides[0].elements)
                 compared = comparison.compare(sides[0], sides[2], initial, sides[0].elements)
-                found = comparison.first(compared, wrong, world.seed, lowered.machine.reasons)
+                found = comparison.first(compared, wrong, world.seed, lowered.machine.state.reasons)
                 outputs[place] = self._refuted(name, replace(found, rounded=True), lowered, draw)
         return True
 
@@ -342,7 +342,9 @@ class _Judge:
         endless = comparison.endless(compared) if overflowed or lowered.overflowed else np.zeros_like(differs)
         wrong = differs & ~rounding & ~ties & ~endless
         if wrong.any():
-            return self._refuted(name, comparison.first(compared, wrong, seed, lowered.machine.reasons), lowered, draw)
+            return self._refuted(
+                name, comparison.first(compared, wrong, seed, lowered.machine.state.reasons), lowered, draw
+            )
         if (differs & endless).any():
             return OutputOutcome(name, "undecided", "as written, numbers become larger than float64 holds")
         if (differs & ties).any():
@@ -369,7 +371,9 @@ class _Judge:
             values[compared.written] = values[compared.written] if elsewhere else left.values
             if elsewhere or comparison.strays(compared.expected, values) is not None:
                 return OutputOutcome(name, "undecided", "it depends on the order of atomics")
-        return self._refuted(name, comparison.first(compared, strays, seed, lowered.machine.reasons), lowered, draw)
+        return self._refuted(
+            name, comparison.first(compared, strays, seed, lowered.machine.state.reasons), lowered, draw
+        )
 
     def _refuted(self, name: str, difference: Difference, lowered: Invocation, draw: inputs.Draw) -> OutputOutcome:
         if not self._levels.plain:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tlcheck.execute.events import Origin
+from tlcheck.execute.memory.state import Origin
 
 
 @dataclass(frozen=True, slots=True)

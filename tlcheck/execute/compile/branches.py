@@ -7,19 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tlcheck.execute.compile.codes import Step
+from tlcheck.execute.compile.program import KernelProgram
+from tlcheck.execute.memory.codes import Step
 from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.schedule.agents import agents_of
 from tlcheck.signatures.table import signature_of
 from tlcheck.snapshot.ir import Attr, If, Seq, Stmt
 from tlcheck.snapshot.walk import expressions, postorder, statements
-
-if TYPE_CHECKING:
-    from tlcheck.execute.schedule.machine import Machine
 
 
 @lru_cache(maxsize=512)
@@ -33,22 +30,22 @@ def waits(stmt: Stmt) -> bool:
     return any(signature.waits for e in postorder(roots) if (signature := signature_of(e)))
 
 
-def divided(stmt: Stmt, rest: Sequence[Stmt], machine: Machine) -> Step:
+def divided(stmt: Stmt, rest: Sequence[Stmt], program: KernelProgram) -> Step:
     """A branch in which threads may wait, and what follows it."""
     while isinstance(stmt, Attr):
         stmt = stmt.body
     assert isinstance(stmt, If)
     branch = stmt
-    last = not machine.followed
-    with machine.following(bool(rest)):
-        condition = machine.code(branch.condition)
-        then = machine.side(branch.then, condition)
-        other = Step(lambda frame: None) if branch.orelse is None else machine.side(branch.orelse, condition)
-    after = machine.step(Seq(tuple(rest))) if rest else Step(lambda frame: None)
-    agents = agents_of(machine)
+    last = not program.followed
+    with program.following(bool(rest)):
+        condition = program.code(branch.condition)
+        then = program.side(branch.then, condition)
+        other = Step(lambda frame: None) if branch.orelse is None else program.side(branch.orelse, condition)
+    after = program.step(Seq(tuple(rest))) if rest else Step(lambda frame: None)
+    agents = agents_of(program.state)
 
     def run(frame: Frame) -> None:
-        machine.at = branch
+        program.state.at = branch
         holds = np.broadcast_to(np.asarray(condition.run(frame)), (frame.worlds, frame.lanes)).astype(bool)
         sides = [(frame.among(mask), side) for mask, side in ((holds, then), (~holds, other))]
         sides = [(active, side) for active, side in sides if active is None or active.any()]

@@ -9,15 +9,16 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tlcheck.execute.compile import registry
-from tlcheck.execute.compile.codes import Code, remembered
 from tlcheck.execute.compile.functions import FUNCTIONS, round_nearly_away
-from tlcheck.execute.compile.growth import grown
+from tlcheck.execute.compile.program import EXPRESSIONS, KernelProgram
+from tlcheck.execute.memory.codes import Code, remembered
 from tlcheck.execute.memory.frame import Frame
+from tlcheck.execute.memory.growth import grown
 from tlcheck.execute.memory.values import (
     Array,
     Kind,
@@ -37,63 +38,38 @@ from tlcheck.program.release import Release
 from tlcheck.signatures.calls import arguments_of_call, is_external, library_name, name_of_call
 from tlcheck.snapshot.ir import BINARY, Expr
 
-if TYPE_CHECKING:
-    from tlcheck.execute.schedule.machine import Machine
-
-
 _WIDEST = 1 << 12  # lanes of a vector
 _ROUND_IS_EVEN = Release.of("0.1.11")  # the first release whose CUDA rounds as its folding of constants does
 
 
-def compiled(e: Expr, machine: Machine) -> Code:
-    """The code of an expression. Raises NotModelled, with its name, for one that no handler knows."""
-    if e.op in ("int", "float", "str"):
-        return _constant(e)
-    if e.op == "var":
-        return _variable(e, machine)
-    if e.op == "load":
-        return _load(e, machine)
-    if e.op in ("select", "and", "or"):
-        return _LAZY[e.op](e, machine)
-    if e.op == "call":
-        return _call(e, machine)
-    if e.op in _BINDING:
-        return _BINDING[e.op](e, machine)
-    if e.op == "unknown":
-        raise NotModelled(str(e.value))
-    if e.op == "broadcast" and machine.options.printed and is_repeated(e):
-        return _repeated(e, machine)
-    return _elementwise(e, _operation(e, machine), machine)
-
-
-def _constant(e: Expr) -> Code:
+def _constant(e: Expr, program: KernelProgram) -> Code:
     value: Any = e.value
     if e.op == "int" and e.dtype == "bool":
         value = bool(value)
     return Code(lambda frame: value, frozenset(), True, True)
 
 
-def _variable(e: Expr, machine: Machine) -> Code:
+def _variable(e: Expr, program: KernelProgram) -> Code:
     uid = e.uid
-    known = machine.variables.get(uid)
+    known = program.variables.get(uid)
     if known is None:
-        if uid in machine.ahead:
-            return machine.code(machine.ahead[uid])
-        if uid not in machine.parameters:
+        if uid in program.ahead:
+            return program.code(program.ahead[uid])
+        if uid not in program.parameters:
             raise NotModelled(f"variable {e.value} without a value")
-        value = machine.parameters[uid]
+        value = program.parameters[uid]
         return Code(lambda frame: value, frozenset(), True, True)
     return replace(known, run=lambda frame: frame.variables[uid])
 
 
-def _load(e: Expr, machine: Machine) -> Code:
+def _load(e: Expr, program: KernelProgram) -> Code:
     assert e.buffer is not None
-    return Code(machine.place(e.buffer, e.args).load)
+    return Code(program.place(e.buffer, e.args).load)
 
 
-def _elementwise(e: Expr, apply: Callable[..., Any], machine: Machine) -> Code:
+def _elementwise(e: Expr, apply: Callable[..., Any], program: KernelProgram) -> Code:
     """An operation on the values of its arguments, lane by lane."""
-    args = [machine.code(a) for a in e.args]
+    args = [program.code(a) for a in e.args]
     steady = all(a.steady for a in args)
     needs: frozenset[int] = frozenset().union(*(a.needs for a in args))
     uniform = all(a.uniform for a in args) and e.op != "ramp" and e.op != "broadcast"
@@ -109,48 +85,48 @@ def _elementwise(e: Expr, apply: Callable[..., Any], machine: Machine) -> Code:
     return Code(lambda frame: apply(*[r(frame) for r in runs]), needs, steady, uniform, growths)
 
 
-def _call(e: Expr, machine: Machine) -> Code:
+def _call(e: Expr, program: KernelProgram) -> Code:
     name, handlers = str(e.value), registry.CALLS
     if name == "if_then_else":
-        return _select(e, machine)
+        return _select(e, program)
     if is_external(e):
         name, handlers = library_name(name_of_call(e)), registry.EXTERNS
         name = "roundf" if name == "round" else name  # C's round, which is not TIR's
         e = replace(e, value=name_of_call(e), args=arguments_of_call(e))
-    if machine.options.printed and is_promoted(e):
+    if program.options.printed and is_promoted(e):
         apply = np.invert if name == "bitwise_not" else _within(kind_of(e.dtype).bits)
-        return _elementwise(e, _promoted(apply, kind_of(e.dtype)), machine)
+        return _elementwise(e, _promoted(apply, kind_of(e.dtype)), program)
     if name in FUNCTIONS:
-        return _elementwise(e, _function(name, e, machine), machine)
+        return _elementwise(e, _function(name, e, program), program)
     handler = handlers.get(name)
     if handler is None:
         raise NotModelled(name)
-    registry.require(name, machine.options.target)
-    found = handler(e, machine)
+    registry.require(name, program.options.target)
+    found = handler(e, program)
     return found if isinstance(found, Code) else Code(found)
 
 
-def _function(name: str, e: Expr, machine: Machine) -> Callable[..., Any]:
+def _function(name: str, e: Expr, program: KernelProgram) -> Callable[..., Any]:
     """A function of values alone, as TIR and the CUDA Math API have it.
 
     Before 0.1.11 T.round means two things: constants are folded to the even number of two, and of floats of 32 bits and
     more CUDA's round goes away from zero, as the docstring of T.nearbyint says it should. So what hangs on it is a tie:
     where numbers are changed a little it goes away from zero as well, to a number that is whole.
     """
-    unclear = name == "round" and machine.options.release < _ROUND_IS_EVEN and kind_of(e.dtype).bits >= 32
-    if unclear and machine.options.jitter:
+    unclear = name == "round" and program.options.release < _ROUND_IS_EVEN and kind_of(e.dtype).bits >= 32
+    if unclear and program.options.jitter:
         return round_nearly_away(e)
-    return _settled(FUNCTIONS[name](e), e, machine)
+    return _settled(FUNCTIONS[name](e), e, program)
 
 
-def _settled(apply: Callable[..., Any], e: Expr, machine: Machine) -> Callable[..., Any]:
+def _settled(apply: Callable[..., Any], e: Expr, program: KernelProgram) -> Callable[..., Any]:
     """An operation whose floating result is rounded to its dtype, unless floats are exact."""
     kind = kind_of(e.dtype)
-    settle = rounding(kind, machine.options.exact)
-    if machine.options.jitter and kind.is_float:
-        args = [machine.code(a) for a in e.args]
+    settle = rounding(kind, program.options.exact)
+    if program.options.jitter and kind.is_float:
+        args = [program.code(a) for a in e.args]
         known = all(a.steady and not a.needs for a in args)  # before the kernel runs: a compiler may compute it
-        settle = machine.folded if known and kind.bits >= 32 else machine.shaken
+        settle = program.state.folded if known and kind.bits >= 32 else program.state.shaken
     return apply if settle is None else lambda *args: settle(apply(*args))
 
 
@@ -162,10 +138,10 @@ def _narrowed(code: Code, frame: Frame, condition: Any) -> Value:
     return value
 
 
-def _select(e: Expr, machine: Machine) -> Code:
-    condition, then, other = (remembered(machine.code(a)) for a in e.args)
+def _select(e: Expr, program: KernelProgram) -> Code:
+    condition, then, other = (remembered(program.code(a)) for a in e.args)
     lazy = not (then.steady and other.steady)
-    dtype = np.dtype(np.int32) if machine.options.printed and is_promoted(e) else kind_of(e.dtype).array
+    dtype = np.dtype(np.int32) if program.options.printed and is_promoted(e) else kind_of(e.dtype).array
 
     def run(frame: Frame) -> Value:
         chosen = condition.run(frame)
@@ -187,16 +163,16 @@ def _all_uniform(codes: tuple[Code, ...]) -> bool:
     return all(c.uniform for c in codes)
 
 
-def _and(e: Expr, machine: Machine) -> Code:
-    return _shortcut(e, machine, np.logical_and, until=False)
+def _and(e: Expr, program: KernelProgram) -> Code:
+    return _shortcut(e, program, np.logical_and, until=False)
 
 
-def _or(e: Expr, machine: Machine) -> Code:
-    return _shortcut(e, machine, np.logical_or, until=True)
+def _or(e: Expr, program: KernelProgram) -> Code:
+    return _shortcut(e, program, np.logical_or, until=True)
 
 
-def _shortcut(e: Expr, machine: Machine, join: Callable[..., Any], until: bool) -> Code:
-    a, b = (remembered(machine.code(x)) for x in e.args)
+def _shortcut(e: Expr, program: KernelProgram, join: Callable[..., Any], until: bool) -> Code:
+    a, b = (remembered(program.code(x)) for x in e.args)
 
     def run(frame: Frame) -> Value:
         first = a.run(frame)
@@ -211,12 +187,12 @@ def _shortcut(e: Expr, machine: Machine, join: Callable[..., Any], until: bool) 
     return Code(run, a.needs | b.needs, a.steady and b.steady, a.uniform and b.uniform)
 
 
-def _let(e: Expr, machine: Machine) -> Code:
+def _let(e: Expr, program: KernelProgram) -> Code:
     """(variable, value, body): the body with the variable bound."""
-    variable, value = e.args[0], remembered(machine.code(e.args[1]))
+    variable, value = e.args[0], remembered(program.code(e.args[1]))
     uid = variable.uid
-    machine.variables[uid] = Code(lambda frame: frame.variables[uid])
-    body = machine.code(e.args[2])
+    program.variables[uid] = Code(lambda frame: frame.variables[uid])
+    body = program.code(e.args[2])
 
     def run(frame: Frame) -> Value:
         found = value.run(frame)
@@ -226,10 +202,10 @@ def _let(e: Expr, machine: Machine) -> Code:
     return Code(run)
 
 
-def _shuffle(e: Expr, machine: Machine) -> Code:
+def _shuffle(e: Expr, program: KernelProgram) -> Code:
     """(vectors, then indices): lanes taken from all vectors, one after the other."""
     count = int(e.value or 0)
-    vectors, picks = [machine.code(a) for a in e.args[:count]], e.args[count:]
+    vectors, picks = [program.code(a) for a in e.args[:count]], e.args[count:]
     if any(p.op != "int" for p in picks):
         raise NotModelled("shuffle with varying indices")
     sizes, order = [lanes_of(a.dtype) for a in e.args[:count]], [int(p.value or 0) for p in picks]
@@ -249,12 +225,12 @@ def _as_vector(value: Value, lanes: int) -> Value:
     return array.reshape((1,) * (3 - array.ndim) + array.shape) if lanes == 1 else array
 
 
-def _predicated(e: Expr, machine: Machine) -> Code:
+def _predicated(e: Expr, program: KernelProgram) -> Code:
     """(load, condition): the elements for which the condition holds; the others are zero."""
-    load, condition = e.args[0], machine.code(e.args[1])
+    load, condition = e.args[0], program.code(e.args[1])
     if load.op != "load" or load.buffer is None:
         raise NotModelled("predicate on what is no load")
-    place = machine.place(load.buffer, load.args)
+    place = program.place(load.buffer, load.args)
 
     def run(frame: Frame) -> Value:
         holds = condition.run(frame)
@@ -265,31 +241,35 @@ def _predicated(e: Expr, machine: Machine) -> Code:
     return Code(run)
 
 
-_BINDING: dict[str, Callable[[Expr, Any], Code]] = {"let": _let, "shuffle": _shuffle, "predicated": _predicated}
-_LAZY: dict[str, Callable[[Expr, Any], Code]] = {"select": _select, "and": _and, "or": _or}
+def _unknown(e: Expr, program: KernelProgram) -> Code:
+    raise NotModelled(str(e.value))
 
 
-def _operation(e: Expr, machine: Machine) -> Callable[..., Any]:
+def _operator(e: Expr, program: KernelProgram) -> Code:
+    if e.op == "broadcast" and program.options.printed and is_repeated(e):
+        return _repeated(e, program)
+    return _elementwise(e, _operation(e, program), program)
+
+
+def _operation(e: Expr, program: KernelProgram) -> Callable[..., Any]:
     """What an operator does with the values of its arguments."""
     if e.op == "cast":
         source, target = kind_of(e.args[0].dtype), kind_of(e.dtype)
-        exact = machine.options.exact
+        exact = program.options.exact
         return lambda value: converted(value, source, target, exact)
     if e.op == "ramp":
         steps = np.arange(_lanes(e), dtype=kind_of(e.dtype).array).reshape(-1, 1, 1)
         return lambda base, stride: base + steps * stride
     if e.op == "broadcast":
         count, form = _lanes(e), kind_of(e.dtype).array
-        if machine.options.printed and is_smeared(e, machine.options.release):
+        if program.options.printed and is_smeared(e, program.options.release):
             return lambda value: _smeared(_broadcast(value, count, form))
         return lambda value: _broadcast(value, count, form)
     if e.op == "not":
         return lambda value: np.logical_not(value) if isinstance(value, np.ndarray) else not value
-    if e.op not in BINARY:
-        raise NotModelled(e.op)
-    if machine.options.printed and is_promoted(e):
+    if program.options.printed and is_promoted(e):
         return _promoted(_WRAPPING[e.op], kind_of(e.dtype))
-    return _settled(_arithmetic(e), e, machine)
+    return _settled(_arithmetic(e), e, program)
 
 
 def _within(bits: int) -> Callable[..., Any]:
@@ -321,9 +301,9 @@ def _broadcast(value: Value, count: int, form: np.dtype[Any]) -> Array:
     return np.full((count, 1, 1), value, form)
 
 
-def _repeated(e: Expr, machine: Machine) -> Code:
+def _repeated(e: Expr, program: KernelProgram) -> Code:
     """A vector of which CUDA computes each lane anew: an atomic runs once for each."""
-    one, count, form = machine.code(e.args[0]), _lanes(e), kind_of(e.dtype).array
+    one, count, form = program.code(e.args[0]), _lanes(e), kind_of(e.dtype).array
     return Code(lambda frame: np.concatenate([_broadcast(one.run(frame), 1, form) for _ in range(count)]))
 
 
@@ -434,4 +414,20 @@ _SIMPLE: dict[str, Callable[..., Any]] = {
     "ge": operator.ge,
     "floordiv": _floordiv,
     "floormod": _floormod,
+}
+
+
+EXPRESSIONS |= {
+    **dict.fromkeys(("int", "float", "str"), _constant),
+    **dict.fromkeys(("cast", "ramp", "broadcast", "not", *BINARY), _operator),
+    "var": _variable,
+    "load": _load,
+    "select": _select,
+    "and": _and,
+    "or": _or,
+    "call": _call,
+    "let": _let,
+    "shuffle": _shuffle,
+    "predicated": _predicated,
+    "unknown": _unknown,
 }

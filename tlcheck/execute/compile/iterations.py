@@ -16,24 +16,22 @@ from collections import ChainMap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from tlcheck.execute.compile import registry
-from tlcheck.execute.compile.codes import Code, Step
+from tlcheck.execute.compile.elements import BufferElement
 from tlcheck.execute.compile.functions import FUNCTIONS
 from tlcheck.execute.compile.parallel import variables_of
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.memory.cells import Cells
+from tlcheck.execute.memory.codes import Code, Step
 from tlcheck.execute.memory.frame import Frame, Mask
-from tlcheck.execute.memory.places import Place
 from tlcheck.execute.memory.values import Array, kind_of
 from tlcheck.execute.reasons import Stopped
 from tlcheck.snapshot.ir import Alloc, Attr, Bind, Evaluate, Expr, For, If, Seq, Stmt, Store
 from tlcheck.snapshot.walk import expressions, postorder, statements
-
-if TYPE_CHECKING:
-    from tlcheck.execute.schedule.machine import Machine
 
 # Calls that are statements, and the argument that names what they write.
 _ADDING = {"ptx_mma": 10, "ptx_mma_sp": 10}
@@ -47,32 +45,32 @@ _MOST_LANES = 1 << 17  # of all worlds and iterations
 _Touching = tuple[Stmt, list[int], list[int]]  # a statement, and what the places that it reads and writes are made of
 
 
-def at_once(stmt: For, machine: Machine) -> Step | None:
+def at_once(stmt: For, program: KernelProgram) -> Step | None:
     """The step of a loop that can run so; None for another."""
-    if machine.options.plain or machine.options.written or machine.iterating:
+    if program.options.plain or program.options.written or program.iterating:
         return None
     loops, body = _nest(stmt)
-    if prod(map(_count, loops)) * len(machine.worlds) * machine.threads > _MOST_LANES:
+    if prod(map(_count, loops)) * len(program.state.worlds) * program.state.threads > _MOST_LANES:
         return None
-    if not loops or not all(_known(s) for s in statements(body)) or not _copies_alike(body, machine):
+    if not loops or not all(_known(s) for s in statements(body)) or not _copies_alike(body, program):
         return None
     counts = [_count(loop) for loop in loops]
-    times, worlds = prod(counts), len(machine.worlds)
-    inner = machine.repeated(times)
+    times, worlds = prod(counts), len(program.state.worlds)
+    inner = program.repeated(times)
     values = _iterations(loops, worlds)
-    inner.axes = (*counts, *machine.axes)
-    inner.sums = ChainMap({}, machine.sums)
-    inner.fixed = {uid: np.tile(value, (times, 1)) for uid, value in machine.fixed.items()} | values
-    inner.variables |= {uid: _fixed(value) for uid, value in inner.fixed.items()}
+    inner.state.axes = (*counts, *program.state.axes)
+    inner.state.sums = ChainMap({}, program.state.sums)
+    inner.state.fixed = {uid: np.tile(value, (times, 1)) for uid, value in program.state.fixed.items()} | values
+    inner.variables |= {uid: _fixed(value) for uid, value in inner.state.fixed.items()}
     try:
         step = inner.step(body)
-        found = None if step.leaves else Registers.of(body, inner, machine, times)
+        found = None if step.leaves else Registers.of(body, inner, program, times)
     except Stopped:
         return None
     if found is None:
         return None
-    machine.made += inner.made
-    return _running(step, body, values, counts, machine, inner, found)
+    program.made += inner.made
+    return _running(step, body, values, counts, program, inner, found)
 
 
 def _running(
@@ -80,11 +78,11 @@ def _running(
     body: Stmt,
     values: dict[int, Array],
     counts: list[int],
-    machine: Machine,
-    inner: Machine,
+    program: KernelProgram,
+    inner: KernelProgram,
     registers: Registers,
 ) -> Step:
-    times, uses = prod(counts), [uid for uid in _uses(body, machine) if uid not in values]
+    times, uses = prod(counts), [uid for uid in _uses(body, program) if uid not in values]
     tiled: list[Mask | None] = [None, None]  # the mask of the last time, and for all iterations
     before = sum(prod(counts[: axis + 1]) for axis in range(len(counts)))
 
@@ -93,20 +91,20 @@ def _running(
         variables |= {uid: _tiled(frame.variables[uid], times) for uid in uses if uid in frame.variables}
         if tiled[0] is not frame.active:
             tiled[:] = [frame.active, _tiled(frame.active, times)]
-        spent = inner.spent
+        spent = inner.state.spent
         step.run(Frame(variables, frame.worlds * times, frame.lanes, tiled[1]))
         registers.remain(frame)
-        machine.spend(before + (inner.spent - spent) * times)
+        program.state.spend(before + (inner.state.spent - spent) * times)
 
     return Step(run)
 
 
-def _uses(body: Stmt, machine: Machine) -> list[int]:
+def _uses(body: Stmt, program: KernelProgram) -> list[int]:
     """The variables that a body uses, with those of which the value of one of them is made where it is used."""
     found = variables_of(body)
     for uid in found:
-        if uid in machine.ahead:
-            found += [e.uid for e in postorder([machine.ahead[uid]]) if e.op == "var" and e.uid not in found]
+        if uid in program.ahead:
+            found += [e.uid for e in postorder([program.ahead[uid]]) if e.op == "var" and e.uid not in found]
     return found
 
 
@@ -162,10 +160,10 @@ def _known(stmt: Stmt) -> bool:
     return isinstance(stmt, (Seq, Store, Bind, If)) and all(map(_plain, expressions(stmt)))
 
 
-def _copies_alike(body: Stmt, machine: Machine) -> bool:
+def _copies_alike(body: Stmt, program: KernelProgram) -> bool:
     """Whether the same threads make the asynchronous copies of a body in all iterations, if there are any."""
     copies = [s.value for s in statements(body) if isinstance(s, Evaluate) and s.value.value == "ptx_cp_async"]
-    apart = machine.options.early or any(isinstance(s, If) for s in statements(body))
+    apart = program.options.early or any(isinstance(s, If) for s in statements(body))
     return not copies or (not apart and all(len(e.args) < 5 for e in copies))
 
 
@@ -187,13 +185,13 @@ class Registers:
     own: list[tuple[Cells, Cells, Mask]]
 
     @classmethod
-    def of(cls, body: Stmt, inner: Machine, machine: Machine, times: int) -> Registers | None:
+    def of(cls, body: Stmt, inner: KernelProgram, program: KernelProgram, times: int) -> Registers | None:
         """Give iterations copies of registers where they need them; None where one touches what another one writes."""
-        writes, found, worlds = set(_writes(body)), cls([]), len(machine.worlds)
+        writes, found, worlds = set(_writes(body)), cls([]), len(program.state.worlds)
         touching = [(stmt, *_keys_of(stmt)) for stmt in statements(body)]
-        inside = {machine.pointers.root(s.buffer.data.uid) for s in statements(body) if isinstance(s, Alloc)}
+        inside = {program.pointers.root(s.buffer.data.uid) for s in statements(body) if isinstance(s, Alloc)}
         for root in {place.root for key, place in inner.made if id(key) in writes} - inside:
-            whole = machine.memory[root]
+            whole = program.state.memory[root]
             places = [(id(key), place) for key, place in inner.made if place.root == root]
             if not isinstance(whole, Cells) or whole.shared:
                 if len(places) > 1:
@@ -201,10 +199,10 @@ class Registers:
             elif _apart([(key in writes, place) for key, place in places], times, worlds):
                 continue
             elif _is_sum(touching, places, times, worlds):
-                inner.sums[root] = times, worlds
+                inner.state.sums[root] = times, worlds
             elif (written := _first_written(touching, places, whole, times, worlds)) is not None:
                 size, lanes = whole.data.shape[0] * whole.grain, whole.data.shape[2]
-                inner.memory[root] = copies = Cells(size, whole.kinds, inner.chances, lanes)
+                inner.state.memory[root] = copies = Cells(size, whole.kinds, inner.state.chances, lanes)
                 found.own.append((whole, copies, written))
             else:
                 return None
@@ -243,21 +241,21 @@ def _adds(stmt: Stmt) -> bool:
     return isinstance(stmt, Evaluate) and stmt.value.value in _ADDING
 
 
-def _positions(place: Place, times: int, worlds: int) -> Array | None:
+def _positions(place: BufferElement, times: int, worlds: int) -> Array | None:
     """Where a place is, (elements and inner loops, iterations, worlds, threads); None if that varies otherwise."""
-    inner = place.machine
+    state = place.state
     if not place.steady or place.needs:
         return None
     try:
-        located = place.located(Frame(dict(inner.fixed), len(inner.worlds), inner.threads))
+        located = place.located(Frame(dict(state.fixed), len(state.worlds), state.threads))
     except KeyError:  # of another variable
         return None
     flat = place.memory.flat_position(located.position)
-    flat = np.broadcast_to(flat, (*flat.shape[:-2], len(inner.worlds), inner.threads))
-    return flat.reshape(-1, times, worlds, inner.threads)
+    flat = np.broadcast_to(flat, (*flat.shape[:-2], len(state.worlds), state.threads))
+    return flat.reshape(-1, times, worlds, state.threads)
 
 
-def _apart(places: list[tuple[bool, Place]], times: int, worlds: int) -> bool:
+def _apart(places: list[tuple[bool, BufferElement]], times: int, worlds: int) -> bool:
     """Whether each cell of registers that an iteration writes is touched by that iteration alone.
 
     places: all of one allocation, and whether they are written. Their indices may depend on the loops only.
@@ -278,7 +276,7 @@ def _apart(places: list[tuple[bool, Place]], times: int, worlds: int) -> bool:
     return True
 
 
-def _is_sum(touching: list[_Touching], places: list[tuple[int, Place]], times: int, worlds: int) -> bool:
+def _is_sum(touching: list[_Touching], places: list[tuple[int, BufferElement]], times: int, worlds: int) -> bool:
     """Whether mma alone touches an allocation, to add to the same cells in each iteration."""
     root, sums, others = places[0][1].root, set(), set()
     for stmt, reads, writes in touching:
@@ -289,20 +287,20 @@ def _is_sum(touching: list[_Touching], places: list[tuple[int, Place]], times: i
             others |= {*reads, *writes}
     for key, place in places:
         flat = _positions(place, times, worlds)
-        if key not in sums or key in others or root in place.machine.sums or flat is None:
+        if key not in sums or key in others or root in place.state.sums or flat is None:
             return False
-        if not place.machine.options.exact or (flat != flat[:, :1]).any():
+        if not place.state.options.exact or (flat != flat[:, :1]).any():
             return False
     return True
 
 
 def _first_written(
-    touching: list[_Touching], places: list[tuple[int, Place]], whole: Cells, times: int, worlds: int
+    touching: list[_Touching], places: list[tuple[int, BufferElement]], whole: Cells, times: int, worlds: int
 ) -> Mask | None:
     """Which cells of registers each iteration writes, if it reads no others; None where that is not sure."""
     if whole.tags is not None or whole.data.shape[1] != worlds or any(_is_conditional(stmt) for stmt, _, _ in touching):
         return None
-    made: dict[int, list[Place]] = {}
+    made: dict[int, list[BufferElement]] = {}
     for key, place in places:
         made.setdefault(key, []).append(place)
     written, iteration = np.zeros((times, whole.flat.size), np.bool_), np.arange(times).reshape(-1, 1, 1)

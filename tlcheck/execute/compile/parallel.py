@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tlcheck.execute.compile.codes import Code, Step
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.memory.cells import Cells
-from tlcheck.execute.memory.frame import Frame
+from tlcheck.execute.memory.codes import Code, Step
+from tlcheck.execute.memory.frame import Frame, one_per_world, one_value
 from tlcheck.execute.memory.values import Array, Value, kind_of, nothing
 from tlcheck.execute.reasons import BudgetSpent, WrittenUnclear
 from tlcheck.snapshot.ir import Alloc, For, Stmt, Store
 from tlcheck.snapshot.walk import expressions, postorder, statements
-
-if TYPE_CHECKING:
-    from tlcheck.execute.schedule.machine import Machine
 
 
 def is_shared_out(stmt: Stmt) -> bool:
@@ -29,27 +26,27 @@ def is_shared_out(stmt: Stmt) -> bool:
     return "tvm_thread_allreduce" not in calls
 
 
-def parallel(stmt: For, machine: Machine) -> Step:
+def parallel(stmt: For, program: KernelProgram) -> Step:
     """A nest of parallel loops, in row-major order of its iterations. One within other statements runs in sequence."""
     loops, inner = _nest(stmt)
-    bounds = [(machine.code(loop.start), machine.code(loop.extent)) for loop in loops]
+    bounds = [(program.code(loop.start), program.code(loop.extent)) for loop in loops]
     fixed = all(c.steady and not c.needs and c.uniform for pair in bounds for c in pair)
     for loop in loops:
-        _declare(loop, machine, fixed)
-    with machine.in_parallel():
-        body = machine.step(inner)
+        _declare(loop, program, fixed)
+    with program.in_parallel():
+        body = program.step(inner)
     kinds = [kind_of(loop.var.dtype).array for loop in loops]
-    private, outer = _registers(inner, machine), variables_of(inner)
+    private, outer = _registers(inner, program), variables_of(inner)
 
     def run(frame: Frame) -> None:
         ranges = [
-            (machine.uniform(a.run(frame), "bound of T.Parallel"), machine.uniform(b.run(frame), "bound of T.Parallel"))
+            (one_value(a.run(frame), "bound of T.Parallel"), one_value(b.run(frame), "bound of T.Parallel"))
             for a, b in bounds
         ]
         lanes = prod(count for _, count in ranges)
         if lanes <= 0:
             return
-        if lanes * frame.worlds * 8 > machine.options.bytes:
+        if lanes * frame.worlds * 8 > program.options.bytes:
             raise BudgetSpent("more memory than allowed")
         variables = dict(frame.variables)
         for uid in outer:
@@ -58,11 +55,11 @@ def parallel(stmt: For, machine: Machine) -> Step:
         for loop, values, kind in zip(loops, _points(ranges), kinds, strict=True):
             variables[loop.var.uid] = values.astype(kind).reshape(1, -1)
         active = frame.of_worlds()
-        machine.spend(lanes // 1024)
-        machine.observers.parallel_loop(begins=True)
-        with _copies(machine, private, lanes):
+        program.state.spend(lanes // 1024)
+        program.observers.parallel_loop(begins=True)
+        with _copies(program, private, lanes):
             body.run(Frame(variables, frame.worlds, lanes, active))
-        machine.observers.parallel_loop(begins=False)
+        program.observers.parallel_loop(begins=False)
 
     return Step(run)
 
@@ -80,13 +77,13 @@ def _points(ranges: list[tuple[int, int]]) -> list[Array]:
     return [g.reshape(-1) for g in grids]
 
 
-def _declare(loop: For, machine: Machine, fixed: bool) -> None:
+def _declare(loop: For, program: KernelProgram, fixed: bool) -> None:
     uid = loop.var.uid
 
     def value(frame: Frame) -> Value:
         return frame.variables[uid]
 
-    machine.variables[uid] = Code(value, frozenset(), fixed, False)
+    program.variables[uid] = Code(value, frozenset(), fixed, False)
 
 
 def variables_of(body: Stmt) -> list[int]:
@@ -106,41 +103,41 @@ def _of_all_threads(value: Value, frame: Frame) -> Value:
     return first
 
 
-def _registers(body: Stmt, machine: Machine) -> list[int]:
+def _registers(body: Stmt, program: KernelProgram) -> list[int]:
     """The allocations of single threads that the loop uses and that were made outside of it."""
     used: dict[int, None] = {}
     for stmt in statements(body):
         buffers = [stmt.buffer] if isinstance(stmt, Store) else []
         buffers += [e.buffer for e in postorder(expressions(stmt)) if e.buffer is not None]
-        used |= {machine.pointers.root(b.data.uid): None for b in buffers if b.scope in ("local", "local.var")}
+        used |= {program.pointers.root(b.data.uid): None for b in buffers if b.scope in ("local", "local.var")}
     inside = {s.buffer.data.uid for s in statements(body) if isinstance(s, Alloc)}
     return [root for root in used if root not in inside]
 
 
 @contextmanager
-def _copies(machine: Machine, private: list[int], lanes: int) -> Iterator[None]:
+def _copies(program: KernelProgram, private: list[int], lanes: int) -> Iterator[None]:
     """Give each iteration its own copy of the threads' registers; afterwards all threads have what was written.
 
     What iterations wrote differently is poison: it depends on which thread runs which iteration.
     """
-    saved = {root: machine.memory[root] for root in private}
-    threads, machine.lanes = machine.lanes, lanes
+    saved = {root: program.state.memory[root] for root in private}
+    threads, program.state.lanes = program.state.lanes, lanes
     before: dict[int, Array] = {}
     for root, cells in saved.items():
         assert isinstance(cells, Cells)
-        before[root] = np.array(machine.per_world(cells.data, "a register used in T.Parallel"))
-        machine.memory[root] = own = cells.with_lanes(lanes, before[root])
-        machine.observers.allocated(root, own)
+        before[root] = np.array(one_per_world(cells.data, "a register used in T.Parallel"))
+        program.state.memory[root] = own = cells.with_lanes(lanes, before[root])
+        program.observers.allocated(root, own)
     try:
         yield
     finally:
-        machine.lanes = threads
+        program.state.lanes = threads
         for root, cells in saved.items():
-            copies = machine.memory[root]
+            copies = program.state.memory[root]
             assert isinstance(cells, Cells)
             assert isinstance(copies, Cells)
             cells.data[...] = _merged(before[root], copies)
-            machine.memory[root] = cells
+            program.state.memory[root] = cells
 
 
 def _merged(before: Array, copies: Cells) -> Array:

@@ -5,21 +5,19 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
+from tlcheck.execute.compile.program import KernelProgram
+from tlcheck.execute.memory.codes import Code, Run, Step
 from tlcheck.execute.reasons import NotModelled
+from tlcheck.snapshot.ir import Attr, Block, Expr, For, Store
+from tlcheck.targets.target import Target
 
-if TYPE_CHECKING:
-    from tlcheck.execute.compile.codes import Code, Run, Step
-    from tlcheck.execute.schedule.machine import Machine
-    from tlcheck.snapshot.ir import Attr, Block, Expr, For, Store
-    from tlcheck.targets.target import Target
-
-CallHandler = Callable[["Expr", "Machine"], "Run | Code"]
-AttributeHandler = Callable[["Attr", "Machine"], "Step"]
-BlockHandler = Callable[["Block", "Machine"], None]
-StoreHandler = Callable[["Store", "Machine"], "Step | None"]
-LoopHandler = Callable[["For", "Machine"], "Step | None"]
+CallHandler = Callable[["Expr", "KernelProgram"], "Run | Code"]
+AttributeHandler = Callable[["Attr", "KernelProgram"], "Step"]
+BlockHandler = Callable[["Block", "KernelProgram"], None]
+StoreHandler = Callable[["Store", "KernelProgram"], "Step | None"]
+LoopHandler = Callable[["For", "KernelProgram"], "Step | None"]
 H = TypeVar("H", CallHandler, AttributeHandler, BlockHandler)
 
 CALLS: dict[str, CallHandler] = {}
@@ -109,7 +107,7 @@ def _into(table: dict[str, H], names: tuple[str, ...]) -> Callable[[H], H]:
 
 
 def load() -> None:
-    """Import every file of ops/tile/ and ops/thread/, so that their handlers are known."""
-    for package in ("tlcheck.execute.ops.tile", "tlcheck.execute.ops.thread"):
+    """Import every file of compile/ and ops/, so that what each of them registers is known."""
+    for package in ("tlcheck.execute.compile", "tlcheck.execute.ops.tile", "tlcheck.execute.ops.thread"):
         for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
             importlib.import_module(f"{package}.{module.name}")

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tlcheck.execute.compile import registry
 from tlcheck.execute.compile.branches import divided, waits
-from tlcheck.execute.compile.codes import Code, Step, counter, remembered
+from tlcheck.execute.compile.elements import BufferElement
 from tlcheck.execute.compile.iterations import at_once
 from tlcheck.execute.compile.parallel import is_shared_out, parallel
+from tlcheck.execute.compile.program import STATEMENTS, KernelProgram
+from tlcheck.execute.memory.codes import Code, Step, counter, remembered
 from tlcheck.execute.memory.frame import Frame, LastMask, Mask
-from tlcheck.execute.memory.places import Place
 from tlcheck.execute.memory.values import Value, lanes_of
 from tlcheck.execute.reasons import BudgetSpent, Illegal, NotModelled
 from tlcheck.program.generated import read_anew
@@ -31,42 +30,25 @@ from tlcheck.snapshot.ir import (
     For,
     If,
     Seq,
-    Stmt,
     Store,
     Thread,
-    Unknown,
     While,
 )
 from tlcheck.snapshot.walk import first_line, postorder
-
-if TYPE_CHECKING:
-    from tlcheck.execute.schedule.machine import Machine
-
 
 _ENOUGH = 4  # iterations after which each part of a software pipeline has run
 _MANY = 1 << 10  # iterations of a loop that may have come to a standstill
 
 
-def compiled_statement(stmt: Stmt, machine: Machine) -> Step:
-    """The step of a statement. Raises NotModelled, with its name, for one that no handler knows."""
-    if isinstance(stmt, Unknown):
-        raise NotModelled(stmt.what)
-    make = _STATEMENTS.get(type(stmt))
-    if make is None:
-        raise NotModelled(type(stmt).__name__)
-    step: Step = make(stmt, machine)
-    return step
-
-
-def _seq(stmt: Seq, machine: Machine) -> Step:
+def _seq(stmt: Seq, program: KernelProgram) -> Step:
     place = next((i for i, part in enumerate(stmt.body) if waits(part)), len(stmt.body))
     steps = []
     for number, part in enumerate(stmt.body[:place]):
-        with machine.following(number + 1 < len(stmt.body)):
-            steps.append(machine.step(part))
+        with program.following(number + 1 < len(stmt.body)):
+            steps.append(program.step(part))
     if place < len(stmt.body):
-        steps.append(divided(stmt.body[place], stmt.body[place + 1 :], machine))
-    runs, count, spend = [s.run for s in steps], len(steps), machine.spend
+        steps.append(divided(stmt.body[place], stmt.body[place + 1 :], program))
+    runs, count, spend = [s.run for s in steps], len(steps), program.state.spend
     if not any(s.leaves for s in steps):
 
         def run(frame: Frame) -> None:
@@ -86,49 +68,49 @@ def _seq(stmt: Seq, machine: Machine) -> Step:
     return Step(run_leaving, True)
 
 
-def _for(stmt: For, machine: Machine) -> Step:
-    if machine.options.written and is_shared_out(stmt):
-        return parallel(stmt, machine)
+def _for(stmt: For, program: KernelProgram) -> Step:
+    if program.options.written and is_shared_out(stmt):
+        return parallel(stmt, program)
     if stmt.kind == "thread_binding":
         raise NotModelled("loop bound to threads")
     for handler in (at_once, *registry.LOOPS):
-        whole = handler(stmt, machine)
+        whole = handler(stmt, program)
         if whole is not None:
             return whole
-    start, extent = machine.code(stmt.start), machine.code(stmt.extent)
+    start, extent = program.code(stmt.start), program.code(stmt.extent)
     uid = stmt.var.uid
-    machine.loops[uid] = str(stmt.var.value)
-    machine.variables[uid] = counter(uid)
-    with machine.following(True):
-        body = machine.step(stmt.body)
+    program.state.loops[uid] = str(stmt.var.value)
+    program.variables[uid] = counter(uid)
+    with program.following(True):
+        body = program.step(stmt.body)
 
-    open_ended = machine.options.written and not extent.steady
+    open_ended = program.options.written and not extent.steady
     if open_ended:
-        machine.steered.add(id(stmt))
-        machine.untried[id(stmt)] = first_line(stmt)
-    anew = machine.options.printed and not (start.steady and extent.steady) and _may_move(stmt, machine)
+        program.state.steered.add(id(stmt))
+        program.state.untried[id(stmt)] = first_line(stmt)
+    anew = program.options.printed and not (start.steady and extent.steady) and _may_move(stmt, program)
 
     def run(frame: Frame) -> None:
-        machine.at = stmt
+        program.state.at = stmt
         if anew:
-            _read_anew(stmt, start, extent, body, frame, machine)
+            _read_anew(stmt, start, extent, body, frame, program)
             return
         first, count = start.run(frame), extent.run(frame)
         if open_ended and np.max(count) >= _ENOUGH:
-            machine.untried.pop(id(stmt), None)
+            program.state.untried.pop(id(stmt), None)
         if isinstance(first, np.ndarray) or isinstance(count, np.ndarray):
-            _ragged(uid, first, count, body, frame, machine)
+            _ragged(uid, first, count, body, frame, program)
         else:
-            _counted(uid, range(int(first), int(first + count)), body, frame, machine)
+            _counted(uid, range(int(first), int(first + count)), body, frame, program)
         frame.variables.pop(uid, None)
 
     return Step(run, body.leaves)
 
 
-def _counted(uid: int, values: range, body: Step, frame: Frame, machine: Machine) -> None:
+def _counted(uid: int, values: range, body: Step, frame: Frame, program: KernelProgram) -> None:
     """A loop with the same bounds in all lanes."""
     variables, run = frame.variables, body.run
-    machine.spend(len(values))
+    program.state.spend(len(values))
     if not body.leaves:
         for value in values:
             variables[uid] = value
@@ -142,7 +124,7 @@ def _counted(uid: int, values: range, body: Step, frame: Frame, machine: Machine
             iterate(frame, body)
 
 
-def _ragged(uid: int, first: Value, count: Value, body: Step, frame: Frame, machine: Machine) -> None:
+def _ragged(uid: int, first: Value, count: Value, body: Step, frame: Frame, program: KernelProgram) -> None:
     """A loop whose bounds differ: it runs over all values, each with the lanes for which it is one."""
     first, last = np.array(first), np.asarray(first) + np.asarray(count)  # not what memory holds later
     active, inside = frame.mask() & (last > first), LastMask()
@@ -150,7 +132,7 @@ def _ragged(uid: int, first: Value, count: Value, body: Step, frame: Frame, mach
         return
     begin = int(np.broadcast_to(first, active.shape)[active].min())
     end = int(np.broadcast_to(last, active.shape)[active].max())
-    machine.spend(end - begin)
+    program.state.spend(end - begin)
     with loop(frame):
         for value in range(begin, end):
             frame.variables[uid] = value
@@ -159,22 +141,22 @@ def _ragged(uid: int, first: Value, count: Value, body: Step, frame: Frame, mach
                     iterate(frame, body)
 
 
-def _may_move(stmt: For, machine: Machine) -> bool:
+def _may_move(stmt: For, program: KernelProgram) -> bool:
     """Whether the end of a loop, which CUDA reads in each iteration, is read from memory that the kernel writes."""
-    stored = {b.data.uid for b in roles(machine.function).outputs}
-    given = {b.data.uid for b in machine.function.buffers} - stored
-    return any(machine.pointers.root(e.buffer.data.uid) not in given for e in read_anew(stmt) if e.buffer is not None)
+    stored = {b.data.uid for b in roles(program.function).outputs}
+    given = {b.data.uid for b in program.function.buffers} - stored
+    return any(program.pointers.root(e.buffer.data.uid) not in given for e in read_anew(stmt) if e.buffer is not None)
 
 
-def _read_anew(stmt: For, start: Code, extent: Code, body: Step, frame: Frame, machine: Machine) -> None:
+def _read_anew(stmt: For, start: Code, extent: Code, body: Step, frame: Frame, program: KernelProgram) -> None:
     """A loop as `for (int k = a; k < a + n[0]; ++k)` runs: lanes begin at their first value, and end for good."""
     uid, inside = stmt.var.uid, LastMask()
     first = np.broadcast_to(np.array(start.run(frame)), (frame.worlds, frame.lanes))
     value = int(first[frame.mask()].min()) if not frame.idle() else 0
     with loop(frame):
         while not frame.idle():
-            machine.spend(1)
-            machine.at = stmt
+            program.state.spend(1)
+            program.state.at = stmt
             begun = first <= value
             frame.active = frame.among(~begun | (value < start.run(frame) + np.asarray(extent.run(frame))))
             with frame.narrowed(inside.of(frame.among(begun))):
@@ -209,16 +191,16 @@ def iterate(frame: Frame, body: Step) -> None:
     frame.active = frame.remaining(saved)
 
 
-def _while(stmt: While, machine: Machine) -> Step:
-    if machine.options.written:
-        machine.steered.add(id(stmt))
-    condition = machine.code(stmt.condition)
-    with machine.following(True):
-        body = machine.step(stmt.body)
+def _while(stmt: While, program: KernelProgram) -> Step:
+    if program.options.written:
+        program.state.steered.add(id(stmt))
+    condition = program.code(stmt.condition)
+    with program.following(True):
+        body = program.step(stmt.body)
 
     def goes_on(frame: Frame) -> bool:
-        machine.spend(1)
-        machine.at = stmt
+        program.state.spend(1)
+        program.state.at = stmt
         holds = condition.run(frame)
         if isinstance(holds, np.ndarray):
             frame.active = frame.among(holds)
@@ -233,9 +215,9 @@ def _while(stmt: While, machine: Machine) -> Step:
                     iterate(frame, body)
                     turns += 1
                     if turns >= _MANY and turns & (turns - 1) == 0:
-                        found = machine.contents()
+                        found = program.state.contents()
             except BudgetSpent:
-                if turns < _MANY or machine.contents() != found:
+                if turns < _MANY or program.state.contents() != found:
                     raise
                 line = first_line(stmt)
                 where = f" (line {line})" if line else ""
@@ -244,12 +226,12 @@ def _while(stmt: While, machine: Machine) -> Step:
     return Step(run, body.leaves)
 
 
-def _if(stmt: If, machine: Machine) -> Step:
+def _if(stmt: If, program: KernelProgram) -> Step:
     if waits(stmt):
-        return divided(stmt, (), machine)
-    condition = machine.code(stmt.condition)
-    then = machine.side(stmt.then, condition)
-    other = None if stmt.orelse is None else machine.side(stmt.orelse, condition)
+        return divided(stmt, (), program)
+    condition = program.code(stmt.condition)
+    then = program.side(stmt.then, condition)
+    other = None if stmt.orelse is None else program.side(stmt.orelse, condition)
     sides = then, other
     condition, inside, outside = remembered(condition), LastMask(), LastMask()
     last: list[Mask | None] = [None, None]  # the condition and the active lanes of the last time, which lanes take
@@ -261,7 +243,7 @@ def _if(stmt: If, machine: Machine) -> Step:
         last[:] = holds, frame.active
 
     def run(frame: Frame) -> None:
-        machine.at = stmt
+        program.state.at = stmt
         holds = condition.run(frame)
         if not isinstance(holds, np.ndarray):
             if holds:
@@ -281,20 +263,20 @@ def _if(stmt: If, machine: Machine) -> Step:
     return Step(run, then.leaves or (other is not None and other.leaves))
 
 
-def _bind(stmt: Bind, machine: Machine) -> Step:
+def _bind(stmt: Bind, program: KernelProgram) -> Step:
     uid = stmt.var.uid
     if stmt.var.dtype == "handle" or _is_region(stmt.value):
         return Step(lambda frame: None)
     parts = list(postorder([stmt.value]))
     inside = {e.args[0].uid for e in parts if e.op == "let"}
-    if any(machine.is_unbound(e) for e in parts if e.uid not in inside):
-        machine.ahead[uid] = stmt.value
+    if any(program.is_unbound(e) for e in parts if e.uid not in inside):
+        program.ahead[uid] = stmt.value
         return Step(lambda frame: None)
-    value = machine.code(stmt.value)
-    machine.variables[uid] = replace(value, run=lambda frame: frame.variables[uid])
+    value = program.code(stmt.value)
+    program.variables[uid] = replace(value, run=lambda frame: frame.variables[uid])
 
     def run(frame: Frame) -> None:
-        machine.at = stmt
+        program.state.at = stmt
         found = value.run(frame)
         frame.variables[uid] = found.copy() if isinstance(found, np.ndarray) and found.base is not None else found
 
@@ -306,20 +288,20 @@ def _is_region(e: Expr) -> bool:
     return e.op == "load" and sum(lanes_of(index.dtype) > 1 for index in e.args) > 1
 
 
-def _thread(stmt: Thread, machine: Machine) -> Step:
+def _thread(stmt: Thread, program: KernelProgram) -> Step:
     tag, uid = stmt.tag, stmt.var.uid
     index: Value
     if tag.startswith("blockIdx."):
-        index = machine.block_index("xyz".index(tag[-1]))
+        index = program.block_index("xyz".index(tag[-1]))
     elif tag.startswith("threadIdx."):
-        index = machine.thread_index("xyz".index(tag[-1]))
+        index = program.thread_index("xyz".index(tag[-1]))
     else:
         raise NotModelled(tag)
     uniform = not isinstance(index, np.ndarray)
     if isinstance(index, np.ndarray):
         index = index.astype(stmt.var.dtype)
-    machine.variables[uid] = Code(lambda frame: index, frozenset(), True, uniform)
-    body = machine.step(stmt.body)
+    program.variables[uid] = Code(lambda frame: index, frozenset(), True, uniform)
+    body = program.step(stmt.body)
 
     def run(frame: Frame) -> None:
         frame.variables[uid] = index
@@ -328,33 +310,33 @@ def _thread(stmt: Thread, machine: Machine) -> Step:
     return Step(run, body.leaves)
 
 
-def _attr(stmt: Attr, machine: Machine) -> Step:
+def _attr(stmt: Attr, program: KernelProgram) -> Step:
     handler = registry.ATTRIBUTES.get(stmt.key)
     if handler is not None:
-        return handler(stmt, machine)
+        return handler(stmt, program)
     if registry.is_without_meaning(stmt.key):
-        return machine.step(stmt.body)
+        return program.step(stmt.body)
     raise NotModelled(f"attribute {stmt.key}")
 
 
-def _alloc(stmt: Alloc, machine: Machine) -> Step:
+def _alloc(stmt: Alloc, program: KernelProgram) -> Step:
     buffer = stmt.buffer
-    machine.allocate(buffer)
-    return Step(lambda frame: machine.allocate(buffer, frame))
+    program.allocate(buffer)
+    return Step(lambda frame: program.allocate(buffer, frame))
 
 
-def _block(stmt: Block, machine: Machine) -> Step:
-    with machine.inside_block():
+def _block(stmt: Block, program: KernelProgram) -> Step:
+    with program.inside_block():
         for key in (*(key for key, _ in stmt.annotations), *(("barrier_init",) if stmt.barriers else ())):
             if key in registry.ANNOTATIONS:
-                registry.ANNOTATIONS[key](stmt, machine)
+                registry.ANNOTATIONS[key](stmt, program)
         for pointer, value in stmt.safe_values:
-            machine.safe_values[machine.pointers.root(pointer.uid)] = _constant(value, machine)
-        return machine.step(stmt.body)
+            program.addresses.safe_values[program.pointers.root(pointer.uid)] = _constant(value, program)
+        return program.step(stmt.body)
 
 
-def _constant(e: Expr, machine: Machine) -> int | float:
-    code = machine.code(e)
+def _constant(e: Expr, program: KernelProgram) -> int | float:
+    code = program.code(e)
     if not code.uniform or code.needs:
         raise NotModelled("safe value that is no constant")
     value = code.run(Frame({}, 1, 1))
@@ -362,8 +344,8 @@ def _constant(e: Expr, machine: Machine) -> int | float:
     return found
 
 
-def _assert(stmt: Assert, machine: Machine) -> Step:
-    condition, message, line = machine.code(stmt.condition), stmt.message, stmt.line
+def _assert(stmt: Assert, program: KernelProgram) -> Step:
+    condition, message, line = program.code(stmt.condition), stmt.message, stmt.line
 
     def run(frame: Frame) -> None:
         fails = frame.mask() & np.logical_not(condition.run(frame))
@@ -374,49 +356,49 @@ def _assert(stmt: Assert, machine: Machine) -> Step:
     return Step(run)
 
 
-def _store(stmt: Store, machine: Machine) -> Step:
+def _store(stmt: Store, program: KernelProgram) -> Step:
     for handler in registry.STORES:
-        step = handler(stmt, machine)
+        step = handler(stmt, program)
         if step is not None:
             return step
-    place, value = machine.place(stmt.buffer, stmt.indices), remembered(machine.code(stmt.value))
+    place, value = program.place(stmt.buffer, stmt.indices), remembered(program.code(stmt.value))
     if stmt.predicate is not None:
-        return _predicated(stmt, place, value, machine.code(stmt.predicate), machine)
+        return _predicated(stmt, place, value, program.code(stmt.predicate), program)
 
     def run(frame: Frame) -> None:
-        machine.at = stmt
+        program.state.at = stmt
         place.store(frame, value.run(frame))
 
     return Step(run)
 
 
-def _predicated(stmt: Store, place: Place, value: Code, predicate: Code, machine: Machine) -> Step:
+def _predicated(stmt: Store, place: BufferElement, value: Code, predicate: Code, program: KernelProgram) -> Step:
     """A store of the lanes of a vector for which a condition holds."""
 
     def run(frame: Frame) -> None:
-        machine.at = stmt
+        program.state.at = stmt
         with place.only_where(frame, predicate.run(frame)):
             place.store(frame, value.run(frame))
 
     return Step(run)
 
 
-def _evaluate(stmt: Evaluate, machine: Machine) -> Step:
+def _evaluate(stmt: Evaluate, program: KernelProgram) -> Step:
     if stmt.value.op in ("int", "var"):
         return Step(lambda frame: None)
-    machine.at = stmt
-    code = machine.code(stmt.value)
+    program.state.at = stmt
+    code = program.code(stmt.value)
     signature = signature_of(stmt.value)
     leaves = signature is not None and signature.leaves
 
     def run(frame: Frame) -> None:
-        machine.at = stmt
+        program.state.at = stmt
         code.run(frame)
 
     return Step(run, leaves)
 
 
-_STATEMENTS: dict[type[Stmt], Callable[[Any, Any], Step]] = {
+STATEMENTS |= {
     Seq: _seq,
     For: _for,
     While: _while,

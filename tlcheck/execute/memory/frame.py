@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tlcheck.execute.memory.values import Value
+from tlcheck.execute.reasons import WrittenUnclear
 
 Mask = npt.NDArray[np.bool_]
 Made = TypeVar("Made")
@@ -114,3 +115,23 @@ def everywhere(mask: Mask | None, frame: Frame) -> Mask:
 @lru_cache(maxsize=64)
 def _all(worlds: int, lanes: int) -> Mask:
     return np.broadcast_to(np.True_, (worlds, lanes))
+
+
+def one_value(value: Value, what: str) -> int:
+    """A value that has to be the same in all lanes. Raises WrittenUnclear."""
+    if not isinstance(value, np.ndarray):
+        return int(value)
+    first = value.flat[0]
+    if not (value == first).all():
+        raise WrittenUnclear(f"{what} differs between threads")
+    return int(first)
+
+
+def one_per_world(value: Value, what: str) -> Value:
+    """A value that has to be the same in all lanes of a world: a scalar or (worlds, 1). Raises WrittenUnclear."""
+    if not isinstance(value, np.ndarray) or value.shape[-1] == 1:
+        return value
+    first = value[..., :1]
+    if not ((value == first) | ((value != value) & (first != first))).all():
+        raise WrittenUnclear(f"{what} differs between threads")
+    return first

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from tlcheck.execute.compile.codes import Code, Key, key_for
 from tlcheck.execute.memory.cells import Cells, Position
-from tlcheck.execute.memory.frame import Frame, Mask, everywhere
+from tlcheck.execute.memory.codes import Code, Key, key_for
+from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.pages import Pages
+from tlcheck.execute.memory.state import RunState
 from tlcheck.execute.memory.values import Array, Kind, Value
 from tlcheck.execute.reasons import Illegal
-
-if TYPE_CHECKING:
-    from tlcheck.execute.schedule.machine import Machine
 
 _KEPT_BYTES = 1 << 24
 _MOST_ADDRESSES = 256
@@ -43,7 +40,7 @@ class Place:
 
     def __init__(
         self,
-        machine: Machine,
+        state: RunState,
         name: str,
         kind: Kind,
         root: int,
@@ -60,9 +57,8 @@ class Place:
         """
         self.aligned = self.run = 1
         self.unseen = ""
-        self.name, self.kind, self.machine, self._observers = name, kind, machine, machine.observers
+        self.name, self.kind, self.state = name, kind, state
         self.root = root
-        self.otherwise = machine.safe_values.get(root, 0)  # what it reads as out of bounds
         self._start, self._indices, self._arrange = start, indices, arrange
         codes = [start, *(c for triple in indices for c in triple)]
         self.steady = all(c.steady for c in codes)
@@ -77,7 +73,7 @@ class Place:
     @property
     def memory(self) -> Cells | Pages:
         """The allocation."""
-        return self.machine.memory[self.root]
+        return self.state.memory[self.root]
 
     @property
     def begin(self) -> int:
@@ -96,9 +92,10 @@ class Place:
 
     def position(self, frame: Frame) -> tuple[Position, Mask | None]:
         """Where, and in which lanes the access takes place."""
-        return self._allowed(self.located(frame), frame)
+        return self.allowed(self.located(frame), frame)
 
-    def _allowed(self, located: Located, frame: Frame) -> tuple[Position, Mask | None]:
+    def allowed(self, located: Located, frame: Frame) -> tuple[Position, Mask | None]:
+        """The position, and in which lanes the access takes place. Raises Illegal."""
         if located.crooked is not None:
             self._refuse(located.crooked, frame)
         if located.outside is None:
@@ -106,7 +103,7 @@ class Place:
         offending = located.outside if frame.active is None else located.outside & frame.active
         if not offending.any():
             return located.position, frame.active
-        return located.position, self.machine.out_of_bounds(self, frame, offending)
+        return located.position, self.state.out_of_bounds(self.name, self.memory, frame, offending)
 
     def located(self, frame: Frame) -> Located:
         """The position, and which lanes are out of bounds."""
@@ -149,42 +146,8 @@ class Place:
     def _see(self, frame: Frame) -> None:
         """Note that the buffer is accessed: by some lane, of a kernel whose blocks may all have ended."""
         if frame.active is None or frame.active.any():
-            self.machine.looked_at.add(self.unseen)
+            self.state.looked_at.add(self.unseen)
             self.unseen = ""
-
-    @contextmanager
-    def only_where(self, frame: Frame, condition: Value) -> Iterator[None]:
-        """While only these lanes, or lanes of a vector, are accessed."""
-        saved = frame.active
-        frame.active = frame.among(np.atleast_2d(np.asarray(condition, np.bool_)))
-        yield
-        frame.active = saved
-
-    def load(self, frame: Frame) -> Array:
-        """The elements; where the access is dropped, the buffer's safe value."""
-        located = self.located(frame)
-        position, mask = self._allowed(located, frame)
-        observers = self._observers
-        if observers.covers(self):
-            observers.read(self, position, everywhere(mask, frame), self.machine.origin(frame))
-        observers.acting(frame)
-        found = self.memory.take(position, self.kind)
-        if located.outside is None:
-            return found
-        return np.where(located.outside, found.dtype.type(self.otherwise), found)
-
-    def store(self, frame: Frame, value: Value) -> None:
-        """Write in the active lanes."""
-        position, mask = self.position(frame)
-        observers = self._observers
-        watched = observers.covers(self)
-        if watched:
-            lanes, origin = everywhere(mask, frame), self.machine.origin(frame)
-            observers.write(self, position, lanes, origin, value)
-        observers.acting(frame)
-        self.memory.put(position, value, mask, self.kind)
-        if watched:
-            observers.written(self, position, lanes, origin, value)
 
     def _refuse(self, crooked: Mask, frame: Frame) -> None:
         """Raise Illegal where an active lane's address is not aligned."""
@@ -192,7 +155,7 @@ class Place:
         if len(offending):
             what = f"access of {self.name} at an address that is no multiple of {self.aligned} bytes"
             world, lane = (int(i) for i in offending[0][-2:])
-            raise Illegal(what, self.machine.line, world, lane, self.name)
+            raise Illegal(what, self.state.line, world, lane, self.name)
 
     def _keep(self, key: Key, located: Located) -> Located:
         """Keep what was located, as the same object where it was the same before: a buffer that takes turns."""
@@ -266,7 +229,7 @@ def refuse_outside(place: Place, octets: Array, kind: Kind, what: str, by: tuple
     """Raise Illegal where elements at these bytes of an allocation are not in it. by: the world and lane that ask."""
     memory = place.memory
     if octets.size and (octets.min() < 0 or octets.max() // kind.octets >= memory.room(kind, 0)):
-        raise Illegal(f"{what} {place.name} beyond the end of its memory", place.machine.line, *by, place.name)
+        raise Illegal(f"{what} {place.name} beyond the end of its memory", place.state.line, *by, place.name)
 
 
 def _is_same(a: Located, b: Located) -> bool:

@@ -22,10 +22,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tlcheck.execute.events import COPIES, NOWHERE, PRODUCTS, Operation, Origin
+from tlcheck.execute.events import COPIES, PRODUCTS, Operation
 from tlcheck.execute.memory.cells import Cells, Position
 from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.pages import Pages
+from tlcheck.execute.memory.state import NOWHERE, Origin
 from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.observe.accesses import Accessed
 from tlcheck.execute.observe.order import Watch
@@ -38,8 +39,8 @@ from tlcheck.program.walk import walk
 from tlcheck.snapshot.ir import Function, Stmt
 
 if TYPE_CHECKING:
+    from tlcheck.execute.machine import Machine
     from tlcheck.execute.memory.places import Place
-    from tlcheck.execute.schedule.machine import Machine
 
 EARLY = "asynchronous copies"
 _TILE = -1  # the lane of what a block does as a whole
@@ -319,7 +320,7 @@ class Author(Watch):
         if found is not None:
             touched, _, world = found
             lines = self.own if world == touched.world[0] else self.blocks
-            lines.setdefault(self._name(place), self.machine.line)
+            lines.setdefault(self._name(place), self.machine.state.line)
 
     def atomic(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
         """Active lanes access elements with atomics."""
@@ -370,7 +371,7 @@ class Author(Watch):
 
     def _look(self, place: Place, touched: Touched, kind: str, changed: Any, by_lanes: bool) -> None:
         """Does an access conflict with those before? by_lanes: threads are numbered as lanes are."""
-        memory, side = place.memory, agents_of(self.machine).side
+        memory, side = place.memory, agents_of(self.machine.state).side
         threads = by_lanes and not self._iterating
         for other in _CONFLICTS[kind]:
             last = self._last.get((place.root, other))
@@ -378,7 +379,7 @@ class Author(Watch):
                 last.reach(memory.flat.size)
                 for lines, wrong in self._conflicts(last, touched, side, threads, isinstance(memory, Cells)):
                     if (wrong & changed).any():
-                        lines.setdefault(self._name(place), self.machine.line)
+                        lines.setdefault(self._name(place), self.machine.state.line)
         mine = self._last.setdefault((place.root, kind), _Last())
         mine.reach(memory.flat.size)
         mine.set(touched, self._epoch)
@@ -395,14 +396,14 @@ class Author(Watch):
     def _look_at_unwaited(self, place: Place, position: Position, active: Mask, kind: str) -> None:
         """Does an access conflict with what nobody has waited for?"""
         if kind == "read" and place.root in self._products:
-            self.unready.setdefault(self._name(place), self.machine.line)
+            self.unready.setdefault(self._name(place), self.machine.state.line)
         if not self._unwaited.uses(place.root):
             return
         touched = Accessed(place, position, active).touched(len(self.watched))
         met = self._unwaited.meets(place.root, touched, kind != "read")
         if met:
             lines = self.unready if met == PRODUCTS else self.early
-            lines.setdefault(self._name(place), self.machine.line)
+            lines.setdefault(self._name(place), self.machine.state.line)
 
     def _conflicts(
         self, last: _Last, touched: Touched, side: Side | None, threads: bool, cells: bool

@@ -21,7 +21,7 @@ from tlcheck.snapshot.ir import Alloc, Buffer
 from tlcheck.snapshot.walk import statements
 
 if TYPE_CHECKING:
-    from tlcheck.execute.schedule.machine import Machine
+    from tlcheck.execute.machine import Machine
 
 _MOST = 1 << 20  # elements of a tensor that a debugger is given
 
@@ -73,7 +73,7 @@ class Console(Observer):
         machine = self._machine
         file, line = place
         code = compile("\n" * (line - 1) + "breakpoint()\n0", file or "<kernel>", "exec")
-        loops = {name: frame.variables[uid] for uid, name in machine.loops.items() if uid in frame.variables}
+        loops = {name: frame.variables[uid] for uid, name in machine.state.loops.items() if uid in frame.variables}
         for world, lanes in _active(frame):
             values = {name: _own(value, frame, world, lanes) for name, value in {**loops, **names}.items()}
             exec(code, {**_tiles(machine, frame, world), **values, "block": machine.worlds[world].block})
@@ -123,10 +123,10 @@ def _tiles(machine: Machine, frame: Frame, world: int) -> dict[str, Array]:
 
 def _tile(buffer: Buffer, machine: Machine, frame: Frame, world: int) -> Array | None:
     """None for one that is not there yet, or a large tensor."""
-    if machine.pointers.root(buffer.data.uid) not in machine.memory:
+    if machine.pointers.root(buffer.data.uid) not in machine.state.memory:
         return None
     try:
-        tile = whole(Region(buffer, (ZERO,) * len(buffer.shape), buffer.shape), machine)
+        tile = whole(Region(buffer, (ZERO,) * len(buffer.shape), buffer.shape), machine.program())
         if prod(tile.lattice.shape(frame)) > _MOST:
             return None
         array: Array = tile.array(frame)[..., world, :].copy()

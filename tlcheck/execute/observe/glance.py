@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tlcheck.execute.events import Origin
 from tlcheck.execute.memory.cells import Cells, Position
 from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.places import Place
+from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.observe.order import BARRIERS, Watch
 from tlcheck.execute.observe.recurrence import Recurrence, Times
@@ -29,7 +29,7 @@ from tlcheck.execute.observe.suspects import Suspects
 from tlcheck.targets.nvidia import WARP
 
 if TYPE_CHECKING:
-    from tlcheck.execute.schedule.machine import Machine
+    from tlcheck.execute.machine import Machine
 
 _MOST_KEPT = 1 << 21  # units
 
@@ -52,7 +52,7 @@ class Glance(Watch):
 
     def follow(self, other: Glance) -> None:
         """Go on where another one ended who watched other blocks: tensors are theirs as well."""
-        self._users, self._first = other._users, other._first + len(other.watched) * other.machine.threads
+        self._users, self._first = other._users, other._first + len(other.watched) * other.machine.state.threads
 
     @property
     def is_settled(self) -> bool:
@@ -356,7 +356,7 @@ class Glance(Watch):
         for touched in self._touched(place, position, mask, by):
             self._names[place.name] = self._tensors.get(place.root, "")
             users, cell = self._users_of(place), touched.cell
-            me = touched.world * self.machine.threads + touched.thread + self._first
+            me = touched.world * self.machine.state.threads + touched.thread + self._first
             if by is not None:  # a bulk copy is somebody else than the thread that begins it
                 me = SEVERAL - me
             writer, reader = users.writer[cell], users.reader[cell]

@@ -23,10 +23,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tlcheck.execute.events import NOWHERE, Observer, Origin
+from tlcheck.execute.events import Observer
 from tlcheck.execute.memory.cells import Cells, Position
 from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.pages import Pages
+from tlcheck.execute.memory.state import NOWHERE, Origin
 from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.observe.accesses import Accessed
 from tlcheck.execute.observe.races import AGREEMENT, BLOCKS, SEVERAL, Access, Race
@@ -34,9 +35,9 @@ from tlcheck.execute.observe.shadows import EPOCH, PENDING, Latest, Shadow, Touc
 from tlcheck.targets.nvidia import WARP
 
 if TYPE_CHECKING:
+    from tlcheck.execute.machine import Machine
     from tlcheck.execute.memory.places import Place
     from tlcheck.execute.observe.suspects import Suspects
-    from tlcheck.execute.schedule.machine import Machine
 
 _MOST_MASKS = 32  # of which the watched part is remembered
 BARRIERS = 128  # mbarriers of a block that have a clock of their own
@@ -58,7 +59,7 @@ class Watch(Observer):
 
     def __init__(self, machine: Machine, worlds: Mask, written: frozenset[str]) -> None:
         """worlds: (worlds,) which are watched. written: the parameters whose tensors the kernel writes."""
-        warps = -(-machine.threads // WARP)
+        warps = -(-machine.state.threads // WARP)
         count = len(machine.worlds)
         self.machine, self.watched = machine, worlds
         self.warps = warps

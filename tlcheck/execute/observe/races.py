@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tlcheck.execute.events import Origin
+from tlcheck.execute.memory.state import Origin
 
 SEVERAL = -2  # SEVERAL - w as an access's thread: several threads of warp w
 AGREEMENT, BLOCKS = "agreement on the value", "an order of the blocks"  # what may be missing, besides what waits

@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from tlcheck.execute.events import Observer, Operands, Origin
+from tlcheck.execute.events import Observer, Operands
+from tlcheck.execute.machine import Machine
 from tlcheck.execute.memory.cells import Cells, Position
 from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.pages import Pages
+from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.memory.values import Array, Value, is_poison
-from tlcheck.execute.schedule.machine import Machine
 from tlcheck.snapshot.ir import Function
 
 END = 1 << 62
@@ -94,7 +95,7 @@ def last_write(machine: Machine, name: str, seed: int, element: int) -> Query:
         pages = machine.pages(name)
     except KeyError:
         raise UnknownTensor(name) from None
-    root = next(uid for uid, found in machine.memory.items() if found is pages)
+    root = next(uid for uid, found in machine.state.memory.items() if found is pages)
     return Query(TracedCell(root, pages.position_of(seed, element)))
 
 
@@ -172,7 +173,7 @@ class Tracer(Observer):
     def taken(self, memory: Cells | Pages, position: Position) -> None:
         """Note a read."""
         self._number += 1
-        self._reads.append(_Read(memory, position, self._number, self._machine.at))
+        self._reads.append(_Read(memory, position, self._number, self._machine.state.at))
 
     def strayed(self, outside: Mask | None) -> None:
         """The read before took nothing there, since the region leaves its buffer."""
@@ -201,7 +202,9 @@ class Tracer(Observer):
     def _origin(self) -> Origin:
         if self._behalf is not None:
             return self._behalf
-        return self._machine.origin(self._frame) if self._frame is not None else Origin(self._machine.at, ())
+        return (
+            self._machine.state.origin(self._frame) if self._frame is not None else Origin(self._machine.state.at, ())
+        )
 
     def _answer(
         self,
@@ -281,7 +284,7 @@ class Tracer(Observer):
         return [Query(cell, since) for cell in cells]
 
     def _value(self, cell: TracedCell) -> Value:
-        memory = self._machine.memory[cell.root]
+        memory = self._machine.state.memory[cell.root]
         found: Value = memory.flat[cell.position]
         return found
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from tlcheck.execute.machine import Machine
 from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.observe.glance import Glance
 from tlcheck.execute.observe.order import Watch
 from tlcheck.execute.observe.suspects import Suspects
-from tlcheck.execute.schedule.machine import Machine
 from tlcheck.snapshot.ir import Function
 
 

@@ -13,12 +13,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tlcheck.execute.memory.frame import Frame, Mask
+from tlcheck.execute.memory.state import RunState
 from tlcheck.execute.reasons import Deadlock, Entangled, Illegal
 from tlcheck.snapshot.ir import Stmt
 from tlcheck.targets.nvidia import WARP
@@ -89,7 +89,7 @@ class _Abandoned(BaseException):
 
 
 class Agents:
-    """All flows of control of one machine."""
+    """All flows of control of one run."""
 
     def __init__(self, threads: int, worlds: int, behind: int | None = None) -> None:
         """behind: a warp whose branch comes to each of its waits only when no other one can go on."""
@@ -268,10 +268,10 @@ def _first_of(agent: _Agent) -> tuple[int, int]:
     return int(world), int(lane)
 
 
-def agents_of(machine: Any) -> Agents:
-    """The agents of a machine."""
-    found = machine.shared_state.get("agents")
+def agents_of(state: RunState) -> Agents:
+    """The agents of a run."""
+    found = state.shared.get("agents")
     if found is None:
-        found = machine.shared_state["agents"] = Agents(machine.threads, len(machine.worlds), machine.options.behind)
+        found = state.shared["agents"] = Agents(state.threads, len(state.worlds), state.options.behind)
     assert isinstance(found, Agents)
     return found

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from tlcheck.execute.compile.pointers import workspaces
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.plain import evaluated
-from tlcheck.execute.memory.pointers import workspaces
+from tlcheck.execute.memory.state import Tensor
 from tlcheck.execute.memory.values import Array, kind_of
 from tlcheck.execute.reasons import NotModelled, Stopped
-from tlcheck.execute.schedule.machine import Tensor
 from tlcheck.execute.worlds import given, inputs
 from tlcheck.execute.worlds.inputs import Course, Draw
 from tlcheck.execute.worlds.offsets import indices, lengths, offsets

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from itertools import zip_longest
 
 from tlcheck.execute.events import Observer
+from tlcheck.execute.machine import Machine
 from tlcheck.execute.memory.pages import Pages
+from tlcheck.execute.memory.state import Tensor, World
+from tlcheck.execute.options import Options
 from tlcheck.execute.reasons import BudgetSpent
 from tlcheck.execute.schedule.launches import kernels, threads_of
-from tlcheck.execute.schedule.machine import Machine, Options, Tensor, World
 from tlcheck.execute.worlds.batches import all_blocks
 from tlcheck.execute.worlds.blocks import Block
 from tlcheck.execute.worlds.budget import Budget
@@ -22,8 +24,8 @@ Observing = Callable[[Machine], Iterable[Observer]]  # the observers of a machin
 class Invocation:
     """A call that has not run yet; afterwards what it has left, and what was noticed.
 
-    kernel: the last one of the function. machine: that of its last worlds. left: the tensors, by name. untried: see
-    `Machine`; looked_at: tensors and shared buffers that were accessed. spent: statements.
+    kernel: the last one of the function. machine: that of its last worlds. left: the tensors, by name. spent:
+    statements. untried, steered, looked_at, overflowed: see `RunState`.
     """
 
     def __init__(
@@ -57,17 +59,17 @@ class Invocation:
         earlier, spent, batches = set(self.untried), 0, []
         for worlds in self._ahead:
             machine = self._run(self.made(self.kernel, worlds), observing)
-            batches.append(machine.untried)
-            spent += machine.spent
+            batches.append(machine.state.untried)
+            spent += machine.state.spent
             _drop(machine)
         self.machine = self.made(self.kernel, self.worlds)
-        self.machine.untried |= self.untried
-        self.machine.spend(self.spent)
+        self.machine.state.untried |= self.untried
+        self.machine.state.spend(self.spent)
         self._run(self.machine, observing)
-        self.untried = self.machine.untried
+        self.untried = self.machine.state.untried
         for there in batches:
             self.untried = {key: line for key, line in self.untried.items() if key in earlier or key in there}
-        self.spent = self.machine.spent + spent  # a budget is for blocks that run together
+        self.spent = self.machine.state.spent + spent  # a budget is for blocks that run together
 
     def made(self, kernel: Function, worlds: Sequence[World]) -> Machine:
         """A machine of a kernel, which begins with what is left now."""
@@ -82,17 +84,17 @@ class Invocation:
         for kernel, needed in zip_longest(self._earlier, self._needed[: len(self._earlier)]):
             for batch in all_blocks(kernel, seeds, self._scalars, options.written, budget, needed):
                 machine = self._run(self.made(kernel, [World(*world) for world in batch]), observing)
-                self.untried |= machine.untried
-                self.spent += machine.spent
+                self.untried |= machine.state.untried
+                self.spent += machine.state.spent
                 if self.spent > options.statements:
                     raise BudgetSpent("more statements than allowed")
                 _drop(machine)
 
     def _run(self, machine: Machine, observing: Observing | None) -> Machine:
         machine.run(*([] if observing is None else observing(machine)))
-        self.steered |= machine.steered
-        self.looked_at |= machine.looked_at
-        self.overflowed |= machine.overflowed
+        self.steered |= machine.state.steered
+        self.looked_at |= machine.state.looked_at
+        self.overflowed |= machine.state.overflowed
         self.left = machine.after()
         return machine
 
@@ -100,4 +102,4 @@ class Invocation:
 def _drop(machine: Machine) -> None:
     """Keep nothing that others do not need."""
     machine.rest()
-    machine.memory.clear()
+    machine.state.memory.clear()

@@ -16,13 +16,13 @@ import numpy as np
 from tlcheck.errors import UsageError
 from tlcheck.execute.compare import outcome as comparison
 from tlcheck.execute.compare.traits import draws_anywhere, has_integers, is_tiled, meets_all
-from tlcheck.execute.compile import registry
 from tlcheck.execute.memory.pages import Pages
+from tlcheck.execute.memory.state import World
 from tlcheck.execute.memory.values import Array
+from tlcheck.execute.options import Options
 from tlcheck.execute.reasons import Entangled, Illegal, NotModelled, Stopped
 from tlcheck.execute.request import ALL, LOWERED, SOURCE, Request
 from tlcheck.execute.schedule.launches import kernels, threads_of
-from tlcheck.execute.schedule.machine import Options, World
 from tlcheck.execute.worlds import blocks, inputs
 from tlcheck.execute.worlds.arguments import Arguments
 from tlcheck.execute.worlds.batches import alike, statements_of
@@ -65,7 +65,6 @@ class BothLevels:
     """
 
     def __init__(self, snapshot: Snapshot, request: Request) -> None:
-        registry.load()
         self.snapshot, self.request, self.plain = snapshot, request, request.plain
         self.checkpoint = request.checkpoint
         self._course = request.course or inputs.Course()

@@ -14,17 +14,20 @@ from tests.cpu.execute.observe.test_order import without
 from tests.cpu.execute.ops.thread.test_hardware import FORMS, machine_of
 from tlcheck.execute.compare.run import execute
 from tlcheck.execute.compile import registry
+from tlcheck.execute.compile.elements import BufferElement
 from tlcheck.execute.compile.iterations import at_once
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.events import Observers
+from tlcheck.execute.machine import Machine
 from tlcheck.execute.memory.cells import Cells
-from tlcheck.execute.memory.places import Place
+from tlcheck.execute.memory.state import Tensor, World
 from tlcheck.execute.memory.values import Array, is_poison, kind_of
 from tlcheck.execute.observe.races import Access
 from tlcheck.execute.observe.suspects import Suspects
 from tlcheck.execute.observe.watching import Watching
 from tlcheck.execute.ops.thread.cp_async import Copy
+from tlcheck.execute.options import Options
 from tlcheck.execute.request import Request
-from tlcheck.execute.schedule.machine import Machine, Options, Tensor, World
 from tlcheck.execute.worlds.courses import levels_of
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Alloc, Bind, Buffer, Expr, For, Function, Seq, Stmt, Store, Thread
@@ -43,7 +46,7 @@ def _quick(name: str, call: str = "", number: int = 0) -> Machine:
         machine.function,
         machine.extents,
         machine.worlds,
-        machine.tensors,
+        machine.state.tensors,
         machine.scalars,
         replace(machine.options, plain=False),
     )
@@ -51,7 +54,7 @@ def _quick(name: str, call: str = "", number: int = 0) -> Machine:
 
 def _suspects(quick: Machine) -> Suspects:
     """Run a quick machine; what is suspected of it."""
-    watching = Watching(quick.function, frozenset(quick.tensors))
+    watching = Watching(quick.function, frozenset(quick.state.tensors))
     quick.run(*watching(quick))
     return watching.suspects
 
@@ -61,8 +64,8 @@ def test_a_right_kernel_is_not_suspected_and_leaves_the_same(name: str) -> None:
     plain, quick = machine_of(FORMS[name], name, late=True, exact=True), _quick(name)
     plain.run()
     assert not _suspects(quick)
-    assert quick.spent == plain.spent
-    for parameter in plain.tensors:
+    assert quick.state.spent == plain.state.spent
+    for parameter in plain.state.tensors:
         for a, b in zip(plain.pages(parameter).outcome(0), quick.pages(parameter).outcome(0), strict=True):
             np.testing.assert_array_equal(a, b)
 
@@ -94,8 +97,8 @@ def test_a_race_is_suspected_and_found_where_it_is(name: str, call: str, number:
 def _races(quick: Machine, suspects: Suspects | None) -> list[object]:
     """The races of a quick machine's kernel, run plainly, and the buffers that were accessed."""
     options = replace(quick.options, plain=True)
-    plain = Machine(quick.function, quick.extents, quick.worlds, quick.tensors, quick.scalars, options)
-    (watch,) = Watching(plain.function, frozenset(plain.tensors), suspects=suspects)(plain)
+    plain = Machine(quick.function, quick.extents, quick.worlds, quick.state.tensors, quick.scalars, options)
+    (watch,) = Watching(plain.function, frozenset(plain.state.tensors), suspects=suspects)(plain)
     plain.run(watch)
     found = [
         (race.buffer, race.index, race.missing, *map(_access, (race.first, race.second)))
@@ -212,7 +215,7 @@ def _registers(body: Stmt, plain: bool) -> list[Array]:
     function = Function("main", (A.data,), (A,), (), inner)
     machine = Machine(function, (THREADS, 1, 1), [World(0), World(1)], {"A": tensor}, {}, Options(False, plain=plain))
     machine.run()
-    return [machine.memory[buffer.data.uid].flat for buffer in (LOCAL, OTHER, SHARED)]
+    return [machine.state.memory[buffer.data.uid].flat for buffer in (LOCAL, OTHER, SHARED)]
 
 
 @pytest.mark.parametrize("name", sorted(BODIES))
@@ -220,8 +223,8 @@ def test_iterations_that_depend_on_one_another_stay_apart(name: str, monkeypatch
     body, together = BODIES[name]
     seen: list[bool] = []
 
-    def watched(stmt: For, machine: Machine) -> object:
-        step = at_once(stmt, machine)
+    def watched(stmt: For, program: KernelProgram) -> object:
+        step = at_once(stmt, program)
         if stmt.body is body:
             seen.append(step is not None)
         return step
@@ -236,9 +239,9 @@ def test_iterations_that_depend_on_one_another_stay_apart(name: str, monkeypatch
 def test_one_number_for_all_lanes_lands_too() -> None:
     """What a predicate leaves out is a zero that has no shape."""
     memory = Cells(16, (kind_of("float32"),), (0,), 1)
-    place = SimpleNamespace(machine=SimpleNamespace(observers=Observers()), memory=memory, kind=kind_of("float32"))
+    place = SimpleNamespace(observers=Observers(), memory=memory, kind=kind_of("float32"))
     lanes = np.ones((1, 32), np.bool_)
-    Copy(cast(Place, place), np.array([[[1]]]), np.array(0.0), lanes).land(lanes)
+    Copy(cast(BufferElement, place), np.array([[[1]]]), np.array(0.0), lanes).land(lanes)
     assert memory.data[1, 0, 0] == 0.0
     assert is_poison(memory.data[0, 0]).all()
 
@@ -265,5 +268,5 @@ def test_what_is_made_where_it_is_used_has_the_worlds_of_all_iterations(unbound:
     worlds = [World(0, (n, 0, 0)) for n in range(3)]
     machine = Machine(function, (THREADS, 1, 1), worlds, {"A": tensor}, {}, Options(False, plain=False))
     machine.run()
-    left = machine.memory[LOCAL.data.uid].flat.reshape(-1, 3, THREADS)[0]
+    left = machine.state.memory[LOCAL.data.uid].flat.reshape(-1, 3, THREADS)[0]
     np.testing.assert_array_equal(left, (np.arange(3)[:, None] + 2) * THREADS + np.arange(THREADS))

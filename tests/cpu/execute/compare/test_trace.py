@@ -18,7 +18,7 @@ from tlcheck.cli.main import main
 from tlcheck.errors import UsageError
 from tlcheck.execute.compare.provenance import TracedStep
 from tlcheck.execute.compare.trace import Traced, parting, place_of, trace
-from tlcheck.execute.events import Origin
+from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.request import Request
 from tlcheck.snapshot.ir import Evaluate, Expr, Seq, Snapshot, Stmt, Store
 from tlcheck.snapshot.walk import rebuild, statements

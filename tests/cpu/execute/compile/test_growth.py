@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from tlcheck.execute.compile import registry
-from tlcheck.execute.compile.codes import Code, counter, key_for
 from tlcheck.execute.compile.expressions import _elementwise, _operation
-from tlcheck.execute.compile.growth import cycle
 from tlcheck.execute.memory.cells import Cells
+from tlcheck.execute.memory.codes import Code, counter, key_for
 from tlcheck.execute.memory.frame import Frame
+from tlcheck.execute.memory.growth import cycle
 from tlcheck.execute.memory.values import kind_of
 from tlcheck.snapshot.ir import Expr
 

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from tlcheck.execute.compile import registry
+from tlcheck.execute.machine import Machine
+from tlcheck.execute.memory.state import Tensor, World
 from tlcheck.execute.memory.values import kind_of
+from tlcheck.execute.options import Options
 from tlcheck.execute.reasons import Illegal
-from tlcheck.execute.schedule.machine import Machine, Options, Tensor, World
 from tlcheck.snapshot.ir import Alloc, Buffer, Expr, Function, Seq, Store, Thread
 
 registry.load()

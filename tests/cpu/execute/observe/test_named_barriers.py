@@ -7,10 +7,12 @@ import pytest
 
 from tests.cpu.execute.ops.tile.building import buffer, call, load, number, text, variable
 from tlcheck.execute.compile import registry
+from tlcheck.execute.machine import Machine
+from tlcheck.execute.memory.state import Tensor, World
 from tlcheck.execute.memory.values import kind_of
 from tlcheck.execute.observe.order import Watch
+from tlcheck.execute.options import Options
 from tlcheck.execute.reasons import Deadlock
-from tlcheck.execute.schedule.machine import Machine, Options, Tensor, World
 from tlcheck.snapshot.ir import Alloc, Expr, Function, If, Seq, Stmt, Store, Thread
 
 registry.load()

@@ -9,11 +9,13 @@ import pytest
 
 from tests.cpu.execute.observe.test_settled import BARRIER, SHARED, STEP, THREADS, TX
 from tlcheck.execute.compile import registry
+from tlcheck.execute.machine import Machine
+from tlcheck.execute.memory.state import World
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.observe.glance import Glance
 from tlcheck.execute.observe.recurrence import Recurrence, Times, _Round
 from tlcheck.execute.observe.shadows import EPOCH
-from tlcheck.execute.schedule.machine import Machine, Options, World
+from tlcheck.execute.options import Options
 from tlcheck.snapshot.ir import Alloc, Buffer, Expr, For, Function, If, Seq, Stmt, Store, Thread
 
 registry.load()

@@ -7,39 +7,37 @@ AtomicAddx2 and AtomicAddx4 take a vector or the address of one. The memory orde
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from tlcheck.execute.compile.elements import BufferElement
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call, extern
 from tlcheck.execute.memory.cells import Position
+from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame, Mask, everywhere
-from tlcheck.execute.memory.places import Place
 from tlcheck.execute.memory.values import Array, Kind, Value, converted, kind_of, lanes_of, rounding
 from tlcheck.execute.reasons import Illegal, NotModelled
 from tlcheck.snapshot.ir import Expr
 from tlcheck.snapshot.walk import postorder
 
-if TYPE_CHECKING:
-    from tlcheck.execute.compile.codes import Run
-    from tlcheck.execute.schedule.machine import Machine
-
 _COMBINE: dict[str, Any] = {"add": np.add, "max": np.maximum, "min": np.minimum, "or": np.bitwise_or}
 
 
-def update(place: Place, frame: Frame, value: Value, combine: np.ufunc) -> None:
+def update(place: BufferElement, frame: Frame, value: Value, combine: np.ufunc) -> None:
     """Combine values into memory, once for each active lane."""
     position, mask = _position(place, frame)
     _seen(place, frame, position, mask)
     where, values = _by_lane(frame, mask, place.memory.flat_position(position), value)
-    settle = rounding(place.kind, place.machine.options.exact)
+    settle = rounding(place.kind, place.state.options.exact)
     if settle is None:
         place.memory.accumulate(where.reshape(-1), values.reshape(-1), combine, place.kind)
     else:
         _in_order(place, where, values, lambda old, new: settle(combine(old, new)))
 
 
-def replaced(place: Place, frame: Frame, value: Value, combine: Callable[[Any, Any], Any]) -> Array:
+def replaced(place: BufferElement, frame: Frame, value: Value, combine: Callable[[Any, Any], Any]) -> Array:
     """Combine values into memory; what was there before, in each lane: ((vector lanes,) worlds, lanes)."""
     position, mask = _position(place, frame)
     _seen(place, frame, position, mask)
@@ -51,15 +49,15 @@ def replaced(place: Place, frame: Frame, value: Value, combine: Callable[[Any, A
     return found if where.shape[1] > 1 else found[0]
 
 
-def _seen(place: Place, frame: Frame, position: Any, mask: Any) -> None:
+def _seen(place: BufferElement, frame: Frame, position: Any, mask: Any) -> None:
     """Publish it."""
-    observers = place.machine.observers
+    observers = place.observers
     if observers.covers(place):
-        observers.atomic(place, position, everywhere(mask, frame), place.machine.origin(frame))
+        observers.atomic(place, position, everywhere(mask, frame), place.state.origin(frame))
     observers.combined(frame, position, mask)
 
 
-def _position(place: Place, frame: Frame) -> tuple[Position, Mask | None]:
+def _position(place: BufferElement, frame: Frame) -> tuple[Position, Mask | None]:
     """Where each lane acts, and which lanes do. Raises Illegal for a vector that begins in bounds and ends outside."""
     position, mask = place.position(frame)
     if mask is None or mask.ndim == 2:
@@ -68,7 +66,7 @@ def _position(place: Place, frame: Frame) -> tuple[Position, Mask | None]:
     parts = np.argwhere(mask.any(axis=0) & ~whole)
     if len(parts):
         world, lane = (int(n) for n in parts[0])
-        raise Illegal(f"access of {place.name} out of bounds", place.machine.line, world, lane)
+        raise Illegal(f"access of {place.name} out of bounds", place.state.line, world, lane)
     return position, whole
 
 
@@ -82,11 +80,11 @@ def _by_lane(frame: Frame, mask: Any, position: Array, value: Value) -> tuple[Ar
     return where.take(chosen, axis=0), values.take(chosen, axis=0)
 
 
-def _in_order(place: Place, where: Array, values: Array, combine: Callable[[Any, Any], Any]) -> Array:
+def _in_order(place: BufferElement, where: Array, values: Array, combine: Callable[[Any, Any], Any]) -> Array:
     """Combine one after the other where several go to one element; what was there before each of them."""
     flat, before = where.reshape(-1), np.empty(where.size, place.kind.array)
     changes, memory = np.broadcast_to(values, where.shape).reshape(-1), place.memory
-    for turn in _turns(flat, place.machine.options.order):
+    for turn in _turns(flat, place.state.options.order):
         old = memory.take(flat[turn], place.kind)
         before[turn] = old
         memory.put(flat[turn], combine(old, changes[turn]), None, place.kind)
@@ -104,34 +102,34 @@ def _turns(where: Array, number: int) -> list[Array]:
     return [order[rank == turn] for turn in range(int(rank.max()) + 1)] if len(where) else []
 
 
-def _operand(e: Expr, lanes: int, kind: Kind, machine: Machine) -> Run:
+def _operand(e: Expr, lanes: int, kind: Kind, program: KernelProgram) -> Run:
     """The value to combine: a vector, or the address of one."""
     if e.op == "call" and e.value in ("address_of", "access_ptr", "tvm_access_ptr"):
-        source = machine.pointer(e, lanes)
-        return lambda frame: converted(source.load(frame), source.kind, kind, machine.options.exact)
+        source = program.pointer(e, lanes)
+        return lambda frame: converted(source.load(frame), source.kind, kind, program.options.exact)
     if lanes_of(e.dtype) != lanes:
         raise NotModelled(f"atomic of {lanes} elements with a value of {e.dtype}")
-    code, given = machine.code(e), kind_of(e.dtype)
-    return lambda frame: converted(code.run(frame), given, kind, machine.options.exact)
+    code, given = program.code(e), kind_of(e.dtype)
+    return lambda frame: converted(code.run(frame), given, kind, program.options.exact)
 
 
-def require_memory(target: Expr, machine: Machine) -> None:
+def require_memory(target: Expr, program: KernelProgram) -> None:
     """Raise NotModelled for an atomic on registers that is written: atom and red take addresses in global or shared
     memory, and a device traps, or faults, at any other.
     """
     buffers = [p.buffer for p in postorder([target]) if p.op == "load" and p.buffer is not None]
-    if machine.options.written and buffers and buffers[-1].scope.startswith("local"):
+    if program.options.written and buffers and buffers[-1].scope.startswith("local"):
         raise NotModelled(f"an atomic on {buffers[-1].name}, which is in registers")
 
 
-def _combining(operation: str, lanes: int, returns: bool) -> Callable[[Expr, Machine], Run]:
+def _combining(operation: str, lanes: int, returns: bool) -> Callable[[Expr, KernelProgram], Run]:
     """(address or element, value[, memory order])."""
 
-    def handler(e: Expr, machine: Machine) -> Run:
-        require_memory(e.args[0], machine)
-        place = machine.pointer(e.args[0], lanes)
-        value, combine = _operand(e.args[1], lanes, place.kind, machine), _COMBINE[operation]
-        settle = rounding(place.kind, machine.options.exact)
+    def handler(e: Expr, program: KernelProgram) -> Run:
+        require_memory(e.args[0], program)
+        place = program.pointer(e.args[0], lanes)
+        value, combine = _operand(e.args[1], lanes, place.kind, program), _COMBINE[operation]
+        settle = rounding(place.kind, program.options.exact)
 
         def settled(old: Any, new: Any) -> Any:
             return combine(old, new) if settle is None else settle(combine(old, new))
@@ -159,9 +157,9 @@ for _operation in ("add", "max", "min", "or"):
 
 @call("atomic_load_elem_op")
 @extern("AtomicLoad")
-def atomic_load(e: Expr, machine: Machine) -> Run:
+def atomic_load(e: Expr, program: KernelProgram) -> Run:
     """(address[, memory order]): the element."""
-    place = machine.pointer(e.args[0])
+    place = program.pointer(e.args[0])
 
     def run(frame: Frame) -> Value:
         position, mask = _position(place, frame)
@@ -173,10 +171,10 @@ def atomic_load(e: Expr, machine: Machine) -> Run:
 
 @call("atomic_store_elem_op")
 @extern("AtomicStore")
-def atomic_store(e: Expr, machine: Machine) -> Run:
+def atomic_store(e: Expr, program: KernelProgram) -> Run:
     """(address, value[, memory order]): the element becomes the value."""
-    place = machine.pointer(e.args[0])
-    value = _operand(e.args[1], 1, place.kind, machine)
+    place = program.pointer(e.args[0])
+    value = _operand(e.args[1], 1, place.kind, program)
 
     def run(frame: Frame) -> Value:
         position, mask = _position(place, frame)

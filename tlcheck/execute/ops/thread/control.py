@@ -5,18 +5,13 @@ TIR's `break` and `continue` act on the innermost loop, as C's do; a thread that
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from tlcheck.execute.compile.codes import Code
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
+from tlcheck.execute.memory.codes import Code, Run
 from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.snapshot.ir import Expr
-
-if TYPE_CHECKING:
-    from tlcheck.execute.compile.codes import Run
-    from tlcheck.execute.schedule.machine import Machine
 
 
 def _gone(frame: Frame, before: Mask | None) -> Mask:
@@ -27,7 +22,7 @@ def _gone(frame: Frame, before: Mask | None) -> Mask:
 
 
 @call("loop_break", "break_loop")
-def loop_break(e: Expr, machine: Machine) -> Run:
+def loop_break(e: Expr, program: KernelProgram) -> Run:
     """The active lanes leave the innermost loop."""
 
     def run(frame: Frame) -> int:
@@ -38,7 +33,7 @@ def loop_break(e: Expr, machine: Machine) -> Run:
 
 
 @call("loop_continue", "continue_loop")
-def loop_continue(e: Expr, machine: Machine) -> Run:
+def loop_continue(e: Expr, program: KernelProgram) -> Run:
     """The active lanes go on with the next iteration of the innermost loop."""
 
     def run(frame: Frame) -> int:
@@ -49,7 +44,7 @@ def loop_continue(e: Expr, machine: Machine) -> Run:
 
 
 @call("thread_return")
-def thread_return(e: Expr, machine: Machine) -> Run:
+def thread_return(e: Expr, program: KernelProgram) -> Run:
     """The active lanes leave the kernel."""
 
     def run(frame: Frame) -> int:
@@ -60,9 +55,9 @@ def thread_return(e: Expr, machine: Machine) -> Run:
 
 
 @call("launch_thread_idx")
-def launch_thread_idx(e: Expr, machine: Machine) -> Code:
+def launch_thread_idx(e: Expr, program: KernelProgram) -> Code:
     """threadIdx.x, .y or .z by number, as the kernel's frontend asks for it."""
     axis = e.args[0].value
     assert isinstance(axis, int)
-    index = machine.thread_index(axis)
+    index = program.thread_index(axis)
     return Code(lambda frame: index, frozenset(), True, not isinstance(index, np.ndarray))

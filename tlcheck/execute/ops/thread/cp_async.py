@@ -8,24 +8,20 @@ or has its values at once (early ones); a kernel has to be right with both.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tlcheck.execute.compile.codes import Step
+from tlcheck.execute.compile.elements import BufferElement
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import attribute, call
 from tlcheck.execute.events import COPIES
 from tlcheck.execute.memory.cells import Position
-from tlcheck.execute.memory.frame import Frame, Mask, everywhere
-from tlcheck.execute.memory.places import Place
+from tlcheck.execute.memory.codes import Run, Step
+from tlcheck.execute.memory.frame import Frame, Mask, everywhere, one_value
 from tlcheck.execute.memory.values import Array, Kind, Value, nothing_in
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.program.async_copies import WAIT, copied_bytes
 from tlcheck.snapshot.ir import Attr, Expr
-
-if TYPE_CHECKING:
-    from tlcheck.execute.compile.codes import Run
-    from tlcheck.execute.schedule.machine import Machine
 
 _SIZES = (4, 8, 16)
 _KEPT = 16  # positions of a copy: it takes turns among the stages of a pipeline
@@ -35,7 +31,7 @@ _KEPT = 16  # positions of a copy: it takes turns among the stages of a pipeline
 class Copy:
     """Values on their way to a place, in the lanes of `mask`."""
 
-    place: Place
+    place: BufferElement
     position: Array
     values: Array
     mask: Mask
@@ -43,7 +39,7 @@ class Copy:
     def land(self, lanes: Mask) -> None:
         """Arrive, in these lanes; what all threads of a block copy together, once for all."""
         chosen = _both(self.mask, lanes)
-        self.place.machine.observers.copy_landed(self.place, self.position, chosen)
+        self.place.observers.copy_landed(self.place, self.position, chosen)
         if self.position.shape[-1:] == np.shape(self.values)[-1:] == (1,):
             chosen = np.asarray(chosen.any(axis=-1, keepdims=True))
         self.place.memory.put(self.position, self.values, chosen, self.place.kind)
@@ -108,22 +104,22 @@ def _both(mask: Mask, lanes: Mask) -> Mask:
     return mask if np.array_equal(chosen, mask) else chosen
 
 
-def queue_of(machine: Machine) -> CopyQueue:
-    found = machine.shared_state.setdefault("cp.async", CopyQueue())
+def queue_of(program: KernelProgram) -> CopyQueue:
+    found = program.state.shared.setdefault("cp.async", CopyQueue())
     assert isinstance(found, CopyQueue)
     return found
 
 
 @call("ptx_cp_async", family="cp.async")
-def cp_async(e: Expr, machine: Machine) -> Run:
+def cp_async(e: Expr, program: KernelProgram) -> Run:
     """Issue a copy of 4, 8 or 16 bytes. Where the predicate is false, zeros arrive and nothing is read.
 
     Which thread issues the copy of an iteration of T.Parallel is not known as written: it arrives at once.
     """
-    target, source, predicate = _operands(e, machine)
-    condition = None if predicate is None else machine.code(predicate)
-    queue, late = queue_of(machine), machine.options.late and not machine.iterating
-    reason = machine.reason(f"element of {target.name} read while its copy is under way")
+    target, source, predicate = _operands(e, program)
+    condition = None if predicate is None else program.code(predicate)
+    queue, late = queue_of(program), program.options.late and not program.iterating
+    reason = program.state.reason(f"element of {target.name} read while its copy is under way")
     folded = _Folded(target)
 
     def run(frame: Frame) -> Value:
@@ -131,10 +127,10 @@ def cp_async(e: Expr, machine: Machine) -> Run:
         values = np.array(found, ndmin=3)
         position, mask = target.position(frame)
         lanes = everywhere(mask, frame)
-        if frame.worlds > machine.each:
+        if frame.worlds > program.state.each:
             position, lanes, values = folded(position, lanes, values, mask)
         if target.shared:
-            machine.observers.copy_issued(target, position, lanes, machine.origin(frame), values)
+            program.observers.copy_issued(target, position, lanes, program.state.origin(frame), values)
         issue(target, target.memory.flat_position(position), values, lanes, queue, late, reason)
         return 0
 
@@ -144,13 +140,13 @@ def cp_async(e: Expr, machine: Machine) -> Run:
 class _Folded:
     """A copy where all iterations of a loop run at once (`iterations`), as one of more elements in each world."""
 
-    def __init__(self, target: Place) -> None:
+    def __init__(self, target: BufferElement) -> None:
         self._target = target
         self._kept: dict[tuple[int, int], tuple[Position, Mask | None, Array, Mask]] = {}  # with what the keys number
 
     def __call__(self, position: Position, lanes: Mask, values: Array, mask: Mask | None) -> tuple[Array, Mask, Array]:
         """mask: what `lanes` were made of, the same in all iterations."""
-        worlds, key = self._target.machine.each, (id(position), id(mask))
+        worlds, key = self._target.state.each, (id(position), id(mask))
         if key not in self._kept:
             if len(self._kept) >= _KEPT:
                 self._kept.clear()
@@ -163,7 +159,7 @@ class _Folded:
         return where, active, values.reshape(where.shape)
 
 
-def _guarded(source: Place, holds: Value, frame: Frame) -> Value:
+def _guarded(source: BufferElement, holds: Value, frame: Frame) -> Value:
     if not isinstance(holds, np.ndarray):
         return source.load(frame) if holds else 0
     saved, frame.active = frame.active, frame.among(holds)
@@ -172,62 +168,64 @@ def _guarded(source: Place, holds: Value, frame: Frame) -> Value:
     return values
 
 
-def issue(target: Place, where: Array, values: Array, lanes: Mask, queue: CopyQueue, late: bool, reason: int) -> None:
+def issue(
+    target: BufferElement, where: Array, values: Array, lanes: Mask, queue: CopyQueue, late: bool, reason: int
+) -> None:
     """Put a copy under way, to flat positions of a place; without `late` it arrives at once."""
     if not late:
         target.memory.put(where, values, lanes, target.kind)
         return
-    poison = nothing_in(target.kind, target.machine.chances[: target.machine.each], reason)
+    poison = nothing_in(target.kind, target.state.chances[: target.state.each], reason)
     target.memory.put(where, poison, lanes, target.kind)
     queue.open.append(Copy(target, where, values, lanes))
 
 
-def _operands(e: Expr, machine: Machine) -> tuple[Place, Place, Expr | None]:
+def _operands(e: Expr, program: KernelProgram) -> tuple[BufferElement, BufferElement, Expr | None]:
     """Destination, source and predicate of a copy in any of its forms."""
     if len(e.args) in (3, 4):
         target, source = e.args[:2]
-        kind = machine.pointers.element(source, machine)
-        if machine.pointers.element(target, machine).bits != kind.bits:
+        kind = program.addresses.kind(source)
+        if program.addresses.kind(target).bits != kind.bits:
             raise NotModelled("ptx_cp_async between elements of other widths")
-        count = _size(e, kind, machine) * 8 // kind.bits
+        count = _size(e, kind, program) * 8 // kind.bits
         predicate = e.args[3] if len(e.args) == 4 else None
-        return *_aligned(machine.pointer(target, count), machine.pointer(source, count), count), predicate
+        return *_aligned(program.pointer(target, count), program.pointer(source, count), count), predicate
     if len(e.args) in (5, 6):
         target, before, source, offset = e.args[:4]
-        kind = machine.pointers.element(source, machine)
-        count = _size(e, kind, machine) * 8 // kind.bits
-        to = _destination(target, before, kind, count, machine)
-        return *_aligned(to, machine.pointer(source, count, offset), count), e.args[5] if len(e.args) == 6 else None
+        kind = program.addresses.kind(source)
+        count = _size(e, kind, program) * 8 // kind.bits
+        to = _destination(target, before, kind, count, program)
+        return *_aligned(to, program.pointer(source, count, offset), count), e.args[5] if len(e.args) == 6 else None
     raise NotModelled(f"ptx_cp_async with {len(e.args)} arguments")
 
 
-def _aligned(target: Place, source: Place, count: int) -> tuple[Place, Place]:
+def _aligned(target: BufferElement, source: BufferElement, count: int) -> tuple[BufferElement, BufferElement]:
     """Both addresses are multiples of the copy's size."""
     target.aligned = source.aligned = count * source.kind.bits // 8
     return target, source
 
 
-def _destination(target: Expr, offset: Expr, kind: Kind, count: int, machine: Machine) -> Place:
+def _destination(target: Expr, offset: Expr, kind: Kind, count: int, program: KernelProgram) -> BufferElement:
     """The offset counts bytes of merged shared memory; a buffer that is alone is not merged and has elements."""
-    if machine.pointers.shared_buffers > 1:
-        return machine.pointers.octets(machine, target, offset, kind, count)
-    return machine.pointer(target, count, offset)
+    if program.pointers.shared_buffers > 1:
+        return program.addresses.octets(target, offset, kind, count)
+    return program.pointer(target, count, offset)
 
 
-def _size(call: Expr, kind: Kind, machine: Machine) -> int:
+def _size(call: Expr, kind: Kind, program: KernelProgram) -> int:
     """Bytes that a call copies."""
-    size = copied_bytes(call, kind.bits, machine.options.release)
+    size = copied_bytes(call, kind.bits, program.options.release)
     if size is None:
         raise NotModelled("ptx_cp_async of varying size")
-    if size not in _SIZES and not machine.options.early:
+    if size not in _SIZES and not program.options.early:
         raise NotModelled(f"ptx_cp_async of {size} bytes")
     return size
 
 
 @call("ptx_commit_group", family="cp.async")
-def commit_group(e: Expr, machine: Machine) -> Run:
+def commit_group(e: Expr, program: KernelProgram) -> Run:
     """cp.async.commit_group: the thread's copies since the last commit are a group, be it an empty one."""
-    queue = queue_of(machine)
+    queue = queue_of(program)
 
     def run(frame: Frame) -> Value:
         queue.commit(frame.mask())
@@ -237,13 +235,13 @@ def commit_group(e: Expr, machine: Machine) -> Run:
 
 
 @call("ptx_wait_group", family="cp.async")
-def wait_group(e: Expr, machine: Machine) -> Run:
+def wait_group(e: Expr, program: KernelProgram) -> Run:
     """cp.async.wait_group n: go on when at most n of the thread's newest groups are under way."""
-    queue, newest = queue_of(machine), machine.code(e.args[0])
+    queue, newest = queue_of(program), program.code(e.args[0])
 
     def run(frame: Frame) -> Value:
-        left = machine.uniform(newest.run(frame), "the number of groups to wait for")
-        machine.observers.operations_awaited(COPIES, left, frame.mask())
+        left = one_value(newest.run(frame), "the number of groups to wait for")
+        program.observers.operations_awaited(COPIES, left, frame.mask())
         queue.wait(left, frame.mask())
         return 0
 
@@ -251,12 +249,12 @@ def wait_group(e: Expr, machine: Machine) -> Run:
 
 
 @call("ptx_wait_all", "cp_async_wait_all", family="cp.async")
-def wait_all(e: Expr, machine: Machine) -> Run:
+def wait_all(e: Expr, program: KernelProgram) -> Run:
     """cp.async.wait_all: commit, and wait for all groups."""
-    queue = queue_of(machine)
+    queue = queue_of(program)
 
     def run(frame: Frame) -> Value:
-        machine.observers.operations_awaited(COPIES, 0, frame.mask())
+        program.observers.operations_awaited(COPIES, 0, frame.mask())
         queue.commit(frame.mask())
         queue.wait(0, frame.mask())
         return 0
@@ -265,9 +263,9 @@ def wait_all(e: Expr, machine: Machine) -> Run:
 
 
 @attribute("async_commit_queue_scope")
-def commit_scope(stmt: Attr, machine: Machine) -> Step:
+def commit_scope(stmt: Attr, program: KernelProgram) -> Step:
     """Pipelines up to 0.1.8: commit a group after the body."""
-    body, queue = machine.step(stmt.body), queue_of(machine)
+    body, queue = program.step(stmt.body), queue_of(program)
 
     def run(frame: Frame) -> None:
         body.run(frame)
@@ -277,21 +275,21 @@ def commit_scope(stmt: Attr, machine: Machine) -> Step:
 
 
 @attribute("async_wait_queue_scope")
-def wait_scope(stmt: Attr, machine: Machine) -> Step:
+def wait_scope(stmt: Attr, program: KernelProgram) -> Step:
     """Pipelines up to 0.1.8: wait before the body, until `async_wait_inflight_count` groups are under way."""
     inner = stmt.body
     if not isinstance(inner, Attr) or inner.key != WAIT or inner.value is None:
         raise NotModelled("async_wait_queue_scope without a count")
-    newest, body, queue = machine.code(inner.value), machine.step(inner.body), queue_of(machine)
+    newest, body, queue = program.code(inner.value), program.step(inner.body), queue_of(program)
 
     def run(frame: Frame) -> None:
-        queue.wait(machine.uniform(newest.run(frame), "the number of groups to wait for"), frame.mask())
+        queue.wait(one_value(newest.run(frame), "the number of groups to wait for"), frame.mask())
         body.run(frame)
 
     return Step(run, body.leaves)
 
 
 @attribute("async_scope")
-def async_scope(stmt: Attr, machine: Machine) -> Step:
+def async_scope(stmt: Attr, program: KernelProgram) -> Step:
     """Marks copies that a later pass makes asynchronous; nothing by itself."""
-    return machine.step(stmt.body)
+    return program.step(stmt.body)

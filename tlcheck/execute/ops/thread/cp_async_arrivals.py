@@ -6,11 +6,13 @@ one arrival more in this phase, so that its count is that of the other arrivals.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
+from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.values import Value
 from tlcheck.execute.ops.thread.cp_async import Copy, queue_of
@@ -18,17 +20,11 @@ from tlcheck.execute.ops.thread.mbarrier import Barriers, barrier
 from tlcheck.execute.schedule.agents import Flight, agents_of
 from tlcheck.snapshot.ir import Expr
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tlcheck.execute.compile.codes import Run
-    from tlcheck.execute.schedule.machine import Machine
-
 
 @call("ptx_cp_async_barrier", "ptx_cp_async_barrier_noinc", family="cp.async")
-def arrive(e: Expr, machine: Machine) -> Run:
+def arrive(e: Expr, program: KernelProgram) -> Run:
     """(barrier): the active threads arrive when their copies have come."""
-    which, queue, agents = barrier(e.args[0], machine), queue_of(machine), agents_of(machine)
+    which, queue, agents = barrier(e.args[0], program), queue_of(program), agents_of(program.state)
     expected = e.value == "ptx_cp_async_barrier"
 
     def run(frame: Frame) -> Value:
@@ -38,8 +34,8 @@ def arrive(e: Expr, machine: Machine) -> Run:
             mask[world] = lanes
             if expected:
                 which.barriers.pending[world, number] += threads
-            land = _landing(queue.hand_over(mask), machine, which.barriers, world, number, mask)
-            if machine.options.late:
+            land = _landing(queue.hand_over(mask), program, which.barriers, world, number, mask)
+            if program.options.late:
                 agents.flights.append(Flight(land, which.barriers))
             else:
                 land()
@@ -49,12 +45,12 @@ def arrive(e: Expr, machine: Machine) -> Run:
 
 
 def _landing(
-    copies: list[Copy], machine: Machine, barriers: Barriers, world: int, number: int, mask: Mask
+    copies: list[Copy], program: KernelProgram, barriers: Barriers, world: int, number: int, mask: Mask
 ) -> Callable[[], None]:
     def land() -> None:
         for copy in copies:
             copy.land(copy.mask)
-        machine.observers.arrived((barriers.name, number), mask)
+        program.observers.arrived((barriers.name, number), mask)
         barriers.arrive(world, number, int(mask.sum()))
 
     return land

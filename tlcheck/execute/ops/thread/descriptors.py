@@ -10,19 +10,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from tlcheck.execute.compile.codes import Code
+from tlcheck.execute.compile.elements import BufferElement
+from tlcheck.execute.compile.program import KernelProgram
+from tlcheck.execute.memory.codes import Code
 from tlcheck.execute.memory.frame import Frame, Mask
-from tlcheck.execute.memory.places import Place
 from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
-
-if TYPE_CHECKING:
-    from tlcheck.execute.schedule.machine import Machine
 
 # CUtensorMapDataType -> bits
 _BITS = {0: 8, 1: 16, 2: 32, 3: 32, 4: 64, 5: 64, 6: 16, 7: 32, 8: 64, 9: 16, 10: 32, 11: 32, 12: 32}
@@ -58,7 +56,7 @@ class Box:
 class _Tensor:
     """A tensor's pointer, its sizes and its strides in elements, innermost dimension first."""
 
-    place: Place
+    place: BufferElement
     sizes: tuple[Code, ...]
     strides: tuple[Code, ...]
 
@@ -193,17 +191,17 @@ def unlawful(map_: Tiled | Im2col, frame: Frame) -> str:
     return ""
 
 
-def descriptor(e: Expr, machine: Machine) -> Tiled | Im2col:
+def descriptor(e: Expr, program: KernelProgram) -> Tiled | Im2col:
     """The tensor map that an argument names: the call that makes it, or a parameter of the kernel for one."""
     if e.op == "var":
-        made = {v.uid: c for v, c in machine.function.descriptors}.get(e.uid)
+        made = {v.uid: c for v, c in program.function.descriptors}.get(e.uid)
         if made is None:
             raise NotModelled(f"TMA descriptor {e.value}: the snapshot does not say what it describes")
         e = made
     rank = _number(e.args[1])
     rest = e.args[3:]
     sizes, octets, boxes, more = (rest[i * rank : (i + 1) * rank] for i in range(4))
-    tensor = _tensor(e, sizes, octets, machine)
+    tensor = _tensor(e, sizes, octets, program)
     if e.value == _TILED:
         return Tiled(tensor, _sizes(boxes, more), _hints(rest[4 * rank :]))
     around = rest[3 * rank :]
@@ -213,12 +211,12 @@ def descriptor(e: Expr, machine: Machine) -> Tiled | Im2col:
     return Im2col(tensor, tuple(_number(s) for s in boxes), lower, upper, pixels, channels, span)
 
 
-def _tensor(e: Expr, sizes: tuple[Expr, ...], octets: tuple[Expr, ...], machine: Machine) -> _Tensor:
-    place = machine.pointer(e.args[2])
+def _tensor(e: Expr, sizes: tuple[Expr, ...], octets: tuple[Expr, ...], program: KernelProgram) -> _Tensor:
+    place = program.pointer(e.args[2])
     if place.kind.bits != _BITS[_number(e.args[0])]:
         raise NotModelled(f"TMA descriptor of {_BITS[_number(e.args[0])]} bits for {place.kind.name}")
-    strides = tuple(_divided(machine.code(o), place.kind.bits // 8) for o in octets)
-    return _Tensor(place, tuple(machine.code(s) for s in sizes), strides)
+    strides = tuple(_divided(program.code(o), place.kind.bits // 8) for o in octets)
+    return _Tensor(place, tuple(program.code(s) for s in sizes), strides)
 
 
 def _sizes(args: tuple[Expr, ...], steps: tuple[Expr, ...]) -> tuple[int, ...]:

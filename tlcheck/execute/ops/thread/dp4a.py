@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from tlcheck.execute.compile.codes import Run
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import extern
+from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
-
-if TYPE_CHECKING:
-    from tlcheck.execute.schedule.machine import Machine
 
 _LANES = 4
 
 
 @extern("DP4A", family="dp4a")
-def dot_product(e: Expr, machine: Machine) -> Run:
+def dot_product(e: Expr, program: KernelProgram) -> Run:
     """(a, b, c), addresses: c += the sum of a[i] * b[i], signed bytes into an int32."""
-    a, b = (machine.pointer(argument, _LANES) for argument in e.args[:2])
-    total = machine.pointer(e.args[2])
+    a, b = (program.pointer(argument, _LANES) for argument in e.args[:2])
+    total = program.pointer(e.args[2])
     if (a.kind.name, b.kind.name, total.kind.name) != ("int8", "int8", "int32"):
         raise NotModelled(f"DP4A of {a.kind.name}, {b.kind.name} and {total.kind.name}")
 

@@ -6,34 +6,30 @@ instruction elects some thread of those that are active; here it is the first.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
+from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame, OfLanes
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
 from tlcheck.targets.nvidia import WARP
 
-if TYPE_CHECKING:
-    from tlcheck.execute.compile.codes import Run
-    from tlcheck.execute.schedule.machine import Machine
-
 
 @call("tl_shuffle_elect", "shuffle_elect", family="elect")
-def elect(e: Expr, machine: Machine) -> Run:
+def elect(e: Expr, program: KernelProgram) -> Run:
     """Whether the thread is the elected one of its group; (worlds, threads)."""
     extent = e.args[0].value if e.args and e.args[0].op == "int" else None
     if not isinstance(extent, int) or extent % WARP:
         raise NotModelled("shuffle_elect of another number of threads than whole warps")
-    thread = np.arange(machine.threads)
+    thread = np.arange(program.state.threads)
     chosen = thread // WARP == 0 if extent == 0 else thread // WARP % (extent // WARP) == 0
 
     def elected(frame: Frame) -> Array:
         mask = frame.mask() & chosen
-        warps = mask.reshape(len(mask), -1, min(WARP, machine.threads))
+        warps = mask.reshape(len(mask), -1, min(WARP, program.state.threads))
         first = np.zeros(warps.shape, np.bool_)
         np.put_along_axis(first, warps.argmax(axis=-1)[..., None], True, axis=-1)
         return np.asarray((first & warps).reshape(mask.shape))

@@ -7,32 +7,31 @@ for all of them afterwards.
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
 
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
+from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.schedule.agents import agents_of
 from tlcheck.execute.worlds.blocks import grid
 from tlcheck.snapshot.ir import Expr
 
-if TYPE_CHECKING:
-    from tlcheck.execute.compile.codes import Run
-    from tlcheck.execute.schedule.machine import Machine
-
 
 @call("sync_grid")
-def sync_grid(e: Expr, machine: Machine) -> Run:
+def sync_grid(e: Expr, program: KernelProgram) -> Run:
     """All threads of all blocks come together."""
-    blocks = prod(grid(machine.function, machine.scalars))
-    if any(len({w.block for w in machine.worlds if w.seed == seed}) < blocks for seed in set(machine.seeds)):
+    blocks = prod(grid(program.function, program.scalars))
+    if any(
+        len({w.block for w in program.state.worlds if w.seed == seed}) < blocks for seed in set(program.state.seeds)
+    ):
         raise NotModelled("sync_grid of blocks that do not run at once")
 
     def run(frame: Frame) -> int:
-        if frame.active is not None or frame.ended is not None or not agents_of(machine).alone:
+        if frame.active is not None or frame.ended is not None or not agents_of(program.state).alone:
             raise NotModelled("sync_grid in a branch")
-        machine.observers.barrier(frame.mask())
-        machine.observers.grid_barrier()
+        program.observers.barrier(frame.mask())
+        program.observers.grid_barrier()
         return 0
 
     return run

@@ -5,15 +5,10 @@ What fences and arrivals order is the business of those who observe a run.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from tlcheck.execute.compile.codes import Step
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import attribute, call, extern
+from tlcheck.execute.memory.codes import Run, Step
 from tlcheck.snapshot.ir import Attr, Expr
-
-if TYPE_CHECKING:
-    from tlcheck.execute.compile.codes import Run
-    from tlcheck.execute.schedule.machine import Machine
 
 
 @extern(
@@ -27,7 +22,7 @@ if TYPE_CHECKING:
     "prefetch_tma_descriptor",
     "warpgroup_fence_operand",
 )
-def hint(e: Expr, machine: Machine) -> Run:
+def hint(e: Expr, program: KernelProgram) -> Run:
     """Nothing, as far as values go."""
     return lambda frame: 0
 
@@ -38,6 +33,6 @@ def hint(e: Expr, machine: Machine) -> Run:
     "tl.pipeline_mvb_parity_expr",
     "tl.pipeline_mvb_stage_expr",
 )
-def notes_of_passes(stmt: Attr, machine: Machine) -> Step:
+def notes_of_passes(stmt: Attr, program: KernelProgram) -> Step:
     """What one pass tells a later one; the code within says all that happens."""
-    return machine.step(stmt.body)
+    return program.step(stmt.body)

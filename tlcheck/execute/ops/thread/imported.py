@@ -10,20 +10,17 @@ import hashlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tlcheck.execute.compile.codes import Run, Step
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import annotation, attribute, extern
+from tlcheck.execute.memory.codes import Run, Step
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, kind_of
 from tlcheck.execute.ops.thread.wide import reshaped
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Attr, Block, Expr
-
-if TYPE_CHECKING:
-    from tlcheck.execute.schedule.machine import Machine
 
 _TEXT = "imported functions"
 _WORD = kind_of("uint32")
@@ -32,16 +29,16 @@ _SPACE = re.compile(r"\s+")
 
 
 @annotation("pragma_import_c")
-def annotated_source(block: Block, machine: Machine) -> None:
+def annotated_source(block: Block, program: KernelProgram) -> None:
     """The text of imported functions, as written."""
-    machine.shared_state[_TEXT] = dict(block.annotations)["pragma_import_c"]
+    program.state.shared[_TEXT] = dict(block.annotations)["pragma_import_c"]
 
 
 @attribute("pragma_import_c")
-def attributed_source(stmt: Attr, machine: Machine) -> Step:
+def attributed_source(stmt: Attr, program: KernelProgram) -> Step:
     """The text of imported functions, as lowered."""
-    machine.shared_state[_TEXT] = "" if stmt.value is None else str(stmt.value.value)
-    return machine.step(stmt.body)
+    program.state.shared[_TEXT] = "" if stmt.value is None else str(stmt.value.value)
+    return program.step(stmt.body)
 
 
 def _fields_of_2_bits(words: Array, unsigned: bool = True) -> Array:
@@ -98,17 +95,17 @@ _DECODERS = {
 
 
 @extern(*_DECODERS)
-def decode(e: Expr, machine: Machine) -> Run:
+def decode(e: Expr, program: KernelProgram) -> Run:
     """(packed, decoded[, count]): elements of a few bits from 32-bit words; count: elements, or of fp4 words."""
     decoder = _DECODERS[str(e.value)]
-    if digest(str(machine.shared_state.get(_TEXT, "")), str(e.value)) != decoder.digest:
+    if digest(str(program.state.shared.get(_TEXT, "")), str(e.value)) != decoder.digest:
         raise NotModelled(f"{e.value}, another one than TileLang's")
     words = _words(e, decoder)
-    source, target = machine.pointer(e.args[0]).kind, machine.pointer(e.args[1]).kind
+    source, target = program.pointer(e.args[0]).kind, program.pointer(e.args[1]).kind
     if target != kind_of(decoder.form) or source.family not in ("int", "uint"):
         raise NotModelled(f"{e.value} of {source.name} to {target.name}")
-    packed = machine.pointer(e.args[0], words * _WORD.bits // source.bits)
-    decoded = machine.pointer(e.args[1], words * decoder.elements)
+    packed = program.pointer(e.args[0], words * _WORD.bits // source.bits)
+    decoded = program.pointer(e.args[1], words * decoder.elements)
 
     def run(frame: Frame) -> int:
         bits = np.broadcast_to(packed.load(frame), (words * _WORD.bits // source.bits, frame.worlds, frame.lanes))

@@ -6,25 +6,23 @@ The threads 8 i .. 8 i + 7 point to the rows of matrix i, 16 bytes each. Thread 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from tlcheck.execute.compile.elements import BufferElement
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
+from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame
-from tlcheck.execute.memory.places import Place
 from tlcheck.execute.memory.values import Array, Kind, Value
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
 from tlcheck.targets.nvidia import WARP
 
-if TYPE_CHECKING:
-    from tlcheck.execute.compile.codes import Run
-    from tlcheck.execute.schedule.machine import Machine
-
 
 @call("ptx_ldmatrix", family="ldmatrix")
-def ldmatrix(e: Expr, machine: Machine) -> Run:
+def ldmatrix(e: Expr, program: KernelProgram) -> Run:
     """(transposed, number, source, destination), or in old releases (transposed, number, ".b16", destination, its
     offset in elements, source, its offset).
     """
@@ -32,19 +30,19 @@ def ldmatrix(e: Expr, machine: Machine) -> Run:
     if number not in (1, 2, 4):
         raise NotModelled(f"ptx_ldmatrix of {number} matrices")
     source, to, offset, more = _operands(e)
-    kind = machine.pointers.element(source, machine)
+    kind = program.addresses.kind(source)
     if transposed and kind.bits != 16:
-        return _transposed_octets(e, machine, kind)
+        return _transposed_octets(e, program, kind)
     units = _fragment(kind, transposed, number)
-    rows = machine.pointer(source, 128 // kind.bits, more, arranged(units, machine))
+    rows = program.pointer(source, 128 // kind.bits, more, arranged(units, program))
     rows.aligned = 16
-    target = machine.pointer(to, len(units[0]), offset)
+    target = program.pointer(to, len(units[0]), offset)
     if target.kind.bits != kind.bits:
         raise NotModelled("ptx_ldmatrix into elements of another width")
     return _loading(rows, target)
 
 
-def _loading(rows: Place, target: Place) -> Run:
+def _loading(rows: BufferElement, target: BufferElement) -> Run:
     def run(frame: Frame) -> Value:
         target.store(frame, rows.load(frame))
         return 0
@@ -75,24 +73,24 @@ def _fragment(kind: Kind, transposed: bool, number: int) -> tuple[Array, Array]:
     return elements, threads
 
 
-def arranged(units: tuple[Array, Array], machine: Machine) -> Any:
+def arranged(units: tuple[Array, Array], program: KernelProgram) -> Any:
     """Give each thread the elements `units` of rows (elements, worlds, threads) that its warp's threads point to."""
     elements, threads = units
-    if machine.threads % WARP:
+    if program.state.threads % WARP:
         raise NotModelled("warp instruction in a block of incomplete warps")
-    warps = machine.threads // WARP
+    warps = program.state.threads // WARP
     lanes = (np.arange(warps)[:, None] * WARP + threads[:, None, :]).reshape(len(threads), 1, -1)
     which = np.tile(elements, warps).reshape(len(elements), 1, -1)
-    worlds = np.arange(len(machine.worlds)).reshape(1, -1, 1)
+    worlds = np.arange(len(program.state.worlds)).reshape(1, -1, 1)
 
     def arrange(rows: Any) -> Array:
-        shape = (np.shape(rows)[0], len(machine.worlds), machine.threads)
+        shape = (np.shape(rows)[0], len(program.state.worlds), program.state.threads)
         found: Array = np.broadcast_to(rows, shape)[which, worlds, lanes]
         return found
 
     return arrange
 
 
-def _transposed_octets(e: Expr, machine: Machine, kind: Kind) -> Run:
+def _transposed_octets(e: Expr, program: KernelProgram, kind: Kind) -> Run:
     """Transposed 8-bit elements move in pairs with the instruction; old releases load them one by one instead."""
     raise NotModelled(f"transposed ptx_ldmatrix of {kind.name}")

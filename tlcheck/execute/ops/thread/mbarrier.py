@@ -8,22 +8,19 @@ lets parity 1 pass.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tlcheck.execute.compile.elements import BufferElement
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import annotation, call
 from tlcheck.execute.events import Observer, Observers
-from tlcheck.execute.memory.frame import Frame, Mask
+from tlcheck.execute.memory.codes import Code, Run
+from tlcheck.execute.memory.frame import Frame, Mask, one_value
 from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.reasons import Illegal, NotModelled, Overrun
 from tlcheck.execute.schedule.agents import agents_of
 from tlcheck.snapshot.ir import Block, Expr
-
-if TYPE_CHECKING:
-    from tlcheck.execute.compile.codes import Code, Run
-    from tlcheck.execute.memory.places import Place
-    from tlcheck.execute.schedule.machine import Machine
 
 _ROOM = 64  # barriers of one buffer
 _MOST_KEPT = 64
@@ -65,15 +62,15 @@ class Barriers:
     observers: Observers
 
     @classmethod
-    def of(cls, machine: Machine, name: str) -> Barriers:
+    def of(cls, program: KernelProgram, name: str) -> Barriers:
         """The barriers of a buffer, made at their first use."""
         key = f"mbarrier {name}"
-        if key not in machine.shared_state:
-            shape = (len(machine.worlds), _ROOM)
+        if key not in program.state.shared:
+            shape = (len(program.state.worlds), _ROOM)
             count, pending, octets, phase, coming = (np.zeros(shape, np.int64) for _ in range(5))
             unsure = np.zeros(shape, np.bool_)
-            machine.shared_state[key] = cls(name, count, pending, octets, phase, coming, unsure, machine.observers)
-        found = machine.shared_state[key]
+            program.state.shared[key] = cls(name, count, pending, octets, phase, coming, unsure, program.observers)
+        found = program.state.shared[key]
         assert isinstance(found, Barriers)
         return found
 
@@ -120,21 +117,21 @@ class Barrier:
 
     barriers: Barriers
     index: Code
-    place: Place | None = None
+    place: BufferElement | None = None
     kept: dict[tuple[int, int], tuple[Mask | None, Named]] = field(default_factory=dict)
 
     def used(self, frame: Frame) -> None:
         """Publish that active threads use the barrier: whoever makes it has to have done so before."""
         if self.place is not None and self.barriers.observers.hear(Observer.atomic):
             position, _ = self.place.position(frame)
-            self.barriers.observers.atomic(self.place, position, frame.mask(), self.place.machine.origin(frame))
+            self.barriers.observers.atomic(self.place, position, frame.mask(), self.place.state.origin(frame))
 
     def used_by_copies(self, frame: Frame) -> None:
         """Publish that bulk copies of active threads will complete the barrier."""
         self.used(frame)
         if self.place is not None and self.barriers.observers.hear(Observer.proxy_crossed):
             position, _ = self.place.position(frame)
-            self.barriers.observers.proxy_crossed(self.place, position, frame.mask(), self.place.machine.origin(frame))
+            self.barriers.observers.proxy_crossed(self.place, position, frame.mask(), self.place.state.origin(frame))
 
     def __call__(self, frame: Frame) -> Named:
         """The barriers that active lanes name: found once for one number and the same lanes."""
@@ -162,34 +159,34 @@ class Barrier:
         return Named.of(found, mask.shape)
 
 
-def barrier(e: Expr, machine: Machine) -> Barrier:
+def barrier(e: Expr, program: KernelProgram) -> Barrier:
     """The barrier that an argument names. Raises NotModelled for another form."""
     while e.op == "call" and e.value in ("address_of", "access_ptr"):
         e = e.args[0]
     if e.op == "load" and e.buffer is not None and len(e.args) == 1:
-        root = machine.pointers.root(e.buffer.data.uid)
-        name, index = f"{e.buffer.name}#{root}", machine.code(e.args[0])
-        return Barrier(Barriers.of(machine, name), index, machine.place(e.buffer, e.args))
+        root = program.pointers.root(e.buffer.data.uid)
+        name, index = f"{e.buffer.name}#{root}", program.code(e.args[0])
+        return Barrier(Barriers.of(program, name), index, program.place(e.buffer, e.args))
     if e.op == "call" and e.value == "get_mbarrier":
-        return Barrier(Barriers.of(machine, "mbarrier"), machine.code(e.args[0]))
+        return Barrier(Barriers.of(program, "mbarrier"), program.code(e.args[0]))
     if e.op == "int":  # what releases up to 0.1.8 write before they have made barriers, and some kernels keep
         raise NotModelled("a bulk copy that names no mbarrier")
     raise NotModelled(f"mbarrier {e.value or e.op}")
 
 
 @call("ptx_init_barrier_thread_count", family="mbarrier")
-def init(e: Expr, machine: Machine) -> Run:
+def init(e: Expr, program: KernelProgram) -> Run:
     """mbarrier.init: (barrier, number of arrivals). Making one that is there is undefined (PTX, "mbarrier.init")."""
-    which, count = barrier(e.args[0], machine), machine.code(e.args[1])
+    which, count = barrier(e.args[0], program), program.code(e.args[1])
 
     def run(frame: Frame) -> Value:
-        arrivals = machine.uniform(count.run(frame), "the number of arrivals at an mbarrier")
+        arrivals = one_value(count.run(frame), "the number of arrivals at an mbarrier")
         if which.place is not None:
             which.place.store(frame, np.uint64(arrivals))
         for world, number, lanes, count_of in which(frame).each:
             if count_of > 1:
                 name, second = which.barriers.name.split("#")[0], int(np.flatnonzero(lanes)[1])
-                raise Illegal(f"several threads make {name}[{number}]", machine.line, world, second, name)
+                raise Illegal(f"several threads make {name}[{number}]", program.state.line, world, second, name)
             which.barriers.make(world, number, arrivals)
         return 0
 
@@ -197,42 +194,42 @@ def init(e: Expr, machine: Machine) -> Run:
 
 
 @call("create_barriers", "create_list_of_mbarrier", family="mbarrier")
-def create(e: Expr, machine: Machine) -> Run:
+def create(e: Expr, program: KernelProgram) -> Run:
     """Declares the barriers of get_mbarrier; with several arguments these are the numbers of arrivals."""
-    counts = [machine.code(a) for a in e.args] if e.value == "create_list_of_mbarrier" else []
+    counts = [program.code(a) for a in e.args] if e.value == "create_list_of_mbarrier" else []
 
     def run(frame: Frame) -> Value:
         for number, count in enumerate(counts):
             for world in range(frame.worlds):
-                Barriers.of(machine, "mbarrier").make(world, number, int(count.run(frame)))
+                Barriers.of(program, "mbarrier").make(world, number, int(count.run(frame)))
         return 0
 
     return run
 
 
 @annotation("barrier_init")
-def declared(block: Block, machine: Machine) -> None:
+def declared(block: Block, program: KernelProgram) -> None:
     """Before device-tir the counts of barriers stand at the block that allocates them."""
     for data, counts in block.barriers:
-        barriers = Barriers.of(machine, f"{data.value}#{machine.pointers.root(data.uid)}")
+        barriers = Barriers.of(program, f"{data.value}#{program.pointers.root(data.uid)}")
         for number, count in enumerate(counts):
             if count.op != "int":
                 raise NotModelled("barrier_init of unknown counts")
-            for world in range(len(machine.worlds)):
+            for world in range(len(program.state.worlds)):
                 barriers.make(world, number, int(count.value or 0))
 
 
 @call("ptx_arrive_barrier", "mbarrier_arrive", family="mbarrier")
-def arrive(e: Expr, machine: Machine) -> Run:
+def arrive(e: Expr, program: KernelProgram) -> Run:
     """mbarrier.arrive: each active thread arrives once."""
     if len(e.args) > 1:
         raise NotModelled(f"{e.value} of another block")
-    which = barrier(e.args[0], machine)
+    which = barrier(e.args[0], program)
 
     def run(frame: Frame) -> Value:
         which.used(frame)
         named = which(frame)
-        release(machine, which.barriers, named)
+        release(program, which.barriers, named)
         for world, number, _, threads in named.each:
             which.barriers.arrive(world, number, threads)
         return 0
@@ -241,19 +238,19 @@ def arrive(e: Expr, machine: Machine) -> Run:
 
 
 @call("mbarrier_expect_tx", "ptx_arrive_barrier_expect_tx", "mbarrier_arrive_expect_tx", family="mbarrier")
-def expect(e: Expr, machine: Machine) -> Run:
+def expect(e: Expr, program: KernelProgram) -> Run:
     """mbarrier.expect_tx: bytes are announced, by each active thread; the other two arrive as well."""
     if len(e.args) != 2:
         raise NotModelled(f"{e.value} of another block")
-    which, count = barrier(e.args[0], machine), machine.code(e.args[1])
+    which, count = barrier(e.args[0], program), program.code(e.args[1])
     arrives = e.value != "mbarrier_expect_tx"
 
     def run(frame: Frame) -> Value:
         which.used(frame)
-        announced = machine.uniform(count.run(frame), "the bytes announced to an mbarrier")
+        announced = one_value(count.run(frame), "the bytes announced to an mbarrier")
         named = which(frame)
         if arrives:
-            release(machine, which.barriers, named)
+            release(program, which.barriers, named)
         for world, number, _, threads in named.each:
             which.barriers.announce(world, number, announced * threads)
             if arrives:
@@ -264,10 +261,10 @@ def expect(e: Expr, machine: Machine) -> Run:
 
 
 @call("mbarrier_wait_parity", family="mbarrier")
-def wait(e: Expr, machine: Machine) -> Run:
+def wait(e: Expr, program: KernelProgram) -> Run:
     """mbarrier.try_wait.parity, until it succeeds: (barrier, parity)."""
-    which, parity = barrier(e.args[0], machine), machine.code(e.args[1])
-    name, agents = which.barriers.name.partition("#")[0], agents_of(machine)
+    which, parity = barrier(e.args[0], program), program.code(e.args[1])
+    name, agents = which.barriers.name.partition("#")[0], agents_of(program.state)
 
     def run(frame: Frame) -> Value:
         which.used(frame)
@@ -280,11 +277,11 @@ def wait(e: Expr, machine: Machine) -> Run:
         def what() -> str:
             return "waits at " + ", ".join(sorted({f"{name}[{n}] for parity {p}" for _, n, p in due}))
 
-        agents.wait(ready, what, machine.at, frame, which.barriers, name)
+        agents.wait(ready, what, program.state.at, frame, which.barriers, name)
         for number, mask in named.by_number:
             key = which.barriers.name, number
-            machine.observers.acquired(key, mask)
-            machine.observers.phase_waited(key, mask)
+            program.observers.acquired(key, mask)
+            program.observers.phase_waited(key, mask)
         return 0
 
     return run
@@ -298,7 +295,7 @@ def _sought(parity: Value, named: Named, frame: Frame) -> list[tuple[int, int, i
     return [(world, number, int(sought[world][lanes][0]) & 1) for world, number, lanes, _ in named.each]
 
 
-def release(machine: Machine, barriers: Barriers, named: Named) -> None:
+def release(program: KernelProgram, barriers: Barriers, named: Named) -> None:
     """Publish that these threads arrive."""
     for number, mask in named.by_number:
-        machine.observers.arrived((barriers.name, number), mask)
+        program.observers.arrived((barriers.name, number), mask)

@@ -7,23 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tlcheck.execute.compile.elements import BufferElement
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
 from tlcheck.execute.events import Cell, Observer, Operands
 from tlcheck.execute.memory.cells import Position
+from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, Kind, Value, kind_of, rounding
+from tlcheck.execute.options import Options
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
 from tlcheck.targets.nvidia import WARP
-
-if TYPE_CHECKING:
-    from tlcheck.execute.compile.codes import Run
-    from tlcheck.execute.memory.places import Place
-    from tlcheck.execute.schedule.machine import Machine
 
 # Types of elements as instructions name them, where that is not as TVM does.
 _SHORT = {
@@ -44,7 +42,7 @@ _SHAPES = {64: (4, 8, 16), 32: (4, 8), 16: (8, 16), 8: (16, 32)}
 
 
 @call("ptx_mma", family="mma")
-def mma(e: Expr, machine: Machine) -> Run:
+def mma(e: Expr, program: KernelProgram) -> Run:
     """(shape, layout of A, of B, types of A, B, C, then pointer and offset of A, B and C[, saturate]): C += A * B."""
     m, n, k = shape_of(str(e.args[0].value))
     a_kind, b_kind, c_kind = map(kind_named, e.args[3:6])
@@ -53,21 +51,21 @@ def mma(e: Expr, machine: Machine) -> Run:
     if len(e.args) > 12 and e.args[12].value:
         raise NotModelled("ptx_mma with saturation")
     a_at, b_at, c_at = fragments(m, n, k, a_kind)
-    a, b, c = operands(e, (len(a_at), len(b_at), len(c_at)), (a_kind, b_kind, c_kind), machine)
+    a, b, c = operands(e, (len(a_at), len(b_at), len(c_at)), (a_kind, b_kind, c_kind), program)
     left, right = reading(a, a_at, (m, k)), reading(b, b_at, (k, n))
     add = adding(left, right, c, c_at, (m, n), c_kind)
 
     def run(frame: Frame) -> Value:
-        machine.observers.product(_terms(frame, (a, a_at), (b, b_at), c_at))
+        program.observers.product(_terms(frame, (a, a_at), (b, b_at), c_at))
         return add(frame)
 
     return run
 
 
-def operands(e: Expr, counts: Sequence[int], kinds: Sequence[Kind], machine: Machine) -> Iterator[Place]:
+def operands(e: Expr, counts: Sequence[int], kinds: Sequence[Kind], program: KernelProgram) -> Iterator[BufferElement]:
     """The registers of A, B and C, `counts` of each, from argument 6 on: pointers and offsets. Raises NotModelled."""
     for at, count, kind in zip((6, 8, 10), counts, kinds, strict=True):
-        place = machine.pointer(e.args[at], count, e.args[at + 1])
+        place = program.pointer(e.args[at], count, e.args[at + 1])
         if place.kind.bits != kind.bits or place.kind.is_float != kind.is_float:
             raise NotModelled(f"{e.value} on {kind.name} in registers of {place.kind.name}")
         yield place
@@ -76,20 +74,20 @@ def operands(e: Expr, counts: Sequence[int], kinds: Sequence[Kind], machine: Mac
 def adding(
     left: Callable[[Frame], Array],
     right: Callable[[Frame], Array],
-    c: Place,
+    c: BufferElement,
     c_at: Array,
     shape: tuple[int, int],
     kind: Kind,
 ) -> Run:
     """Adds the product of two operands to accumulators of a kind, whose elements are at `c_at` of a matrix."""
-    machine = c.machine
-    back, add_up = scatter(c_at, shape, len(machine.worlds), machine.threads), _adding_up(c, c_at, shape)
-    finish = finished(kind, machine)
+    state = c.state
+    back, add_up = scatter(c_at, shape, len(state.worlds), state.threads), _adding_up(c, c_at, shape)
+    finish = finished(kind, state.options)
 
     def run(frame: Frame) -> Value:
         product = multiplied(left(frame), right(frame))
-        product = np.broadcast_to(product, (*machine.axes, *product.shape[-3:])).reshape(-1, *product.shape[-3:])
-        if c.root in machine.sums:
+        product = np.broadcast_to(product, (*state.axes, *product.shape[-3:])).reshape(-1, *product.shape[-3:])
+        if c.root in state.sums:
             add_up(frame, product, finish)
         else:
             c.store(frame, finish(c.load(frame) + back(product)))
@@ -98,11 +96,10 @@ def adding(
     return run
 
 
-def reading(place: Place, where: Array, shape: tuple[int, int]) -> Callable[[Frame], Array]:
-    """Reads an operand: (axes of the machine, warps, rows, columns), 1 along loops that change nothing in it."""
-    machine = place.machine
-    axes, traced = machine.axes, machine.observers.hear(Observer.product)
-    whole = gather(where, shape, len(machine.worlds), machine.threads)
+def reading(place: BufferElement, where: Array, shape: tuple[int, int]) -> Callable[[Frame], Array]:
+    """Reads an operand: (axes of the state, warps, rows, columns), 1 along loops that change nothing in it."""
+    state, traced = place.state, place.observers.hear(Observer.product)
+    axes, whole = state.axes, gather(where, shape, len(state.worlds), state.threads)
     made: list[tuple[Position, Array]] = []  # for the last position
 
     def run(frame: Frame) -> Array:
@@ -129,12 +126,12 @@ def _once(position: Array) -> Array:
     return position
 
 
-def _adding_up(c: Place, c_at: Array, shape: tuple[int, int]) -> Callable[..., None]:
+def _adding_up(c: BufferElement, c_at: Array, shape: tuple[int, int]) -> Callable[..., None]:
     """Adds the products of all iterations of a loop to the accumulators that they have in common, see `iterations`."""
     made: list[tuple[Position, Array, Callable[[Array], Array]]] = []  # for the last position
 
     def run(frame: Frame, product: Array, finish: Callable[[Array], Array]) -> None:
-        times, worlds = c.machine.sums[c.root]
+        times, worlds = c.state.sums[c.root]
         position, mask = c.position(frame)
         if not made or made[0][0] is not position:
             flat = np.broadcast_to(c.memory.flat_position(position), (len(c_at), frame.worlds, frame.lanes))
@@ -157,7 +154,7 @@ def _first_of(of_worlds: Array, times: int, worlds: int) -> Array:
     return of_worlds.reshape(elements, -1, times, worlds, lanes)[:, :, 0].reshape(elements, -1, lanes)
 
 
-def _terms(frame: Frame, a: tuple[Place, Array], b: tuple[Place, Array], c_at: Array) -> Operands:
+def _terms(frame: Frame, a: tuple[BufferElement, Array], b: tuple[BufferElement, Array], c_at: Array) -> Operands:
     """The row of A and the column of B that an element of C is the product of, in the order of k."""
 
     def terms(index: tuple[int, ...]) -> list[list[Cell]]:
@@ -181,11 +178,11 @@ def multiplied(a: Array, b: Array) -> Array:
     return product if a.dtype.kind == "f" else product.astype(np.int64)
 
 
-def finished(kind: Kind, machine: Machine) -> Callable[[Array], Array]:
+def finished(kind: Kind, options: Options) -> Callable[[Array], Array]:
     """What makes sums the accumulator's dtype: integers wrap, floats are rounded unless they are exact."""
     if not kind.is_float:
         return lambda values: values.astype(kind.array)
-    return rounding(kind, machine.options.exact) or (lambda values: values)
+    return rounding(kind, options.exact) or (lambda values: values)
 
 
 def kind_named(e: Expr) -> Kind:

@@ -11,11 +11,13 @@ cuda/intrinsics/layout/mma_sp_layout.py).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tlcheck.execute.compile.elements import BufferElement
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
+from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, Kind
 from tlcheck.execute.ops.thread.mma import accumulator, adding, kind_named, operands, reading, shape_of, spread
@@ -24,16 +26,11 @@ from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
 from tlcheck.targets.nvidia import WARP
 
-if TYPE_CHECKING:
-    from tlcheck.execute.compile.codes import Run
-    from tlcheck.execute.memory.places import Place
-    from tlcheck.execute.schedule.machine import Machine
-
 WORD = 32  # bits of metadata in a thread
 
 
 @call("ptx_mma_sp", family="mma.sp")
-def mma_sp(e: Expr, machine: Machine) -> Run:
+def mma_sp(e: Expr, program: KernelProgram) -> Run:
     """As ptx_mma, then pointer and offset of the metadata, selector, saturate: C += A * B."""
     m, n, k = shape_of(str(e.args[0].value))
     a_kind, b_kind, c_kind = map(kind_named, e.args[3:6])
@@ -43,8 +40,8 @@ def mma_sp(e: Expr, machine: Machine) -> Run:
         raise NotModelled("ptx_mma_sp with saturation")
     run = 32 // a_kind.bits
     a_at, b_at, c_at = spread(16, k // 2, run, by_column=False), spread(k, 8, run, by_column=True), accumulator(16)
-    a, b, c = operands(e, (len(a_at), len(b_at), len(c_at)), (a_kind, b_kind, c_kind), machine)
-    words = metadata(e, 12, a_kind, machine)
+    a, b, c = operands(e, (len(a_at), len(b_at), len(c_at)), (a_kind, b_kind, c_kind), program)
+    words = metadata(e, 12, a_kind, program)
     kept, places = reading(a, a_at, (16, k // 2)), _of_warps(words, a_kind, selector(e.args[14], a_kind))
 
     def left(frame: Frame) -> Array:
@@ -53,12 +50,12 @@ def mma_sp(e: Expr, machine: Machine) -> Run:
     return adding(left, reading(b, b_at, (k, 8)), c, c_at, (16, 8), c_kind)
 
 
-def metadata(e: Expr, at: int, kind: Kind, machine: Machine) -> Place:
+def metadata(e: Expr, at: int, kind: Kind, program: KernelProgram) -> BufferElement:
     """A thread's metadata for elements of a kind: a pointer at argument `at`, then its offset."""
-    bits = machine.pointer(e.args[at]).kind.bits
+    bits = program.pointer(e.args[at]).kind.bits
     if bits > (WORD if kind.bits == 8 else WORD // 2):
         raise NotModelled(f"{e.value} with metadata of {bits} bits for {kind.name}")
-    return machine.pointer(e.args[at], WORD // bits, e.args[at + 1])
+    return program.pointer(e.args[at], WORD // bits, e.args[at + 1])
 
 
 def selector(e: Expr, kind: Kind) -> int:
@@ -81,8 +78,8 @@ def spots(bits: int, kind: Kind, chosen: int) -> Array:
     return np.stack(np.broadcast_arrays(row, column), -1)
 
 
-def _of_warps(words: Place, kind: Kind, chosen: int) -> Callable[[Frame], Array]:
-    """Reads the metadata of each warp: (axes of the machine, warps, 16, words)."""
+def _of_warps(words: BufferElement, kind: Kind, chosen: int) -> Callable[[Frame], Array]:
+    """Reads the metadata of each warp: (axes of the state, warps, 16, words)."""
     where = spots(words.kind.bits, kind, chosen)
     read = reading(words, where, (17, int(where[..., 1].max()) + 1))
     return lambda frame: read(frame)[..., :16, :].view(words.kind.words)

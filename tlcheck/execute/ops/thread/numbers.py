@@ -6,46 +6,43 @@ Arguments, each of which may be missing: threads of a warp, warps of a group.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
+from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
-
-if TYPE_CHECKING:
-    from tlcheck.execute.compile.codes import Run
-    from tlcheck.execute.schedule.machine import Machine
 
 _WARPS = 4  # of a group
 
 
 @call("get_lane_idx")
-def lane(e: Expr, machine: Machine) -> Run:
+def lane(e: Expr, program: KernelProgram) -> Run:
     """Its number in the warp."""
-    return _of_threads(e, machine, lambda thread, warp, group: thread % warp)
+    return _of_threads(e, program, lambda thread, warp, group: thread % warp)
 
 
 @call("get_warp_idx", "get_warp_idx_sync")
-def warp(e: Expr, machine: Machine) -> Run:
+def warp(e: Expr, program: KernelProgram) -> Run:
     """The number of its warp."""
-    return _of_threads(e, machine, lambda thread, warp, group: thread // warp)
+    return _of_threads(e, program, lambda thread, warp, group: thread // warp)
 
 
 @call("get_warp_group_idx")
-def group(e: Expr, machine: Machine) -> Run:
+def group(e: Expr, program: KernelProgram) -> Run:
     """The number of its group of warps."""
-    return _of_threads(e, machine, lambda thread, warp, group: thread // (warp * group))
+    return _of_threads(e, program, lambda thread, warp, group: thread // (warp * group))
 
 
-def _of_threads(e: Expr, machine: Machine, number: Callable[[Array, int, int], Array]) -> Run:
-    if machine.iterating:
+def _of_threads(e: Expr, program: KernelProgram, number: Callable[[Array, int, int], Array]) -> Run:
+    if program.iterating:
         raise NotModelled(f"{e.value} in T.Parallel")
     sizes = [int(a.value or 0) if a.op == "int" else 0 for a in e.args]
     if 0 in sizes:
         raise NotModelled(f"{e.value} of warps of another size")
-    usual = machine.options.target.warp, _WARPS
-    found = number(np.arange(machine.threads).reshape(1, -1), *(*sizes, *usual[len(sizes) :])).astype(np.int32)
+    usual = program.options.target.warp, _WARPS
+    found = number(np.arange(program.state.threads).reshape(1, -1), *(*sizes, *usual[len(sizes) :])).astype(np.int32)
     return lambda frame: found

@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from tlcheck.execute.compile.codes import Code
+from tlcheck.execute.compile.elements import BufferElement
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call, extern
+from tlcheck.execute.memory.codes import Code, Run
 from tlcheck.execute.memory.frame import Frame
-from tlcheck.execute.memory.places import Place
 from tlcheck.execute.memory.values import Array, Kind, Value, kind_of, maximum, minimum, rounding
 from tlcheck.execute.ops.thread.sync import meet
 from tlcheck.execute.ops.thread.warps import from_lanes
@@ -28,10 +29,6 @@ from tlcheck.execute.reasons import NotModelled
 from tlcheck.program.generated import is_cut
 from tlcheck.signatures.calls import template_arguments
 from tlcheck.snapshot.ir import Expr
-
-if TYPE_CHECKING:
-    from tlcheck.execute.compile.codes import Run
-    from tlcheck.execute.schedule.machine import Machine
 
 Combine = Callable[[Any, Any], Any]
 _OPERATIONS: dict[str, Combine] = {
@@ -48,23 +45,23 @@ _PACKED = ("_bf16x2", "_fp16x2", "_f32x2")
 
 
 @extern("tl::AllReduce", "tl::AllReduce::run_hopper")
-def all_reduce(e: Expr, machine: Machine) -> Run:
+def all_reduce(e: Expr, program: KernelProgram) -> Run:
     """(value[, workspace]): the combination over the threads that differ in the bits from scale to threads / 2."""
-    value, combined = machine.code(e.args[0]), _all_reduced(e, kind_of(e.args[0].dtype), np.arange(1), machine)
+    value, combined = program.code(e.args[0]), _all_reduced(e, kind_of(e.args[0].dtype), np.arange(1), program)
     return lambda frame: combined(frame, value.run(frame))
 
 
 @extern("tl::AllReduce::run_batch")
-def all_reduce_batch(e: Expr, machine: Machine) -> Run:
+def all_reduce_batch(e: Expr, program: KernelProgram) -> Run:
     """(pointer to values[, workspace]): each of the values becomes its combination."""
     operation, *numbers = template_arguments(str(e.value))
     if len(numbers) != 6 or not all(n.isdigit() for n in numbers[4:]):
         raise NotModelled(str(e.value))
     batch, stride = int(numbers[4]), int(numbers[5])
     width = 2 if operation.endswith(_PACKED) else 1
-    values = machine.pointer(e.args[0], batch * width)
+    values = program.pointer(e.args[0], batch * width)
     places = (np.arange(batch)[:, None] * stride * width + np.arange(width)).reshape(-1)
-    combined = _all_reduced(e, values.kind, places, machine, width)
+    combined = _all_reduced(e, values.kind, places, program, width)
 
     def run(frame: Frame) -> Value:
         values.store(frame, combined(frame, values.load(frame)))
@@ -74,24 +71,24 @@ def all_reduce_batch(e: Expr, machine: Machine) -> Run:
 
 
 def _all_reduced(
-    e: Expr, kind: Kind, places: Array, machine: Machine, width: int = 1
+    e: Expr, kind: Kind, places: Array, program: KernelProgram, width: int = 1
 ) -> Callable[[Frame, Value], Value]:
     """What the library makes of each thread's values. places: of thread 0's numbers in the workspace.
 
     width: how many numbers a value is.
     """
     combine, distances, first = _butterfly(str(e.value))
-    workspace = _workspace(e.args[1:], distances, first, places, width, machine)
-    counted, warp = _counted_threads(str(e.value)), machine.options.target.warp
-    combine = _settled(combine, kind, machine)
+    workspace = _workspace(e.args[1:], distances, first, places, width, program)
+    counted, warp = _counted_threads(str(e.value)), program.options.target.warp
+    combine = _settled(combine, kind, program)
 
     def run(frame: Frame, current: Value) -> Value:
         for distance in distances:
             if workspace is None or distance < warp:
                 thread = np.arange(frame.lanes).reshape(1, -1)
-                current = combine(current, from_lanes(current, thread ^ distance, frame, machine, kind))
+                current = combine(current, from_lanes(current, thread ^ distance, frame, program, kind))
             else:
-                current = combine(current, _staged(current, distance, first, workspace, counted, frame, kind))
+                current = combine(current, _staged(current, distance, first, workspace, counted, frame, kind, program))
         return current
 
     return run
@@ -117,15 +114,15 @@ def _butterfly(name: str) -> tuple[Combine, list[int], int]:
 
 
 def _workspace(
-    args: tuple[Expr, ...], distances: list[int], first: int, places: Array, width: int, machine: Machine
-) -> Place | None:
+    args: tuple[Expr, ...], distances: list[int], first: int, places: Array, width: int, program: KernelProgram
+) -> BufferElement | None:
     """Each thread's cells of the workspace in shared memory; None if shuffles are enough."""
-    if not any(d >= machine.options.target.warp for d in distances):
+    if not any(d >= program.options.target.warp for d in distances):
         return None
-    if not args or machine.extents[1:] != (1, 1):
+    if not args or program.extents[1:] != (1, 1):
         raise NotModelled("tl::AllReduce over warps without a workspace")
-    own = (np.arange(machine.threads).reshape(1, -1) - first) * width
-    return machine.pointer(args[0], places, Code(lambda frame: own, frozenset(), True))
+    own = (np.arange(program.state.threads).reshape(1, -1) - first) * width
+    return program.pointer(args[0], places, Code(lambda frame: own, frozenset(), True))
 
 
 def _counted_threads(name: str) -> int:
@@ -139,31 +136,40 @@ def _counted_threads(name: str) -> int:
     return int(numbers[3] if len(numbers) > 3 else numbers[0])
 
 
-def _staged(value: Value, distance: int, first: int, workspace: Place, counted: int, frame: Frame, kind: Kind) -> Array:
+def _staged(
+    value: Value,
+    distance: int,
+    first: int,
+    workspace: BufferElement,
+    counted: int,
+    frame: Frame,
+    kind: Kind,
+    program: KernelProgram,
+) -> Array:
     """The value of the thread at a distance, through shared memory."""
-    machine, thread = workspace.machine, np.arange(frame.lanes).reshape(1, -1)
+    thread = np.arange(frame.lanes).reshape(1, -1)
     before, after = (1, 2) if counted else (0, 0)
-    meet(machine, frame, before, counted)
+    meet(program, frame, before, counted)
     workspace.store(frame, value)
-    meet(machine, frame, after, counted)
+    meet(program, frame, after, counted)
     stored = np.array(workspace.load(frame))
-    return from_lanes(stored, ((thread - first) ^ distance) + first, frame, machine, kind)
+    return from_lanes(stored, ((thread - first) ^ distance) + first, frame, program, kind)
 
 
-def _settled(combine: Combine, kind: Kind, machine: Machine) -> Combine:
+def _settled(combine: Combine, kind: Kind, program: KernelProgram) -> Combine:
     """The combination with its result rounded, unless floats are exact."""
-    settle = rounding(kind, machine.options.exact)
+    settle = rounding(kind, program.options.exact)
     return combine if settle is None else lambda a, b: settle(combine(a, b))
 
 
-def _warp_reduce(operation: str) -> Callable[[Expr, Machine], Run]:
+def _warp_reduce(operation: str) -> Callable[[Expr, KernelProgram], Run]:
     """(value): the combination over the warp, in every lane."""
 
-    def handler(e: Expr, machine: Machine) -> Run:
-        value, kind = machine.code(e.args[-1]), kind_of(e.args[-1].dtype)
-        cut = machine.options.printed and is_cut(e.args[-1].dtype, machine.options.release)
+    def handler(e: Expr, program: KernelProgram) -> Run:
+        value, kind = program.code(e.args[-1]), kind_of(e.args[-1].dtype)
+        cut = program.options.printed and is_cut(e.args[-1].dtype, program.options.release)
         inner = kind_of("uint32" if operation.startswith("Bit") else "int32") if cut else kind
-        combine = _settled(_OPERATIONS[operation], inner, machine)
+        combine = _settled(_OPERATIONS[operation], inner, program)
 
         def run(frame: Frame) -> Value:
             current = value.run(frame)
@@ -171,7 +177,7 @@ def _warp_reduce(operation: str) -> Callable[[Expr, Machine], Run]:
                 current = np.asarray(current).astype(inner.array)
             thread = np.arange(frame.lanes).reshape(1, -1)
             for distance in (16, 8, 4, 2, 1):
-                current = combine(current, from_lanes(current, thread ^ distance, frame, machine, inner))
+                current = combine(current, from_lanes(current, thread ^ distance, frame, program, inner))
             return np.asarray(current).astype(kind.array) if cut else current
 
         return run

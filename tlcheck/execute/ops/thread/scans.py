@@ -9,54 +9,49 @@ number of columns, in whole segments: right for a square alone.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from tlcheck.execute.compile.codes import Code
+from tlcheck.execute.compile.elements import BufferElement
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import extern
+from tlcheck.execute.memory.codes import Code, Run
 from tlcheck.execute.memory.frame import Frame
-from tlcheck.execute.memory.places import Place
 from tlcheck.execute.memory.values import Array, Value, rounding
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.program.release import Release
 from tlcheck.signatures.calls import template_arguments
 from tlcheck.snapshot.ir import Expr
 
-if TYPE_CHECKING:
-    from tlcheck.execute.compile.codes import Run
-    from tlcheck.execute.schedule.machine import Machine
-
 _ONE_SHAPE_FOR_BOTH = Release.of("0.1.11")  # the release from which on both axes have their own length
 _SCANS: dict[str, np.ufunc] = {"CumSum": np.add, "CumMax": np.maximum, "ScanSumOp": np.add, "ScanMaxOp": np.maximum}
 
 
 @extern("tl::CumSum1D", "tl::CumMax1D", "tl::InclusiveScan1D")
-def scan_line(e: Expr, machine: Machine) -> Run:
+def scan_line(e: Expr, program: KernelProgram) -> Run:
     """<[op, ]threads[, reverse]>(src, dst, length)."""
     combine, parameters = _parameters(e)
     reverse = "true" in parameters[1:2] or "1" in parameters[1:2]
-    lines = _Lines((_literal(e.args[2]), 1), 1, machine)
-    return _scanning(e, lines, (1, 0), (1, 0), reverse, combine, machine)
+    lines = _Lines((_literal(e.args[2]), 1), 1, program)
+    return _scanning(e, lines, (1, 0), (1, 0), reverse, combine, program)
 
 
 @extern("tl::CumSum2D", "tl::CumMax2D", "tl::InclusiveScan2D")
-def scan_rows(e: Expr, machine: Machine) -> Run:
+def scan_rows(e: Expr, program: KernelProgram) -> Run:
     """<[op, ]threads[, axis[, reverse]]>(src, dst, rows, columns[, stride of src, of dst])."""
     combine, parameters = _parameters(e)
     rows, columns = _literal(e.args[2]), _literal(e.args[3])
     strides = [_literal(a) for a in e.args[4:6]] or [columns, columns]
     reverse = len(parameters) > 2 and parameters[2] in ("true", "1")
     down = (int(parameters[1]) if len(parameters) > 1 else 0) == 0
-    warp = machine.options.target.warp
+    warp = program.options.target.warp
     warps = int(parameters[0]) // warp
-    if down and machine.options.release < _ONE_SHAPE_FOR_BOTH:
+    if down and program.options.release < _ONE_SHAPE_FOR_BOTH:
         whole = -(-columns // warp) * warp
-        lines = _Lines((whole, min(rows, columns)), warps, machine, read=columns)
+        lines = _Lines((whole, min(rows, columns)), warps, program, read=columns)
     else:
-        lines = _Lines((rows, columns) if down else (columns, rows), warps, machine)
+        lines = _Lines((rows, columns) if down else (columns, rows), warps, program)
     source, target = [(stride, 1) if down else (1, stride) for stride in (strides[0], strides[-1])]
-    return _scanning(e, lines, source, target, reverse, combine, machine)
+    return _scanning(e, lines, source, target, reverse, combine, program)
 
 
 class _Lines:
@@ -66,14 +61,14 @@ class _Lines:
     one; `read`: where it is read before it is written, otherwise zero.
     """
 
-    def __init__(self, shape: tuple[int, int], warps: int, machine: Machine, read: int | None = None) -> None:
+    def __init__(self, shape: tuple[int, int], warps: int, program: KernelProgram, read: int | None = None) -> None:
         """shape: the length of a line, and how many there are. warps: that take part.
 
         read: how many elements of a line are read, if not all.
         """
         self.shape = shape
-        width = machine.options.target.warp
-        warp, lane = np.divmod(np.arange(machine.threads), width)
+        width = program.options.target.warp
+        warp, lane = np.divmod(np.arange(program.state.threads), width)
         rounds, segments = -(-shape[1] // warps), -(-shape[0] // width)
         step = np.arange(rounds * segments).reshape(-1, 1)
         self.along = step % segments * width + lane
@@ -81,10 +76,10 @@ class _Lines:
         self.taken = (self.along < shape[0]) & (self.across < shape[1]) & (warp < warps)
         self.read = self.taken & (self.along < (shape[0] if read is None else read))
 
-    def place(self, pointer: Expr, strides: tuple[int, int], machine: Machine) -> Place:
+    def place(self, pointer: Expr, strides: tuple[int, int], program: KernelProgram) -> BufferElement:
         """The elements of all threads, as a vector of steps."""
         offsets = np.where(self.taken, self.along * strides[0] + self.across * strides[1], 0)[:, None, :]
-        return machine.pointer(pointer, 1, Code(lambda frame: offsets, frozenset(), True))
+        return program.pointer(pointer, 1, Code(lambda frame: offsets, frozenset(), True))
 
     def gathered(self, values: Array) -> Array:
         """(length, lines, worlds) of (steps, worlds, threads)."""
@@ -120,11 +115,11 @@ def _scanning(
     target_strides: tuple[int, int],
     reverse: bool,
     combine: np.ufunc,
-    machine: Machine,
+    program: KernelProgram,
 ) -> Run:
-    source = lines.place(e.args[0], source_strides, machine)
-    target = lines.place(e.args[1], target_strides, machine)
-    settle = rounding(target.kind, machine.options.exact)
+    source = lines.place(e.args[0], source_strides, program)
+    target = lines.place(e.args[1], target_strides, program)
+    settle = rounding(target.kind, program.options.exact)
     taken, read = lines.taken[:, None, :], lines.read[:, None, :]
 
     def run(frame: Frame) -> Value:

@@ -5,30 +5,26 @@ pack_b16 puts two 16-bit values into one register. Here a register of such a pai
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
+from tlcheck.execute.memory.codes import Code, Run
 from tlcheck.execute.memory.frame import Frame, LastMask
 from tlcheck.execute.memory.values import Value
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
 from tlcheck.targets.nvidia import WARP
 
-if TYPE_CHECKING:
-    from tlcheck.execute.compile.codes import Code, Run
-    from tlcheck.execute.schedule.machine import Machine
-
 
 @call("ptx_stmatrix", family="stmatrix")
-def stmatrix(e: Expr, machine: Machine) -> Run:
+def stmatrix(e: Expr, program: KernelProgram) -> Run:
     """(transposed, number of matrices, row address of each thread, a register for each matrix[, shape])."""
     transposed, number = bool(e.args[0].value), int(e.args[1].value or 0)
-    if any(a.value != "m8n8" for a in e.args[3 + number :]) or machine.threads % WARP:
+    if any(a.value != "m8n8" for a in e.args[3 + number :]) or program.state.threads % WARP:
         raise NotModelled("ptx_stmatrix of another form")
-    pairs = [_pair(a, machine) for a in e.args[3 : 3 + number]]
-    rows = machine.pointer(e.args[2], 8)
+    pairs = [_pair(a, program) for a in e.args[3 : 3 + number]]
+    rows = program.pointer(e.args[2], 8)
     rows.aligned = 16
     if rows.kind.bits != 16:
         raise NotModelled(f"ptx_stmatrix of {rows.kind.name}")
@@ -39,7 +35,7 @@ def stmatrix(e: Expr, machine: Machine) -> Run:
         row, column = thread // 4, 2 * (thread % 4) + unit
     source_lane = np.broadcast_to(8 * matrix + row, (number, 2, WARP))
     element = np.broadcast_to(column, (number, 2, WARP))
-    pointing, last = np.arange(machine.threads) % WARP < 8 * number, LastMask()
+    pointing, last = np.arange(program.state.threads) % WARP < 8 * number, LastMask()
 
     def run(frame: Frame) -> Value:
         shape = (frame.worlds, frame.lanes)
@@ -54,8 +50,8 @@ def stmatrix(e: Expr, machine: Machine) -> Run:
     return run
 
 
-def _pair(e: Expr, machine: Machine) -> tuple[Code, Code]:
+def _pair(e: Expr, program: KernelProgram) -> tuple[Code, Code]:
     """The two elements of a register."""
     if e.op != "call" or e.value != "pack_b16":
         raise NotModelled(f"ptx_stmatrix of {e.value or e.op}")
-    return machine.code(e.args[0]), machine.code(e.args[1])
+    return program.code(e.args[0]), program.code(e.args[1])

@@ -8,20 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
+from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.reasons import Illegal, NotModelled
 from tlcheck.execute.schedule.agents import agents_of
 from tlcheck.snapshot.ir import Expr
-
-if TYPE_CHECKING:
-    from tlcheck.execute.compile.codes import Run
-    from tlcheck.execute.schedule.machine import Machine
 
 _BARRIERS = 16  # PTX: a block has barriers 0 to 15
 
@@ -39,25 +36,25 @@ class _Counters:
 
 
 @call("sync_warp", "syncwarp")
-def warp_sync(e: Expr, machine: Machine) -> Run:
+def warp_sync(e: Expr, program: KernelProgram) -> Run:
     """__syncwarp: the threads of a warp that move in lockstep have nothing to wait for."""
-    return _within_warps(machine)
+    return _within_warps(program)
 
 
-def _within_warps(machine: Machine) -> Callable[[Frame], int]:
+def _within_warps(program: KernelProgram) -> Callable[[Frame], int]:
     def run(frame: Frame) -> int:
-        machine.observers.warp_barrier(frame.mask())
+        program.observers.warp_barrier(frame.mask())
         return 0
 
     return run
 
 
 @call("tvm_storage_sync", "sync_threads", "sync_threads_partial")
-def storage_sync(e: Expr, machine: Machine) -> Run:
+def storage_sync(e: Expr, program: KernelProgram) -> Run:
     """bar.sync: (scope[, number of the barrier, threads]) or ([number, threads])."""
     args = e.args[1:] if e.args and e.args[0].op == "str" else e.args
     if args != e.args and e.args[0].value == "warp":
-        return _within_warps(machine)
+        return _within_warps(program)
     if args != e.args and e.args[0].value == "global":
         raise NotModelled("synchronization of all blocks")
     if any(a.op != "int" for a in args):
@@ -65,46 +62,46 @@ def storage_sync(e: Expr, machine: Machine) -> Run:
     number, threads = (int(args[0].value or 0) if args else 0), int(args[1].value or 0) if len(args) > 1 else 0
 
     def run(frame: Frame) -> int:
-        meet(machine, frame, number, threads)
+        meet(program, frame, number, threads)
         return 0
 
     return run
 
 
-def meet(machine: Machine, frame: Frame, number: int = 0, threads: int = 0) -> None:
+def meet(program: KernelProgram, frame: Frame, number: int = 0, threads: int = 0) -> None:
     """bar.sync by the active threads. threads: how many the barrier counts, 0 for all of the block.
 
     Raises Illegal where lanes that move together are not as many as that: CUDA allows a barrier in a branch only if
     all of its threads take it.
     """
-    if not agents_of(machine).alone:
-        _meet(number, threads or machine.threads, frame, machine)
+    if not agents_of(program.state).alone:
+        _meet(number, threads or program.state.threads, frame, program)
         return
-    if frame.active is not None or threads not in (0, machine.threads):
-        _refuse_other_threads(threads, frame, machine)
-    machine.observers.barrier(frame.mask())
+    if frame.active is not None or threads not in (0, program.state.threads):
+        _refuse_other_threads(threads, frame, program)
+    program.observers.barrier(frame.mask())
 
 
-def _refuse_other_threads(threads: int, frame: Frame, machine: Machine) -> None:
+def _refuse_other_threads(threads: int, frame: Frame, program: KernelProgram) -> None:
     """Raise Illegal where the active threads are not those that a barrier counts; ones that have ended do not count.
 
     As written a barrier without a number counts those that reach it.
     """
     mask = frame.mask()
-    alive = machine.threads if frame.ended is None else np.sum(~np.broadcast_to(frame.ended, mask.shape), axis=-1)
+    alive = program.state.threads if frame.ended is None else np.sum(~np.broadcast_to(frame.ended, mask.shape), axis=-1)
     come, counted = mask.sum(axis=-1), np.broadcast_to(threads or alive, len(mask))
     wrong = np.flatnonzero((come > 0) & (come != counted))
-    if (machine.options.written and not threads) or not len(wrong):
+    if (program.options.written and not threads) or not len(wrong):
         return
     world = int(wrong[0])
     what = f"{come[world]} threads reach a barrier that counts {counted[world]}"
-    raise Illegal(what, machine.line, world, int(mask[world].argmax()))
+    raise Illegal(what, program.state.line, world, int(mask[world].argmax()))
 
 
-def _meet(number: int, threads: int, frame: Frame, machine: Machine) -> None:
+def _meet(number: int, threads: int, frame: Frame, program: KernelProgram) -> None:
     """Come to a barrier, and wait until it lets go."""
-    worlds, before = _come(number, threads, frame, machine)
-    counters, key = _counters(machine), ("bar.sync", number)
+    worlds, before = _come(number, threads, frame, program)
+    counters, key = _counters(program), ("bar.sync", number)
 
     def ready() -> bool:
         return bool((counters.passed[worlds, number] > before).all())
@@ -112,64 +109,64 @@ def _meet(number: int, threads: int, frame: Frame, machine: Machine) -> None:
     def what() -> str:
         return f"waits at barrier {number} for {threads} threads"
 
-    whole = number == 0 and threads == machine.threads
-    agents_of(machine).wait(ready, what, machine.at, frame, counts=threads if whole else 0)
-    machine.observers.acquired(key, frame.mask())
+    whole = number == 0 and threads == program.state.threads
+    agents_of(program.state).wait(ready, what, program.state.at, frame, counts=threads if whole else 0)
+    program.observers.acquired(key, frame.mask())
 
 
-def _counters(machine: Machine) -> _Counters:
-    counters = machine.shared_state.setdefault("bar.sync", _Counters(len(machine.worlds)))
+def _counters(program: KernelProgram) -> _Counters:
+    counters = program.state.shared.setdefault("bar.sync", _Counters(len(program.state.worlds)))
     assert isinstance(counters, _Counters)
     return counters
 
 
-def _come(number: int, threads: int, frame: Frame, machine: Machine) -> tuple[Array, Array]:
+def _come(number: int, threads: int, frame: Frame, program: KernelProgram) -> tuple[Array, Array]:
     """Come to a barrier; where that completes it, others go on. The worlds, and how often it had let go before."""
-    counters = _counters(machine)
+    counters = _counters(program)
     mask = frame.mask()
     worlds = np.flatnonzero(mask.any(axis=-1))
     before = counters.passed[worlds, number].copy()
     counters.come[worlds, number] += mask[worlds].sum(axis=-1)
     key = "bar.sync", number
-    machine.observers.arrived(key, mask)
+    program.observers.arrived(key, mask)
     come = counters.come[worlds, number]
     if (come > threads).any():
         world = int(worlds[np.argmax(come > threads)])
         what = f"{come.max()} threads reach barrier {number}, which counts {threads}"
-        raise Illegal(what, machine.line, world, int(mask[world].argmax()))
+        raise Illegal(what, program.state.line, world, int(mask[world].argmax()))
     full = worlds[come >= threads]
     counters.come[full, number] -= threads
     counters.passed[full, number] += 1
     for world in full.tolist():
-        machine.observers.phase_ended(key, world)
+        program.observers.phase_ended(key, world)
     return worlds, before
 
 
 @call("named_barrier_arrive", family="barrier")
-def arrive(e: Expr, machine: Machine) -> Run:
+def arrive(e: Expr, program: KernelProgram) -> Run:
     """bar.arrive (number, threads): the threads are counted and go on."""
     if any(a.op != "int" for a in e.args):
         raise NotModelled("barrier of unknown number or threads")
     number, threads = (int(a.value or 0) for a in e.args)
 
     def run(frame: Frame) -> int:
-        if agents_of(machine).alone:
+        if agents_of(program.state).alone:
             raise NotModelled("named_barrier_arrive by threads that move with those that wait")
-        _come(number, threads, frame, machine)
+        _come(number, threads, frame, program)
         return 0
 
     return run
 
 
 @call("fence_proxy_async", "ptx_fence_barrier_init", family="cp.async.bulk")
-def fence(e: Expr, machine: Machine) -> Run:
+def fence(e: Expr, program: KernelProgram) -> Run:
     """fence.proxy.async: what threads wrote before may be seen by bulk copies and wgmma (PTX 9.7.13.5).
 
     fence.mbarrier_init says so of mbarriers alone. It stands where they are made, before anything else is written.
     """
 
     def run(frame: Frame) -> int:
-        machine.observers.proxy_fence(frame.mask())
+        program.observers.proxy_fence(frame.mask())
         return 0
 
     return run

@@ -8,39 +8,36 @@ from __future__ import annotations
 
 import math
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tlcheck.execute.compile.codes import Code, Run, Step
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import attribute, call
+from tlcheck.execute.memory.codes import Code, Run, Step
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, Value, kind_of
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Attr, Expr
 
-if TYPE_CHECKING:
-    from tlcheck.execute.schedule.machine import Machine
-
 _REDUCER = "reducer of threads"
 
 
 @attribute("reduce_scope")
-def scope(stmt: Attr, machine: Machine) -> Step:
+def scope(stmt: Attr, program: KernelProgram) -> Step:
     """Of what is within: how values are combined."""
-    machine.shared_state[_REDUCER] = stmt.node
-    return machine.step(stmt.body)
+    program.state.shared[_REDUCER] = stmt.node
+    return program.step(stmt.body)
 
 
 @call("tvm_thread_allreduce")
-def all_reduce(e: Expr, machine: Machine) -> Run:
+def all_reduce(e: Expr, program: KernelProgram) -> Run:
     """(1, value, condition, result, axes): result = the combination over the threads for which the condition holds."""
     count, value, condition, result, *axes = e.args
-    if count.value != 1 or result.op != "load" or result.buffer is None or machine.iterating:
+    if count.value != 1 or result.op != "load" or result.buffer is None or program.iterating:
         raise NotModelled("tvm_thread_allreduce of several values")
-    left, right, joined, neutral = _reducer(machine)
-    own, holds, start = machine.code(value), machine.code(condition), machine.code(neutral)
-    place, along = machine.place(result.buffer, result.args), [machine.code(axis) for axis in axes]
+    left, right, joined, neutral = _reducer(program)
+    own, holds, start = program.code(value), program.code(condition), program.code(neutral)
+    place, along = program.place(result.buffer, result.args), [program.code(axis) for axis in axes]
     form = kind_of(value.dtype).array
 
     def run(frame: Frame) -> int:
@@ -48,7 +45,7 @@ def all_reduce(e: Expr, machine: Machine) -> Run:
         taking_part = np.broadcast_to(np.asarray(holds.run(frame), np.bool_), shape) & frame.mask()
         values = np.where(taking_part, own.run(frame), start.run(frame)).astype(form)
         total: Value = start.run(frame)
-        for thread in _group([code.run(frame) for code in along], machine):
+        for thread in _group([code.run(frame) for code in along], program):
             frame.variables[left], frame.variables[right] = total, values[:, thread]
             total = joined.run(frame)
         place.store(frame, total)
@@ -57,29 +54,29 @@ def all_reduce(e: Expr, machine: Machine) -> Run:
     return run
 
 
-def _reducer(machine: Machine) -> tuple[int, int, Code, Expr]:
+def _reducer(program: KernelProgram) -> tuple[int, int, Code, Expr]:
     """The variables of two values, what they make together, and the neutral value."""
-    parts = machine.shared_state.get(_REDUCER, ())
+    parts = program.state.shared.get(_REDUCER, ())
     if not isinstance(parts, tuple) or len(parts) != 4:
         raise NotModelled("tvm_thread_allreduce: the snapshot does not say what it combines")
     left, right, result, neutral = parts
     for uid in (left.uid, right.uid):
-        machine.variables[uid] = Code(_variable(uid))
-    return left.uid, right.uid, machine.code(result), neutral
+        program.variables[uid] = Code(_variable(uid))
+    return left.uid, right.uid, program.code(result), neutral
 
 
 def _variable(uid: int) -> Run:
     return lambda frame: frame.variables[uid]
 
 
-def _group(along: list[Value], machine: Machine) -> list[Array]:
+def _group(along: list[Value], program: KernelProgram) -> list[Array]:
     """For each place along the axes, the threads there that the threads of the block combine with."""
-    steps = {axis: math.prod(machine.extents[:axis]) for axis in range(3) if machine.extents[axis] > 1}
-    reduced = [axis for axis in steps if any(np.array_equal(value, machine.thread_index(axis)) for value in along)]
+    steps = {axis: math.prod(program.extents[:axis]) for axis in range(3) if program.extents[axis] > 1}
+    reduced = [axis for axis in steps if any(np.array_equal(value, program.thread_index(axis)) for value in along)]
     if len(reduced) != sum(isinstance(value, np.ndarray) for value in along):
         raise NotModelled("tvm_thread_allreduce along what is no axis of the block")
-    first = np.arange(machine.threads)
+    first = np.arange(program.state.threads)
     for axis in reduced:
-        first = first - np.asarray(machine.thread_index(axis)).reshape(-1) * steps[axis]
-    places = product(*[range(machine.extents[axis]) for axis in reduced])
+        first = first - np.asarray(program.thread_index(axis)).reshape(-1) * steps[axis]
+    places = product(*[range(program.extents[axis]) for axis in reduced])
     return [first + sum(n * steps[axis] for n, axis in zip(place, reduced, strict=True)) for place in places]

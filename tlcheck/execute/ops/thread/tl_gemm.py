@@ -16,15 +16,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tlcheck.execute.compile.elements import BufferElement
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
 from tlcheck.execute.events import Observer
 from tlcheck.execute.memory.cells import Cells
-from tlcheck.execute.memory.frame import Frame
-from tlcheck.execute.memory.places import Place
+from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.frame import Frame, one_value
 from tlcheck.execute.memory.values import Array, Kind, Value, nothing
 from tlcheck.execute.ops.thread.descriptors import swizzled
 from tlcheck.execute.ops.thread.mma import finished
@@ -34,10 +35,6 @@ from tlcheck.execute.reasons import NotModelled
 from tlcheck.signatures.calls import library_name, template_arguments
 from tlcheck.snapshot.ir import Expr
 from tlcheck.targets.nvidia import WARP
-
-if TYPE_CHECKING:
-    from tlcheck.execute.compile.codes import Run
-    from tlcheck.execute.schedule.machine import Machine
 
 _WIDTH = 2  # bytes of an element of A or B
 _ATOMS = (256, 192, 128, 96, 64, 32, 16, 8)  # columns of an instruction of wgmma, the first that divides
@@ -115,7 +112,7 @@ def _form(text: str) -> _Template:
 class _Matrix:
     """A matrix in shared memory: bytes from its start, (rows, K), and how they are swizzled."""
 
-    place: Place
+    place: BufferElement
     octets: Array
     span: int
     by_address: bool
@@ -136,7 +133,7 @@ class _Matrix:
         return np.moveaxis(self.place.memory.take(cells[..., None] + np.arange(worlds), self.place.kind), -1, 0)
 
 
-def _matrix(place: Place, rows: int, k: int, by_k: bool, leading: int, wgmma: bool) -> _Matrix:
+def _matrix(place: BufferElement, rows: int, k: int, by_k: bool, leading: int, wgmma: bool) -> _Matrix:
     """Where the elements of op(A), or of the transpose of op(B), are. by_k: neighbours along K lie side by side."""
     row, column = np.ogrid[:rows, :k]
     octet, line, lines = (column * _WIDTH, row, rows) if by_k else (row * _WIDTH, column, k)
@@ -150,62 +147,64 @@ def _matrix(place: Place, rows: int, k: int, by_k: bool, leading: int, wgmma: bo
 
 
 @call("tl_gemm")
-def product(e: Expr, machine: Machine) -> Run:
+def product(e: Expr, program: KernelProgram) -> Run:
     """(name with template arguments, A, B, C)."""
     text = str(e.args[0].value)
     form, by_registers = _form(text), library_name(text) == "tl::gemm_rs"
-    kinds = [machine.pointers.element(a, machine) for a in e.args[1:3]]
+    kinds = [program.addresses.kind(a) for a in e.args[1:3]]
     if any(kind.bits != 8 * _WIDTH or not kind.is_float for kind in kinds):
         raise NotModelled(f"{library_name(text)} of {kinds[0].name} and {kinds[1].name}")
-    left = _from_registers(e.args[1], form, machine) if by_registers else _from_shared(e.args[1], 0, form, machine)
-    right, sums = _from_shared(e.args[2], 1, form, machine), form.sums(machine.threads)
-    place = machine.pointer(e.args[3], len(sums[0]))
-    return _issue(place, form, left, right, sums, machine)
+    left = _from_registers(e.args[1], form, program) if by_registers else _from_shared(e.args[1], 0, form, program)
+    right, sums = _from_shared(e.args[2], 1, form, program), form.sums(program.state.threads)
+    place = program.pointer(e.args[3], len(sums[0]))
+    return _issue(place, form, left, right, sums, program)
 
 
 Operand = Callable[[Frame], Callable[[], Array]]
 
 
-def _from_shared(e: Expr, number: int, form: _Template, machine: Machine) -> Operand:
+def _from_shared(e: Expr, number: int, form: _Template, program: KernelProgram) -> Operand:
     """A or the transpose of B; reading it later gives (worlds, 1, rows, K)."""
     wgmma = form.wait is not None
     if number == 0:
-        matrix = _matrix(machine.pointer(e), form.m, form.k, not form.across_a, form.lda, wgmma)
+        matrix = _matrix(program.pointer(e), form.m, form.k, not form.across_a, form.lda, wgmma)
     else:
-        matrix = _matrix(machine.pointer(e), form.n, form.k, form.across_b, form.ldb, wgmma)
+        matrix = _matrix(program.pointer(e), form.n, form.k, form.across_b, form.ldb, wgmma)
 
-    watched = machine.observers.hear(Observer.read)
+    watched = program.observers.hear(Observer.read)
 
     def begin(frame: Frame) -> Callable[[], Array]:
-        cells = matrix.cells(machine.uniform(matrix.place.address(frame), "the place of a matrix"))
+        cells = matrix.cells(one_value(matrix.place.address(frame), "the place of a matrix"))
         if watched:
-            _publish(matrix.place, cells, number, form, frame, machine)
+            _publish(matrix.place, cells, number, form, frame, program)
         return lambda: matrix.read(cells, frame.worlds)[:, None]
 
     return begin
 
 
-def _publish(place: Place, cells: Array, number: int, form: _Template, frame: Frame, machine: Machine) -> None:
+def _publish(
+    place: BufferElement, cells: Array, number: int, form: _Template, frame: Frame, program: KernelProgram
+) -> None:
     """Publish which rows each warp reads; its first thread stands for it."""
     first = np.arange(0, form.threads, WARP)
     own = form.place_of(first)[number]
     count, size = (form.warps_m, 16) if number == 0 else (form.warps_n, form.columns)
     rows = np.arange(len(cells)) // size % count
-    proxy, origin, mask = "generic" if form.wait is None else "async", machine.origin(frame), frame.mask()
+    proxy, origin, mask = "generic" if form.wait is None else "async", program.state.origin(frame), frame.mask()
     for part in np.unique(own).tolist():
         readers = np.zeros_like(mask)
         readers[:, first[own == part]] = mask[:, first[own == part]]
         if readers.any():
             where = cells[rows == part].reshape(-1, 1, 1) + np.arange(frame.worlds).reshape(1, -1, 1)
-            machine.observers.read(place, where, readers, origin, proxy)
+            program.observers.read(place, where, readers, origin, proxy)
 
 
-def _from_registers(e: Expr, form: _Template, machine: Machine) -> Operand:
+def _from_registers(e: Expr, form: _Template, program: KernelProgram) -> Operand:
     """A; reading it later gives (worlds, warps along N, rows, K), since each of these warps has its own."""
-    row, column = form.factors(machine.threads)
-    registers = machine.pointer(e, len(row))
-    _, warp_n = form.place_of(np.arange(machine.threads))
-    taken = np.arange(machine.threads) < form.threads
+    row, column = form.factors(program.state.threads)
+    registers = program.pointer(e, len(row))
+    _, warp_n = form.place_of(np.arange(program.state.threads))
+    taken = np.arange(program.state.threads) < form.threads
 
     def begin(frame: Frame) -> Callable[[], Array]:
         position, _ = registers.position(frame)
@@ -224,11 +223,16 @@ def _from_registers(e: Expr, form: _Template, machine: Machine) -> Operand:
 
 
 def _issue(
-    place: Place, form: _Template, left: Operand, right: Operand, sums: tuple[Array, Array], machine: Machine
+    place: BufferElement,
+    form: _Template,
+    left: Operand,
+    right: Operand,
+    sums: tuple[Array, Array],
+    program: KernelProgram,
 ) -> Run:
-    queue, finish = ProductQueue.of(machine), finished(place.kind, machine)
-    reason = machine.reason(f"element of {place.name} read before its wgmma was waited for")
-    own = form.place_of(np.arange(machine.threads))[1]
+    queue, finish = ProductQueue.of(program), finished(place.kind, program.options)
+    reason = program.state.reason(f"element of {place.name} read before its wgmma was waited for")
+    own = form.place_of(np.arange(program.state.threads))[1]
 
     def run(frame: Frame) -> Value:
         lanes = np.array(frame.mask())
@@ -241,14 +245,14 @@ def _issue(
             which = own if found.shape[1] > 1 else np.zeros_like(own)
             return np.moveaxis(found[:, np.broadcast_to(which, sums[0].shape), sums[0], sums[1]], 0, 1)
 
-        hidden = np.broadcast_to(_poison(place.kind, reason, machine), (len(sums[0]), frame.worlds, frame.lanes))
+        hidden = np.broadcast_to(_poison(place.kind, reason, program), (len(sums[0]), frame.worlds, frame.lanes))
         queue.fences.fence(lanes)  # the library's own
         total = queue.sum_at(place, position, frame, lanes, hidden)
         total.left += 1
         started = Product(
             total, lanes, MatrixOperand(a), MatrixOperand(b), registers, finish, not form.clears, lambda index: []
         )
-        if form.wait is None or not machine.options.late:
+        if form.wait is None or not program.options.late:
             started.complete()
         else:
             queue.groups.append((lanes, [started]))
@@ -259,6 +263,6 @@ def _issue(
     return run
 
 
-def _poison(kind: Kind, reason: int, machine: Machine) -> Array:
-    values = [nothing(kind, seed, reason) for seed in machine.chances]
+def _poison(kind: Kind, reason: int, program: KernelProgram) -> Array:
+    values = [nothing(kind, seed, reason) for seed in program.state.chances]
     return np.array(values, kind.array).reshape(1, -1, 1)

@@ -10,17 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tlcheck.execute.compile.codes import Code
+from tlcheck.execute.compile.elements import BufferElement
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
-from tlcheck.execute.events import STORES, Observer, Origin
+from tlcheck.execute.events import STORES, Observer
 from tlcheck.execute.memory.cells import Cells
-from tlcheck.execute.memory.frame import Frame, Mask, OfLanes
+from tlcheck.execute.memory.codes import Code, Run
+from tlcheck.execute.memory.frame import Frame, Mask, OfLanes, one_value
 from tlcheck.execute.memory.pages import Pages
-from tlcheck.execute.memory.places import Place, refuse_outside
+from tlcheck.execute.memory.places import refuse_outside
+from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.memory.values import Array, Kind, Value, nothing_in
 from tlcheck.execute.ops.thread.descriptors import Box, Im2col, Tiled, descriptor, unlawful
 from tlcheck.execute.ops.thread.mbarrier import Barrier, Named, barrier
@@ -28,11 +30,6 @@ from tlcheck.execute.reasons import Illegal, NotModelled
 from tlcheck.execute.schedule.agents import Agents, Flight, agents_of
 from tlcheck.signatures.bulk_copies import is_descriptor
 from tlcheck.snapshot.ir import Expr
-
-if TYPE_CHECKING:
-    from tlcheck.execute.compile.codes import Run
-    from tlcheck.execute.schedule.machine import Machine
-
 
 _MOST_GOALS = 64  # that are kept of a statement
 _TENSOR_ALIGNED = 128  # shared addresses of copies by a tensor map (PTX 5.5.6)
@@ -127,9 +124,9 @@ class _Transfer:
         chosen = np.broadcast_to(self.chosen, values.shape)
         self.pages.accumulate(self.positions[chosen], values[chosen], np.add, self.kind)
 
-    def hide(self, machine: Machine, reason: int) -> None:
+    def hide(self, program: KernelProgram, reason: int) -> None:
         """Make what is to come poison."""
-        self.cells.put(self.where, nothing_in(self.kind, machine.chances, reason), self.some, self.kind)
+        self.cells.put(self.where, nothing_in(self.kind, program.state.chances, reason), self.some, self.kind)
 
     @property
     def octets(self) -> int:
@@ -137,7 +134,7 @@ class _Transfer:
         return len(self.box.octets) * self.kind.bits // 8
 
 
-def _transfer(shared: Place, tensor: Place, box: Box, issuer: Mask, frame: Frame) -> _Transfer:
+def _transfer(shared: BufferElement, tensor: BufferElement, box: Box, issuer: Mask, frame: Frame) -> _Transfer:
     """A copy, which has to stay within the allocation of shared memory."""
     cells, pages = shared.memory, tensor.memory
     if not isinstance(cells, Cells) or not isinstance(pages, Pages):
@@ -149,7 +146,9 @@ def _transfer(shared: Place, tensor: Place, box: Box, issuer: Mask, frame: Frame
     return _Transfer(pages, cells, tensor.kind, box, issuer)
 
 
-def _bulk(frame: Frame, spots: _Spots, tensor: Place, octets: int, pick: Callable[[Value], Value], line: int) -> Box:
+def _bulk(
+    frame: Frame, spots: _Spots, tensor: BufferElement, octets: int, pick: Callable[[Value], Value], line: int
+) -> Box:
     """Consecutive bytes: a box of one dimension, which has to lie within the tensor."""
     width, shared = tensor.kind.bits // 8, spots.shared
     if octets % 16:
@@ -170,15 +169,15 @@ def _bulk(frame: Frame, spots: _Spots, tensor: Place, octets: int, pick: Callabl
 
 
 @call("tma_load", "tma_load_im2col", family="cp.async.bulk")
-def load(e: Expr, machine: Machine) -> Run:
+def load(e: Expr, program: KernelProgram) -> Run:
     """(descriptor, mbarrier, shared address, coordinates, hint) or (shared address, address, mbarrier, bytes, hint)."""
-    agents, late = agents_of(machine), machine.options.late
+    agents, late = agents_of(program.state), program.options.late
     by_map = is_descriptor(e.args[0])
-    box, shared, tensor_place, done = _load_by_map(e, machine) if by_map else _load_bulk(e, machine)
-    reason = machine.reason(f"element of {shared.name} read while its copy is under way")
+    box, shared, tensor_place, done = _load_by_map(e, program) if by_map else _load_bulk(e, program)
+    reason = program.state.reason(f"element of {shared.name} read while its copy is under way")
 
     issued_by, goals_of = OfLanes(lambda frame: list(issuers(frame))), _GoalsOf()
-    watched = machine.observers.hear(Observer.bulk_load_issued)
+    watched = program.observers.hear(Observer.bulk_load_issued)
 
     def run(frame: Frame) -> Value:
         done.used_by_copies(frame)
@@ -188,20 +187,20 @@ def load(e: Expr, machine: Machine) -> Run:
             transfer = _transfer(shared, tensor_place, box(frame, pick), mask, frame)
             land = _landing(transfer, done, goals.barriers)
             if watched:
-                where, origin = transfer.where, machine.origin(frame)
+                where, origin = transfer.where, program.state.origin(frame)
                 coming = None
-                if machine.observers.covers(tensor_place):
-                    machine.observers.read(tensor_place, transfer.positions, transfer.chosen, origin, by=transfer.by)
-                elif machine.options.plain:
+                if program.observers.covers(tensor_place):
+                    program.observers.read(tensor_place, transfer.positions, transfer.chosen, origin, by=transfer.by)
+                elif program.options.plain:
                     coming = transfer.coming
                 for number, worlds, lanes in goals.by_number:
                     key, unsure = (done.barriers.name, number), done.barriers.unsure[:, number]
                     later = unsure.copy() if unsure.any() else None
-                    machine.observers.bulk_load_issued(shared, where, worlds, lanes, origin, key, coming, later)
+                    program.observers.bulk_load_issued(shared, where, worlds, lanes, origin, key, coming, later)
             for world, number in goals.barriers:
                 done.barriers.coming[world, number] += transfer.octets
             if late:
-                transfer.hide(machine, reason)
+                transfer.hide(program, reason)
                 agents.flights.append(Flight(land, done.barriers))
             else:
                 land()
@@ -256,22 +255,22 @@ def _landing(transfer: _Transfer, done: Barrier, barriers: list[tuple[int, int]]
 Boxes = Callable[[Frame, Callable[[Value], Value]], Box]
 
 
-def _load_by_map(e: Expr, machine: Machine) -> tuple[Boxes, Place, Place, Barrier]:
-    map_ = descriptor(e.args[0], machine)
-    shared = machine.pointer(e.args[2])
-    coordinates = [machine.code(a) for a in e.args[3 : 3 + map_.coordinates]]
-    return _boxes(map_, shared, coordinates), shared, map_.tensor.place, barrier(e.args[1], machine)
+def _load_by_map(e: Expr, program: KernelProgram) -> tuple[Boxes, BufferElement, BufferElement, Barrier]:
+    map_ = descriptor(e.args[0], program)
+    shared = program.pointer(e.args[2])
+    coordinates = [program.code(a) for a in e.args[3 : 3 + map_.coordinates]]
+    return _boxes(map_, shared, coordinates), shared, map_.tensor.place, barrier(e.args[1], program)
 
 
-def _boxes(map_: Tiled | Im2col, shared: Place, coordinates: list[Code]) -> Boxes:
-    tensor, machine = map_.tensor.place, shared.machine
+def _boxes(map_: Tiled | Im2col, shared: BufferElement, coordinates: list[Code]) -> Boxes:
+    tensor, state = map_.tensor.place, shared.state
     spots = _Spots(shared, tensor.kind)
     examined = False
 
     def box(frame: Frame, pick: Callable[[Value], Value]) -> Box:
         nonlocal examined
         if not examined and (problem := unlawful(map_, frame)):
-            raise Illegal(problem, machine.line, 0, 0, tensor.name)
+            raise Illegal(problem, state.line, 0, 0, tensor.name)
         examined = True
         at = pick(shared.address(frame))
         _refuse_unaligned(shared, at, _TENSOR_ALIGNED)
@@ -291,7 +290,7 @@ class _Spots:
     Plainly each copy has its own, by which a tracer knows it.
     """
 
-    shared: Place
+    shared: BufferElement
     kind: Kind
     kept: dict[tuple[bytes, int], tuple[Array, Array | None]] = field(default_factory=dict)
 
@@ -306,7 +305,7 @@ class _Spots:
         octets = None if key in self.kept else octets_of(address)
         if octets is not None:
             octets = np.broadcast_to(octets, (len(octets), worlds, 1))
-            if self.shared.machine.options.plain or not isinstance(memory, Cells):
+            if self.shared.state.options.plain or not isinstance(memory, Cells):
                 return octets, None
             if octets.min() < 0 or octets.max() // self.kind.octets >= memory.room(self.kind, 0):
                 return octets, None
@@ -314,20 +313,20 @@ class _Spots:
         return self.kept[key]
 
 
-def _refuse_unaligned(place: Place, address: Value, octets: int) -> None:
+def _refuse_unaligned(place: BufferElement, address: Value, octets: int) -> None:
     """Raise Illegal where a copy's address is no multiple of so many bytes."""
     what = f"bulk copy with an address in {place.name} that is no multiple of {octets} bytes"
     _refuse(place, np.asarray(address) % octets != 0, what)
 
 
-def _refuse(place: Place, wrong: Array, what: str) -> None:
+def _refuse(place: BufferElement, wrong: Array, what: str) -> None:
     """Raise Illegal with the first world in which something is wrong, if there is one."""
     found = np.argwhere(np.atleast_2d(wrong))
     if len(found):
-        raise Illegal(what, place.machine.line, int(found[0][-2]), 0, place.name)
+        raise Illegal(what, place.state.line, int(found[0][-2]), 0, place.name)
 
 
-def _refuse_between(tensor: Place, start: Value) -> None:
+def _refuse_between(tensor: BufferElement, start: Value) -> None:
     """Raise Illegal where a box begins between two units of 16 bytes of a row. The manual does not say so: an H100
     stops with "illegal instruction", at loads, stores and reductions (results/h200/README.md).
     """
@@ -335,17 +334,17 @@ def _refuse_between(tensor: Place, start: Value) -> None:
     _refuse(tensor, np.asarray(start) * (tensor.kind.bits // 8) % 16 != 0, what)
 
 
-def _load_bulk(e: Expr, machine: Machine) -> tuple[Boxes, Place, Place, Barrier]:
-    shared, tensor, count = machine.pointer(e.args[0]), machine.pointer(e.args[1]), machine.code(e.args[3])
-    return _runs(shared, tensor, count, machine), shared, tensor, barrier(e.args[2], machine)
+def _load_bulk(e: Expr, program: KernelProgram) -> tuple[Boxes, BufferElement, BufferElement, Barrier]:
+    shared, tensor, count = program.pointer(e.args[0]), program.pointer(e.args[1]), program.code(e.args[3])
+    return _runs(shared, tensor, count, program), shared, tensor, barrier(e.args[2], program)
 
 
-def _runs(shared: Place, tensor: Place, count: Code, machine: Machine) -> Boxes:
+def _runs(shared: BufferElement, tensor: BufferElement, count: Code, program: KernelProgram) -> Boxes:
     spots = _Spots(shared, tensor.kind)
 
     def box(frame: Frame, pick: Callable[[Value], Value]) -> Box:
-        octets = machine.uniform(pick(count.run(frame)), "the size of a bulk copy")
-        return _bulk(frame, spots, tensor, octets, pick, machine.line)
+        octets = one_value(pick(count.run(frame)), "the size of a bulk copy")
+        return _bulk(frame, spots, tensor, octets, pick, program.state.line)
 
     return box
 
@@ -362,8 +361,8 @@ class _Stores:
     ends: bool = False
 
     @classmethod
-    def of(cls, machine: Machine) -> _Stores:
-        found = machine.shared_state.setdefault("tma_store", cls())
+    def of(cls, program: KernelProgram) -> _Stores:
+        found = program.state.shared.setdefault("tma_store", cls())
         assert isinstance(found, cls)
         return found
 
@@ -389,28 +388,28 @@ class _Stores:
 
 
 @call("tma_store", family="cp.async.bulk")
-def store(e: Expr, machine: Machine) -> Run:
+def store(e: Expr, program: KernelProgram) -> Run:
     """(descriptor, shared address, coordinates, whether to add, hint), or (address, shared address, bytes, ...).
 
     Older releases have the two addresses of a bulk store in the other order.
     """
     first = e.args[0]
     if is_descriptor(first):
-        map_ = descriptor(first, machine)
-        shared, tensor = machine.pointer(e.args[1]), map_.tensor.place
-        box = _boxes(map_, shared, [machine.code(a) for a in e.args[2 : 2 + map_.coordinates]])
+        map_ = descriptor(first, program)
+        shared, tensor = program.pointer(e.args[1]), map_.tensor.place
+        box = _boxes(map_, shared, [program.code(a) for a in e.args[2 : 2 + map_.coordinates]])
         flags = e.args[2 + map_.coordinates :]
     else:
-        shared, tensor = machine.pointer(e.args[1]), machine.pointer(e.args[0])
-        if isinstance(machine.memory.get(shared.root), Pages):
+        shared, tensor = program.pointer(e.args[1]), program.pointer(e.args[0])
+        if isinstance(program.state.memory.get(shared.root), Pages):
             shared, tensor = tensor, shared
-        box, flags = _runs(shared, tensor, machine.code(e.args[2]), machine), e.args[3:]
-    adds, stores = bool(flags and flags[0].value), _Stores.of(machine)
+        box, flags = _runs(shared, tensor, program.code(e.args[2]), program), e.args[3:]
+    adds, stores = bool(flags and flags[0].value), _Stores.of(program)
 
     def run(frame: Frame) -> Value:
         for mask, pick in issuers(frame):
             transfer = _transfer(shared, tensor, box(frame, pick), mask, frame)
-            leaving = _Leaving(transfer, shared, tensor, adds, machine.origin(frame))
+            leaving = _Leaving(transfer, shared, tensor, adds, program.state.origin(frame))
             leaving.look()
             stores.open.append((mask, leaving))
         return 0
@@ -423,20 +422,20 @@ class _Leaving:
     """A store; the thread that issued it reads shared memory, as late as it may, or at once."""
 
     transfer: _Transfer
-    shared: Place
-    tensor: Place
+    shared: BufferElement
+    tensor: BufferElement
     adds: bool
     origin: Origin
 
     def look(self) -> None:
         """Note what it reads."""
-        observers = self.shared.machine.observers
+        observers = self.shared.observers
         observers.read(self.shared, self.transfer.where, self.transfer.issuer, self.origin, "async")
 
     def land(self) -> None:
         """Carry it out."""
         self.look()
-        transfer, observers = self.transfer, self.shared.machine.observers
+        transfer, observers = self.transfer, self.shared.observers
         positions, chosen, watched = transfer.positions, transfer.chosen, observers.covers(self.tensor)
         values = transfer.values if watched and not self.adds else None
         if watched:
@@ -448,15 +447,15 @@ class _Leaving:
 
     def end(self) -> None:
         """Note that the thread that issued it has waited for what it writes."""
-        observers = self.shared.machine.observers
+        observers = self.shared.observers
         if observers.covers(self.tensor):
             observers.copy_landed(self.tensor, self.transfer.positions, self.transfer.chosen, self.transfer.by)
 
 
 @call("tma_store_arrive", family="cp.async.bulk")
-def commit(e: Expr, machine: Machine) -> Run:
+def commit(e: Expr, program: KernelProgram) -> Run:
     """cp.async.bulk.commit_group."""
-    stores, agents = _Stores.of(machine), agents_of(machine)
+    stores, agents = _Stores.of(program), agents_of(program.state)
 
     def run(frame: Frame) -> Value:
         stores.commit(frame.mask(), agents)
@@ -466,19 +465,19 @@ def commit(e: Expr, machine: Machine) -> Run:
 
 
 @call("tma_store_wait", family="cp.async.bulk")
-def wait(e: Expr, machine: Machine) -> Run:
+def wait(e: Expr, program: KernelProgram) -> Run:
     """cp.async.bulk.wait_group.read n: at most n groups of the thread still read; without an argument, none.
 
     A second argument that is 0 leaves the `.read` out: what they write is waited for as well.
     """
     newest = int(e.args[0].value or 0) if e.args else 0
     reads = len(e.args) < 2 or bool(e.args[1].value)
-    stores, agents = _Stores.of(machine), agents_of(machine)
+    stores, agents = _Stores.of(program), agents_of(program.state)
     stores.ends |= not reads
 
     def run(frame: Frame) -> Value:
         stores.wait(newest, frame.mask(), agents, reads=reads)
-        machine.observers.operations_awaited(STORES, newest, frame.mask(), reads)
+        program.observers.operations_awaited(STORES, newest, frame.mask(), reads)
         return 0
 
     return run

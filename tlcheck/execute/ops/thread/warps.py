@@ -6,11 +6,13 @@ Warps are neighbouring threads. A value that comes from a thread that does not t
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call, extern
+from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, Kind, Value, kind_of, nothing_in
 from tlcheck.execute.ops.thread.sync import meet
@@ -18,14 +20,10 @@ from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.schedule.agents import agents_of
 from tlcheck.snapshot.ir import Expr
 
-if TYPE_CHECKING:
-    from tlcheck.execute.compile.codes import Run
-    from tlcheck.execute.schedule.machine import Machine
-
 Source = Callable[[Array, Array, Array], Array]
 
 
-def from_lanes(value: Value, source: Array, frame: Frame, machine: Machine, kind: Kind) -> Array:
+def from_lanes(value: Value, source: Array, frame: Frame, program: KernelProgram, kind: Kind) -> Array:
     """The value of other threads. source: the thread of each lane, (1 or worlds, threads)."""
     shape = (frame.worlds, frame.lanes)
     whole = np.broadcast_to(np.asarray(value), (*np.shape(value)[:-2], *shape))
@@ -35,7 +33,7 @@ def from_lanes(value: Value, source: Array, frame: Frame, machine: Machine, kind
     if frame.active is not None or source.max() >= frame.lanes:
         taking_part = np.take_along_axis(frame.mask(), index, axis=-1) & (source < frame.lanes)
         if not taking_part.all():
-            unknown = nothing_in(kind, machine.chances)
+            unknown = nothing_in(kind, program.state.chances)
             found = np.where(taking_part, found, unknown)
     return found
 
@@ -71,35 +69,35 @@ _SHUFFLES: dict[str, tuple[Source, tuple[str, ...]]] = {
 }
 
 
-def _shuffle(source: Source) -> Callable[[Expr, Machine], Run]:
+def _shuffle(source: Source) -> Callable[[Expr, KernelProgram], Run]:
     """(mask, value, lane or distance[, width[, warp size]]): the value of another lane of the same segment."""
 
-    def handler(e: Expr, machine: Machine) -> Run:
-        value, by = machine.code(e.args[1]), machine.code(e.args[2])
-        width = machine.code(e.args[3]) if len(e.args) > 3 else None
-        kind, (thread, lane) = kind_of(e.args[1].dtype), _threads(machine)
-        warp = machine.options.target.warp
+    def handler(e: Expr, program: KernelProgram) -> Run:
+        value, by = program.code(e.args[1]), program.code(e.args[2])
+        width = program.code(e.args[3]) if len(e.args) > 3 else None
+        kind, (thread, lane) = kind_of(e.args[1].dtype), _threads(program)
+        warp = program.options.target.warp
 
         def run(frame: Frame) -> Value:
             size = np.asarray(warp if width is None else width.run(frame), np.int64)
             other = source(lane, np.asarray(by.run(frame), np.int64), size)
-            return from_lanes(value.run(frame), thread - lane + other, frame, machine, kind)
+            return from_lanes(value.run(frame), thread - lane + other, frame, program, kind)
 
         return run
 
     return handler
 
 
-def _threads(machine: Machine) -> tuple[Array, Array]:
+def _threads(program: KernelProgram) -> tuple[Array, Array]:
     """Numbers of threads in the block and in the warp, (1, threads)."""
-    if machine.iterating:
+    if program.iterating:
         raise NotModelled("warp instruction in T.Parallel")
-    thread = np.arange(machine.threads).reshape(1, -1)
-    return thread, thread % machine.options.target.warp
+    thread = np.arange(program.state.threads).reshape(1, -1)
+    return thread, thread % program.options.target.warp
 
 
-def _whole_warps(machine: Machine) -> None:
-    if machine.threads % machine.options.target.warp or machine.iterating:
+def _whole_warps(program: KernelProgram) -> None:
+    if program.state.threads % program.options.target.warp or program.iterating:
         raise NotModelled("match among the threads of a partial warp")
 
 
@@ -136,13 +134,13 @@ _VOTES: dict[str, tuple[Any, tuple[str, ...], tuple[str, ...]]] = {
 }
 
 
-def _vote(combine: Callable[[Array, Array], Array]) -> Callable[[Expr, Machine], Run]:
+def _vote(combine: Callable[[Array, Array], Array]) -> Callable[[Expr, KernelProgram], Run]:
     """([mask, ]condition): what the active lanes of the warp say together; without a condition they all say yes."""
 
-    def handler(e: Expr, machine: Machine) -> Run:
-        condition = machine.code(e.args[-1]) if e.args else None
-        kind, warp = kind_of(e.dtype), machine.options.target.warp
-        _threads(machine)
+    def handler(e: Expr, program: KernelProgram) -> Run:
+        condition = program.code(e.args[-1]) if e.args else None
+        kind, warp = kind_of(e.dtype), program.options.target.warp
+        _threads(program)
 
         def run(frame: Frame) -> Value:
             says = 1 if condition is None else condition.run(frame)
@@ -162,10 +160,10 @@ for _name, (_combine, _others, _externs) in _VOTES.items():
 
 @call("match_any_sync")
 @extern("__match_any_sync")
-def match_any(e: Expr, machine: Machine) -> Run:
+def match_any(e: Expr, program: KernelProgram) -> Run:
     """(mask, value): the active lanes of the warp that have the same value, as bits."""
-    value, kind, warp = machine.code(e.args[1]), kind_of(e.dtype), machine.options.target.warp
-    _whole_warps(machine)
+    value, kind, warp = program.code(e.args[1]), kind_of(e.dtype), program.options.target.warp
+    _whole_warps(program)
 
     def run(frame: Frame) -> Value:
         active = of_warp(1, frame, warp)
@@ -177,10 +175,10 @@ def match_any(e: Expr, machine: Machine) -> Run:
 
 
 @call("match_all_sync")
-def match_all(e: Expr, machine: Machine) -> Run:
+def match_all(e: Expr, program: KernelProgram) -> Run:
     """(mask, value): all active lanes if they have the same value, no lane otherwise, as bits."""
-    value, kind, warp = machine.code(e.args[1]), kind_of(e.dtype), machine.options.target.warp
-    _whole_warps(machine)
+    value, kind, warp = program.code(e.args[1]), kind_of(e.dtype), program.options.target.warp
+    _whole_warps(program)
 
     def run(frame: Frame) -> Value:
         active = of_warp(1, frame, warp)
@@ -192,16 +190,16 @@ def match_all(e: Expr, machine: Machine) -> Run:
     return run
 
 
-def _counted(combine: Callable[[Array, Array], Array]) -> Callable[[Expr, Machine], Run]:
+def _counted(combine: Callable[[Array, Array], Array]) -> Callable[[Expr, KernelProgram], Run]:
     """(condition): a barrier of the block, and what its threads say together."""
 
-    def handler(e: Expr, machine: Machine) -> Run:
-        condition, kind = machine.code(e.args[-1]), kind_of(e.dtype)
+    def handler(e: Expr, program: KernelProgram) -> Run:
+        condition, kind = program.code(e.args[-1]), kind_of(e.dtype)
 
         def run(frame: Frame) -> Value:
             holds = np.not_equal(np.broadcast_to(condition.run(frame), (frame.worlds, frame.lanes)), 0)
-            meet(machine, frame)
-            if not agents_of(machine).alone:
+            meet(program, frame)
+            if not agents_of(program.state).alone:
                 raise NotModelled(f"{e.value} by threads that do not move together")
             return combine(holds, frame.mask()).astype(kind.array)
 

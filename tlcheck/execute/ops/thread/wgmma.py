@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tlcheck.execute.compile.codes import Step, counter
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call, loop
 from tlcheck.execute.events import Cell
-from tlcheck.execute.memory.frame import Frame
+from tlcheck.execute.memory.codes import Run, Step, counter
+from tlcheck.execute.memory.frame import Frame, one_value
 from tlcheck.execute.memory.values import Array, Kind, Value, nothing_in
 from tlcheck.execute.ops.thread.mma import finished, kind_named, shape_of
 from tlcheck.execute.ops.thread.wgmma_operands import (
@@ -30,10 +30,6 @@ from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Evaluate, Expr, For
 from tlcheck.snapshot.walk import postorder
 from tlcheck.targets.nvidia import WARP
-
-if TYPE_CHECKING:
-    from tlcheck.execute.compile.codes import Run
-    from tlcheck.execute.schedule.machine import Machine
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,24 +54,24 @@ def form_of(e: Expr, first: int, bits: int = 256) -> Form:
 
 
 @call("ptx_wgmma_ss", family="wgmma")
-def from_shared(e: Expr, machine: Machine) -> Run:
+def from_shared(e: Expr, program: KernelProgram) -> Run:
     """(shape, is A K-major, is B, types of A, B, C, A, its offset, B, its offset, C, its offset, scales of C, A and B).
 
     A and B are descriptors, and their offsets in 16 bytes.
     """
     form = form_of(e, 3)
-    left = in_shared(e, 6, (form.m, form.k), form.left, bool(e.args[1].value), machine)
-    right = in_shared(e, 8, (form.n, form.k), form.right, bool(e.args[2].value), machine)
-    return issue(e, 10, form, left, right, machine)
+    left = in_shared(e, 6, (form.m, form.k), form.left, bool(e.args[1].value), program)
+    right = in_shared(e, 8, (form.n, form.k), form.right, bool(e.args[2].value), program)
+    return issue(e, 10, form, left, right, program)
 
 
 @loop
-def in_a_loop(stmt: For, machine: Machine) -> Step | None:
+def in_a_loop(stmt: For, program: KernelProgram) -> Step | None:
     """A loop of wgmma on shared memory that add to the same accumulators, as one instruction of more columns.
 
     The sum is another one where each instruction rounds it. Plainly, each reads for itself.
     """
-    options, body = machine.options, stmt.body
+    options, body = program.options, stmt.body
     if options.plain or options.written or not options.exact or not isinstance(body, Evaluate):
         return None
     e, var = body.value, stmt.var
@@ -85,17 +81,17 @@ def in_a_loop(stmt: For, machine: Machine) -> Step | None:
     steps = range(int(stmt.start.value or 0), int(stmt.start.value or 0) + int(stmt.extent.value or 0))
     if not steps or not e.args[12].value or not {7, 9}.issuperset(varying):
         return None
-    machine.variables[var.uid] = counter(var.uid)
+    program.variables[var.uid] = counter(var.uid)
     form = form_of(e, 3)
-    left = in_shared(e, 6, (form.m, form.k), form.left, bool(e.args[1].value), machine)
-    right = in_shared(e, 8, (form.n, form.k), form.right, bool(e.args[2].value), machine)
+    left = in_shared(e, 6, (form.m, form.k), form.left, bool(e.args[1].value), program)
+    right = in_shared(e, 8, (form.n, form.k), form.right, bool(e.args[2].value), program)
     if any(not side.further.steady or side.further.needs - {var.uid} for side in (left, right)):
         return None
-    start = issue(e, 10, form, OperandOfSteps(left, var.uid, steps), OperandOfSteps(right, var.uid, steps), machine)
+    start = issue(e, 10, form, OperandOfSteps(left, var.uid, steps), OperandOfSteps(right, var.uid, steps), program)
 
     def run(frame: Frame) -> None:
-        machine.at = body
-        machine.spend(len(steps))
+        program.state.at = body
+        program.state.spend(len(steps))
         start(frame)
         frame.variables.pop(var.uid, None)
 
@@ -103,21 +99,21 @@ def in_a_loop(stmt: For, machine: Machine) -> Step | None:
 
 
 @call("ptx_wgmma_rs", family="wgmma")
-def from_registers(e: Expr, machine: Machine) -> Run:
+def from_registers(e: Expr, program: KernelProgram) -> Run:
     """(shape, is B K-major, types of A, B, C, A, its offset, B, its offset, C, its offset, scales of C, A and B).
 
     A lies in registers, as for mma.
     """
     form = form_of(e, 2)
-    left = held(e, 5, form.k, form.left, machine)
-    right = in_shared(e, 7, (form.n, form.k), form.right, bool(e.args[1].value), machine)
-    return issue(e, 9, form, left, right, machine)
+    left = held(e, 5, form.k, form.left, program)
+    right = in_shared(e, 7, (form.n, form.k), form.right, bool(e.args[1].value), program)
+    return issue(e, 9, form, left, right, program)
 
 
-def held(e: Expr, at: int, k: int, kind: Kind, machine: Machine) -> Operand:
+def held(e: Expr, at: int, k: int, kind: Kind, program: KernelProgram) -> Operand:
     """A matrix of 64 rows and k columns in registers: a pointer at argument `at`, then its offset."""
-    index, fences = _spread(k, max(1, 32 // kind.bits)), ProductQueue.of(machine).fences
-    registers = machine.pointer(e.args[at], len(index[0]), e.args[at + 1])
+    index, fences = _spread(k, max(1, 32 // kind.bits)), ProductQueue.of(program).fences
+    registers = program.pointer(e.args[at], len(index[0]), e.args[at + 1])
 
     def left(frame: Frame) -> MatrixOperand:
         position, _ = registers.position(frame)
@@ -142,15 +138,15 @@ def held(e: Expr, at: int, k: int, kind: Kind, machine: Machine) -> Operand:
     return left
 
 
-def issue(e: Expr, at: int, form: Form, left: Operand, right: Operand, machine: Machine) -> Run:
+def issue(e: Expr, at: int, form: Form, left: Operand, right: Operand, program: KernelProgram) -> Run:
     """Start C = scale * C + A * B; arguments from `at` on: C, its offset, the three scales."""
-    scale = machine.code(e.args[at + 2])
+    scale = program.code(e.args[at + 2])
     if any(a.op != "int" or a.value not in (1, True) for a in e.args[at + 3 : at + 5]):
         raise NotModelled("wgmma that negates an operand")
-    place = machine.pointer(e.args[at], form.n // 2, e.args[at + 1])
-    index, queue = _accumulator(form.n), ProductQueue.of(machine)
-    finish = finished(form.sum, machine)
-    reason = machine.reason(f"element of {place.name} read before its wgmma was waited for")
+    place = program.pointer(e.args[at], form.n // 2, e.args[at + 1])
+    index, queue = _accumulator(form.n), ProductQueue.of(program)
+    finish = finished(form.sum, program.options)
+    reason = program.state.reason(f"element of {place.name} read before its wgmma was waited for")
 
     def run(frame: Frame) -> Value:
         lanes = np.array(frame.mask())
@@ -169,8 +165,8 @@ def issue(e: Expr, at: int, form: Form, left: Operand, right: Operand, machine: 
             assert b.row is not None
             return [a.row(world, group, row), b.row(world, group, column)]
 
-        keeps = machine.uniform(scale.run(frame), "the scale of C") != 0
-        poison = nothing_in(place.kind, machine.chances, reason)
+        keeps = one_value(scale.run(frame), "the scale of C") != 0
+        poison = nothing_in(place.kind, program.state.chances, reason)
         hidden = np.broadcast_to(poison, (form.n // 2, frame.worlds, frame.lanes))
         total = queue.sum_at(place, position, frame, lanes, hidden)
         total.left += 1

@@ -7,20 +7,17 @@ PTX 9.7.15.5.1, "Matrix Descriptor Format". Where elements are: "Strides" there,
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tlcheck.execute.compile.elements import BufferElement
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
-from tlcheck.execute.memory.frame import Frame
-from tlcheck.execute.memory.places import Place
+from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.frame import Frame, one_value
 from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.ops.thread.descriptors import swizzled
 from tlcheck.snapshot.ir import Expr
-
-if TYPE_CHECKING:
-    from tlcheck.execute.compile.codes import Run
-    from tlcheck.execute.schedule.machine import Machine
 
 _SPANS = (0, 128, 64, 32)  # bytes of the swizzle by the descriptor's layout code
 
@@ -74,11 +71,11 @@ def decode(word: int) -> MatrixDescriptor:
 
 
 @call("initialize_wgmma_descriptor", family="wgmma")
-def initialize(e: Expr, machine: Machine) -> Run:
+def initialize(e: Expr, program: KernelProgram) -> Run:
     """(descriptor, address, layout, LBO, SBO in 16 bytes); the address's allocation is numbered by its pointer."""
-    target, address = machine.pointer(e.args[0]), machine.pointer(e.args[1])
-    layout, lbo, sbo = (machine.code(a) for a in e.args[2:5])
-    known = allocations(machine)
+    target, address = program.pointer(e.args[0]), program.pointer(e.args[1])
+    layout, lbo, sbo = (program.code(a) for a in e.args[2:5])
+    known = allocations(program)
     names = [(place.root, place.name) for place in known]
     if (address.root, address.name) not in names:
         known.append(address)
@@ -86,8 +83,8 @@ def initialize(e: Expr, machine: Machine) -> Run:
     number = names.index((address.root, address.name))
 
     def run(frame: Frame) -> Value:
-        span = _SPANS[machine.uniform(layout.run(frame), "the layout of a descriptor")]
-        leading, step = (machine.uniform(c.run(frame), "an offset of a descriptor") << 4 for c in (lbo, sbo))
+        span = _SPANS[one_value(layout.run(frame), "the layout of a descriptor")]
+        leading, step = (one_value(c.run(frame), "an offset of a descriptor") << 4 for c in (lbo, sbo))
         empty = np.uint64(encode(MatrixDescriptor(number, 0, leading, step, span)))
         start = np.asarray(address.address(frame)).astype(np.int64) >> 4 & _FIELD
         target.store(frame, start.astype(np.uint64) | empty)
@@ -96,17 +93,17 @@ def initialize(e: Expr, machine: Machine) -> Run:
     return run
 
 
-def allocations(machine: Machine) -> list[Place]:
+def allocations(program: KernelProgram) -> list[BufferElement]:
     """A place in each buffer, by the buffer's number in descriptors."""
-    found = machine.shared_state.setdefault("wgmma allocations", [])
+    found = program.state.shared.setdefault("wgmma allocations", [])
     assert isinstance(found, list)
     return found
 
 
 @call("increase_descriptor_offset", family="wgmma")
-def increase(e: Expr, machine: Machine) -> Run:
+def increase(e: Expr, program: KernelProgram) -> Run:
     """(descriptor, bytes): the start moves on."""
-    target, octets = machine.pointer(e.args[0]), machine.code(e.args[1])
+    target, octets = program.pointer(e.args[0]), program.code(e.args[1])
 
     def run(frame: Frame) -> Value:
         more = np.asarray(octets.run(frame)).astype(np.int64) >> 4

@@ -8,22 +8,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tlcheck.execute.compile.codes import Code
-from tlcheck.execute.events import NOWHERE, Cell, Observer, Origin
+from tlcheck.execute.compile.elements import BufferElement
+from tlcheck.execute.compile.program import KernelProgram
+from tlcheck.execute.events import Cell, Observer
 from tlcheck.execute.memory.cells import Cells
+from tlcheck.execute.memory.codes import Code
 from tlcheck.execute.memory.frame import Frame, Mask
-from tlcheck.execute.memory.places import Place, refuse_outside
+from tlcheck.execute.memory.places import refuse_outside
+from tlcheck.execute.memory.state import NOWHERE, Origin
 from tlcheck.execute.memory.values import Array, Kind
 from tlcheck.execute.ops.thread.wgmma_descriptors import allocations, decode
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
-
-if TYPE_CHECKING:
-    from tlcheck.execute.schedule.machine import Machine
 
 GROUP = 128  # threads of a warpgroup
 
@@ -62,23 +61,23 @@ class SharedOperand:
     tiles: what was named before, by the bytes of words and of active groups.
     """
 
-    word: Place
+    word: BufferElement
     further: Code
     shape: tuple[int, int]
     kind: Kind
     by_k: bool
-    machine: Machine
+    program: KernelProgram
     tiles: dict[tuple[bytes, bytes], _SharedTiles] = field(default_factory=dict)
 
     def __call__(self, frame: Frame) -> MatrixOperand:
         words, active = self.words(frame)
-        named, origin = self._named(frame, words, active), self.machine.origin(frame)
+        named, origin = self._named(frame, words, active), self.program.state.origin(frame)
         mine = self.at(named, active)
         mine.seen(origin)
 
         def row(world: int, group: int, number: int) -> list[Cell]:
             matrix = decode(int(named[world, group]))
-            cells = allocations(self.machine)[matrix.allocation].memory
+            cells = allocations(self.program)[matrix.allocation].memory
             assert isinstance(cells, Cells)
             octets = matrix.octets(*self.shape, self.kind.bits // 8, self.by_k)[number]
             return [(cells, o // cells.grain * cells.stride + world) for o in octets.tolist()]
@@ -99,8 +98,8 @@ class SharedOperand:
         """The matrices that descriptors name."""
         key = named.tobytes(), active.tobytes()
         if key not in self.tiles:
-            found = list(_tiles(named, active, self.shape, self.kind, self.by_k, self.machine))
-            self.tiles[key] = _SharedTiles(found, active.shape, self.shape, self.kind, self.machine)
+            found = list(_tiles(named, active, self.shape, self.kind, self.by_k, self.program))
+            self.tiles[key] = _SharedTiles(found, active.shape, self.shape, self.kind, self.program)
         return self.tiles[key]
 
     def steps(self, frame: Frame, words: Array, active: Mask, uid: int, values: range) -> list[_SharedTiles]:
@@ -128,7 +127,7 @@ class OperandOfSteps:
             first, *others = every = self.operand.steps(frame, words, active, self.uid, self.values)
             self.kept[key] = every, first.joined([*others]) if others else first
         every, joined = self.kept[key]
-        origin = self.operand.machine.origin(frame)
+        origin = self.operand.program.state.origin(frame)
         for tiles in every if joined is None else [joined]:
             tiles.seen(origin)
         if joined is None:
@@ -136,9 +135,11 @@ class OperandOfSteps:
         return MatrixOperand(lambda: joined.read(origin), None, joined)
 
 
-def in_shared(e: Expr, at: int, shape: tuple[int, int], kind: Kind, by_k: bool, machine: Machine) -> SharedOperand:
+def in_shared(
+    e: Expr, at: int, shape: tuple[int, int], kind: Kind, by_k: bool, program: KernelProgram
+) -> SharedOperand:
     """A matrix in shared memory, of arguments `at`, its descriptor, and the next one, its offset."""
-    return SharedOperand(machine.pointer(e.args[at]), machine.code(e.args[at + 1]), shape, kind, by_k, machine)
+    return SharedOperand(program.pointer(e.args[at]), program.code(e.args[at + 1]), shape, kind, by_k, program)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,7 +149,7 @@ class _SharedTile:
     worlds, groups: of the readers. cells, mask: the same elements, and a thread of each reader, for observers.
     """
 
-    place: Place
+    place: BufferElement
     position: Array
     worlds: Array
     groups: Array
@@ -157,10 +158,10 @@ class _SharedTile:
 
 
 def _tiles(
-    words: Array, active: Mask, shape: tuple[int, int], kind: Kind, by_k: bool, machine: Machine
+    words: Array, active: Mask, shape: tuple[int, int], kind: Kind, by_k: bool, program: KernelProgram
 ) -> Iterator[_SharedTile]:
     """The different matrices that the descriptors of all active groups name, words: (worlds, groups)."""
-    places = allocations(machine)
+    places = allocations(program)
     for word in dict.fromkeys(words[active].tolist()):
         matrix = decode(word)
         if matrix.allocation >= len(places):
@@ -172,7 +173,7 @@ def _tiles(
         worlds, groups = np.nonzero(active & (words == word))
         refuse_outside(place, octets, kind, "wgmma reads", (int(worlds[0]), int(groups[0]) * GROUP))
         cell = octets // memory.grain * memory.stride
-        mask = np.zeros((len(machine.worlds), machine.threads), np.bool_)
+        mask = np.zeros((len(program.state.worlds), program.state.threads), np.bool_)
         mask[worlds, groups * GROUP] = True
         cells = cell.reshape(-1, 1, 1) + np.arange(len(mask)).reshape(1, -1, 1)
         yield _SharedTile(place, cell + worlds.reshape(-1, 1, 1), worlds, groups, cells, mask)
@@ -186,13 +187,13 @@ class _SharedTiles:
     groups: tuple[int, ...]
     shape: tuple[int, int]
     kind: Kind
-    machine: Machine
+    program: KernelProgram
     kept: dict[tuple[int, ...], tuple[object, _SharedTiles | None]] = field(default_factory=dict)
 
     def seen(self, origin: Origin) -> None:
         """Publish that the matrices are read: when the instruction is issued, and again as late as it may be."""
         for tile in self.tiles:
-            self.machine.observers.read(tile.place, tile.cells, tile.mask, origin, "async")
+            self.program.observers.read(tile.place, tile.cells, tile.mask, origin, "async")
 
     def read(self, origin: Origin = NOWHERE) -> Array:
         """The matrices of all groups, those of a group that is not active made up. The first thread of a warpgroup
@@ -212,7 +213,7 @@ class _SharedTiles:
         """All matrices as one position in one allocation; None where they lie in several."""
         memories = {id(tile.place.memory): tile.place.memory for tile in self.tiles}
         memory = next(iter(memories.values()), None)
-        if len(memories) != 1 or not isinstance(memory, Cells) or self.machine.observers.hear(Observer.product):
+        if len(memories) != 1 or not isinstance(memory, Cells) or self.program.observers.hear(Observer.product):
             return None
         position = np.empty((*self.groups, *self.shape), np.intp)
         position[...] = self.tiles[0].position[0]
@@ -239,4 +240,4 @@ class _SharedTiles:
             position = np.concatenate([tile.position for tile in (first, *more)], axis=-1)
             cells = np.concatenate([tile.cells for tile in (first, *more)])
             made.append(_SharedTile(first.place, position, first.worlds, first.groups, cells, first.mask))
-        return _SharedTiles(made, self.groups, (self.shape[0], self.shape[1] * len(every)), self.kind, self.machine)
+        return _SharedTiles(made, self.groups, (self.shape[0], self.shape[1] * len(every)), self.kind, self.program)

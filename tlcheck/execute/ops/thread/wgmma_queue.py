@@ -10,24 +10,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tlcheck.execute.compile.elements import BufferElement
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
 from tlcheck.execute.events import PRODUCTS, Operands
 from tlcheck.execute.memory.cells import Cells, Position
-from tlcheck.execute.memory.frame import Frame, Mask
-from tlcheck.execute.memory.places import Place
+from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.frame import Frame, Mask, one_value
 from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.ops.thread.mma import multiplied
 from tlcheck.execute.ops.thread.wgmma_operands import MatrixOperand, side_by_side
 from tlcheck.execute.reasons import Illegal
 from tlcheck.snapshot.ir import Expr
-
-if TYPE_CHECKING:
-    from tlcheck.execute.compile.codes import Run
-    from tlcheck.execute.schedule.machine import Machine
 
 
 @dataclass(eq=False)
@@ -37,7 +34,7 @@ class _Used:
     writes: those that the allocation had seen then; another number where some threads have passed no fence since.
     """
 
-    place: Place
+    place: BufferElement
     position: Position
     values: Array
     writes: int
@@ -67,9 +64,9 @@ class RegisterFences:
                 now = known.place.memory.take(known.position, known.place.kind)
                 known.values, known.writes = np.where(lanes, now, known.values), -1
 
-    def used(self, place: Place, position: Position, values: Array, lanes: Mask) -> None:
+    def used(self, place: BufferElement, position: Position, values: Array, lanes: Mask) -> None:
         """An instruction begins to use registers (elements, worlds, threads). Raises Illegal without the fence."""
-        if place.machine.options.written:
+        if place.state.options.written:
             return
         passed = np.False_ if self.passed is None else self.passed
         known = next((u for u in self.last.get(place.root, []) if _is_same(u.position, position)), None)
@@ -79,9 +76,9 @@ class RegisterFences:
         if changed.any():
             world, lane = (int(i) for i in np.argwhere(changed)[0])
             what = f"wgmma uses {place.name} with no warpgroup_arrive (wgmma.fence) after it was written"
-            raise Illegal(what, place.machine.line, world, lane, place.name)
+            raise Illegal(what, place.state.line, world, lane, place.name)
 
-    def left(self, place: Place, position: Position, values: Array) -> None:
+    def left(self, place: BufferElement, position: Position, values: Array) -> None:
         """An instruction is done with registers, which hold these values."""
         users = self.last.setdefault(place.root, [])
         users[:] = [u for u in users if not _is_same(u.position, position)]
@@ -106,7 +103,7 @@ def _differ(used: _Used, values: Array) -> Mask:
 class _Sum:
     """Accumulators with instructions under way: their values so far, (elements, worlds, threads)."""
 
-    place: Place
+    place: BufferElement
     position: Position
     values: Array
     fences: RegisterFences
@@ -137,7 +134,7 @@ class Product:
         total.left -= len(together)
         if not total.left:
             if self.terms is not None:
-                total.place.machine.observers.product(self.terms, self.keeps)
+                total.place.observers.product(self.terms, self.keeps)
             total.place.memory.put(total.position, total.values, self.mask, total.place.kind)
             total.fences.left(total.place, total.position, total.values)
 
@@ -152,12 +149,12 @@ class ProductQueue:
     fences: RegisterFences = field(default_factory=RegisterFences)
 
     @classmethod
-    def of(cls, machine: Machine) -> ProductQueue:
-        found = machine.shared_state.setdefault("wgmma", cls())
+    def of(cls, program: KernelProgram) -> ProductQueue:
+        found = program.state.shared.setdefault("wgmma", cls())
         assert isinstance(found, cls)
         return found
 
-    def sum_at(self, place: Place, position: Position, frame: Frame, lanes: Mask, poison: Array) -> _Sum:
+    def sum_at(self, place: BufferElement, position: Position, frame: Frame, lanes: Mask, poison: Array) -> _Sum:
         """The sum under way at a place; made, and its registers poisoned, by the first instruction."""
         for known in self.sums:
             if known.place.root == place.root and known.left and _is_same(known.position, position):
@@ -181,9 +178,9 @@ class ProductQueue:
 
 
 @call("warpgroup_arrive", family="wgmma")
-def arrive(e: Expr, machine: Machine) -> Run:
+def arrive(e: Expr, program: KernelProgram) -> Run:
     """wgmma.fence: registers that the warpgroup has written may be used by its instructions."""
-    fences = ProductQueue.of(machine).fences
+    fences = ProductQueue.of(program).fences
 
     def run(frame: Frame) -> Value:
         fences.fence(np.array(frame.mask()))
@@ -199,7 +196,7 @@ def _added_together(products: list[Product]) -> Iterator[list[Product]]:
     """
     part: list[Product] = []
     for product in products:
-        options = product.total.place.machine.options
+        options = product.total.place.state.options
         if part and not (
             product.total is part[0].total
             and product.keeps
@@ -215,9 +212,9 @@ def _added_together(products: list[Product]) -> Iterator[list[Product]]:
 
 
 @call("warpgroup_commit_batch", family="wgmma")
-def commit(e: Expr, machine: Machine) -> Run:
+def commit(e: Expr, program: KernelProgram) -> Run:
     """wgmma.commit_group: the warpgroup's instructions since the last one are a group."""
-    queue = ProductQueue.of(machine)
+    queue = ProductQueue.of(program)
 
     def run(frame: Frame) -> Value:
         lanes = np.array(frame.mask())
@@ -230,13 +227,13 @@ def commit(e: Expr, machine: Machine) -> Run:
 
 
 @call("warpgroup_wait", "wait_wgmma", family="wgmma")
-def wait(e: Expr, machine: Machine) -> Run:
+def wait(e: Expr, program: KernelProgram) -> Run:
     """wgmma.wait_group n: at most n of the warpgroup's groups are under way. As written there are none."""
-    queue, newest = ProductQueue.of(machine), machine.code(e.args[0])
+    queue, newest = ProductQueue.of(program), program.code(e.args[0])
 
     def run(frame: Frame) -> Value:
-        left = machine.uniform(newest.run(frame), "the number of groups to wait for")
-        machine.observers.operations_awaited(PRODUCTS, left, frame.mask())
+        left = one_value(newest.run(frame), "the number of groups to wait for")
+        program.observers.operations_awaited(PRODUCTS, left, frame.mask())
         queue.wait(left, frame.mask())
         return 0
 

@@ -6,11 +6,11 @@ is read from registers as late as A is ("Accessing the registers ... before the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
+from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.ops.thread.mma_sp import metadata, selector, spots
@@ -19,34 +19,30 @@ from tlcheck.execute.ops.thread.wgmma_operands import MatrixOperand, Operand, in
 from tlcheck.execute.ops.tile.gemm_sp import expanded
 from tlcheck.snapshot.ir import Expr
 
-if TYPE_CHECKING:
-    from tlcheck.execute.compile.codes import Run
-    from tlcheck.execute.schedule.machine import Machine
-
 ROW = 512  # bits of a row of A with its zeros
 
 
 @call("ptx_wgmma_sp_ss", family="wgmma")
-def from_shared(e: Expr, machine: Machine) -> Run:
+def from_shared(e: Expr, program: KernelProgram) -> Run:
     """As ptx_wgmma_ss; after A and its offset come the metadata, its offset and the selector."""
     form = form_of(e, 3, ROW)
-    kept = in_shared(e, 6, (form.m, form.k // 2), form.left, bool(e.args[1].value), machine)
-    right = in_shared(e, 11, (form.n, form.k), form.right, bool(e.args[2].value), machine)
-    return issue(e, 13, form, _sparse(e, 8, form, kept, machine), right, machine)
+    kept = in_shared(e, 6, (form.m, form.k // 2), form.left, bool(e.args[1].value), program)
+    right = in_shared(e, 11, (form.n, form.k), form.right, bool(e.args[2].value), program)
+    return issue(e, 13, form, _sparse(e, 8, form, kept, program), right, program)
 
 
 @call("ptx_wgmma_sp_rs", family="wgmma")
-def from_registers(e: Expr, machine: Machine) -> Run:
+def from_registers(e: Expr, program: KernelProgram) -> Run:
     """As ptx_wgmma_rs; after A and its offset come the metadata, its offset and the selector."""
     form = form_of(e, 2, ROW)
-    kept = held(e, 5, form.k // 2, form.left, machine)
-    right = in_shared(e, 10, (form.n, form.k), form.right, bool(e.args[1].value), machine)
-    return issue(e, 12, form, _sparse(e, 7, form, kept, machine), right, machine)
+    kept = held(e, 5, form.k // 2, form.left, program)
+    right = in_shared(e, 10, (form.n, form.k), form.right, bool(e.args[1].value), program)
+    return issue(e, 12, form, _sparse(e, 7, form, kept, program), right, program)
 
 
-def _sparse(e: Expr, at: int, form: Form, kept: Operand, machine: Machine) -> Operand:
+def _sparse(e: Expr, at: int, form: Form, kept: Operand, program: KernelProgram) -> Operand:
     """A with its zeros; the arguments from `at` on are the metadata, its offset and the selector."""
-    words = metadata(e, at, form.left, machine)
+    words = metadata(e, at, form.left, program)
     index = _rows(spots(words.kind.bits, form.left, selector(e.args[at + 2], form.left)))
     columns = int(index[1].max()) + 1
 

@@ -7,28 +7,25 @@ predicate: a load whose predicate is false gives 0, a store does nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tlcheck.execute.compile.codes import Run
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
+from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, Kind, bits_of, from_bits, kind_of
 from tlcheck.snapshot.ir import Expr
 
-if TYPE_CHECKING:
-    from tlcheck.execute.schedule.machine import Machine
-
 _WIDTHS = {"ldg": (32, 64, 128, 256), "lds": (32, 64, 128), "stg": (32, 64, 128, 256), "sts": (32, 64, 128)}
 
 
-def _wide_load(bits: int) -> Callable[[Expr, Machine], Run]:
-    def handler(e: Expr, machine: Machine) -> Run:
-        kind = machine.pointer(e.args[0]).kind
-        place = machine.pointer(e.args[0], bits // kind.bits)
+def _wide_load(bits: int) -> Callable[[Expr, KernelProgram], Run]:
+    def handler(e: Expr, program: KernelProgram) -> Run:
+        kind = program.pointer(e.args[0]).kind
+        place = program.pointer(e.args[0], bits // kind.bits)
         place.aligned = bits // 8
-        allowed, word = _predicate(e, 1, machine), kind_of(e.dtype)
+        allowed, word = _predicate(e, 1, program), kind_of(e.dtype)
 
         def run(frame: Frame) -> Array:
             with frame.narrowed(_allowed(allowed, frame)):
@@ -40,12 +37,12 @@ def _wide_load(bits: int) -> Callable[[Expr, Machine], Run]:
     return handler
 
 
-def _wide_store(bits: int) -> Callable[[Expr, Machine], Run]:
-    def handler(e: Expr, machine: Machine) -> Run:
-        kind, value = machine.pointer(e.args[0]).kind, machine.code(e.args[1])
-        place = machine.pointer(e.args[0], bits // kind.bits)
+def _wide_store(bits: int) -> Callable[[Expr, KernelProgram], Run]:
+    def handler(e: Expr, program: KernelProgram) -> Run:
+        kind, value = program.pointer(e.args[0]).kind, program.code(e.args[1])
+        place = program.pointer(e.args[0], bits // kind.bits)
         place.aligned = bits // 8
-        allowed, word = _predicate(e, 2, machine), kind_of(e.args[1].dtype)
+        allowed, word = _predicate(e, 2, program), kind_of(e.args[1].dtype)
 
         def run(frame: Frame) -> int:
             elements = reshaped(_lanes(np.asarray(value.run(frame)), frame), word, kind)
@@ -70,8 +67,8 @@ def _lanes(values: Array, frame: Frame) -> Array:
     return values if values.ndim > 2 else np.broadcast_to(values, (1, frame.worlds, frame.lanes))
 
 
-def _predicate(e: Expr, number: int, machine: Machine) -> Run | None:
-    return machine.code(e.args[number]).run if len(e.args) > number else None
+def _predicate(e: Expr, number: int, program: KernelProgram) -> Run | None:
+    return program.code(e.args[number]).run if len(e.args) > number else None
 
 
 def _allowed(predicate: Run | None, frame: Frame) -> Array | None:

@@ -7,12 +7,11 @@ goes over the destination's sizes. Elements outside the destination are left out
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from tlcheck.execute.compile.codes import Run
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
+from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import converted, kind_of
 from tlcheck.execute.ops.thread.atomics import require_memory
@@ -20,37 +19,34 @@ from tlcheck.execute.ops.tile.regions import Lattice, Region, Tile, block_frame,
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
 
-if TYPE_CHECKING:
-    from tlcheck.execute.schedule.machine import Machine
-
 
 @call("atomicadd")
-def atomicadd(e: Expr, machine: Machine) -> Run:
+def atomicadd(e: Expr, program: KernelProgram) -> Run:
     """The destination's elements become sums."""
-    return _combined(e, machine, np.add)
+    return _combined(e, program, np.add)
 
 
 @call("atomicmax")
-def atomicmax(e: Expr, machine: Machine) -> Run:
+def atomicmax(e: Expr, program: KernelProgram) -> Run:
     """The destination's elements become maxima."""
-    return _combined(e, machine, np.maximum)
+    return _combined(e, program, np.maximum)
 
 
 @call("atomicmin")
-def atomicmin(e: Expr, machine: Machine) -> Run:
+def atomicmin(e: Expr, program: KernelProgram) -> Run:
     """The destination's elements become minima."""
-    return _combined(e, machine, np.minimum)
+    return _combined(e, program, np.minimum)
 
 
-def _combined(e: Expr, machine: Machine, operation: np.ufunc) -> Run:
-    require_memory(e.args[1], machine)
-    region = region_of(e.args[1], machine)
-    lattice = Lattice([region.sizes[axis] for axis in region.long], machine)
-    target = Tile(region, machine, lattice, region.long)
+def _combined(e: Expr, program: KernelProgram, operation: np.ufunc) -> Run:
+    require_memory(e.args[1], program)
+    region = region_of(e.args[1], program)
+    lattice = Lattice([region.sizes[axis] for axis in region.long], program)
+    target = Tile(region, program, lattice, region.long)
     if not is_region(e.args[0]):
-        return _with_value(e.args[0], target, machine, operation)
-    source = _source(region_of(e.args[0], machine), region, lattice, machine)
-    exact = machine.options.exact
+        return _with_value(e.args[0], target, program, operation)
+    source = _source(region_of(e.args[0], program), region, lattice, program)
+    exact = program.options.exact
 
     def run(frame: Frame) -> int:
         inner = source.frame(frame, target)
@@ -61,14 +57,14 @@ def _combined(e: Expr, machine: Machine, operation: np.ufunc) -> Run:
     return run
 
 
-def _source(source: Region, target: Region, lattice: Lattice, machine: Machine) -> Tile:
+def _source(source: Region, target: Region, lattice: Lattice, program: KernelProgram) -> Tile:
     if len(source.long) not in (0, len(target.long)):
         raise NotModelled("atomic between regions of unlike axes")
-    return Tile(source, machine, lattice, source.long)
+    return Tile(source, program, lattice, source.long)
 
 
-def _with_value(e: Expr, target: Tile, machine: Machine, operation: np.ufunc) -> Run:
-    value, source, exact = machine.code(e), kind_of(e.dtype), machine.options.exact
+def _with_value(e: Expr, target: Tile, program: KernelProgram, operation: np.ufunc) -> Run:
+    value, source, exact = program.code(e), kind_of(e.dtype), program.options.exact
 
     def run(frame: Frame) -> int:
         term = converted(value.run(frame), source, target.kind, exact)

@@ -13,13 +13,13 @@ T.tma_copy has none the author forgot it, which `authors` notices.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tlcheck.execute.compile.codes import Run
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
 from tlcheck.execute.events import COPIES, LOADS, STORES, Observer, Operation
+from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import converted
 from tlcheck.execute.ops.thread.mbarrier import barrier
@@ -28,21 +28,18 @@ from tlcheck.execute.ops.tile.under_way import departure
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
 
-if TYPE_CHECKING:
-    from tlcheck.execute.schedule.machine import Machine
-
 _OTHER_MEANING = ("dst_block", "cluster_mask", "is_gather4", "is_scatter4")
 
 
 @call("copy", "async_copy", "tma_copy")
-def copy(e: Expr, machine: Machine) -> Run:
+def copy(e: Expr, program: KernelProgram) -> Run:
     """The destination's elements become those of the source."""
     for note, _ in e.annotations:
         if note in _OTHER_MEANING:
             raise NotModelled(f"{e.value} with {note}")
-    source, target = paired(region_of(e.args[0], machine), region_of(e.args[1], machine), machine)
-    exact, depart = machine.options.exact, departure(e, target, machine)
-    unwaited, observers = _unwaited(e, source, target, machine), machine.observers
+    source, target = paired(region_of(e.args[0], program), region_of(e.args[1], program), program)
+    exact, depart = program.options.exact, departure(e, target, program)
+    unwaited, observers = _unwaited(e, source, target, program), program.observers
 
     def run(frame: Frame) -> int:
         inner = source.frame(frame, target)
@@ -63,10 +60,12 @@ def copy(e: Expr, machine: Machine) -> Run:
     return run
 
 
-def _unwaited(e: Expr, source: Tile, target: Tile, machine: Machine) -> Callable[[Frame, Frame], Iterator[Operation]]:
+def _unwaited(
+    e: Expr, source: Tile, target: Tile, program: KernelProgram
+) -> Callable[[Frame, Frame], Iterator[Operation]]:
     """What the author waits for himself, from the threads' frame and the tile's."""
     awaited = dict(e.computed).get("barrier")
-    done = barrier(awaited, machine) if e.value == "tma_copy" and target.shared and awaited is not None else None
+    done = barrier(awaited, program) if e.value == "tma_copy" and target.shared and awaited is not None else None
 
     def operations(frame: Frame, inner: Frame) -> Iterator[Operation]:
         if e.value == "async_copy":
@@ -81,13 +80,13 @@ def _unwaited(e: Expr, source: Tile, target: Tile, machine: Machine) -> Callable
     return operations
 
 
-def paired(source: Region, target: Region, machine: Machine) -> tuple[Tile, Tile]:
+def paired(source: Region, target: Region, program: KernelProgram) -> tuple[Tile, Tile]:
     """Two regions as tiles with the same points."""
     base = source if _nearness(source) >= _nearness(target) else target
     if len(source.long) != len(target.long):
         raise NotModelled("copy between regions of unlike axes")
-    lattice = Lattice([base.sizes[axis] for axis in base.long], machine)
-    return Tile(source, machine, lattice, source.long), Tile(target, machine, lattice, target.long)
+    lattice = Lattice([base.sizes[axis] for axis in base.long], program)
+    return Tile(source, program, lattice, source.long), Tile(target, program, lattice, target.long)
 
 
 def _nearness(region: Region) -> int:

@@ -14,21 +14,18 @@ where something differs (`authors`).
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tlcheck.execute.compile.codes import Run
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
 from tlcheck.execute.events import PRODUCTS, Cell, Operands, Operation
-from tlcheck.execute.memory.frame import Frame
+from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.frame import Frame, one_per_world
 from tlcheck.execute.memory.values import Array, Kind, Value
 from tlcheck.execute.ops.tile.regions import ONE, ZERO, Region, Tile, region_of, whole
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
-
-if TYPE_CHECKING:
-    from tlcheck.execute.schedule.machine import Machine
 
 _OFFSET_A, _OFFSET_B = 12, 13  # of the arguments, where matrices are pointers
 _AT_ONCE = 32  # bytes of a row that one instruction multiplies: 16 numbers of 16 bits
@@ -36,22 +33,22 @@ _WAIT = 15  # how many products may go on
 
 
 @call("gemm", "gemm_py", "gemm_v1", "gemm_v2", "wgmma_gemm")
-def gemm(e: Expr, machine: Machine) -> Run:
+def gemm(e: Expr, program: KernelProgram) -> Run:
     """The accumulator becomes the product, plus what it was unless it is cleared."""
     if dict(e.annotations).get("use_2cta", "0") not in ("0", "False"):
         raise NotModelled("gemm of two blocks")
-    a, b, c = (whole(_matrix(e, number, machine), machine) for number in range(3))
+    a, b, c = (whole(_matrix(e, number, program), program) for number in range(3))
     across_a, across_b = (bool(e.args[i].value) for i in (3, 4))
-    clear, later, observers = machine.code(e.args[9]), _is_left_to_the_author(e), machine.observers
+    clear, later, observers = program.code(e.args[9]), _is_left_to_the_author(e), program.observers
 
     def run(frame: Frame) -> int:
         inner = a.frame(frame, b, c)
         left, right = matrices(a, inner, across_a), matrices(b, inner, across_b)
-        cleared = machine.per_world(clear.run(frame), "clear_accum")
+        cleared = one_per_world(clear.run(frame), "clear_accum")
         observers.product(_terms(inner, (a, across_a), (b, not across_b), c), keeps=not np.any(cleared))
         if later:
             observers.async_product(c.place, begins=True)
-        for step in _steps(left.shape[-1], a.kind, c.kind, machine.options.exact):
+        for step in _steps(left.shape[-1], a.kind, c.kind, program.options.exact):
             product = multiplied(left[..., step], right[..., step, :], c.kind)
             accumulate(c, inner, product, False if step.start else cleared, step.stop - step.start)
         if later:
@@ -90,8 +87,8 @@ def _terms(frame: Frame, a: tuple[Tile, bool], b: tuple[Tile, bool], c: Tile) ->
     return terms
 
 
-def _matrix(e: Expr, number: int, machine: Machine) -> Region:
-    region = region_of(e.args[number], machine)
+def _matrix(e: Expr, number: int, program: KernelProgram) -> Region:
+    region = region_of(e.args[number], program)
     if len(region.sizes) < 2:
         raise NotModelled("gemm of a tile with one axis")
     if e.args[number].value == "tvm_access_ptr":
@@ -140,6 +137,6 @@ def accumulate(c: Tile, frame: Frame, product: Array, clear: Value, terms: int) 
     if not cleared.all():
         before = matrices(c, frame).astype(product.dtype, copy=False)
         product = product + (np.where(cleared.reshape(*cleared.shape, 1, 1), 0, before) if cleared.any() else before)
-    settle = c.machine.summed(c.kind, terms)
+    settle = c.place.state.summed(c.kind, terms)
     total = np.asarray(product if settle is None else settle(product)).astype(c.kind.array, copy=False)
     c.write(frame, total.transpose(2, 3, 0, 1).reshape(-1, *total.shape[:2]))

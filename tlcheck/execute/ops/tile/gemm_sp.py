@@ -11,38 +11,34 @@ In releases up to 0.1.9 E has the order that CUTLASS's compressor gives it; this
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from tlcheck.execute.compile.codes import Run
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
-from tlcheck.execute.memory.frame import Frame
+from tlcheck.execute.memory.codes import Run
+from tlcheck.execute.memory.frame import Frame, one_per_world
 from tlcheck.execute.memory.values import Array, Kind
 from tlcheck.execute.ops.tile.gemm import accumulate, matrices, multiplied
 from tlcheck.execute.ops.tile.regions import region_of, whole
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
 
-if TYPE_CHECKING:
-    from tlcheck.execute.schedule.machine import Machine
-
 
 @call("gemm_sp", "wgmma_gemm_sp", "gemm_sp_py")
-def gemm_sp(e: Expr, machine: Machine) -> Run:
+def gemm_sp(e: Expr, program: KernelProgram) -> Run:
     """The accumulator becomes the product, plus what it was unless it is cleared."""
     if e.value == "gemm_sp_py" or e.args[6].dtype != "bool":
         raise NotModelled("gemm_sp with metadata in the order of CUTLASS")
-    a, metadata, b, c = (whole(region_of(e.args[i], machine), machine) for i in range(4))
+    a, metadata, b, c = (whole(region_of(e.args[i], program), program) for i in range(4))
     across_a, across_e, across_b = (bool(e.args[i].value) for i in (4, 5, 6))
-    clear = machine.code(e.args[11])
+    clear = program.code(e.args[11])
 
     def run(frame: Frame) -> int:
         inner = a.frame(frame, metadata, b, c)
         places = matrices(metadata, inner, across_e).view(metadata.kind.words)
         dense = expanded(matrices(a, inner, across_a), places, a.kind)
         product = multiplied(dense, matrices(b, inner, across_b), c.kind)
-        accumulate(c, inner, product, machine.per_world(clear.run(frame), "clear_accum"), dense.shape[-1])
+        accumulate(c, inner, product, one_per_world(clear.run(frame), "clear_accum"), dense.shape[-1])
         return 0
 
     return run

@@ -5,14 +5,10 @@ T.use_swizzle, T.annotate_*, pdl_*, register counts (TileLang, language/annotati
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from tlcheck.execute.compile.codes import Run, Step
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import attribute, call
+from tlcheck.execute.memory.codes import Run, Step
 from tlcheck.snapshot.ir import Attr, Expr
-
-if TYPE_CHECKING:
-    from tlcheck.execute.schedule.machine import Machine
 
 
 @call(
@@ -23,7 +19,7 @@ if TYPE_CHECKING:
     "pdl_trigger",
     "set_max_nreg",
 )
-def hint(e: Expr, machine: Machine) -> Run:
+def hint(e: Expr, program: KernelProgram) -> Run:
     """Nothing happens."""
     return lambda frame: 0
 
@@ -34,6 +30,6 @@ def hint(e: Expr, machine: Machine) -> Run:
     "tl.ws_op_id",
     "tl.ws_pipeline_depth",
 )
-def hint_on(stmt: Attr, machine: Machine) -> Step:
+def hint_on(stmt: Attr, program: KernelProgram) -> Step:
     """The statement means what it means without the attribute."""
-    return machine.step(stmt.body)
+    return program.step(stmt.body)

@@ -8,38 +8,34 @@ nhw_step, c_step, kernel, stride, dilation, pad.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from tlcheck.execute.compile.codes import Code, Run
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
-from tlcheck.execute.memory.frame import Frame
+from tlcheck.execute.memory.codes import Code, Run
+from tlcheck.execute.memory.frame import Frame, one_per_world
 from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.ops.tile.regions import block_frame, region_of, whole
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
 
-if TYPE_CHECKING:
-    from tlcheck.execute.schedule.machine import Machine
-
 
 @call("im2col", "c2d_im2col")
-def im2col(e: Expr, machine: Machine) -> Run:
+def im2col(e: Expr, program: KernelProgram) -> Run:
     """The tile becomes a block of the matrix of patches."""
-    image, target = region_of(e.args[0], machine), whole(region_of(e.args[1], machine), machine)
+    image, target = region_of(e.args[0], program), whole(region_of(e.args[1], program), program)
     if len(image.buffer.shape) != 4:
         raise NotModelled("im2col of an image that is not N x H x W x C")
-    row, column = machine.code(e.args[2]), machine.code(e.args[3])
-    patch = _Patches(image.buffer.shape, [int(a.value or 0) for a in e.args[4:8]], machine)
+    row, column = program.code(e.args[2]), program.code(e.args[3])
+    patch = _Patches(image.buffer.shape, [int(a.value or 0) for a in e.args[4:8]], program)
     at: list[Value] = [0] * 4
-    place = machine.pointers.place(machine, image.buffer, [_kept(at, axis) for axis in range(4)])
+    place = program.addresses.place(image.buffer, [_kept(at, axis) for axis in range(4)])
 
     def run(frame: Frame) -> int:
         inner = block_frame(frame)
         rows, columns = target.lattice.shape(inner)[-2:]
-        m = _first(row, frame, rows, machine) + np.arange(rows * columns).reshape(-1, 1, 1) // columns
-        k = _first(column, frame, columns, machine) + np.arange(rows * columns).reshape(-1, 1, 1) % columns
+        m = _first(row, frame, rows, program) + np.arange(rows * columns).reshape(-1, 1, 1) // columns
+        k = _first(column, frame, columns, program) + np.arange(rows * columns).reshape(-1, 1, 1) % columns
         at[:], inside = patch.elements(m, k, inner)
         located = place.located(inner)
         found = place.memory.take(located.position, target.kind)
@@ -50,8 +46,8 @@ def im2col(e: Expr, machine: Machine) -> Run:
     return run
 
 
-def _first(step: Code, frame: Frame, size: int, machine: Machine) -> Value:
-    return machine.per_world(step.run(frame), "step of im2col") * size
+def _first(step: Code, frame: Frame, size: int, program: KernelProgram) -> Value:
+    return one_per_world(step.run(frame), "step of im2col") * size
 
 
 def _kept(at: list[Value], axis: int) -> Code:
@@ -61,9 +57,9 @@ def _kept(at: list[Value], axis: int) -> Code:
 class _Patches:
     """Which element of the image an element of the matrix is."""
 
-    def __init__(self, shape: tuple[Expr, ...], form: list[int], machine: Machine) -> None:
+    def __init__(self, shape: tuple[Expr, ...], form: list[int], program: KernelProgram) -> None:
         """form: kernel, stride, dilation, pad."""
-        self._shape = [machine.code(size) for size in shape]
+        self._shape = [program.code(size) for size in shape]
         self._form = form
 
     def elements(self, m: Value, k: Value, frame: Frame) -> tuple[list[Value], Array]:

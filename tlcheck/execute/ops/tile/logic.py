@@ -6,40 +6,36 @@ Arguments: a pointer to the first element, the number of elements.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from tlcheck.execute.compile.codes import Run
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call, extern
+from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
 
-if TYPE_CHECKING:
-    from tlcheck.execute.schedule.machine import Machine
-
 
 @call("any_of")
 @extern("tl::Any")
-def any_of(e: Expr, machine: Machine) -> Run:
+def any_of(e: Expr, program: KernelProgram) -> Run:
     """Whether an element is not 0."""
-    return _over(e, machine, np.logical_or)
+    return _over(e, program, np.logical_or)
 
 
 @call("all_of")
 @extern("tl::All")
-def all_of(e: Expr, machine: Machine) -> Run:
+def all_of(e: Expr, program: KernelProgram) -> Run:
     """Whether no element is 0."""
-    return _over(e, machine, np.logical_and)
+    return _over(e, program, np.logical_and)
 
 
-def _over(e: Expr, machine: Machine, join: np.ufunc) -> Run:
+def _over(e: Expr, program: KernelProgram, join: np.ufunc) -> Run:
     count = e.args[1].value
     if e.args[1].op != "int" or not isinstance(count, int):
         raise NotModelled(f"{e.value} of a varying number of elements")
-    place = machine.pointer(e.args[0], count)
+    place = program.pointer(e.args[0], count)
 
     def run(frame: Frame) -> Array:
         found = place.load(frame)

@@ -5,24 +5,20 @@ Inputs for which it does not hold say nothing of the kernel: the execution stops
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from tlcheck.execute.compile.codes import Run
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
+from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.reasons import Unkept
 from tlcheck.snapshot.ir import Expr
 
-if TYPE_CHECKING:
-    from tlcheck.execute.schedule.machine import Machine
-
 
 @call("assume", "device_assert", "device_assert_with_msg")
-def promise(e: Expr, machine: Machine) -> Run:
+def promise(e: Expr, program: KernelProgram) -> Run:
     """The condition holds in all active lanes. Raises Unkept where it does not."""
-    condition, line = machine.code(e.args[0]), machine.line
+    condition, line = program.code(e.args[0]), program.state.line
 
     def run(frame: Frame) -> int:
         broken = frame.mask() & ~np.asarray(condition.run(frame), np.bool_)

@@ -13,22 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tlcheck.execute.compile.codes import Run
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
 from tlcheck.execute.events import Cell, Operands
+from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, converted
 from tlcheck.execute.ops.tile.extremes import reduced
 from tlcheck.execute.ops.tile.regions import Tile, region_of, whole
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
-
-if TYPE_CHECKING:
-    from tlcheck.execute.schedule.machine import Machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +49,13 @@ KINDS = {
 
 
 @call("reduce")
-def reduce(e: Expr, machine: Machine) -> Run:
+def reduce(e: Expr, program: KernelProgram) -> Run:
     """The destination's elements become the reductions of the source's along an axis."""
     kind, axis, clear = KINDS.get(str(e.args[2].value)), e.args[3].value, bool(e.args[4].value)
     if kind is None or not isinstance(axis, int):
         raise NotModelled(f"reduce {e.args[2].value}")
-    source, target = (whole(region_of(e.args[i], machine), machine) for i in (0, 1))
-    exact, combine, of_each = machine.options.exact, kind.combine, kind.of_each
+    source, target = (whole(region_of(e.args[i], program), program) for i in (0, 1))
+    exact, combine, of_each = program.options.exact, kind.combine, kind.of_each
     propagate = dict(e.annotations).get("nan_propagate", "0") not in ("0", "False")
 
     def run(frame: Frame) -> int:
@@ -69,8 +66,8 @@ def reduce(e: Expr, machine: Machine) -> Run:
         found = found.reshape(-1, *found.shape[-2:])
         if not clear:
             found = reduced(combine, np.stack([target.read(inner), found]), 0, propagate)
-        machine.observers.reduction(_lines(inner, source, target, axis, not clear), keeps=not clear)
-        settle = machine.summed(target.kind, terms.shape[axis])
+        program.observers.reduction(_lines(inner, source, target, axis, not clear), keeps=not clear)
+        settle = program.state.summed(target.kind, terms.shape[axis])
         target.write(inner, found if settle is None else settle(found))
         return 0
 

@@ -10,14 +10,14 @@ T.finalize_reducer(reducer) leaves the result where it is. The kind of a reducer
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tlcheck.execute.compile.codes import Run, Step
+from tlcheck.execute.compile.elements import BufferElement
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call, store
-from tlcheck.execute.memory.frame import Frame
-from tlcheck.execute.memory.places import Place
+from tlcheck.execute.memory.codes import Run, Step
+from tlcheck.execute.memory.frame import Frame, one_per_world
 from tlcheck.execute.memory.values import Kind, Value, converted
 from tlcheck.execute.ops.tile.annotations import entries
 from tlcheck.execute.ops.tile.reduce import KINDS
@@ -26,36 +26,33 @@ from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Block, Buffer, Expr, Store
 from tlcheck.snapshot.walk import statements
 
-if TYPE_CHECKING:
-    from tlcheck.execute.schedule.machine import Machine
-
 _OPERATORS = {"add": "sum", "max": "max", "min": "min"}
 _CALLED = {"bitwise_and": "bitand", "bitwise_or": "bitor", "bitwise_xor": "bitxor"}
 
 
 @call("reducer_init")
-def reducer_init(e: Expr, machine: Machine) -> Run:
+def reducer_init(e: Expr, program: KernelProgram) -> Run:
     """The reducer becomes the neutral element, or the value given."""
-    region = region_of(e.args[0], machine)
-    target = whole(region, machine)
-    first: Value = neutral(_kind_of_reducer(region.buffer, machine), target.kind)
-    given = machine.code(e.args[1]) if len(e.args) > 1 else None
+    region = region_of(e.args[0], program)
+    target = whole(region, program)
+    first: Value = neutral(_kind_of_reducer(region.buffer, program), target.kind)
+    given = program.code(e.args[1]) if len(e.args) > 1 else None
 
     def run(frame: Frame) -> int:
         inner = block_frame(frame)
-        target.write(inner, first if given is None else machine.per_world(given.run(frame), "value of T.reducer_init"))
+        target.write(inner, first if given is None else one_per_world(given.run(frame), "value of T.reducer_init"))
         return 0
 
     return run
 
 
 @call("reducer_update")
-def reducer_update(e: Expr, machine: Machine) -> Run:
+def reducer_update(e: Expr, program: KernelProgram) -> Run:
     """The element is combined with the value, once for each iteration."""
     load = e.args[0]
     assert load.buffer is not None
-    combine = KINDS[_kind_of_reducer(load.buffer, machine)].combine
-    place, value = machine.place(load.buffer, load.args), machine.code(e.args[1])
+    combine = KINDS[_kind_of_reducer(load.buffer, program)].combine
+    place, value = program.place(load.buffer, load.args), program.code(e.args[1])
 
     def run(frame: Frame) -> int:
         _update(place, frame, value.run(frame), combine)
@@ -65,33 +62,33 @@ def reducer_update(e: Expr, machine: Machine) -> Run:
 
 
 @call("finalize_reducer_v2")
-def finalize_reducer(e: Expr, machine: Machine) -> Run:
+def finalize_reducer(e: Expr, program: KernelProgram) -> Run:
     """The destination becomes the reducer's result."""
-    source, target = (whole(region_of(e.args[i], machine), machine) for i in (0, 1))
-    return lambda frame: _copied(source, target, frame, machine.options.exact)
+    source, target = (whole(region_of(e.args[i], program), program) for i in (0, 1))
+    return lambda frame: _copied(source, target, frame, program.options.exact)
 
 
 @call("finalize_reducer")
-def finalize_in_place(e: Expr, machine: Machine) -> Run:
+def finalize_in_place(e: Expr, program: KernelProgram) -> Run:
     """The reducer holds its result already."""
     return lambda frame: 0
 
 
 @store
-def update_by_store(stmt: Store, machine: Machine) -> Step | None:
+def update_by_store(stmt: Store, program: KernelProgram) -> Step | None:
     """A store in a T.Parallel that combines an element of a reducer with a value."""
-    if not machine.iterating or stmt.buffer.name not in _reducers(machine):
+    if not program.iterating or stmt.buffer.name not in _reducers(program):
         return None
     kind, term = _update_of(stmt)
     if kind is None or term is None:
         raise NotModelled("store to a reducer that is no update")
-    if kind != _kind_of_reducer(stmt.buffer, machine):
+    if kind != _kind_of_reducer(stmt.buffer, program):
         raise NotModelled(f"reducer combined by another operation than its own: {kind}")
-    place, value = machine.place(stmt.buffer, stmt.indices), machine.code(term)
+    place, value = program.place(stmt.buffer, stmt.indices), program.code(term)
     combine = KINDS[kind].combine
 
     def run(frame: Frame) -> None:
-        machine.at = stmt
+        program.state.at = stmt
         _update(place, frame, value.run(frame), combine)
 
     return Step(run)
@@ -107,18 +104,18 @@ def neutral(reduction: str, kind: Kind) -> int | float:
     return 0
 
 
-def _reducers(machine: Machine) -> dict[str, str]:
+def _reducers(program: KernelProgram) -> dict[str, str]:
     """What the blocks of the kernel say of reducers, by name."""
     found: dict[str, str] = {}
-    for stmt in statements(machine.function.body):
+    for stmt in statements(program.function.body):
         if isinstance(stmt, Block):
             for key in ("reducer_info", "reducer_info_v2"):
                 found |= entries(dict(stmt.annotations).get(key, "{}"))
     return found
 
 
-def _kind_of_reducer(buffer: Buffer, machine: Machine) -> str:
-    entry = _reducers(machine).get(buffer.name, "")
+def _kind_of_reducer(buffer: Buffer, program: KernelProgram) -> str:
+    entry = _reducers(program).get(buffer.name, "")
     kind = dict(part.strip().split(": ", 1) for part in entry.strip("{}").split(",") if ": " in part).get("op")
     if kind not in KINDS:
         raise NotModelled(f"reducer {buffer.name} of unknown kind")
@@ -146,7 +143,7 @@ def _same(a: tuple[Expr, ...], b: tuple[Expr, ...]) -> bool:
     )
 
 
-def _update(place: Place, frame: Frame, value: Value, combine: np.ufunc) -> None:
+def _update(place: BufferElement, frame: Frame, value: Value, combine: np.ufunc) -> None:
     located = place.located(frame)
     position = place.memory.flat_position(located.position)
     shape = np.broadcast_shapes(position.shape, np.shape(value), (frame.worlds, frame.lanes))

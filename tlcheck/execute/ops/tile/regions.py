@@ -11,22 +11,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tlcheck.execute.compile.codes import Code, remembered
+from tlcheck.execute.compile.elements import BufferElement
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.events import Elements, Observer
 from tlcheck.execute.memory.cells import Cells
+from tlcheck.execute.memory.codes import Code, remembered
 from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.values import Array, Value, kind_of
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Alloc, Buffer, Expr
 from tlcheck.snapshot.walk import statements
-
-if TYPE_CHECKING:
-    from tlcheck.execute.memory.places import Place
-    from tlcheck.execute.schedule.machine import Machine
 
 ZERO, ONE = Expr("int", "int32", (), 0), Expr("int", "int32", (), 1)
 
@@ -45,14 +42,14 @@ class Region:
         return tuple([axis for axis, size in enumerate(self.sizes) if not _is_one(size)])
 
 
-def region_of(e: Expr, machine: Machine) -> Region:
+def region_of(e: Expr, program: KernelProgram) -> Region:
     """The region that an argument stands for. Raises NotModelled."""
     if e.op == "call" and e.value == "region" and e.args[0].op == "load":
-        return _box(e.args[0], e.args[2:], machine)
+        return _box(e.args[0], e.args[2:], program)
     if e.op == "load":
-        return _box(e, (), machine)
+        return _box(e, (), program)
     if e.op == "call" and e.value == "tvm_access_ptr":
-        return _whole(_buffer(e.args[1].uid, machine), e.args[2])
+        return _whole(_buffer(e.args[1].uid, program), e.args[2])
     raise NotModelled(f"region of {e.value if e.op == 'call' else e.op}")
 
 
@@ -61,10 +58,10 @@ def is_region(e: Expr) -> bool:
     return e.op == "call" and e.value in ("region", "tvm_access_ptr")
 
 
-def _box(first: Expr, sizes: tuple[Expr, ...], machine: Machine) -> Region:
+def _box(first: Expr, sizes: tuple[Expr, ...], program: KernelProgram) -> Region:
     assert first.buffer is not None
     firsts = [e.args[0] if e.op == "ramp" else e for e in first.args]
-    starts = tuple([machine.signs.resolved(e, size) for e, size in zip(firsts, first.buffer.shape, strict=True)])
+    starts = tuple([program.signs.resolved(e, size) for e, size in zip(firsts, first.buffer.shape, strict=True)])
     lanes = [replace(ONE, value=e.value) if e.op == "ramp" else ONE for e in first.args]
     if any(e.op == "ramp" and not _is_one(e.args[1]) for e in first.args):
         raise NotModelled("region with a stride")
@@ -87,11 +84,11 @@ def _sum(a: Expr | None, b: Expr) -> Expr:
     return b if a is None else Expr("add", b.dtype, (a, b))
 
 
-def _buffer(uid: int, machine: Machine) -> Buffer:
-    for buffer in machine.function.buffers:
+def _buffer(uid: int, program: KernelProgram) -> Buffer:
+    for buffer in program.function.buffers:
         if buffer.data.uid == uid:
             return buffer
-    for stmt in statements(machine.function.body):
+    for stmt in statements(program.function.body):
         if isinstance(stmt, Alloc) and stmt.buffer.data.uid == uid:
             return stmt.buffer
     raise NotModelled("pointer to no buffer")
@@ -104,8 +101,8 @@ def _is_one(e: Expr) -> bool:
 class Lattice:
     """The points of a box in row-major order. Sizes that differ between lanes make it the largest box, with holes."""
 
-    def __init__(self, sizes: Sequence[Expr], machine: Machine) -> None:
-        self._sizes = [remembered(machine.code(s)) for s in sizes]
+    def __init__(self, sizes: Sequence[Expr], program: KernelProgram) -> None:
+        self._sizes = [remembered(program.code(s)) for s in sizes]
         codes = self._sizes
         self.needs: frozenset[int] = frozenset().union(*(c.needs for c in codes))
         self.steady = all(c.steady for c in codes)
@@ -154,12 +151,12 @@ def _coordinates(shape: tuple[int, ...]) -> tuple[Array, ...]:
 class Tile:
     """The elements of a region, reached through a lattice of its own or of the region that an operator loops over."""
 
-    def __init__(self, region: Region, machine: Machine, lattice: Lattice, axes: Sequence[int]) -> None:
+    def __init__(self, region: Region, program: KernelProgram, lattice: Lattice, axes: Sequence[int]) -> None:
         """axes: the axis of the region that each axis of the lattice goes along; the others stay at their start."""
-        self.machine, self.lattice, self._observers = machine, lattice, machine.observers
+        self.program, self.lattice, self._observers = program, lattice, program.observers
         self.kind = kind_of(region.buffer.dtype)
         self.name, self.buffer = region.buffer.name, region.buffer
-        self._starts = [remembered(machine.code(e)) for e in region.starts]
+        self._starts = [remembered(program.code(e)) for e in region.starts]
         self._uneven = [start for start in self._starts if not start.uniform]
         steps = {axis: number for number, axis in enumerate(axes)}
         if not lattice.axes:
@@ -168,7 +165,7 @@ class Tile:
             _moved(start, lattice.axis(steps[axis])) if axis in steps else start
             for axis, start in enumerate(map(_of_frame, self._starts))
         ]
-        self.place = machine.pointers.place(machine, region.buffer, indices)
+        self.place = program.addresses.place(region.buffer, indices)
         if axes and axes[-1] == len(region.starts) - 1 and steps[axes[-1]] == lattice.axes - 1:
             self.place.run = lattice.last
 
@@ -255,19 +252,19 @@ class Tile:
         return found.reshape(*self.lattice.shape(frame), *found.shape[1:])
 
 
-def combine_into(place: Place, where: Array, terms: Array, operation: np.ufunc) -> None:
+def combine_into(place: BufferElement, where: Array, terms: Array, operation: np.ufunc) -> None:
     """Combine terms into elements at indices into the flat memory, some of them several times."""
     place.memory.accumulate(where, terms, operation, place.kind)
-    if place.kind.is_float and not place.machine.options.exact:
+    if place.kind.is_float and not place.state.options.exact:
         elements, times = np.unique(where, return_counts=True)
-        settle = place.machine.summed(place.kind, times)
+        settle = place.state.summed(place.kind, times)
         if settle is not None:
             place.memory.put(elements, settle(place.memory.take(elements, place.kind)), None, place.kind)
 
 
-def whole(region: Region, machine: Machine) -> Tile:
+def whole(region: Region, program: KernelProgram) -> Tile:
     """The tile of all elements of a region, with all of its axes."""
-    return Tile(region, machine, Lattice(region.sizes, machine), range(len(region.sizes)))
+    return Tile(region, program, Lattice(region.sizes, program), range(len(region.sizes)))
 
 
 def block_frame(frame: Frame) -> Frame:

@@ -10,20 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from tlcheck.execute.compile.codes import Run
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
+from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
-
-if TYPE_CHECKING:
-    from tlcheck.execute.schedule.machine import Machine
 
 
 @dataclass(slots=True)
@@ -34,19 +32,19 @@ class Generators:
     draws: Array
 
 
-_OF: WeakKeyDictionary[Machine, Generators] = WeakKeyDictionary()
+_OF: WeakKeyDictionary[KernelProgram, Generators] = WeakKeyDictionary()
 
 
 @call("rng_init")
-def rng_init(e: Expr, machine: Machine) -> Run:
+def rng_init(e: Expr, program: KernelProgram) -> Run:
     """The threads' generators begin from a seed, a sequence and an offset."""
-    _check(machine)
-    parts = [machine.code(a) for a in e.args[:3]]
+    _check(program)
+    parts = [program.code(a) for a in e.args[:3]]
 
     def run(frame: Frame) -> int:
-        if machine.options.alike:
+        if program.options.alike:
             return 0
-        found = _generators(frame, machine)
+        found = _generators(frame, program)
         start: Array = np.zeros(found.start.shape, np.uint64)
         for part in parts:
             start = mixed(start ^ np.asarray(part.run(frame)).astype(np.int64).view(np.uint64))
@@ -59,20 +57,20 @@ def rng_init(e: Expr, machine: Machine) -> Run:
 
 
 @call("rng_rand")
-def rng_rand(e: Expr, machine: Machine) -> Run:
+def rng_rand(e: Expr, program: KernelProgram) -> Run:
     """A uniform integer of 32 bits."""
-    _check(machine)
-    return lambda frame: (_drawn(frame, machine) >> np.uint64(32)).astype(np.uint32)
+    _check(program)
+    return lambda frame: (_drawn(frame, program) >> np.uint64(32)).astype(np.uint32)
 
 
 @call("rng_rand_float")
-def rng_rand_float(e: Expr, machine: Machine) -> Run:
+def rng_rand_float(e: Expr, program: KernelProgram) -> Run:
     """A uniform or normal number."""
-    _check(machine)
+    _check(program)
     shape = _SHAPES.get(str(e.args[0].value))
     if shape is None:
         raise NotModelled(f"random numbers {e.args[0].value}")
-    return lambda frame: shape(_uniform(_drawn(frame, machine)))
+    return lambda frame: shape(_uniform(_drawn(frame, program)))
 
 
 def mixed(words: Array) -> Array:
@@ -83,33 +81,33 @@ def mixed(words: Array) -> Array:
     return np.asarray(words ^ (words >> np.uint64(31)))
 
 
-def _drawn(frame: Frame, machine: Machine) -> Array:
-    if machine.options.alike:
-        return _of_worlds(machine)
-    found = _generators(frame, machine)
+def _drawn(frame: Frame, program: KernelProgram) -> Array:
+    if program.options.alike:
+        return _of_worlds(program)
+    found = _generators(frame, program)
     words = mixed(found.start ^ mixed(found.draws))
     found.draws += frame.mask()
     return words
 
 
-def _of_worlds(machine: Machine) -> Array:
+def _of_worlds(program: KernelProgram) -> Array:
     """A number for each world, (worlds, 1)."""
-    parts = np.array([(world.seed, *world.block) for world in machine.worlds], np.uint64)
+    parts = np.array([(world.seed, *world.block) for world in program.state.worlds], np.uint64)
     words: Array = np.zeros(len(parts), np.uint64)
     for part in parts.T:
         words = mixed(words ^ part)
     return words[:, None]
 
 
-def _generators(frame: Frame, machine: Machine) -> Generators:
-    if machine not in _OF:
+def _generators(frame: Frame, program: KernelProgram) -> Generators:
+    if program not in _OF:
         shape = (frame.worlds, frame.lanes)
-        _OF[machine] = Generators(np.zeros(shape, np.uint64), np.zeros(shape, np.uint64))
-    return _OF[machine]
+        _OF[program] = Generators(np.zeros(shape, np.uint64), np.zeros(shape, np.uint64))
+    return _OF[program]
 
 
-def _check(machine: Machine) -> None:
-    if machine.iterating and not machine.options.alike:
+def _check(program: KernelProgram) -> None:
+    if program.iterating and not program.options.alike:
         raise NotModelled("random numbers in T.Parallel")
 
 

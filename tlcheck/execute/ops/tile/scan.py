@@ -1,17 +1,16 @@
 """T.cumsum and T.cummax: inclusive scans along an axis (TileLang, language/scan_op.py).
 
-Element i of a line becomes the combination of the elements 0 ... i, with `reverse` of i ... the last. Source and
+BufferElement i of a line becomes the combination of the elements 0 ... i, with `reverse` of i ... the last. Source and
 destination have one form and may be one buffer. Arguments: source, destination, axis, reverse.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from tlcheck.execute.compile.codes import Run
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
+from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import converted
 from tlcheck.execute.ops.tile.extremes import accumulated
@@ -19,28 +18,25 @@ from tlcheck.execute.ops.tile.regions import region_of, whole
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
 
-if TYPE_CHECKING:
-    from tlcheck.execute.schedule.machine import Machine
-
 
 @call("cumsum")
-def cumsum(e: Expr, machine: Machine) -> Run:
+def cumsum(e: Expr, program: KernelProgram) -> Run:
     """The destination becomes the running sums of the source; integers wrap."""
-    return _scan(e, machine, np.add)
+    return _scan(e, program, np.add)
 
 
 @call("cummax")
-def cummax(e: Expr, machine: Machine) -> Run:
+def cummax(e: Expr, program: KernelProgram) -> Run:
     """The destination becomes the running maxima of the source."""
-    return _scan(e, machine, np.maximum)
+    return _scan(e, program, np.maximum)
 
 
-def _scan(e: Expr, machine: Machine, combine: np.ufunc) -> Run:
+def _scan(e: Expr, program: KernelProgram, combine: np.ufunc) -> Run:
     axis, back = e.args[2].value, bool(e.args[3].value)
     if not isinstance(axis, int):
         raise NotModelled(f"{e.value} along a variable axis")
-    source, target = (whole(region_of(e.args[i], machine), machine) for i in (0, 1))
-    exact = machine.options.exact
+    source, target = (whole(region_of(e.args[i], program), program) for i in (0, 1))
+    exact = program.options.exact
 
     def run(frame: Frame) -> int:
         inner = source.frame(frame, target)
@@ -49,7 +45,7 @@ def _scan(e: Expr, machine: Machine, combine: np.ufunc) -> Run:
         found = accumulated(combine, lines, axis)
         found = np.flip(found, axis) if back else found
         found = found.reshape(-1, *found.shape[-2:])
-        settle = machine.summed(source.kind, lines.shape[axis])
+        settle = program.state.summed(source.kind, lines.shape[axis])
         found = found if settle is None else np.asarray(settle(found))
         target.write(inner, converted(found, source.kind, target.kind, exact))
         return 0

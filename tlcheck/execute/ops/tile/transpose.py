@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from tlcheck.execute.compile.codes import Run
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.compile.registry import call
+from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import converted
 from tlcheck.execute.ops.tile.regions import region_of, whole
 from tlcheck.snapshot.ir import Expr
 
-if TYPE_CHECKING:
-    from tlcheck.execute.schedule.machine import Machine
-
 
 @call("transpose")
-def transpose(e: Expr, machine: Machine) -> Run:
+def transpose(e: Expr, program: KernelProgram) -> Run:
     """The destination becomes the transposed source."""
-    source, target = (whole(region_of(e.args[i], machine), machine) for i in (0, 1))
-    exact = machine.options.exact
+    source, target = (whole(region_of(e.args[i], program), program) for i in (0, 1))
+    exact = program.options.exact
 
     def run(frame: Frame) -> int:
         inner = source.frame(frame, target)

@@ -9,10 +9,10 @@ them where the copy makes it itself (`emit_arrive`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.memory.values import Array, nothing
 from tlcheck.execute.ops.thread.cp_async import issue, queue_of
@@ -21,25 +21,25 @@ from tlcheck.execute.ops.tile.regions import Tile
 from tlcheck.execute.schedule.agents import Flight, agents_of
 from tlcheck.snapshot.ir import Expr
 
-if TYPE_CHECKING:
-    from tlcheck.execute.schedule.machine import Machine
-
 Departure = Callable[[Frame, Frame, Array], None]  # the threads' frame, the tile's, values
 _UNANNOUNCED = 1  # of a tile under way: bytes are counted per tile
 
 
-def departure(e: Expr, target: Tile, machine: Machine) -> Departure | None:
+def departure(e: Expr, target: Tile, program: KernelProgram) -> Departure | None:
     """How a copy to `target` gets under way; None for one that is complete when the next statement runs."""
-    if not (machine.options.midway and machine.options.late and target.shared):
+    if not (program.options.midway and program.options.late and target.shared):
         return None
     if dict(e.annotations).get("no_implicit_async_commit_wait", "0") not in ("0", "False"):
-        return _in_a_group(target, machine)
+        return _in_a_group(target, program)
     awaited = dict(e.computed).get("barrier")
-    return None if awaited is None else _for_a_barrier(e, awaited, target, machine)
+    return None if awaited is None else _for_a_barrier(e, awaited, target, program)
 
 
-def _in_a_group(target: Tile, machine: Machine) -> Departure:
-    queue, reason = queue_of(machine), machine.reason(f"element of {target.name} read while its copy is under way")
+def _in_a_group(target: Tile, program: KernelProgram) -> Departure:
+    queue, reason = (
+        queue_of(program),
+        program.state.reason(f"element of {target.name} read while its copy is under way"),
+    )
 
     def depart(frame: Frame, inner: Frame, values: Array) -> None:
         issue(target.place, target.flat(inner), np.array(values), frame.mask(), queue, True, reason)
@@ -47,14 +47,14 @@ def _in_a_group(target: Tile, machine: Machine) -> Departure:
     return depart
 
 
-def _for_a_barrier(e: Expr, awaited: Expr, target: Tile, machine: Machine) -> Departure:
-    done, agents = barrier(awaited, machine), agents_of(machine)
+def _for_a_barrier(e: Expr, awaited: Expr, target: Tile, program: KernelProgram) -> Departure:
+    done, agents = barrier(awaited, program), agents_of(program.state)
     arrives = dict(e.annotations).get("emit_arrive", "0") not in ("0", "False")
-    reason = machine.reason(f"element of {target.name} read while its copy is under way")
+    reason = program.state.reason(f"element of {target.name} read while its copy is under way")
 
     def depart(frame: Frame, inner: Frame, values: Array) -> None:
         where, mask, found = target.flat(inner), target.mask(inner), np.array(values)
-        poison = np.array([nothing(target.kind, seed, reason) for seed in machine.chances], target.kind.array)
+        poison = np.array([nothing(target.kind, seed, reason) for seed in program.state.chances], target.kind.array)
         barriers = [(world, number) for world, number, _, _ in done(frame).each]
         memory = target.place.memory
         memory.put(where, poison.reshape(-1, 1), mask, target.kind)

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from tlcheck.execute.compile import registry
+from tlcheck.execute.machine import Machine
+from tlcheck.execute.memory.state import Tensor, World
 from tlcheck.execute.memory.values import Array, is_poison, kind_of
+from tlcheck.execute.options import Options
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.execute.schedule.machine import Machine, Options, Tensor, World
 from tlcheck.snapshot.ir import Alloc, Buffer, Evaluate, Expr, For, Function, Seq, Stmt, Store, Thread
 
 registry.load()

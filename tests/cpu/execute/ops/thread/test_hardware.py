@@ -12,8 +12,10 @@ import pytest
 
 from tests.hardware.snapshots import unpack
 from tlcheck.execute.compile import registry
+from tlcheck.execute.machine import Machine
+from tlcheck.execute.memory.state import Tensor, World
 from tlcheck.execute.memory.values import Array, kind_of
-from tlcheck.execute.schedule.machine import Machine, Options, Tensor, World
+from tlcheck.execute.options import Options
 from tlcheck.snapshot.ir import Evaluate, Expr, Function, If, Snapshot, Stmt, Thread
 from tlcheck.snapshot.walk import rebuild, statements
 

@@ -50,7 +50,7 @@ def fields(words: Array, width: int) -> Array:
 
 @pytest.mark.parametrize(("name", "less"), [("decode_i2u_to_i8s", 0), ("decode_i2s_to_i8s", 2)])
 def test_two_bits(name: str, less: int) -> None:
-    """Element 4i + k is field i of byte k."""
+    """BufferElement 4i + k is field i of byte k."""
     expected = fields(WORDS, 2).reshape(-1, 4, 4).transpose(0, 2, 1).reshape(-1).astype(np.int8) - less
     assert np.array_equal(decoded(name, WORDS, "int8", 16), expected)
 

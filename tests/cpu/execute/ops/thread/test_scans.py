@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from tlcheck.execute.compile import registry
+from tlcheck.execute.machine import Machine
+from tlcheck.execute.memory.state import Tensor, World
 from tlcheck.execute.memory.values import Array, kind_of
 from tlcheck.execute.observe.order import Watch
+from tlcheck.execute.options import Options
 from tlcheck.execute.reasons import Illegal
-from tlcheck.execute.schedule.machine import Machine, Options, Tensor, World
 from tlcheck.program.release import UNKNOWN, Release
 from tlcheck.snapshot.ir import Alloc, Buffer, Evaluate, Expr, For, Function, Seq, Stmt, Store, Thread
 

@@ -9,9 +9,11 @@ import pytest
 
 from tests.cpu.execute.ops.tile.building import buffer, call, flag, load, number, text, variable
 from tlcheck.execute.compile import registry
+from tlcheck.execute.machine import Machine
+from tlcheck.execute.memory.state import Tensor, World
 from tlcheck.execute.memory.values import Array, kind_of
+from tlcheck.execute.options import Options
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.execute.schedule.machine import Machine, Options, Tensor, World
 from tlcheck.snapshot.ir import Alloc, Buffer, Expr, For, Function, Seq, Stmt, Store, Thread
 
 registry.load()

@@ -10,8 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tlcheck.execute.compile import registry
+from tlcheck.execute.machine import Machine
+from tlcheck.execute.memory.state import Tensor, World
 from tlcheck.execute.memory.values import is_poison, kind_of
-from tlcheck.execute.schedule.machine import Machine, Options, Tensor, World
+from tlcheck.execute.options import Options
 from tlcheck.snapshot.ir import Alloc, Block, Buffer, Evaluate, Expr, For, Function, Seq, Snapshot, Stmt, Thread
 
 registry.load()

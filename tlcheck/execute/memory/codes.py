@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tlcheck.execute.compile.growth import ITSELF, Growths, cycle
 from tlcheck.execute.memory.frame import Frame
+from tlcheck.execute.memory.growth import ITSELF, Growths, cycle
 from tlcheck.execute.memory.values import Value
 
 Run = Callable[[Frame], Value]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tlcheck.execute.compile.codes import Code
-from tlcheck.execute.memory.frame import Frame
+from tlcheck.execute.compile.program import KernelProgram
+from tlcheck.execute.memory.codes import Code
+from tlcheck.execute.memory.frame import Frame, one_value
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.plain import index_of
 from tlcheck.execute.memory.values import Array
@@ -17,33 +17,30 @@ from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Block, Expr, Layout
 from tlcheck.snapshot.walk import postorder, statements
 
-if TYPE_CHECKING:
-    from tlcheck.execute.schedule.machine import Machine
-
 _MOST_POINTS = 1 << 22
 Order = Callable[[Array], Array]
 
 
-def annotate(machine: Machine) -> None:
+def annotate(program: KernelProgram) -> None:
     """Put the elements of annotated global tensors where their layouts say."""
-    for stmt in statements(machine.function.body):
+    for stmt in statements(program.function.body):
         if isinstance(stmt, Block):
             for data, layout in stmt.layouts:
-                tensor = machine.memory.get(data.uid)
+                tensor = program.state.memory.get(data.uid)
                 if isinstance(tensor, Pages):
-                    tensor.order = order(layout, tensor.size, machine)
+                    tensor.order = order(layout, tensor.size, program)
 
 
-def order(layout: Layout, size: int, machine: Machine) -> Order:
+def order(layout: Layout, size: int, program: KernelProgram) -> Order:
     """From the row-major number of a logical element to its place in memory."""
-    shape = [_constant(e, machine) for e in layout.input_shape]
+    shape = [_constant(e, program) for e in layout.input_shape]
     for var in layout.vars:
-        machine.variables[var.uid] = _variable(var.uid)
+        program.variables[var.uid] = _variable(var.uid)
     ranges = {var.uid: extent for var, extent in zip(layout.vars, shape, strict=True)}
-    extents = [_extent(e, ranges, machine) for e in layout.index]
+    extents = [_extent(e, ranges, program) for e in layout.index]
     if prod(extents) > size or prod(shape) != size:
         raise NotModelled("layout of another size than its tensor")
-    codes = [machine.code(e) for e in layout.index]
+    codes = [program.code(e) for e in layout.index]
     uids = [var.uid for var in layout.vars]
 
     def apply(elements: Array) -> Array:
@@ -60,15 +57,15 @@ def _variable(uid: int) -> Code:
     return Code(lambda frame: frame.variables[uid])
 
 
-def _constant(e: Expr, machine: Machine) -> int:
-    return machine.uniform(machine.code(e).run(Frame(dict(machine.parameters), 1, 1)), "size of a layout")
+def _constant(e: Expr, program: KernelProgram) -> int:
+    return one_value(program.code(e).run(Frame(dict(program.parameters), 1, 1)), "size of a layout")
 
 
-def _extent(e: Expr, ranges: dict[int, int], machine: Machine) -> int:
+def _extent(e: Expr, ranges: dict[int, int], program: KernelProgram) -> int:
     """One more than the largest value of a physical index."""
     used = list(dict.fromkeys(x.uid for x in postorder([e]) if x.op == "var" and x.uid in ranges))
     if prod(ranges[uid] for uid in used) > _MOST_POINTS:
         raise NotModelled("layout with a large index")
     grids = np.indices([ranges[uid] for uid in used], sparse=True)
     frame = Frame(dict(zip(used, grids, strict=True)), 1, 1)
-    return int(np.max(machine.code(e).run(frame))) + 1
+    return int(np.max(program.code(e).run(frame))) + 1

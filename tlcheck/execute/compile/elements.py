@@ -1,0 +1,67 @@
+"""Elements that handlers load and store: what they do there is published."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from tlcheck.execute.events import Observers
+from tlcheck.execute.memory.codes import Code
+from tlcheck.execute.memory.frame import Frame, everywhere
+from tlcheck.execute.memory.places import Arrange, Place
+from tlcheck.execute.memory.state import RunState
+from tlcheck.execute.memory.values import Array, Kind, Value
+
+
+class BufferElement(Place):
+    """A place whose accesses are published. otherwise: what it reads as out of bounds."""
+
+    def __init__(
+        self,
+        state: RunState,
+        observers: Observers,
+        name: str,
+        kind: Kind,
+        root: int,
+        start: Code,
+        indices: list[tuple[Code, Code, Code]],
+        arrange: Arrange | None = None,
+        otherwise: int | float = 0,
+    ) -> None:
+        super().__init__(state, name, kind, root, start, indices, arrange)
+        self.observers, self.otherwise = observers, otherwise
+
+    @contextmanager
+    def only_where(self, frame: Frame, condition: Value) -> Iterator[None]:
+        """While only these lanes, or lanes of a vector, are accessed."""
+        saved = frame.active
+        frame.active = frame.among(np.atleast_2d(np.asarray(condition, np.bool_)))
+        yield
+        frame.active = saved
+
+    def load(self, frame: Frame) -> Array:
+        """The elements; where the access is dropped, the buffer's safe value."""
+        located, observers = self.located(frame), self.observers
+        position, mask = self.allowed(located, frame)
+        if observers.covers(self):
+            observers.read(self, position, everywhere(mask, frame), self.state.origin(frame))
+        observers.acting(frame)
+        found = self.memory.take(position, self.kind)
+        if located.outside is None:
+            return found
+        return np.where(located.outside, found.dtype.type(self.otherwise), found)
+
+    def store(self, frame: Frame, value: Value) -> None:
+        """Write in the active lanes."""
+        position, mask = self.position(frame)
+        observers = self.observers
+        watched = observers.covers(self)
+        if watched:
+            lanes, origin = everywhere(mask, frame), self.state.origin(frame)
+            observers.write(self, position, lanes, origin, value)
+        observers.acting(frame)
+        self.memory.put(position, value, mask, self.kind)
+        if watched:
+            observers.written(self, position, lanes, origin, value)

@@ -1,0 +1,84 @@
+"""The machine: a kernel and a state, and running the one in the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+
+import numpy as np
+
+from tlcheck.execute.compile import registry
+from tlcheck.execute.compile.layouts import annotate
+from tlcheck.execute.compile.pointers import pointers_of
+from tlcheck.execute.compile.program import KernelProgram
+from tlcheck.execute.events import Observer, Observers
+from tlcheck.execute.memory.frame import Frame
+from tlcheck.execute.memory.pages import Pages
+from tlcheck.execute.memory.state import RunState, Tensor, World
+from tlcheck.execute.options import Options
+from tlcheck.execute.reasons import Illegal, NotModelled
+from tlcheck.snapshot.ir import Function
+
+registry.load()
+
+
+class Machine:
+    """A kernel in the worlds in which it runs. pointers: of the kernel; see `RunState` for what a run leaves."""
+
+    def __init__(
+        self,
+        function: Function,
+        threads: tuple[int, int, int],
+        worlds: Sequence[World],
+        tensors: Mapping[str, Tensor],
+        scalars: Mapping[str, int | float],
+        options: Options,
+        left: Mapping[str, Pages] | None = None,
+        seeds: Sequence[int] = (),
+    ) -> None:
+        """threads: of a block, x first. scalars: as for a `KernelProgram`; the others as for a `RunState`."""
+        self.function, self.options, self.worlds = function, options, tuple(worlds)
+        self.pointers, self._left = pointers_of(function), dict(left or {})
+        self.scalars, self.extents = scalars, threads
+        self.state = RunState(options, prod(threads), worlds, tensors, self.pointers.free, self._left, seeds)
+        if options.written:
+            annotate(self.program())
+
+    def program(self, *observers: Observer) -> KernelProgram:
+        """The kernel, to be compiled for these observers."""
+        return KernelProgram(self.function, self.state, self.scalars, self.extents, Observers(*observers))
+
+    def run(self, *observers: Observer) -> None:
+        """Run the kernel once in all worlds."""
+        program, state = self.program(*observers), self.state
+        for root, memory in state.memory.items():
+            program.observers.allocated(root, memory)
+        with np.errstate(all="ignore", over="call", call=self._note_overflow):
+            step = program.step(self.function.body)
+            try:
+                step.run(Frame(dict(program.parameters), len(self.worlds), state.threads))
+            except Illegal as illegal:
+                illegal.stmt = illegal.stmt or state.at
+                raise
+            except KeyError as missing:
+                if missing.args[0] not in state.loops:
+                    raise
+                raise NotModelled(f"variable {state.loops[missing.args[0]]} without a value") from None
+        program.observers.ended()
+
+    def _note_overflow(self, kind: str, flags: int) -> None:
+        self.state.overflowed = True
+
+    def rest(self) -> None:
+        """After the run, drop what only a running kernel needs: memory of its blocks, and what handlers have kept."""
+        self.state.memory = {root: found for root, found in self.state.memory.items() if isinstance(found, Pages)}
+        self.state.shared.clear()
+
+    def pages(self, name: str) -> Pages:
+        """The global tensor of a parameter. Raises KeyError where the kernel has none of that name."""
+        return self.after()[name]
+
+    def after(self) -> dict[str, Pages]:
+        """All global tensors, by name, as they are now."""
+        own = {name: self.state.memory[root] for root, name in self.pointers.free if root in self.state.memory}
+        return self._left | {name: pages for name, pages in own.items() if isinstance(pages, Pages)}

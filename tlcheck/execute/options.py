@@ -1,0 +1,53 @@
+"""What a run is like, besides its kernel, worlds and memory."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from tlcheck.program.release import UNKNOWN, Release
+from tlcheck.targets.lookup import TARGETS, USUAL
+from tlcheck.targets.target import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """written: the kernel has tile operators and T.Parallel. exact: floats are float64, whatever their dtype.
+
+    early: before VectorizeLoop, when guards may be missing, and copies are narrower than the instructions that they
+    become.
+    late: asynchronous copies land when they are waited for, otherwise at once.
+    midway: the tile operators are no longer the author's: copies that a pass made asynchronous have to be waited for.
+    statements, bytes: the budget. until: seconds of this process at which it ends.
+    costly: sums as written cost what rounding each of their terms may, where floats are not exact.
+    jitter: 0, or the number of a run in which all floats are changed a little: an even one as in the run before it, the
+    other way, so that a sum of which nothing should be left is above zero in one of the two and below in the other.
+    order: in which lanes' atomics act: as they are numbered (0), from the last one on (1), every other one first (2).
+    behind: a warp whose branch lets all others go first (`agents`).
+    target: what it was lowered for. release: TileLang's, whose library and conventions the lowered kernel uses.
+    plain: every iteration by itself.
+    barriers: TileLang puts them between accesses to shared memory where the author has not.
+    printed: as the CUDA that is made of it: integers are promoted, for example (`program.generated`).
+    alike: all random numbers of a block are the same one.
+    chance: integers that nobody has written have other values.
+    """
+
+    written: bool
+    early: bool = False
+    midway: bool = False
+    exact: bool = True
+    costly: bool = False
+    late: bool = True
+    release: Release = UNKNOWN
+    target: Target = TARGETS[USUAL[-1]]
+    statements: int = 10**9
+    bytes: int = 1 << 32
+    until: float = math.inf
+    jitter: int = 0
+    plain: bool = True
+    behind: int | None = None
+    order: int = 0
+    barriers: bool = True
+    printed: bool = False
+    alike: bool = False
+    chance: bool = False
