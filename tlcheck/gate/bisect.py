@@ -27,14 +27,14 @@ class Point:
     """How a kernel fared with one release, or after one pass: `at`.
 
     state: `right`, `wrong`, `undecided`, `fails` (it cannot be lowered or checked) or `absent` (no such case there).
-    result: what was found; None where it is absent. written: how the kernel as written compares with the case's
+    result: what was found; None where it is absent. source_answer: how the kernel as written compares with the case's
     reference; None where that was not asked.
     """
 
     at: str
     state: str
     result: Result | None = None
-    written: AsWritten | None = None
+    source_answer: AsWritten | None = None
 
     @property
     def wrong(self) -> tuple[Claim, ...]:
@@ -101,16 +101,16 @@ def require_installed(releases: Sequence[str], requirements: tuple[str, ...]) ->
 
 
 def rows(
-    results: Iterable[Result], toolchains: Sequence[str], written: Mapping[Position, AsWritten] | None = None
+    results: Iterable[Result], toolchains: Sequence[str], answers: Mapping[Position, AsWritten] | None = None
 ) -> list[BisectRow]:
     """One row for each case and target, in the order of reports. A file that fails, fails for all of its cases.
 
-    written: of those runs whose kernel as written was compared with a reference.
+    answers: of those runs whose kernel as written was compared with a reference.
     """
     found = sorted(results, key=lambda result: result.run.position)
     keys = list(dict.fromkeys((case_key(r.run), r.run.target) for r in found if r.run.target))
     keys = keys or list(dict.fromkeys((case_key(r.run), "") for r in found))
-    return [BisectRow(case, target, _points(case, target, found, toolchains, written or {})) for case, target in keys]
+    return [BisectRow(case, target, _points(case, target, found, toolchains, answers or {})) for case, target in keys]
 
 
 def case_key(run: Run) -> str:
@@ -123,14 +123,14 @@ def _points(
     target: str,
     found: Sequence[Result],
     toolchains: Sequence[str],
-    written: Mapping[Position, AsWritten],
+    answers: Mapping[Position, AsWritten],
 ) -> tuple[Point, ...]:
     own: Mapping[str, Result] = {
         result.run.toolchain: result
         for result in found
         if (case_key(result.run), result.run.target) == (case, target) or _is_of_file(result, case)
     }
-    return tuple(_point(toolchain, own.get(toolchain), written) for toolchain in toolchains)
+    return tuple(_point(toolchain, own.get(toolchain), answers) for toolchain in toolchains)
 
 
 def _is_of_file(result: Result, case: str) -> bool:
@@ -138,15 +138,15 @@ def _is_of_file(result: Result, case: str) -> bool:
     return not result.run.target and case in (result.run.case, f"{result.run.file}::{case.rpartition('::')[2]}")
 
 
-def _point(toolchain: str, result: Result | None, written: Mapping[Position, AsWritten]) -> Point:
+def _point(toolchain: str, result: Result | None, answers: Mapping[Position, AsWritten]) -> Point:
     if result is None:
         return Point(toolchain, ABSENT)
     release = result.run.release
     title = toolchain_title(toolchain, result.run.versions)
     at = title if toolchain == release or not release else f"{title} ({release})"
-    as_written = written.get(result.run.position)
-    is_wrong = as_written is not None and as_written.answer == DIFFERS
-    return Point(at, WRONG if is_wrong else state_of(result), result, as_written)
+    answer = answers.get(result.run.position)
+    is_wrong = answer is not None and answer.answer == DIFFERS
+    return Point(at, WRONG if is_wrong else state_of(result), result, answer)
 
 
 def state_of(result: Result) -> str:

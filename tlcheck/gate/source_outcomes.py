@@ -82,7 +82,9 @@ def _found(pair: LoweredPair, request: Request, kept: Cache, again: _InputsAgain
 def _left_the_same(before: LoweredSide, after: LoweredSide) -> bool:
     """Whether judging has found that: each side was executed as written there, mostly on the same inputs."""
     one, other = (side.inputs.digest if side.inputs is not None else "" for side in (before, after))
-    return one == other and bool(before.result.written) and before.result.written == after.result.written
+    return (
+        one == other and bool(before.result.source_digest) and before.result.source_digest == after.result.source_digest
+    )
 
 
 def _executed(

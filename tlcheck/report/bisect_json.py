@@ -151,7 +151,7 @@ def _row(row: BisectRow, guilty: tuple[GuiltyReport, ...] = ()) -> BisectedRow:
 def _point(point: Point) -> PointReport:
     failure = point.result.failure if point.result is not None else None
     told = msgspec.convert(failure, FailureReport | None, from_attributes=True)
-    return PointReport(point.at, point.state, tuple(map(_finding, point.wrong)), told, point.written)
+    return PointReport(point.at, point.state, tuple(map(_finding, point.wrong)), told, point.source_answer)
 
 
 def _finding(claim: Claim) -> FindingReport:

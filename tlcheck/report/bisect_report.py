@@ -94,10 +94,10 @@ def _of_releases(row: BisectRow) -> Iterator[Text]:
 
 def _as_written(row: BisectRow) -> Iterator[Text]:
     """What the kernel as written is, where that was compared with the reference: each answer with its releases."""
-    points = [(point, point.written) for point in row.points if point.written is not None]
+    points = [(point, point.source_answer) for point in row.points if point.source_answer is not None]
     if not points:
         return
-    answers = list(dict.fromkeys(written.answer for _, written in points))
+    answers = list(dict.fromkeys(answer.answer for _, answer in points))
     runs = [(answer, list(own)) for answer, own in groupby(points, key=lambda pair: pair[1].answer)]
     said = [f"{_IN_WORDS[answer]} in {_span([p.at for p, _ in own])}" for answer, own in runs]
     if len(answers) == 1:
@@ -125,9 +125,9 @@ def _word(point: Point) -> tuple[str, str]:
 
 
 def _why(point: Point) -> str:
-    differs = point.written is not None and point.written.answer == DIFFERS
+    differs = point.source_answer is not None and point.source_answer.answer == DIFFERS
     if point.wrong or differs:
-        own = [f"as written: {point.written.why[:_WIDTH]}"] if point.written is not None and differs else []
+        own = [f"as written: {point.source_answer.why[:_WIDTH]}"] if point.source_answer is not None and differs else []
         return "  " + "; ".join([*own, *(_finding_in_words(claim) for claim in point.wrong)])
     if point.result is not None and point.result.failure is not None:
         failure = point.result.failure

@@ -29,7 +29,7 @@ def write(console: Console, run: Run, snapshot: Snapshot, traced: Traced) -> Non
     console.print(Text(head, "bold"), soft_wrap=True)
     if len(traced.sharing) > 1:
         console.print(Text(f"  {_shared(traced)}"), soft_wrap=True, highlight=False)
-    left, right = ["as written", *shown.written()], [f"as lowered, at {LOWERED}", *shown.lowered()]
+    left, right = ["as written", *shown.source()], [f"as lowered, at {LOWERED}", *shown.lowered()]
     right = right[:2] if traced.agree else right  # it says nothing new
     width = max(map(len, left))
     if console.is_terminal and width + max(map(len, right)) + 3 <= console.width:
@@ -47,8 +47,8 @@ def write(console: Console, run: Run, snapshot: Snapshot, traced: Traced) -> Non
 def _shared(traced: Traced) -> str:
     """What the blocks that add to the element leave together, and which of them is shown."""
     block, *others = [traced.block, *(b for b in traced.sharing if b != traced.block)]
-    written, lowered = traced.sums
-    together = written if equal(written, lowered) else f"{written} as written, {lowered} as lowered"
+    source, lowered = traced.sums
+    together = source if equal(source, lowered) else f"{source} as written, {lowered} as lowered"
     another = ",".join(map(str, others[0]))
     return (
         f"{len(traced.sharing)} blocks of those that were looked at add to it, and leave {together} together; "

@@ -81,10 +81,10 @@ def _problem(of: PreparedSnapshot) -> str:
     return ""
 
 
-def _groups(written: Sequence[Site]) -> list[tuple[Site, ...]]:
+def _groups(sites: Sequence[Site]) -> list[tuple[Site, ...]]:
     """Sites of one source line are one atomic as written: newer releases peel loops before LayoutInference."""
     groups: dict[object, list[Site]] = {}
-    for site in written:
+    for site in sites:
         line = site.placed.stmt.line
         key = (line, site.target.root, site.instruction) if line else id(site)
         groups.setdefault(key, []).append(site)

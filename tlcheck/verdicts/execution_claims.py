@@ -61,7 +61,7 @@ class _Claims:
     def __init__(self, snapshot: Snapshot, execution: Execution, request: Request) -> None:
         self._snapshot, self._execution, self._drawn = snapshot, execution, request.given is None
         self._source = snapshot.checkpoints[SOURCE]
-        self._written = {str(b.data.value): b for b in snapshot.checkpoints[SOURCE].buffers}
+        self._source_buffers = {str(b.data.value): b for b in snapshot.checkpoints[SOURCE].buffers}
         self._executed = None
         if execution.blocks:
             blocks, of, seeds = execution.blocks, execution.of, execution.seeds
@@ -91,7 +91,7 @@ class _Claims:
 
     def _called(self, name: str) -> str:
         """A buffer's name; of a parameter, as it is written."""
-        return self._written[name].name if name in self._written else name
+        return self._source_buffers[name].name if name in self._source_buffers else name
 
     def _output(self, outcome: OutputOutcome, wrong: WrongOutput | None) -> Claim:
         name = self._called(outcome.name)
@@ -130,7 +130,7 @@ class _Claims:
             return Element(found.index, found.got, found.expected, inputs, writer)
         steps = TracedLines(self._snapshot, wrong.traced)
         return Element(
-            found.index, found.got, found.expected, inputs, writer, tuple(steps.written()), tuple(steps.lowered())
+            found.index, found.got, found.expected, inputs, writer, tuple(steps.source()), tuple(steps.lowered())
         )
 
     def _race(self, race: Race) -> Claim:

@@ -139,7 +139,7 @@ def verdicts_of(snapshot: Snapshot, request: Request | None = None, seconds: flo
     except Exception as error:
         return Verdicts(failure=internal_failure(error), pass_configs=snapshot.pass_configs)
     try:
-        found, written = ((), "") if request is None else _executed(snapshot, request)
+        found, digest = ((), "") if request is None else _executed(snapshot, request)
     except UsageError as error:  # blocks that are not in the grid
         return Verdicts(failure=Failure("usage", "execute", str(error)), pass_configs=snapshot.pass_configs)
     except Exception as error:
@@ -151,12 +151,12 @@ def verdicts_of(snapshot: Snapshot, request: Request | None = None, seconds: flo
         failure,
         snapshot.pass_configs,
         report.unjudged,
-        written=written,
+        source_digest=digest,
     )
 
 
 def _executed(snapshot: Snapshot, request: Request) -> tuple[tuple[Claim, ...], str]:
-    """The claims, and what tells what was left as written."""
+    """The claims, and the digest of what the source left."""
     from tlcheck.execute.compare.diagnosis import diagnose  # as above
     from tlcheck.execute.compare.run import execute
     from tlcheck.verdicts.execution_claims import claims_of

@@ -28,14 +28,14 @@ _KEPT = ("check",)  # kinds of failures that say something of the snapshot; any 
 class Verdicts:
     """What of a result comes from the snapshot alone: its claims, or why it was not checked.
 
-    notes, written: see `Result`.
+    notes, source_digest: see `Result`.
     """
 
     claims: tuple[Claim, ...] = ()
     failure: Failure | None = None
     pass_configs: Mapping[str, str] | None = None
     notes: tuple[str, ...] = ()
-    written: str = ""
+    source_digest: str = ""
 
 
 # Several threads read verdicts, and where two of them are the first to ask msgspec for a type, Python crashes.

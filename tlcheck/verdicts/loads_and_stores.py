@@ -28,9 +28,9 @@ def claims(of: PreparedSnapshot) -> Iterator[Claim]:
     One for those of a buffer that are of one kind and line.
     """
     seen = set[tuple[str, str, int]]()
-    written = {_key(found): found.stmt.line for found in _at(of, of.reference)}
+    source_lines = {_key(found): found.stmt.line for found in _at(of, of.reference)}
     for found in _at(of, _LAST):
-        line = nearest_line(of.snapshot.checkpoints[_LAST], found.stmt) or written.get(_key(found), 0)
+        line = nearest_line(of.snapshot.checkpoints[_LAST], found.stmt) or source_lines.get(_key(found), 0)
         made = of.plain_instruction(found)
         known = made.behaviour is not None and made.behaviour.verdict == OK
         if not known and (found.operation, found.root, line) not in seen:

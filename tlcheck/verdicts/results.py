@@ -23,7 +23,7 @@ class Result:
     """One run: its claims, or why it was not checked (`failure`, with its `excuse`).
 
     saved: the snapshot's file, where the user gave that. broken: expectations that no longer hold, in words.
-    notes: anything else to know. written: of what the kernel as written left, and on what (`Execution.digest`).
+    notes: anything else to know. source_digest: of what the source left, and on what (`Execution.digest`).
     """
 
     run: Run
@@ -34,7 +34,7 @@ class Result:
     pass_configs: Mapping[str, str] | None = None
     broken: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    written: str = ""
+    source_digest: str = ""
 
     def count(self, verdict: str) -> int:
         """Number of claims with this verdict; refuted ones with an excuse are `expected` or `accepted` instead."""
@@ -77,7 +77,9 @@ def result_of(run: Run, verdicts: Verdicts) -> Result:
     """The result of a run. Source lines are read anew: a comment beside an atomic changes them and not the snapshot."""
     claims = with_lines(verdicts.claims)
     configs, notes = verdicts.pass_configs, verdicts.notes
-    return Result(run, claims, verdicts.failure, pass_configs=configs, notes=notes, written=verdicts.written)
+    return Result(
+        run, claims, verdicts.failure, pass_configs=configs, notes=notes, source_digest=verdicts.source_digest
+    )
 
 
 def unlowered(lowered: Lowered) -> Result:

@@ -19,20 +19,20 @@ MARK = "  <-- the first difference"
 
 
 class TracedLines:
-    """The lines of one traced element of a snapshot. source: the kernel's file, to quote from."""
+    """The lines of one traced element of a snapshot. file_lines: of the kernel's file, to quote from."""
 
-    def __init__(self, snapshot: Snapshot, traced: Traced, source: Sequence[str] = ()) -> None:
+    def __init__(self, snapshot: Snapshot, traced: Traced, file_lines: Sequence[str] = ()) -> None:
         self._snapshot, self._traced = snapshot, traced
         self._texts = {str(level): render(snapshot.checkpoints[level]) for level in (SOURCE, LOWERED)}
-        self._source = source
+        self._file_lines = file_lines
         self._around = dict(_lines_around(snapshot.checkpoints[SOURCE].body, 0))
 
-    def written(self) -> list[str]:
-        """The tree as written."""
+    def source(self) -> list[str]:
+        """The tree of the source."""
         return list(self._tree(self._traced.written, SOURCE, 0, []))
 
     def lowered(self) -> list[str]:
-        """The tree as lowered."""
+        """The tree of the lowered kernel."""
         return list(self._tree(self._traced.lowered, LOWERED, 0, []))
 
     def _tree(self, step: TracedStep, level: str, depth: int, shown: list[TracedStep]) -> Iterator[str]:
@@ -72,7 +72,7 @@ class TracedLines:
         if line and level == LOWERED:
             yield f"TIR line {line}"
         if stmt is not None and stmt.line:
-            code = self._source[stmt.line - 1].strip() if stmt.line <= len(self._source) else ""
+            code = self._file_lines[stmt.line - 1].strip() if stmt.line <= len(self._file_lines) else ""
             within = "within " if stmt.line == self._around.get(id(stmt)) else ""
             yield f"{within}{near(self._snapshot.file)}:{stmt.line}" + (f" `{code}`" if code else "")
 

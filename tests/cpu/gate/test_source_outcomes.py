@@ -152,7 +152,7 @@ def test_kernels_that_judging_has_found_to_leave_the_same_are_not_executed_again
 
 def judge_written(result: Result, snapshot: Snapshot) -> Result:
     """With what judging says of the kernel as written."""
-    return replace(result, written=verdicts_of(snapshot, Request()).written)
+    return replace(result, source_digest=verdicts_of(snapshot, Request()).source_digest)
 
 
 def test_what_is_left_tells_kernels_apart() -> None:
@@ -162,8 +162,8 @@ def test_what_is_left_tells_kernels_apart() -> None:
     first = written.snapshot(written.store(bx, 1.0))
     others = [verdicts_of(written.snapshot(written.store(bx, 3.0)), Request())]
     others += [verdicts_of(first, request) for request in (Request(seeds=(1,)), Request(blocks=((0, 0, 0),)))]
-    found = verdicts_of(first, Request()).written
+    found = verdicts_of(first, Request()).source_digest
     assert found
-    assert found == verdicts_of(first, Request()).written
-    assert len({found, *(verdicts.written for verdicts in others)}) == 4
-    assert verdicts_of(first).written == ""
+    assert found == verdicts_of(first, Request()).source_digest
+    assert len({found, *(verdicts.source_digest for verdicts in others)}) == 4
+    assert verdicts_of(first).source_digest == ""
