@@ -8,7 +8,7 @@ import msgspec
 
 from tlcheck import __version__
 from tlcheck.gate.bisect import BisectRow, Point
-from tlcheck.gate.bisect_passes import Guilty, Passes
+from tlcheck.gate.bisect_passes import Passes
 from tlcheck.gate.compared_passes import ComparedPasses
 from tlcheck.gate.source_reference import AsWritten
 from tlcheck.report.bisect_report import Bisected
@@ -139,7 +139,8 @@ def render(found: Bisected, exit_code: int) -> str:
 
 
 def _passes(found: Passes) -> BisectedRow:
-    return _row(found.row, tuple(map(_guilty, found.guilty)))
+    guilty = [GuiltyReport(g.number, g.pass_name, _finding(g.claim), g.notes, g.difference) for g in found.guilty]
+    return _row(found.row, tuple(guilty))
 
 
 def _row(row: BisectRow, guilty: tuple[GuiltyReport, ...] = ()) -> BisectedRow:
@@ -159,10 +160,6 @@ def _finding(claim: Claim) -> FindingReport:
     assert found is not None
     what = found.rule, found.checkpoint, found.pass_name, found.what, found.words
     return FindingReport(claim.buffer, source.file, source.line, *what)
-
-
-def _guilty(guilty: Guilty) -> GuiltyReport:
-    return GuiltyReport(guilty.number, guilty.pass_name, _finding(guilty.claim), guilty.notes, guilty.difference)
 
 
 def _two(compared: ComparedPasses) -> ComparedReport:

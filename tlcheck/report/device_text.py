@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tlcheck.run.examination import Examination
-from tlcheck.run.results import FAILED, NOT_RUN, PASSED, DeviceFinding, DeviceResult, Timing
+from tlcheck.run.results import FAILED, NOT_RUN, PASSED, DeviceFinding, DeviceResult
 from tlcheck.verdicts.words import element_in_words, plural
 
 _STYLES = {PASSED: "green", FAILED: "bold red", NOT_RUN: "yellow"}
@@ -62,7 +62,12 @@ def _result(result: DeviceResult) -> Iterator[Text]:
 
 def _numbers(result: DeviceResult) -> str:
     """The largest error with the tolerance of that output, the trials and the tools that were clean."""
-    outputs = [out for trial in result.trials for out in trial["outputs"].values() if _finite(out.get("error"))]
+    outputs = [
+        out
+        for trial in result.trials
+        for out in trial["outputs"].values()
+        if isinstance(out.get("error"), (int, float))
+    ]
     parts = [f"  {plural(len(result.trials), 'set')} of inputs"] if result.trials else []
     loose = [out for out in outputs if out["tolerance"]]
     if loose:
@@ -70,10 +75,6 @@ def _numbers(result: DeviceResult) -> str:
         parts.append(f"error {float(worst['error']):.1e} of {worst['tolerance']:.1e}")
     parts += [f"{found.tool} clean" for found in result.sanitized if not found.errors]
     return ", ".join(parts)
-
-
-def _finite(error: object) -> bool:
-    return isinstance(error, (int, float))
 
 
 def _indented(word: str, text: str, style: str) -> Text:
@@ -114,14 +115,10 @@ def _times(results: Iterable[DeviceResult]) -> Table:
                 name or "the kernel",
                 f"{times['median']:.4f}",
                 f"{times['low']:.4f} - {times['high']:.4f}",
-                _floor(timing) if not name else "",
+                f"{timing.floor:.4f} ({timing.floor / times['median']:.0%})" if not name else "",
                 f"{ratio:.2f}" if name else "",
             )
     return table
-
-
-def _floor(timing: Timing) -> str:
-    return f"{timing.floor:.4f} ({timing.floor / timing.times['']['median']:.0%})"
 
 
 def summary(results: Sequence[DeviceResult]) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from tlcheck.exits import NOT_CHECKED
 from tlcheck.gate.device_outcomes import evidence_in_words
 from tlcheck.gate.gate import Gate
@@ -27,23 +25,15 @@ def document_of(gate: Gate) -> Document:
 def _subject(gate: Gate, compared: LoweredPair) -> Subject:
     seconds = compared.after.seconds if compared.after is not None else 0.0
     skipped = "fails with both toolchains" if compared.klass == FAILS_IN_BOTH else ""
-    notices = tuple(_notices(gate, compared))
+    notices = tuple([_notice(gate, compared, o) for o in compared.outcomes if o.klass not in _SILENT])
     evidence = evidence_in_words(compared)
     return Subject(compared.file, compared.name, compared.target, notices, seconds, skipped, evidence)
-
-
-def _notices(gate: Gate, compared: LoweredPair) -> Iterator[Notice]:
-    for outcome in compared.outcomes:
-        if outcome.klass not in _SILENT:
-            yield _notice(gate, compared, outcome)
 
 
 def _notice(gate: Gate, compared: LoweredPair, outcome: Outcome) -> Notice:
     level = ERROR if outcome.klass in gate.failing else WARNING if outcome.klass in _WARNINGS else NOTE
     common = " -> ".join(dict.fromkeys(part for part in (outcome.before, outcome.after) if part))
-    detail = outcome.detail
-    if outcome.finding is not None:
-        detail = f"witness: {outcome.finding.words}"
+    detail = f"witness: {outcome.finding.words}" if outcome.finding is not None else outcome.detail
     title = f"{outcome.kind}: {common}"
     file = near(compared.source)
     return Notice(outcome.klass, level, title, outcome.words, file, outcome.line, detail, outcome.accepted or "")

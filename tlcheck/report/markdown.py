@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from html import escape
 
-from tlcheck.report.notices import ERROR, Document, Notice, Told, cases_in_words, together
+from tlcheck.report.notices import ERROR, Document, Told, cases_in_words, together
 
 LIMIT = 60_000  # characters: GitHub takes comments of up to 65,536
 _MARKS = {"error": ":x:", "warning": ":warning:", "note": ":information_source:"}
@@ -19,7 +19,8 @@ def render(document: Document) -> str:
     """The whole comment; what does not fit is counted."""
     told = together(document.subjects)
     table = [_table(told)] if told else []
-    parts = [_head(document), *table, *(_section(t) for t in told), *_evidence(document), *_notes(document)]
+    parts = [_head(document), *table, *(_section(t) for t in told), *_evidence(document)]
+    parts += [f"> {inert(note)}\n" for note in document.notes]  # each a paragraph of its own
     text, left = "", len(parts)
     for part in parts:
         if len(text) + len(part) > LIMIT:
@@ -49,15 +50,14 @@ def _section(told: Told) -> str:
     mark = "" if notice.accepted else f"{_MARKS[notice.level]} "
     head = f"{mark}**{notice.id}**: {inert(notice.title)}{accepted}"
     cases = [f"- `{case}`" for case in cases_in_words(told)]
-    detail = _fenced(notice) if notice.level == ERROR else []
+    detail = []
+    if notice.level == ERROR:
+        text = f"{notice.message}\n{notice.detail}".strip().replace("```", "'''")
+        detail = ["```text", *text.splitlines(), "```", ""]
     if len(cases) <= _OPEN:
         return "\n".join([head, "", *cases, "", *detail])
     summary = f"<details><summary>{len(cases)} kernels</summary>"
     return "\n".join([head, "", summary, "", *cases, "", "</details>", "", *detail])
-
-
-def _fenced(notice: Notice) -> list[str]:
-    return ["```text", *f"{notice.message}\n{notice.detail}".strip().replace("```", "'''").splitlines(), "```", ""]
 
 
 def _evidence(document: Document) -> Iterator[str]:
@@ -69,11 +69,6 @@ def _evidence(document: Document) -> Iterator[str]:
     for words, cases in found.items():
         yield f"<details><summary>on the device: {escape(words)}: {len(cases)}</summary>\n"
         yield "\n".join([*cases, "", "</details>", ""])
-
-
-def _notes(document: Document) -> Iterator[str]:
-    for note in document.notes:
-        yield f"> {inert(note)}\n"  # a paragraph of its own
 
 
 def inert(text: str) -> str:

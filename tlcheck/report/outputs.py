@@ -57,16 +57,11 @@ def outputs(formats: str, path: Path | None, known: Sequence[str] = FORMATS) -> 
         raise UsageError(f"unknown format {unknown[0]!r}: expected {', '.join(known)}, with commas between several")
     if len(names) > 1 and path is None:
         raise UsageError("several formats need a folder: -o DIR")
-    if path is not None:
-        _prepare(path, names)
-    return Outputs(names, path)
-
-
-def _prepare(path: Path, formats: Sequence[str]) -> None:
-    if len(formats) > 1:
+    if path is not None and len(names) > 1:
         make_folder(path)
-    elif not path.is_dir():
+    elif path is not None and not path.is_dir():
         require_place(path)
+    return Outputs(names, path)
 
 
 def _to_file(path: Path, write: Writer) -> None:

@@ -21,7 +21,7 @@ def render(document: Document) -> str:
     driver = {
         "name": "tlcheck",
         "version": __version__,
-        "rules": [_rule(name, document.kinds) for name in rules],
+        "rules": [{"id": name, "shortDescription": {"text": document.kinds.get(name, name)}} for name in rules],
     }
     run = {
         "tool": {"driver": driver},
@@ -31,10 +31,6 @@ def render(document: Document) -> str:
         "results": results,
     }
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2) + "\n"
-
-
-def _rule(name: str, kinds: Mapping[str, str]) -> Mapping[str, Any]:
-    return {"id": name, "shortDescription": {"text": kinds.get(name, name)}}
 
 
 def _result(subject: Subject, notice: Notice, rule: int) -> Mapping[str, Any]:

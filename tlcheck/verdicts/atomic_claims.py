@@ -13,7 +13,7 @@ from tlcheck.program.atomics import Site, atomic_name
 from tlcheck.prove.evidence import Evidence
 from tlcheck.prove.subject import PreparedSnapshot, evidences, subject
 from tlcheck.snapshot.checkpoint import Checkpoint
-from tlcheck.snapshot.ir import Expr, Snapshot, Stmt
+from tlcheck.snapshot.ir import Expr, Snapshot
 from tlcheck.snapshot.text import render_layout
 from tlcheck.verdicts import loads_and_stores
 from tlcheck.verdicts.claim import (
@@ -30,7 +30,6 @@ from tlcheck.verdicts.excerpts import excerpt, source_line
 from tlcheck.verdicts.remedies import pass_config
 from tlcheck.verdicts.rules.library import unmeasured
 from tlcheck.verdicts.rules.rule import Broken, Rule, rules
-from tlcheck.witness import Addition
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +119,9 @@ def _decided(of: PreparedSnapshot, own: Sequence[Evidence]) -> tuple[Verdict, st
     finding = _finding(of, broken)
     verdict, reason = _verdict(of, own, finding)
     if verdict == PROVED and broken:  # by instructions: the additions are the same
-        verdict, reason = UNDECIDED, _unshown(*broken[0])
+        evidence, _, first = broken[0]
+        reason = f"at {evidence.checkpoint} {first.what}, but no addition was found that shows it"
+        return UNDECIDED, reason, None
     return verdict, reason, finding
 
 
@@ -164,42 +165,29 @@ def _stages(own: Sequence[Evidence]) -> tuple[Standing, ...]:
     return tuple(Standing(checkpoint, order[place]) for checkpoint, place in worst.items())
 
 
-def _unshown(evidence: Evidence, _: Rule, broken: Broken) -> str:
-    return f"at {evidence.checkpoint} {broken.what}, but no addition was found that shows it"
-
-
 def _finding(of: PreparedSnapshot, broken: Sequence[tuple[Evidence, Rule, Broken]]) -> Finding | None:
+    """The first rule that an addition shows to be broken, and the names of the others."""
     shown = [(e, rule, b, b.witness) for e, rule, b in broken if b.witness is not None]
     if not shown:
         return None
     evidence, rule, first, witness = shown[0]
-    others = tuple(dict.fromkeys(r.id for _, r, *_ in shown if r.id != rule.id))
-    return _found(of, evidence, rule, first, witness, others)
-
-
-def _found(
-    of: PreparedSnapshot, evidence: Evidence, rule: Rule, broken: Broken, witness: Addition, others: tuple[str, ...]
-) -> Finding:
     snapshot, checkpoint = of.snapshot, evidence.checkpoint
     buffer = evidence.match.written[0].target.root
     layout = of.memory.layouts.get(buffer)
+    sites = evidence.match.sites or evidence.match.orphans
+    stmt = sites[first.site].placed.stmt if first.site < len(sites) else None
     return Finding(
         rule=rule.id,
         name=rule.name,
         title=rule.title,
-        others=others,
+        others=tuple(dict.fromkeys(r.id for _, r, *_ in shown if r.id != rule.id)),
         checkpoint=checkpoint,
-        pass_name="" if broken.own else snapshot.pass_at(checkpoint),
-        what=broken.what,
+        pass_name="" if first.own else snapshot.pass_at(checkpoint),
+        what=first.what,
         witness=witness,
         words=witness.words(buffer),
-        advice=broken.advice,
+        advice=first.advice,
         pass_config=pass_config(rule.id, checkpoint, release_of(snapshot.toolchain)),
         layout=render_layout(layout) if layout is not None else "",
-        excerpt=excerpt(snapshot, checkpoint, _statement(evidence, broken)),
+        excerpt=excerpt(snapshot, checkpoint, stmt),
     )
-
-
-def _statement(evidence: Evidence, broken: Broken) -> Stmt | None:
-    sites = evidence.match.sites or evidence.match.orphans
-    return sites[broken.site].placed.stmt if broken.site < len(sites) else None

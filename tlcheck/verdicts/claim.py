@@ -244,11 +244,8 @@ def on_device(atomics: tuple[Claim, ...], executed: tuple[Claim, ...]) -> tuple[
 
 def _is_apart(claim: Claim) -> bool:
     """Whether an atomic is refuted by what an execution does not show."""
-    return claim.kind == "atomic" and not _APART.isdisjoint(_rules_of(claim))
-
-
-def _rules_of(claim: Claim) -> tuple[str, ...]:
-    return () if claim.finding is None else (claim.finding.rule, *claim.finding.others)
+    found = claim.finding
+    return claim.kind == "atomic" and found is not None and not _APART.isdisjoint((found.rule, *found.others))
 
 
 _EXPLAINS: dict[Kind, tuple[Kind, ...]] = {

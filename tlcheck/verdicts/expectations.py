@@ -36,11 +36,9 @@ def advise(result: Result) -> Result:
 
 
 def _here(result: Result) -> list[Expect]:
-    return [expect for expect in result.run.expects if _applies(expect, result.run)]
-
-
-def _applies(expect: Expect, run: Run) -> bool:
-    return within(expect.releases, run.release, run.case) and (not expect.targets or run.target in expect.targets)
+    run = result.run
+    here = [expect for expect in run.expects if within(expect.releases, run.release, run.case)]
+    return [expect for expect in here if not expect.targets or run.target in expect.targets]
 
 
 def within(releases: str, release: str, owner: str) -> bool:
@@ -91,11 +89,10 @@ def _is_broken(expect: Expect, result: Result) -> bool:
     if expect.error:
         return True
     claims = [one for claim in result.claims for one in (claim, *claim.also) if _concerns(expect, one)]
-    return not any(_is_found(expect, claim) or _is_open(expect, claim) for claim in claims)
-
-
-def _is_open(expect: Expect, claim: Claim) -> bool:
-    return claim.verdict == UNDECIDED and claim.kind == kind_of(expect.rule)
+    return not any(
+        _is_found(expect, claim) or (claim.verdict == UNDECIDED and claim.kind == kind_of(expect.rule))
+        for claim in claims
+    )
 
 
 def _right_from(expect: Expect, run: Run) -> str:

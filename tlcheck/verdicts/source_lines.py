@@ -90,11 +90,8 @@ def _functions(text: str) -> Iterator[_Function]:
                 copies.extend((target, node.lineno) for target in _targets(node))
         left.extend((child, around) for child in ast.iter_child_nodes(node))
     for function, copies in found:
-        yield _Function(_first(function), function.end_lineno or 0, tuple(copies))
-
-
-def _first(function: ast.FunctionDef) -> int:
-    return min([function.lineno, *(decorator.lineno for decorator in function.decorator_list)])
+        first = min([function.lineno, *(decorator.lineno for decorator in function.decorator_list)])
+        yield _Function(first, function.end_lineno or 0, tuple(copies))
 
 
 def _targets(call: ast.Call) -> set[str]:
