@@ -9,9 +9,7 @@ from pathlib import Path
 
 from tlcheck.errors import UsageError
 from tlcheck.files import put
-from tlcheck.probes.calls import calls
 from tlcheck.probes.compiler import Headers, nvcc, version
-from tlcheck.probes.measurement import measure
 from tlcheck.probes.table import results, text
 from tlcheck.program.device_library import device_library, made_for, read
 from tlcheck.targets.lookup import rows_of
@@ -40,6 +38,9 @@ def _measure(package: Path, release: str, archs: Iterable[int]) -> None:
     headers = digest(package)
     if not headers or device_library().has(release, headers):
         return
+    from tlcheck.probes.calls import calls  # what computes with NumPy is imported where something is measured
+    from tlcheck.probes.measurement import measure
+
     file = made_for(headers)
     for arch in archs:
         found = results(read(file.read_text(encoding="utf-8"))) if file.is_file() else {}
