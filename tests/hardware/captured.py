@@ -38,7 +38,7 @@ from tlcheck.execute.memory.state import Tensor, World
 from tlcheck.execute.memory.values import Array, Kind, bits_of, from_bits, is_poison, kind_of
 from tlcheck.execute.options import Options
 from tlcheck.execute.reasons import Illegal, Stopped
-from tlcheck.execute.schedule.launches import kernels, threads_of
+from tlcheck.execute.schedule.launches import grid, kernels, threads_of
 from tlcheck.execute.worlds import blocks, inputs
 from tlcheck.execute.worlds.budget import Budget
 from tlcheck.execute.worlds.costs import worlds_that_fit
@@ -257,10 +257,9 @@ def on_device(execution: Execution, gpu: GPU, headers: Path) -> Result:
             gpu.put(name, execution.before(name, seed))
         for kernel, function in zip(own, launched, strict=True):
             arguments = [_argument(p, execution, names) for p in kernel.parameters]
-            grid = blocks.grid(function, execution.sizes)
-            gpu.launch(module, kernel.name, grid, threads_of(function), arguments)
+            gpu.launch(module, kernel.name, grid(function, execution.sizes), threads_of(function), arguments)
         results += [compare(execution, name, seed, gpu.get(name)) for name in names]
-    return replace(joined(results), blocks=len(execution.blocks), of=int(np.prod(grid)))
+    return replace(joined(results), blocks=len(execution.blocks), of=int(np.prod(grid(launched[-1], execution.sizes))))
 
 
 _NUMBERS: dict[str, Any] = {

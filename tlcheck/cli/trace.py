@@ -19,9 +19,9 @@ from tlcheck.errors import UsageError
 from tlcheck.execute.compare.outcome import Difference
 from tlcheck.execute.compare.run import execute
 from tlcheck.execute.compare.trace import Traced, place_of, trace
-from tlcheck.execute.compare.traits import has_copies
 from tlcheck.execute.reasons import Stopped
 from tlcheck.execute.request import ALL, LOWERED, SOURCE, Request
+from tlcheck.execute.worlds.traits import has_copies
 from tlcheck.exits import exit_code
 from tlcheck.lower.runs import Run
 from tlcheck.report import trace_report as report

@@ -11,10 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tlcheck.execute.compare.diagnosis import diagnose
+from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.run import execute
 from tlcheck.execute.observe.races import AGREEMENT, BLOCKS, Race
 from tlcheck.execute.reasons import Illegal
-from tlcheck.execute.request import LOWERED, Execution, Request
+from tlcheck.execute.request import LOWERED, Request
 from tlcheck.gate.pipeline import Pipeline
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.verdicts.claim import REFUTED, UNDECIDED, Claim

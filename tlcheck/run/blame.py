@@ -19,11 +19,12 @@ import numpy as np
 from tlcheck import exits
 from tlcheck.errors import UsageError
 from tlcheck.execute.compare.diagnosis import diagnose
+from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.interpreter import interpret
 from tlcheck.execute.compare.run import execute
 from tlcheck.execute.observe.console import Say
 from tlcheck.execute.reasons import Illegal, Stopped
-from tlcheck.execute.request import ALL, SOURCE, Execution, Request
+from tlcheck.execute.request import ALL, SOURCE, Request
 from tlcheck.execute.worlds import given
 from tlcheck.execute.worlds.inputs import known
 from tlcheck.lower.runs import Lowered, Run

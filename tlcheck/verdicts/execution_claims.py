@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tlcheck.execute.compare.diagnosis import Diagnosis, WrongOutput
+from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.onset import Onset
 from tlcheck.execute.compare.outcome import OutputOutcome
 from tlcheck.execute.compare.writers import Writer
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.observe.races import AGREEMENT, BLOCKS, SEVERAL, Access, Race
 from tlcheck.execute.reasons import Deadlock, Illegal
-from tlcheck.execute.request import LOWERED, SOURCE, Execution, Request
+from tlcheck.execute.request import LOWERED, SOURCE, Request
 from tlcheck.lower.runs import release_of
 from tlcheck.program.lines import line_of_use, nearest_line
 from tlcheck.snapshot.checkpoint import Checkpoint

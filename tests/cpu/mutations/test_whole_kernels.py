@@ -8,8 +8,9 @@ import pytest
 
 from tests.cpu.mutations.lowered import lowered_mutants
 from tests.cpu.mutations.survivors import chosen, difference, kernels, table, unexpected, verdict
+from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.run import execute
-from tlcheck.execute.request import Execution, Request
+from tlcheck.execute.request import Request
 
 ILLEGAL = [
     ("two_stages sm_90", "drop guard 0", "several threads make mbarrier[0]"),

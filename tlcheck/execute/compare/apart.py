@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.outcome import OutputOutcome
-from tlcheck.execute.request import Execution, Request
+from tlcheck.execute.request import Request
 from tlcheck.execute.schedule.launches import kernels
 from tlcheck.execute.worlds.batches import statements_of
 from tlcheck.execute.worlds.blocks import Block

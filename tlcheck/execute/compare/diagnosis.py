@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.onset import Levels, Onset
 from tlcheck.execute.compare.outcome import Difference, OutputOutcome
 from tlcheck.execute.compare.trace import Traced, equal, trace
 from tlcheck.execute.reasons import Illegal, Stopped
-from tlcheck.execute.request import LOWERED, Execution, Request
+from tlcheck.execute.request import LOWERED, Request
 from tlcheck.program.generated import Departure, departures
 from tlcheck.program.release import Release
 from tlcheck.snapshot.ir import Snapshot

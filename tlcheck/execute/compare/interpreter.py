@@ -5,18 +5,17 @@ from __future__ import annotations
 import time
 from math import prod
 
-from tlcheck.execute.compare import outcome as comparison
+from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.machine import Machine
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.state import World
 from tlcheck.execute.observe.console import Console, Say
 from tlcheck.execute.options import Options
 from tlcheck.execute.reasons import Illegal, Stopped
-from tlcheck.execute.request import SOURCE, Execution, Request
-from tlcheck.execute.schedule.launches import kernels, threads_of
+from tlcheck.execute.request import SOURCE, Request
+from tlcheck.execute.schedule.launches import grid, kernels, threads_of
 from tlcheck.execute.worlds.arguments import Arguments
 from tlcheck.execute.worlds.batches import all_blocks
-from tlcheck.execute.worlds.blocks import grid
 from tlcheck.execute.worlds.inputs import Course, Draw
 from tlcheck.program.roles import roles
 from tlcheck.snapshot.ir import Snapshot
@@ -72,6 +71,6 @@ class _Interpreter:
                 machine.run(*([] if say is None else [Console(machine, say)]))
                 left, spent = machine.after(), spent + machine.state.spent
         outputs = [str(b.data.value) for b in roles(self._function).outputs]
-        values = {name: comparison.outcome(left[name], self._seed) for name in outputs}
+        values = {name: left[name].outcome(self._seed) for name in outputs}
         of = prod(grid(self._function, numbers))
         return Execution((), tuple(blocks), of, (self._seed,), statements=(spent, 0), left=values)

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from tlcheck.execute.compare.writers import Writer
-from tlcheck.execute.memory.pages import Pages
+from tlcheck.execute.memory.pages import Pages, Written
 from tlcheck.execute.memory.values import Array, is_poison, reason_of
 
 RELATIVE = 1e-9
@@ -60,27 +60,9 @@ class OutputOutcome:
     difference: Difference | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
-    """What one execution left of an output, for one seed: elements in order, and their values."""
-
-    elements: Array
-    values: Array
-
-    @property
-    def has_number(self) -> bool:
-        """Whether any value is neither NaN nor poison."""
-        return bool((self.values == self.values).any())
-
-
-def outcome(pages: Pages, seed: int) -> Written:
-    """What an execution wrote to a tensor."""
-    return Written(*pages.outcome(seed))
-
-
 def left_of(tensors: Mapping[str, Pages], name: str, seed: int) -> Written:
     """What the lowered kernel left of an output; nothing of one that it has no parameter for."""
-    return outcome(tensors[name], seed) if name in tensors else Written(np.empty(0, np.intp), np.empty(0))
+    return tensors[name].outcome(seed) if name in tensors else Written(np.empty(0, np.intp), np.empty(0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tlcheck.execute.compare.outcome import Written
 from tlcheck.execute.memory.frame import Mask
+from tlcheck.execute.memory.pages import Written
 from tlcheck.execute.memory.values import Array, Kind, kind_of
 from tlcheck.snapshot.ir import Evaluate, Function
 from tlcheck.snapshot.walk import expressions, postorder, statements

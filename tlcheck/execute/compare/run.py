@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import chain
 from math import prod
@@ -15,23 +15,24 @@ import numpy as np
 from tlcheck.errors import UsageError, fault
 from tlcheck.execute.compare import apart
 from tlcheck.execute.compare import outcome as comparison
-from tlcheck.execute.compare.outcome import Difference, OutputOutcome, Written
+from tlcheck.execute.compare.execution import Execution
+from tlcheck.execute.compare.outcome import Difference, OutputOutcome
 from tlcheck.execute.compare.roundings import coarser, rounds
-from tlcheck.execute.compare.traits import has_copies
 from tlcheck.execute.compare.writers import Writer
+from tlcheck.execute.memory.pages import Written
 from tlcheck.execute.memory.plain import index_of
-from tlcheck.execute.memory.values import kind_of
 from tlcheck.execute.observe.authors import EARLY, Attributed, Author, attributed, open_to_order
 from tlcheck.execute.observe.races import Contest, Race
 from tlcheck.execute.observe.suspects import Suspected, Suspects
 from tlcheck.execute.observe.tracer import Tracing, UnknownTensor
 from tlcheck.execute.observe.watching import Watching
 from tlcheck.execute.reasons import MEMORY, Deadlock, Entangled, Illegal, Overrun, Stopped
-from tlcheck.execute.request import LOWERED, SOURCE, Execution, Request
+from tlcheck.execute.request import LOWERED, SOURCE, Request
 from tlcheck.execute.worlds import inputs
 from tlcheck.execute.worlds.courses import levels_of
 from tlcheck.execute.worlds.invocation import Invocation
 from tlcheck.execute.worlds.levels import BothLevels, pointers
+from tlcheck.execute.worlds.traits import has_copies
 from tlcheck.program.roles import independent, roles
 from tlcheck.snapshot.ir import Alloc, Snapshot
 from tlcheck.snapshot.walk import statements
@@ -62,6 +63,26 @@ def _undecided(snapshot: Snapshot, reason: str) -> Execution:
     function = snapshot.checkpoints.get(SOURCE)
     names = () if function is None else pointers(roles(function).outputs)
     return Execution(tuple([OutputOutcome(name, "undecided", reason) for name in names]))
+
+
+@dataclass(frozen=True)
+class _EarlyRun:
+    """A run with asynchronous copies as early as they may be, and what stopped it."""
+
+    invocation: Invocation
+    illegal: Illegal | None = None
+
+
+def _coarser(name: str, seed: int, exact: Invocation, written: Invocation, lowered: Invocation) -> Difference | None:
+    """How an output of the kernel as lowered loses more than as written; None where it does not."""
+    tensor = exact.left[name]
+    sides = [comparison.left_of(each.left, name, seed) for each in (exact, written, lowered)]
+    wrong = coarser(sides[0], sides[1], sides[2], tensor.kind)
+    if wrong is None:
+        return None
+    initial = tensor.initial(seed, sides[0].elements)
+    compared = comparison.compare(sides[0], sides[2], initial, sides[0].elements)
+    return replace(comparison.first(compared, wrong, seed, lowered.machine.state.reasons), rounded=True)
 
 
 class _Judge:
@@ -98,12 +119,12 @@ class _Judge:
             with suppress(Suspected):
                 if (found := self._compared(*self._levels.as_written)).is_clean:
                     return found
-            self._levels.turn_plain()
+            self._levels = self._levels.plainly()
             found = self._compared(*self._levels.as_written)
             if self._levels.has_all_before or replace(found, races=()).is_clean:
                 return found
             self._suspects = None
-            self._levels.take_all_before()
+            self._levels = self._levels.with_all_before()
         return self._compared(*self._levels.as_written)
 
     def _compared(self, written: Invocation, draw: inputs.Draw) -> Execution:
@@ -122,20 +143,24 @@ class _Judge:
             return replace(report, digest=self._digest(written, draw))
         outputs = [self._output(name, written, lowered, draw) for name in self._levels.outputs]
         settled = watching.is_settled and not self._levels.roles.returning
-        early, stop = (0, None) if settled else self._with_early_copies(written, outputs, draw)
-        stop = stop or self._hang(watching, draw)
-        rounded = stop is None and written.spent + lowered.spent <= _ROUNDED and rounds(self._levels.lowered)
-        if rounded:
+        early = None if settled else self._early(draw)
+        early_spent = 0 if early is None else early.invocation.spent
+        if early is not None:
+            outputs = [self._with_early_copies(outcome, early, written, draw) for outcome in outputs]
+        stop = (None if early is None else early.illegal) or self._hang(watching, draw)
+        rounded = None
+        if stop is None and written.spent + lowered.spent <= _ROUNDED and rounds(self._levels.lowered):
             rounded = self._with_own_types(outputs, draw)
+        outputs = outputs if rounded is None else rounded
         authors = partial(cache(self._authors), draw, self._contestable(watching, outputs))
         outputs = [self._where_ordered(outcome, authors) for outcome in outputs]
         whose = attributed(watching.watches, authors)
         outputs = [self._whatever_the_order(outcome, whose) for outcome in outputs]
-        report = self._report(tuple(outputs), written.spent, lowered.spent + early)
+        report = self._report(tuple(outputs), written.spent, lowered.spent + early_spent)
         lawful = tuple(sorted(lowered.looked_at)) if watching.watches and stop is None else ()
         races = tuple([replace(race, index=self._index_of(race)) for race in whose.races])
         contested = tuple([(replace(race, index=self._index_of(race)), own) for race, own in whose.contested])
-        report = replace(report, illegal=stop, lawful=lawful, rounded=rounded, left=self._left_by(written))
+        report = replace(report, illegal=stop, lawful=lawful, rounded=rounded is not None, left=self._left_by(written))
         digest = self._digest(written, draw)
         return replace(report, ordered=whose.ordered, races=races, contested=contested, digest=digest)
 
@@ -168,39 +193,36 @@ class _Judge:
         """The parameters that the kernel writes, on either side."""
         return frozenset((*self._levels.outputs, *pointers(roles(self._levels.lowered).outputs)))
 
-    def _with_early_copies(
-        self, written: Invocation, outputs: list[OutputOutcome], draw: inputs.Draw
-    ) -> tuple[int, Illegal | None]:
-        """Run a kernel with asynchronous copies once more, with these as early as they may be.
+    def _early(self, draw: inputs.Draw) -> _EarlyRun | None:
+        """A kernel with asynchronous copies run once more, with these as early as they may be; None for another one.
 
-        What agreed and does not now is refuted. Races are seen in either schedule: nobody watches. The statements that
-        it took, and what stopped it.
+        Races are seen in either schedule: nobody watches.
         """
         if self._levels.checkpoint != LOWERED or not has_copies(self._levels.lowered):
-            return 0, None
+            return None
         invocation = self._levels.invocation_as_lowered(draw, late=False)
-        illegal: Illegal | None = None
         try:
             invocation.run()
-        except Illegal as stopped:
-            illegal = stopped
-        for place, outcome in enumerate(outputs):
-            if outcome.verdict == "agreed" and illegal is not None:
-                reason = f"with copies as early as they may be: {illegal}"
-                outputs[place] = OutputOutcome(outcome.name, "undecided", reason)
-            elif outcome.verdict == "agreed":
-                outputs[place] = self._output(outcome.name, written, invocation, draw)
-        return invocation.spent, illegal
+        except Illegal as illegal:
+            return _EarlyRun(invocation, illegal)
+        return _EarlyRun(invocation)
 
-    def _with_own_types(self, outputs: list[OutputOutcome], draw: inputs.Draw) -> bool:
-        """Run one block on the last inputs with floats in their own types: what agreed and loses more is refuted.
+    def _with_early_copies(
+        self, outcome: OutputOutcome, early: _EarlyRun, written: Invocation, draw: inputs.Draw
+    ) -> OutputOutcome:
+        """An output that agreed and does not now is refuted."""
+        if outcome.verdict != "agreed":
+            return outcome
+        if early.illegal is not None:
+            reason = f"with copies as early as they may be: {early.illegal}"
+            return OutputOutcome(outcome.name, "undecided", reason)
+        return self._output(outcome.name, written, early.invocation, draw)
 
-        Whether that was possible.
+    def _with_own_types(self, outputs: Sequence[OutputOutcome], draw: inputs.Draw) -> list[OutputOutcome] | None:
+        """The outputs after one block has run on the last inputs with floats in their own types: what agreed and loses
+        more is refuted. None where that is not possible.
         """
-        world, kinds = (
-            self._levels.worlds[-1],
-            {str(b.data.value): kind_of(b.dtype) for b in self._levels.written.buffers},
-        )
+        world = self._levels.worlds[-1]
         exact = self._levels.invocation_as_written(draw, worlds=[world])
         written = self._levels.invocation_as_written(draw, worlds=[world], exact=False, costly=True)
         lowered = self._levels.invocation_as_lowered(draw, worlds=[world], exact=False)
@@ -209,19 +231,14 @@ class _Judge:
                 invocation.run()
                 invocation.machine.rest()
         except Stopped:
-            return False
-        for place, outcome in enumerate(outputs):
-            if outcome.verdict != "agreed" or self._levels.roles.returning:
-                continue
-            name = outcome.name
-            sides = [comparison.left_of(m.left, name, world.seed) for m in (exact, written, lowered)]
-            wrong = coarser(sides[0], sides[1], sides[2], kinds[name])
-            if wrong is not None:
-                initial = exact.left[name].initial(world.seed, sides[0].elements)
-                compared = comparison.compare(sides[0], sides[2], initial, sides[0].elements)
-                found = comparison.first(compared, wrong, world.seed, lowered.machine.state.reasons)
-                outputs[place] = self._refuted(name, replace(found, rounded=True), lowered, draw)
-        return True
+            return None
+        found = []
+        for outcome in outputs:
+            difference = None
+            if outcome.verdict == "agreed" and not self._levels.roles.returning:
+                difference = _coarser(outcome.name, world.seed, exact, written, lowered)
+            found.append(outcome if difference is None else self._refuted(outcome.name, difference, lowered, draw))
+        return found
 
     def _where_ordered(self, outcome: OutputOutcome, authors: Callable[[], Sequence[Author]]) -> OutputOutcome:
         """An output whose value hangs on an order that the kernel does not say is not refuted for it."""
@@ -270,7 +287,7 @@ class _Judge:
 
     def _left_by(self, written: Invocation) -> dict[str, Written]:
         seed = self._levels.worlds[0].seed
-        return {name: comparison.outcome(written.left[name], seed) for name in self._levels.outputs}
+        return {name: written.left[name].outcome(seed) for name in self._levels.outputs}
 
     def _digest(self, written: Invocation, draw: inputs.Draw) -> str:
         """The same for two kernels only if both leave the same as written, in the same blocks and on the same draw."""
@@ -279,7 +296,7 @@ class _Judge:
         found = hashlib.sha256(repr(asked).encode())
         for name in levels.outputs:
             for seed in dict.fromkeys(w.seed for w in levels.worlds):
-                left = comparison.outcome(written.left[name], seed)
+                left = written.left[name].outcome(seed)
                 for array in (left.elements, left.values):
                     found.update(f"{array.dtype} {array.shape}".encode() + array.tobytes())
         return found.hexdigest()
@@ -303,8 +320,8 @@ class _Judge:
         except Illegal as illegal:
             return OutputOutcome(name, "undecided", f"as written, with other numbers where nothing wrote: {illegal}")
         for seed in dict.fromkeys(w.seed for w in self._levels.worlds):
-            expected, got = comparison.outcome(written.left[name], seed), comparison.left_of(lowered.left, name, seed)
-            other = comparison.outcome(by_chance[name], seed) if name in by_chance else None
+            expected, got = written.left[name].outcome(seed), comparison.left_of(lowered.left, name, seed)
+            other = by_chance[name].outcome(seed) if name in by_chance else None
             elements, initial = expected.elements, expected.values
             for side in (got, other):
                 if side is not None and not np.array_equal(elements, side.elements):
@@ -337,7 +354,7 @@ class _Judge:
         if self._levels.roles.returning:
             return self._in_any_order(name, compared, seed, lowered, draw)
         differs = compared.differs
-        moved, overflowed = self._levels.jittered(name, compared, seed, draw)
+        moved, overflowed = self._levels.jittered(name, seed, draw, compared.elements, compared.expected)
         rounding, ties = comparison.explained(compared, moved)
         endless = comparison.endless(compared) if overflowed or lowered.overflowed else np.zeros_like(differs)
         wrong = differs & ~rounding & ~ties & ~endless
@@ -366,7 +383,7 @@ class _Judge:
         for order in (1, 2):
             invocation = self._levels.invocation_as_written(draw, order=order)
             invocation.run()
-            left, values = comparison.outcome(invocation.left[name], seed), compared.initial.copy()
+            left, values = invocation.left[name].outcome(seed), compared.initial.copy()
             elsewhere = not np.array_equal(left.elements, compared.elements[compared.written])
             values[compared.written] = values[compared.written] if elsewhere else left.values
             if elsewhere or comparison.strays(compared.expected, values) is not None:

@@ -74,7 +74,7 @@ class _Sources:
 
     def _compared(self, name: str, seed: int, was: Invocation, now: Invocation, draw: inputs.Draw) -> Difference | None:
         """How one output differs, but by rounding. A number where there was none, or none any more, is no rounding."""
-        expected, got = comparison.outcome(was.left[name], seed), comparison.left_of(now.left, name, seed)
+        expected, got = was.left[name].outcome(seed), comparison.left_of(now.left, name, seed)
         elements, initial = expected.elements, expected.values
         if not np.array_equal(elements, got.elements):
             if not self._every:
@@ -88,7 +88,8 @@ class _Sources:
         if not wrong.any() or self._old.roles.returning:
             return None
         compared = replace(compared, differs=wrong)
-        rounding, ties = comparison.explained(compared, self._old.jittered(name, compared, seed, draw)[0])
+        moved, _ = self._old.jittered(name, seed, draw, compared.elements, compared.expected)
+        rounding, ties = comparison.explained(compared, moved)
         wrong = wrong & ~rounding & ~ties
         return self._first(name, compared, wrong, seed) if wrong.any() else None
 

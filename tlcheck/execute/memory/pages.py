@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,6 +23,18 @@ _AHEAD = 1 << 12  # elements
 _AT_ONCE = 1 << 14  # elements: what is drawn at once fits into a cache
 _FEW = 64  # pages that are missing at once, for which others may be read ahead
 Contents = Callable[[int, Array], Array | None]
+
+
+class Written(NamedTuple):
+    """What a run left of a tensor, for one seed: elements in order, and their values."""
+
+    elements: Array
+    values: Array
+
+    @property
+    def has_number(self) -> bool:
+        """Whether any value is neither NaN nor poison."""
+        return bool((self.values == self.values).any())
 
 
 @dataclass(slots=True, eq=False)
@@ -279,7 +292,7 @@ class Pages:
         found: Array = ((pages << self._bits)[:, None] + np.arange(self._page)).reshape(-1)
         return found[found < self.size]
 
-    def outcome(self, seed: int) -> tuple[Array, Array]:
+    def outcome(self, seed: int) -> Written:
         """Which elements were written in the worlds of a seed, in order, and their values."""
         which = self.distinct.index(seed)
         table = self.table[which * self._tables : (which + 1) * self._tables]
@@ -290,7 +303,7 @@ class Pages:
         inside = np.flatnonzero(written[slots])
         values = flat[slots].reshape(-1)
         elements = inside + ((pages - np.arange(len(pages))) << self._bits)[inside >> self._bits]
-        return elements, values if len(inside) == len(values) else values[inside]
+        return Written(elements, values if len(inside) == len(values) else values[inside])
 
 
 def _numbers(seeds: tuple[int, ...], distinct: tuple[int, ...]) -> Array:

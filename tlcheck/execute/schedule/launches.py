@@ -1,4 +1,4 @@
-"""The kernels of a function, and how many threads a block has.
+"""The kernels of a function, and how many blocks and threads they have.
 
 Of several kernels each starts when all blocks of the one before it have ended.
 """
@@ -6,11 +6,12 @@ Of several kernels each starts when all blocks of the one before it have ended.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from math import prod
 
+from tlcheck.execute.memory.plain import evaluated
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import (
     Alloc,
@@ -101,6 +102,17 @@ def threads_of(function: Function) -> tuple[int, int, int]:
         found = [*declared, 1, 1, 1][:3]
     if not 0 < prod(found) <= _MOST_THREADS:
         raise NotModelled(f"{prod(found)} threads in a block")
+    return found[0], found[1], found[2]
+
+
+def grid(function: Function, sizes: Mapping[str, int | float]) -> tuple[int, int, int]:
+    """How many blocks there are in each dimension, of the last kernel."""
+    found = [1, 1, 1]
+    for stmt in statements(kernels(function)[-1].body):
+        if isinstance(stmt, Thread) and stmt.tag.startswith("blockIdx."):
+            found["xyz".index(stmt.tag[-1])] = int(evaluated(stmt.extent, sizes))
+    if not all(0 <= extent < 1 << 31 for extent in found):  # of gridDim.x; the others end sooner
+        raise NotModelled(f"a grid of {' x '.join(map(str, found))} blocks")
     return found[0], found[1], found[2]
 
 

@@ -7,8 +7,8 @@ from itertools import product
 from math import prod
 
 from tlcheck.execute.reasons import BudgetSpent
-from tlcheck.execute.schedule.launches import kernels, threads_of
-from tlcheck.execute.worlds.blocks import Block, grid
+from tlcheck.execute.schedule.launches import grid, kernels, threads_of
+from tlcheck.execute.worlds.blocks import Block
 from tlcheck.execute.worlds.budget import Budget
 from tlcheck.execute.worlds.costs import statements_needed, worlds_that_fit
 from tlcheck.snapshot.ir import Function, Thread

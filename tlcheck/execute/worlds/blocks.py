@@ -11,7 +11,7 @@ import numpy as np
 from tlcheck.execute.memory.plain import evaluated
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.execute.schedule.launches import kernels
+from tlcheck.execute.schedule.launches import grid, kernels
 from tlcheck.snapshot.ir import Expr, For, Function, If, Stmt, Thread, While
 from tlcheck.snapshot.walk import children, expressions, postorder
 
@@ -20,29 +20,9 @@ _MOST_LOOKED_AT = 1 << 14
 _CONDITIONS = frozenset("lt le gt ge eq ne min max select".split())
 
 
-def grid(function: Function, sizes: Mapping[str, int | float]) -> tuple[int, int, int]:
-    """How many blocks there are in each dimension, of the last kernel."""
-    found = [1, 1, 1]
-    for stmt in _launches(kernels(function)[-1].body):
-        if stmt.tag.startswith("blockIdx."):
-            found["xyz".index(stmt.tag[-1])] = int(evaluated(stmt.extent, sizes))
-    if not all(0 <= extent < 1 << 31 for extent in found):  # of gridDim.x; the others end sooner
-        raise NotModelled(f"a grid of {' x '.join(map(str, found))} blocks")
-    return found[0], found[1], found[2]
-
-
 def is_in(block: Block, extents: tuple[int, int, int]) -> bool:
     """Whether a grid has this block."""
     return all(0 <= place < extent for place, extent in zip(block, extents, strict=True))
-
-
-def _launches(root: Stmt) -> Iterator[Thread]:
-    stack = [root]
-    while stack:
-        stmt = stack.pop()
-        if isinstance(stmt, Thread):
-            yield stmt
-        stack.extend(children(stmt))
 
 
 def chosen(functions: tuple[Function, ...], sizes: Mapping[str, int], most: int) -> list[Block]:

@@ -18,8 +18,8 @@ from tlcheck.execute.compile.extents import Intervals, bind, interval, is_negati
 from tlcheck.execute.memory.plain import evaluated
 from tlcheck.execute.memory.values import Array, lanes_of
 from tlcheck.execute.reasons import NotModelled
-from tlcheck.execute.schedule.launches import kernels, threads_of
-from tlcheck.execute.worlds.blocks import Block, chosen, coordinates, grid
+from tlcheck.execute.schedule.launches import grid, kernels, threads_of
+from tlcheck.execute.worlds.blocks import Block, chosen, coordinates
 from tlcheck.execute.worlds.costs import statements_needed
 from tlcheck.program.roles import READ, WRITE, accesses, is_address
 from tlcheck.snapshot.ir import Buffer, Expr, Function, If, Stmt, Store, Thread

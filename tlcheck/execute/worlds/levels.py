@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import chain, product, zip_longest
@@ -14,21 +15,20 @@ from typing import Any
 import numpy as np
 
 from tlcheck.errors import UsageError
-from tlcheck.execute.compare import outcome as comparison
-from tlcheck.execute.compare.traits import draws_anywhere, has_integers, is_tiled, meets_all
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.state import World
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.options import Options
 from tlcheck.execute.reasons import Entangled, Illegal, NotModelled, Stopped
 from tlcheck.execute.request import ALL, LOWERED, SOURCE, Request
-from tlcheck.execute.schedule.launches import kernels, threads_of
+from tlcheck.execute.schedule.launches import grid, kernels, threads_of
 from tlcheck.execute.worlds import blocks, inputs
 from tlcheck.execute.worlds.arguments import Arguments
 from tlcheck.execute.worlds.batches import alike, statements_of
 from tlcheck.execute.worlds.costs import statements_needed, worlds_that_fit
 from tlcheck.execute.worlds.demand import Demand
 from tlcheck.execute.worlds.invocation import Invocation, Needed, Observing
+from tlcheck.execute.worlds.traits import draws_anywhere, has_integers, is_tiled, meets_all
 from tlcheck.program.first_values import in_each_iteration
 from tlcheck.program.generated import lost_values, refusals
 from tlcheck.program.release import Release
@@ -88,7 +88,7 @@ class BothLevels:
         self.sizes = self._arguments.sizes
         self.roles = roles(self.written)
         self.outputs = pointers(self.roles.outputs)
-        self.extents = blocks.grid(self.written, self.sizes)
+        self.extents = grid(self.written, self.sizes)
         self.meet = meets_all(self.written) or meets_all(self.lowered)
         self.plain |= self.meet
         self._all_before = self.plain
@@ -97,19 +97,23 @@ class BothLevels:
         self.worlds = self._fitting()
         self._together: dict[Function, list[list[World]]] = {}
         self._before: dict[tuple[str, int], Pages] = {}  # what the kernel as written left, by the limit of integers
+        self._as_written: tuple[Invocation, inputs.Draw] | None = None
         self._by_chance: dict[inputs.Draw, Mapping[str, Pages]] = {}  # see `by_chance`
         self._moved: dict[tuple[inputs.Draw, int], tuple[Mapping[str, Pages], bool]] = {}  # see `jittered`
 
-    def turn_plain(self) -> None:
-        """Run each statement for itself from now on."""
-        self.plain = True
+    def plainly(self) -> BothLevels:
+        """The same levels, each statement for itself."""
+        other = copy(self)
+        other.plain = True
+        return other
 
-    def take_all_before(self) -> None:
-        """Run all blocks of kernels before the last one from now on."""
-        self._all_before = True
-        self._moved.clear()
-        self._by_chance.clear()
-        del self.as_written
+    def with_all_before(self) -> BothLevels:
+        """The same levels, with all blocks of kernels before the last one."""
+        if self.has_all_before:
+            return self
+        other = copy(self)
+        other._all_before, other._as_written, other._by_chance, other._moved = True, None, {}, {}
+        return other
 
     @property
     def has_all_before(self) -> bool:
@@ -135,7 +139,7 @@ class BothLevels:
 
     def _are_paired(self) -> bool:
         """Whether both levels have the same kernels before the last one, by their grids."""
-        sides = [[blocks.grid(k, self.sizes) for k in kernels(f)[:-1]] for f in (self.written, self.lowered)]
+        sides = [[grid(k, self.sizes) for k in kernels(f)[:-1]] for f in (self.written, self.lowered)]
         return sides[0] == sides[1]
 
     def _chosen(self) -> Sequence[blocks.Block]:
@@ -155,7 +159,7 @@ class BothLevels:
 
         Raises UsageError for one that no kernel has.
         """
-        earlier = [blocks.grid(k, self.sizes) for f in (self.written, self.lowered) for k in kernels(f)[:-1]]
+        earlier = [grid(k, self.sizes) for f in (self.written, self.lowered) for k in kernels(f)[:-1]]
         for block in named:
             if not any(blocks.is_in(block, grid) for grid in (self.extents, *earlier)):
                 place, grid = ",".join(map(str, block)), " x ".join(map(str, self.extents))
@@ -168,13 +172,13 @@ class BothLevels:
         return ((i, j, k) for k in z for j in y for i in x)
 
     def invocations(self, *, early: bool = False) -> Invocations:
-        """Both levels, on inputs that keep the kernel as written in bounds. early: copies are, as lowered."""
-        self.plain = self._all_before = True  # each statement for itself, whoever watches it
-        _, draw = self.as_written
+        """Both levels plainly, on inputs that keep the kernel as written in bounds. early: copies are, as lowered."""
+        levels = self.plainly().with_all_before()
+        _, draw = levels.as_written
         names = {str(b.data.value): b for b in self.written.buffers}
         return Invocations(
-            lambda: self.invocation_as_written(draw),
-            lambda: self.invocation_as_lowered(draw, late=not early),
+            lambda: levels.invocation_as_written(draw),
+            lambda: levels.invocation_as_lowered(draw, late=not early),
             {name: inputs.extent(buffer, self.sizes) for name, buffer in names.items()},
             tuple(dict.fromkeys(world.block for world in self.worlds)),
             self.every_block,
@@ -211,7 +215,7 @@ class BothLevels:
         seeds = len(dict.fromkeys(world.seed for world in worlds))
         work = sum(statements_of(last, self.sizes, world.block) for world in worlds) * prod(threads_of(last))
         for kernel, wanted in zip_longest(earlier, self._needed(worlds)):
-            every = prod(blocks.grid(kernel, self.sizes)) * seeds
+            every = prod(grid(kernel, self.sizes)) * seeds
             count = every if wanted is None else sum(map(len, wanted.values()))
             work += count * statements_needed(kernel, self.sizes) * prod(threads_of(kernel))
         return work
@@ -221,9 +225,14 @@ class BothLevels:
         """The course that this request takes."""
         return replace(self._course, draw=self.as_written[1])
 
-    @cached_property
+    @property
     def as_written(self) -> tuple[Invocation, inputs.Draw]:
         """The kernel as written, on inputs that keep its accesses in bounds and take it everywhere, if some can."""
+        if self._as_written is None:
+            self._as_written = self._farthest()
+        return self._as_written
+
+    def _farthest(self) -> tuple[Invocation, inputs.Draw]:
         invocation, draw = self._in_bounds()
         left, lacks = _TRIED + 4 * invocation.spent, self._lacks(invocation)
         for name, below in product(self._steering(), (*_FURTHER, *([_ZEROS] if lacks[0] else []))):
@@ -242,7 +251,7 @@ class BothLevels:
     def _lacks(self, invocation: Invocation) -> tuple[int, int]:
         """How many outputs have no number at all, and how many branches and loops have been left out."""
         seeds = dict.fromkeys(w.seed for w in self.worlds)
-        left = [[comparison.outcome(invocation.left[name], seed) for seed in seeds] for name in self.outputs]
+        left = [[invocation.left[name].outcome(seed) for seed in seeds] for name in self.outputs]
         return sum(not any(w.has_number for w in of_one) for of_one in left), len(invocation.untried)
 
     def _steering(self) -> list[str]:
@@ -274,20 +283,19 @@ class BothLevels:
         return self._invocation(self.lowered, self.tiled, draw, **special)
 
     def jittered(
-        self, name: str, compared: comparison.Compared, seed: int, draw: inputs.Draw
+        self, name: str, seed: int, draw: inputs.Draw, elements: Array, values: Array
     ) -> tuple[list[Array], bool]:
-        """What an output's elements are as written with every number slightly changed, in two ways; whether numbers
-        became larger than float64 holds."""
+        """The values of an output's elements as written with every number slightly changed, in two ways; whether
+        numbers became larger than float64 holds. values: without that."""
         moved, overflowed = [], False
         for jitter in (1, 2):
             tensors, endless = self._with_jitter(draw, jitter)
             overflowed |= endless
-            left = comparison.outcome(tensors[name], seed)
-            values = compared.expected.astype(np.float64)
-            at = np.searchsorted(compared.elements, left.elements)
-            inside = (at < len(values)) & (compared.elements[np.minimum(at, len(values) - 1)] == left.elements)
-            values[at[inside]] = left.values[inside]
-            moved.append(values)
+            left, found = tensors[name].outcome(seed), values.astype(np.float64)
+            at = np.searchsorted(elements, left.elements)
+            inside = (at < len(found)) & (elements[np.minimum(at, len(found) - 1)] == left.elements)
+            found[at[inside]] = left.values[inside]
+            moved.append(found)
         return moved, overflowed
 
     def _with_jitter(self, draw: inputs.Draw, jitter: int) -> tuple[Mapping[str, Pages], bool]:

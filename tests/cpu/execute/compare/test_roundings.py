@@ -10,8 +10,8 @@ import pytest
 from tests.cpu.checking import executed
 from tests.cpu.mutations.lowered import lowered_mutants
 from tests.cpu.mutations.survivors import kernels
-from tlcheck.execute.compare.outcome import Written
 from tlcheck.execute.compare.roundings import coarser
+from tlcheck.execute.memory.pages import Written
 from tlcheck.execute.memory.values import Array, kind_of, rounded
 from tlcheck.execute.request import Request
 from tlcheck.snapshot.ir import Snapshot

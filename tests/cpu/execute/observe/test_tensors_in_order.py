@@ -20,8 +20,9 @@ from tests.cpu.execute.ops.tile.building import (
     text,
     variable,
 )
+from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.run import execute
-from tlcheck.execute.request import Execution, Request
+from tlcheck.execute.request import Request
 from tlcheck.snapshot.ir import Buffer, Evaluate, Expr, If, Stmt, Store
 from tlcheck.verdicts.execution_claims import own_races
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from tests.cpu.execute.ops.tile.building import Kernel, add, buffer, call, load, number, text, variable
+from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.run import execute
-from tlcheck.execute.request import Execution
 from tlcheck.snapshot.ir import Evaluate, Expr, For, If, Seq, Stmt, Store
 
 THREADS = 64

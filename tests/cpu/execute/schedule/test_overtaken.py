@@ -8,9 +8,10 @@ import pytest
 
 from tests.cpu.mutations.lowered import lowered_mutants
 from tests.cpu.mutations.survivors import kernels
+from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.run import execute
 from tlcheck.execute.reasons import Deadlock
-from tlcheck.execute.request import Execution, Request
+from tlcheck.execute.request import Request
 
 
 def executed(kernel: str, mutant: str = "") -> Execution:

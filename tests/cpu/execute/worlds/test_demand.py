@@ -239,7 +239,12 @@ def test_a_kernel_that_reads_other_rows_as_lowered_is_executed_again_with_all_bl
 def test_for_a_race_alone_no_other_blocks_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two warps turn a row around in shared memory, without a barrier: the values are right where all move in step."""
     whole = []
-    monkeypatch.setattr(BothLevels, "take_all_before", lambda levels: whole.append(levels))
+
+    def noted(levels: BothLevels) -> BothLevels:
+        whole.append(levels)
+        return levels
+
+    monkeypatch.setattr(BothLevels, "with_all_before", noted)
     rows = tuple(replace(b, shape=(_int(BLOCKS), _int(64))) for b in (A, B, C))
     a, b, c = rows
     shared = Buffer("s", "float32", (_int(64),), "shared", Expr("var", "handle", (), "s", 105))

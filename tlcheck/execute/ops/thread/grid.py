@@ -14,7 +14,7 @@ from tlcheck.execute.memory.codes import Run
 from tlcheck.execute.memory.frame import Frame
 from tlcheck.execute.reasons import NotModelled
 from tlcheck.execute.schedule.agents import agents_of
-from tlcheck.execute.worlds.blocks import grid
+from tlcheck.execute.schedule.launches import grid
 from tlcheck.snapshot.ir import Expr
 
 

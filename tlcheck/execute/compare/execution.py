@@ -1,0 +1,55 @@
+"""What came of an execution."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # who reads it need not import what executes, and NumPy
+    from tlcheck.execute.compare.outcome import OutputOutcome
+    from tlcheck.execute.memory.pages import Written
+    from tlcheck.execute.observe.races import Contest, Race
+    from tlcheck.execute.reasons import Illegal
+    from tlcheck.execute.worlds import blocks
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """What was executed, and the verdict on each output. of: blocks of the grid. sizes: chosen for symbolic ones.
+
+    statements: executed as written and as lowered. illegal: an access that stopped the lowered side. ordered: buffers
+    whose accesses were watched, and why their order is not known, or nothing where it is. races: pairs of accesses that
+    nothing orders. contested: such pairs that the author has not ordered either, with what races as written. lawful:
+    buffers all of whose accesses were legal. unreached: source lines (0: unknown) of branches that were not taken as
+    written and of loops that ended early, where memory decides. left: what the kernel as written left of each output,
+    for the first seed. digest: of all that it left, and of what it was run on; equal ones say that two kernels do the
+    same there. rounded: whether one block was also run with floats in their own types.
+    """
+
+    outputs: tuple[OutputOutcome, ...]
+    blocks: tuple[blocks.Block, ...] = ()
+    of: int = 0
+    seeds: tuple[int, ...] = ()
+    sizes: tuple[tuple[str, int], ...] = ()
+    statements: tuple[int, int] = (0, 0)
+    illegal: Illegal | None = None
+    ordered: Mapping[str, str] = field(default_factory=dict)
+    races: tuple[Race, ...] = ()
+    contested: tuple[tuple[Race, Contest], ...] = ()
+    lawful: tuple[str, ...] = ()
+    unreached: tuple[int, ...] = ()
+    left: Mapping[str, Written] = field(default_factory=dict, compare=False)
+    digest: str = field(default="", compare=False)
+    rounded: bool = False
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing was found that a witness has to be given for."""
+        refuted = any(outcome.verdict == "refuted" for outcome in self.outputs)
+        return self.illegal is None and not self.races and not refuted
+
+    def world_of(self, illegal: Illegal) -> tuple[tuple[int, int, int], int]:
+        """The block and the seed in which an access stopped the lowered side."""
+        seed, block = divmod(illegal.world, max(1, len(self.blocks)))
+        return self.blocks[block], self.seeds[seed]
