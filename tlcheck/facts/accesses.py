@@ -14,13 +14,16 @@ from tlcheck.program.atomics import Pointer, Site, atomics, pointer
 from tlcheck.program.release import Release
 from tlcheck.program.tma import is_copy, is_reduction
 from tlcheck.program.walk import Placed, Program, Scope, expressions
+from tlcheck.signatures import cp_async, device_library, matrices, mma, wgmma
+from tlcheck.signatures.calls import is_external, name_of_call
+from tlcheck.signatures.signature import Collective, Family, Signature
+from tlcheck.signatures.table import argument, family_of, signature_of
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Buffer, Expr, Store
 from tlcheck.targets.nvidia import WARP, WARPGROUP
 
 READ, WRITE, ATOMIC = "read", "write", "atomic"
 _ADDRESSES = ("address_of", "access_ptr", "tvm_access_ptr", "region")
-_EXTERN = ("call_extern", "call_pure_extern")
 _FUNCTIONS = frozenset(
     "exp exp2 exp10 log log2 log10 log1p sqrt rsqrt tanh sin cos tan pow erf sigmoid atan fma".split()
 )
@@ -102,9 +105,10 @@ class Census:
         if is_copy(e) or is_reduction(e):
             return self._bulk(e, here)
         name = str(e.value)
-        known = _CALLS.get(name)
-        if known is not None:
-            known(self, e, here)
+        signature, family = signature_of(e), family_of(e)
+        known = _COUNTED.get(family) if family is not None else None
+        if known is not None and signature is not None and signature.touches_memory:
+            known(self, e, here, signature)
             return True
         return self._function(e, name)
 
@@ -147,39 +151,39 @@ class Census:
             return ""
         return target.root
 
-    def _async_copy(self, e: Expr, here: Here) -> None:
+    def _async_copy(self, e: Expr, here: Here, signature: Signature) -> None:
         """The source is a pointer variable with an offset, in old releases, or an address."""
-        variable = e.args[2] if len(e.args) > 4 and e.args[2].op == "var" else None
-        source = None if variable is not None else pointer(self._program, e.args[1])
-        root = self._program.roots.of(variable) if variable is not None else source.root if source is not None else "?"
+        named = argument(e, signature.reads[0])
+        source = None if named.op == "var" else pointer(self._program, named)
+        root = self._program.roots.of(named) if named.op == "var" else source.root if source is not None else "?"
         bits = dtype_of(source.dtype).bits if source is not None else 8
         size = copied_bytes(e, bits, self._release)
         self._access(here, READ, root, "global", f"async copy of {'?' if size is None else size} bytes", 0)
 
-    def _matrix(self, e: Expr, here: Here) -> None:
+    def _matrix(self, e: Expr, here: Here, signature: Signature) -> None:
         """ldmatrix and stmatrix: a warp moves so many 8 x 8 matrices."""
-        operation, name = (READ, "ldmatrix") if e.value == "ptx_ldmatrix" else (WRITE, "stmatrix")
-        places = (pointer(self._program, arg) for arg in e.args)
+        operation, name = (READ, "ldmatrix") if signature.reads else (WRITE, "stmatrix")
+        places = [pointer(self._program, argument(e, a)) for a in (*signature.reads, *signature.writes)]
         target = next((p for p in places if p is not None and self._is_shared(p)), None)
         number = next((a.value for a in e.args if a.op == "int" and a.dtype != "bool" and a.value), 1)
         root = target.root if target is not None else "?"
         self._access(here, operation, root, "shared", f"{name} x{number}", 0, group=WARP)
 
-    def _mma(self, e: Expr, here: Here) -> None:
+    def _mma(self, e: Expr, here: Here, signature: Signature) -> None:
         texts = [str(a.value) for a in e.args if a.op == "str"]
         kind = str(e.value).removeprefix("ptx_").replace("_", " ")
-        group = WARPGROUP if kind.startswith("wgmma") else WARP
+        group = WARPGROUP if signature.collective is Collective.WARPGROUP else WARP
         name = " ".join([kind, *(t for t in texts if t not in ("row", "col"))])
         self._instructions[name] += _grouped(self._trips.count(here.scope), group)
 
-    def _template(self, e: Expr, here: Here) -> None:
+    def _template(self, e: Expr, here: Here, signature: Signature) -> None:
         """A gemm that the release's CUDA templates make: its name has the shape."""
         name = next((str(a.value) for a in e.args if a.op == "str"), "gemm")
         self._instructions[name] += self._trips.count(here.scope, threads=False)
 
     def _function(self, e: Expr, name: str) -> bool:
-        if name in _EXTERN and e.args and e.args[0].op == "str":
-            name = str(e.args[0].value)
+        if is_external(e):
+            name = name_of_call(e)
             if "gemm" in name:
                 return False
         elif name not in _FUNCTIONS:
@@ -220,14 +224,12 @@ class Census:
         return space_of(self._declared(target.root, target.buffer.scope)) == "shared"
 
 
-_CALLS: Mapping[str, Callable[[Census, Expr, Here], None]] = {
-    "ptx_cp_async": Census._async_copy,
-    "ptx_ldmatrix": Census._matrix,
-    "ptx_stmatrix": Census._matrix,
-    "ptx_mma": Census._mma,
-    "ptx_wgmma_ss": Census._mma,
-    "ptx_wgmma_rs": Census._mma,
-    "tl_gemm": Census._template,
+_COUNTED: Mapping[Family, Callable[[Census, Expr, Here, Signature], None]] = {
+    cp_async.FAMILY: Census._async_copy,
+    matrices.FAMILY: Census._matrix,
+    mma.FAMILY: Census._mma,
+    wgmma.FAMILY: Census._mma,
+    device_library.PRODUCTS: Census._template,
 }
 
 

@@ -10,17 +10,12 @@ from tlcheck.facts.accesses import AccessEvent
 from tlcheck.facts.model import BARRIER, Count, Sync
 from tlcheck.facts.trips import Trips
 from tlcheck.program.walk import Placed, Program, expressions
+from tlcheck.signatures import barriers
+from tlcheck.signatures.signature import Collective, Completion, Fence
+from tlcheck.signatures.table import family_of, signature_of
 from tlcheck.snapshot.ir import Attr, Expr
 
-_ALL = Expr("int", "int32", value=0)
-_GROUP_WAITS = {"ptx_wait_group": None, "ptx_wait_all": _ALL, "cp_async_wait_all": _ALL}
-_COUNTED = {
-    "mbarrier_wait_parity": "mbarrier wait",
-    "ptx_arrive_barrier": "mbarrier arrive",
-    "ptx_arrive_barrier_expect_tx": "mbarrier arrive",
-    "fence_proxy_async": "proxy fence",
-    "warpgroup_wait": "wgmma wait",
-}
+_WAITS = {Completion.MBARRIER: "mbarrier wait", Completion.WGMMA_GROUP: "wgmma wait"}
 
 
 def synchronization(program: Program, events: Sequence[AccessEvent], trips: Trips) -> tuple[Sync, ...]:
@@ -31,17 +26,27 @@ def synchronization(program: Program, events: Sequence[AccessEvent], trips: Trip
         if isinstance(placed.stmt, Attr):
             found[_group_wait(placed.stmt.value), ""] += trips.count(placed.scope, threads=False)
         for top in expressions(placed.stmt):
-            if top.op != "call":
-                continue
-            if top.value == "tvm_storage_sync":
-                found[_barrier(top), _place(placed, shared)] += trips.count(placed.scope, threads=False)
-            elif top.value in _GROUP_WAITS:
-                found[_group_wait(_GROUP_WAITS[str(top.value)] or top.args[0]), ""] += trips.count(
-                    placed.scope, threads=False
-                )
-            elif top.value in _COUNTED:
-                found[_COUNTED[str(top.value)], ""] += trips.count(placed.scope, threads=False)
+            name = _name(top)
+            if name:
+                place = _place(placed, shared) if name.startswith(BARRIER) else ""
+                found[name, place] += trips.count(placed.scope, threads=False)
     return tuple(Sync(*key, count) for key, count in sorted(found.items()))
+
+
+def _name(call: Expr) -> str:
+    """The name under which an instruction is counted; empty for one that is not."""
+    signature = signature_of(call)
+    if signature is None:
+        return ""
+    if family_of(call) is barriers.FAMILY:
+        return _barrier(call) if signature.waits and signature.collective is Collective.BLOCK else ""
+    if signature.awaits is Completion.CP_ASYNC_GROUP:
+        return _group_wait(call.args[0] if call.args else Expr("int", "int32", value=0))
+    if signature.awaits is not None:
+        return _WAITS.get(signature.awaits, "")
+    if signature.mbarrier is not None and signature.releases:
+        return "mbarrier arrive"
+    return "proxy fence" if signature.fence is Fence.PROXY else ""
 
 
 def _group_wait(newest: Expr | None) -> str:
@@ -52,7 +57,8 @@ def _group_wait(newest: Expr | None) -> str:
 
 def _barrier(call: Expr) -> str:
     """Of all threads, or of some: then the call has a number and how many."""
-    return BARRIER if len(call.args) < 3 else f"{BARRIER} of {call.args[2].value} threads"
+    numbers = [a for a in call.args if a.op != "str"]
+    return BARRIER if len(numbers) < 2 else f"{BARRIER} of {numbers[1].value} threads"
 
 
 def _place(placed: Placed, events: Sequence[AccessEvent]) -> str:

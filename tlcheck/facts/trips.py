@@ -15,13 +15,14 @@ from tlcheck.algebra.algebra import Algebra, Content, Poly, as_constant
 from tlcheck.algebra.evaluate import Evaluator, Values
 from tlcheck.facts.model import Count
 from tlcheck.program.walk import Axis, Guard, Program, Scope
+from tlcheck.signatures.exchanges import ELECTIONS
+from tlcheck.signatures.table import family_of
 from tlcheck.snapshot.expression_text import render_expression
 from tlcheck.snapshot.ir import Bind, Expr
 
 SIZE = 4096  # stands for every size that only the caller knows
 ROW = 64
 _MAX_POINTS = 1 << 20  # beyond this many points guards are left out
-_ELECT = "tl_shuffle_elect"
 
 
 class Trips:
@@ -131,7 +132,7 @@ def _split(guard: Guard) -> Iterator[Guard]:
 
 
 def _is_elect(guard: Guard) -> bool:
-    return guard.condition.op == "call" and guard.condition.value == _ELECT
+    return family_of(guard.condition) is ELECTIONS
 
 
 def _elected(guards: Sequence[Guard], number: int, threads: int) -> int:

@@ -24,7 +24,8 @@ from tlcheck.verdicts.checking import Checks
 from tlcheck.verdicts.results import Result, internal_failure
 
 _FAST_MATH = "tl.enable_fast_math"
-_PARTS = ("facts", "algebra", "program", "snapshot", "cache", "gate/sides.py")  # of tlcheck, on which facts depend
+# Parts of tlcheck that facts depend on.
+_PARTS = ("facts", "algebra", "program", "signatures", "snapshot", "cache", "gate/sides.py")
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from tlcheck.verdicts.results import read_snapshot
 
 AS_WRITTEN = "as written"  # kind of these outcomes
 _CLASSES = {(AGREES, DIFFERS): "wrong", (DIFFERS, AGREES): "fixed", (AGREES, AGREES): "changed"}
-_CODE = ("execute", "program", "snapshot", "targets", "algebra", "gate/source_outcomes.py")
+_CODE = ("execute", "program", "signatures", "snapshot", "targets", "algebra", "gate/source_outcomes.py")
 
 
 def compare_sources(

@@ -68,7 +68,7 @@ class AnswerCache:
         self._cache = cache
         self._present = Present(variables)
         identity, packages = identify(toolchain, probed), packages_of(probed)
-        code = code_of("worker", "targets", "snapshot", "cache", "case.py", "files.py", "lower/client.py")
+        code = code_of("worker", "targets", "signatures", "snapshot", "cache", "case.py", "files.py", "lower/client.py")
         common = (code, telling, str(Path.cwd()), fork)
         content = content_of(toolchain, probed, cache)
         self._base = key_of(*common, asdict(identity), content, packages, str(toolchain.python))

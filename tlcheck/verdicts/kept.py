@@ -19,7 +19,7 @@ from tlcheck.program.device_library import known_headers
 from tlcheck.verdicts.claim import Claim
 from tlcheck.worker.protocol import Failure
 
-_CODE = "algebra cache program prove snapshot targets toolchain/releases.py verdicts witness.py".split()
+_CODE = "algebra cache program prove signatures snapshot targets toolchain/releases.py verdicts witness.py".split()
 _PACKAGES = ("apache-tvm", "ml_dtypes", "numpy")
 _KEPT = ("check",)  # kinds of failures that say something of the snapshot; any other may not come again
 

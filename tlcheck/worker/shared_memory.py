@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
+from tlcheck.signatures.table import signature_of
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Alloc, Buffer, Expr, Function, Launch, Seq, Stmt, Store
 from tlcheck.snapshot.walk import expressions, postorder, rebuild, statements, with_expressions
@@ -178,8 +179,18 @@ def _address(e: Expr) -> tuple[Expr, Expr, int] | None:
         return e.buffer.data, e.args[0], item_size(e.buffer.dtype)
     if e.op == "call" and e.value == "tvm_access_ptr":
         return e.args[1], e.args[2], item_size(e.args[0].dtype)
-    if e.op == "call" and e.value == "ptx_cp_async" and e.args[0].op == "var":
-        return e.args[0], e.args[1], 1
+    moved = _variable(e)
+    return None if moved is None else (e.args[moved[0]], e.args[moved[1]], 1)
+
+
+def _variable(e: Expr) -> tuple[int, int] | None:
+    """The arguments of a copy that are its destination, a pointer variable, and an offset from there in bytes: how old
+    releases write it.
+    """
+    signature = signature_of(e)
+    for target in () if signature is None else signature.destinations:
+        if target.offset is not None and target.octets and e.args[target.at].op == "var":
+            return target.at, target.offset
     return None
 
 
@@ -318,8 +329,10 @@ class _Rewriter:
             view = self._view(home, e.buffer.dtype)
             index = self._lowered(args[0], home.place // item_size(view.dtype))
             return self._nodes.make("load", e.dtype, (index,), None, view)
-        if e.value == "ptx_cp_async":
-            return self._nodes.remake(e, (home.buffer.data, self._lowered(args[1], home.place), *args[2:]))
+        if (moved := _variable(e)) is not None:
+            at, offset = moved
+            changed = {at: home.buffer.data, offset: self._lowered(args[offset], home.place)}
+            return self._nodes.remake(e, tuple([changed.get(n, a) for n, a in enumerate(args)]))
         index = self._lowered(args[2], home.place // item_size(args[0].dtype))
         return self._nodes.remake(e, (args[0], home.buffer.data, index, *args[3:]))
 
