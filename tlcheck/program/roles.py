@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tlcheck.signatures.calls import name_of_call
+from tlcheck.signatures.calls import arguments_of_call, name_of_call
+from tlcheck.signatures.signature import Signature
+from tlcheck.signatures.table import signature_of
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.ir import Buffer, Expr, Function, Snapshot, Store
 from tlcheck.snapshot.walk import expressions, postorder, statements
@@ -88,8 +90,18 @@ def accesses(root: Expr) -> Iterator[tuple[Expr, int]]:
             if target is not None:
                 yield _addressed(target), READ | WRITE
             stack.extend((a, READ) for a in e.args)
+        elif (signature := signature_of(e)) is not None:
+            stack.extend(_modes(e, signature))
         else:
             stack.extend((a, unsaid) for a in e.args)
+
+
+def _modes(e: Expr, signature: Signature) -> Iterator[tuple[Expr, int]]:
+    """The arguments of an instruction, and how it accesses what they name; an mbarrier is none of its data."""
+    modes = dict.fromkeys((a.at for a in signature.reads), READ)
+    modes |= dict.fromkeys((a.at for a in signature.writes), WRITE)
+    modes |= dict.fromkeys((a.at for a in signature.updates), READ | WRITE)
+    yield from ((a, modes.get(at, READ)) for at, a in enumerate(arguments_of_call(e)))
 
 
 def is_address(e: Expr) -> bool:

@@ -12,6 +12,7 @@ from tlcheck.algebra.algebra import Algebra, Poly, add, scale
 from tlcheck.algebra.evaluate import Evaluator
 from tlcheck.program.atomics import is_atomic, pointer
 from tlcheck.program.walk import Program, expressions, subexpressions
+from tlcheck.signatures.table import destinations
 from tlcheck.snapshot.ir import Expr, Store
 
 _MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq"}
@@ -222,7 +223,9 @@ def _writes(program: Program) -> tuple[dict[str, set[str]], set[str]]:
                     if any(e.op == "var" and e.uid in loops for e in subexpressions(call.args[0])):
                         written.add(target)
                 elif call.op == "call" and not is_atomic(str(call.value)) and call.value not in _POINTERS:
-                    written.update(_root(program, a) for a in call.args if a.op == "call" and a.value in _POINTERS)
+                    written.update(
+                        _root(program, a) for a in destinations(call) if a.op == "call" and a.value in _POINTERS
+                    )
     return copies, written
 
 

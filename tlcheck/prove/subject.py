@@ -21,6 +21,7 @@ from tlcheck.prove.footprints import Memory
 from tlcheck.prove.known import KnownSums
 from tlcheck.prove.plans import Comparison, Stage
 from tlcheck.prove.values import Reader
+from tlcheck.signatures.table import destinations
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.equality import united
 from tlcheck.snapshot.ir import Expr, Snapshot, Stmt, Store, Unknown
@@ -233,7 +234,7 @@ def _calls_on(program: Program, root: str) -> set[str]:
         for expr in expressions(placed.stmt):
             for e in subexpressions(expr):
                 adds = e.op == "call" and e.value not in _READS and not is_copy(e)
-                if adds and any(_points(program, a, root) for a in e.args):
+                if adds and any(_points(program, a, root) for a in destinations(e)):
                     found.add(str(e.value))
     return found
 

@@ -12,6 +12,8 @@ from tlcheck.program.tma import LANE
 from tlcheck.program.walk import Axis, subexpressions
 from tlcheck.prove.footprints import TAGS, THREADS
 from tlcheck.prove.values import UnreadableError
+from tlcheck.signatures.exchanges import ELECTIONS
+from tlcheck.signatures.table import family_of
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Expr
 
@@ -152,7 +154,7 @@ class Surroundings:
     def _guard(self, condition: Expr, holds: bool) -> None:
         """A condition as polynomials >= 0 where that is possible, else as a flag."""
         op = condition.op
-        if op == "call" and condition.value == "tl_shuffle_elect":
+        if family_of(condition) is ELECTIONS:
             self._guard(self._elected(condition), holds)
         elif op == "var" and condition.uid in self.algebra.bindings:
             self._guard(self.algebra.bindings[condition.uid], holds)

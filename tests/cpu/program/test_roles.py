@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cpu.execute.compile.test_elementwise import A, B
-from tlcheck.program.roles import as_written, roles
+from tlcheck.program.roles import as_written, independent, roles
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Buffer, Evaluate, Expr, Function
 
@@ -78,3 +78,20 @@ def test_an_atomic_adds_to_its_first_operand(call: Expr) -> None:
 def test_an_atomic_load_writes_nothing() -> None:
     call = Expr("call", "float32", (_element(A),), "atomic_load_elem_op")
     assert roles(Function("main", (A.data,), (A,), (), Evaluate(call))).outputs == ()
+
+
+@pytest.mark.parametrize(
+    ("call", "read", "written"),
+    [
+        (Expr("call", "handle", (_address(B), _address(A), Expr("int", "int32", (), 4)), "ptx_cp_async"), A, B),
+        (Expr("call", "uint32", (_address(A),), "ldg32"), A, None),
+        (Expr("call", "handle", (_address(B), ZERO), "stg32"), None, B),
+        (_extern("decode_i4u_to_f16", _address(A), _address(B)), A, B),
+    ],
+)
+def test_an_instruction_says_how_it_accesses(call: Expr, read: Buffer | None, written: Buffer | None) -> None:
+    """The address itself says nothing."""
+    function = Function("main", (A.data, B.data), (A, B), (), Evaluate(call))
+    found = roles(function)
+    assert found.outputs == found.written == (() if written is None else (written,))
+    assert independent(function) == {b.data.uid for b in (A, B) if b is not read}
