@@ -17,6 +17,9 @@ from tlcheck.execute.request import SOURCE, Request
 from tlcheck.execute.worlds.blocks import Block
 from tlcheck.execute.worlds.courses import course_of, levels_of
 from tlcheck.execute.worlds.levels import BothLevels, Invocations
+from tlcheck.program.atomics import atomic_name
+from tlcheck.signatures import atomics
+from tlcheck.signatures.table import family_of
 from tlcheck.snapshot.ir import Snapshot, Store
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
@@ -160,7 +163,8 @@ def _writing(snapshot: Snapshot, name: str) -> list[int]:
 def _adds(step: TracedStep) -> bool:
     """Whether an atomic wrote it: then other blocks may have, too."""
     stmt = step.origin.stmt if step.origin is not None else None
-    return stmt is not None and any(e.op == "call" and "atomic" in str(e.value) for e in postorder(expressions(stmt)))
+    calls = () if stmt is None else postorder(expressions(stmt))
+    return any(atomic_name(e) or family_of(e) is atomics.FAMILY for e in calls)
 
 
 def _sharing(prepared: _Prepared, request: Request, name: str, element: int) -> tuple[Block, ...]:

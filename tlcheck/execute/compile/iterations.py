@@ -30,17 +30,15 @@ from tlcheck.execute.memory.codes import Code, Step
 from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.values import Array, kind_of
 from tlcheck.execute.reasons import Stopped
+from tlcheck.signatures import mma
+from tlcheck.signatures.calls import arguments_of_call, is_external, name_of_call
+from tlcheck.signatures.signature import Collective, Completion, Signature
+from tlcheck.signatures.table import argument, family_of, signature_of
 from tlcheck.snapshot.ir import Alloc, Attr, Bind, Evaluate, Expr, For, If, Seq, Stmt, Store
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
-# Calls that are statements, and the argument that names what they write.
-_ADDING = {"ptx_mma": 10, "ptx_mma_sp": 10}
-_WRITTEN = {**_ADDING, "ptx_ldmatrix": 3, "ptx_stmatrix": 2, "ptx_cp_async": 0}
-_WRITTEN |= {
-    f"atomic_{operation}{lanes}_elem_op": 0 for operation in ("add", "max", "min") for lanes in ("", "x2", "x4")
-}
 _VALUES = frozenset({*FUNCTIONS, "if_then_else", "address_of", "access_ptr", "tvm_access_ptr", "pack_b16"})
-_EXTERNS = ("call_extern", "call_pure_extern")
+_APART = (Collective.THREAD, Collective.WARP)  # whose instructions of several iterations have nothing in common
 _MOST_LANES = 1 << 17  # of all worlds and iterations
 _Touching = tuple[Stmt, list[int], list[int]]  # a statement, and what the places that it reads and writes are made of
 
@@ -150,7 +148,7 @@ def _known(stmt: Stmt) -> bool:
     if isinstance(stmt, Evaluate):
         if stmt.value.op in ("int", "var"):
             return True
-        return stmt.value.op == "call" and stmt.value.value in _WRITTEN and all(map(_plain, stmt.value.args))
+        return _signature(stmt) is not None and all(map(_plain, stmt.value.args))
     if isinstance(stmt, Alloc):
         return stmt.buffer.scope == "local"
     if isinstance(stmt, For):
@@ -162,7 +160,8 @@ def _known(stmt: Stmt) -> bool:
 
 def _copies_alike(body: Stmt, program: KernelProgram) -> bool:
     """Whether the same threads make the asynchronous copies of a body in all iterations, if there are any."""
-    copies = [s.value for s in statements(body) if isinstance(s, Evaluate) and s.value.value == "ptx_cp_async"]
+    made = [(s.value, signature_of(s.value)) for s in statements(body) if isinstance(s, Evaluate)]
+    copies = [e for e, signature in made if signature is not None and signature.asynchronous is not None]
     apart = program.options.early or any(isinstance(s, If) for s in statements(body))
     return not copies or (not apart and all(len(e.args) < 5 for e in copies))
 
@@ -173,9 +172,15 @@ def _plain(e: Expr) -> bool:
 
 
 def _is_function(e: Expr) -> bool:
-    if e.value in _EXTERNS and e.args and e.args[0].op == "str":
-        return str(e.args[0].value) in FUNCTIONS
-    return e.value in _VALUES
+    return name_of_call(e) in (FUNCTIONS if is_external(e) else _VALUES)
+
+
+def _signature(stmt: Stmt) -> Signature | None:
+    """The signature of an instruction that writes to one place and does nothing else; None for other statements."""
+    found = signature_of(stmt.value) if isinstance(stmt, Evaluate) else None
+    if found is None or len(found.destinations) != 1 or found.waits or found.collective not in _APART:
+        return None
+    return found if found.asynchronous in (None, Completion.CP_ASYNC_GROUP) else None
 
 
 @dataclass(frozen=True)
@@ -188,6 +193,8 @@ class Registers:
     def of(cls, body: Stmt, inner: KernelProgram, program: KernelProgram, times: int) -> Registers | None:
         """Give iterations copies of registers where they need them; None where one touches what another one writes."""
         writes, found, worlds = set(_writes(body)), cls([]), len(program.state.worlds)
+        if not writes <= {id(key) for key, _ in inner.made}:
+            return None
         touching = [(stmt, *_keys_of(stmt)) for stmt in statements(body)]
         inside = {program.pointers.root(s.buffer.data.uid) for s in statements(body) if isinstance(s, Alloc)}
         for root in {place.root for key, place in inner.made if id(key) in writes} - inside:
@@ -220,8 +227,8 @@ def _writes(body: Stmt) -> Iterator[int]:
     for stmt in statements(body):
         if isinstance(stmt, Store):
             yield id(stmt.indices)
-        elif isinstance(stmt, Evaluate) and stmt.value.op == "call":
-            yield id(stmt.value.args[_WRITTEN[str(stmt.value.value)]])
+        elif isinstance(stmt, Evaluate) and (signature := _signature(stmt)) is not None:
+            yield id(argument(stmt.value, signature.destinations[0]))
 
 
 def _keys_of(stmt: Stmt) -> tuple[list[int], list[int]]:
@@ -229,16 +236,16 @@ def _keys_of(stmt: Stmt) -> tuple[list[int], list[int]]:
     reads = [id(e.args) for e in postorder(expressions(stmt)) if e.op == "load"]
     if isinstance(stmt, Store):
         return reads, [id(stmt.indices)]
-    if isinstance(stmt, Evaluate) and stmt.value.op == "call":
-        place = _WRITTEN[str(stmt.value.value)]
-        others = [id(e) for number, e in enumerate(stmt.value.args) if number != place or _adds(stmt)]
-        return reads + others, [id(stmt.value.args[place])]
+    if isinstance(stmt, Evaluate) and (signature := _signature(stmt)) is not None:
+        arguments, (place,) = arguments_of_call(stmt.value), signature.destinations
+        others = [id(e) for number, e in enumerate(arguments) if number != place.at or signature.updates]
+        return reads + others, [id(arguments[place.at])]
     return reads, []
 
 
 def _adds(stmt: Stmt) -> bool:
-    """Whether a statement reads what it writes."""
-    return isinstance(stmt, Evaluate) and stmt.value.value in _ADDING
+    """Whether a statement is a product that is added to what it writes."""
+    return isinstance(stmt, Evaluate) and family_of(stmt.value) is mma.FAMILY
 
 
 def _positions(place: BufferElement, times: int, worlds: int) -> Array | None:

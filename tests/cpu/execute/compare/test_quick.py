@@ -30,7 +30,7 @@ from tlcheck.execute.options import Options
 from tlcheck.execute.request import Request
 from tlcheck.execute.worlds.courses import levels_of
 from tlcheck.snapshot import codec
-from tlcheck.snapshot.ir import Alloc, Bind, Buffer, Expr, For, Function, Seq, Stmt, Store, Thread
+from tlcheck.snapshot.ir import Alloc, Bind, Buffer, Evaluate, Expr, For, Function, Seq, Stmt, Store, Thread
 
 registry.load()
 ERA = Path(__file__).parents[3] / "fixtures" / "era"
@@ -152,6 +152,9 @@ A = Buffer("A", "float32", (_int(2 * COUNT * THREADS),), "global", _var("A", 3, 
 LOCAL = Buffer("r", "float32", (_int(2 * COUNT),), "local", _var("r", 4, "handle"))
 OTHER = Buffer("t", "float32", (_int(2 * COUNT),), "local", _var("t", 7, "handle"))
 SHARED = Buffer("s", "float32", (_int(2 * COUNT * THREADS),), "shared", _var("s", 5, "handle"))
+WORDS = Buffer("s", "uint32", (_int(2 * COUNT * THREADS),), "shared", SHARED.data)
+BYTES = Buffer("t", "int8", (_int(8 * COUNT),), "local", OTHER.data)
+SUM = Buffer("r", "int32", (_int(2 * COUNT),), "local", LOCAL.data)
 
 
 def _sum(*terms: Expr) -> Expr:
@@ -167,6 +170,19 @@ def _cast(e: Expr) -> Expr:
 
 def _load(buffer: Buffer, index: Expr) -> Expr:
     return Expr("load", "float32", (index,), None, 0, buffer)
+
+
+def _address(buffer: Buffer, index: Expr) -> Expr:
+    return Expr("call", "handle", (_load(buffer, index),), "address_of")
+
+
+def _bits(e: Expr) -> Expr:
+    return Expr("call", "uint32", (e,), "reinterpret")
+
+
+def _bytes(at: int) -> Expr:
+    """Registers as DP4A takes them: bytes, and from 0 on a sum."""
+    return _address(SUM if at == 0 else BYTES, _int(at))
 
 
 ROW = _sum(Expr("mul", "int32", (STEP, _int(THREADS))), TX)
@@ -202,6 +218,19 @@ BODIES: dict[str, tuple[Stmt, bool]] = {
     "to shared": (Store(SHARED, (ROW,), _load(A, ROW)), True),
     "within shared": (Store(SHARED, (ROW,), _load(SHARED, ROW)), False),
     "both ways": (Seq((Store(LOCAL, (STEP,), _load(SHARED, ROW)), Store(SHARED, (ROW,), _load(LOCAL, STEP)))), False),
+    "words to shared": (Evaluate(Expr("call", "handle", (_address(SHARED, ROW), _bits(A_ROW)), "sts32")), True),
+    "words within shared": (
+        Evaluate(Expr("call", "handle", (_address(SHARED, ROW), _bits(_load(SHARED, ROW))), "sts32")),
+        False,
+    ),
+    "an atomic or": (
+        Evaluate(Expr("call", "handle", (_load(WORDS, TX), _bits(A_ROW)), "atomic_or_elem_op")),
+        True,
+    ),
+    "a dot product added to its own sum": (
+        Evaluate(Expr("call", "handle", (Expr("str", "", value="DP4A"), *map(_bytes, (8, 12, 0))), "call_extern")),
+        False,
+    ),
     "in the tensor": (Store(A, (ROW,), _sum(_load(A, ROW), _load(A, TX))), False),
 }
 

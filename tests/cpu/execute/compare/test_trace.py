@@ -17,7 +17,7 @@ from tests.cpu.execute.ops.tile.building import Kernel, call, flag, number, regi
 from tlcheck.cli.main import main
 from tlcheck.errors import UsageError
 from tlcheck.execute.compare.provenance import TracedStep
-from tlcheck.execute.compare.trace import Traced, parting, place_of, trace
+from tlcheck.execute.compare.trace import Traced, _adds, parting, place_of, trace
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.request import Request
 from tlcheck.snapshot.ir import Evaluate, Expr, Seq, Snapshot, Stmt, Store
@@ -279,3 +279,17 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert "expected a tensor and an index" in capsys.readouterr().err
     assert main(["trace", file, "--element", "B[99, 0]"]) == 2
     assert capsys.readouterr().err == "tlcheck: error: --element: B has the shape [64, 64]\n"
+
+
+@pytest.mark.parametrize(
+    ("written", "adds"),
+    [
+        (call("call_extern", text("AtomicAddx2"), number(0), number(1)), True),  # how kernels for 0.1.7 are written
+        (call("atomic_store_elem_op", number(0), number(1)), True),
+        (call("atomicadd", number(0), number(1)), True),
+        (call("ptx_cp_async", number(0), number(1), number(4)), False),
+        (call("call_extern", text("expf"), number(0)), False),
+    ],
+)
+def test_what_an_atomic_wrote_other_blocks_may_write(written: Evaluate, adds: bool) -> None:
+    assert _adds(TracedStep("B[0]", "1.0", Origin(written))) == adds

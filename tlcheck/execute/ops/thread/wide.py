@@ -22,7 +22,7 @@ _WIDTHS = {"ldg": (32, 64, 128, 256), "lds": (32, 64, 128), "stg": (32, 64, 128,
 
 def _wide_load(bits: int) -> Callable[[Expr, KernelProgram], Run]:
     def handler(e: Expr, program: KernelProgram) -> Run:
-        kind = program.pointer(e.args[0]).kind
+        kind = program.addresses.kind(e.args[0])
         place = program.pointer(e.args[0], bits // kind.bits)
         place.aligned = bits // 8
         allowed, word = _predicate(e, 1, program), kind_of(e.dtype)
@@ -39,7 +39,7 @@ def _wide_load(bits: int) -> Callable[[Expr, KernelProgram], Run]:
 
 def _wide_store(bits: int) -> Callable[[Expr, KernelProgram], Run]:
     def handler(e: Expr, program: KernelProgram) -> Run:
-        kind, value = program.pointer(e.args[0]).kind, program.code(e.args[1])
+        kind, value = program.addresses.kind(e.args[0]), program.code(e.args[1])
         place = program.pointer(e.args[0], bits // kind.bits)
         place.aligned = bits // 8
         allowed, word = _predicate(e, 2, program), kind_of(e.args[1].dtype)
