@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from tlcheck.snapshot.dtypes import DType, dtype_of, keeps, whole_numbers
 from tlcheck.snapshot.ir import Expr
+from tlcheck.snapshot.operators import Scalars, exact, named
 from tlcheck.snapshot.walk import postorder
 
 Monomial = tuple[int, ...]  # sorted atom numbers; () is the constant term
@@ -23,11 +24,13 @@ Interval = tuple[int | None, int | None]  # inclusive; None is unbounded
 UNBOUNDED: Interval = (None, None)
 MAX_TERMS = 64
 OPAQUE = 61
+_MOST = whole_numbers("int64")[1]
 DEEP = 100  # expressions nested deeper are not normalized by recursion
 ADDRESSES = frozenset(("address_of", "access_ptr", "tvm_access_ptr"))
 MADE = -1_000_000  # uids below are of variables made here
-_RING = frozenset(("add", "sub", "mul"))  # a number that wraps on the way is the same in the end
-BITWISE = frozenset(("bitwise_xor", "bitwise_and", "bitwise_or", "shift_left", "shift_right"))
+_RING = named("ring")  # a number that wraps on the way is the same in the end
+BITWISE = named("bits", "shift")
+_DIVISIONS = {name: exact(name, Scalars()) for name in ("floordiv", "floormod", "truncdiv", "truncmod")}
 
 
 def constant(value: int) -> Poly:
@@ -219,7 +222,7 @@ class Algebra:
             return self._cast(e)
         if op in _RING:
             return self._arithmetic(op, self._exact(e.args[0]), self._exact(e.args[1]))
-        if op in ("floordiv", "floormod", "truncdiv", "truncmod"):
+        if op in _DIVISIONS:
             return self._arithmetic(op, self.poly(e.args[0]), self.poly(e.args[1]))
         if op == "load" and e.buffer is not None:
             content = self.read(e)
@@ -241,7 +244,7 @@ class Algebra:
             content = self.read(e)
             return self._opaque("address", content.root, [content.element], UNBOUNDED)
         if e.value in BITWISE and dtype_of(e.dtype).is_integral:
-            return self._bitwise(str(e.value), [self.poly(a) for a in e.args])
+            return self._bitwise(e, [self.poly(a) for a in e.args])
         return self._unseen("call", e)
 
     def _unseen(self, op: str, e: Expr) -> Poly:
@@ -309,13 +312,15 @@ class Algebra:
             return add(a, b, -1)
         if op == "mul":
             return self.product(a, b)
-        divisor = as_constant(b)
+        dividend, divisor = as_constant(a), as_constant(b)
+        if dividend is not None and divisor is not None:
+            return constant(_DIVISIONS[op](dividend, divisor))
         if op in ("truncdiv", "truncmod"):  # C's: as floor where both are known not to be negative
             low = self.bounds(a)[0]
             if low is None or low < 0 or divisor is None or divisor <= 0:
                 return self._opaque(op, "", [a, b], UNBOUNDED)
             op = "floordiv" if op == "truncdiv" else "floormod"
-        if divisor is None or divisor <= 0:
+        if divisor is None or not 0 < divisor <= _MOST:
             return self._opaque(op, "", [a, b], UNBOUNDED)
         return self.floordiv(a, divisor) if op == "floordiv" else self.floormod(a, divisor)
 
@@ -348,11 +353,16 @@ class Algebra:
         first, second = sorted((a, b), key=lambda p: sorted(p.items()))
         return self._opaque(op, "", [first, second], range_)
 
-    def _bitwise(self, name: str, args: list[Poly]) -> Poly:
+    def _bitwise(self, e: Expr, args: list[Poly]) -> Poly:
         """An operation on bits: of numbers below 2^n it is one itself, shifts excepted."""
+        name, dtype = str(e.value), dtype_of(e.dtype)
+        if name == "bitwise_not" and dtype.name != "uint64":
+            return add(constant(-1 if dtype.kind == "int" else whole_numbers(dtype.name)[1]), args[0], -1)
         bounds = [self.bounds(a) for a in args]
+        if name == "shift_left":
+            return self._held(self._opaque(name, "", args, _shifted(bounds[0], bounds[1], dtype.bits)), e.dtype)
         highs = [high for low, high in bounds if low is not None and low >= 0 and high is not None]
-        known = len(highs) == len(args) and not name.startswith("shift")
+        known = len(highs) == len(args) and name != "shift_right"
         range_ = (0, (1 << max(highs).bit_length()) - 1) if known else UNBOUNDED
         return self._opaque(name, "", args, range_)
 
@@ -507,6 +517,17 @@ def unread(load: Expr) -> Content:
 def _divide(bounds: Interval, c: int) -> Interval:
     low, high = bounds
     return (None if low is None else low // c, None if high is None else high // c)
+
+
+def _shifted(value: Interval, by: Interval, bits: int) -> Interval:
+    """The bounds of numbers that are shifted to the left."""
+    (low, high), (least, most) = value, by
+    if low is None or high is None or least is None or most is None:
+        return UNBOUNDED
+    amounts = (max(least, 0), min(most, bits - 1))
+    ends = [x << y for x in (low, high) for y in amounts] if amounts[0] <= amounts[1] else [0]
+    beyond = [0] if least < 0 or most >= bits else []
+    return min(ends + beyond), max(ends + beyond)
 
 
 def _range_of(dtype: DType) -> Interval:

@@ -10,18 +10,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tlcheck.algebra.algebra import Algebra, Atom, Poly
+from tlcheck.snapshot.arrays import ArrayNumbers
 from tlcheck.snapshot.dtypes import dtype_of, whole_numbers
+from tlcheck.snapshot.operators import OPERATORS, exact, wrapped
 
 Array = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
 Mask = npt.NDArray[np.bool_]
 Values = Array | int
 CHUNK = 1 << 16
+_LEAST, _MOST = whole_numbers("int64")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +94,10 @@ class Evaluator:
         """The value of poly at each point; smallest shapes are added first."""
         terms: list[Values] = []
         for monomial, coefficient in poly.items():
-            value: Values = coefficient
+            value: Values = _int64(coefficient)
             for number in monomial:
                 value = value * self._atom(number)
-            terms.append(value)
+            terms.append(value if isinstance(value, np.ndarray) else _int64(value))
         terms.sort(key=_points)
         total: Values = 0
         for term in terms:
@@ -111,20 +115,16 @@ class Evaluator:
             return self._env[int(atom.detail)]
         args = [self(p) for p in atom.args]
         if atom.kind == "//":
-            return _floordiv(args[0], int(atom.detail))
+            return _number(_OPERATORS["floordiv"](args[0], int(atom.detail)))
         if atom.kind == "%":
-            return _floormod(args[0], int(atom.detail))
-        operator = _OPERATORS.get(atom.kind)
-        if operator is not None and len(args) == 2:
-            return operator(args[0], args[1])
+            return _number(_OPERATORS["floormod"](args[0], int(atom.detail)))
+        kind = "if_then_else" if str(atom.detail).startswith("if_then_else:") else atom.kind
+        if kind in _OPERATORS:
+            return _number(_OPERATORS[kind](*args))
         if atom.kind == "wrap":
             return _wrapped(args[0], str(atom.detail))
         if atom.kind == "clip":
             return _plain(np.clip(np.asarray(args[0]), *whole_numbers(str(atom.detail))))
-        if atom.kind == "not":
-            return _integer(np.equal(args[0], 0))
-        if atom.kind == "select" or (atom.kind == "call" and str(atom.detail).startswith("if_then_else:")):
-            return _plain(np.where(np.not_equal(args[0], 0), args[1], args[2]))
         if atom.kind == "register":
             table = self._algebra.tables[str(atom.detail)]
             return self._unknown("load", atom, [table.at(np.asarray(args[0]), np.asarray(args[1]))])
@@ -160,7 +160,8 @@ def mix(x: Words) -> Words:
 def _wrapped(value: Values, dtype: str) -> Values:
     """What a type holds of numbers."""
     least, most = whole_numbers(dtype)
-    return _floormod(value - least, most - least + 1) + least
+    found: Values = wrapped(value, least, most)
+    return found
 
 
 def _most(dtype: str) -> int:
@@ -182,58 +183,18 @@ def _plain(value: npt.NDArray[np.int64]) -> Values:
     return int(value) if value.ndim == 0 else value
 
 
-def _integer(value: npt.NDArray[np.bool_] | np.bool_ | bool) -> Values:
-    array: npt.NDArray[np.int64] = np.asarray(value).astype(np.int64)
-    return _plain(array)
+def _int64(value: int) -> int:
+    """An integer as the arrays that it meets would hold it."""
+    return value if _LEAST <= value <= _MOST else int(wrapped(value, _LEAST, _MOST))
 
 
-def _floordiv(a: Values, c: int) -> Values:
-    if c & (c - 1) == 0:
-        return a >> (c.bit_length() - 1)
-    return a // c
+def _number(value: Any) -> Values:
+    """An integer of 64 bits, truth values as 0 and 1."""
+    return value.astype(np.int64, copy=False) if isinstance(value, np.ndarray) else _int64(int(value))
 
 
-def _floormod(a: Values, c: int) -> Values:
-    if c & (c - 1) == 0:
-        return a & (c - 1)
-    return a % c
-
-
-def _truncdiv(a: Values, b: Values) -> Values:
-    safe = np.where(np.equal(b, 0), 1, b)
-    return _plain((np.sign(a) * np.sign(safe) * (np.abs(a) // np.abs(safe))).astype(np.int64))
-
-
-def _by(a: Values, b: Values) -> Values:
-    return _plain(np.asarray(a) // np.where(np.equal(b, 0), 1, b))
-
-
-def _rest(a: Values, b: Values) -> Values:
-    return _plain(np.asarray(a) % np.where(np.equal(b, 0), 1, b))
-
-
-_OPERATORS: dict[str, Callable[[Values, Values], Values]] = {
-    "mul": lambda a, b: a * b,
-    "min": lambda a, b: _plain(np.minimum(a, b)),
-    "max": lambda a, b: _plain(np.maximum(a, b)),
-    "lt": lambda a, b: _integer(np.less(a, b)),
-    "le": lambda a, b: _integer(np.less_equal(a, b)),
-    "gt": lambda a, b: _integer(np.greater(a, b)),
-    "ge": lambda a, b: _integer(np.greater_equal(a, b)),
-    "eq": lambda a, b: _integer(np.equal(a, b)),
-    "ne": lambda a, b: _integer(np.not_equal(a, b)),
-    "and": lambda a, b: _integer(np.logical_and(a, b)),
-    "or": lambda a, b: _integer(np.logical_or(a, b)),
-    "bitwise_xor": lambda a, b: _plain(np.bitwise_xor(a, b)),
-    "bitwise_and": lambda a, b: _plain(np.bitwise_and(a, b)),
-    "bitwise_or": lambda a, b: _plain(np.bitwise_or(a, b)),
-    "shift_left": lambda a, b: _plain(np.left_shift(a, b)),
-    "shift_right": lambda a, b: _plain(np.right_shift(a, b)),
-    "floordiv": _by,
-    "floormod": _rest,
-    "truncdiv": _truncdiv,
-    "truncmod": lambda a, b: a - _truncdiv(a, b) * b,
-}
+# `div` and `mod` are of floats, of which nothing is known.
+_OPERATORS = {name: exact(name, ArrayNumbers()) for name in OPERATORS if name not in ("div", "mod")}
 
 
 def text_hash(text: str) -> int:

@@ -8,8 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from tlcheck.snapshot.operators import Scalars, exact
+
 _WORTH = re.compile(r"%|//")  # without one of these there is nothing that a release would leave in two forms
 _BRACKET = re.compile(r"[\[\]]")
+_DIVIDED, _REST = (exact(name, Scalars()) for name in ("floordiv", "floormod"))
 _KNOWN = 1 << 16  # texts whose simpler form is remembered
 
 
@@ -70,7 +73,7 @@ class _IndexSum:
         """The quotient of what a number divides, and the rest."""
         divided = {text: (factor // by, atom) for text, (factor, atom) in self.terms.items() if factor % by == 0}
         rest = {text: term for text, term in self.terms.items() if text not in divided}
-        return _IndexSum(self.constant // by, divided), _IndexSum(self.constant % by, rest)
+        return _IndexSum(_DIVIDED(self.constant, by), divided), _IndexSum(_REST(self.constant, by), rest)
 
     def is_below(self, limit: int) -> bool:
         """Whether its value is surely from 0 on and less than the limit."""

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, TypeVar
 
 from tlcheck.snapshot.ir import (
-    BINARY,
     Alloc,
     Assert,
     Attr,
@@ -27,6 +26,7 @@ from tlcheck.snapshot.ir import (
     Unknown,
     While,
 )
+from tlcheck.snapshot.operators import BINARY
 from tlcheck.snapshot.walk import children
 
 _DEEPEST, _LARGEST = 10_000, 1_000_000

@@ -62,6 +62,7 @@ def keeps(source: str, target: str) -> bool:
     return False
 
 
+@cache
 def whole_numbers(text: str) -> tuple[int, int]:
     """The least and the greatest value of an integral type."""
     dtype = dtype_of(text)

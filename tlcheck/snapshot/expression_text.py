@@ -6,25 +6,17 @@ import json
 from collections.abc import Callable
 
 from tlcheck.snapshot.ir import Expr, Layout
+from tlcheck.snapshot.operators import OPERATORS, named
 from tlcheck.snapshot.walk import postorder
 
 # Python's precedence: a higher number binds tighter.
 _OR, _AND, _NOT, _COMPARE, _SUM, _PRODUCT, _ATOM = range(7)
-_INFIX = {
-    "or": ("or", _OR),
-    "and": ("and", _AND),
-    "eq": ("==", _COMPARE),
-    "ne": ("!=", _COMPARE),
-    "lt": ("<", _COMPARE),
-    "le": ("<=", _COMPARE),
-    "gt": (">", _COMPARE),
-    "ge": (">=", _COMPARE),
-    "add": ("+", _SUM),
-    "sub": ("-", _SUM),
-    "mul": ("*", _PRODUCT),
-    "div": ("/", _PRODUCT),
-    "floordiv": ("//", _PRODUCT),
-    "floormod": ("%", _PRODUCT),
+_LEVELS = {
+    "or": _OR,
+    "and": _AND,
+    **dict.fromkeys(named("comparison"), _COMPARE),
+    **dict.fromkeys(("add", "sub"), _SUM),
+    **dict.fromkeys(("mul", "div", "floordiv", "floormod"), _PRODUCT),
 }
 _PREFIX = {"min": "T.min", "max": "T.max", "truncdiv": "T.truncdiv", "truncmod": "T.truncmod", "mod": "T.mod"}
 _NAMED = {"select": "T.Select", "let": "T.Let", "predicated": "T.predicated"}
@@ -72,7 +64,7 @@ def _pieces(roots: list[Expr] | tuple[Expr, ...], name: Name, view: Name) -> dic
 
 
 def _piece(e: Expr, pieces: dict[Expr, Piece], name: Name, view: Name) -> Piece:
-    if e.op in _INFIX:
+    if e.op in _LEVELS:
         return _infix(e, pieces)
     if e.op == "not":
         return f"not {_inside(pieces[e.args[0]], _NOT)}", _NOT
@@ -87,7 +79,7 @@ def _piece(e: Expr, pieces: dict[Expr, Piece], name: Name, view: Name) -> Piece:
 
 def _infix(e: Expr, pieces: dict[Expr, Piece]) -> Piece:
     """Operators of one precedence group from the left; comparisons do not chain."""
-    symbol, level = _INFIX[e.op]
+    symbol, level = OPERATORS[e.op].symbol, _LEVELS[e.op]
     left, right = (pieces[a] for a in e.args)
     first = level + 1 if level == _COMPARE else level
     return f"{_inside(left, first)} {symbol} {_inside(right, level + 1)}", level

@@ -12,9 +12,6 @@ from dataclasses import dataclass, field
 
 from tlcheck.snapshot.checkpoint import Checkpoint
 
-BINARY = frozenset("add sub mul div mod floordiv floormod truncdiv truncmod min max eq ne lt le gt ge and or".split())
-
-
 UNNAMED = "pass_fn"  # what TVM calls a pass that is written in Python and given no name
 
 
@@ -22,10 +19,10 @@ UNNAMED = "pass_fn"  # what TVM calls a pass that is written in Python and given
 class Expr:
     """One node of an expression.
 
-    op: one of `BINARY`; `int`, `float`, `str` (constants, in `value`); `var` (name in `value`, identity in `uid`);
-        `not`, `select` (condition, then, else), `cast`, `load` (args: indices, `buffer`), `ramp` (base, stride; lanes
-        in `value`), `broadcast` (lanes in `value`), `call` (name in `value`, without the era's prefix), `let`
-        (variable, its value, body), `shuffle` (vectors, then indices into all their lanes; number of vectors in
+    op: one of `operators.BINARY`; `int`, `float`, `str` (constants, in `value`); `var` (name in `value`, identity in
+        `uid`); `not`, `select` (condition, then, else), `cast`, `load` (args: indices, `buffer`), `ramp` (base,
+        stride; lanes in `value`), `broadcast` (lanes in `value`), `call` (name in `value`, without the era's prefix),
+        `let` (variable, its value, body), `shuffle` (vectors, then indices into all their lanes; number of vectors in
         `value`), `predicated` (load, condition for each lane), `unknown` (what it was in `value`). `if_then_else` and
         the remaining intrinsics are calls; shifts and masks by constant powers of two are floordiv and floormod; div
         is float division, truncdiv and truncmod are C's.

@@ -8,13 +8,14 @@ gets its own buffer and offset back, as newer releases leave it. Where the pairi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
 from tlcheck.signatures.table import signature_of
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Alloc, Buffer, Expr, Function, Launch, Seq, Stmt, Store
+from tlcheck.snapshot.operators import Scalars, meaning
 from tlcheck.snapshot.walk import expressions, postorder, rebuild, statements, with_expressions
 from tlcheck.worker.nodes import Nodes
 
@@ -219,37 +220,7 @@ def _pairs(old: list[_Access], new: list[_Access], separate: dict[int, Buffer]) 
     return [(b, homes[a.data.uid]) for a, b in zip(old, new, strict=True)] if fits else []
 
 
-_ARITHMETIC: dict[str, Callable[..., int]] = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
-    "floordiv": lambda a, b: a // b if b else 0,
-    "floormod": lambda a, b: a % b if b else 0,
-    "truncdiv": lambda a, b: abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1) if b else 0,
-    "truncmod": lambda a, b: abs(a) % abs(b) * (-1 if a < 0 else 1) if b else 0,
-    "min": min,
-    "max": max,
-    "and": lambda a, b: a and b,
-    "or": lambda a, b: a or b,
-    "not": lambda a: not a,
-    "select": lambda c, a, b: a if c else b,
-    "eq": lambda a, b: a == b,
-    "ne": lambda a, b: a != b,
-    "lt": lambda a, b: a < b,
-    "le": lambda a, b: a <= b,
-    "gt": lambda a, b: a > b,
-    "ge": lambda a, b: a >= b,
-    "cast": lambda a: a,
-    "ramp": lambda base, stride: base,
-    "broadcast": lambda a: a,
-}
-_CALLS: dict[str, Callable[..., int]] = {
-    "if_then_else": lambda c, a, b: a if c else b,
-    "bitwise_xor": lambda a, b: a ^ b,
-    "bitwise_and": lambda a, b: a & b,
-    "bitwise_or": lambda a, b: a | b,
-    "shift_right": lambda a, b: a >> b if b >= 0 else 0,
-}
+_NUMBERS = Scalars()
 
 
 def _value(index: Expr, seed: int) -> int:
@@ -257,12 +228,14 @@ def _value(index: Expr, seed: int) -> int:
     known: dict[Expr, int] = {}
     for e in postorder([index]):
         args = [known[a] for a in e.args]
-        operation = _CALLS.get(str(e.value)) if e.op == "call" else _ARITHMETIC.get(e.op)
         if e.op == "int":
             known[e] = int(e.value or 0)
         elif e.op == "var":
             known[e] = seed * (sum(map(ord, str(e.value))) % 61 + 3)
+        elif e.op in ("ramp", "broadcast"):
+            known[e] = args[0]
         else:
+            operation = meaning(e, _NUMBERS)
             known[e] = int(operation(*args)) if operation is not None else 0
     return known[index]
 

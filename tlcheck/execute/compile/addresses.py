@@ -171,7 +171,7 @@ def joined(apply: Callable[..., Any], *codes: Code) -> Code:
     runs = [c.run for c in codes]
     needs: frozenset[int] = frozenset().union(*(c.needs for c in codes))
     steady, uniform = all(c.steady for c in codes), all(c.uniform for c in codes)
-    growths = grown("", [c.growths for c in codes], [c.needs for c in codes], [])
+    growths = grown("", "", [c.growths for c in codes], [c.needs for c in codes], [])
     return Code(lambda frame: apply(*[run(frame) for run in runs]), needs, steady, uniform, growths)
 
 

@@ -6,7 +6,6 @@ Conditions, select and if_then_else are lazy: a branch that reads memory sees on
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tlcheck.execute.compile import registry
+from tlcheck.execute.compile.arithmetic import applied
 from tlcheck.execute.compile.functions import FUNCTIONS, round_nearly_away
 from tlcheck.execute.compile.program import EXPRESSIONS, KernelProgram
 from tlcheck.execute.memory.codes import Code, remembered
@@ -26,8 +26,6 @@ from tlcheck.execute.memory.values import (
     converted,
     kind_of,
     lanes_of,
-    maximum,
-    minimum,
     rounding,
     wrapped,
 )
@@ -36,9 +34,11 @@ from tlcheck.program.generated import is_repeated, is_smeared
 from tlcheck.program.promotion import is_promoted
 from tlcheck.program.release import Release
 from tlcheck.signatures.calls import arguments_of_call, is_external, library_name, name_of_call
-from tlcheck.snapshot.ir import BINARY, Expr
+from tlcheck.snapshot.ir import Expr
+from tlcheck.snapshot.operators import BINARY, Scalars, exact
 
 _WIDEST = 1 << 12  # lanes of a vector
+_FLOAT_DIVISIONS = ("div", "truncdiv", "floordiv", "floormod")
 _ROUND_IS_EVEN = Release.of("0.1.11")  # the first release whose CUDA rounds as its folding of constants does
 
 
@@ -47,6 +47,15 @@ def _constant(e: Expr, program: KernelProgram) -> Code:
     if e.op == "int" and e.dtype == "bool":
         value = bool(value)
     return Code(lambda frame: value, frozenset(), True, True)
+
+
+def _in_type(e: Expr) -> Expr:
+    """A product with a constant that its type has: `x << 31` of an int32 is recorded as x times 2^31."""
+    kind = kind_of(e.dtype)
+    if e.op != "mul" or kind.is_float:
+        return e
+    args = [replace(a, value=wrapped(int(a.value or 0), kind)) if a.op == "int" else a for a in e.args]
+    return replace(e, args=tuple(args)) if [a.value for a in args] != [a.value for a in e.args] else e
 
 
 def _variable(e: Expr, program: KernelProgram) -> Code:
@@ -75,7 +84,7 @@ def _elementwise(e: Expr, apply: Callable[..., Any], program: KernelProgram) -> 
     uniform = all(a.uniform for a in args) and e.op != "ramp" and e.op != "broadcast"
     runs = [remembered(a).run if not (steady and a.needs == needs) else a.run for a in args]
     numbers = [a.value if a.op == "int" and isinstance(a.value, int) else None for a in e.args]
-    growths = grown(e.op, [a.growths for a in args], [a.needs for a in args], numbers)
+    growths = grown(e.op, e.dtype, [a.growths for a in args], [a.needs for a in args], numbers)
     if len(runs) == 1:
         (one,) = runs
         return Code(lambda frame: apply(one(frame)), needs, steady, uniform, growths)
@@ -163,16 +172,11 @@ def _all_uniform(codes: tuple[Code, ...]) -> bool:
     return all(c.uniform for c in codes)
 
 
-def _and(e: Expr, program: KernelProgram) -> Code:
-    return _shortcut(e, program, np.logical_and, until=False)
-
-
-def _or(e: Expr, program: KernelProgram) -> Code:
-    return _shortcut(e, program, np.logical_or, until=True)
-
-
-def _shortcut(e: Expr, program: KernelProgram, join: Callable[..., Any], until: bool) -> Code:
+def _shortcut(e: Expr, program: KernelProgram) -> Code:
+    """`and` and `or`: whether the second operand matters is known from the first."""
     a, b = (remembered(program.code(x)) for x in e.args)
+    join, until = applied(e), e.op == "or"
+    assert join is not None
 
     def run(frame: Frame) -> Value:
         first = a.run(frame)
@@ -248,15 +252,15 @@ def _unknown(e: Expr, program: KernelProgram) -> Code:
 def _operator(e: Expr, program: KernelProgram) -> Code:
     if e.op == "broadcast" and program.options.printed and is_repeated(e):
         return _repeated(e, program)
-    return _elementwise(e, _operation(e, program), program)
+    return _elementwise(_in_type(e), _operation(e, program), program)
 
 
 def _operation(e: Expr, program: KernelProgram) -> Callable[..., Any]:
     """What an operator does with the values of its arguments."""
     if e.op == "cast":
         source, target = kind_of(e.args[0].dtype), kind_of(e.dtype)
-        exact = program.options.exact
-        return lambda value: converted(value, source, target, exact)
+        unrounded = program.options.exact
+        return lambda value: converted(value, source, target, unrounded)
     if e.op == "ramp":
         steps = np.arange(_lanes(e), dtype=kind_of(e.dtype).array).reshape(-1, 1, 1)
         return lambda base, stride: base + steps * stride
@@ -265,11 +269,14 @@ def _operation(e: Expr, program: KernelProgram) -> Callable[..., Any]:
         if program.options.printed and is_smeared(e, program.options.release):
             return lambda value: _smeared(_broadcast(value, count, form))
         return lambda value: _broadcast(value, count, form)
-    if e.op == "not":
-        return lambda value: np.logical_not(value) if isinstance(value, np.ndarray) else not value
     if program.options.printed and is_promoted(e):
-        return _promoted(_WRAPPING[e.op], kind_of(e.dtype))
-    return _settled(_arithmetic(e), e, program)
+        return _promoted(exact(e.op, Scalars()), kind_of(e.dtype))
+    if kind_of(e.dtype).is_float and e.op in _FLOAT_DIVISIONS:
+        return _of_floats(e, program)
+    apply = applied(e)
+    if apply is None:
+        raise NotModelled(f"{e.op} of {e.args[0].dtype}")
+    return _settled(apply, e, program)
 
 
 def _within(bits: int) -> Callable[..., Any]:
@@ -315,106 +322,20 @@ def _smeared(lanes: Array) -> Array:
     return (packed >> shifts).astype(np.int8).reshape(lanes.shape)
 
 
-def _arithmetic(e: Expr) -> Callable[..., Any]:
-    kind = kind_of(e.args[0].dtype)
-    if kind.family in ("int", "uint"):
-        if e.op in _WRAPPING:
-            return _wrapping(_WRAPPING[e.op], kind)
-        if e.op in _DIVISIONS:
-            return _DIVISIONS[e.op]
-    if e.op in ("div", "truncdiv") and kind.is_float:
-        return _divide
-    if e.op in _SIMPLE:
-        return _SIMPLE[e.op]
-    raise NotModelled(f"{e.op} of {e.args[0].dtype}")
-
-
-def _wrapping(apply: Callable[..., Any], kind: Kind) -> Callable[..., Any]:
-    def run(a: Any, b: Any) -> Any:
-        value = apply(a, b)
-        return wrapped(value, kind) if value.__class__ is int else value
-
-    return run
-
-
 def _divide(a: Any, b: Any) -> Any:
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return np.divide(a, b)
     return float(np.divide(np.float64(a), np.float64(b)))
 
 
-def _floordiv(a: Any, b: Any) -> Any:
-    """Round down. By zero, which means nothing, it is what compilers' usual code for it leaves: see `_floormod`."""
-    if b.__class__ is int and b > 0 and b & (b - 1) == 0:
-        return a >> (b.bit_length() - 1)
-    if isinstance(b, np.ndarray) and not b.all():
-        return np.where(b == 0, -(a < np.int8(0)).astype(b.dtype), np.floor_divide(a, b))
-    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        return np.floor_divide(a, b)
-    return a // b if b else -int(a < 0)
-
-
-def _floormod(a: Any, b: Any) -> Any:
-    """The rest of `_floordiv`: of a division by zero the dividend, so that both levels of a kernel agree on it."""
-    if b.__class__ is int and b > 0 and b & (b - 1) == 0:
-        return a & (b - 1)
-    if isinstance(b, np.ndarray) and not b.all():
-        return np.where(b == 0, a, np.mod(a, b))
-    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        return np.mod(a, b)
-    return a % b if b else a
-
-
-def _truncdiv(a: Any, b: Any) -> Any:
-    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        quotient = np.floor_divide(a, b)
-        return quotient + ((quotient < 0) & (quotient * b != a))
-    if not b:
-        return 0
-    quotient = abs(a) // abs(b)
-    return quotient if (a < 0) == (b < 0) else -quotient
-
-
-def _truncmod(a: Any, b: Any) -> Any:
-    return a - _truncdiv(a, b) * b
-
-
-def _smaller(a: Any, b: Any) -> Any:
-    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        return minimum(a, b)
-    return a if a <= b else b
-
-
-def _larger(a: Any, b: Any) -> Any:
-    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        return maximum(a, b)
-    return a if a >= b else b
-
-
-_WRAPPING = {"add": operator.add, "sub": operator.sub, "mul": operator.mul}
-_DIVISIONS: dict[str, Callable[..., Any]] = {
-    "floordiv": _floordiv,
-    "floormod": _floormod,
-    "truncdiv": _truncdiv,
-    "truncmod": _truncmod,
-    "div": _truncdiv,
-    "mod": _truncmod,
-}
-_SIMPLE: dict[str, Callable[..., Any]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "min": _smaller,
-    "max": _larger,
-    "eq": operator.eq,
-    "ne": operator.ne,
-    "lt": operator.lt,
-    "le": operator.le,
-    "gt": operator.gt,
-    "ge": operator.ge,
-    "floordiv": _floordiv,
-    "floormod": _floormod,
-}
+def _of_floats(e: Expr, program: KernelProgram) -> Callable[..., Any]:
+    """A division of floats. TVM writes the one that rounds down as `floor(a / b)`, and its remainder with that."""
+    quotient = _settled(_divide, e, program)
+    if e.op == "floordiv":
+        return lambda a, b: np.floor(quotient(a, b))
+    if e.op == "floormod":
+        return _settled(lambda a, b: a - np.floor(quotient(a, b)) * b, e, program)
+    return quotient
 
 
 EXPRESSIONS |= {
@@ -423,8 +344,8 @@ EXPRESSIONS |= {
     "var": _variable,
     "load": _load,
     "select": _select,
-    "and": _and,
-    "or": _or,
+    "and": _shortcut,
+    "or": _shortcut,
     "call": _call,
     "let": _let,
     "shuffle": _shuffle,

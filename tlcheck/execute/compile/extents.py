@@ -7,11 +7,16 @@ of unknown sign is left alone, and guarded later.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import reduce
+from itertools import product
 from typing import Any
 
 import numpy as np
 
+from tlcheck.snapshot.arrays import ArrayNumbers
+from tlcheck.snapshot.dtypes import whole_numbers
 from tlcheck.snapshot.ir import Bind, Expr, For, Function, Stmt, Thread
+from tlcheck.snapshot.operators import exact, name_of, named
 from tlcheck.snapshot.walk import postorder, statements
 
 Interval = tuple[Any, Any]  # integers, or arrays of them
@@ -101,54 +106,45 @@ def _one(
         return known.get(e.uid, None if size is None else (size, size))
     if e.op == "call" and e.value == "launch_thread_idx":
         return 0, _LAST_THREAD
-    combine = _COMBINED.get(str(e.value) if e.op == "call" else e.op)
     whole = [a for a in args if a is not None]
-    if combine is None or len(whole) < len(args) or e.dtype not in ("int32", "int64"):
+    if len(whole) < len(args) or e.dtype not in ("int32", "int64"):
         return None
-    return combine(*whole)
-
-
-def _product(a: Interval, b: Interval) -> Interval:
-    ends = [x * y for x in a for y in b]
-    return np.minimum.reduce(np.broadcast_arrays(*ends)), np.maximum.reduce(np.broadcast_arrays(*ends))
-
-
-def _quotient(a: Interval, b: Interval) -> Interval | None:
-    if not _is_constant(b):
+    found = _combined(name_of(e), whole)
+    if found is None:
         return None
-    return a[0] // b[0], a[1] // b[0]
+    least, most = whole_numbers(e.dtype)
+    fits = np.greater_equal(found[0], least) & np.less_equal(found[1], most)
+    return found if np.all(fits) else None  # else it may wrap
 
 
-def _rest(a: Interval, b: Interval) -> Interval | None:
-    if not _is_constant(b):
-        return None
-    same = np.equal(np.floor_divide(a[0], b[0]), np.floor_divide(a[1], b[0]))
-    return np.where(same, np.mod(a[0], b[0]), 0), np.where(same, np.mod(a[1], b[0]), b[0] - 1)
+def _combined(name: str, args: list[Interval]) -> Interval | None:
+    if name == "cast":
+        return args[0]
+    if name in _MONOTONIC or (name in _QUOTIENTS.values() and _is_positive(args[1])):
+        return _extremes(exact(name, _ARRAYS), args)
+    return _rest(name, args[0], int(args[1][0])) if name in _QUOTIENTS and _is_positive(args[1]) else None
 
 
-def _is_constant(b: Interval) -> bool:
+def _extremes(apply: Callable[..., Any], args: list[Interval]) -> Interval:
+    """The least and the greatest result, of those where each operand is at one of its ends."""
+    ends = [apply(*each) for each in product(*args)]
+    return reduce(_ARRAYS.least, ends), reduce(_ARRAYS.greatest, ends)
+
+
+def _rest(name: str, a: Interval, by: int) -> Interval:
+    """Between the remainders of both ends where their quotient is the same, else any of that divisor."""
+    quotient, rest = exact(_QUOTIENTS[name], _ARRAYS), exact(name, _ARRAYS)
+    same = np.equal(quotient(a[0], by), quotient(a[1], by))
+    negative, positive = (a[0] < 0, a[1] > 0) if name == "truncmod" else (False, True)
+    lowest, highest = np.where(negative, 1 - by, 0), np.where(positive, by - 1, 0)
+    return np.where(same, rest(a[0], by), lowest), np.where(same, rest(a[1], by), highest)
+
+
+def _is_positive(b: Interval) -> bool:
     """Whether it is one positive number."""
     return np.ndim(b[0]) == 0 and np.ndim(b[1]) == 0 and bool(b[0] == b[1]) and bool(b[0] > 0)
 
 
-def _truncated(a: Interval, b: Interval) -> Interval | None:
-    return _quotient(a, b) if np.all(np.asarray(a[0]) >= 0) else None
-
-
-def _truncated_rest(a: Interval, b: Interval) -> Interval | None:
-    return _rest(a, b) if np.all(np.asarray(a[0]) >= 0) else None
-
-
-_COMBINED: dict[str, Callable[..., Interval | None]] = {
-    "add": lambda a, b: (a[0] + b[0], a[1] + b[1]),
-    "sub": lambda a, b: (a[0] - b[1], a[1] - b[0]),
-    "mul": _product,
-    "floordiv": _quotient,
-    "floormod": _rest,
-    "truncdiv": _truncated,
-    "truncmod": _truncated_rest,
-    "min": lambda a, b: (np.minimum(a[0], b[0]), np.minimum(a[1], b[1])),
-    "max": lambda a, b: (np.maximum(a[0], b[0]), np.maximum(a[1], b[1])),
-    "cast": lambda a: a,
-    "likely": lambda a: a,
-}
+_ARRAYS = ArrayNumbers()
+_MONOTONIC = named("ring", "extremum", "same")  # in each operand: the product to one side or the other
+_QUOTIENTS = {"floormod": "floordiv", "truncmod": "truncdiv"}  # of the same divisor

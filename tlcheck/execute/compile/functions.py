@@ -14,8 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from tlcheck.execute.memory.values import Kind, bits_of, from_bits, kind_of, maximum, minimum, wrapped
+from tlcheck.execute.compile.arithmetic import applied
+from tlcheck.execute.memory.values import Kind, bits_of, from_bits, kind_of, maximum, minimum
+from tlcheck.execute.reasons import NotModelled
 from tlcheck.snapshot.ir import Expr
+from tlcheck.snapshot.operators import named
 
 Apply = Callable[..., Any]
 _COUNT = re.compile(r"<(\d+)>")
@@ -44,38 +47,12 @@ def _absolute(e: Expr) -> Apply:
     return lambda value: abs(value)
 
 
-def _bitwise(function: Callable[[Any, Any], Any]) -> Callable[[Expr], Apply]:
-    return lambda e: function
-
-
-def _bitwise_not(e: Expr) -> Apply:
-    kind = kind_of(e.dtype)
-    if kind.family == "bool":
-        return lambda value: ~value if isinstance(value, np.ndarray) else not value
-    return lambda value: ~value if isinstance(value, np.ndarray) else wrapped(~value, kind)
-
-
-def _shift_left(e: Expr) -> Apply:
-    kind = kind_of(e.dtype)
-
-    def apply(value: Any, by: Any) -> Any:
-        if isinstance(value, np.ndarray) or isinstance(by, np.ndarray):
-            return np.left_shift(np.asarray(value, kind.array), np.asarray(by, kind.array))
-        return wrapped(value << by, kind) if 0 <= by < 64 else 0
-
-    return apply
-
-
-def _shift_right(e: Expr) -> Apply:
-    kind = kind_of(e.dtype)
-
-    def apply(value: Any, by: Any) -> Any:
-        if isinstance(value, np.ndarray) or isinstance(by, np.ndarray):
-            shifted = value if isinstance(value, np.ndarray) else np.asarray(value, kind.array)
-            return np.right_shift(shifted, np.asarray(by, kind.array))
-        return value >> by if 0 <= by < 64 else 0
-
-    return apply
+def _operator(e: Expr) -> Apply:
+    """An operator that TIR spells as a call."""
+    found = applied(e)
+    if found is None:
+        raise NotModelled(f"{e.value} of {e.dtype}")
+    return found
 
 
 def _reinterpret(e: Expr) -> Apply:
@@ -286,12 +263,7 @@ _NAMED: dict[str, tuple[Callable[[Expr], Apply], tuple[str, ...]]] = {
     "hypot": (_numpy(np.hypot), ("hypotf",)),
     "copysign": (_numpy(np.copysign), ("copysignf",)),
     "fabs": (_absolute, ("abs", "fabsf", "__habs", "habs", "abs2")),
-    "bitwise_and": (_bitwise(lambda a, b: a & b), ()),
-    "bitwise_or": (_bitwise(lambda a, b: a | b), ()),
-    "bitwise_xor": (_bitwise(lambda a, b: a ^ b), ()),
-    "bitwise_not": (_bitwise_not, ()),
-    "shift_left": (_shift_left, ()),
-    "shift_right": (_shift_right, ()),
+    **dict.fromkeys(named("bits", "shift", "same"), (_operator, ())),
     "reinterpret": (_reinterpret, ()),
     "popcount": (_popcount, ("__popc", "__popcll")),
     "clz": (_leading_zeros, ("__clz", "__clzll")),
@@ -299,7 +271,7 @@ _NAMED: dict[str, tuple[Callable[[Expr], Apply], tuple[str, ...]]] = {
     "isinf": (_isinf, ()),
     "isfinite": (_isfinite, ()),
     "infinity": (_infinity, ()),
-    "likely": (_same, ("__ldg",)),
+    "__ldg": (_same, ()),
     "clamp": (_clamped, ()),
     "__ffs": (_first_bit, ("__ffsll",)),
     "__fns": (_nth_bit, ()),

@@ -6,10 +6,12 @@ is found again after some iterations, what was made of it once need not be made 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
+
+from tlcheck.snapshot.dtypes import dtype_of
 
 _LARGEST = 1 << 20  # of cycles and slopes: no number that a kernel counts with comes near the width of its type
 
@@ -44,57 +46,45 @@ def cycle(growths: Sequence[Growth | None]) -> int:
     return found if found <= _LARGEST else 0
 
 
-def grown(op: str, args: Sequence[Growths], needs: Sequence[frozenset[int]], numbers: Sequence[int | None]) -> Growths:
-    """How the value of an operation grows. needs: the variables of each argument; numbers: those that are constants."""
+def grown(
+    op: str,
+    dtype: str,
+    args: Sequence[Growths],
+    needs: Sequence[frozenset[int]],
+    numbers: Sequence[int | None],
+) -> Growths:
+    """How the value of an operation grows. needs: the variables of each argument; numbers: those that are constants.
+
+    Only numbers of the types that loops count in grow: those of 8 and 16 bits and the unsigned ones may wrap.
+    """
     found: dict[int, Growth] = {}
     if not any(args):
         return found
     for uid in frozenset().union(*needs):
         parts = [each.get(uid) if uid in needed else _STILL for each, needed in zip(args, needs, strict=True)]
         known = [part for part in parts if part is not None]
-        growth = _combined(op, known, numbers) if len(known) == len(parts) else None
+        growth = _combined(op, dtype, known, numbers) if len(known) == len(parts) else None
         if growth is not None and growth.is_small:
             found[uid] = growth
     return found
 
 
-def _combined(op: str, parts: Sequence[Growth], numbers: Sequence[int | None]) -> Growth | None:
+def _combined(op: str, dtype: str, parts: Sequence[Growth], numbers: Sequence[int | None]) -> Growth | None:
+    period = lcm(*[part.period for part in parts])
     if not any(part.slope for part in parts):
-        return Growth(Fraction(0), lcm(*[part.period for part in parts]))
-    return _GROWING[op](parts, numbers) if op in _GROWING else None
-
-
-def _added(parts: Sequence[Growth], sign: int) -> Growth:
-    a, b = parts
-    return Growth(a.slope + sign * b.slope, lcm(a.period, b.period))
-
-
-def _multiplied(parts: Sequence[Growth], numbers: Sequence[int | None]) -> Growth | None:
-    for part, by in zip(parts, reversed(numbers), strict=True):
-        if by is not None:
-            return Growth(part.slope * by, part.period)
-    return None
-
-
-def _divided(parts: Sequence[Growth], numbers: Sequence[int | None]) -> Growth | None:
-    by = numbers[1]
-    return Growth(parts[0].slope / by, parts[0].until(by)) if by is not None and by > 0 else None
-
-
-def _rest(parts: Sequence[Growth], numbers: Sequence[int | None]) -> Growth | None:
-    by = numbers[1]
-    return Growth(Fraction(0), parts[0].until(by)) if by is not None and by > 0 else None
-
-
-def _same(parts: Sequence[Growth], numbers: Sequence[int | None]) -> Growth:
-    return parts[0]
-
-
-_GROWING: dict[str, Callable[[Sequence[Growth], Sequence[int | None]], Growth | None]] = {
-    "add": lambda parts, numbers: _added(parts, 1),
-    "sub": lambda parts, numbers: _added(parts, -1),
-    "mul": _multiplied,
-    "floordiv": _divided,
-    "floormod": _rest,
-    "broadcast": _same,
-}
+        return Growth(Fraction(0), period)
+    if dtype_of(dtype).name not in ("int32", "int64"):
+        return None
+    if op in ("add", "sub"):
+        a, b = parts
+        return Growth(a.slope + b.slope if op == "add" else a.slope - b.slope, period)
+    if op == "mul":
+        of = 0 if numbers[1] is not None else 1
+        by = numbers[1 - of]
+        return Growth(parts[of].slope * by, parts[of].period) if by is not None else None
+    if op in ("floordiv", "floormod"):
+        by = numbers[1]
+        if by is None or by <= 0:
+            return None
+        return Growth(parts[0].slope / by if op == "floordiv" else Fraction(0), parts[0].until(by))
+    return parts[0] if op == "broadcast" else None

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tlcheck.execute.reasons import NotModelled
+from tlcheck.snapshot.arrays import saturated
 from tlcheck.snapshot.dtypes import dtype_of
 
 Array = npt.NDArray[Any]
@@ -171,10 +172,10 @@ def bits_of(value: Value, kind: Kind) -> Array:
 def from_bits(bits: Array, kind: Kind) -> Array:
     """The values that have these bits."""
     words = np.ascontiguousarray(bits.astype(kind.words, copy=False))
-    return _within(words.view(kind.memory).astype(kind.array), kind)
+    return within(words.view(kind.memory).astype(kind.array), kind)
 
 
-def _within(integers: Array, kind: Kind) -> Array:
+def within(integers: Array, kind: Kind) -> Array:
     """Integers of a kind, wrapped where NumPy has no type of its width."""
     if kind.bits >= 8 or kind.is_float:
         return integers
@@ -192,28 +193,33 @@ def converted(value: Value, source: Kind, target: Kind, exact: bool) -> Value:
     if target.family == "bool":
         return np.not_equal(value, 0) if isinstance(value, np.ndarray) else bool(value)
     if target.is_float:
+        if source.bits == 64 and not source.is_float and not exact and target.bits < 64:
+            value = _to_odd(value, source)
         wide = value.astype(np.float64) if isinstance(value, np.ndarray) else float(value)
         return wide if exact else rounded(wide, target)
     if source.is_float:
         return _truncated(value, target)
     if isinstance(value, np.ndarray):
-        return _within(value.astype(target.array), target)
+        return within(value.astype(target.array), target)
     return wrapped(int(value), target)
 
 
+def _to_odd(value: Value, kind: Kind) -> Value:
+    """Integers of 64 bits as ones that float64 has: of the two next to it the odd one, which rounds as it does."""
+    integers = np.asarray(value, kind.array)
+    lost = (integers & 0x7FF != 0).astype(kind.array)
+    found = np.where(abs(integers >> 1) < 1 << 52, integers, integers >> 11 << 11 | lost << 11)
+    return found if isinstance(value, np.ndarray) else int(found)
+
+
 def _truncated(value: Value, target: Kind) -> Value:
-    low, high = target.limits
-    array = np.trunc(np.asarray(value, dtype=np.float64))
-    lost = np.isnan(array)
-    inside = np.clip(np.where(lost, 0.0, array), float(low), float(high))
-    whole = np.where(inside >= float(high), high, inside.astype(np.int64) if target.bits < 64 else inside).astype(
-        target.array
-    )
-    if lost.any():
+    array = np.asarray(value, dtype=np.float64)
+    whole = saturated(array, *target.limits, target.array)
+    if np.isnan(array).any():
         words = np.asarray(value, dtype=np.float64)
         unset = np.where(_is_other(words), _pattern(target, ~0), _pattern(target, 0))
         whole = np.where(is_poison(words), unset, whole)
-    return whole if isinstance(value, np.ndarray) else int(whole)
+    return whole if isinstance(value, np.ndarray) else int(whole.item())
 
 
 # The quiet NaN whose payload says that it is poison; its low 20 bits are the number of the reason. The bit above says

@@ -1,0 +1,263 @@
+"""What each operator of an expression computes: the one table for all that interpret expressions.
+
+An operator is written with Python's operators and the few words of `Numbers`, so that it computes with Python's
+integers and with NumPy's arrays alike. Those who compute with anything else (polynomials, intervals) ask for its
+family.
+
+C leaves some results open. Here they are what compilers and GPUs make of them, so that two forms of one kernel agree:
+
+- Sums, differences, products and quotients that a type does not have wrap.
+- A number divided by zero is 0, rounded down -1 if it is negative; the remainder is the number.
+- A shift by a negative number, or by all bits and more, leaves no bit: 0, to the right -1 of a negative number.
+- A float becomes the nearest integer that the type has, and NaN 0 (PTX, "cvt").
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from tlcheck.snapshot.dtypes import DType, dtype_of, whole_numbers
+from tlcheck.snapshot.ir import Expr
+
+Apply = Callable[..., Any]
+Family = Literal["ring", "division", "extremum", "comparison", "logic", "bits", "shift", "choice", "same"]
+
+
+class Numbers(Protocol):
+    """How numbers are represented that have Python's operators."""
+
+    def some(self, condition: Any) -> bool:
+        """Whether a condition holds of any number."""
+
+    def choose(self, condition: Any, then: Any, other: Any) -> Any:
+        """One of two, by a condition."""
+
+    def least(self, a: Any, b: Any) -> Any:
+        """The smaller of two."""
+
+    def greatest(self, a: Any, b: Any) -> Any:
+        """The larger of two."""
+
+    def holding(self, dtype: DType) -> Apply:
+        """What a type holds of the exact result of an operation."""
+
+    def converted(self, value: Any, source: DType, target: DType) -> Any:
+        """A cast."""
+
+
+class Scalars:
+    """Python's own numbers."""
+
+    def some(self, condition: Any) -> bool:
+        return bool(condition)
+
+    def choose(self, condition: Any, then: Any, other: Any) -> Any:
+        return then if condition else other
+
+    def least(self, a: Any, b: Any) -> Any:
+        return a if a <= b else b
+
+    def greatest(self, a: Any, b: Any) -> Any:
+        return a if a >= b else b
+
+    def holding(self, dtype: DType) -> Apply:
+        if dtype.kind == "bool":
+            return bool
+        if not dtype.is_integral:
+            return _same
+        least, most = whole_numbers(dtype.name)
+        return lambda value: value if least <= value <= most else wrapped(int(value), least, most)
+
+    def converted(self, value: Any, source: DType, target: DType) -> Any:
+        if target.kind == "float":
+            return float(value)
+        if source.kind != "float" or target.kind == "bool":
+            return self.holding(target)(value)
+        least, most = whole_numbers(target.name)
+        return 0 if math.isnan(value) else least if value <= least else most if value >= most else int(value)
+
+
+def wrapped(value: Any, least: int, most: int) -> Any:
+    """A whole number, or an array of int64, as two's complement between these holds it."""
+    return ((value - least) & (most - least)) + least
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """An operator.
+
+    make: what it computes with numbers, as operands of a type. symbol: what stands between its operands in Python.
+    """
+
+    family: Family
+    make: Callable[[Numbers, DType], Apply]
+    symbol: str = ""
+
+
+def meaning(e: Expr, numbers: Numbers) -> Apply | None:
+    """What the operator of an expression computes with the values of its operands; None if it is none of the table."""
+    if e.op == "cast":
+        source, target = dtype_of(e.args[0].dtype), dtype_of(e.dtype)
+        return lambda value: numbers.converted(value, source, target)
+    found = OPERATORS.get(name_of(e))
+    dtype = dtype_of(e.args[0].dtype if found is not None and found.family == "comparison" else e.dtype)
+    if found is None or (dtype.kind == "float" and found.family in ("division", "bits", "shift")):
+        return None
+    return found.make(numbers, dtype)
+
+
+def exact(name: str, numbers: Numbers) -> Apply:
+    """What an operator computes with whole numbers of no type."""
+    return OPERATORS[name].make(numbers, _WHOLE)
+
+
+def name_of(e: Expr) -> str:
+    """The name of an expression's operator, empty for a call that is none."""
+    return e.op if e.op != "call" else str(e.value) if e.value in _CALLED else ""
+
+
+def _plain(apply: Apply) -> Callable[[Numbers, DType], Apply]:
+    """An operator whose result its type always has."""
+    return lambda numbers, dtype: apply
+
+
+def _ring(apply: Apply) -> Callable[[Numbers, DType], Apply]:
+    def make(numbers: Numbers, dtype: DType) -> Apply:
+        held = numbers.holding(dtype)
+        return (lambda a, b: held(apply(a, b))) if dtype.is_integral else apply
+
+    return make
+
+
+def _quotient(numbers: Numbers, a: Any, b: Any) -> Any:
+    """Rounded down, whether or not the type has it."""
+    if b.__class__ is int and b > 0:
+        return a >> (b.bit_length() - 1) if b & (b - 1) == 0 else a // b
+    zero = b == 0
+    if not numbers.some(zero):
+        return a // b
+    return numbers.choose(zero, _sign(a), a // numbers.choose(zero, 1, b))
+
+
+def _truncated(numbers: Numbers, a: Any, b: Any) -> Any:
+    """Rounded down, and one more where that is negative and not exact."""
+    quotient = _quotient(numbers, a, b)
+    return quotient + ((quotient < 0) & (quotient * b != a))
+
+
+def _floordiv(numbers: Numbers, dtype: DType) -> Apply:
+    held = numbers.holding(dtype)
+    return lambda a, b: held(_quotient(numbers, a, b))
+
+
+def _floormod(numbers: Numbers, dtype: DType) -> Apply:
+    def rest(a: Any, b: Any) -> Any:
+        if b.__class__ is int and b > 0:
+            return a & (b - 1) if b & (b - 1) == 0 else a % b
+        zero = b == 0
+        if not numbers.some(zero):
+            return a % b
+        return numbers.choose(zero, a, a % numbers.choose(zero, 1, b))
+
+    return rest
+
+
+def _truncdiv(numbers: Numbers, dtype: DType) -> Apply:
+    held = numbers.holding(dtype)
+    return lambda a, b: held(_truncated(numbers, a, b))
+
+
+def _truncmod(numbers: Numbers, dtype: DType) -> Apply:
+    return lambda a, b: a - _truncated(numbers, a, b) * b
+
+
+def _sign(a: Any) -> Any:
+    """-1 of a negative number, else 0."""
+    return a >> 63 >> 1
+
+
+def _shift_left(numbers: Numbers, dtype: DType) -> Apply:
+    held = numbers.holding(dtype)
+
+    def shift(a: Any, by: Any) -> Any:
+        beyond = (by < 0) | (by >= dtype.bits)
+        found = a << numbers.choose(beyond, 0, by)
+        return held(numbers.choose(beyond, 0, found))
+
+    return shift
+
+
+def _shift_right(numbers: Numbers, dtype: DType) -> Apply:
+    held = numbers.holding(dtype)  # the number of bits may be of a wider type
+
+    def shift(a: Any, by: Any) -> Any:
+        beyond = (by < 0) | (by >= dtype.bits)
+        return held(numbers.choose(beyond, _sign(a), a >> numbers.choose(beyond, 0, by)))
+
+    return shift
+
+
+def _complement(numbers: Numbers, dtype: DType) -> Apply:
+    held = numbers.holding(dtype)
+    return (lambda a: a == 0) if dtype.kind == "bool" else lambda a: held(~a)
+
+
+def _choice(numbers: Numbers, dtype: DType) -> Apply:
+    held = numbers.holding(dtype)
+    return lambda condition, then, other: held(numbers.choose(condition, then, other))
+
+
+_MIN = Operator("extremum", lambda numbers, dtype: numbers.least)
+_MAX = Operator("extremum", lambda numbers, dtype: numbers.greatest)
+
+OPERATORS: dict[str, Operator] = {
+    "add": Operator("ring", _ring(operator.add), "+"),
+    "sub": Operator("ring", _ring(operator.sub), "-"),
+    "mul": Operator("ring", _ring(operator.mul), "*"),
+    "floordiv": Operator("division", _floordiv, "//"),
+    "floormod": Operator("division", _floormod, "%"),
+    "truncdiv": Operator("division", _truncdiv),
+    "truncmod": Operator("division", _truncmod),
+    "div": Operator("division", _truncdiv, "/"),
+    "mod": Operator("division", _truncmod),
+    "min": _MIN,
+    "max": _MAX,
+    "eq": Operator("comparison", _plain(operator.eq), "=="),
+    "ne": Operator("comparison", _plain(operator.ne), "!="),
+    "lt": Operator("comparison", _plain(operator.lt), "<"),
+    "le": Operator("comparison", _plain(operator.le), "<="),
+    "gt": Operator("comparison", _plain(operator.gt), ">"),
+    "ge": Operator("comparison", _plain(operator.ge), ">="),
+    "and": Operator("logic", _plain(lambda a, b: (a != 0) & (b != 0)), "and"),
+    "or": Operator("logic", _plain(lambda a, b: (a != 0) | (b != 0)), "or"),
+    "not": Operator("logic", _plain(lambda a: a == 0)),
+    "select": Operator("choice", _choice),
+    "if_then_else": Operator("choice", _choice),
+    "bitwise_and": Operator("bits", _plain(operator.and_)),
+    "bitwise_or": Operator("bits", _plain(operator.or_)),
+    "bitwise_xor": Operator("bits", _plain(operator.xor)),
+    "bitwise_not": Operator("bits", _complement),
+    "shift_left": Operator("shift", _shift_left),
+    "shift_right": Operator("shift", _shift_right),
+    "likely": Operator("same", _plain(_same)),
+}
+_WHOLE = DType("whole", "", 64)
+_CALLED = frozenset(
+    ("if_then_else", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "shift_left", "shift_right", "likely")
+)
+
+
+def named(*families: Family) -> frozenset[str]:
+    """The names of the operators of some families."""
+    return frozenset(name for name, each in OPERATORS.items() if each.family in families)
+
+
+BINARY = named("ring", "division", "extremum", "comparison", "logic") - {"not"}
