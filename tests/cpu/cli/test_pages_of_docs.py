@@ -11,6 +11,9 @@ import pytest
 from tests.cpu.checking import installed, published
 from tlcheck.cli.main import main
 from tlcheck.execute.compile import registry
+from tlcheck.program.roles import roles
+from tlcheck.signatures import table
+from tlcheck.snapshot.ir import Buffer, Evaluate, Expr, Function
 from tlcheck.toolchain.releases import PINNED, RELEASES
 from tlcheck.verdicts import rules
 from tlcheck.verdicts.rules.rule import _rule
@@ -42,7 +45,7 @@ def _examples() -> list[str]:
 def test_the_operator_of_the_page_is_executed(monkeypatch: pytest.MonkeyPatch) -> None:
     registry.load()
     monkeypatch.setattr(registry, "CALLS", dict(registry.CALLS))
-    handler, its_test, _ = _examples()
+    handler, its_test, *_ = _examples()
     exec(compile(handler, "double.py", "exec"), {"__name__": "double"})
     held: dict[str, Any] = {"__name__": "test_double"}
     exec(compile(its_test, "test_double.py", "exec"), held)
@@ -54,8 +57,39 @@ def test_the_operator_of_the_page_is_executed(monkeypatch: pytest.MonkeyPatch) -
         held["test_every_element_is_doubled"]()
 
 
+def test_the_instruction_of_the_page_is_executed_and_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    registry.load()
+    monkeypatch.setattr(registry, "CALLS", dict(registry.CALLS))
+    _, _, handler, family, its_test, _ = _examples()
+    exec(compile(handler, "increment.py", "exec"), {"__name__": "increment"})
+    held: dict[str, Any] = {"__name__": "test_increment"}
+    exec(compile(its_test, "test_increment.py", "exec"), held)
+    test = held["test_every_element_is_incremented"]
+    test()  # what nobody knows may change all its arguments, of which it has one
+    signed: dict[str, Any] = {}
+    exec(compile(family, "increment.py", "exec"), signed)
+    monkeypatch.setitem(table._FAMILY_OF, "increment", signed["FAMILY"])
+    test()
+    element, e = _incremented()
+    assert roles(Function("main", (element.data,), (element,), (), Evaluate(e))).updated == (element,)
+    wrong = family.replace("updates=", "reads=")
+    exec(compile(wrong, "increment.py", "exec"), signed)
+    monkeypatch.setitem(table._FAMILY_OF, "increment", signed["FAMILY"])
+    assert roles(Function("main", (element.data,), (element,), (), Evaluate(e))).outputs == ()
+    with pytest.raises(AssertionError):
+        test()
+
+
+def _incremented() -> tuple[Buffer, Expr]:
+    """A tensor, and a call that increments its first element."""
+    zero = Expr("int", "int32", (), 0)
+    tensor = Buffer("B", "int32", (Expr("int", "int32", (), 8),), "global", Expr("var", "handle", (), "B", 1))
+    address = Expr("call", "handle", (Expr("load", "int32", (zero,), buffer=tensor),), "address_of")
+    return tensor, Expr("call", "handle", (address,), "increment")
+
+
 def test_the_rule_of_the_page_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "tll009_asleep.py").write_text(_examples()[2])
+    (tmp_path / "tll009_asleep.py").write_text(_examples()[-1])
     monkeypatch.setattr("tlcheck.verdicts.rules.__path__", [*rules.__path__, str(tmp_path)])
     rule = _rule("tll009_asleep")
     assert (rule.id, rule.name, rule.title, rule.problem) == ("TLL009", "asleep", "a thread that sleeps", "asleep")
