@@ -169,19 +169,19 @@ class ClusterExecutor:
             self._nodes.leave(node)
 
     def _submit(self) -> None:
-        """Give each node as much as it has processors, and what comes next."""
+        """Give each node as much as it has processors, and what comes next.
+
+        Raises UsageError where jobs wait for a toolchain that no node can have.
+        """
         while self._wanting:
             node = self._wanting.pop()
             while self._busy[node] < self._processors.get(node, -_NEXT) + _NEXT and (jobs := self._batch(node)):
                 self._begin(node, jobs)
         if self._unfit and not self._candidates and time.monotonic() > self._rejoin_until:
-            self._require_toolchains()
-
-    def _require_toolchains(self) -> None:
-        """Raise UsageError where jobs wait for a toolchain that no node can have."""
-        if (toolchain := self._placement.unplaceable()) is not None:
-            why = next(why for (_, name), why in self._unfit.items() if name == toolchain)
-            raise UsageError(f"--cluster: no node can have toolchain {toolchain}: {why}")
+            toolchain = self._placement.unplaceable()
+            if toolchain is not None:
+                why = next(why for (_, name), why in self._unfit.items() if name == toolchain)
+                raise UsageError(f"--cluster: no node can have toolchain {toolchain}: {why}")
 
     def _batch(self, node: str) -> Sequence[QueuedJob[_Request]]:
         """The next jobs of a node that one process does."""

@@ -120,7 +120,8 @@ class Node:
             return Delivery(host, unfit=str(error))
         with tempfile.TemporaryDirectory(prefix="tlcheck-") as folder, self._worker(made, fork=order.fork) as worker:
             jobs = [self._with_paths_here(job, folder) for job in order.jobs]
-            answers = tuple(self._with_paths_there(answer) for answer in worker.answers(jobs))
+            texts = (msgspec.json.encode(answer) for answer in worker.answers(jobs))
+            answers = tuple(_ANSWER.decode(self._here.translated(text, self._asking)) for text in texts)
             outputs = tuple(map(self._output, order.jobs, jobs))
         return Delivery(host, answers, outputs, worker.versions)
 
@@ -148,9 +149,6 @@ class Node:
         if isinstance(job, CaptureJob):
             job = replace(job, tools=pytest_folder(), interpreter=sys.executable)
         return job if isinstance(job, DiscoverJob) else replace(job, output=str(Path(folder) / Path(job.output).name))
-
-    def _with_paths_there(self, answer: Answer) -> Answer:
-        return _ANSWER.decode(self._here.translated(msgspec.json.encode(answer), self._asking))
 
     def _output(self, asked: Job, done: Job) -> bytes:
         """The file that a job wrote. Large inputs stay here: to send them twice takes longer than to make them."""

@@ -57,7 +57,7 @@ def write(
         scripts.setdefault(lowered.run.file, []).append(lowered)
     names = _file_names(found)
     files: dict[Path, str] = {}
-    written: list[tuple[Lowered, str]] = []
+    named: list[tuple[Lowered, str]] = []
     for script, kernels in scripts.items():
         cases, text = _case_file(script, kernels, names, _paths(script, pythonpath, output))
         file = output / f"{unique_name(f'{Path(script).stem}_cases', {f.stem for f in files})}.py"
@@ -68,11 +68,14 @@ def write(
             case = f"{file.name}::{cases[place]}" if place in cases else "no case file can make it again"
             kept = [f"{names[place]}.snapshot.json"] if snapshots else []
             words = (*kept, case, *_recorded_in_words(lowered.recorded))
-            written.append((lowered, ", ".join(words) if lowered.snapshot else ""))
-    _write(files, force=force)
+            named.append((lowered, ", ".join(words) if lowered.snapshot else ""))
+    there = [str(file) for file in files if file.exists()]
+    if there and not force:
+        raise UsageError(f"{there[0]} is there, and may be edited: --force overwrites it")
+    replace_all(files)
     for lowered in found if snapshots else ():
         _save(lowered, output / names[lowered.run.position])
-    return written
+    return named
 
 
 def _file_names(found: Sequence[Lowered]) -> dict[Position, str]:
@@ -81,13 +84,6 @@ def _file_names(found: Sequence[Lowered]) -> dict[Position, str]:
     for lowered in found:
         names[lowered.run.position] = unique_name(lowered.run.slug, set(names.values()))
     return names
-
-
-def _write(files: dict[Path, str], *, force: bool) -> None:
-    there = [str(file) for file in files if file.exists()]
-    if there and not force:
-        raise UsageError(f"{there[0]} is there, and may be edited: --force overwrites it")
-    replace_all(files)
 
 
 def _save(lowered: Lowered, stem: Path) -> None:
@@ -116,7 +112,8 @@ def _case_file(
     same: dict[str, list[Lowered]] = {}
     for lowered in kernels:
         if lowered.origin is not None and lowered.snapshot is not None:
-            same.setdefault(_call(lowered.origin), []).append(lowered)
+            call = f"{lowered.origin.module}.{lowered.origin.function}({sorted(lowered.origin.args.items())})"
+            same.setdefault(call, []).append(lowered)
     names: dict[Position, str] = {}
     cases: list[str] = []
     for group in same.values():
@@ -187,7 +184,3 @@ def _module(origin: CapturedOrigin, script: str) -> str:
     """The module that a kernel is imported from; a script with relative imports is a part of its package."""
     place = packages.place_of(Path(script))
     return origin.module or (place.name if place.relative else re.sub(r"\W", "_", place.name.rpartition(".")[2]))
-
-
-def _call(origin: CapturedOrigin) -> str:
-    return f"{origin.module}.{origin.function}({sorted(origin.args.items())})"

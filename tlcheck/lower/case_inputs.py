@@ -45,9 +45,11 @@ class CaseInputs:
             self._waiting[key].append(one)
             return
         made = self._made.get(key)
-        if made is not None and self._will_do(made, one):
-            yield replace(one.lowered, inputs=made)
-            return
+        if made is not None:
+            found = replace(one.lowered, inputs=made)
+            if made.failure is not None or made.given is not None or self._judged(found):  # there, or never read
+                yield found
+                return
         self._waiting[key] = [one]
         self._ask(one, key, made is not None)
 
@@ -64,11 +66,6 @@ class CaseInputs:
         job = replace(one.job, arch="", output="", number=0, file=os.path.realpath(one.job.file))
         shared = repr(job)
         return f"{shared} {one.lowered.run.toolchain} {one.job.arch}" if shared in self._failed else shared
-
-    def _will_do(self, made: MadeInputs, one: InputsRequest) -> bool:
-        """Whether they are there, or will never be read."""
-        there = made.failure is not None or made.given is not None
-        return there or self._judged(replace(one.lowered, inputs=made))
 
 
 def _made(done: AnsweredJob) -> MadeInputs:

@@ -145,7 +145,7 @@ class Worker:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                env=self._environment(),
+                env={**environment(self._env), **dict.fromkeys(OWN_VARIABLES, self._scratch.name)},
                 start_new_session=True,  # Ctrl-C comes to the controller alone, which then ends the worker
             )
 
@@ -187,9 +187,6 @@ class Worker:
     @property
     def _log(self) -> Path:
         return Path(self._scratch.name) / "worker.log"
-
-    def _environment(self) -> dict[str, str]:
-        return {**environment(self._env), **dict.fromkeys(OWN_VARIABLES, self._scratch.name)}
 
 
 def environment(env: Mapping[str, str]) -> dict[str, str]:

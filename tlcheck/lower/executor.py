@@ -119,7 +119,8 @@ class LocalExecutor:
                     self._end(worker)
                 for worker in [] if idle else self._readable():
                     for job, answer in worker.receive():
-                        self._answered(job)
+                        rest = (group - {job.number} for group in self._groups)
+                        self._groups = [group for group in rest if group]
                         self._done.put((worker, job, answer))
         except BaseException as error:
             self._done.put(error)
@@ -147,7 +148,11 @@ class LocalExecutor:
             if not ready:
                 return
             worker = min(ready, key=lambda worker: len(worker.running))
-            self._send(worker, self._group(worker))
+            group = self._group(worker)
+            self._groups.append({job.number for job in group})
+            self._begins(group[0])
+            for job in group:
+                worker.send(job, more=job is not group[-1])
 
     def _starting(self) -> dict[Worker, float]:
         """The workers that import tilelang -> since when."""
@@ -168,17 +173,6 @@ class LocalExecutor:
         if not alike:
             del kinds[kind]
         return group
-
-    def _send(self, worker: Worker, group: list[Job]) -> None:
-        self._groups.append({job.number for job in group})
-        self._begins(group[0])
-        for job in group:
-            worker.send(job, more=job is not group[-1])
-
-    def _answered(self, job: Job) -> None:
-        for group in self._groups:
-            group.discard(job.number)
-        self._groups = [group for group in self._groups if group]
 
     def _readable(self) -> list[Worker]:
         """Workers with answers. Raises UsageError if one that imports tilelang takes too long."""

@@ -100,7 +100,10 @@ class Script:
         """What there is to report; empty for a script that is passed over. kept: whether results are kept."""
         if captured.kernels:
             found = [self._lowered(kernel, place, kept) for place, kernel in enumerate(captured.kernels)]
-            return [*found, self._failed(captured)] if self._has_failed(captured) else found
+            if not self._has_failed(captured):
+                return found
+            run = replace(self.run, position=(*self.run.position, len(captured.kernels)))
+            return [*found, Lowered(run, None, captured.ended)]
         return [] if self._is_passed_over(captured) else [Lowered(self.run, None, self._problem(captured))]
 
     def end(self, captured: Captured) -> End:
@@ -136,10 +139,6 @@ class Script:
     def _has_failed(self, captured: Captured) -> bool:
         """Where everything happens for real, an early end is the script's own failure."""
         return self.how.live and not self.how.keep_going and captured.ended is not None
-
-    def _failed(self, captured: Captured) -> Lowered:
-        run = replace(self.run, position=(*self.run.position, len(captured.kernels)))
-        return Lowered(run, None, captured.ended)
 
     def _lowered(self, kernel: CapturedKernel, place: int, kept: bool) -> Lowered:
         run = replace(self.run, name=kernel.name, args=kernel.args, position=(*self.run.position, place))

@@ -160,7 +160,11 @@ class Child:
         self.unread = [message for part in parts[len(results) :] for message in part]
         new = zip(self.work[self.answered :], results, strict=False)
         self.answered += len(results)
-        return [(number, _shared_answer(output, part)) for (number, _), part in new]
+        answers = []
+        for (number, _), part in new:
+            cpu, wall = part[-1]["spent"]
+            answers.append((number, Answer(part[-1]["result"], None, cpu, wall, output, _dependencies(part))))
+        return answers
 
     def _answer(self, output: str, messages: list[dict[str, Any]], status: int, usage: struct_rusage) -> Answer:
         last: dict[str, Any] = messages[-1] if messages else {}
@@ -208,12 +212,6 @@ def _parts(messages: Iterable[dict[str, Any]]) -> list[list[dict[str, Any]]]:
         if "spent" in message:
             parts.append([])
     return parts
-
-
-def _shared_answer(output: str, messages: Sequence[Mapping[str, Any]]) -> Answer:
-    """Of one of several jobs, from its messages."""
-    cpu, wall = messages[-1]["spent"]
-    return Answer(messages[-1]["result"], None, cpu, wall, output, _dependencies(messages))
 
 
 def _dependencies(messages: Iterable[Mapping[str, Any]]) -> Dependencies | None:

@@ -121,12 +121,6 @@ class Server:
             child.kill()
             os.waitpid(child.pid, 0)
 
-    def _streams(self) -> set[int]:
-        return {stream.descriptor for child in self._children.values() for stream in (child.output, child.lines)}
-
-    def _orders(self) -> set[int]:
-        return {child.orders for child in self._children.values() if child.orders is not None}
-
     def _patience(self) -> float | None:
         """Seconds to the next deadline; None if there is no job."""
         deadlines = [child.deadline for child in self._children.values() if not child.late and not child.waits]
@@ -138,18 +132,15 @@ class Server:
         for line in lines:
             message = json.loads(line)
             if "stop" in message:
-                self._stop()
+                for child in self._children.values():
+                    child.stopped = True
+                    child.kill()
                 continue
             self._gathered.append((message["id"], read_job(message["job"])))
             if not message["more"]:
                 self._start(self._gathered)
                 self._gathered = []
         return bool(chunk)
-
-    def _stop(self) -> None:
-        for child in self._children.values():
-            child.stopped = True
-            child.kill()
 
     def _start(self, work: Sequence[Numbered]) -> None:
         if isinstance(work[0][1], CaptureJob) and self._fork:
@@ -158,7 +149,10 @@ class Server:
         if waiting is not None:
             waiting.go_on(work)
             return
-        inherited = [self._requests, self._answers, *self._wake, *self._streams(), *self._orders()]
+        inherited = [self._requests, self._answers, *self._wake]
+        for other in self._children.values():
+            inherited += [other.output.descriptor, other.lines.descriptor]
+            inherited += [] if other.orders is None else [other.orders]
         child = children.start(work, self._fork, inherited)
         self._children[child.pid] = child
         for stream in (child.output, child.lines):
@@ -190,7 +184,8 @@ class Server:
     def _finish(self, child: Child, status: int, usage: Any) -> None:
         del self._children[child.pid]
         for stream in (child.output, child.lines):
-            _forget(self._selector, stream)
+            with suppress(KeyError):  # it has come to its end before
+                self._selector.unregister(stream.descriptor)
         answers, again = child.answers(status, usage)
         self._answer(answers)
         for work in again:
@@ -207,11 +202,6 @@ def _warm_capture() -> None:
         from tlcheck.worker.capture import script
 
         script.warm()
-
-
-def _forget(selector: selectors.BaseSelector, stream: OutputStream) -> None:
-    with suppress(KeyError):
-        selector.unregister(stream.descriptor)
 
 
 def _wake_on_child_end() -> tuple[int, int]:

@@ -81,7 +81,9 @@ def run(jobs: Sequence[Job], descriptor: int, orders: int | None = None) -> None
             # What a script computes itself is no lowering; each of its kernels is limited.
             if not isinstance(job, CaptureJob):
                 limits.limit_processor_time(job.timeout)
-            recorder = recorder or _watching()
+            if recorder is None:
+                recorder = Recorder()
+                recorder.watch()
             message = {"result": _result(job, channel)}
         except BaseException as error:
             message = {"failure": asdict(failures.from_exception(error, channel.phase, str(Path(job.file).resolve())))}
@@ -106,12 +108,6 @@ def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
         with suppress(Exception):  # the kernel file may have put anything in their place
             stream.flush()
-
-
-def _watching() -> Recorder:
-    recorder = Recorder()
-    recorder.watch()
-    return recorder
 
 
 def _result(job: Job, channel: Channel) -> dict[str, Any]:

@@ -48,7 +48,7 @@ def draws(subject: LoadedCase, names: Sequence[str], task: VerifyTask) -> Iterat
             return
     for seed in task.seeds:
         for label, variant in variants(subject.case, task.exact):
-            yield _draw(subject, label, variant, seed, task.device)
+            yield refer(subject, label, variant, seed, make(subject, variant, seed, task.device))
 
 
 def variants(case: Case, exact: bool, referred: bool = True) -> Iterator[tuple[str, Variant]]:
@@ -65,10 +65,6 @@ def make(subject: LoadedCase, variant: Variant, seed: int, device: str) -> tuple
     """One set of inputs."""
     generator = torch.Generator(device=device).manual_seed(seed)
     return tuple(variant.inputs(subject.args, generator, device))
-
-
-def _draw(subject: LoadedCase, label: str, variant: Variant, seed: int, device: str) -> DrawnInputs:
-    return refer(subject, label, variant, seed, make(subject, variant, seed, device))
 
 
 def refer(subject: LoadedCase, label: str, variant: Variant, seed: int, values: tuple[Any, ...]) -> DrawnInputs:
