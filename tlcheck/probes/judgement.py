@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tlcheck.probes.calls import numbers
 from tlcheck.probes.formats import Number, bits_of, decode, encode
-from tlcheck.probes.machine import GLOBAL, SHARED, PtxMachine, StoppedError, TracedAccess
+from tlcheck.probes.machine import GLOBAL, SHARED, PtxAccess, PtxMachine, StoppedError
 from tlcheck.probes.ptx import PtxEntry, PtxInstruction
 from tlcheck.program.device_library import BULK, LOST, OK, ORDERS, STOPS, WRONG, Behaviour, LibraryCall
 
@@ -26,13 +26,13 @@ _FLOATING = {"f16", "bf16", "f32", "f64", "f16x2", "bf16x2"}
 
 @dataclass(frozen=True)
 class ProbeRun:
-    """One execution: what was in the destination, what was given, what is there now, what came back, and the trace."""
+    """One execution: what was in the destination, what was given, what is there now, what came back, and accesses."""
 
     before: tuple[Number, ...]
     given: tuple[Number, ...]
     after: tuple[Number, ...]
     returned: tuple[Number, ...]
-    trace: tuple[TracedAccess, ...]
+    accesses: tuple[PtxAccess, ...]
 
 
 def judge(call: LibraryCall, entry: PtxEntry) -> Behaviour:
@@ -49,7 +49,7 @@ def judge(call: LibraryCall, entry: PtxEntry) -> Behaviour:
             return Behaviour(WRONG, wrong, instructions)
     aligned = _aligned(call, runs)
     for done in runs:
-        if lost := _lost(call, done.trace):
+        if lost := _lost(call, done.accesses):
             return Behaviour(LOST, lost, instructions, aligned)
     return Behaviour(OK, "", instructions, aligned)
 
@@ -83,7 +83,11 @@ def run(call: LibraryCall, entry: PtxEntry, before: Sequence[Number], given: Seq
     machine.run()
     after = _get(machine, call.destination, place, ELEMENTS)
     return ProbeRun(
-        tuple(before), tuple(given), after, _get(machine, call.destination, RETURNED, call.width), tuple(machine.trace)
+        tuple(before),
+        tuple(given),
+        after,
+        _get(machine, call.destination, RETURNED, call.width),
+        tuple(machine.accesses),
     )
 
 
@@ -136,51 +140,51 @@ def _shown(numbers: Sequence[Number]) -> str:
     return ", ".join(f"{n:g}" if isinstance(n, float) else str(n) for n in numbers)
 
 
-def _lost(call: LibraryCall, trace: Sequence[TracedAccess]) -> str:
+def _lost(call: LibraryCall, accesses: Sequence[PtxAccess]) -> str:
     """Which part of the memory order neither the instructions nor fences give; empty if none is missing."""
     if not call.order or call.operation in ("load", "store"):
-        return _plain_order(call, trace) if call.order else ""
-    at = [i for i, access in enumerate(trace) if access.kind == "atomic"]
+        return _plain_order(call, accesses) if call.order else ""
+    at = [i for i, access in enumerate(accesses) if access.kind == "atomic"]
     if not at:
         return f"{ORDERS[call.order]} is asked for, and the destination may only be read without an order"
     for wanted in _WANTED[call.order]:
         for i in at:
-            fences = trace[i + 1 :] if wanted == "acquire" else trace[:i]
-            if not _gives(trace[i], wanted, call.shared) and not any(_fences(f) for f in fences):
-                return f"{ORDERS[call.order]} is asked for, `{trace[i].name}` is not {wanted}"
-    if call.order == 5 and not any(_is_sequential(f) for f in trace):
+            fences = accesses[i + 1 :] if wanted == "acquire" else accesses[:i]
+            if not _gives(accesses[i], wanted, call.shared) and not any(_fences(f) for f in fences):
+                return f"{ORDERS[call.order]} is asked for, `{accesses[i].name}` is not {wanted}"
+    if call.order == 5 and not any(_is_sequential(f) for f in accesses):
         return "seq_cst is asked for, and there is no fence.sc"
     return ""
 
 
-def _plain_order(call: LibraryCall, trace: Sequence[TracedAccess]) -> str:
+def _plain_order(call: LibraryCall, accesses: Sequence[PtxAccess]) -> str:
     """The same for an atomic load or store."""
     place = SHARED if call.shared else DESTINATION
     kind, wanted = ("load", "acquire") if call.operation == "load" else ("store", "release")
-    at = [i for i, a in enumerate(trace) if a.kind == kind and place <= a.address < place + 0x1000]
+    at = [i for i, a in enumerate(accesses) if a.kind == kind and place <= a.address < place + 0x1000]
     asked = wanted in _WANTED[call.order]
     for i in at if asked else ():
-        fences = trace[i + 1 :] if kind == "load" else trace[:i]
-        if not _gives(trace[i], wanted, call.shared) and not any(_fences(f) for f in fences):
-            return f"{ORDERS[call.order]} is asked for, `{trace[i].name}` is not {wanted}"
-    if call.order == 5 and not any(_is_sequential(f) for f in trace):
+        fences = accesses[i + 1 :] if kind == "load" else accesses[:i]
+        if not _gives(accesses[i], wanted, call.shared) and not any(_fences(f) for f in fences):
+            return f"{ORDERS[call.order]} is asked for, `{accesses[i].name}` is not {wanted}"
+    if call.order == 5 and not any(_is_sequential(f) for f in accesses):
         return "seq_cst is asked for, and there is no fence.sc"
     return ""
 
 
-def _gives(access: TracedAccess, wanted: str, shared: bool) -> bool:
+def _gives(access: PtxAccess, wanted: str, shared: bool) -> bool:
     """Whether an instruction has the order, for all threads that see the destination."""
     parts = set(access.name.split("."))
     return bool(parts & _GATHERED[wanted]) and (shared or "cta" not in parts)
 
 
-def _fences(access: TracedAccess) -> bool:
+def _fences(access: PtxAccess) -> bool:
     """Whether it is a fence for the whole device; one for a block (`cta`) is too weak."""
     parts = access.name.split(".")
     return access.kind == "fence" and bool({"gpu", "gl", "sys"} & set(parts)) and "proxy" not in parts
 
 
-def _is_sequential(access: TracedAccess) -> bool:
+def _is_sequential(access: PtxAccess) -> bool:
     parts = access.name.split(".")
     return _fences(access) and (parts[0] == "membar" or "sc" in parts)
 
@@ -190,7 +194,7 @@ def _aligned(call: LibraryCall, runs: Sequence[ProbeRun]) -> tuple[int, int]:
     place = SHARED if call.shared else DESTINATION
     sizes = [1, 1]
     for done in runs:
-        for access in done.trace:
+        for access in done.accesses:
             for which, start in enumerate((place, VALUES)):
                 if start <= access.address < start + 0x1000 and access.kind != "fence":
                     sizes[which] = max(sizes[which], access.size)

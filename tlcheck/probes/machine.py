@@ -33,7 +33,7 @@ class StoppedError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class TracedAccess:
+class PtxAccess:
     """One access to memory, or a fence. kind: load, store, atomic, fence. address: generic. size: bytes at once."""
 
     kind: str
@@ -50,7 +50,7 @@ class PtxMachine:
     parameters: dict[str, int]
     memory: dict[int, int] = field(default_factory=dict)
     registers: dict[str, int] = field(default_factory=dict)
-    trace: list[TracedAccess] = field(default_factory=list)
+    accesses: list[PtxAccess] = field(default_factory=list)
 
     def run(self) -> None:
         """Execute to the end. Raises StoppedError, UnreadPtxError, and TimeoutError where it does not end."""
@@ -86,7 +86,7 @@ class PtxMachine:
         if name in _MEMORY:
             _MEMORY[name](self, step)
         elif name in ("fence", "membar"):
-            self.trace.append(TracedAccess("fence", step.name))
+            self.accesses.append(PtxAccess("fence", step.name))
         elif name in ("mov", "cvta"):
             self._move(step)
         elif name == "cvt":
@@ -169,7 +169,7 @@ class PtxMachine:
         address = self._address(step, operand)
         if address % size:
             raise StoppedError(f"`{step.name}` needs an address that is a multiple of {size} bytes")
-        self.trace.append(TracedAccess(kind, step.name, address, size))
+        self.accesses.append(PtxAccess(kind, step.name, address, size))
         return address
 
     # Registers

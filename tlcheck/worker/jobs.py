@@ -44,7 +44,7 @@ class LowerJob(FileJob):
     """Lower a case or kernel and write its snapshot. name, args: as in `DiscoverJob`.
 
     output: the snapshot's file. every_pass: keep the module after each pass instead of at the checkpoints.
-    known: hashes of kernels that need no lowering (`tlcheck.worker.traced`); None where nobody asks for hashes.
+    known: hashes of kernels that need no lowering (`tlcheck.worker.fingerprint`); None where nobody asks for hashes.
     """
 
     name: str

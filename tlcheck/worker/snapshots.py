@@ -15,9 +15,9 @@ from tlcheck.worker import breakpoints, compiler, device, kernel_file, kernels, 
 from tlcheck.worker.compiler import CompilerState
 from tlcheck.worker.discovery import as_case
 from tlcheck.worker.failures import PassError
+from tlcheck.worker.fingerprint import fingerprint
 from tlcheck.worker.jobs import CaptureJob, LowerJob
 from tlcheck.worker.lines import AtomicLines
-from tlcheck.worker.traced import trace
 
 
 def write(job: LowerJob, enter: Callable[[str], None]) -> dict[str, Any]:
@@ -41,22 +41,22 @@ def write(job: LowerJob, enter: Callable[[str], None]) -> dict[str, Any]:
         "args": {key: repr(value) for key, value in args.items()},
     }
     stamped = lines.stamp(built.prim_func)
-    traced: dict[str, Any] = {}
+    known_by: dict[str, Any] = {}
     if before is not None and before.is_as_before():
-        traced = _traced(stamped, built.pass_configs, meta["file"])
-    if job.known and traced.get("traced") in job.known:
-        return {**traced, "place": {key: meta[key] for key in ("file", "line", "args")}}
+        known_by = _known_by(stamped, built.pass_configs, meta["file"])
+    if job.known and known_by.get("fingerprint") in job.known:
+        return {**known_by, "place": {key: meta[key] for key in ("file", "line", "args")}}
     lowered = lower(stamped, built.pass_configs, target, job, meta, Path(job.output), enter)
-    return {**traced, **lowered, "parameters": _parameters(stamped)}
+    return {**known_by, **lowered, "parameters": _parameters(stamped)}
 
 
-def _traced(prim_func: Any, pass_configs: Mapping[str, Any], file: str) -> dict[str, Any]:
+def _known_by(prim_func: Any, pass_configs: Mapping[str, Any], file: str) -> dict[str, Any]:
     """What the kernel is; nothing where TVM cannot say."""
     try:
-        found = trace(prim_func, pass_configs, file)
+        found = fingerprint(prim_func, pass_configs, file)
     except Exception:  # lowering it may still work, and says better what does not
         return {}
-    return {"traced": found.digest, "lines": found.lines}
+    return {"fingerprint": found.digest, "lines": found.lines}
 
 
 def _parameters(prim_func: Any) -> list[str]:

@@ -6,9 +6,9 @@ several jobs writes them one after the other, and nothing after the first that f
 
 - `discover`: `{"cases": [{name, args, targets, expects, inputs}], "kernels": [{name, required}]}`
 - `lower`: `{"checkpoints": {name: pass}, "unsaved": {checkpoint: reason}, "seconds": {phase: seconds},
-  "parameters": [type and shape of each]}`, with what the
-  kernel is, `{"traced": hash, "lines": [...]}`, where its file leaves the compiler alone (`tlcheck.worker.traced`); of
-  one that is among `LowerJob.known` only that, and its `{"place": {file, line, args}}`
+  "parameters": [type and shape of each]}`, with what the kernel is, `{"fingerprint": hash, "lines": [...]}`, where its
+  file leaves the compiler alone (`tlcheck.worker.fingerprint`); of one that is among `LowerJob.known` only that, and
+  its `{"place": {file, line, args}}`
 - `inputs`: `{"sets": [[seed, [where each parameter's array begins]]], "where": FILE:LINE, "updates": names or null,
   "digest": of the file}`
 - `capture`: `{"ended": failure or null, "names": [...], "refused": [...]}`, after a line `{"kernel": ...}` for each:

@@ -18,7 +18,7 @@ from tests.cpu.run.stand_ins import compiled, subject, task
 from tlcheck.case import Case
 from tlcheck.worker.capture.observation import Keeper, Parameters
 from tlcheck.worker.failures import RequestError
-from tlcheck.worker.gpu import draws, traces, verification
+from tlcheck.worker.gpu import draws, stored, verification
 
 PARAMETERS = Parameters(("A", "S", "B"), made=(1,))
 IN_PLACE = Parameters(("A", "S", "B"), made=())
@@ -62,7 +62,7 @@ def test_a_call_is_repeated(tmp_path: Path) -> None:
     assert keep(tmp_path, launch, a, b) == {"updates": ["B"], "size": 4 * (24 + 6 + 24 + 6)}
     assert not torch.equal(b, torch.ones(6))
     assert repeat(tmp_path, in_place) == set()
-    recorded = traces.recorded(str(tmp_path / "cases.py"), "call-0001.pt", "cpu").inputs
+    recorded = stored.recorded(str(tmp_path / "cases.py"), "call-0001.pt", "cpu").inputs
     in_place(*recorded)  # also where there is no arena, to be timed: what the kernel makes has room for all elements
     assert torch.equal(recorded[1], 2 * a + 1)
 

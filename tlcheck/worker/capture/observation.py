@@ -1,6 +1,6 @@
 """What one call of a kernel was given and what it left, kept in a file from which `tlcheck run` repeats it.
 
-The file is a trace as `tlcheck.worker.gpu.traces` reads it. Nothing here asks where the tensors are.
+The file is a call as `tlcheck.worker.gpu.stored` reads it. Nothing here asks where the tensors are.
 """
 
 from __future__ import annotations

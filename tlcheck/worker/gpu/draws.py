@@ -10,7 +10,7 @@ import torch
 
 from tlcheck.case import Case, Variant
 from tlcheck.worker.failures import RequestError
-from tlcheck.worker.gpu import comparison, traces
+from tlcheck.worker.gpu import comparison, stored
 from tlcheck.worker.gpu.subject import LoadedCase
 from tlcheck.worker.gpu.task import VerifyTask
 
@@ -40,7 +40,7 @@ def draws(subject: LoadedCase, names: Sequence[str], task: VerifyTask) -> Iterat
     names: of the kernel's parameters. Raises RequestError without any inputs.
     """
     if task.replay:
-        yield from (_replayed(trace) for trace in traces.read(task))
+        yield from (_replayed(call) for call in stored.read(task))
         return
     if subject.case.recorded:
         yield _repeated(subject.case.recorded, names, task)
@@ -82,8 +82,8 @@ def refer(subject: LoadedCase, label: str, variant: Variant, seed: int, values: 
     return DrawnInputs(label, seed, values, expected, named, narrow=narrow)
 
 
-def _replayed(trace: traces.Trace) -> DrawnInputs:
-    return DrawnInputs(trace.label, trace.seed, trace.inputs, trace.outputs, {}, recorded=True)
+def _replayed(call: stored.StoredCall) -> DrawnInputs:
+    return DrawnInputs(call.label, call.seed, call.inputs, call.outputs, {}, recorded=True)
 
 
 def _repeated(file: str, names: Sequence[str], task: VerifyTask) -> DrawnInputs:
@@ -91,15 +91,15 @@ def _repeated(file: str, names: Sequence[str], task: VerifyTask) -> DrawnInputs:
 
     Raises RequestError where there would be nothing to compare.
     """
-    trace = traces.recorded(task.file, file, task.device)
-    if len(names) != len(trace.inputs):
-        raise RequestError(f"{file} has {len(trace.inputs)} arguments, and the kernel takes {len(names)}")
-    given = dict(zip(names, trace.inputs, strict=True))
+    call = stored.recorded(task.file, file, task.device)
+    if len(names) != len(call.inputs):
+        raise RequestError(f"{file} has {len(call.inputs)} arguments, and the kernel takes {len(names)}")
+    given = dict(zip(names, call.inputs, strict=True))
     written = [name for name in (*task.poisoned, *task.updated) if torch.is_tensor(given.get(name))]
-    expected = {**{name: given[name] for name in written}, **trace.outputs}
+    expected = {**{name: given[name] for name in written}, **call.outputs}
     if not expected:
         raise RequestError("the recorded call has changed nothing: there is nothing to compare")
-    return replace(_replayed(trace), expected=expected)
+    return replace(_replayed(call), expected=expected)
 
 
 def _rounded(inputs: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,7 +10,7 @@ import tilelang
 
 from tlcheck.worker import kernel_file, kernels
 from tlcheck.worker.discovery import as_case
-from tlcheck.worker.gpu import traces
+from tlcheck.worker.gpu import stored
 from tlcheck.worker.gpu.subject import CompiledKernel, LoadedCase
 
 
@@ -23,7 +23,7 @@ def load(file: str, name: str, args: Mapping[str, str], pythonpath: tuple[str, .
     case = as_case(kernel_file.lookup(kernel_file.load(file, pythonpath), name))
     if case.inputs is None and case.recorded:
         recorded = case.recorded
-        case = replace(case, inputs=lambda args, generator, device: traces.recorded(file, recorded, device).inputs)
+        case = replace(case, inputs=lambda args, generator, device: stored.recorded(file, recorded, device).inputs)
     own = {key: kernels.parse_value(text) for key, text in args.items()}
     return LoadedCase(case, {**case.args, **own}, name)
 

@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from tlcheck.worker.failures import RequestError
-from tlcheck.worker.gpu import comparison, traces
+from tlcheck.worker.gpu import comparison, stored
 from tlcheck.worker.gpu.comparison import Tolerance
 from tlcheck.worker.gpu.draws import EXACT, DrawnInputs
 from tlcheck.worker.gpu.memory import Arena
@@ -54,7 +54,7 @@ class Trial:
         for name in first:
             self._compare(name, first[name])
         if verifying is not None and verifying.record:
-            traces.write(verifying, self.draw.label, self.draw.seed, self.draw.values, first)
+            stored.write(verifying, self.draw.label, self.draw.seed, self.draw.values, first)
         for _ in range(1, verifying.repeats if verifying is not None else 1):
             self._compare_again(first, self._launch(arena))
         return {

@@ -14,7 +14,7 @@ from tlcheck.worker.gpu.task import VerifyTask
 
 
 @dataclass(frozen=True)
-class Trace:
+class StoredCall:
     """outputs: what of them is determined, as `Case.outcome` has it."""
 
     label: str
@@ -36,8 +36,8 @@ def write(task: VerifyTask, label: str, seed: int, inputs: Sequence[Any], output
     torch.save(content, folder / f"{label or 'inputs'}-{seed}.pt")
 
 
-def read(task: VerifyTask) -> Iterator[Trace]:
-    """All traces of a case, one in memory at a time. Raises RequestError where there is none."""
+def read(task: VerifyTask) -> Iterator[StoredCall]:
+    """All calls of a case that were kept, one in memory at a time. Raises RequestError where there is none."""
     files = sorted(_folder(task.replay, task).glob("*.pt"))
     if not files:
         raise RequestError(f"no trace of this case in {task.replay}")
@@ -45,7 +45,7 @@ def read(task: VerifyTask) -> Iterator[Trace]:
         yield _load(file, task.device)
 
 
-def recorded(kernel_file: str, name: str, device: str) -> Trace:
+def recorded(kernel_file: str, name: str, device: str) -> StoredCall:
     """The call that a case names, in a file beside the kernel file. Raises RequestError where there is none."""
     file = Path(kernel_file).parent / name
     if not file.is_file():
@@ -53,10 +53,10 @@ def recorded(kernel_file: str, name: str, device: str) -> Trace:
     return _load(file, device)
 
 
-def _load(file: Path, device: str) -> Trace:
+def _load(file: Path, device: str) -> StoredCall:
     content = torch.load(file, map_location=device, weights_only=True)
     inputs = (value.contiguous() if torch.is_tensor(value) else value for value in content["inputs"])
-    return Trace(content["label"], content["seed"], tuple(inputs), content["outputs"])
+    return StoredCall(content["label"], content["seed"], tuple(inputs), content["outputs"])
 
 
 def _folder(root: str, task: VerifyTask) -> Path:

@@ -14,7 +14,7 @@ from tlcheck.worker.graph import as_graph
 
 
 @dataclass(frozen=True)
-class TracedKernel:
+class KernelFingerprint:
     """digest: of the IR, with its lines as places among `lines`, and of the configuration of passes.
 
     lines: those of the kernel's file that the IR names, in order.
@@ -24,7 +24,7 @@ class TracedKernel:
     lines: tuple[int, ...]
 
 
-def trace(prim_func: Any, pass_configs: Mapping[str, Any], file: str) -> TracedKernel:
+def fingerprint(prim_func: Any, pass_configs: Mapping[str, Any], file: str) -> KernelFingerprint:
     """What a PrimFunc of this file is. Raises what TVM raises where it cannot be written as JSON."""
     whole = json.loads(lowering.graph_text(prim_func))
     graph = as_graph(whole)
@@ -40,4 +40,4 @@ def trace(prim_func: Any, pass_configs: Mapping[str, Any], file: str) -> TracedK
         data[index] = places[graph.data[index]["line"]] if index in own else None
     beside = {key: value for key, value in whole.items() if key != "nodes"}
     content = [graph.types, data, beside, kernels.configs_as_text(pass_configs)]
-    return TracedKernel(hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest(), tuple(lines))
+    return KernelFingerprint(hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest(), tuple(lines))
