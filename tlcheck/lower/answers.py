@@ -98,18 +98,16 @@ class AnswerCache:
         if not isinstance(job, LowerJob):
             return job
         results = (kept.answer.result or {} for kept in self._entry(self._key(job)).kept)
-        return replace(
-            job, known=tuple(dict.fromkeys(result["fingerprint"] for result in results if "fingerprint" in result))
-        )
+        found = (result["fingerprint"] for result in results if "fingerprint" in result)
+        return replace(job, known=tuple(dict.fromkeys(found)))
 
     def move(self, job: LowerJob, answer: Answer) -> Answer | None:
         """The answer to a job whose kernel was known, its snapshot written; None where that is there no more."""
         now = answer.result or {}
         for kept in self._entry(self._key(job)).kept:
             then = kept.answer.result or {}
-            if then.get("fingerprint") == now["fingerprint"] and (
-                content := self._cache.get("snapshots", kept.snapshot)
-            ):
+            same = then.get("fingerprint") == now["fingerprint"]
+            if same and (content := self._cache.get("snapshots", kept.snapshot)):
                 lines = dict(zip(then["lines"], now["lines"], strict=True))
                 if (text := moved(content.decode(), now["place"], lines)) is not None:
                     Path(job.output).write_text(text)

@@ -9,7 +9,6 @@ import pytest
 
 from tests.cpu.checking import installed
 from tlcheck.cache.store import Cache
-from tlcheck.cli import lowered
 from tlcheck.cli.main import main
 from tlcheck.lower import session
 from tlcheck.lower.cached import AnsweredJob, CachedExecutor, ToolchainWorker
@@ -38,8 +37,7 @@ def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "k.py").write_text(KERNEL)
     (tmp_path / "size.py").write_text("SIZE = 256\n")
     monkeypatch.chdir(tmp_path)
-    for module in (session, lowered):
-        monkeypatch.setattr(module, "open_cache", lambda wanted: Cache(tmp_path / "results") if wanted else Cache(None))
+    monkeypatch.setattr(session, "open_cache", lambda wanted: Cache(tmp_path / "results") if wanted else Cache(None))
 
 
 def report(capsys: pytest.CaptureFixture[str], folder: str, *options: str) -> tuple[str, bytes]:
