@@ -1,8 +1,10 @@
-"""The elements that lanes access in one statement, one by one."""
+"""The elements and cells that lanes access in one statement, one by one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +13,7 @@ from tlcheck.execute.memory.cells import Cells, Position
 from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.values import Array, Value
-from tlcheck.execute.observe.shadows import Touched
+from tlcheck.targets.nvidia import WARP
 
 if TYPE_CHECKING:
     from tlcheck.execute.memory.places import Place
@@ -19,7 +21,34 @@ if TYPE_CHECKING:
 Chosen = Callable[[Array], Mask]  # which of some flat cells matter
 
 
-class Accessed:
+@dataclass(frozen=True, eq=False)
+class AccessedCells:
+    """The cells of one access: flat index, world, thread and warp of each. warps: of a block."""
+
+    cell: Array
+    world: Array
+    thread: Array
+    warp: Array
+    warps: int
+
+    @cached_property
+    def row(self) -> Array:
+        """The warp of each among those of all worlds."""
+        return self.world * self.warps + self.warp
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """Two threads that have stored different values to one element in one statement. last: whose value is there."""
+
+    cell: int
+    world: int
+    thread: int
+    last_world: int
+    last_thread: int
+
+
+class AccessedElements:
     """The elements that active lanes access: by vector lane, world and lane. cell: of each the first one, flat."""
 
     def __init__(self, place: Place, position: Position, active: Mask, chosen: Chosen | None = None) -> None:
@@ -51,8 +80,8 @@ class Accessed:
         """The lane of each."""
         return self.of(np.arange(self._shape[2]))
 
-    def touched(self, worlds: int, by: Any = None) -> Touched:
-        """Their cells. by: the thread of each element, where that is not its lane."""
+    def cells(self, worlds: int, warps: int, by: Any = None) -> AccessedCells:
+        """Their cells, in so many worlds and warps of a block. by: the thread of each element, if not its lane."""
         cell, world, thread = self.cell, self.world(worlds), self.lane() if by is None else self.of(by)
         memory, parts = self._place.memory, self._parts
         if parts > 1:
@@ -60,15 +89,15 @@ class Accessed:
             steps = np.arange(parts).reshape(-1, 1) * memory.stride
             cell = (cell + steps).reshape(-1)
             world, thread = np.tile(world, parts), np.tile(thread, parts)
-        return Touched(cell, world, thread)
+        return AccessedCells(cell, world, thread, thread // WARP, warps)
 
-    def changed(self, value: Value) -> Mask:
-        """Which of the cells that they touch a write changes: those of an element together."""
+    def unchanged(self, value: Value) -> Mask:
+        """Which of their cells a write leaves as they are: those of an element together."""
         before: Any = self._place.memory.take(self.cell, self._place.kind)
-        return np.tile(~_same(before, self.of(value)), self._parts)
+        return np.tile(_same(before, self.of(value)), self._parts)
 
     def bits(self, value: Array) -> Array:
-        """The bits of a value for each of the cells that they touch."""
+        """The bits of a value for each of their cells."""
         found = self.of(value)
         return np.tile(
             found.astype(np.float64).view(np.int64) if found.dtype.kind == "f" else found.astype(np.int64), self._parts
@@ -79,9 +108,8 @@ class Accessed:
         memory = self._place.memory
         return self._place.kind.octets // memory.grain if isinstance(memory, Cells) else 1
 
-    def disagreement(self, worlds: int, value: Value) -> tuple[Touched, int, int] | None:
-        """An element into which two lanes have just written different values, the second lane and its world; None for
-        none.
+    def disagreement(self, worlds: int, value: Value) -> Disagreement | None:
+        """An element into which two lanes have just written different values; None for none.
 
         Of lanes that write one element the last one wins, so that the others find another value there than their own.
         """
@@ -96,7 +124,7 @@ class Accessed:
         if not len(others):
             return None
         last = others[-1]
-        return Touched(self.cell[at : at + 1], world[at : at + 1], lane[at : at + 1]), int(lane[last]), int(world[last])
+        return Disagreement(int(self.cell[at]), int(world[at]), int(lane[at]), int(world[last]), int(lane[last]))
 
 
 def _same(before: Any, after: Any) -> Mask:

@@ -28,10 +28,10 @@ from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.state import NOWHERE, Origin
 from tlcheck.execute.memory.values import Array, Value
-from tlcheck.execute.observe.accesses import Accessed
-from tlcheck.execute.observe.order import Watch
+from tlcheck.execute.observe.accesses import AccessedCells, AccessedElements
+from tlcheck.execute.observe.order import Order
 from tlcheck.execute.observe.races import Contest, Race
-from tlcheck.execute.observe.shadows import Touched
+from tlcheck.execute.observe.shadow import CONFLICTS
 from tlcheck.execute.observe.unwaited import Unwaited
 from tlcheck.execute.schedule.agents import Side, agents_of
 from tlcheck.program.atomics import atomics, may_order
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 EARLY = "asynchronous copies"
 _TILE = -1  # the lane of what a block does as a whole
 _SEVERAL = -2
-_CONFLICTS = {"read": ("write", "atomic"), "write": ("read", "write", "atomic"), "atomic": ("read", "write")}
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ class Attributed:
     contested: tuple[tuple[Race, Contest], ...]
 
 
-def attributed(watches: Sequence[Watch], authors: Callable[[], Sequence[Author]]) -> Attributed:
+def attributed(watches: Sequence[Order], authors: Callable[[], Sequence[Author]]) -> Attributed:
     """Whose the races are that were seen as lowered.
 
     authors: watched the kernel as written; asked for where something races.
@@ -118,7 +117,7 @@ class _Last:
             for name in self._FIELDS:
                 setattr(self, name, np.r_[getattr(self, name), more])
 
-    def set(self, touched: Touched, epoch: int) -> None:
+    def set(self, touched: AccessedCells, epoch: int) -> None:
         """These lanes accessed these cells."""
         cell = touched.cell
         again = (self.epoch[cell] == epoch) & (self.lane[cell] != touched.thread)
@@ -126,7 +125,7 @@ class _Last:
         self.lane[cell] = touched.thread
         self.lane[cell] = np.where(again | (self.lane[cell] != touched.thread), _SEVERAL, touched.thread)
 
-    def mixed(self, touched: Touched, met: int, threads: bool) -> Mask:
+    def mixed(self, touched: AccessedCells, met: int, threads: bool) -> Mask:
         """Which of them code for threads, or T.tma_copy, and another statement access with no T.sync_threads between.
 
         met: how many of these there were, and one. threads: whether the former accesses them now.
@@ -134,7 +133,7 @@ class _Last:
         last = self.threads[touched.cell]
         return np.asarray((last == (-met if threads else met)) & self._here(touched))
 
-    def stamp(self, touched: Touched, side: Side | None, clocks: Array, by: Sequence[Array]) -> None:
+    def stamp(self, touched: AccessedCells, side: Side | None, clocks: Array, by: Sequence[Array]) -> None:
         """They did so in a branch. by: first and last warp that did, of each cell."""
         cell, world = touched.cell, touched.world
         if side is None:
@@ -147,7 +146,7 @@ class _Last:
         self.warp[cell], self.time[cell] = first, clocks[world, first, first]
         self.last[cell], self.late[cell] = last, clocks[world, last, last]
 
-    def unordered(self, touched: Touched, side: Side | None, clocks: Array) -> Mask:
+    def unordered(self, touched: AccessedCells, side: Side | None, clocks: Array) -> Mask:
         """Which of them another branch has accessed that may not be there yet, as far as this one knows."""
         cell, world = touched.cell, touched.world
         if side is None:
@@ -157,20 +156,20 @@ class _Last:
         late |= self.late[cell] > clocks[world, side.warps[world], self.last[cell]]
         return np.asarray(beside & late & self._here(touched))
 
-    def beside(self, touched: Touched, epoch: int) -> Mask:
+    def beside(self, touched: AccessedCells, epoch: int) -> Mask:
         """Which of them another lane of the same epoch has accessed."""
         cell = touched.cell
         return np.asarray((self.epoch[cell] == epoch) & (self.lane[cell] != touched.thread) & self._here(touched))
 
-    def across(self, touched: Touched) -> Mask:
+    def across(self, touched: AccessedCells) -> Mask:
         """Which of them another block has accessed."""
         return np.asarray((self.epoch[touched.cell] > 0) & ~self._here(touched))
 
-    def _here(self, touched: Touched) -> Array:
+    def _here(self, touched: AccessedCells) -> Array:
         return np.asarray(self.world[touched.cell] == touched.world)
 
 
-class Author(Watch):
+class Author(Order):
     """Watches some buffers of a kernel as written. own: buffer -> line of a race between iterations or threads; sides:
     of one between branches that run side by side; blocks: of one between blocks; early: of one with a copy for which
     the author has not waited yet; unready: of one with such a T.wgmma_gemm; between: of one between code for threads,
@@ -229,10 +228,10 @@ class Author(Watch):
         return self._is_named(place) or place.root in self._products
 
     def _is_asked_for(self, place: Place) -> bool:
-        return place.name in self._about or self._tensors.get(place.root, "") in self._about
+        return place.name in self._about or self.tensors.get(place.root, "") in self._about
 
     def _is_named(self, place: Place) -> bool:
-        return place.name in self._watching or self._tensors.get(place.root, "") in self._watching
+        return place.name in self._watching or self.tensors.get(place.root, "") in self._watching
 
     def async_product(self, place: Place, begins: bool) -> None:
         """A T.wgmma_gemm adds to a place, also to what another one is adding there."""
@@ -243,12 +242,12 @@ class Author(Watch):
 
     def operation_begun(self, operation: Operation) -> None:
         """What the author waits for himself begins."""
-        phase = None if operation.key is None else self._phase(operation.key).copy()
+        phase = None if operation.key is None else self.phases(operation.key).copy()
         number = self._unwaited.begin(operation, self.watched, phase)
         for elements, is_written in operation.elements:
             active = self._active(elements.mask, elements.lanes)
             if self.covers(elements.place) and active.any():
-                touched = Accessed(elements.place, elements.position, active).touched(len(self.watched))
+                touched = self.cells(AccessedElements(elements.place, elements.position, active))
                 self._unwaited.holds(number, elements.place, touched.cell, is_written)
 
     def operations_awaited(self, kind: str, newest: int, mask: Mask, reads: bool = False) -> None:
@@ -260,7 +259,7 @@ class Author(Watch):
     def phase_waited(self, key: object, mask: Mask) -> None:
         """A wait for an mbarrier, at which the threads' own copies may arrive as well."""
         super().phase_waited(key, mask)
-        self._unwaited.passed(key, np.asarray(mask.any(axis=-1)), self._phase(key))
+        self._unwaited.passed(key, np.asarray(mask.any(axis=-1)), self.phases(key))
         self.operations_awaited(COPIES, 0, mask)
 
     def parallel_loop(self, begins: bool) -> None:
@@ -316,10 +315,9 @@ class Author(Watch):
         """Active lanes have written elements."""
         if not self._is_asked_for(place):
             return
-        found = self._disagreement(place, position, mask, value)
+        found = self.disagreement(place, position, mask, value)
         if found is not None:
-            touched, _, world = found
-            lines = self.own if world == touched.world[0] else self.blocks
+            lines = self.own if found.world == found.last_world else self.blocks
             lines.setdefault(self._name(place), self.machine.state.line)
 
     def atomic(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
@@ -345,7 +343,7 @@ class Author(Watch):
             self._last.pop((root, kind), None)
 
     def _name(self, place: Place) -> str:
-        return self._tensors.get(place.root, "") or place.name
+        return self.tensors.get(place.root, "") or place.name
 
     def _begin(self, origin: Origin, stores: bool) -> None:
         """Notice whether another statement runs, or the same one again."""
@@ -355,7 +353,7 @@ class Author(Watch):
         self._stored = self._stored or stores
 
     def _accessed(self, place: Place, position: Position, mask: Mask, kind: str, value: Value | None, by: Any) -> None:
-        active = self._seen(mask)
+        active = self.active(mask)
         if not active.any():
             return
         self._look_at_unwaited(place, position, active, kind)
@@ -365,15 +363,15 @@ class Author(Watch):
             self._epoch += self._barriers  # TileLang puts them between statements of threads
             self._fresh = False
         if self._is_asked_for(place):
-            accessed = Accessed(place, position, active)
-            changed = True if value is None else accessed.changed(value)
-            self._look(place, accessed.touched(len(self.watched), by), kind, changed, by is None)
+            accessed = AccessedElements(place, position, active)
+            changed = True if value is None else ~accessed.unchanged(value)
+            self._look(place, self.cells(accessed, by), kind, changed, by is None)
 
-    def _look(self, place: Place, touched: Touched, kind: str, changed: Any, by_lanes: bool) -> None:
+    def _look(self, place: Place, touched: AccessedCells, kind: str, changed: Any, by_lanes: bool) -> None:
         """Does an access conflict with those before? by_lanes: threads are numbered as lanes are."""
         memory, side = place.memory, agents_of(self.machine.state).side
         threads = by_lanes and not self._iterating
-        for other in _CONFLICTS[kind]:
+        for other in CONFLICTS[kind]:
             last = self._last.get((place.root, other))
             if last is not None:
                 last.reach(memory.flat.size)
@@ -386,7 +384,7 @@ class Author(Watch):
         mine.stamp(touched, side, self.clocks, self._warps_in(touched, side, threads))
         mine.threads[touched.cell] = self._met if threads or self._managed else -self._met
 
-    def _warps_in(self, touched: Touched, side: Side | None, threads: bool) -> Sequence[Array]:
+    def _warps_in(self, touched: AccessedCells, side: Side | None, threads: bool) -> Sequence[Array]:
         """The first and the last warp that makes each access in a branch; one of them issues a T.tma_copy."""
         if side is None or threads:
             return touched.warp, touched.warp
@@ -399,14 +397,14 @@ class Author(Watch):
             self.unready.setdefault(self._name(place), self.machine.state.line)
         if not self._unwaited.uses(place.root):
             return
-        touched = Accessed(place, position, active).touched(len(self.watched))
+        touched = self.cells(AccessedElements(place, position, active))
         met = self._unwaited.meets(place.root, touched, kind != "read")
         if met:
             lines = self.unready if met == PRODUCTS else self.early
             lines.setdefault(self._name(place), self.machine.state.line)
 
     def _conflicts(
-        self, last: _Last, touched: Touched, side: Side | None, threads: bool, cells: bool
+        self, last: _Last, touched: AccessedCells, side: Side | None, threads: bool, cells: bool
     ) -> Iterator[tuple[dict[str, int], Mask]]:
         """Where accesses conflict with the last ones, in each way. threads: code for threads; cells: of one block."""
         yield self.own, last.beside(touched, self._epoch)

@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 
 from tlcheck.execute.memory.values import Array
-from tlcheck.execute.observe.shadows import EPOCH, PENDING
+from tlcheck.execute.observe.clock import EPOCH, PENDING, Times
 
 _MOST = 1 << 16  # events that are remembered
 _WORTH = 8  # events of a round: for fewer no arrays are compared
@@ -27,30 +27,12 @@ Act = Callable[[], None]
 Sign = tuple[object, ...]  # what an event was made of, by identity: told apart without looking
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Times:
-    """Times of agents: that of agent `agent` in a world is at `first + agent` in `Clocks.own`."""
-
-    array: Array
-    first: Array
-    agent: Array
-
-    def owners(self, at: tuple[Array, ...]) -> Array:
-        """The agents of the times at some places, as in `Clocks.own` flat."""
-        shape = self.array.shape
-        return np.asarray(np.broadcast_to(self.first, shape)[at] + np.broadcast_to(self.agent, shape)[at])
-
-    def steps(self, steps: Array, at: tuple[Array, ...]) -> Array:
-        """How far the agents of the times at some places step."""
-        return np.asarray(steps.reshape(-1).take(self.owners(at)))
-
-
 class Clocks(Protocol):
     """What a round may change."""
 
-    told: list[int]  # of each world, a number for all that it has done
+    digests: list[int]  # of each world, a number for all that it has done
 
-    def own(self) -> Array:
+    def own_times(self) -> Array:
         """The time of each agent in each world, (worlds, agents)."""
 
     @property
@@ -71,12 +53,12 @@ class _State:
     own: Array
     times: Sequence[Array]
     marks: Sequence[Array]
-    told: Sequence[int]
+    digests: Sequence[int]
 
     @classmethod
     def of(cls, clocks: Clocks) -> _State:
         times, marks = [found.array.copy() for found in clocks.times()], [array.copy() for array in clocks.marks()]
-        return cls(clocks.own(), times, marks, list(clocks.told))
+        return cls(clocks.own_times(), times, marks, list(clocks.digests))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -178,7 +160,7 @@ class Recurrence:
         did.again(self._rounds, self._clocks)
         for world, part in enumerate(self._took_part):
             if part:
-                self._clocks.told[world] = hash((self._clocks.told[world], "again", self._rounds))
+                self._clocks.digests[world] = hash((self._clocks.digests[world], "again", self._rounds))
         self._begin()
         for _, act in period[:at]:
             act()
@@ -209,7 +191,7 @@ class Recurrence:
         if one is None or other is None or not one.is_like(other) or not other.apart:
             self._wanted *= 2
             return
-        self._took_part = [before != after for before, after in zip(second.told, third.told, strict=True)]
+        self._took_part = [before != after for before, after in zip(second.digests, third.digests, strict=True)]
         self._seen, self._counting, self._rounds, self._at = self._seen[-self._length :], other, 0, 0
         self._signs, self._held = [()] * self._length, [None] * self._length
 

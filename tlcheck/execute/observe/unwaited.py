@@ -15,7 +15,7 @@ from tlcheck.execute.events import Operation
 from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.places import Place
 from tlcheck.execute.memory.values import Array
-from tlcheck.execute.observe.shadows import Touched
+from tlcheck.execute.observe.accesses import AccessedCells
 
 
 @dataclass(eq=False)
@@ -63,7 +63,7 @@ class Unwaited:
         """Whether one that is open may use an allocation."""
         return bool(self._open) and ((root, True) in self._last or (root, False) in self._last)
 
-    def meets(self, root: int, touched: Touched, writes: bool) -> str:
+    def meets(self, root: int, touched: AccessedCells, writes: bool) -> str:
         """The kind of an operation that an access races with; empty for none. writes: whether it does."""
         for written in (True, False) if writes else (True,):
             of_cells = self._last.get((root, written))

@@ -9,8 +9,9 @@ import numpy as np
 from tlcheck.execute.machine import Machine
 from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.observe.glance import Glance
-from tlcheck.execute.observe.order import Watch
+from tlcheck.execute.observe.order import Order
 from tlcheck.execute.observe.suspects import Suspects
+from tlcheck.execute.observe.watch import Watch
 from tlcheck.snapshot.ir import Function
 
 
@@ -21,7 +22,7 @@ class Watching:
         self,
         kernel: Function,
         written: frozenset[str],
-        by: Callable[[Machine, Mask, frozenset[str]], Watch] | None = None,
+        by: Callable[[Machine, Mask, frozenset[str]], Order] | None = None,
         *,
         every: bool = False,
         suspects: Suspects | None = None,
@@ -31,13 +32,14 @@ class Watching:
         suspects: all that has to be watched; None for everything.
         """
         self._kernel, self._written, self._by, self._every, self._suspects = kernel, written, by, every, suspects
-        self._made: list[Watch] = []
+        self._made: list[Order] = []
 
-    def __call__(self, machine: Machine) -> Sequence[Watch]:
+    def __call__(self, machine: Machine) -> Sequence[Order]:
         by = self._by or (Watch if machine.options.plain else Glance)
         worlds = np.array([self._every or world.seed == machine.worlds[0].seed for world in machine.worlds])
         watch = by(machine, worlds, self._written)
-        watch.suspects = self._suspects
+        if isinstance(watch, Watch):
+            watch.suspects = self._suspects
         before = self._made[-1] if self._made else None
         if isinstance(watch, Glance) and isinstance(before, Glance) and before.machine.function is self._kernel:
             watch.follow(before)
@@ -45,7 +47,7 @@ class Watching:
         return [watch]
 
     @property
-    def watches(self) -> Sequence[Watch]:
+    def watches(self) -> Sequence[Order]:
         """The watch of the last machine, then those of the machines before it."""
         return [*self._made[-1:], *self._made[:-1]]
 

@@ -10,7 +10,7 @@ from tlcheck.execute.compile import registry
 from tlcheck.execute.machine import Machine
 from tlcheck.execute.memory.state import Tensor, World
 from tlcheck.execute.memory.values import kind_of
-from tlcheck.execute.observe.order import Watch
+from tlcheck.execute.observe.watch import Watch
 from tlcheck.execute.options import Options
 from tlcheck.execute.reasons import Deadlock
 from tlcheck.snapshot.ir import Alloc, Expr, Function, If, Seq, Stmt, Store, Thread

@@ -12,9 +12,9 @@ from tlcheck.execute.compile import registry
 from tlcheck.execute.machine import Machine
 from tlcheck.execute.memory.state import World
 from tlcheck.execute.memory.values import Array
+from tlcheck.execute.observe.clock import EPOCH, Times
 from tlcheck.execute.observe.glance import Glance
-from tlcheck.execute.observe.recurrence import Recurrence, Times, _Round
-from tlcheck.execute.observe.shadows import EPOCH
+from tlcheck.execute.observe.recurrence import Recurrence, _Round
 from tlcheck.execute.options import Options
 from tlcheck.snapshot.ir import Alloc, Buffer, Expr, For, Function, If, Seq, Stmt, Store, Thread
 
@@ -92,7 +92,7 @@ def test_clocks_are_what_looking_at_every_round_leaves(
     assert sum(moved_on) > ROUNDS // 3
     monkeypatch.setattr(Recurrence, "__call__", _carried_out)
     looked = _run(*body)
-    assert np.array_equal(counted.own(), looked.own())
+    assert np.array_equal(counted.own_times(), looked.own_times())
     pairs = zip(counted.times(), looked.times(), strict=True)
     assert all(np.array_equal(mine.array, others.array) for mine, others in pairs)
     assert all(map(np.array_equal, counted.marks(), looked.marks()))
@@ -121,7 +121,7 @@ def test_seeds_that_go_on_for_another_number_of_rounds_are_told_apart() -> None:
     """Both are told how many rounds were counted, if they took part in them."""
     told = [_run(_loop(*ROUND, rounds=rounds)) for rounds in (20, 21)]
     assert all(glance.is_settled for glance in told)
-    assert told[0].told != told[1].told
+    assert told[0].digests != told[1].digests
 
 
 class _Lagging:
@@ -130,11 +130,11 @@ class _Lagging:
     warps = 1
 
     def __init__(self) -> None:
-        self.told = [0]
+        self.digests = [0]
         self.now: Array = np.array([[21 * EPOCH]])
         self.lags, self.stays = np.array([[EPOCH]]), np.array([[20 * EPOCH]])
 
-    def own(self) -> Array:
+    def own_times(self) -> Array:
         return np.asarray(self.now.copy())
 
     def times(self) -> Iterator[Times]:

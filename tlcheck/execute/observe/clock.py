@@ -1,0 +1,210 @@
+"""Happens-before within a block: vector clocks of its warps.
+
+Agents are the warps of a block and its mbarriers. `clocks[world, warp, agent]` is the latest time of an agent that a
+warp knows to be over; a warp's own time stands on the diagonal. The time of an mbarrier is the number of its phases
+that have ended: a bulk copy is over with the phase that needs its bytes.
+
+A barrier joins the clocks of its warps. An arrival at an mbarrier joins the warp's clock into what is released there.
+The end of a phase publishes that, and a wait joins what was published into the waiter's clock. Each synchronization
+begins the warp's next epoch, which is EPOCH times long: threads of one warp are ordered unless they are in one epoch.
+
+`fenced[world, warp, other]` is the time of another warp up to which the async proxy sees its writes, for whoever
+follows this warp. fence.proxy.async sets it (PTX ISA 8.2.3.1, "Proxies"); then it travels as clocks do. A fence moves
+its warp's time on by one, within the epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tlcheck.execute.events import Observer
+from tlcheck.execute.memory.frame import Mask
+from tlcheck.execute.memory.values import Array
+from tlcheck.execute.observe.accesses import AccessedCells
+from tlcheck.targets.nvidia import WARP
+
+PENDING = np.iinfo(np.int32).max  # the time of a copy under way: over for nobody
+EPOCH = 1 << 6  # times from one synchronization of a warp to the next
+BARRIERS = 128  # mbarriers of a block that have a time of their own
+
+
+def same_epoch(one: Array, other: Array | int) -> Array:
+    """Whether no synchronization of a warp lies between two of its times: they differ in their lowest bits alone."""
+    return np.asarray((one ^ other) < EPOCH)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Times:
+    """Times of agents: that of agent `agent` in a world is at `first + agent` in `Clock.own_times`, flat."""
+
+    array: Array
+    first: Array
+    agent: Array
+
+    def owners(self, at: tuple[Array, ...]) -> Array:
+        """The agents of the times at some places, as indices into `Clock.own_times`, flat."""
+        shape = self.array.shape
+        return np.asarray(np.broadcast_to(self.first, shape)[at] + np.broadcast_to(self.agent, shape)[at])
+
+    def steps(self, steps: Array, at: tuple[Array, ...]) -> Array:
+        """How far the agents of the times at some places step."""
+        return np.asarray(steps.reshape(-1).take(self.owners(at)))
+
+
+class Clock(Observer):
+    """The clocks of the blocks that run: each method is an event of synchronization, by active threads of `mask`.
+
+    mask: (worlds, threads). key: the barrier that an event is about. overtaken: warps, the first of each branch, that
+    may wait for ever (see `phase_waited`).
+    """
+
+    def __init__(self, threads: int, watched: Mask) -> None:
+        """threads: of a block. watched: (worlds,), the worlds whose clocks are kept."""
+        self.warps, self.watched = -(-threads // WARP), watched
+        self.agents = self.warps + BARRIERS
+        self.clocks = np.zeros((len(watched), self.warps, self.agents), np.int32)
+        self.clocks[:, np.arange(self.warps), np.arange(self.warps)] = EPOCH
+        self.fenced = np.zeros((len(watched), self.warps, self.warps), np.int32)
+        self.overtaken: set[int] = set()
+        self._mbarriers: dict[object, int] = {}  # mbarriers: their numbers among the agents
+        self._released: dict[object, tuple[Array, Array]] = {}  # clocks and fences of those who have arrived
+        self._published: dict[object, tuple[Array, Array]] = {}  # the same, as of the end of the last phase
+        self._waited: dict[tuple[object, int], list[tuple[Array, Array]]] = {}  # warps, and their times
+
+    # ---- events
+
+    def barrier(self, mask: Mask) -> None:
+        """All warps with active threads have met, in each world."""
+        for world, warps in self._warps_of(mask):
+            self.clocks[world, warps] = self.clocks[world, warps].max(axis=0)
+            self.fenced[world, warps] = self.fenced[world, warps].max(axis=0)
+            self._next_epoch(world, warps)
+
+    def warp_barrier(self, mask: Mask) -> None:
+        """__syncwarp."""
+        for world, warps in self._warps_of(mask):
+            self._next_epoch(world, warps)
+
+    def arrived(self, key: object, mask: Mask) -> None:
+        """Active warps have arrived at a barrier: they release what they know."""
+        clocks, fenced = self._released.setdefault(key, self._nothing())
+        for world, warps in self._warps_of(mask):
+            clocks[world] = np.maximum(clocks[world], self.clocks[world, warps].max(axis=0))
+            fenced[world] = np.maximum(fenced[world], self.fenced[world, warps].max(axis=0))
+            self._next_epoch(world, warps)
+
+    def fences_released(self, key: object, mask: Mask) -> None:
+        """Active threads have issued bulk copies that complete `key`: fences before the issue go with their bytes."""
+        fenced = self._released.setdefault(key, self._nothing())[1]
+        for world, warps in self._warps_of(mask):
+            fenced[world] = np.maximum(fenced[world], self.fenced[world, warps].max(axis=0))
+
+    def phase_ended(self, key: object, world: int) -> None:
+        """A phase of a barrier has ended in a world: what was released goes to those who wait from now on."""
+        clocks, fenced = self._published.setdefault(key, self._nothing())
+        released = self._released.setdefault(key, self._nothing())
+        clocks[world], fenced[world] = released[0][world], released[1][world]
+        for warps, times in self._waited.pop((key, world), ()):
+            if (clocks[world, warps] < times).all():
+                self.overtaken.add(int(warps[0]))
+        agent = self.agent(key)
+        clocks[world, agent] += 1
+        released[0][world, agent] = clocks[world, agent]
+
+    def acquired(self, key: object, mask: Mask) -> None:
+        """Active warps have waited for a barrier: they know what its last phase has published."""
+        clocks, fenced = self._published.setdefault(key, self._nothing())
+        for world, warps in self._warps_of(mask):
+            self.clocks[world, warps] = np.maximum(self.clocks[world, warps], clocks[world])
+            self.fenced[world, warps] = np.maximum(self.fenced[world, warps], fenced[world])
+
+    def phase_waited(self, key: object, mask: Mask) -> None:
+        """Active warps have waited for a phase of an mbarrier, by its parity.
+
+        If the next phase may end before they do, one of the same parity may be all that is left to wait for: they are
+        overtaken unless those who end it know that some of these warps have gone on.
+        """
+        for world, warps in self._warps_of(mask):
+            self._waited.setdefault((key, world), []).append((warps, self.clocks[world, warps, warps]))
+
+    def proxy_fence(self, mask: Mask) -> None:
+        """fence.proxy.async by active threads: the async proxy sees what their warps know to be over."""
+        for world, warps in self._warps_of(mask):
+            self.fenced[world, warps] = self.clocks[world, warps][:, : self.warps]
+            own = self.clocks[world, warps, warps]
+            self.clocks[world, warps, warps] = np.where(own % EPOCH < EPOCH - 1, own + 1, own)
+
+    # ---- what agents know
+
+    def now(self, cells: AccessedCells) -> Array:
+        """The own time of the warp that accesses each cell."""
+        return self.known(cells, cells.warp)
+
+    def known(self, cells: AccessedCells, agent: Array) -> Array:
+        """The latest time of an agent that whoever accesses each cell knows to be over."""
+        return np.asarray(self.clocks.reshape(-1).take(cells.row * self.agents + agent))
+
+    def known_of_warps(self, cells: AccessedCells) -> Array:
+        """The same of every warp, (warps, cells)."""
+        return np.asarray(self.clocks.reshape(-1, self.agents)[cells.row, : self.warps].T)
+
+    def fenced_of(self, cells: AccessedCells, warp: Array) -> Array:
+        """The time of a warp up to which fences before each access cover its writes."""
+        return np.asarray(self.fenced.reshape(-1).take(cells.row * self.warps + warp))
+
+    def agent(self, key: object) -> int:
+        """The number of an mbarrier among the agents."""
+        return self._mbarriers.setdefault(key, self.warps + len(self._mbarriers) % BARRIERS)
+
+    def phases(self, key: object) -> Array:
+        """How many phases of an mbarrier have ended, (worlds,)."""
+        return self._published.setdefault(key, self._nothing())[0][:, self.agent(key)]
+
+    def phase_after(self, key: object, later: Mask | None) -> Array:
+        """The phase of an mbarrier that surely needs the bytes of a copy that begins now, (worlds,).
+
+        later: (worlds,), where it may be the one after the next; None for nowhere.
+        """
+        return self.phases(key) + (1 if later is None else 1 + later)
+
+    # ---- all times, for `recurrence`
+
+    def own_times(self) -> Array:
+        """The time of each agent in each world, (worlds, agents)."""
+        found = np.zeros((len(self.watched), self.agents), np.int32)
+        found[:, : self.warps] = np.diagonal(self.clocks, axis1=1, axis2=2)
+        for key, agent in self._mbarriers.items():
+            if key in self._published:
+                found[:, agent] = self._published[key][0][:, agent]
+        return found
+
+    def times(self) -> Iterator[Times]:
+        """Every array of times."""
+        worlds, agents = np.arange(len(self.watched)) * self.agents, np.arange(self.agents)
+        yield Times(self.clocks, worlds[:, None, None], agents)
+        yield Times(self.fenced, worlds[:, None, None], agents[: self.warps])
+        for clocks, fenced in (*self._published.values(), *self._released.values()):
+            yield Times(clocks, worlds[:, None], agents)
+            yield Times(fenced, worlds[:, None], agents[: self.warps])
+        for (_, world), waiting in self._waited.items():
+            yield from (Times(times, worlds[world], warps) for warps, times in waiting)
+
+    # ---- inside
+
+    def _warps_of(self, mask: Mask) -> Iterator[tuple[int, Array]]:
+        """The watched worlds, and the warps with active threads there."""
+        active = np.logical_or.reduceat(mask, np.arange(0, mask.shape[1], WARP), axis=1)
+        for world in np.flatnonzero(self.watched).tolist():
+            warps = np.flatnonzero(active[world])
+            if len(warps):
+                yield world, warps
+
+    def _next_epoch(self, world: int, warps: Array) -> None:
+        self.clocks[world, warps, warps] = (self.clocks[world, warps, warps] // EPOCH + 1) * EPOCH
+
+    def _nothing(self) -> tuple[Array, Array]:
+        worlds = len(self.watched)
+        return np.zeros((worlds, self.agents), np.int32), np.zeros((worlds, self.warps), np.int32)

@@ -1,0 +1,177 @@
+"""Shadow memory: the last accesses to each cell, and which of them a new access conflicts with.
+
+As in FastTrack (Flanagan and Freund, PLDI 2009) a cell has one last write, as agent and time, and of its other accesses
+the last one of each warp. Two accesses of a cell race if they conflict and the agent of the second one does not know
+the first one to be over (`Clock`), or if they are of one warp in one epoch, by different threads.
+
+The shadow of a tensor also keeps the world of each access: blocks are ordered with nothing. A shadow with events keeps
+the statement of each access, for a report. Without events a cell may stand for several (`unit_shadow`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from tlcheck.execute.memory.frame import Mask
+from tlcheck.execute.memory.values import Array
+from tlcheck.execute.observe.accesses import AccessedCells
+from tlcheck.execute.observe.clock import PENDING, Clock, same_epoch
+
+# What an access must not race with.
+CONFLICTS = {"read": ("write", "atomic"), "write": ("write", "read", "atomic"), "atomic": ("write", "read")}
+MANY = -1  # as the thread of an access: several of a warp, or a bulk copy
+
+
+class LastAccesses:
+    """The last access of each warp to each cell, (warps, cells): its time, the thread, the event, the world.
+
+    event, world: None where these are not kept.
+    """
+
+    def __init__(self, rows: int, size: int, events: bool, of_tensor: bool) -> None:
+        self.time, self.thread = np.zeros((rows, size), np.int32), np.full((rows, size), MANY, np.int16)
+        self.event = np.zeros((rows, size), np.int32) if events else None
+        self.world = np.zeros((rows, size), np.int32) if of_tensor else None
+
+    def record(self, cells: AccessedCells, time: Array | int, event: int) -> None:
+        """Remember accesses. No thread is named where several of a warp have accessed a cell in one epoch."""
+        at = cells.warp * self.time.shape[1] + cells.cell
+        times, threads = self.time.reshape(-1), self.thread.reshape(-1)
+        again = same_epoch(times.take(at), time) & (threads.take(at) != cells.thread)
+        if self.world is not None:
+            worlds = self.world.reshape(-1)
+            again &= worlds.take(at) == cells.world
+            worlds[at] = cells.world
+        if self.event is not None:
+            self.event.reshape(-1)[at] = event
+        times[at], threads[at] = time, cells.thread
+        several = again | (threads.take(at) != cells.thread)
+        if several.any():
+            threads[at[several]] = MANY
+
+    def unordered(self, cells: AccessedCells, now: Array, clock: Clock) -> Mask | None:
+        """Where the last access is not over for a new one, (warps, cells); None for nowhere. now: when that is."""
+        times = self.time[:, cells.cell]
+        if not times.any():
+            return None
+        wrong = np.asarray(times > clock.known_of_warps(cells))
+        own = cells.warp, np.arange(len(now))
+        beside = same_epoch(times[own], now)
+        beside &= self.thread[cells.warp, cells.cell] != cells.thread
+        if beside.any():
+            wrong[own] |= beside
+        if self.world is not None:
+            wrong |= (times > 0) & (self.world[:, cells.cell] != cells.world)
+        return wrong if wrong.any() else None
+
+    def is_elsewhere(self, row: int, cells: AccessedCells) -> Mask | bool:
+        """Which cells have last been accessed in another world."""
+        return False if self.world is None else np.asarray(self.world[row].take(cells.cell) != cells.world)
+
+    def land(self, cells: AccessedCells, now: Array) -> None:
+        """The copies that these threads had begun are over."""
+        at = cells.warp * self.time.shape[1] + cells.cell
+        times, threads = self.time.reshape(-1), self.thread.reshape(-1)
+        mine = (times[at] == PENDING) & (threads[at] == cells.thread)
+        times[at[mine]] = now[mine]
+
+
+class LastWrites(LastAccesses):
+    """The last write of each cell, (1, cells), with the agent by whose time it is over."""
+
+    def __init__(self, size: int, events: bool, of_tensor: bool) -> None:
+        super().__init__(1, size, events, of_tensor)
+        self.agent = np.zeros((1, size), np.int16)
+
+    def record_by(
+        self, cells: AccessedCells, agent: Array | int, thread: Array | int, time: Array | int, event: int = 0
+    ) -> None:
+        """Remember writes. Without events, no thread is named that has written a cell together with others."""
+        cell, threads = cells.cell, self.thread[0]
+        self.agent[0, cell], threads[cell], self.time[0, cell] = agent, thread, time
+        if self.world is not None:
+            self.world[0, cell] = cells.world
+        if self.event is not None:
+            self.event[0, cell] = event
+            return
+        several = threads[cell] != thread
+        if several.any():
+            threads[cell[several]] = MANY
+
+    def unordered(self, cells: AccessedCells, now: Array, clock: Clock) -> Mask | None:
+        """Where the last write is not over for a new access, (1, cells); None for nowhere. now: when that is."""
+        time, agent = self.time[0].take(cells.cell), self.agent[0].take(cells.cell)
+        wrong = np.asarray(time > clock.known(cells, agent))
+        beside = agent == cells.warp
+        if beside.any():
+            beside &= same_epoch(time, now) & (self.thread[0].take(cells.cell) != cells.thread)
+            wrong |= beside
+        if self.world is not None:
+            wrong |= (time > 0) & self.is_elsewhere(0, cells)
+        return wrong[None] if wrong.any() else None
+
+    def unfenced(self, cells: AccessedCells, clock: Clock) -> Mask | None:
+        """Which cells threads have written last, with no fence before the async proxy sees them; None for none."""
+        time, agent = self.time[0].take(cells.cell), self.agent[0].take(cells.cell)
+        generic = (agent < clock.warps) & (time > 0) & (time != PENDING)
+        if not generic.any():
+            return None
+        wrong = np.asarray(generic & (time > clock.fenced_of(cells, np.where(generic, agent, 0))))
+        return wrong if wrong.any() else None
+
+    def is_pending(self, cells: AccessedCells) -> Mask:
+        """Which cells a copy of the same thread is about to write."""
+        pending = self.time[0].take(cells.cell) == PENDING
+        pending &= self.thread[0].take(cells.cell) == cells.thread
+        return np.asarray(pending if self.world is None else pending & ~self.is_elsewhere(0, cells))
+
+    def land(self, cells: AccessedCells, now: Array) -> None:
+        """The copies that these threads had begun are over."""
+        mine = self.is_pending(cells)
+        self.time[0, cells.cell[mine]] = now[mine]
+
+
+class Shadow:
+    """The last accesses to one allocation."""
+
+    def __init__(self, size: int, warps: int, *, events: bool = False, of_tensor: bool = False) -> None:
+        """size: flat cells. events: keep the event of each access. of_tensor: keep its world."""
+        self.size, self._warps, self._keeps = size, warps, (events, of_tensor)
+        self.writes = LastWrites(size, *self._keeps)
+        self.others: dict[str, LastAccesses] = {}  # reads and atomics, as soon as there are any
+
+    def record(self, kind: str, cells: AccessedCells, time: Array | int, event: int = 0) -> None:
+        """Remember reads or atomics."""
+        if kind not in self.others:
+            self.others[kind] = LastAccesses(self._warps, self.size, *self._keeps)
+        self.others[kind].record(cells, time, event)
+
+    def unordered(
+        self, kind: str, cells: AccessedCells, now: Array, clock: Clock
+    ) -> Iterator[tuple[LastAccesses, Mask]]:
+        """The last accesses that an access of a kind races with, and where: (1 or warps, cells)."""
+        for other in CONFLICTS[kind]:
+            last = self.writes if other == "write" else self.others.get(other)
+            wrong = None if last is None else last.unordered(cells, now, clock)
+            if last is not None and wrong is not None:
+                yield last, wrong
+
+    def land(self, cells: AccessedCells, now: Array) -> None:
+        """The copies that these threads had begun are over."""
+        for last in (self.writes, *self.others.values()):
+            last.land(cells, now)
+
+    def arrays(self) -> Iterator[tuple[LastAccesses, str, Array]]:
+        """All that is kept, (rows, cells), with its place."""
+        for last in (self.writes, *self.others.values()):
+            yield from ((last, name, array) for name, array in vars(last).items() if array is not None)
+
+    def grow(self, size: int) -> None:
+        """Have room for so many cells."""
+        for last, name, array in list(self.arrays()):
+            more = np.full((len(array), size), MANY if name == "thread" else 0, array.dtype)
+            more[:, : array.shape[1]] = array
+            setattr(last, name, more)
+        self.size = size

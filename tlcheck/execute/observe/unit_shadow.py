@@ -1,0 +1,208 @@
+"""A shadow with a grain of up to 16 bytes of shared memory, and the units that an access is to.
+
+Units are as large as the accesses of threads to them, and are split when a smaller one comes. A part of a unit that is
+read or written counts for all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tlcheck.execute.memory.cells import Cells, Position
+from tlcheck.execute.memory.frame import Mask
+from tlcheck.execute.memory.places import Place
+from tlcheck.execute.memory.values import Array
+from tlcheck.execute.observe.accesses import AccessedCells
+from tlcheck.execute.observe.clock import Times
+from tlcheck.execute.observe.shadow import MANY, Shadow
+from tlcheck.execute.observe.suspects import UNIT, Suspects
+from tlcheck.targets.nvidia import WARP
+
+_MOST_KEPT = 1 << 21  # units
+
+
+class UnitShadow(Shadow):
+    """The last accesses to each unit of an allocation, by its first flat cell; other cells do not count.
+
+    size_of: cells of the units in each 16 bytes. version: of the division into units. suspected: which of the 16 bytes
+    may be accessed out of order.
+    """
+
+    def __init__(self, cells: Cells, warps: int, suspected: Mask) -> None:
+        super().__init__(cells.flat.size, warps)
+        self.worlds, self.most = cells.stride, max(1, UNIT // cells.grain)
+        self.size_of = np.full(-(-cells.data.shape[0] // self.most), self.most, np.int64)
+        self.version, self.suspected = 0, suspected
+
+    def suspect(self, cell: Array) -> None:
+        """Accesses of the units at these flat cells may not be ordered."""
+        self.suspected[cell // self.worlds // self.most] = True
+
+    def units_of(self, cell: Array) -> Array:
+        """The first cells of the units at some cells (of one world)."""
+        return np.asarray(cell - cell % self.size_of[cell // self.most])
+
+    def split(self, cell: Array, width: int) -> None:
+        """Make units at these cells (of one world) at most `width` cells large."""
+        accessed = np.zeros(len(self.size_of), np.bool_)
+        accessed[cell // self.most] = True
+        large = np.flatnonzero(accessed & (self.size_of > width))
+        if not len(large):
+            return
+        inner = (large[:, None] * self.most + np.arange(self.most)).reshape(-1)
+        inner = inner[inner < self.size // self.worlds]
+        first = self.units_of(inner)
+        for _, _, array in self.arrays():
+            by_cell = array.reshape(len(array), -1, self.worlds)
+            by_cell[:, inner] = by_cell[:, first]
+        self.size_of[large] = width
+        self.version += 1
+
+    def times(self, worlds: int, agents: int) -> Iterator[Times]:
+        """The times of the last accesses in so many worlds, with their agents (`Clock.own_times`)."""
+        first = np.arange(worlds) * agents
+        yield Times(self._heads(self.writes.time, worlds), first, self._heads(self.writes.agent, worlds))
+        for last in self.others.values():
+            yield Times(self._heads(last.time, worlds), first, np.arange(len(last.time))[:, None, None])
+
+    def marks(self, worlds: int) -> Iterator[Array]:
+        """Who made the last accesses in so many worlds."""
+        yield self._heads(self.writes.agent, worlds)
+        for last in (self.writes, *self.others.values()):
+            yield self._heads(last.thread, worlds)
+
+    def _heads(self, array: Array, worlds: int) -> Array:
+        """What the first cells of units keep, and perhaps others, of the first worlds: (rows, cells, worlds)."""
+        return array.reshape(len(array), -1, self.worlds)[:, :: int(self.size_of.min()), :worlds]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnitAccess:
+    """An access to units of shared memory, in watched worlds.
+
+    doubled: several threads access one cell, also in different iterations of a loop. digests: of what each world
+    accesses, those included that are not watched; 0 for nothing. version: the division into units that this is for.
+    """
+
+    shadow: UnitShadow
+    cells: AccessedCells
+    doubled: bool
+    digests: tuple[int, ...]
+    version: int
+
+
+class Units:
+    """The shadows of shared memory; finds the units that an access is to, once for the same position and mask."""
+
+    def __init__(self, watched: Mask, warps: int, suspects: Suspects, dividing: Callable[[], None]) -> None:
+        """watched: (worlds,). warps: of a block. dividing: called before units may be divided."""
+        self._watched, self._warps, self._suspects, self._dividing = watched, warps, suspects, dividing
+        self.shadows: dict[int, UnitShadow] = {}
+        self._kept: dict[tuple[object, ...], tuple[object, object, UnitAccess]] = {}  # with what the ids are of
+        self._size = 0
+
+    def forget(self, root: int) -> None:
+        """An allocation is declared anew."""
+        del self.shadows[root]
+        self._kept.clear()
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        self.shadows.clear()
+        self._kept.clear()
+
+    def accessed(
+        self, place: Place, position: Position, mask: Mask, whole: bool, lane: Mask | None = None
+    ) -> UnitAccess:
+        """The units of an access by active lanes, or by the thread of `lane` (worlds, threads).
+
+        whole: it is of 16 bytes, or parts of these do not matter.
+        """
+        mask = np.asarray(mask.any(axis=0)) if mask.ndim > 2 else mask
+        everywhere = mask.strides == (0, 0) and bool(mask[0, 0])
+        held = None if everywhere else mask if mask.base is None else mask.base
+        where = id(position) if isinstance(position, np.ndarray) else repr(position)
+        key: tuple[object, ...] = (place.root, where, id(held), whole)
+        if lane is not None:
+            key = place.root, where, mask.tobytes(), lane.tobytes()
+        known = self._kept.get(key)
+        if known is not None and known[2].version == known[2].shadow.version:
+            return known[2]
+        self._dividing()
+        access = self._found(place, position, mask, whole, lane)
+        self._size += 64 + len(access.cells.cell)
+        if self._size > _MOST_KEPT:
+            self._kept.clear()
+            self._size = 0
+        self._kept[key] = (position, held, access)
+        return access
+
+    def _found(self, place: Place, position: Position, mask: Mask, whole: bool, lane: Mask | None) -> UnitAccess:
+        memory = place.memory
+        assert isinstance(memory, Cells)
+        shadow = self._shadow(place.root, memory)
+        worlds = len(self._watched)
+        rows, lanes = np.nonzero(mask & np.tile(self._watched, len(mask) // worlds)[:, None])
+        flat = memory.flat_position(position)
+        flat = flat if flat.ndim > 2 else flat[None]
+        digests = _digests(flat // shadow.worlds, mask, lane, worlds)
+        if not len(rows):
+            no = np.empty(0, np.int64)
+            return UnitAccess(shadow, AccessedCells(no, no, no, no, self._warps), False, digests, shadow.version)
+        cell = flat[:, rows, lanes if flat.shape[2] > 1 else 0] // shadow.worlds
+        parts = place.kind.octets // memory.grain
+        if not whole:
+            shadow.split(cell, _width(cell, parts, shadow.most))
+        unit = np.concatenate([shadow.units_of(cell + part) for part in range(parts)])
+        if len(unit) > 1:
+            others = np.flatnonzero((unit[1:] != unit[:-1]).any(axis=1)) + 1
+            unit = unit[[0, *others.tolist()]]
+        world = rows % worlds
+        thread = lanes if lane is None else lane.argmax(axis=-1)[world]
+        spread = (unit * shadow.worlds + world, thread, world)
+        where, thread, world = (np.broadcast_to(x, unit.shape).reshape(-1) for x in spread)
+        warp = thread // WARP
+        if place.arranged:  # lanes read what others point to: no thread in particular
+            _, once = np.unique(where * self._warps + warp, return_index=True)
+            where, world, warp, thread = where[once], world[once], warp[once], np.full(len(once), MANY)
+        doubled = not whole and _is_shared_by_threads(cell * worlds + rows % worlds, lanes)
+        cells = AccessedCells(where, world, thread.astype(np.int16), warp, self._warps)
+        return UnitAccess(shadow, cells, doubled, digests, shadow.version)
+
+    def _shadow(self, root: int, memory: Cells) -> UnitShadow:
+        if root not in self.shadows:
+            self.shadows[root] = UnitShadow(memory, self._warps, self._suspects.pieces_of(root, memory))
+        return self.shadows[root]
+
+
+def _digests(cell: Array, mask: Mask, lane: Mask | None, worlds: int) -> tuple[int, ...]:
+    """A number for what each world accesses, cells (elements, times * worlds, threads); 0 for nothing."""
+    numbers = []
+    for world in range(worlds):
+        active = mask[world::worlds]
+        parts = [active, cell[:, world :: worlds if cell.shape[1] > 1 else 1]]
+        parts += [] if lane is None else [lane[world]]
+        numbers.append(hash(tuple([part.tobytes() for part in parts])) if active.any() else 0)
+    return tuple(numbers)
+
+
+def _is_shared_by_threads(cell: Array, thread: Array) -> bool:
+    """Whether several threads access one cell."""
+    thread = np.broadcast_to(thread, cell.shape).reshape(-1)
+    first = np.empty(int(cell.max()) + 1, np.int16)  # of which only these cells are looked at
+    first[cell.reshape(-1)] = thread
+    return bool((first[cell.reshape(-1)] != thread).any())
+
+
+def _width(cell: Array, parts: int, most: int) -> int:
+    """How many cells each thread accesses side by side, from a multiple of that on; at most those of a unit."""
+    run = 1
+    while run * 2 <= len(cell) and len(cell) % (run * 2) == 0 and run * 2 * parts <= most:
+        heads = cell[:: run * 2]
+        if ((cell[run :: run * 2] - heads) != run * parts).any() or (heads % (run * 2 * parts)).any():
+            break
+        run *= 2
+    return run * parts

@@ -1,0 +1,293 @@
+"""Finds data races: pairs of accesses to one cell that conflict and that nothing orders, with what a report names.
+
+Writing the value that is there is no conflict. Neither is a copy of the bits that the last copy brings, nor reading
+what one has written oneself, in a statement in which others wrote the same. Threads that store different values to one
+element in one statement race. Blocks are ordered with nothing: what one of them writes and another one accesses is a
+race, and `compare/run` asks what the kernel as written does.
+
+Bulk copies and wgmma see shared memory through the async proxy: a thread's write before them has to be followed by
+fence.proxy.async on the way to them (PTX ISA 8.2.3.1, "Proxies").
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tlcheck.execute.memory.cells import Position
+from tlcheck.execute.memory.frame import Mask
+from tlcheck.execute.memory.pages import Pages
+from tlcheck.execute.memory.state import NOWHERE, Origin
+from tlcheck.execute.memory.values import Array, Value
+from tlcheck.execute.observe.accesses import AccessedCells, AccessedElements
+from tlcheck.execute.observe.cell_shadow import CellShadow
+from tlcheck.execute.observe.clock import PENDING
+from tlcheck.execute.observe.order import Order
+from tlcheck.execute.observe.races import AGREEMENT, BLOCKS, SEVERAL, Access, Race
+from tlcheck.execute.observe.shadow import MANY, LastAccesses
+from tlcheck.execute.observe.suspects import Suspects
+
+if TYPE_CHECKING:
+    from tlcheck.execute.machine import Machine
+    from tlcheck.execute.memory.places import Place
+
+_COPY = "a wait for the copy"
+_WRITES = "a wait for what the copy writes (without .read)"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Event:
+    """A statement's access, before it is known which thread matters."""
+
+    kind: str
+    proxy: str
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Access:
+    """Where an event takes place, with the shadow of that allocation. event: its number."""
+
+    place: Place
+    elements: AccessedElements
+    shadow: CellShadow
+    cells: AccessedCells
+    event: int
+
+
+class Watch(Order):
+    """Watches the accesses of a machine. races: those found, one for each pair of statements and buffer."""
+
+    def __init__(self, machine: Machine, worlds: Mask, written: frozenset[str]) -> None:
+        """See `Order`."""
+        super().__init__(machine, worlds, written)
+        self.suspects: Suspects | None = None  # where accesses may not be ordered; None for anywhere
+        self._shadows: dict[int, CellShadow] = {}
+        self._events: list[_Event] = [_Event("write", "generic", NOWHERE)]
+        self._numbers: dict[tuple[object, ...], int] = {}  # of events
+
+    # ---- accesses
+
+    def read(
+        self, place: Place, position: Position, mask: Mask, origin: Origin, proxy: str = "generic", by: Any = None
+    ) -> None:
+        """Active threads read elements. by: the thread of each element, where that is not its lane."""
+        access = self._access(place, position, mask, _Event("read", proxy, origin), by)
+        if access is not None:
+            self._check(access, after_write=access.shadow.wrote(access.cells))
+            if proxy == "async":
+                self._check_fence(access)
+            access.shadow.record("read", access.cells, self.now(access.cells), access.event)
+
+    def write(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value) -> None:
+        """Active threads are about to write elements."""
+        access = self._access(place, position, mask, _Event("write", "generic", origin))
+        if access is not None:
+            cells, shadow = access.cells, access.shadow
+            self._check(access, access.elements.unchanged(value))
+            shadow.record_write(cells, cells.warp, cells.thread, self.now(cells), access.event)
+            active, shape = self.active(mask), place.memory.flat_position(position).shape
+            if shape[-1] == 1 and active.shape[0] == len(self.watched):
+                shadow.record_writers(cells, active, shape[-2] > 1)
+
+    def written(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value) -> None:
+        """Active threads have written elements: those that wrote another value than is there now disagree."""
+        if self.suspects is not None and place.root not in self.suspects.stores:
+            return
+        found = self.disagreement(place, position, mask, value)
+        if found is not None:
+            event = self._number(_Event("write", "generic", origin))
+            missing = AGREEMENT if found.world == found.last_world else BLOCKS
+            first, second = (found.last_world, found.last_thread, event), (found.world, found.thread, event)
+            self._report(place, found.cell, first, second, missing)
+
+    def atomic(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
+        """Active threads access elements with atomics: no conflict with one another."""
+        self.ordering |= isinstance(place.memory, Pages) and bool(self.active(mask).any())
+        access = self._access(place, position, mask, _Event("atomic", "generic", origin))
+        if access is not None:
+            self._check(access)
+            access.shadow.record("atomic", access.cells, self.now(access.cells), access.event)
+
+    def bulk_load_issued(
+        self,
+        place: Place,
+        position: Position,
+        mask: Mask,
+        lane: Mask,
+        origin: Origin,
+        key: object,
+        coming: Array | None,
+        later: Mask | None = None,
+    ) -> None:
+        """A bulk copy into shared memory begins, by the thread of `lane` (worlds, threads); `key` is what it completes.
+
+        mask: (worlds, 1), the worlds in which it does. The write is over for those who wait for the key, and so are
+        the fences before it: the phase needs its bytes. coming: what will be there then; None where that is not known.
+        later: (worlds,), where it may be the phase after this one that needs them; None for nowhere.
+        """
+        self.fences_released(key, lane)
+        event, thread = _Event("write", "async", origin), lane.argmax(axis=-1)[:, None]
+        access = self._access(place, position, mask, event, thread)
+        if access is not None:
+            cells, bits = access.cells, None if coming is None else access.elements.bits(coming)
+            self._check(access, after_write=access.shadow.brings_same(cells, bits))
+            over = self.phase_after(key, later)[cells.world]
+            access.shadow.record_write(cells, self.agent(key), MANY, over, access.event, bits)
+
+    def copy_issued(self, place: Place, position: Position, mask: Mask, origin: Origin, coming: Array) -> None:
+        """Threads begin copies into shared memory (cp.async), which are over for nobody until they have landed."""
+        access = self._access(place, position, mask, _Event("write", "generic", origin))
+        if access is not None:
+            cells, bits = access.cells, access.elements.bits(coming)
+            self._check(access, after_write=access.shadow.brings_same(cells, bits))
+            access.shadow.record_write(cells, cells.warp, cells.thread, PENDING, access.event, bits)
+
+    def bulk_store_issued(
+        self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value | None, by: Array
+    ) -> None:
+        """Bulk copies write a tensor, or add to it (value: None): over for nobody before `copy_landed`.
+
+        Those of one thread come one after the other. by: as for `read`.
+        """
+        self.ordering |= value is None and bool(self.active(mask).any())
+        event = _Event("atomic" if value is None else "write", "async", origin)
+        access = self._access(place, position, mask, event, by)
+        if access is not None:
+            cells, shadow = access.cells, access.shadow
+            unchanged = None if value is None else access.elements.unchanged(value)
+            self._check(access, unchanged, after_write=shadow.writes.is_pending(cells))
+            if value is None:
+                shadow.record("atomic", cells, PENDING, access.event)
+            else:
+                shadow.record_write(cells, cells.warp, cells.thread, PENDING, access.event)
+
+    def copy_landed(self, place: Place, position: Position, mask: Mask, by: Any = None) -> None:
+        """Such copies have landed for the threads that began them. by: as for `read`."""
+        access = self._access(place, position, mask, _Event("write", "async", NOWHERE), by)
+        if access is not None:
+            access.shadow.land(access.cells, self.now(access.cells))
+
+    def proxy_crossed(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
+        """The async proxy uses what active threads name: is what was written there visible to it?"""
+        access = self._access(place, position, mask, _Event("read", "async", origin))
+        if access is not None:
+            self._check_fence(access)
+
+    # ---- memory
+
+    def reallocated(self, root: int) -> None:
+        """The allocation is declared anew."""
+        self._shadows.pop(root, None)
+
+    def grid_barrier(self) -> None:
+        """All blocks have met: what they did to tensors is over for all of them."""
+        for root in self.tensors:
+            self.reallocated(root)
+
+    def ended(self) -> None:
+        """The kernel has ended: drop what is remembered of its accesses."""
+        self._shadows.clear()
+
+    # ---- inside
+
+    def _access(self, place: Place, position: Position, mask: Mask, event: _Event, by: Any = None) -> _Access | None:
+        """The access that an event makes in watched worlds, as far as it is suspected; None where it makes none."""
+        active = self.active(mask)
+        if not active.any():
+            return None
+        self.note(place)
+        chosen = None
+        if self.suspects is not None:
+            if not self.suspects.has(place):
+                return None
+            chosen = partial(self.suspects.among, place)
+        elements = AccessedElements(place, position, active, chosen)
+        if not len(elements.cell):
+            return None
+        return _Access(place, elements, self._shadow(place), self.cells(elements, by), self._number(event))
+
+    def _shadow(self, place: Place) -> CellShadow:
+        memory = place.memory
+        shadow = self._shadows.get(place.root)
+        if shadow is None:
+            shadow = CellShadow(memory.flat.size, self.warps, isinstance(memory, Pages))
+            self._shadows[place.root] = shadow
+        elif shadow.size < memory.flat.size:
+            shadow.grow(memory.flat.size)
+        return shadow
+
+    def _number(self, event: _Event) -> int:
+        key = event.kind, event.proxy, id(event.origin.stmt), event.origin.loops
+        found = self._numbers.get(key)
+        if found is None:
+            found = self._numbers[key] = len(self._events)
+            self._events.append(event)
+        return found
+
+    def _check(self, access: _Access, benign: Mask | None = None, *, after_write: Mask | None = None) -> None:
+        """Report the races of an access.
+
+        benign: the cells in which it races with nothing; after_write: in which it does not with the last write.
+        """
+        cells, kind = access.cells, self._events[access.event].kind
+        for last, unordered in access.shadow.unordered(kind, cells, self.now(cells), self):
+            is_write = last is access.shadow.writes
+            for row, wrong in enumerate(unordered):
+                across = wrong & last.is_elsewhere(row, cells)
+                within = wrong & ~across
+                if across.any() and not is_write:
+                    within[:] = False  # other blocks are enough to say
+                for mask, missing in ((across, BLOCKS), (within, "")):
+                    if benign is not None:
+                        mask &= ~benign
+                    if is_write and after_write is not None:
+                        mask &= ~after_write
+                    if mask.any():
+                        self._report_after(access, last, row, int(mask.argmax()), missing)
+
+    def _check_fence(self, access: _Access) -> None:
+        """Report a write by threads that no fence makes visible to the async proxy."""
+        writes = access.shadow.writes
+        unfenced = writes.unfenced(access.cells, self)
+        if unfenced is not None:
+            self._report_after(access, writes, 0, int(unfenced.argmax()), "fence.proxy.async")
+
+    def _report_after(self, access: _Access, last: LastAccesses, row: int, at: int, missing: str) -> None:
+        """Report a race of the cell at an index among an access's with the last access in a row."""
+        cells, is_write = access.cells, last is access.shadow.writes
+        cell, world = int(cells.cell[at]), int(cells.world[at])
+        if not missing and last.time[row, cell] == PENDING:
+            missing = _WRITES if isinstance(access.place.memory, Pages) else _COPY
+        thread = int(last.thread[row, cell])
+        if thread == MANY and not is_write:
+            thread = SEVERAL - row
+        assert last.event is not None
+        first_world = world if last.world is None else int(last.world[row, cell])
+        first = first_world, thread, int(last.event[row, cell])
+        self._report(access.place, cell, first, (world, int(cells.thread[at]), access.event), missing)
+
+    def _report(
+        self, place: Place, cell: int, one: tuple[int, int, int], other: tuple[int, int, int], missing: str
+    ) -> None:
+        """Note a race of two accesses, each given as world, thread and the number of the event."""
+        first, second = self._events[one[2]], self._events[other[2]]
+        key = place.root, id(first.origin.stmt), first.kind, id(second.origin.stmt), second.kind, missing
+        if key in self.races:
+            return
+        before, after = (
+            Access(event.kind, event.proxy, self.machine.worlds[world].block, thread, event.origin)
+            for event, (world, thread, _) in ((first, one), (second, other))
+        )
+        missing = missing or (_COPY if first.proxy == "async" else "a barrier")
+        index, parameter = (_offset(place, cell),), self.tensors.get(place.root, "")
+        self.races[key] = Race(place.name, parameter, index, before, after, missing)
+
+
+def _offset(place: Place, cell: int) -> int:
+    """Which element of a buffer a cell is."""
+    memory = place.memory
+    if isinstance(memory, Pages):
+        return memory.element_at(cell)
+    return (cell // memory.stride * memory.grain - place.begin) // place.kind.octets
