@@ -52,6 +52,11 @@ class Order(Clock):
             memory.require_width(place.kind)
         return covered
 
+    def grid_barrier(self) -> None:
+        """All blocks have met: what they did to tensors is over for all of them."""
+        for root in self.tensors:
+            self.reallocated(root)
+
     def note(self, place: Place) -> None:
         """A buffer is accessed."""
         self.buffers[place.name] = self.tensors.get(place.root, "")

@@ -181,11 +181,6 @@ class Watch(Order):
         """The allocation is declared anew."""
         self._shadows.pop(root, None)
 
-    def grid_barrier(self) -> None:
-        """All blocks have met: what they did to tensors is over for all of them."""
-        for root in self.tensors:
-            self.reallocated(root)
-
     def ended(self) -> None:
         """The kernel has ended: drop what is remembered of its accesses."""
         self._shadows.clear()

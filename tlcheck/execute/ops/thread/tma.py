@@ -177,7 +177,7 @@ def load(e: Expr, program: KernelProgram) -> Run:
     reason = program.state.reason(f"element of {shared.name} read while its copy is under way")
 
     issued_by, goals_of = OfLanes(lambda frame: list(issuers(frame))), _GoalsOf()
-    watched = program.observers.hear(Observer.bulk_load_issued)
+    watched = program.observers.hear(Observer.bulk_load_issued) or program.observers.hear(Observer.read)
 
     def run(frame: Frame) -> Value:
         done.used_by_copies(frame)
