@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tlcheck import exits
 from tlcheck.case import ALL_TARGETS
-from tlcheck.cli.execution import ExecutionOptions, add_quick_argument, on_own_inputs
+from tlcheck.cli.execution import ExecutionOptions, add_execution_arguments, on_own_inputs
 from tlcheck.cli.lowered import lowered, show_traces, working
 from tlcheck.cli.options import LoweringOptions, add_lowering_arguments
 from tlcheck.cli.parser import Parser, read
@@ -47,7 +47,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--passes", action="store_true", help="look at the passes of one --toolchain, or of the two that are given"
     )
-    add_quick_argument(parser)
+    add_execution_arguments(parser)
     add_lowering_arguments(parser)
     add_script_arguments(parser)
     parser.add_argument("--format", choices=("text", "json"), default="text", help="of the report (default: text)")
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     _require_files(chosen)
     settings = lowering.settings(config, scripts_of(args), every_pass=args.passes)
     # Neither an expectation nor an acceptance makes a release right.
-    policy = Policy(excusing=False, execute=ExecutionOptions(quick=args.quick).request(config))
+    policy = Policy(excusing=False, execute=read(ExecutionOptions, args).request(config))
     if args.passes and args.first:
         found = _compared(chosen, (args.first, args.last), settings, policy)
     elif args.passes:
@@ -122,7 +122,7 @@ def _releases(chosen: Sequence[Selection], toolchains: Sequence[str], settings: 
     ):
         found = list(checks.results(wanted))
         kernels = [done for done, _ in found]
-        written = _as_written(kernels, checks.session) if policy.execute is not None else {}
+        written = _as_written(kernels, policy.execute, checks.session) if policy.execute is not None else {}
     results, ends = tuple([result for _, result in found]), checks.session.ends
     remarks = [f"{end.run.tilelang}: {remark}" for end in ends for remark in end.remarks]
     remarks += _passed_over(results) if ends and not settings.arch else []
@@ -136,12 +136,15 @@ def _passed_over(results: Sequence[Result]) -> Iterator[str]:
         yield f"a script is looked at for one arch, here {', '.join(seen)}; for another: --arch {','.join(others)}"
 
 
-def _as_written(found: Sequence[Lowered], session: Session) -> dict[Position, source_reference.AsWritten]:
-    """What the kernels as written come to, on one set of inputs."""
+def _as_written(
+    found: Sequence[Lowered], asked: Request, session: Session
+) -> dict[Position, source_reference.AsWritten]:
+    """The answer of the reference for each source, on one set of inputs."""
     settings = session.settings
     options = DeviceOptions(pythonpath=settings.pythonpath)
     with tempfile.TemporaryDirectory(prefix="tlcheck-", ignore_cleanup_errors=True) as folder:
-        return source_reference.with_reference(found, RunRequest((), settings, options), Path(folder), session.watcher)
+        request = RunRequest((), settings, options)
+        return source_reference.with_reference(found, request, asked, Path(folder), session.watcher)
 
 
 def _passes(chosen: Sequence[Selection], settings: Settings, policy: Policy) -> Bisected:

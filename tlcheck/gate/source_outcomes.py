@@ -38,7 +38,7 @@ def compare_sources(
     """The pairs, each with how its kernels as written differ. folder: of files. Raises UsageError for unfit inputs."""
     again = _InputsAgain(settings, folder, watcher)
     found = [replace(pair, traced=_found(pair, request, kept, again)) for pair in pairs]
-    return list(_against_references(found, settings, folder, watcher))
+    return list(_against_references(found, request, settings, folder, watcher))
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def _executed(
 
 
 def _against_references(
-    pairs: Sequence[LoweredPair], settings: Settings, folder: Path, watcher: Watcher
+    pairs: Sequence[LoweredPair], asked: Request, settings: Settings, folder: Path, watcher: Watcher
 ) -> Iterator[LoweredPair]:
     """With what the reference says of either side, where the case has one."""
     for number, pair in enumerate(pairs):
@@ -120,19 +120,22 @@ def _against_references(
             continue
         own = folder / f"traced-{number}"
         own.mkdir()
-        before, after = _answers((pair.before, pair.after), settings, own, watcher)
+        before, after = _answers((pair.before, pair.after), asked, settings, own, watcher)
         yield replace(pair, traced=replace(pair.traced, before=before, after=after))
 
 
-def _answers(sides: Sequence[LoweredSide], settings: Settings, folder: Path, watcher: Watcher) -> list[str]:
+def _answers(
+    sides: Sequence[LoweredSide], asked: Request, settings: Settings, folder: Path, watcher: Watcher
+) -> list[str]:
     """Of each side `agrees` or `differs`; empty where there is no reference."""
     from tlcheck.gate.source_reference import with_reference  # what executes is imported where something differs
     from tlcheck.run.examination import RunRequest
 
     request = RunRequest((), settings, DeviceOptions(pythonpath=settings.pythonpath))
-    answers = with_reference([Lowered(side.result.run, side.snapshot) for side in sides], request, folder, watcher)
-    found = [answers.get(side.result.run.position) for side in sides]
-    return ["" if answer is None else answer.answer for answer in found]
+    found = [Lowered(side.result.run, side.snapshot) for side in sides]
+    answers = with_reference(found, request, asked, folder, watcher)
+    said = [answers.get(side.result.run.position) for side in sides]
+    return ["" if answer is None else answer.answer for answer in said]
 
 
 def source_outcomes(compared: LoweredPair) -> Iterator[Outcome]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
 from tlcheck.errors import UsageError
+from tlcheck.execute.request import Request
 from tlcheck.gate.outcome import AGREES, DIFFERS
 from tlcheck.gate.pairing import unquoted
 from tlcheck.lower.runs import Lowered, Position, Run
@@ -26,6 +27,8 @@ from tlcheck.snapshot.text import render
 from tlcheck.toolchain.resolve import resolve
 from tlcheck.verdicts.results import read_snapshot
 
+_SECONDS = 20.0  # of the processor, for one source and for its reference
+
 
 @dataclass(frozen=True)
 class AsWritten:
@@ -36,9 +39,13 @@ class AsWritten:
 
 
 def with_reference(
-    found: Sequence[Lowered], request: RunRequest, folder: Path, watcher: Watcher
+    found: Sequence[Lowered], request: RunRequest, asked: Request, folder: Path, watcher: Watcher
 ) -> dict[Position, AsWritten]:
-    """The answer for each run that has inputs, a reference and a kernel. Raises UsageError for unfit inputs."""
+    """The answer for each run that has inputs, a reference and a kernel. Raises UsageError for unfit inputs.
+
+    asked: which blocks run, and what an execution, or a reference, may take.
+    """
+    asked = replace(asked, budget=replace(asked.budget, seconds=min(asked.budget.seconds, _SECONDS)))
     wanted = sorted((x for x in found if x.run.has_inputs and x.snapshot is not None), key=lambda x: x.run.toolchain)
     known: dict[tuple[str, ...], AsWritten | None] = {}
     answers: dict[Position, AsWritten] = {}
@@ -50,7 +57,7 @@ def with_reference(
                 key = unquoted(lowered.run.case), lowered.run.target, *as_traced(snapshot)
                 if key not in known:
                     watcher.stage(f"executing {lowered.run.case} {lowered.run.target} as {toolchain} has it written")
-                    known[key] = _answer(lowered.run, snapshot, folder, process, request)
+                    known[key] = _answer(lowered.run, snapshot, folder, process, request, asked)
                 answer = known[key]
                 if answer is not None:
                     answers[lowered.run.position] = answer
@@ -64,15 +71,18 @@ def as_traced(snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def _answer(
-    run: Run, snapshot: Snapshot, folder: Path, process: CopiedProcess, request: RunRequest
+    run: Run, snapshot: Snapshot, folder: Path, process: CopiedProcess, request: RunRequest, asked: Request
 ) -> AsWritten | None:
     """None for a case without a reference."""
     try:
-        blame = against_reference(run, snapshot, folder, process, request)
+        blame = against_reference(run, snapshot, folder, process, request, asked)
     except UsageError as error:
         return AsWritten("undecided", str(error))
     if blame.written == "no reference":
         return None
     if blame.written == DIFFERS:
         return AsWritten(DIFFERS, f"{blame.findings[0].buffer}: {blame.findings[0].message}")
-    return AsWritten(AGREES) if blame.written == AGREES else AsWritten("undecided", blame.reasons[0])
+    if blame.written == AGREES:
+        some, of = blame.blocks
+        return AsWritten(AGREES, f"in {some} of {of} blocks" if some < of else "")
+    return AsWritten("undecided", blame.reasons[0])

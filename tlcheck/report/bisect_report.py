@@ -102,7 +102,9 @@ def _as_written(row: BisectRow) -> Iterator[Text]:
     said = [f"{_IN_WORDS[answer]} in {_span([p.at for p, _ in own])}" for answer, own in runs]
     if len(answers) == 1:
         advice = ": the kernel's author, or the reference" if answers[0] == DIFFERS else ""
-        yield Text(f"  as written: {_IN_WORDS[answers[0]]} in all of them{advice}", style="bold" if advice else "dim")
+        reason = points[0][1].why if not advice else ""
+        words = f"{_IN_WORDS[answers[0]]} in all of them{advice}" + (f" ({reason})" if reason else "")
+        yield Text(f"  as written: {words}", style="bold" if advice else "dim")
     else:
         why = ": TileLang traces the same file to another kernel" if DIFFERS in answers else ""
         yield Text(f"  as written: {', '.join(said)}{why}", style="bold")

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
+from math import prod
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,8 +24,9 @@ from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.interpreter import interpret
 from tlcheck.execute.compare.run import execute
 from tlcheck.execute.observe.console import Say
-from tlcheck.execute.reasons import Illegal, Stopped
+from tlcheck.execute.reasons import Illegal, NotModelled, Stopped
 from tlcheck.execute.request import ALL, SOURCE, Request
+from tlcheck.execute.schedule.launches import grid
 from tlcheck.execute.worlds import given
 from tlcheck.execute.worlds.inputs import known
 from tlcheck.lower.runs import Lowered, Run
@@ -96,12 +98,15 @@ def blamed(request: RunRequest, folder: Path, watcher: JudgeWatcher, say: Say | 
                 yield _blamed(lowered, claims, own, process, request, say)
 
 
-def against_reference(run: Run, snapshot: Snapshot, folder: Path, process: CopiedProcess, request: RunRequest) -> Blame:
-    """Execute a case as written alone, and compare it with its reference; without one nothing is executed.
+def against_reference(
+    run: Run, snapshot: Snapshot, folder: Path, process: CopiedProcess, request: RunRequest, asked: Request
+) -> Blame:
+    """Execute a case's source alone, and compare it with its reference; without one nothing is executed.
 
-    Raises UsageError for inputs that do not fit the kernel.
+    asked: its blocks and budget hold for the source, and its seconds for the reference. An output that the kernel
+    updates is compared only if all blocks run. Raises UsageError for inputs that do not fit the kernel.
     """
-    return _OneCase(run, snapshot, (), folder, process, request, None, alone=True).blame()
+    return _OneCase(run, snapshot, (), folder, process, request, None, alone=True, asked=asked).blame()
 
 
 def _refuted(result: Result) -> tuple[Claim, ...]:
@@ -153,11 +158,14 @@ class _OneCase:
         say: Say | None,
         *,
         alone: bool,
+        asked: Request | None = None,
     ) -> None:
         """proved: the claims that proofs refute. folder: of files, for all cases of a toolchain.
 
-        alone: as written alone; say: for those who want to hear it.
+        alone: as written alone; say: for those who want to hear it. asked: blocks and budget; None for all blocks.
         """
+        self._asked = asked or Request(ALL)
+        self._seconds = asked.budget.seconds if asked is not None else 0.0
         self._run, self._snapshot, self._process, self._request = run, snapshot, process, request
         self._proved, self._say, self._alone = proved, say, alone
         self._function = snapshot.checkpoints[SOURCE]
@@ -173,6 +181,9 @@ class _OneCase:
         if not self._run.has_inputs:
             on_drawn = [self._executed(Request(ALL, tuple(range(self._request.options.seeds))))]
             return _raced(self._blame(on_drawn), on_drawn)
+        with suppress(NotModelled):  # sizes that only the inputs say
+            if reason := self._incomparable({}):
+                return Blame(self._run, "undecided", "not asked", (reason, ""))
         done = self._process.run(InputsTask(**self._common("inputs")))
         if done.failure is not None:
             if done.failure.kind == "usage":
@@ -213,6 +224,7 @@ class _OneCase:
             "folder": str(self._folder),
             "seeds": tuple(range(options.seeds)),
             "exact": options.exact,
+            "processor": self._seconds,
         }
 
     def _executed_on(self, made: Mapping[str, Any], said: Mapping[str, Any]) -> _Executed:
@@ -224,17 +236,35 @@ class _OneCase:
                 str(p.value): np.load(folder / f"{place}.npy", mmap_mode="r")
                 for place, (p, _) in enumerate(given.parameters(self._function))
             }
-            given.require_shapes(self._function, arrays, known(self._function, arrays))
+            sizes = known(self._function, arrays)
+            given.require_shapes(self._function, arrays, sizes)
         except UsageError as error:
             raise UsageError(f"{self._run.case}: {said['where']}: {error}") from error
+        if self._alone and (reason := self._incomparable(sizes)):
+            return _Executed(Execution(()), Execution(()), stopped=reason)
         poisoned = given.poisoned(self._function, said["updates"])
-        done = self._executed(Request(ALL, (0,), given={0: arrays}, poisoned=poisoned))
+        asked = self._asked
+        done = self._executed(Request(asked.blocks, (0,), asked.budget, given={0: arrays}, poisoned=poisoned))
+        open_, whole = as_written(self._snapshot).updated, len(done.written.blocks) == done.written.of
         for place, (_, buffer) in enumerate(self._parameters):
             left = done.written.left.get(str(buffer.data.value)) if buffer is not None else None
             if left is not None:
-                np.save(folder / f"{place}.elements.npy", left.elements)
-                np.save(folder / f"{place}.values.npy", left.values)
+                compared = slice(None if whole or buffer not in open_ else 0)
+                np.save(folder / f"{place}.elements.npy", left.elements[compared])
+                np.save(folder / f"{place}.values.npy", left.values[compared])
         return done
+
+    def _incomparable(self, sizes: Mapping[str, int]) -> str:
+        """Why no output can be compared in the blocks that are asked for: each is a sum over blocks, or may be.
+
+        Raises NotModelled for a grid whose sizes are not known.
+        """
+        asked, found = self._asked.blocks, as_written(self._snapshot)
+        of, some = prod(grid(self._function, sizes)), asked if isinstance(asked, int) else len(asked)
+        if some >= of or found.written or not found.updated:
+            return ""
+        names = ", ".join(b.name for b in found.updated)
+        return f"other blocks may add to {names}: comparing with the reference takes all {of} blocks (--blocks all)"
 
     def _executed(self, request: Request) -> _Executed:
         if not self._alone:

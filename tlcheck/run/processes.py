@@ -173,6 +173,8 @@ def _failure(task: Task, content: Mapping[str, Any], code: int, output: str) -> 
         return Failure(**found)
     if code == -signal.SIGALRM and isinstance(task, GpuTask):
         return Failure("timeout", phase, f"no end after {task.limit:g} s on the GPU")
+    if code == -signal.SIGXCPU and isinstance(task, CaseTask):
+        return Failure("timeout", phase, f"no end after {task.processor:g} s of the processor")
     if code < 0:
         file = str(Path(task.file).resolve()) if isinstance(task, CaseTask) else ""
         return failures.from_signal(-code, phase, output, file)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -14,17 +16,22 @@ from rich.console import Console
 from tests.cpu.checking import RIGHT, WRONG, installed, make_result, make_run
 from tlcheck.cli.main import main
 from tlcheck.cli.progress import bar
+from tlcheck.execute.compare.interpreter import interpret
+from tlcheck.execute.request import ALL, Request
 from tlcheck.gate import source_reference
 from tlcheck.gate.bisect import rows
 from tlcheck.gate.source_reference import AsWritten
 from tlcheck.lower.runs import Lowered, Run
 from tlcheck.lower.session import Settings
 from tlcheck.report.bisect_report import Bisected, write
-from tlcheck.run.blame import Blame
+from tlcheck.run import processes
+from tlcheck.run.blame import Blame, against_reference
 from tlcheck.run.examination import RunRequest
+from tlcheck.run.processes import CopiedProcess, EndedProcess
 from tlcheck.run.results import DeviceFinding
 from tlcheck.snapshot import codec
 from tlcheck.toolchain.resolve import Toolchain
+from tlcheck.worker.gpu.task import ReferTask, Task
 
 DIFFERENT = AsWritten("differs", "C: 3 of 4 elements are never written, the first at [1]")
 CASES = Path(__file__).parents[1] / "run" / "blamed_cases.py"
@@ -95,10 +102,47 @@ def test_releases_that_trace_it_to_the_same_are_asked_once(monkeypatch: pytest.M
     files = ["a.json", "a.json", "b.json", "b.json"]
     found = [Lowered(run, tmp_path / file) for run, file in zip(runs, files, strict=True)]
     with bar() as watcher:
-        answers = source_reference.with_reference(found, RunRequest((), Settings("1")), tmp_path, watcher)
+        answers = source_reference.with_reference(found, RunRequest((), Settings("1")), Request(), tmp_path, watcher)
     assert asked == ["1", "3"]
     differs, agrees = AsWritten("differs", "C: all of it"), AsWritten("agrees")
     assert answers == {(1,): differs, (2,): differs, (3,): agrees}  # the last one has no inputs
+
+
+class NoProcess(CopiedProcess):
+    """A process that must not be asked: neither inputs nor a reference are wanted."""
+
+    def run(self, task: Task) -> EndedProcess:
+        raise AssertionError(f"asked for {task}")
+
+
+def test_a_sum_over_more_blocks_than_run_is_left_open_before_anything_runs(tmp_path: Path) -> None:
+    run = replace(make_run("0.1.15"), has_inputs=True)
+    request, snapshot = RunRequest((), Settings("1")), codec.loads(RIGHT.read_text())
+    with closing(NoProcess(Toolchain("0.1.15", "release", tmp_path))) as process:
+        found = against_reference(run, snapshot, tmp_path, process, request, Request(blocks=1))
+    assert found.written == "undecided"
+    assert found.reasons[0] == (
+        "other blocks may add to B: comparing with the reference takes all 2 blocks (--blocks all)"
+    )
+
+
+def test_the_source_runs_in_the_blocks_that_are_asked_for() -> None:
+    snapshot = codec.loads(RIGHT.read_text())
+    some, every = (interpret(snapshot, Request(blocks, (0,))) for blocks in (1, ALL))
+    assert (len(some.blocks), len(every.blocks), some.of, every.of) == (1, 2, 2, 2)
+    (left, whole) = (next(iter(execution.left.values())) for execution in (some, every))
+    assert 0 < len(left.elements) <= len(whole.elements)
+
+
+def test_a_reference_has_no_more_time_than_an_execution(tmp_path: Path) -> None:
+    output = tmp_path / "answer.json"
+    output.write_text('{"phase": "compare"}')
+    task = ReferTask(
+        output=str(output), file="k.py", name="k", folder="", names=(), executed={}, seeds=(0,), processor=20.0
+    )
+    done = processes._done(task, -signal.SIGXCPU, "")
+    assert done.failure is not None
+    assert done.failure.message == "no end after 20 s of the processor"
 
 
 @pytest.mark.slow

@@ -1,8 +1,9 @@
-"""The interpreter: a kernel as written, alone, in all its blocks."""
+"""The interpreter: the source of a kernel, alone, in the blocks that are asked for."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Set
 from math import prod
 
 from tlcheck.execute.compare.execution import Execution
@@ -16,6 +17,7 @@ from tlcheck.execute.request import SOURCE, Request
 from tlcheck.execute.schedule.launches import grid, kernels, threads_of
 from tlcheck.execute.worlds.arguments import Arguments
 from tlcheck.execute.worlds.batches import all_blocks
+from tlcheck.execute.worlds.blocks import Block, chosen
 from tlcheck.execute.worlds.inputs import Course, Draw
 from tlcheck.program.roles import roles
 from tlcheck.snapshot.ir import Snapshot
@@ -61,8 +63,10 @@ class _Interpreter:
         numbers, budget, spent = self._arguments.numbers(self._seed), self._request.budget, 0
         until = time.process_time() + budget.seconds
         options = Options(written=True, exact=False, statements=budget.statements, bytes=budget.bytes, until=until)
-        for kernel in kernels(self._function):
-            batches = all_blocks(kernel, (self._seed,), numbers, True, budget)
+        *earlier, last = kernels(self._function)
+        for kernel in (*earlier, last):
+            needed = self._asked() if kernel is last else None
+            batches = all_blocks(kernel, (self._seed,), numbers, True, budget, needed)
             blocks = [block for batch in batches for _, block in batch]
             for batch in batches:
                 worlds = [World(*world) for world in batch]
@@ -74,3 +78,12 @@ class _Interpreter:
         values = {name: left[name].outcome(self._seed) for name in outputs}
         of = prod(grid(self._function, numbers))
         return Execution((), tuple(blocks), of, (self._seed,), statements=(spent, 0), left=values)
+
+    def _asked(self) -> Mapping[Block, Set[int]] | None:
+        """The blocks of the last kernel that the request names or has room for; None for all."""
+        asked, sizes = self._request.blocks, self._arguments.sizes
+        if isinstance(asked, int):
+            if asked >= prod(grid(self._function, sizes)):
+                return None
+            asked = tuple(chosen((self._function,), sizes, asked))
+        return {block: {self._seed} for block in asked}

@@ -60,6 +60,8 @@ def main(file: str) -> None:
     limits.die_with_parent()
     limits.write_no_core()
     task = tasks.read(Path(file))
+    if isinstance(task, CaseTask) and task.processor:
+        limits.limit_processor_time(task.processor)
     answer = TaskAnswer(task)
     try:
         answer.enter("import")

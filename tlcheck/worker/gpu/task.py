@@ -39,6 +39,7 @@ class CaseTask:
     """What all tasks of a case have.
 
     output: where the answer goes. file, name, args, pythonpath: as in `tlcheck.worker.jobs`. device: as torch names it.
+    processor: seconds of the processor after which the process ends; 0 for any.
     """
 
     output: str
@@ -47,6 +48,7 @@ class CaseTask:
     args: Mapping[str, str] = field(default_factory=dict)
     pythonpath: tuple[str, ...] = ()
     device: str = "cuda"
+    processor: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
