@@ -13,8 +13,8 @@ from tlcheck.snapshot.operators import Apply, Scalars, wrapped
 class ArrayNumbers(Scalars):
     """Arrays of int64, whatever the type of the numbers, and of uint64 for that type; beside Python's numbers."""
 
-    def some(self, condition: Any) -> bool:
-        return bool(condition.any()) if isinstance(condition, np.ndarray) else bool(condition)
+    def every(self, value: Any) -> bool:
+        return bool(value.all()) if isinstance(value, np.ndarray) else bool(value)
 
     def choose(self, condition: Any, then: Any, other: Any) -> Any:
         if isinstance(condition, np.ndarray):

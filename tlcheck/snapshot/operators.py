@@ -30,8 +30,8 @@ Family = Literal["ring", "division", "extremum", "comparison", "logic", "bits", 
 class Numbers(Protocol):
     """How numbers are represented that have Python's operators."""
 
-    def some(self, condition: Any) -> bool:
-        """Whether a condition holds of any number."""
+    def every(self, value: Any) -> bool:
+        """Whether no number is zero."""
 
     def choose(self, condition: Any, then: Any, other: Any) -> Any:
         """One of two, by a condition."""
@@ -52,8 +52,8 @@ class Numbers(Protocol):
 class Scalars:
     """Python's own numbers."""
 
-    def some(self, condition: Any) -> bool:
-        return bool(condition)
+    def every(self, value: Any) -> bool:
+        return bool(value)
 
     def choose(self, condition: Any, then: Any, other: Any) -> Any:
         return then if condition else other
@@ -141,30 +141,37 @@ def _quotient(numbers: Numbers, a: Any, b: Any) -> Any:
     """Rounded down, whether or not the type has it."""
     if b.__class__ is int and b > 0:
         return a >> (b.bit_length() - 1) if b & (b - 1) == 0 else a // b
-    zero = b == 0
-    if not numbers.some(zero):
+    if numbers.every(b):
         return a // b
+    zero = b == 0
     return numbers.choose(zero, _sign(a), a // numbers.choose(zero, 1, b))
 
 
 def _truncated(numbers: Numbers, a: Any, b: Any) -> Any:
     """Rounded down, and one more where that is negative and not exact."""
     quotient = _quotient(numbers, a, b)
+    if quotient.__class__ is int:
+        return quotient + (quotient < 0 and quotient * b != a)
     return quotient + ((quotient < 0) & (quotient * b != a))
 
 
 def _floordiv(numbers: Numbers, dtype: DType) -> Apply:
     held = numbers.holding(dtype)
-    return lambda a, b: held(_quotient(numbers, a, b))
+
+    def divide(a: Any, b: Any) -> Any:
+        found = _quotient(numbers, a, b)
+        return found if b.__class__ is int and b > 0 else held(found)
+
+    return divide
 
 
 def _floormod(numbers: Numbers, dtype: DType) -> Apply:
     def rest(a: Any, b: Any) -> Any:
         if b.__class__ is int and b > 0:
             return a & (b - 1) if b & (b - 1) == 0 else a % b
-        zero = b == 0
-        if not numbers.some(zero):
+        if numbers.every(b):
             return a % b
+        zero = b == 0
         return numbers.choose(zero, a, a % numbers.choose(zero, 1, b))
 
     return rest
@@ -185,29 +192,32 @@ def _sign(a: Any) -> Any:
 
 
 def _shift_left(numbers: Numbers, dtype: DType) -> Apply:
-    held = numbers.holding(dtype)
+    """NumPy's arrays lose all bits that are shifted too far. Python's numbers lose none, and refuse less than none."""
+    held, bits = numbers.holding(dtype), dtype.bits
 
     def shift(a: Any, by: Any) -> Any:
-        beyond = (by < 0) | (by >= dtype.bits)
-        found = a << numbers.choose(beyond, 0, by)
-        return held(numbers.choose(beyond, 0, found))
+        return held(a << by if by.__class__ is not int or 0 <= by < bits else a & 0)
 
     return shift
 
 
 def _shift_right(numbers: Numbers, dtype: DType) -> Apply:
-    held = numbers.holding(dtype)  # the number of bits may be of a wider type
+    held, bits = numbers.holding(dtype), dtype.bits  # the number of bits may be of a wider type
 
     def shift(a: Any, by: Any) -> Any:
-        beyond = (by < 0) | (by >= dtype.bits)
-        return held(numbers.choose(beyond, _sign(a), a >> numbers.choose(beyond, 0, by)))
+        return held(a >> by if by.__class__ is not int or 0 <= by < bits else _sign(a))
 
     return shift
 
 
+def _not(a: Any) -> Any:
+    """The other truth value; of a number, 0 or 1."""
+    return a ^ True
+
+
 def _complement(numbers: Numbers, dtype: DType) -> Apply:
     held = numbers.holding(dtype)
-    return (lambda a: a == 0) if dtype.kind == "bool" else lambda a: held(~a)
+    return _not if dtype.kind == "bool" else lambda a: held(~a)
 
 
 def _choice(numbers: Numbers, dtype: DType) -> Apply:
@@ -236,9 +246,9 @@ OPERATORS: dict[str, Operator] = {
     "le": Operator("comparison", _plain(operator.le), "<="),
     "gt": Operator("comparison", _plain(operator.gt), ">"),
     "ge": Operator("comparison", _plain(operator.ge), ">="),
-    "and": Operator("logic", _plain(lambda a, b: (a != 0) & (b != 0)), "and"),
-    "or": Operator("logic", _plain(lambda a, b: (a != 0) | (b != 0)), "or"),
-    "not": Operator("logic", _plain(lambda a: a == 0)),
+    "and": Operator("logic", _plain(operator.and_), "and"),
+    "or": Operator("logic", _plain(operator.or_), "or"),
+    "not": Operator("logic", _plain(_not)),
     "select": Operator("choice", _choice),
     "if_then_else": Operator("choice", _choice),
     "bitwise_and": Operator("bits", _plain(operator.and_)),

@@ -29,12 +29,14 @@ class _Lanes(ArrayNumbers):
 
     def holding(self, dtype: DType) -> Apply:
         scalar, kind = super().holding(dtype), kind_of(dtype.name)
-        form = kind.array
+        form, narrow = kind.array, kind.bits < 8
 
         def held(value: Any) -> Any:
             if not isinstance(value, np.ndarray):
                 return scalar(value)
-            return within(value if value.dtype == form else value.astype(form), kind)
+            if value.dtype is not form:
+                value = value.astype(form, copy=False)
+            return within(value, kind) if narrow else value
 
         return held
 
