@@ -34,8 +34,8 @@ memory, worlds, what is spent. `one_value` and `one_per_world` reduce a value th
 publishes itself, as an event of `events.Observer`.
 What `load` and `take` return may be a view of memory: copy it to keep it.
 
-An instruction that not every target has names its family: `@call("ptx_mma", family="mma")`, see `Target.instructions`.
-On other targets it is not modelled.
+An instruction has a signature (`tlcheck/signatures/`). If not every target has it, its family says what it needs of
+`Target.instructions`; on other targets it is not modelled.
 
 What a handler does not know (an argument, a dtype, a form) it refuses at compile time with `NotModelled("name")`:
 the verdict is then undecided, with that name. A handler never guesses.

@@ -226,8 +226,10 @@ class Census:
 
 _COUNTED: Mapping[Family, Callable[[Census, Expr, Here, Signature], None]] = {
     cp_async.FAMILY: Census._async_copy,
-    matrices.FAMILY: Census._matrix,
-    mma.FAMILY: Census._mma,
+    matrices.LDMATRIX: Census._matrix,
+    matrices.STMATRIX: Census._matrix,
+    mma.MMA: Census._mma,
+    mma.MMA_SP: Census._mma,
     wgmma.FAMILY: Census._mma,
     device_library.PRODUCTS: Census._template,
 }

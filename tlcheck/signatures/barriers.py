@@ -16,13 +16,12 @@ def _sync(name: str, args: tuple[Expr, ...]) -> Signature:
 
 
 FAMILY = Family(
-    "bar",
+    "bar.sync",
     "PTX 9.7.13.1, bar; bar.warp.sync; grid synchronization (CUDA, cooperative groups)",
     {
         "tvm_storage_sync": _sync,
         "sync_threads": _BLOCK,
         "sync_threads_partial": _BLOCK,
-        "named_barrier_arrive": Signature(releases=True, collective=Collective.BLOCK),
         "syncthreads_count": _BLOCK,
         "syncthreads_or": _BLOCK,
         "syncthreads_and": _BLOCK,
@@ -33,4 +32,11 @@ FAMILY = Family(
         "syncwarp": _WARP,
         "sync_grid": _GRID,
     },
+)
+
+ARRIVALS = Family(
+    "bar.arrive",
+    "PTX 9.7.13.1",
+    {"named_barrier_arrive": Signature(releases=True, collective=Collective.BLOCK)},
+    needs="barrier",
 )

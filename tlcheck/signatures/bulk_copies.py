@@ -59,7 +59,6 @@ FAMILY = Family(
         "tma_store": _store,
         "tma_store_arrive": Signature(commits=Completion.BULK_GROUP),
         "tma_store_wait": Signature(awaits=Completion.BULK_GROUP),
-        "prefetch_tma_descriptor": Signature(),
-        "tl::prefetch_tma_descriptor": Signature(),
     },
+    needs="cp.async.bulk",
 )

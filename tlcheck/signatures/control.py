@@ -21,6 +21,9 @@ FAMILY = Family(
         "get_warp_idx": _NOTHING,
         "get_warp_idx_sync": _NOTHING,
         "get_warp_group_idx": _NOTHING,
+        "warpgroup_fence_operand": _NOTHING,  # keeps the C++ compiler from moving registers
+        "prefetch_tma_descriptor": _NOTHING,
+        "tl::prefetch_tma_descriptor": _NOTHING,
         "__nanosleep": _NOTHING,
         "TL_IKET_EVENT": _NOTHING,
         "TL_IKET_EVENT_PAYLOAD_U32": _NOTHING,

@@ -34,4 +34,5 @@ FAMILY = Family(
         "ptx_cp_async_barrier": _ARRIVE,
         "ptx_cp_async_barrier_noinc": _ARRIVE,
     },
+    needs="cp.async",
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tlcheck.signatures.calls import template_arguments
 from tlcheck.signatures.signature import Address, Collective, Completion, Family, Proxy, Signature
 from tlcheck.snapshot.ir import Expr
+from tlcheck.targets.nvidia import WARP
 
-_WARP = 32  # threads that a reduction combines by shuffles alone
 _OF_LANES = Signature(exchanges=True, collective=Collective.WARP)
 
 
@@ -38,7 +38,7 @@ def _all_reduce_batch(name: str, args: tuple[Expr, ...]) -> Signature:
 
 def _is_within_a_warp(name: str) -> bool:
     threads = template_arguments(name)[1:2]
-    return threads != [] and threads[0].isdigit() and int(threads[0]) <= _WARP
+    return threads != [] and threads[0].isdigit() and int(threads[0]) <= WARP
 
 
 REDUCTIONS = Family(
@@ -88,13 +88,19 @@ _DECODE = Signature(reads=(Address(0),), writes=(Address(1),))
 
 NUMBERS = Family(
     "packed numbers",
-    "common.h (dp4a: PTX 9.7.1.23); functions that TileLang's examples import",
+    "functions that TileLang's examples import",
     {
-        "DP4A": Signature(reads=(Address(0), Address(1)), updates=(Address(2),)),
         "decode_i2u_to_i8s": _DECODE,
         "decode_i2s_to_i8s": _DECODE,
         "decode_i4u_to_f16": _DECODE,
         "decode_i4s_to_f16": _DECODE,
         "decode_fp4_to_bf16_twiddling": _DECODE,
     },
+)
+
+DP4A = Family(
+    "dp4a",
+    "PTX 9.7.1.23; common.h",
+    {"DP4A": Signature(reads=(Address(0), Address(1)), updates=(Address(2),))},
+    needs="dp4a",
 )

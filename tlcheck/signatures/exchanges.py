@@ -42,4 +42,5 @@ ELECTIONS = Family(
     "elect",
     "PTX 9.7.13.16",
     {"tl_shuffle_elect": _OF_WARP, "shuffle_elect": _OF_WARP},
+    needs="elect",
 )

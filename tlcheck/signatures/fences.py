@@ -11,4 +11,5 @@ FAMILY = Family(
         "fence_proxy_async": Signature(fence=Fence.PROXY),
         "ptx_fence_barrier_init": Signature(fence=Fence.MBARRIER_INIT),
     },
+    needs="cp.async.bulk",
 )

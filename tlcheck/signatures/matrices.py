@@ -15,11 +15,11 @@ def _load(name: str, args: tuple[Expr, ...]) -> Signature:
     return Signature(reads=(source,), writes=(target,), collective=Collective.WARP)
 
 
-FAMILY = Family(
-    "ldmatrix",
-    "PTX 9.7.14.5.15; stmatrix: PTX 9.7.14.5.16",
-    {
-        "ptx_ldmatrix": _load,
-        "ptx_stmatrix": Signature(writes=(Address(2),), collective=Collective.WARP),
-    },
+LDMATRIX = Family("ldmatrix", "PTX 9.7.14.5.15", {"ptx_ldmatrix": _load}, needs="ldmatrix")
+
+STMATRIX = Family(
+    "stmatrix",
+    "PTX 9.7.14.5.16",
+    {"ptx_stmatrix": Signature(writes=(Address(2),), collective=Collective.WARP)},
+    needs="stmatrix",
 )

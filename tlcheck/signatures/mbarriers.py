@@ -20,4 +20,5 @@ FAMILY = Family(
         "mbarrier_expect_tx": Signature(mbarrier=0),
         "mbarrier_wait_parity": Signature(mbarrier=0, waits=True, awaits=Completion.MBARRIER),
     },
+    needs="mbarrier",
 )

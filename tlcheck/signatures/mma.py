@@ -6,11 +6,16 @@ from tlcheck.signatures.signature import Address, Collective, Family, Signature
 
 _A, _B, _C, _METADATA = Address(6, offset=7), Address(8, offset=9), Address(10, offset=11), Address(12, offset=13)
 
-FAMILY = Family(
+MMA = Family(
     "mma",
-    "PTX 9.7.14.5; mma.sp: PTX 9.7.14.6",
-    {
-        "ptx_mma": Signature(reads=(_A, _B), updates=(_C,), collective=Collective.WARP),
-        "ptx_mma_sp": Signature(reads=(_A, _B, _METADATA), updates=(_C,), collective=Collective.WARP),
-    },
+    "PTX 9.7.14.5",
+    {"ptx_mma": Signature(reads=(_A, _B), updates=(_C,), collective=Collective.WARP)},
+    needs="mma",
+)
+
+MMA_SP = Family(
+    "mma.sp",
+    "PTX 9.7.14.6",
+    {"ptx_mma_sp": Signature(reads=(_A, _B, _METADATA), updates=(_C,), collective=Collective.WARP)},
+    needs="mma.sp",
 )

@@ -112,8 +112,10 @@ class Family:
     """Instructions that one section of a manual describes.
 
     name: what the manual calls them. manual: the section. signatures: by the name of the call.
+    needs: what a target has to have of `Target.instructions`; empty if every target has these instructions.
     """
 
     name: str
     manual: str
     signatures: Mapping[str, Signature | Form]
+    needs: str = ""

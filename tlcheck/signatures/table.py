@@ -28,9 +28,12 @@ FAMILIES: tuple[Family, ...] = (
     bulk_copies.FAMILY,
     mbarriers.FAMILY,
     barriers.FAMILY,
+    barriers.ARRIVALS,
     fences.FAMILY,
-    matrices.FAMILY,
-    mma.FAMILY,
+    matrices.LDMATRIX,
+    matrices.STMATRIX,
+    mma.MMA,
+    mma.MMA_SP,
     wgmma.FAMILY,
     wgmma.DESCRIPTORS,
     exchanges.SHUFFLES,
@@ -40,14 +43,16 @@ FAMILIES: tuple[Family, ...] = (
     device_library.SCANS,
     device_library.PRODUCTS,
     device_library.NUMBERS,
+    device_library.DP4A,
     control.FAMILY,
 )
-_FAMILY_OF = {name: family for family in FAMILIES for name in family.signatures}
+FAMILY_OF = {name: family for family in FAMILIES for name in family.signatures}
+"""Families by the name of a call or of a function, without template arguments and `::run`."""
 
 
 def family_of(e: Expr) -> Family | None:
     """Return the family of the instruction that an expression calls; None for anything else."""
-    return _FAMILY_OF.get(library_name(name_of_call(e))) if e.op == "call" else None
+    return FAMILY_OF.get(library_name(name_of_call(e))) if e.op == "call" else None
 
 
 def signature_of(e: Expr) -> Signature | None:

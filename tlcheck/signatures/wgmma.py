@@ -33,8 +33,8 @@ FAMILY = Family(
         "warpgroup_commit_batch": Signature(commits=Completion.WGMMA_GROUP, collective=Collective.WARPGROUP),
         "warpgroup_wait": _WAIT,
         "wait_wgmma": _WAIT,
-        "warpgroup_fence_operand": Signature(),  # keeps the C++ compiler from moving registers
     },
+    needs="wgmma",
 )
 
 DESCRIPTORS = Family(
@@ -44,4 +44,5 @@ DESCRIPTORS = Family(
         "initialize_wgmma_descriptor": Signature(writes=(Address(0),)),
         "increase_descriptor_offset": Signature(updates=(Address(0),)),
     },
+    needs="wgmma",
 )

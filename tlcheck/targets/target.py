@@ -53,7 +53,7 @@ class Target:
     library: folder of TileLang's device library (`tl_templates/`).
     measured: the row of the table of what that library does (`program/device_library.json`), a compute capability;
         None if the table has no rows for the family.
-    instructions: the families of instructions that it has, as handlers in `execute/ops/thread` name them.
+    instructions: the families of instructions that it has, as `signatures/` names what they need.
     """
 
     family: Family

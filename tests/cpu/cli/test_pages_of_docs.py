@@ -68,13 +68,13 @@ def test_the_instruction_of_the_page_is_executed_and_known(monkeypatch: pytest.M
     test()  # what nobody knows may change all its arguments, of which it has one
     signed: dict[str, Any] = {}
     exec(compile(family, "increment.py", "exec"), signed)
-    monkeypatch.setitem(table._FAMILY_OF, "increment", signed["FAMILY"])
+    monkeypatch.setitem(table.FAMILY_OF, "increment", signed["FAMILY"])
     test()
     element, e = _incremented()
     assert roles(Function("main", (element.data,), (element,), (), Evaluate(e))).updated == (element,)
     wrong = family.replace("updates=", "reads=")
     exec(compile(wrong, "increment.py", "exec"), signed)
-    monkeypatch.setitem(table._FAMILY_OF, "increment", signed["FAMILY"])
+    monkeypatch.setitem(table.FAMILY_OF, "increment", signed["FAMILY"])
     assert roles(Function("main", (element.data,), (element,), (), Evaluate(e))).outputs == ()
     with pytest.raises(AssertionError):
         test()

@@ -12,8 +12,9 @@ from tlcheck.execute.compile import registry
 from tlcheck.program.atomics import is_atomic
 from tlcheck.signatures import atomics, bulk_copies
 from tlcheck.signatures.signature import Address, Collective, Completion, Fence, Proxy, Signature
-from tlcheck.signatures.table import FAMILIES, argument, destinations, family_of, signature_of
+from tlcheck.signatures.table import FAMILIES, FAMILY_OF, argument, destinations, family_of, signature_of
 from tlcheck.snapshot.ir import Expr
+from tlcheck.targets.lookup import target
 
 SHARED, GLOBAL, LOCAL = (buffer(f"B_{scope}", "float16", (64,), scope) for scope in ("shared.dyn", "global", "local"))
 
@@ -59,10 +60,10 @@ def test_what_is_no_instruction_has_no_signature() -> None:
 def test_a_copy_to_shared_memory_in_both_forms() -> None:
     new = call("ptx_cp_async", address(SHARED), address(GLOBAL), number(8)).value
     old = call("ptx_cp_async", SHARED.data, number(64), GLOBAL.data, number(3), number(16), number(1)).value
-    for e, source, target in ((new, Address(1), Address(0)), (old, Address(2, 3), Address(0, 1, octets=True))):
+    for e, source, place in ((new, Address(1), Address(0)), (old, Address(2, 3), Address(0, 1, octets=True))):
         signature = signature_of(e)
         assert signature is not None
-        assert (signature.reads, signature.writes) == ((source,), (target,))
+        assert (signature.reads, signature.writes) == ((source,), (place,))
         assert (signature.asynchronous, signature.proxy) == (Completion.CP_ASYNC_GROUP, Proxy.GENERIC)
         assert argument(e, signature.writes[0]) is e.args[0]
 
@@ -216,3 +217,9 @@ def test_control() -> None:
 def test_what_is_not_known_may_change_all_its_arguments() -> None:
     args = (address(GLOBAL), add(1, 2))
     assert destinations(call("no_such_instruction", *args).value) == args
+
+
+def test_what_families_need_are_instructions_of_targets() -> None:
+    needed = {family.needs for family in FAMILIES} - {""}
+    assert needed <= target("sm_90").instructions
+    assert {name for name, family in FAMILY_OF.items() if family.needs == "wgmma"} >= {"ptx_wgmma_ss", "wait_wgmma"}

@@ -245,7 +245,7 @@ def _keys_of(stmt: Stmt) -> tuple[list[int], list[int]]:
 
 def _adds(stmt: Stmt) -> bool:
     """Whether a statement is a product that is added to what it writes."""
-    return isinstance(stmt, Evaluate) and family_of(stmt.value) is mma.FAMILY
+    return isinstance(stmt, Evaluate) and family_of(stmt.value) in (mma.MMA, mma.MMA_SP)
 
 
 def _positions(place: BufferElement, times: int, worlds: int) -> Array | None:

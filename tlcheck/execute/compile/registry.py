@@ -10,6 +10,7 @@ from typing import TypeVar
 from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.memory.codes import Code, Run, Step
 from tlcheck.execute.reasons import NotModelled
+from tlcheck.signatures.table import FAMILY_OF
 from tlcheck.snapshot.ir import Attr, Block, Expr, For, Store
 from tlcheck.targets.target import Target
 
@@ -22,7 +23,6 @@ H = TypeVar("H", CallHandler, AttributeHandler, BlockHandler)
 
 CALLS: dict[str, CallHandler] = {}
 EXTERNS: dict[str, CallHandler] = {}
-_FAMILIES: dict[str, str] = {}  # of instructions, by the name of a call or function
 ATTRIBUTES: dict[str, AttributeHandler] = {}
 ANNOTATIONS: dict[str, BlockHandler] = {}
 STORES: list[StoreHandler] = []
@@ -42,29 +42,23 @@ WITHOUT_MEANING = frozenset(
 )
 
 
-def call(*names: str, family: str = "") -> Callable[[CallHandler], CallHandler]:
-    """Register a handler of calls (tile operators, instructions, functions) of these names.
-
-    family: of instructions (`Target.instructions`), without which a target has none of them; all have them if empty.
-    """
-    _FAMILIES.update(dict.fromkeys(names, family))
+def call(*names: str) -> Callable[[CallHandler], CallHandler]:
+    """Register a handler of calls (tile operators, instructions, functions) of these names."""
     return _into(CALLS, names)
 
 
 def require(name: str, target: Target) -> None:
     """Raise NotModelled for an instruction of a family that a target does not have."""
-    family = _FAMILIES.get(name)
-    if family and family not in target.instructions:
+    family = FAMILY_OF.get(name)
+    if family is not None and family.needs and family.needs not in target.instructions:
         raise NotModelled(f"{name} on {target.arch}")
 
 
-def extern(*names: str, family: str = "") -> Callable[[CallHandler], CallHandler]:
+def extern(*names: str) -> Callable[[CallHandler], CallHandler]:
     """Register a handler of functions of the device library: names without template arguments and `::run`.
 
-    family: as of `call`.
     The call that the handler gets has the function's full name as its value, and the function's arguments.
     """
-    _FAMILIES.update(dict.fromkeys(names, family))
     return _into(EXTERNS, names)
 
 

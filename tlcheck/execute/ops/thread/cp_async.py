@@ -110,7 +110,7 @@ def queue_of(program: KernelProgram) -> CopyQueue:
     return found
 
 
-@call("ptx_cp_async", family="cp.async")
+@call("ptx_cp_async")
 def cp_async(e: Expr, program: KernelProgram) -> Run:
     """Issue a copy of 4, 8 or 16 bytes. Where the predicate is false, zeros arrive and nothing is read.
 
@@ -222,7 +222,7 @@ def _size(call: Expr, kind: Kind, program: KernelProgram) -> int:
     return size
 
 
-@call("ptx_commit_group", family="cp.async")
+@call("ptx_commit_group")
 def commit_group(e: Expr, program: KernelProgram) -> Run:
     """cp.async.commit_group: the thread's copies since the last commit are a group, be it an empty one."""
     queue = queue_of(program)
@@ -234,7 +234,7 @@ def commit_group(e: Expr, program: KernelProgram) -> Run:
     return run
 
 
-@call("ptx_wait_group", family="cp.async")
+@call("ptx_wait_group")
 def wait_group(e: Expr, program: KernelProgram) -> Run:
     """cp.async.wait_group n: go on when at most n of the thread's newest groups are under way."""
     queue, newest = queue_of(program), program.code(e.args[0])
@@ -248,7 +248,7 @@ def wait_group(e: Expr, program: KernelProgram) -> Run:
     return run
 
 
-@call("ptx_wait_all", "cp_async_wait_all", family="cp.async")
+@call("ptx_wait_all", "cp_async_wait_all")
 def wait_all(e: Expr, program: KernelProgram) -> Run:
     """cp.async.wait_all: commit, and wait for all groups."""
     queue = queue_of(program)

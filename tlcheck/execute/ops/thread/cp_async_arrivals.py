@@ -21,7 +21,7 @@ from tlcheck.execute.schedule.agents import Flight, agents_of
 from tlcheck.snapshot.ir import Expr
 
 
-@call("ptx_cp_async_barrier", "ptx_cp_async_barrier_noinc", family="cp.async")
+@call("ptx_cp_async_barrier", "ptx_cp_async_barrier_noinc")
 def arrive(e: Expr, program: KernelProgram) -> Run:
     """(barrier): the active threads arrive when their copies have come."""
     which, queue, agents = barrier(e.args[0], program), queue_of(program), agents_of(program.state)

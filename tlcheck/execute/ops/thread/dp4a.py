@@ -14,7 +14,7 @@ from tlcheck.snapshot.ir import Expr
 _LANES = 4
 
 
-@extern("DP4A", family="dp4a")
+@extern("DP4A")
 def dot_product(e: Expr, program: KernelProgram) -> Run:
     """(a, b, c), addresses: c += the sum of a[i] * b[i], signed bytes into an int32."""
     a, b = (program.pointer(argument, _LANES) for argument in e.args[:2])

@@ -18,7 +18,7 @@ from tlcheck.snapshot.ir import Expr
 from tlcheck.targets.nvidia import WARP
 
 
-@call("tl_shuffle_elect", "shuffle_elect", family="elect")
+@call("tl_shuffle_elect", "shuffle_elect")
 def elect(e: Expr, program: KernelProgram) -> Run:
     """Whether the thread is the elected one of its group; (worlds, threads)."""
     extent = e.args[0].value if e.args and e.args[0].op == "int" else None

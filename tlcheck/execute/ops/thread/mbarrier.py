@@ -174,7 +174,7 @@ def barrier(e: Expr, program: KernelProgram) -> Barrier:
     raise NotModelled(f"mbarrier {e.value or e.op}")
 
 
-@call("ptx_init_barrier_thread_count", family="mbarrier")
+@call("ptx_init_barrier_thread_count")
 def init(e: Expr, program: KernelProgram) -> Run:
     """mbarrier.init: (barrier, number of arrivals). Making one that is there is undefined (PTX, "mbarrier.init")."""
     which, count = barrier(e.args[0], program), program.code(e.args[1])
@@ -193,7 +193,7 @@ def init(e: Expr, program: KernelProgram) -> Run:
     return run
 
 
-@call("create_barriers", "create_list_of_mbarrier", family="mbarrier")
+@call("create_barriers", "create_list_of_mbarrier")
 def create(e: Expr, program: KernelProgram) -> Run:
     """Declares the barriers of get_mbarrier; with several arguments these are the numbers of arrivals."""
     counts = [program.code(a) for a in e.args] if e.value == "create_list_of_mbarrier" else []
@@ -219,7 +219,7 @@ def declared(block: Block, program: KernelProgram) -> None:
                 barriers.make(world, number, int(count.value or 0))
 
 
-@call("ptx_arrive_barrier", "mbarrier_arrive", family="mbarrier")
+@call("ptx_arrive_barrier", "mbarrier_arrive")
 def arrive(e: Expr, program: KernelProgram) -> Run:
     """mbarrier.arrive: each active thread arrives once."""
     if len(e.args) > 1:
@@ -237,7 +237,7 @@ def arrive(e: Expr, program: KernelProgram) -> Run:
     return run
 
 
-@call("mbarrier_expect_tx", "ptx_arrive_barrier_expect_tx", "mbarrier_arrive_expect_tx", family="mbarrier")
+@call("mbarrier_expect_tx", "ptx_arrive_barrier_expect_tx", "mbarrier_arrive_expect_tx")
 def expect(e: Expr, program: KernelProgram) -> Run:
     """mbarrier.expect_tx: bytes are announced, by each active thread; the other two arrive as well."""
     if len(e.args) != 2:
@@ -260,7 +260,7 @@ def expect(e: Expr, program: KernelProgram) -> Run:
     return run
 
 
-@call("mbarrier_wait_parity", family="mbarrier")
+@call("mbarrier_wait_parity")
 def wait(e: Expr, program: KernelProgram) -> Run:
     """mbarrier.try_wait.parity, until it succeeds: (barrier, parity)."""
     which, parity = barrier(e.args[0], program), program.code(e.args[1])

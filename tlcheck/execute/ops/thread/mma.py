@@ -41,7 +41,7 @@ _SHORT = {
 _SHAPES = {64: (4, 8, 16), 32: (4, 8), 16: (8, 16), 8: (16, 32)}
 
 
-@call("ptx_mma", family="mma")
+@call("ptx_mma")
 def mma(e: Expr, program: KernelProgram) -> Run:
     """(shape, layout of A, of B, types of A, B, C, then pointer and offset of A, B and C[, saturate]): C += A * B."""
     m, n, k = shape_of(str(e.args[0].value))

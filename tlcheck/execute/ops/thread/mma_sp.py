@@ -29,7 +29,7 @@ from tlcheck.targets.nvidia import WARP
 WORD = 32  # bits of metadata in a thread
 
 
-@call("ptx_mma_sp", family="mma.sp")
+@call("ptx_mma_sp")
 def mma_sp(e: Expr, program: KernelProgram) -> Run:
     """As ptx_mma, then pointer and offset of the metadata, selector, saturate: C += A * B."""
     m, n, k = shape_of(str(e.args[0].value))

@@ -17,7 +17,7 @@ from tlcheck.snapshot.ir import Expr
 from tlcheck.targets.nvidia import WARP
 
 
-@call("ptx_stmatrix", family="stmatrix")
+@call("ptx_stmatrix")
 def stmatrix(e: Expr, program: KernelProgram) -> Run:
     """(transposed, number of matrices, row address of each thread, a register for each matrix[, shape])."""
     transposed, number = bool(e.args[0].value), int(e.args[1].value or 0)

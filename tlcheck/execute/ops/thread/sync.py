@@ -142,7 +142,7 @@ def _come(number: int, threads: int, frame: Frame, program: KernelProgram) -> tu
     return worlds, before
 
 
-@call("named_barrier_arrive", family="barrier")
+@call("named_barrier_arrive")
 def arrive(e: Expr, program: KernelProgram) -> Run:
     """bar.arrive (number, threads): the threads are counted and go on."""
     if any(a.op != "int" for a in e.args):
@@ -158,7 +158,7 @@ def arrive(e: Expr, program: KernelProgram) -> Run:
     return run
 
 
-@call("fence_proxy_async", "ptx_fence_barrier_init", family="cp.async.bulk")
+@call("fence_proxy_async", "ptx_fence_barrier_init")
 def fence(e: Expr, program: KernelProgram) -> Run:
     """fence.proxy.async: what threads wrote before may be seen by bulk copies and wgmma (PTX 9.7.13.5).
 

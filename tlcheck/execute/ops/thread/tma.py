@@ -168,7 +168,7 @@ def _bulk(
     return Box(elements, None, at, where)
 
 
-@call("tma_load", "tma_load_im2col", family="cp.async.bulk")
+@call("tma_load", "tma_load_im2col")
 def load(e: Expr, program: KernelProgram) -> Run:
     """(descriptor, mbarrier, shared address, coordinates, hint) or (shared address, address, mbarrier, bytes, hint)."""
     agents, late = agents_of(program.state), program.options.late
@@ -387,7 +387,7 @@ class _Stores:
             self.groups = [group for group in self.groups if not any(group is d for d in due)]
 
 
-@call("tma_store", family="cp.async.bulk")
+@call("tma_store")
 def store(e: Expr, program: KernelProgram) -> Run:
     """(descriptor, shared address, coordinates, whether to add, hint), or (address, shared address, bytes, ...).
 
@@ -452,7 +452,7 @@ class _Leaving:
             observers.copy_landed(self.tensor, self.transfer.positions, self.transfer.chosen, self.transfer.by)
 
 
-@call("tma_store_arrive", family="cp.async.bulk")
+@call("tma_store_arrive")
 def commit(e: Expr, program: KernelProgram) -> Run:
     """cp.async.bulk.commit_group."""
     stores, agents = _Stores.of(program), agents_of(program.state)
@@ -464,7 +464,7 @@ def commit(e: Expr, program: KernelProgram) -> Run:
     return run
 
 
-@call("tma_store_wait", family="cp.async.bulk")
+@call("tma_store_wait")
 def wait(e: Expr, program: KernelProgram) -> Run:
     """cp.async.bulk.wait_group.read n: at most n groups of the thread still read; without an argument, none.
 

@@ -70,7 +70,7 @@ def decode(word: int) -> MatrixDescriptor:
     return MatrixDescriptor(word >> 46 & 0xFFFF, start, lbo, sbo, _SPANS[word >> 62 & 3])
 
 
-@call("initialize_wgmma_descriptor", family="wgmma")
+@call("initialize_wgmma_descriptor")
 def initialize(e: Expr, program: KernelProgram) -> Run:
     """(descriptor, address, layout, LBO, SBO in 16 bytes); the address's allocation is numbered by its pointer."""
     target, address = program.pointer(e.args[0]), program.pointer(e.args[1])
@@ -100,7 +100,7 @@ def allocations(program: KernelProgram) -> list[BufferElement]:
     return found
 
 
-@call("increase_descriptor_offset", family="wgmma")
+@call("increase_descriptor_offset")
 def increase(e: Expr, program: KernelProgram) -> Run:
     """(descriptor, bytes): the start moves on."""
     target, octets = program.pointer(e.args[0]), program.code(e.args[1])

@@ -22,7 +22,7 @@ from tlcheck.snapshot.ir import Expr
 ROW = 512  # bits of a row of A with its zeros
 
 
-@call("ptx_wgmma_sp_ss", family="wgmma")
+@call("ptx_wgmma_sp_ss")
 def from_shared(e: Expr, program: KernelProgram) -> Run:
     """As ptx_wgmma_ss; after A and its offset come the metadata, its offset and the selector."""
     form = form_of(e, 3, ROW)
@@ -31,7 +31,7 @@ def from_shared(e: Expr, program: KernelProgram) -> Run:
     return issue(e, 13, form, _sparse(e, 8, form, kept, program), right, program)
 
 
-@call("ptx_wgmma_sp_rs", family="wgmma")
+@call("ptx_wgmma_sp_rs")
 def from_registers(e: Expr, program: KernelProgram) -> Run:
     """As ptx_wgmma_rs; after A and its offset come the metadata, its offset and the selector."""
     form = form_of(e, 2, ROW)
