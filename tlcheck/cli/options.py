@@ -113,7 +113,16 @@ class LoweringOptions:
             scripts=scripts,
             cluster=self._cluster(live=scripts is not None and scripts.live),
             loudness=self.verbose - self.quiet,
+            said=self._said(scripts),
         )
+
+    def _said(self, scripts: Scripts | None) -> tuple[str, ...]:
+        """The words that a command about the same kernels needs; a script's own stand last, after `--`."""
+        words = [word for arg in self.args for word in ("--arg", arg)]
+        words += [word for folder in self.pythonpath for word in ("--pythonpath", folder)]
+        if scripts is not None and scripts.max_configs != Scripts.max_configs:
+            words += ["--max-configs", str(scripts.max_configs)]
+        return (*words, *(("--", *scripts.args) if scripts is not None and scripts.args else ()))
 
     def _cluster(self, *, live: bool) -> MachinePool | None:
         """The cluster that the user names, connected to. Raises UsageError, also for what a cluster does not do."""

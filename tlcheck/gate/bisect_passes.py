@@ -7,7 +7,7 @@ Outputs and accesses are executed from the first pass on (`pass_execution`).
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from tlcheck.errors import UsageError
@@ -62,15 +62,15 @@ def judge_passes(run: Run, snapshot: Snapshot, request: Request | None = None) -
     pipeline = Pipeline(snapshot)
     if not pipeline.is_known:
         raise UsageError(f"{run.case}: no pass tl.LowerTileOp: nothing to judge passes by")
-    results = {n: judged(run, pipeline.after(n)) for n in range(pipeline.tiles, len(pipeline.keys))}
-    guilty = [_of_atomic(pipeline, number, claim) for number, claim in _firsts(results.items())]
+    proved = _ProvedPasses(run, pipeline)
+    guilty = [_of_atomic(pipeline, number, claim) for number, claim in proved.onsets()]
     executed = ExecutedPasses(pipeline, request) if request is not None else None
     found = _explained(with_lines(executed.refuted), [g.claim for g in guilty]) if executed is not None else []
     onsets = _with_waits([(claim, executed.onset(claim)) for claim in found]) if executed is not None else []
     guilty += [_executed(pipeline, claim, onset) for claim, onset in onsets]
     numbers = range(1 if onsets else pipeline.tiles, len(pipeline.keys))
     points = tuple(
-        Point(pipeline.called(n), _state(executed, [c for c, _ in onsets], n, results.get(n)), results.get(n))
+        Point(pipeline.called(n), _state(pipeline, executed, onsets, n, proved.near(n)), proved.results.get(n))
         for n in numbers
     )
     row = BisectRow(run.case, run.target, points, run.tilelang)
@@ -94,15 +94,30 @@ def _explained(claims: Sequence[Claim], atomics: Sequence[Claim]) -> list[Claim]
     return [claim for claim in claims if claim.buffer not in wrong]
 
 
-def _state(executed: ExecutedPasses | None, claims: Sequence[Claim], number: int, proved: Result | None) -> str:
+def _state(
+    pipeline: Pipeline,
+    executed: ExecutedPasses | None,
+    onsets: Sequence[tuple[Claim, PassOnset]],
+    number: int,
+    proved: Result | None,
+) -> str:
     """The worst that is known after a pass. That the snapshot ends there says nothing against it."""
-    states = [] if executed is None else [executed.state(claim, number).state for claim in claims]
+    states = [_since(pipeline, executed, claim, onset, number) for claim, onset in onsets if executed is not None]
     if proved is not None and (proved.claims or proved.failure is not None):
         states.append(_of_atomics(proved))
     for worst in (FAILS, WRONG, UNDECIDED):
         if worst in states:
             return worst
     return RIGHT
+
+
+def _since(pipeline: Pipeline, executed: ExecutedPasses, claim: Claim, onset: PassOnset, number: int) -> str:
+    """How a claim fares after a pass, from where it begins to be wrong."""
+    if number == pipeline.last or (onset.number and number >= onset.number):
+        return WRONG
+    if not onset.number:
+        return executed.state(claim, number).state
+    return UNDECIDED if number in onset.between else RIGHT
 
 
 def _of_atomics(result: Result) -> str:
@@ -114,15 +129,44 @@ def _of_atomics(result: Result) -> str:
     return RIGHT if all(status == "same" for status in last) else UNDECIDED
 
 
-def _firsts(results: Iterable[tuple[int, Result]]) -> Iterator[tuple[int, Claim]]:
-    """Each atomic that is wrong after some pass, with the first such pass."""
-    seen: set[tuple[str, int, str]] = set()
-    for number, result in results:
-        for claim in result.claims:
-            identity = (claim.buffer, claim.source.line, claim.call)
-            if claim.finding is not None and identity not in seen:
-                seen.add(identity)
-                yield number, claim
+class _ProvedPasses:
+    """The proofs of a kernel's atomics after the passes from LowerTileOp on, as far as they are asked for."""
+
+    def __init__(self, run: Run, pipeline: Pipeline) -> None:
+        self._run, self._pipeline = run, pipeline
+        self.results: dict[int, Result] = {}
+
+    def onsets(self) -> Iterator[tuple[int, Claim]]:
+        """Each atomic that is wrong at the end, with the first pass after which it is and stays so."""
+        seen: set[tuple[str, int, str]] = set()
+        for claim in self._after(self._pipeline.last).claims:
+            if claim.finding is not None and _identity(claim) not in seen:
+                seen.add(_identity(claim))
+                yield self._first(claim)
+
+    def near(self, number: int) -> Result | None:
+        """The proofs after a pass; of one that was not asked for, those after the nearest before it, else after it."""
+        before = [n for n in self.results if n <= number]
+        later = min(self.results) if number >= self._pipeline.tiles else None
+        place = max(before) if before else later
+        return self.results[place] if place is not None else None
+
+    def _first(self, claim: Claim) -> tuple[int, Claim]:
+        right, wrong, found = self._pipeline.tiles - 1, self._pipeline.last, claim
+        while right + 1 < wrong:
+            middle = (right + wrong) // 2
+            own = [c for c in self._after(middle).claims if c.finding is not None and _identity(c) == _identity(claim)]
+            right, wrong, found = (right, middle, own[0]) if own else (middle, wrong, found)
+        return wrong, found
+
+    def _after(self, number: int) -> Result:
+        if number not in self.results:
+            self.results[number] = judged(self._run, self._pipeline.after(number))
+        return self.results[number]
+
+
+def _identity(claim: Claim) -> tuple[str, int, str]:
+    return claim.buffer, claim.source.line, claim.call
 
 
 def _executed(pipeline: Pipeline, claim: Claim, onset: PassOnset) -> Guilty:

@@ -63,11 +63,11 @@ class ExecutedPasses:
         self._request = replace(request, blocks=_blocks(found, request), seeds=_seeds(found, request))
         # Alone, the blocks that showed it may show more: a copy that nobody waits for does not land while others wait.
         self._final = execute(snapshot, self._request)
-        self.claims = _worse(
-            claims_of(snapshot, diagnose(snapshot, request, found), request),
-            claims_of(snapshot, diagnose(snapshot, self._request, self._final), self._request),
-        )
+        usual = claims_of(snapshot, diagnose(snapshot, request, found), request)
+        alone = claims_of(snapshot, diagnose(snapshot, self._request, self._final), self._request)
+        self.claims = _worse(usual, alone)
         self._known: dict[tuple[tuple[str, ...], str], Execution] = {}
+        self._executed: list[int] = []  # after which passes the kernel was executed
 
     @property
     def refuted(self) -> list[Claim]:
@@ -86,14 +86,34 @@ class ExecutedPasses:
         """Since when a claim of `refuted` is wrong."""
         if not self._ordered_by(claim):
             return PassOnset(0, orders=self._orders(claim))
-        numbers = range(self._since(claim) if claim.kind == "order" else 1, self._pipeline.last + 1)
-        states = {number: self.state(claim, number) for number in numbers}
-        right = max((n for n, s in states.items() if s.state == "right"), default=numbers.start - 1)
-        wrong = next(n for n in numbers if n > right and states[n].state == "wrong")
+        right, wrong, states = self._searched(claim, self._since(claim) if claim.kind == "order" else 1)
         between = tuple(range(right + 1, wrong))
-        reason = next((states[n].reason for n in between if states[n].reason), "")
+        reason = next((states[n].reason for n in between if n in states and states[n].reason), "")
         generated = wrong == self._pipeline.last and self._said(claim, self._execution(wrong)).state == "right"
         return PassOnset(wrong + generated, between, reason, self._orders(claim), generated)
+
+    def _searched(self, claim: Claim, first: int) -> tuple[int, int, dict[int, PassState]]:
+        """The last pass after which a claim is right, the next after which it is wrong, and the states looked at.
+
+        Passes are searched as if the claim stayed wrong; those that were executed for other claims cost nothing. Of
+        passes in between nothing is known. first: the first pass that counts.
+        """
+        right, wrong = first - 1, self._pipeline.last
+        states: dict[int, PassState] = {}
+        left = [n for n in self._executed if right < n < wrong]
+        while right + 1 < wrong:
+            known = [n for n in left if right < n < wrong and n not in states]
+            middle = (right + wrong) // 2
+            open_ = [n for n in range(right + 1, wrong) if n not in states]
+            if not open_:
+                break
+            number = known[-1] if known else min(open_, key=lambda n: abs(n - middle))
+            states[number] = self.state(claim, number)
+            if states[number].state == "right":
+                right = number
+            elif states[number].state == "wrong":
+                wrong = number
+        return right, wrong, states
 
     def _since(self, claim: Claim) -> int:
         """The first pass after which an order can be judged: that which puts in what is missing."""
@@ -121,10 +141,13 @@ class ExecutedPasses:
         """As TIR says, of which no CUDA is made yet. Passes that leave the kernel as it is are not executed again."""
         stage = self._pipeline.stage(number)
         stage = stage if stage in _EARLY else LOWERED
+        self._executed.append(number)
         key = self._pipeline.text(number), stage
         if key not in self._known:
             snapshot = self._pipeline.executable(number, stage)
-            self._known[key] = execute(snapshot, replace(self._request, checkpoint=stage, printed=False))
+            self._known[key] = execute(
+                snapshot, replace(self._request, checkpoint=stage, printed=False, contested=False)
+            )
         return self._known[key]
 
     def _said(self, claim: Claim, found: Execution) -> PassState:

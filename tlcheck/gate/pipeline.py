@@ -48,10 +48,10 @@ class Pipeline:
         return int(self.keys[place][:3])
 
     def called(self, number: int) -> str:
-        """A pass by its name; one written in Python that has none, by its place."""
-        name = self.names[number]
+        """A pass by its name, and which of several it is; one written in Python that has none, by its place."""
+        name, several = self.names[number], self.names.count(self.names[number])
         if name != UNNAMED:
-            return name
+            return name if several == 1 else f"{name} ({self.names[: number + 1].count(name)} of {several})"
         before = next((n for n in reversed(self.names[:number]) if n not in ("", UNNAMED)), "the input")
         return f"pass {self.number(number)} (unnamed, after {before})"
 

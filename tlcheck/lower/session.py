@@ -36,7 +36,7 @@ class Settings:
     kept. scripts: how files without cases are run; None where they are not. seeds: of the inputs to be made by cases
     that declare some. toolchain_from: the setting that names the toolchain, if one does. cluster: who lowers and
     judges, if not this machine. loudness: of the progress; -1 shows none, 1 says at the end how many kernels were
-    lowered.
+    lowered. said: see `Run`.
     """
 
     toolchain: str = "pinned"
@@ -54,6 +54,7 @@ class Settings:
     toolchain_from: str = ""
     cluster: MachinePool | None = None
     loudness: int = 0
+    said: tuple[str, ...] = ()
 
 
 class Watcher(Protocol):
@@ -253,7 +254,7 @@ class _Lowering:
             raise UsageError(f"{selection.path} is run as a script: give its arguments after `--`, or name a kernel")
         for number, arch in enumerate(self._settings.arch or ALL_TARGETS[-1:]):
             output = self._session.folder / f"{place}-{number}.zip"
-            run = Run(str(selection.path), "", arch, asked.name, {}, position=(place, number))
+            run = Run(str(selection.path), "", arch, asked.name, {}, position=(place, number), said=self._settings.said)
             every_pass = self._settings.every_pass
             job = CaptureJob(run.file, output=str(output), every_pass=every_pass, **self._common(arch))
             self._ask(asked, (with_scripts(job, how), Script(run, selection.found, how)))
@@ -301,7 +302,8 @@ class _Lowering:
     def _run_of(self, asked: _ToolchainWork, place: int) -> Run:
         """The run that stands for a whole file."""
         selection, versions = asked.selections[place], asked.found[place][1]
-        return Run(str(selection.path), selection.name, "", asked.name, versions, position=(place,))
+        said = self._settings.said
+        return Run(str(selection.path), selection.name, "", asked.name, versions, position=(place,), said=said)
 
     def _lowering(self, run: Run) -> LowerJob:
         output = str(self._session.folder / ("-".join(map(str, run.position)) + ".snapshot.json"))
@@ -314,7 +316,7 @@ class _Lowering:
                 if selection.only is not None and (case.name, target) not in selection.only:
                     continue
                 position = (*run.position, place, number)
-                own = case.expects, position, case.inputs
+                own = case.expects, position, case.inputs, run.said
                 yield Run(run.file, case.name, target, run.toolchain, run.versions, case.args, *own)
 
     def _targets(self, case: DeclaredCase, named: bool) -> tuple[str, ...]:

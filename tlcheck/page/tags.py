@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from tlcheck.page.model import BAD, GOOD, QUIET, SEVERITY, WARN, Remark, Spot, Tag
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.verdicts.claim import AGREED, PROVED, Claim, Excerpt, Finding
+from tlcheck.verdicts.commands import bisecting, explain_of
 from tlcheck.verdicts.results import Result
-from tlcheck.verdicts.words import VERDICTS, also_in_words, bisecting, content_in_words
+from tlcheck.verdicts.words import VERDICTS, also_in_words, content_in_words
 from tlcheck.witness import Accesses, Element
 
 _TONES = {"proved": GOOD, "agreed": GOOD, "refuted": BAD, "undecided": WARN, "expected": QUIET, "accepted": QUIET}
@@ -130,7 +131,7 @@ def _spots(claim: Claim, found: Finding) -> Iterator[Spot]:
 
 def _more(result: Result, found: Finding) -> str:
     """The commands that say more."""
-    explain = f"tlcheck explain {found.rule}"
+    explain = explain_of(found.rule)
     if result.saved:
         return explain
     return f"{explain}; {bisecting(result.run)}"

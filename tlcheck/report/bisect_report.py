@@ -15,8 +15,8 @@ from tlcheck.gate.compared_passes import ComparedPasses
 from tlcheck.gate.outcome import AGREES, DIFFERS
 from tlcheck.lower.runs import near
 from tlcheck.verdicts.claim import Claim
+from tlcheck.verdicts.commands import bisect_passes_of
 from tlcheck.verdicts.results import Result
-from tlcheck.verdicts.words import bisect_passes_of
 
 _STYLES = {RIGHT: "green", WRONG: "bold red", UNDECIDED: "yellow", FAILS: "red"}
 _IN_WORDS = {AGREES: "agrees with the reference", DIFFERS: "differs from the reference", UNDECIDED: "undecided"}

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from tlcheck.report.console import ENDLESS, OPEN_BOX
 from tlcheck.verdicts.claim import Claim, Excerpt, Finding
+from tlcheck.verdicts.commands import explain_of
 from tlcheck.verdicts.results import Result, exit_code
 from tlcheck.verdicts.words import also_in_words, content_in_words, counts_in_words, silence_in_words, summary_in_words
 from tlcheck.witness import Element
@@ -182,7 +183,7 @@ def _rows(result: Result, claim: Claim, finding: Finding) -> Iterator[tuple[str,
     if claim.excuse is not None:
         yield claim.excuse.kind, claim.excuse.reason
     yield "to do", _advice(claim, finding)
-    yield "more", f"tlcheck explain {finding.rule}"
+    yield "more", explain_of(finding.rule)
 
 
 def _advice(claim: Claim, finding: Finding) -> str:

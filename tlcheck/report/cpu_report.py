@@ -13,7 +13,7 @@ from tlcheck.report.check_json import as_json
 from tlcheck.run.blame import Answer, Blame
 from tlcheck.run.results import DeviceFinding
 from tlcheck.verdicts.claim import Claim
-from tlcheck.verdicts.words import bisect_of, bisecting
+from tlcheck.verdicts.commands import bisect_of, bisecting
 from tlcheck.witness import Element
 
 SCHEMA = 2

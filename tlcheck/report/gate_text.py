@@ -13,7 +13,8 @@ from tlcheck.gate.gate import Gate
 from tlcheck.gate.groups import DifferenceGroup, device_evidence, files_in_words, groups, members_in_words
 from tlcheck.gate.outcome import CLASSES, LoweredPair
 from tlcheck.gate.words import device_in_words, seconds_in_words, slowest_in_words, unchanged_in_words, verdict_in_words
-from tlcheck.verdicts.words import bisect_passes_of, plural
+from tlcheck.verdicts.commands import bisect_passes_of, explain_of
+from tlcheck.verdicts.words import plural
 
 _STYLES = {
     "wrong": "bold red",
@@ -69,7 +70,7 @@ def _group(group: DifferenceGroup) -> Iterator[Text]:
     if first.finding is not None:
         yield Text(f"      witness: {first.finding.words}")
         yield Text(f"      found {first.finding.place}")
-        yield Text(f"      tlcheck explain {first.finding.rule}")
+        yield Text(f"      {explain_of(first.finding.rule)}")
         if compared.after is not None:
             yield Text(f"      {bisect_passes_of(compared.after.result.run)}")
     elif group.klass in ("wrong", "broken", "fails-in-both"):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tlcheck.lower.runs import Run
 from tlcheck.verdicts.claim import Claim, Kind
 from tlcheck.verdicts.results import Result
 
@@ -18,24 +16,6 @@ _NOUNS: Mapping[Kind, str] = {
     "order": "order claim",
     "legality": "legality claim",
 }
-
-
-def bisect_of(run: Run) -> str:
-    """The command that says since which release a kernel is wrong, to be pasted into a shell.
-
-    The kernels of a script have their arguments in their names, and are found by running it.
-    """
-    return shlex.join(["tlcheck", "bisect", run.file if "[" in run.name else run.case, "--arch", run.target])
-
-
-def bisect_passes_of(run: Run) -> str:
-    """The command that says which pass makes a kernel wrong."""
-    return f"{bisect_of(run)} --toolchain {shlex.quote(run.toolchain)} --passes"
-
-
-def bisecting(run: Run) -> str:
-    """Both commands for what is wrong as lowered."""
-    return f"since when: {bisect_of(run)}; by which pass: {bisect_passes_of(run)}"
 
 
 def element_in_words(buffer: str, element: Mapping[str, Any]) -> str:

@@ -1,0 +1,53 @@
+"""Which passes are executed to find the first after which a claim is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from tests.cpu.checking import INVARIANT
+from tests.cpu.gate.test_bisect_passes import every_pass
+from tlcheck.gate.pass_execution import ExecutedPasses, PassState
+from tlcheck.gate.pipeline import Pipeline
+from tlcheck.verdicts.claim import Claim, SourceLine
+
+CLAIM = Claim("output", "B", "B", SourceLine("k.py", 1, True), "refuted", "execution")
+
+
+class Told(ExecutedPasses):
+    """Passes whose states are told; `asked` are those that would have been executed."""
+
+    def __init__(self, states: Sequence[str]) -> None:
+        whole = every_pass(INVARIANT)
+        function = next(iter(whole.checkpoints.values()))
+        keys = [f"{n:03}-pass" for n in range(len(states))]
+        passes = dict.fromkeys(keys, "pass")
+        self._pipeline = Pipeline(replace(whole, checkpoints=dict.fromkeys(keys, function), passes=passes))
+        self._states, self.asked = states, list[int]()
+        self._executed = self.asked
+
+    def state(self, claim: Claim, number: int) -> PassState:
+        self.asked.append(number)
+        return PassState(self._states[number], "unclear" if self._states[number] == "undecided" else "")
+
+
+@pytest.mark.parametrize("first", [1, 2, 17, 40, 65])
+def test_passes_are_searched_by_halves(first: int) -> None:
+    told = Told(["right"] * first + ["wrong"] * (66 - first))
+    right, wrong, _ = told._searched(CLAIM, 1)
+    assert (right, wrong) == (first - 1, first)
+    assert len(told.asked) <= 7
+
+
+def test_passes_that_cannot_be_executed_lie_between() -> None:
+    told = Told(["right"] * 30 + ["undecided"] * 5 + ["wrong"] * 31)
+    right, wrong, states = told._searched(CLAIM, 1)
+    assert (right, wrong) == (29, 35)
+    assert [states[n].reason for n in range(30, 35)] == ["unclear"] * 5
+    assert len(told.asked) <= 13
+
+
+def test_passes_of_one_name_are_numbered() -> None:
+    assert Told(["right"] * 3)._pipeline.called(1) == "pass (2 of 3)"

@@ -1,0 +1,33 @@
+"""The commands that reports suggest, to be pasted into a shell: each keeps what the user said of the kernel."""
+
+from __future__ import annotations
+
+import shlex
+
+from tlcheck.lower.runs import Run
+
+
+def explain_of(rule: str) -> str:
+    """The command that shows the page of a rule."""
+    return shlex.join(["tlcheck", "explain", rule])
+
+
+def bisect_of(run: Run) -> str:
+    """The command that says since which release a kernel is wrong."""
+    return _bisect(run)
+
+
+def bisect_passes_of(run: Run) -> str:
+    """The command that says which pass makes a kernel wrong."""
+    return _bisect(run, "--passes", "--toolchain", run.toolchain)
+
+
+def bisecting(run: Run) -> str:
+    """Both commands for what is wrong as lowered."""
+    return f"since when: {bisect_of(run)}; by which pass: {bisect_passes_of(run)}"
+
+
+def _bisect(run: Run, *options: str) -> str:
+    """The kernels of a script have their arguments in their names, and are found by running it."""
+    case = run.file if "[" in run.name else run.case
+    return shlex.join(["tlcheck", "bisect", case, "--arch", run.target, *options, *run.said])
