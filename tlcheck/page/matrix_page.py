@@ -62,6 +62,7 @@ def _claim(claim: Claim) -> dict[str, Any]:
             "rule": f"{found.rule} at {claim.buffer}",
             "what": found.what,
             "words": found.words,
+            "origin": found.origin.words if found.origin is not None else "",
             "found": f"at {found.checkpoint}" + (f", after {found.pass_name}" if found.pass_name else ""),
         },
     }

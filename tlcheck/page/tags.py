@@ -105,6 +105,7 @@ def _remark(claim: Claim, result: Result) -> Remark:
     also = [f"also {', '.join(found.others)}"] if found.others else []
     also += [f"also {words}" for words in also_in_words(claim)]
     lines = [
+        *([f"origin: {found.origin.words}"] if found.origin is not None else []),
         found.words,
         *(found.witness.steps if isinstance(found.witness, Element) else ()),
         f"first {found.place}",

@@ -44,6 +44,7 @@ def _notices(result: Result) -> Iterator[Notice]:
         if (finding := claim.finding) is not None:
             level = NOTE if excuse else ERROR
             message = f"{claim.buffer}: {finding.what}, at {finding.checkpoint}"
+            message += f". {finding.origin.words}" if finding.origin is not None else ""
             yield Notice(finding.rule, level, finding.title, message, *place, f"witness: {finding.words}", excuse)
         elif claim.verdict == "undecided":
             yield Notice(UNDECIDED, WARNING, claim.reason, f"{claim.buffer}: {claim.reason}", *place, "", excuse)

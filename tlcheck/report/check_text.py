@@ -161,6 +161,8 @@ def _box(result: Result, claim: Claim, finding: Finding, edges: Box) -> Panel:
 def _rows(result: Result, claim: Claim, finding: Finding) -> Iterator[tuple[str, RenderableType]]:
     run = result.run
     yield "case", f"{run.case}, {run.target}, tilelang {run.tilelang}"
+    if finding.origin is not None:
+        yield "origin", finding.origin.words
     yield "source", claim.source.words
     if claim.source.text:
         yield "", Text(claim.source.text, style="bold")

@@ -119,6 +119,24 @@ class Executed:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """The first access, in execution order, in which lowered differs from source.
+
+    kind: `overwritten` through another buffer's name; `early`: read while its copy is under way; `unwritten`: never
+    written; `other-index`: stored with another element's value; `repeated`: so many times the right value;
+    `other-value`: stored with a value that the source never has there. line: source line of the access, 0 if unknown.
+    other_line: of the other access. buffers: those that are concerned, first the one that is accessed. words: the
+    sentence.
+    """
+
+    kind: Literal["overwritten", "early", "unwritten", "other-index", "repeated", "other-value"]
+    line: int
+    other_line: int
+    buffers: tuple[str, ...]
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """What refutes a claim: one rule broken, at the earliest checkpoint and by the most basic rule.
 
@@ -127,7 +145,8 @@ class Finding:
     besides changing the release. pass_config: the `PassConfigKey` that avoids it when True, empty if none is known to.
     right_from: the first later release that has it right, where the case says so. layout: index map of the buffer,
     empty without one. excerpt: the TIR around it; None where it is gone. skipped: checkpoints before this one that
-    could not be executed, with the reason: one of them may be the first.
+    could not be executed, with the reason: one of them may be the first. origin: where it begins; None if that is not
+    known for certain.
     """
 
     rule: str
@@ -145,6 +164,7 @@ class Finding:
     layout: str = ""
     excerpt: Excerpt | None = None
     skipped: tuple[str, ...] = ()
+    origin: Origin | None = None
 
     @property
     def place(self) -> str:

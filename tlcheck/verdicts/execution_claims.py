@@ -20,6 +20,7 @@ from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.ir import Snapshot, Stmt
 from tlcheck.verdicts.claim import AGREED, REFUTED, UNDECIDED, Claim, Executed, Finding, Kind, SourceLine
 from tlcheck.verdicts.excerpts import excerpt, line_of, source_line
+from tlcheck.verdicts.origins import origin_in_words
 from tlcheck.verdicts.remedies import pass_config
 from tlcheck.verdicts.rules.rule import rule_of
 from tlcheck.verdicts.steps import TracedLines
@@ -115,6 +116,8 @@ class _Claims:
         finding = self._finding(problem, what, name, self._element(wrong), stmt, wrong.onset)
         if wrong.departure is not None:
             finding = replace(finding, pass_name="", advice=wrong.departure.advice)
+        if wrong.origin is not None:
+            finding = replace(finding, origin=origin_in_words(self._snapshot, wrong.origin, self._execution.races))
         author = found.author.origin.stmt if found.author is not None else None
         return replace(claim, verdict=REFUTED, source=self._line(author.line if author else 0), finding=finding)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from tlcheck.execute.compare.execution import Execution
 from tlcheck.execute.compare.onset import Levels, Onset
+from tlcheck.execute.compare.origin import ValueOrigin, origin_of
 from tlcheck.execute.compare.outcome import Difference, OutputOutcome
 from tlcheck.execute.compare.trace import Traced, equal, trace
 from tlcheck.execute.reasons import Illegal, Stopped
@@ -29,12 +30,14 @@ class WrongOutput:
     difference: at the onset; how many elements differ is counted at the end. onset: None where the output is not wrong
     in the blocks that write this element alone. departure: the difference between CUDA and TIR, if the TIR is right.
     traced: None where the element cannot be traced, or has another value alone than among all blocks, or rounded.
+    origin: None where it is not known for certain.
     """
 
     difference: Difference
     onset: Onset | None
     departure: Departure | None
     traced: Traced | None
+    origin: ValueOrigin | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +78,13 @@ def _wrong_output(snapshot: Snapshot, levels: Levels, name: str, found: Differen
         outcome = _outcome(execution, name)
         return outcome.reason if outcome.verdict == "undecided" else outcome.verdict == "refuted"
 
+    origin = origin_of(snapshot, levels.showing(found.blocks, found.seed), name, found)
     onset = levels.onset(found.blocks, found.seed, is_wrong)
     if onset is not None:
         first = _outcome(onset.execution, name).difference or found
         found = replace(first, count=found.count, early=found.early)
     traced = _traced(snapshot, levels.showing(found.blocks, found.seed), name, found)
-    return WrongOutput(found, onset, _departure(snapshot, levels, found, onset, is_wrong), traced)
+    return WrongOutput(found, onset, _departure(snapshot, levels, found, onset, is_wrong), traced, origin)
 
 
 def _outcome(execution: Execution, name: str) -> OutputOutcome:

@@ -17,7 +17,7 @@ function claimElement(claim) {
   const finding = claim.finding;
   if (!finding) return make("dl", {}, field("undecided", `${claim.kind} ${claim.buffer}`), field("why", claim.reason));
   return make("dl", {},
-    field(finding.rule, finding.what), field("source", claim.source), field("found", finding.found), field("witness", finding.words));
+    field(finding.rule, finding.what), field("origin", finding.origin), field("source", claim.source), field("found", finding.found), field("witness", finding.words));
 }
 
 function openCell(row, cell, column) {
