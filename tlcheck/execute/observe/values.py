@@ -19,7 +19,7 @@ from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.places import Place
 from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.memory.values import Array, Value, is_poison
-from tlcheck.execute.observe.accesses import Accessed
+from tlcheck.execute.observe.accesses import AccessedElements
 from tlcheck.snapshot.ir import Alloc, Stmt
 from tlcheck.snapshot.walk import statements
 
@@ -266,14 +266,14 @@ class StrayObserver(Observer):
         memory = place.memory
         self._brought = None
         if isinstance(memory, Pages):
-            cells = Accessed(place, position, mask).cell
+            cells = AccessedElements(place, position, mask).cell
             self._brought = place.name, memory.elements_at(cells), memory.flat.take(cells)
             return
         name = place.name
         held = self._held.get(name)
         if self.found is not None or held is None or name not in self._shared or name in self._unsettled:
             return
-        accessed = Accessed(place, position, mask)
+        accessed = AccessedElements(place, position, mask)
         values = np.asarray(memory.take(accessed.cell, place.kind))
         shadow = self._shadow(memory)
         wrong = np.flatnonzero(held.lacks(values) | self._overwritten(shadow, name, accessed.cell, values))
@@ -313,14 +313,14 @@ class StrayObserver(Observer):
 
     def written(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value) -> None:
         """Look for a value that the buffer never held, and remember who wrote."""
-        accessed = Accessed(place, position, mask)
+        accessed = AccessedElements(place, position, mask)
         values = accessed.of(value)
         self._look(place, accessed, values, origin)
         self._note(place, accessed, values, origin, copy=False)
 
     def copy_issued(self, place: Place, position: Position, mask: Mask, origin: Origin, coming: Array) -> None:
         """Remember who writes."""
-        accessed = Accessed(place, position, mask)
+        accessed = AccessedElements(place, position, mask)
         self._note(place, accessed, accessed.of(coming), origin, copy=True)
 
     def bulk_load_issued(
@@ -335,13 +335,13 @@ class StrayObserver(Observer):
         later: Mask | None = None,
     ) -> None:
         """Remember who writes."""
-        accessed = Accessed(place, position, mask)
+        accessed = AccessedElements(place, position, mask)
         values = np.full(accessed.cell.size, np.nan)
         if self._brought is not None and self._brought[2].size == accessed.cell.size:
             values = self._brought[2].astype(np.float64)
         self._note(place, accessed, values, origin, copy=True)
 
-    def _look(self, place: Place, accessed: Accessed, values: Array, origin: Origin) -> None:
+    def _look(self, place: Place, accessed: AccessedElements, values: Array, origin: Origin) -> None:
         name, memory = place.name, place.memory
         held = self._held.get(name)
         if self.found is not None or held is None or name in self._unsettled:
@@ -366,7 +366,7 @@ class StrayObserver(Observer):
             element=element,
         )
 
-    def _note(self, place: Place, accessed: Accessed, values: Array, origin: Origin, copy: bool) -> None:
+    def _note(self, place: Place, accessed: AccessedElements, values: Array, origin: Origin, copy: bool) -> None:
         memory, name = place.memory, place.name
         if isinstance(memory, Pages):
             return
