@@ -56,13 +56,19 @@ def family_of(e: Expr) -> Family | None:
 
 
 def signature_of(e: Expr) -> Signature | None:
-    """Return the signature of the instruction that an expression calls; None for anything else."""
+    """Return the signature of the instruction that an expression calls; None for anything else.
+
+    A call that lacks an argument which tells its forms apart is not that instruction.
+    """
     family = family_of(e)
     if family is None:
         return None
-    name = name_of_call(e)
+    name, args = name_of_call(e), arguments_of_call(e)
     found = family.signatures[library_name(name)]
-    return found if isinstance(found, Signature) else found(name, arguments_of_call(e))
+    try:
+        return found if isinstance(found, Signature) else found(name, args)
+    except IndexError:
+        return None
 
 
 def argument(e: Expr, address: Address) -> Expr:
@@ -72,5 +78,5 @@ def argument(e: Expr, address: Address) -> Expr:
 
 def destinations(e: Expr) -> tuple[Expr, ...]:
     """Return the arguments that name what a call may change: all of them where its signature is not known."""
-    signature = signature_of(e)
-    return e.args if signature is None else tuple([argument(e, address) for address in signature.destinations])
+    signature, args = signature_of(e), arguments_of_call(e)
+    return e.args if signature is None else tuple([args[a.at] for a in signature.destinations if a.at < len(args)])

@@ -51,6 +51,17 @@ def test_a_family_says_where_it_is_described() -> None:
     assert max(names.values()) == 1
 
 
+@pytest.mark.parametrize("name", ["atomic_add_elem_op", "tma_load", "tma_store"])
+def test_a_call_without_its_arguments_is_no_instruction(name: str) -> None:
+    """Snapshots that no compiler made have such calls."""
+    assert signature_of(call(name).value) is None
+
+
+def test_a_signature_names_arguments_that_are_there() -> None:
+    for name in FAMILY_OF:
+        assert destinations(call(name).value) == ()
+
+
 def test_what_is_no_instruction_has_no_signature() -> None:
     for e in (number(1), load(GLOBAL, 0), call("gemm").value, call("if_then_else").value):
         assert signature_of(e) is None

@@ -161,9 +161,9 @@ class BothLevels:
         """
         earlier = [grid(k, self.sizes) for f in (self.written, self.lowered) for k in kernels(f)[:-1]]
         for block in named:
-            if not any(blocks.is_in(block, grid) for grid in (self.extents, *earlier)):
-                place, grid = ",".join(map(str, block)), " x ".join(map(str, self.extents))
-                raise UsageError(f"block {place} is not in the grid, which is {grid} blocks")
+            if not any(blocks.is_in(block, extents) for extents in (self.extents, *earlier)):
+                place, size = ",".join(map(str, block)), " x ".join(map(str, self.extents))
+                raise UsageError(f"block {place} is not in the grid, which is {size} blocks")
         return [block for block in named if blocks.is_in(block, self.extents)] or [(0, 0, 0)]
 
     def every_block(self) -> Iterator[blocks.Block]:
