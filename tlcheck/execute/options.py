@@ -30,6 +30,8 @@ class Options:
     printed: as the CUDA that is made of it: integers are promoted, for example (`program.generated`).
     alike: all random numbers of a block are the same one.
     chance: integers that nobody has written have other values.
+    cleared: the memory of a block begins as zeros.
+    partial: T.sync_threads in a branch counts the threads that take it.
     """
 
     written: bool
@@ -51,3 +53,5 @@ class Options:
     printed: bool = False
     alike: bool = False
     chance: bool = False
+    cleared: bool = False
+    partial: bool = False

@@ -27,6 +27,14 @@ class BudgetSpent(Stopped):
     """More statements or bytes than were allowed."""
 
 
+class SourceIllegal(Stopped):
+    """The source itself does what the machine forbids, on all inputs tried: `illegal`, in this block."""
+
+    def __init__(self, text: str, illegal: Illegal, block: tuple[int, int, int]) -> None:
+        super().__init__(text)
+        self.illegal, self.block = illegal, block
+
+
 class WrittenUnclear(Stopped):
     """What is written has no single meaning, such as a tile's place that differs between threads."""
 
@@ -34,7 +42,8 @@ class WrittenUnclear(Stopped):
 @dataclass
 class Illegal(Stopped):
     """An access that the machine forbids: what, where (a source line, 0 if unknown), in which world and lane, of
-    which buffer. stmt: the statement as lowered, where one is to blame."""
+    which buffer. stmt: the statement as lowered, where one is to blame. index, extent: of the element and the buffer,
+    where an index is out of bounds."""
 
     what: str
     line: int
@@ -42,6 +51,8 @@ class Illegal(Stopped):
     lane: int
     buffer: str = "?"
     stmt: Stmt | None = None
+    index: tuple[int, ...] = ()
+    extent: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         return self.what

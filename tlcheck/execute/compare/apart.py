@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tlcheck.execute.compare.execution import Execution
+from tlcheck.execute.compare.faults import merged
 from tlcheck.execute.compare.outcome import OutputOutcome
 from tlcheck.execute.request import Request
 from tlcheck.execute.schedule.launches import kernels
@@ -66,6 +67,7 @@ def joined(levels: BothLevels, parts: Sequence[Execution], are_ordered: bool) ->
         contested=tuple(pair for part in parts for pair in part.contested),
         lawful=tuple(sorted({name for part in parts for name in part.lawful})),
         unreached=tuple(sorted(set(first.unreached).intersection(*(part.unreached for part in parts)))),
+        faults=merged([fault for part in parts for fault in part.faults]),
         rounded=all(part.rounded for part in parts),
     )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # who reads it need not import what executes, and NumPy
+    from tlcheck.execute.compare.faults import Fault
     from tlcheck.execute.compare.outcome import OutputOutcome
     from tlcheck.execute.memory.pages import Written
     from tlcheck.execute.observe.races import Contest, Race
@@ -23,8 +24,8 @@ class Execution:
     nothing orders. contested: such pairs that the author has not ordered either, with what races as written. lawful:
     buffers all of whose accesses were legal. unreached: source lines (0: unknown) of branches that were not taken as
     written and of loops that ended early, where memory decides. left: what the kernel as written left of each output,
-    for the first seed. digest: of all that it left, and of what it was run on; equal ones say that two kernels do the
-    same there. rounded: whether one block was also run with floats in their own types.
+    for the first seed. faults: of the source itself. digest: of all that it left, and of what it was run on; equal ones
+    say that two kernels do the same there. rounded: whether one block was also run with floats in their own types.
     """
 
     outputs: tuple[OutputOutcome, ...]
@@ -42,6 +43,7 @@ class Execution:
     left: Mapping[str, Written] = field(default_factory=dict, compare=False)
     digest: str = field(default="", compare=False)
     rounded: bool = False
+    faults: tuple[Fault, ...] = ()
 
     @property
     def is_clean(self) -> bool:

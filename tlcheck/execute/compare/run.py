@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from itertools import chain
 from math import prod
 
@@ -16,27 +16,31 @@ from tlcheck.errors import UsageError, fault
 from tlcheck.execute.compare import apart
 from tlcheck.execute.compare import outcome as comparison
 from tlcheck.execute.compare.execution import Execution
+from tlcheck.execute.compare.faults import Fault, Faults, merged
 from tlcheck.execute.compare.outcome import Difference, OutputOutcome
 from tlcheck.execute.compare.roundings import coarser, rounds
 from tlcheck.execute.compare.writers import Writer
 from tlcheck.execute.memory.pages import Written
 from tlcheck.execute.memory.plain import index_of
 from tlcheck.execute.observe.authors import EARLY, Attributed, Author, attributed, open_to_order
-from tlcheck.execute.observe.races import Contest, Race
+from tlcheck.execute.observe.races import RACING, Contest, Race
 from tlcheck.execute.observe.suspects import Suspected, Suspects
 from tlcheck.execute.observe.tracer import Tracing, UnknownTensor
+from tlcheck.execute.observe.uninitialized import UnsetReads
 from tlcheck.execute.observe.watching import Watching
-from tlcheck.execute.reasons import MEMORY, Deadlock, Entangled, Illegal, Overrun, Stopped
+from tlcheck.execute.reasons import MEMORY, Deadlock, Entangled, Illegal, Overrun, SourceIllegal, Stopped
 from tlcheck.execute.request import LOWERED, SOURCE, Request
+from tlcheck.execute.schedule.launches import kernels, threads_of
 from tlcheck.execute.worlds import inputs
 from tlcheck.execute.worlds.courses import levels_of
 from tlcheck.execute.worlds.invocation import Invocation
-from tlcheck.execute.worlds.levels import BothLevels, pointers
+from tlcheck.execute.worlds.levels import BothLevels, is_of_barrier, pointers
 from tlcheck.execute.worlds.traits import has_copies
 from tlcheck.program.roles import independent, roles
 from tlcheck.snapshot.ir import Alloc, Snapshot
 from tlcheck.snapshot.walk import statements
 
+UNSET_MEMORY = "depends on memory that nothing wrote"
 _ROUNDED = 20_000  # statements of both levels, up to which a kernel runs again with floats of its own types
 
 
@@ -49,6 +53,8 @@ def execute(snapshot: Snapshot, request: Request | None = None) -> Execution:
         return _Judge(levels_of(snapshot, request or Request())).execution()
     except UsageError:
         raise
+    except SourceIllegal as stopped:
+        return _stopped(snapshot, request or Request(), stopped)
     except Stopped as reason:
         return _undecided(snapshot, str(reason))
     except RecursionError:
@@ -57,6 +63,13 @@ def execute(snapshot: Snapshot, request: Request | None = None) -> Execution:
         return _undecided(snapshot, MEMORY)
     except Exception as error:  # a fault of ours, or a snapshot that no compiler makes
         return _undecided(snapshot, fault(error))
+
+
+def _stopped(snapshot: Snapshot, request: Request, stopped: SourceIllegal) -> Execution:
+    """The source itself cannot run to its end."""
+    function, reason = snapshot.checkpoints[SOURCE], str(stopped)
+    fault = Faults(function, {}, 0, request.given is not None).of_illegal(stopped.illegal, stopped.block, reason)
+    return replace(_undecided(snapshot, reason), faults=() if fault is None else (fault,))
 
 
 def _undecided(snapshot: Snapshot, reason: str) -> Execution:
@@ -136,10 +149,13 @@ class _Judge:
             self._note(watching)
         except Illegal as illegal:
             own = self._left_unwaited(draw) if isinstance(illegal, Overrun) else ""
+            missed = self._missed(illegal)
+            own = own or missed
             reason = own or f"as lowered: {illegal}"
             stopped = [OutputOutcome(n, "undecided", reason) for n in self._levels.outputs]
             report = self._report(tuple(stopped), written.spent, 0)
             report = replace(report, illegal=None if own else illegal, left=self._left_by(written))
+            report = replace(report, faults=self._barrier(missed) if missed else ())
             return replace(report, digest=self._digest(written, draw))
         outputs = [self._output(name, written, lowered, draw) for name in self._levels.outputs]
         settled = watching.is_settled and not self._levels.roles.returning
@@ -162,7 +178,71 @@ class _Judge:
         contested = tuple([(replace(race, index=self._index_of(race)), own) for race, own in whose.contested])
         report = replace(report, illegal=stop, lawful=lawful, rounded=rounded is not None, left=self._left_by(written))
         digest = self._digest(written, draw)
-        return replace(report, ordered=whose.ordered, races=races, contested=contested, digest=digest)
+        report = replace(report, ordered=whose.ordered, races=races, contested=contested, digest=digest)
+        return replace(report, faults=self._faults(outputs, whose.contested, authors, draw))
+
+    @cached_property
+    def _source(self) -> Faults:
+        levels = self._levels
+        threads = prod(threads_of(kernels(levels.written)[-1]))
+        return Faults(levels.written, levels.sizes, threads, levels.request.given is not None)
+
+    def _missed(self, illegal: Illegal) -> str:
+        """Why the lowered kernel stops, where threads of the source miss a barrier that TileLang has left as it is."""
+        missed = self._levels.diverged
+        if missed is None or not is_of_barrier(illegal):
+            return ""
+        return f"the author's: as written, {missed}" + (f" (line {missed.line})" if missed.line else "")
+
+    def _barrier(self, reason: str) -> tuple[Fault, ...]:
+        """The barrier that threads of the source miss."""
+        missed = self._levels.diverged
+        assert missed is not None
+        fault = self._source.of_illegal(missed, self._levels.worlds[missed.world].block, reason)
+        return () if fault is None else (fault,)
+
+    def _faults(
+        self,
+        outputs: Sequence[OutputOutcome],
+        contested: Sequence[tuple[Race, Contest]],
+        authors: Callable[[], Sequence[Author]],
+        draw: inputs.Draw,
+    ) -> tuple[Fault, ...]:
+        """The faults of the source that this execution shows."""
+        races = [(race.parameter or race.buffer, contest) for race, contest in contested]
+        reasons = {outcome.reason for outcome in outputs if outcome.reason.endswith(RACING)}
+        told = {contest.words(name) for name, contest in races}
+        if reasons - told:
+            everything = chain.from_iterable(author.contests for author in authors())
+            races += [(name, contest) for name, contest in everything if contest.words(name) in reasons - told]
+        found = [self._source.of_race(name, contest) for name, contest in races]
+        return merged([fault for fault in (*found, *self._unset(outputs, draw)) if fault is not None])
+
+    def _unset(self, outputs: Sequence[OutputOutcome], draw: inputs.Draw) -> Iterator[Fault | None]:
+        """The outputs that depend on memory of a block that nothing set, with the first read of such memory."""
+        levels = self._levels.plainly()
+        unset = [o for o in outputs if o.verdict == "undecided" and o.reason.endswith(UNSET_MEMORY)]
+        if not unset or levels.in_each_iteration is not None:
+            return
+        cleared = [levels.invocation_as_written(draw, cleared=True, chance=chance) for chance in (False, True)]
+        reading = UnsetReads()
+        try:
+            for invocation in cleared:
+                invocation.run()
+            levels.invocation_as_written(draw).run(reading)
+        except Stopped:
+            return
+        for outcome in unset:
+            if self._is_known(outcome.name, cleared):
+                yield self._source.of_unset(outcome.name, reading.found, outcome.reason)
+
+    def _is_known(self, name: str, runs: Sequence[Invocation]) -> bool:
+        """Whether most of an output is known where the memory of blocks begins as zeros: in two runs, as in `unset`."""
+        seed = self._levels.worlds[0].seed
+        one, other = (invocation.left[name].outcome(seed) for invocation in runs)
+        if not np.array_equal(one.elements, other.elements) or not len(one.elements):
+            return False
+        return 2 * comparison.compare(one, one, one.values, one.elements, other).unsettled < len(one.elements)
 
     def _note(self, watching: Watching) -> None:
         """Keep what a quick run that has ended suspects. Raises Suspected if that is something."""
@@ -249,8 +329,8 @@ class _Judge:
     def _left_unwaited(self, draw: inputs.Draw) -> str:
         """Which copies the author uses and has not waited for, so that a phase that needs them may still be open when
         the threads arrive for the next one; empty where there is none."""
-        found = [(name, line) for author in self._authors(draw, None) for name, line in author.early.items()]
-        return Contest(EARLY, found[0][1]).words(found[0][0]) if found else ""
+        found = [(name, clash) for author in self._authors(draw, None) for name, clash in author.early.items()]
+        return Contest(EARLY, found[0][1].line).words(found[0][0]) if found else ""
 
     def _whatever_the_order(self, outcome: OutputOutcome, whose: Attributed) -> OutputOutcome:
         """An output that agrees in the order that was executed, where the author's own race may give it another value,
@@ -341,7 +421,7 @@ class _Judge:
             part = "all" if unknown == compared_elements else f"{unknown / compared_elements:.0%}"
             unclear = self._levels.in_each_iteration is not None
             what = ", or on whether T.alloc_var sets a variable in each iteration" if unclear else ""
-            reason = f"as written, {part} of it depends on memory that nothing wrote{what}"
+            reason = f"as written, {part} of it {UNSET_MEMORY}{what}"
             return OutputOutcome(name, "undecided", reason)
         if unknown + numberless == compared_elements:
             return OutputOutcome(name, "undecided", "as written, all of it is NaN")

@@ -14,20 +14,22 @@ from tlcheck.execute.compile.program import KernelProgram
 from tlcheck.execute.memory.codes import Step
 from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.schedule.agents import agents_of
+from tlcheck.signatures.calls import name_of_call
 from tlcheck.signatures.table import signature_of
 from tlcheck.snapshot.ir import Attr, If, Seq, Stmt
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
 
 @lru_cache(maxsize=512)
-def waits(stmt: Stmt) -> bool:
-    """Whether threads may wait for others in a branch, or an attribute around one."""
+def waits(stmt: Stmt, partial: bool) -> bool:
+    """Whether threads may wait for others in a branch, or an attribute around one. partial: `Options.partial`."""
     while isinstance(stmt, Attr):
         stmt = stmt.body
     if not isinstance(stmt, If):
         return False
     roots = [e for s in statements(stmt) for e in expressions(s)]
-    return any(signature.waits for e in postorder(roots) if (signature := signature_of(e)))
+    found = [e for e in postorder(roots) if (signature := signature_of(e)) and signature.waits]
+    return any(not (partial and name_of_call(e) == "tvm_storage_sync") for e in found)
 
 
 def divided(stmt: Stmt, rest: Sequence[Stmt], program: KernelProgram) -> Step:

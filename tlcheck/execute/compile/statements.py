@@ -41,7 +41,7 @@ _MANY = 1 << 10  # iterations of a loop that may have come to a standstill
 
 
 def _seq(stmt: Seq, program: KernelProgram) -> Step:
-    place = next((i for i, part in enumerate(stmt.body) if waits(part)), len(stmt.body))
+    place = next((i for i, part in enumerate(stmt.body) if waits(part, program.options.partial)), len(stmt.body))
     steps = []
     for number, part in enumerate(stmt.body[:place]):
         with program.following(number + 1 < len(stmt.body)):
@@ -227,7 +227,7 @@ def _while(stmt: While, program: KernelProgram) -> Step:
 
 
 def _if(stmt: If, program: KernelProgram) -> Step:
-    if waits(stmt):
+    if waits(stmt, program.options.partial):
         return divided(stmt, (), program)
     condition = program.code(stmt.condition)
     then = program.side(stmt.then, condition)

@@ -94,11 +94,16 @@ class Cells:
     smallest width, and tags say which kind wrote each: number of the kind * 16 + part of the element.
     """
 
-    def __init__(self, size: int, kinds: tuple[Kind, ...], seeds: tuple[int, ...], threads: int) -> None:
-        """size: in bytes; seeds: that of each world. Raises NotModelled where bits of one byte have two types."""
+    def __init__(
+        self, size: int, kinds: tuple[Kind, ...], seeds: tuple[int, ...], threads: int, cleared: bool = False
+    ) -> None:
+        """size: in bytes; seeds: that of each world. cleared: memory of one type begins as zeros.
+
+        Raises NotModelled where bits of one byte have two types.
+        """
         if len(kinds) > 1 and any(k.bits < 8 for k in kinds):
             raise NotModelled(f"one memory as {' and '.join(k.name for k in kinds)}")
-        self.kinds, self.seeds = kinds, seeds
+        self.kinds, self.seeds, self._cleared = kinds, seeds, cleared
         self.shared = threads == 1
         self.grain = min(k.octets for k in kinds)
         shape = (max(1, -(-size // self.grain)), len(seeds), threads)
@@ -125,7 +130,7 @@ class Cells:
         if self.tags is not None:
             self.tags[:] = 0
         else:
-            self.data[...] = nothing_in(self.kinds[0], self.seeds, reason)
+            self.data[...] = self._new(reason)
 
     def _forget_lanes(self, reason: int, mask: Mask) -> None:
         if self.data.shape[2] == 1:
@@ -137,7 +142,12 @@ class Cells:
         if self.tags is not None:
             self.tags.reshape(self.data.shape)[:, mask] = 0
         else:
-            np.copyto(self.data, nothing_in(self.kinds[0], self.seeds, reason), where=mask)
+            np.copyto(self.data, self._new(reason), where=mask)
+
+    def _new(self, reason: int) -> Array:
+        """What memory of one type holds that nothing has written."""
+        found = nothing_in(self.kinds[0], self.seeds, reason)
+        return np.zeros_like(found) if self._cleared else found
 
     @property
     def writes(self) -> int:

@@ -133,7 +133,7 @@ class RunState:
         self._bytes += -(-size // min(kind.octets for kind in kinds)) * len(self.worlds) * threads * 8
         if self._bytes > self.options.bytes:
             raise BudgetSpent("more memory than allowed")
-        return Cells(size, kinds, self.chances, threads)
+        return Cells(size, kinds, self.chances, threads, self.options.cleared)
 
     def contents(self) -> bytes:
         """What tells whether anything in memory has changed since."""

@@ -16,7 +16,7 @@ Where TileLang was told to put no barriers, only the author's T.sync_threads end
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -30,9 +30,10 @@ from tlcheck.execute.memory.state import NOWHERE, Origin
 from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.observe.accesses import AccessedCells, AccessedElements
 from tlcheck.execute.observe.order import Order
-from tlcheck.execute.observe.races import Contest, Race
+from tlcheck.execute.observe.races import Access, Clash, Contest, Race
 from tlcheck.execute.observe.shadow import CONFLICTS
 from tlcheck.execute.observe.unwaited import Unwaited
+from tlcheck.execute.observe.watch import offset_of
 from tlcheck.execute.schedule.agents import Side, agents_of
 from tlcheck.program.atomics import atomics, may_order
 from tlcheck.program.walk import walk
@@ -100,14 +101,14 @@ class _Last:
     """The last access of each cell: epoch, lane (-2: several of that epoch), world; epoch 0 for none.
 
     Of an access in a branch that runs beside others: the branch's number from 1 on (0: in none), and the first and the
-    last warp that made it, with their times.
+    last warp that made it, with their times. event: its number.
     """
 
-    _FIELDS = ("epoch", "lane", "world", "side", "warp", "time", "last", "late", "threads")
+    _FIELDS = ("epoch", "lane", "world", "side", "warp", "time", "last", "late", "threads", "event")
 
     def __init__(self) -> None:
         self.epoch = self.lane = self.world = np.zeros(0, np.int32)
-        self.side = self.warp = self.time = self.last = self.late = self.threads = self.epoch
+        self.side = self.warp = self.time = self.last = self.late = self.threads = self.event = self.epoch
         self._sides: list[Side] = []
 
     def reach(self, size: int) -> None:
@@ -173,7 +174,7 @@ class Author(Order):
     """Watches some buffers of a kernel as written. own: buffer -> line of a race between iterations or threads; sides:
     of one between branches that run side by side; blocks: of one between blocks; early: of one with a copy for which
     the author has not waited yet; unready: of one with such a T.wgmma_gemm; between: of one between code for threads,
-    or a T.tma_copy, and a T.Parallel or tile operator."""
+    or a T.tma_copy, and a T.Parallel or tile operator. Of each the first one."""
 
     def __init__(
         self, machine: Machine, worlds: Mask, names: frozenset[str], about: frozenset[str] | None = None
@@ -181,13 +182,13 @@ class Author(Order):
         """names: of the buffers, and of the parameters. about: those whose races are asked for, None for all."""
         super().__init__(machine, worlds, names)
         self._about = names if about is None else about
-        self.own: dict[str, int] = {}
-        self.sides: dict[str, int] = {}
-        self.blocks: dict[str, int] = {}
-        self.between: dict[str, int] = {}
+        self.own: dict[str, Clash] = {}
+        self.sides: dict[str, Clash] = {}
+        self.blocks: dict[str, Clash] = {}
+        self.between: dict[str, Clash] = {}
         self._met = 1  # T.sync_threads so far, and one
-        self.early: dict[str, int] = {}
-        self.unready: dict[str, int] = {}
+        self.early: dict[str, Clash] = {}
+        self.unready: dict[str, Clash] = {}
         self._unwaited = Unwaited()
         self._products: list[int] = []  # allocations to which asynchronous products are added, the newest last
         self._watching, self._epoch, self._iterating, self._managed = names, 1, False, False
@@ -195,10 +196,13 @@ class Author(Order):
         self._statement: tuple[Stmt | None, tuple[tuple[str, int], ...]] = (None, ())
         self._stored, self._fresh = False, True  # whether that statement has written, whether it has just begun
         self._last: dict[tuple[int, str], _Last] = {}
+        self._made: list[tuple[str, Origin, bool]] = [("write", NOWHERE, False)]  # kind, origin, whether in T.Parallel
+        self._origin = NOWHERE  # of the statement that runs
+        self._joint: dict[int, Array] = {}  # of statements in which several lanes wrote one cell: who wrote which
 
     @property
-    def contested(self) -> dict[str, dict[str, int]]:
-        """Who races for which buffers, in which line."""
+    def contested(self) -> dict[str, dict[str, Clash]]:
+        """Who races for which buffers."""
         within = {"iterations or threads": self.own, "branches that run side by side": self.sides}
         within |= {EARLY: self.early, "asynchronous products": self.unready}
         return {**within, "blocks": self.blocks}
@@ -207,11 +211,11 @@ class Author(Order):
     def contests(self) -> Iterator[tuple[str, Contest]]:
         """What races as written, by buffer."""
         for who, lines in self.contested.items():
-            for racing, line in lines.items():
-                yield racing, self._contest(who, line)
+            for racing, clash in lines.items():
+                yield racing, self._contest(who, clash)
 
-    def _contest(self, who: str, line: int) -> Contest:
-        return Contest(who, line, who == "blocks" and _ordering(self.machine.function))
+    def _contest(self, who: str, clash: Clash) -> Contest:
+        return Contest(who, clash.line, who == "blocks" and _ordering(self.machine.function), clash)
 
     def contest(self, race: Race) -> Contest | None:
         """What races as written where the lowered kernel does; None if nothing does."""
@@ -220,7 +224,7 @@ class Author(Order):
             if (who == "blocks") == race.across and name in lines:
                 return self._contest(who, lines[name])
         if name in self.between and not race.across:
-            return Contest("statements that only T.sync_threads orders", self.between[name])
+            return self._contest("statements that only T.sync_threads orders", self.between[name])
         return None
 
     def covers(self, place: Place) -> bool:
@@ -278,12 +282,14 @@ class Author(Order):
         active = self._active(mask, lanes)
         if self.covers(place) and active.any():
             self._epoch += self._barriers
+            self._origin = Origin(self.machine.state.at)
             self._accessed(place, position, active, "write" if value is not None else "read", value, _TILE)
             self._epoch += self._barriers
 
     def tile_written(self, place: Place, position: Position, mask: Mask | None, lanes: int, value: Value) -> None:
         """A tile operator has written a region: of blocks that wrote one element, one finds another value there."""
         if isinstance(place.memory, Pages) and self.covers(place):
+            self._origin = Origin(self.machine.state.at)
             self.written(place, position, self._active(mask, lanes), NOWHERE, value)
 
     def _active(self, mask: Mask | None, lanes: int) -> Mask:
@@ -318,7 +324,12 @@ class Author(Order):
         found = self.disagreement(place, position, mask, value)
         if found is not None:
             lines = self.own if found.world == found.last_world else self.blocks
-            lines.setdefault(self._name(place), self.machine.state.line)
+            if self._name(place) not in lines:
+                event = self._access_number("write")
+                alone = origin is NOWHERE  # a tile operator: the block writes as one
+                first = self._by(event, _TILE if alone else found.thread, found.world)
+                second = self._by(event, _TILE if alone else found.last_thread, found.last_world)
+                lines[self._name(place)] = self._clash(place, found.cell, first, second)
 
     def atomic(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
         """Active lanes access elements with atomics."""
@@ -347,6 +358,7 @@ class Author(Order):
 
     def _begin(self, origin: Origin, stores: bool) -> None:
         """Notice whether another statement runs, or the same one again."""
+        self._origin = origin
         stmt, loops = self._statement
         if origin.stmt is not stmt or origin.loops != loops or (self._stored and not stores):
             self._statement, self._stored, self._fresh = (origin.stmt, origin.loops), False, True
@@ -367,22 +379,67 @@ class Author(Order):
             changed = True if value is None else ~accessed.unchanged(value)
             self._look(place, self.cells(accessed, by), kind, changed, by is None)
 
+    def _access_number(self, kind: str) -> int:
+        """The number of an access of the statement that runs."""
+        made = kind, self._origin, self._iterating
+        if self._made[-1] != made:
+            self._made.append(made)
+        return len(self._made) - 1
+
     def _look(self, place: Place, touched: AccessedCells, kind: str, changed: Any, by_lanes: bool) -> None:
         """Does an access conflict with those before? by_lanes: threads are numbered as lanes are."""
         memory, side = place.memory, agents_of(self.machine.state).side
         threads = by_lanes and not self._iterating
+        event = self._access_number(kind)
         for other in CONFLICTS[kind]:
             last = self._last.get((place.root, other))
             if last is not None:
                 last.reach(memory.flat.size)
+                own = self._is_own(last, touched) if (kind, other) == ("read", "write") else None
                 for lines, wrong in self._conflicts(last, touched, side, threads, isinstance(memory, Cells)):
-                    if (wrong & changed).any():
-                        lines.setdefault(self._name(place), self.machine.state.line)
+                    known, found = lines.get(self._name(place)), wrong & changed
+                    sure = found if own is None or lines is self.blocks else found & ~own
+                    if sure.any() if known is not None and known.own else known is None and found.any():
+                        at = int(np.argmax(sure if sure.any() else found))
+                        cell = touched.cell[at]
+                        first = self._by(int(last.event[cell]), int(last.lane[cell]), int(last.world[cell]))
+                        second = self._by(event, int(touched.thread[at]), int(touched.world[at]))
+                        clash = self._clash(place, cell, first, second)
+                        lines[self._name(place)] = replace(clash, own=not sure.any())
         mine = self._last.setdefault((place.root, kind), _Last())
         mine.reach(memory.flat.size)
         mine.set(touched, self._epoch)
+        mine.event[touched.cell] = event
+        if kind == "write" and (mine.lane[touched.cell] != touched.thread).any():
+            self._joint[event] = np.unique(touched.cell.astype(np.int64) * self.machine.state.threads + touched.thread)
         mine.stamp(touched, side, self.clocks, self._warps_in(touched, side, threads))
         mine.threads[touched.cell] = self._met if threads or self._managed else -self._met
+
+    def _is_own(self, last: _Last, touched: AccessedCells) -> Mask | None:
+        """Which of them a lane reads that it has written itself, with others that wrote the same; None for none."""
+        events = last.event[touched.cell]
+        own = np.zeros(len(events), np.bool_)
+        for event in np.unique(events).tolist():
+            if event in self._joint:
+                codes = touched.cell.astype(np.int64) * self.machine.state.threads + touched.thread
+                own |= (events == event) & np.isin(codes, self._joint[event])
+        return own if own.any() else None
+
+    def _by(self, event: int, lane: int, world: int) -> Access:
+        """An access that was made, by one lane or several."""
+        kind, origin, iterating = self._made[event]
+        block = self.machine.worlds[world].block
+        if lane == _SEVERAL:
+            return Access(f"{kind} by several {'iterations' if iterating else 'threads'}", "", block, -1, origin)
+        if lane == _TILE:
+            return Access(kind, "", block, -1, origin)
+        if iterating:
+            return Access(f"{kind} by iteration {lane} of T.Parallel", "", block, -1, origin)
+        return Access(kind, "", block, lane, origin)
+
+    def _clash(self, place: Place, cell: int, first: Access | None, second: Access) -> Clash:
+        """Two accesses of a cell that conflict."""
+        return Clash(self.machine.state.line, (offset_of(place, int(cell)),), first, second)
 
     def _warps_in(self, touched: AccessedCells, side: Side | None, threads: bool) -> Sequence[Array]:
         """The first and the last warp that makes each access in a branch; one of them issues a T.tma_copy."""
@@ -394,18 +451,25 @@ class Author(Order):
     def _look_at_unwaited(self, place: Place, position: Position, active: Mask, kind: str) -> None:
         """Does an access conflict with what nobody has waited for?"""
         if kind == "read" and place.root in self._products:
-            self.unready.setdefault(self._name(place), self.machine.state.line)
+            self._unwaited_for(self.unready, place, position, active, kind)
         if not self._unwaited.uses(place.root):
             return
         touched = self.cells(AccessedElements(place, position, active))
         met = self._unwaited.meets(place.root, touched, kind != "read")
         if met:
             lines = self.unready if met == PRODUCTS else self.early
-            lines.setdefault(self._name(place), self.machine.state.line)
+            self._unwaited_for(lines, place, position, active, kind)
+
+    def _unwaited_for(self, lines: dict[str, Clash], place: Place, position: Position, active: Mask, kind: str) -> None:
+        """Note an access while something is under way that nobody has waited for."""
+        if self._name(place) not in lines:
+            touched = self.cells(AccessedElements(place, position, active))
+            second = self._by(self._access_number(kind), -1, int(touched.world[0]))
+            lines[self._name(place)] = self._clash(place, touched.cell[0], None, second)
 
     def _conflicts(
         self, last: _Last, touched: AccessedCells, side: Side | None, threads: bool, cells: bool
-    ) -> Iterator[tuple[dict[str, int], Mask]]:
+    ) -> Iterator[tuple[dict[str, Clash], Mask]]:
         """Where accesses conflict with the last ones, in each way. threads: code for threads; cells: of one block."""
         yield self.own, last.beside(touched, self._epoch)
         yield self.sides, last.unordered(touched, side, self.clocks)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tlcheck.execute.memory.state import Origin
 
 SEVERAL = -2  # SEVERAL - w as an access's thread: several threads of warp w
+RACING = "the author's own"
 AGREEMENT, BLOCKS = "agreement on the value", "an order of the blocks"  # what may be missing, besides what waits
 
 
@@ -45,20 +46,37 @@ class Race:
         return self.first.block != self.second.block
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Clash:
+    """Two accesses of the source to one element that nothing orders.
+
+    line: of the second one, 0 where it is not known. index: the element's place in its memory. first: None for what is
+    under way, as an asynchronous copy. An iteration of T.Parallel is in an access's kind, and no thread. own: the
+    second one reads what it has written itself, as others have: it may be no race.
+    """
+
+    line: int
+    index: tuple[int, ...]
+    first: Access | None
+    second: Access
+    own: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Contest:
     """A race as written, which is the author's own: who race, and the source line (0: unknown).
 
-    atomics: it is none if atomics of the author's order the blocks, which is not followed.
+    atomics: it is none if atomics of the author's order the blocks, which is not followed. clash: both accesses.
     """
 
     who: str
     line: int
     atomics: bool = False
+    clash: Clash | None = field(default=None, compare=False)
 
     def words(self, what: str) -> str:
         """`as written, blocks race for C (line 7): the author's own`."""
         where = f" (line {self.line})" if self.line else ""
         if self.atomics:
             return f"blocks access {what}{where} that atomics may order"
-        return f"as written, {self.who} race for {what}{where}: the author's own"
+        return f"as written, {self.who} race for {what}{where}: {RACING}"

@@ -276,11 +276,11 @@ class Watch(Order):
             for event, (world, thread, _) in ((first, one), (second, other))
         )
         missing = missing or (_COPY if first.proxy == "async" else "a barrier")
-        index, parameter = (_offset(place, cell),), self.tensors.get(place.root, "")
+        index, parameter = (offset_of(place, cell),), self.tensors.get(place.root, "")
         self.races[key] = Race(place.name, parameter, index, before, after, missing)
 
 
-def _offset(place: Place, cell: int) -> int:
+def offset_of(place: Place, cell: int) -> int:
     """Which element of a buffer a cell is."""
     memory = place.memory
     if isinstance(memory, Pages):

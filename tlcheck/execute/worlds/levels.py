@@ -19,7 +19,7 @@ from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.state import World
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.options import Options
-from tlcheck.execute.reasons import Entangled, Illegal, NotModelled, Stopped
+from tlcheck.execute.reasons import Deadlock, Entangled, Illegal, NotModelled, SourceIllegal, Stopped
 from tlcheck.execute.request import ALL, LOWERED, SOURCE, Request
 from tlcheck.execute.schedule.launches import grid, kernels, threads_of
 from tlcheck.execute.worlds import blocks, inputs
@@ -96,6 +96,7 @@ class BothLevels:
         self._needed_by: dict[tuple[World, ...], Sequence[Needed | None]] = {}
         self.worlds = self._fitting()
         self._together: dict[Function, list[list[World]]] = {}
+        self.diverged: Illegal | None = None  # a barrier of the source that not all threads reach, if there is one
         self._before: dict[tuple[str, int], Pages] = {}  # what the kernel as written left, by the limit of integers
         self._as_written: tuple[Invocation, inputs.Draw] | None = None
         self._by_chance: dict[inputs.Draw, Mapping[str, Pages]] = {}  # see `by_chance`
@@ -263,7 +264,9 @@ class BothLevels:
 
     def _in_bounds(self) -> tuple[Invocation, inputs.Draw]:
         problem: Illegal | None = None
-        for draw in self._arguments.draws:
+        draws = list(self._arguments.draws)
+        while draws:
+            draw = draws.pop(0)
             invocation = self.invocation_as_written(draw)
             try:
                 self.run(invocation, partial(self.invocation_as_written, draw))
@@ -271,8 +274,14 @@ class BothLevels:
                 return invocation, draw
             except Illegal as illegal:
                 problem = illegal
-        line = f" (line {problem.line})" if problem is not None and problem.line else ""
-        raise Stopped(f"the author's, on all inputs tried: as written, {problem}{line}") from problem
+                if self.diverged is None and is_of_barrier(illegal) and not self.snapshot.is_on(_NO_BARRIERS):
+                    self.diverged = illegal  # TileLang may make a barrier of fewer threads of it
+                    draws.insert(0, draw)
+        problem = self.diverged or problem
+        assert problem is not None
+        line = f" (line {problem.line})" if problem.line else ""
+        text = f"the author's, on all inputs tried: as written, {problem}{line}"
+        raise SourceIllegal(text, problem, self.worlds[problem.world % len(self.worlds)].block) from problem
 
     def invocation_as_written(self, draw: inputs.Draw, kernel: Function | None = None, **special: Any) -> Invocation:
         """An invocation of the kernel as written, or of another form of it, that has not run yet."""
@@ -376,6 +385,7 @@ class BothLevels:
             printed=not written and self.request.printed and self.checkpoint == LOWERED,
             barriers=not self.snapshot.is_on(_NO_BARRIERS),
             alike=draws_anywhere(self.written),
+            partial=written and self.diverged is not None,
             **special,
         )
         tensors = self._arguments.tensors(draw, self._before)
@@ -395,6 +405,11 @@ class BothLevels:
     def _alike(self, function: Function) -> list[list[World]]:
         parts = alike(function, self.sizes, list(dict.fromkeys(world.block for world in self.worlds)))
         return [[world for world in self.worlds if world.block in part] for part in parts]
+
+
+def is_of_barrier(illegal: Illegal) -> bool:
+    """Whether threads wait for others in vain, or a barrier has not the threads that it counts."""
+    return isinstance(illegal, Deadlock) or "barrier" in illegal.what
 
 
 def _united(demand: Demand, worlds: Sequence[World]) -> list[Needed | None]:

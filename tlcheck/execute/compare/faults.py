@@ -1,0 +1,223 @@
+"""Faults of the source itself: a race, an access out of bounds, memory that nothing set, a barrier that some miss.
+
+A fault is the author's. It is refuted where it is there on all inputs, or on the case's own; where it may depend on
+inputs that were drawn it is *open*: others may not show it (`program.steering`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from math import prod
+from typing import Any
+
+from tlcheck.execute.memory.plain import evaluated, index_of
+from tlcheck.execute.memory.state import Origin
+from tlcheck.execute.observe.races import Access, Contest
+from tlcheck.execute.observe.uninitialized import UnsetRead
+from tlcheck.execute.reasons import Illegal, NotModelled, Unkept
+from tlcheck.execute.worlds.levels import is_of_barrier
+from tlcheck.program.roles import accesses
+from tlcheck.program.steering import Steering, barriers_of
+from tlcheck.signatures.calls import name_of_call
+from tlcheck.snapshot.ir import Alloc, Buffer, Evaluate, Expr, For, Function, If, Stmt, Store, While
+from tlcheck.snapshot.walk import expressions, statements
+
+RACE, BOUNDS, UNSET, BARRIER = "source-race", "source-bounds", "source-uninitialized", "source-barrier"
+_ON_DRAWN = "on inputs that tlcheck drew: declare `inputs` in the case to decide it"
+_SYNCED = "statements that only T.sync_threads orders"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fault of the source.
+
+    problem: one of those above. line: of the source, 0 where it is not known. what: a sentence. index: of the element.
+    first, second: the accesses. open: why it is not refuted, empty where it is. reasons: those of undecided outputs and
+    orders that it explains. outputs: those of which nothing is known because of it.
+    """
+
+    problem: str
+    buffer: str
+    line: int
+    what: str
+    index: tuple[int, ...]
+    first: Access
+    second: Access | None = None
+    open: str = ""
+    reasons: frozenset[str] = frozenset()
+    outputs: tuple[str, ...] = field(default=())
+
+
+class Faults:
+    """Finds the faults of one function. given: whether its inputs are the case's own."""
+
+    def __init__(self, function: Function, sizes: Any, threads: int, given: bool) -> None:
+        self._function, self._sizes, self._threads, self._given = function, sizes, threads, given
+        self._steering = Steering(function)
+        allocated = [s.buffer for s in statements(function.body) if isinstance(s, Alloc)]
+        self._buffers = {b.name: b for b in allocated} | {str(b.data.value): b for b in function.buffers}
+
+    def of_race(self, buffer: str, contest: Contest) -> Fault | None:
+        """A race of the source with itself. buffer: its name, of a parameter that of its pointer."""
+        clash = contest.clash
+        if clash is None or clash.own or contest.atomics:
+            return None
+        found = self._buffers.get(buffer)
+        name = buffer if found is None else found.name
+        index = self._index(found, clash.index)
+        certain = self._is_certain(clash.first, clash.second, found)
+        first, second = (clash.first, clash.second) if clash.first is not None else (clash.second, None)
+        words = frozenset((contest.words(buffer), contest.words(f"{name} as well"), contest.words(f"{buffer} as well")))
+        what = f"{contest.who} race for {name}"
+        if contest.who == _SYNCED:
+            what = f"nothing orders two statements that access {name}: T.sync_threads is missing between them"
+        return Fault(RACE, buffer, clash.line, what, index, first, second, "" if certain else _ON_DRAWN, words)
+
+    def of_illegal(self, illegal: Illegal, block: tuple[int, int, int], reason: str) -> Fault | None:
+        """What stopped the source; None for what is none of these faults."""
+        stmt, reasons = illegal.stmt, frozenset((reason,))
+        if isinstance(illegal, Unkept):
+            return None
+        if is_of_barrier(illegal):
+            missed = self._divergent(stmt)
+            if missed is None:
+                return None
+            what = "T.sync_threads stands in a branch that some threads of the block do not take"
+            fixed = self._given or all(self._steering.is_fixed(b) for b in barriers_of(self._function))
+            act = self._made(str(illegal), block, illegal.lane, stmt)
+            return Fault(BARRIER, "", missed.line, what, (), act, None, "" if fixed else _ON_DRAWN, reasons)
+        if "out of bounds" not in illegal.what and "beyond the end" not in illegal.what:
+            return None
+        buffer = self._buffers.get(illegal.buffer)
+        shaped = buffer is not None and self._steering.depends(buffer.shape)
+        fixed = self._given or (self._steering.is_fixed(stmt) and not shaped)
+        what, element = illegal.what, ""
+        if illegal.index:
+            element = f"{illegal.buffer}[{', '.join(map(str, illegal.index))}]"
+            extent = ", ".join(map(str, illegal.extent))
+            what = f"the index of {element} is out of bounds: {illegal.buffer} has the shape [{extent}]"
+        act = self._made(f"access of {element}" if element else illegal.what, block, illegal.lane, stmt)
+        return Fault(
+            BOUNDS, illegal.buffer, illegal.line, what, illegal.index, act, None, "" if fixed else _ON_DRAWN, reasons
+        )
+
+    def of_unset(self, output: str, reads: Sequence[UnsetRead], reason: str) -> Fault | None:
+        """An output that depends on memory of a block that nothing set. reads: of such memory, in their order."""
+        flow = _Flow(self._function, output)
+        among = [read for read in reads if read.uid in flow.buffers]
+        steered = [s for s in flow.writers if not self._steering.is_fixed(s) and not _adds(s)]
+        certain = [read for read in among if self._given or (not steered and self._steering.is_fixed(read.stmt))]
+        read = next(iter(certain or among), None)
+        if read is None:
+            return None
+        line = 0 if read.stmt is None else read.stmt.line
+        index = self._index(self._buffers.get(read.buffer), (read.element,))
+        what = f"nothing has set {read.buffer}, which is read here; {self._name(output)} depends on it"
+        element = f"{read.buffer}[{', '.join(map(str, index))}]"
+        act = self._made(f"read of {element}, which nothing has set", read.block, read.lane, read.stmt)
+        why, reasons = "" if certain else _ON_DRAWN, frozenset((reason,))
+        return Fault(UNSET, read.buffer, line, what, index, act, None, why, reasons, (output,))
+
+    def _made(self, kind: str, block: tuple[int, int, int], lane: int, stmt: Stmt | None) -> Access:
+        around = () if stmt is None else self._steering.around(stmt)
+        iterating = any(isinstance(s, For) and s.kind == "parallel" for s in around)
+        if iterating and lane >= 0:
+            return Access(f"{kind} by iteration {lane} of T.Parallel", "", block, -1, Origin(stmt))
+        return Access(kind, "", block, lane, Origin(stmt))
+
+    def _name(self, parameter: str) -> str:
+        return self._buffers[parameter].name if parameter in self._buffers else parameter
+
+    def _index(self, buffer: Buffer | None, flat: tuple[int, ...]) -> tuple[int, ...]:
+        with suppress(NotModelled):
+            shape = [] if buffer is None or buffer.strides else [int(evaluated(e, self._sizes)) for e in buffer.shape]
+            if shape and len(flat) == 1 and 0 <= flat[0] < prod(shape):
+                return tuple([int(i) for i in index_of(flat[0], shape)])
+        return flat
+
+    def _is_certain(self, first: Access | None, second: Access, buffer: Buffer | None) -> bool:
+        """Whether two accesses conflict on all inputs."""
+        if self._given:
+            return True
+        if first is None:
+            touching = [] if buffer is None else list(_touching(self._function, buffer))
+            return bool(touching) and all(self._steering.is_fixed(stmt) for stmt in touching)
+        stmts = [first.origin.stmt, second.origin.stmt]
+        return all(self._steering.is_fixed(stmt) for stmt in stmts) or self._must_collide(*stmts)
+
+    def _must_collide(self, one: Stmt | None, other: Stmt | None) -> bool:
+        """Whether all threads of a block change elements of a buffer that has fewer, wherever their indices lead."""
+        if one is not other or not isinstance(one, Store) or not self._steering.runs_always(one):
+            return False
+        around = self._steering.around(one)
+        if any(isinstance(s, (If, While)) or (isinstance(s, For) and s.kind == "parallel") for s in around):
+            return False
+        value, step = one.value, one.value.args[1] if len(one.value.args) == 2 else None
+        if value.op not in ("add", "sub") or step is None or step.op not in ("int", "float") or not step.value:
+            return False
+        read = value.args[0]
+        if read.op != "load" or read.buffer is None or read.buffer.data.uid != one.buffer.data.uid:
+            return False
+        with suppress(NotModelled):
+            elements = prod(int(evaluated(e, {})) for e in one.buffer.shape)
+            return elements < self._threads and all(map(_are_equal, read.args, one.indices))
+        return False
+
+    def _divergent(self, stmt: Stmt | None) -> Stmt | None:
+        """The T.sync_threads that not all threads of a block reach; the first in a branch."""
+        inside = [b for b in barriers_of(self._function) if any(isinstance(s, If) for s in self._steering.around(b))]
+        return stmt if stmt in inside else next(iter(inside), None)
+
+
+def _adds(stmt: Stmt) -> bool:
+    """Whether a statement is an atomic: what it adds to stays unset."""
+    return isinstance(stmt, Evaluate) and "atomic" in name_of_call(stmt.value).lower()
+
+
+def _touching(function: Function, buffer: Buffer) -> Iterator[Stmt]:
+    for stmt in statements(function.body):
+        named = {data.uid for e in expressions(stmt) for data, _ in accesses(e)}
+        if buffer.data.uid in named or (isinstance(stmt, Store) and stmt.buffer.data.uid == buffer.data.uid):
+            yield stmt
+
+
+class _Flow:
+    """What an output is made of. buffers: their pointers; writers: the statements that write these."""
+
+    def __init__(self, function: Function, output: str) -> None:
+        self.buffers = {b.data.uid for b in function.buffers if b.data.value == output}
+        self.writers: list[Stmt] = []
+        while True:
+            before = len(self.buffers)
+            self.writers = []
+            for stmt in statements(function.body):
+                named = {data.uid for e in expressions(stmt) for data, _ in accesses(e)}
+                into = {stmt.buffer.data.uid} if isinstance(stmt, Store) else named
+                if into & self.buffers and isinstance(stmt, (Store, Evaluate)):
+                    self.writers.append(stmt)
+                    self.buffers |= named
+            if len(self.buffers) == before:
+                return
+
+
+def _are_equal(a: Expr, b: Expr) -> bool:
+    """Whether two expressions are written alike."""
+    if (a.op, a.value, a.uid, a.buffer, len(a.args)) != (b.op, b.value, b.uid, b.buffer, len(b.args)):
+        return False
+    return all(map(_are_equal, a.args, b.args))
+
+
+def merged(faults: Sequence[Fault]) -> tuple[Fault, ...]:
+    """One of each problem, buffer and line."""
+    found: dict[tuple[str, str, int], Fault] = {}
+    for fault in faults:
+        key = fault.problem, fault.buffer, fault.line
+        known = found.get(key)
+        if known is None:
+            found[key] = fault
+        else:
+            reasons, outputs = known.reasons | fault.reasons, tuple(dict.fromkeys((*known.outputs, *fault.outputs)))
+            found[key] = replace(known, reasons=reasons, outputs=outputs)
+    return tuple(found.values())

@@ -1,0 +1,129 @@
+"""Reads of a block's memory that nothing has set: registers, fragments and shared memory of the source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tlcheck.execute.events import Observer, Operation
+from tlcheck.execute.memory.cells import Cells, Position
+from tlcheck.execute.memory.frame import Mask
+from tlcheck.execute.memory.state import Origin
+from tlcheck.execute.memory.values import Array, Value
+from tlcheck.execute.observe.accesses import AccessedElements
+from tlcheck.execute.observe.watch import offset_of
+
+if TYPE_CHECKING:
+    from tlcheck.execute.machine import Machine
+    from tlcheck.execute.memory.places import Place
+    from tlcheck.snapshot.ir import Stmt
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnsetRead:
+    """The first read of a buffer's element that nothing has set, by a statement. lane: -1 for a tile operator."""
+
+    buffer: str
+    uid: int
+    element: int
+    block: tuple[int, int, int]
+    lane: int
+    stmt: Stmt | None
+
+
+class Uninitialized(Observer):
+    """Follows which cells of a block are set. found: the first read of each buffer and statement, in order."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._set: dict[int, Mask] = {}
+        self.found: dict[tuple[int, int], UnsetRead] = {}
+
+    def covers(self, place: Place) -> bool:
+        """Whether it is memory of a block."""
+        return isinstance(place.memory, Cells)
+
+    def reallocated(self, root: int) -> None:
+        """The allocation is declared anew."""
+        self._set.pop(root, None)
+
+    def read(
+        self, place: Place, position: Position, mask: Mask, origin: Origin, proxy: str = "generic", by: Any = None
+    ) -> None:
+        """Active threads read elements."""
+        self._read(place, position, mask, tile=False)
+
+    def written(self, place: Place, position: Position, mask: Mask, origin: Origin, value: Value) -> None:
+        """Active threads have written elements."""
+        self._written(place, position, mask)
+
+    def atomic(self, place: Place, position: Position, mask: Mask, origin: Origin) -> None:
+        """Active threads add to elements: what was not set is not set after it."""
+        self._read(place, position, mask, tile=False)
+
+    def tile_accessed(
+        self, place: Place, position: Position, mask: Mask | None, lanes: int, value: Value | None
+    ) -> None:
+        """A tile operator reads a region (value: None) or writes it."""
+        if not self.covers(place):
+            return
+        active = self._active(mask, lanes)
+        if value is None:
+            self._read(place, position, active, tile=True)
+        else:
+            self._written(place, position, active)
+
+    def operation_begun(self, operation: Operation) -> None:
+        """What an asynchronous operation writes is set."""
+        for elements, is_written in operation.elements:
+            if is_written and self.covers(elements.place):
+                self._written(elements.place, elements.position, self._active(elements.mask, elements.lanes))
+
+    def _active(self, mask: Mask | None, lanes: int) -> Mask:
+        everywhere = np.asarray(True if mask is None else mask)
+        return np.broadcast_to(everywhere, (*everywhere.shape[:-2], len(self._machine.worlds), lanes))
+
+    def _cells(self, place: Place, position: Position, mask: Mask) -> tuple[AccessedElements, Array]:
+        accessed = AccessedElements(place, position, mask)
+        return accessed, accessed.cells(len(self._machine.worlds), 1).cell
+
+    def _known(self, place: Place) -> Mask:
+        known = self._set.get(place.root)
+        if known is None:
+            known = self._set[place.root] = np.zeros(place.memory.flat.size, np.bool_)
+        return known
+
+    def _read(self, place: Place, position: Position, mask: Mask, tile: bool) -> None:
+        stmt = self._machine.state.at
+        if (place.root, id(stmt)) in self.found or not mask.any():
+            return
+        accessed, cells = self._cells(place, position, mask)
+        unset = ~self._known(place)[cells]
+        if unset.any():
+            at = int(np.argmax(unset)) % len(accessed.cell)
+            block = self._machine.worlds[int(accessed.world(len(self._machine.worlds))[at])].block
+            lane = -1 if tile else int(accessed.lane()[at])
+            element = offset_of(place, int(cells[np.argmax(unset)]))
+            self.found[place.root, id(stmt)] = UnsetRead(place.name, place.root, element, block, lane, stmt)
+
+    def _written(self, place: Place, position: Position, mask: Mask) -> None:
+        if mask.any():
+            self._known(place)[self._cells(place, position, mask)[1]] = True
+
+
+class UnsetReads:
+    """Makes an observer for each machine. found: the reads that all of them saw."""
+
+    def __init__(self) -> None:
+        self._made: list[Uninitialized] = []
+
+    def __call__(self, machine: Machine) -> list[Uninitialized]:
+        self._made.append(Uninitialized(machine))
+        return self._made[-1:]
+
+    @property
+    def found(self) -> list[UnsetRead]:
+        """The first read of each buffer and statement, in order."""
+        return [read for one in self._made for read in one.found.values()]
