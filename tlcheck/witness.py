@@ -79,7 +79,9 @@ class Act(msgspec.Struct, frozen=True):
 
     @property
     def tir(self) -> str:
-        """` (TIR line 40 at device-tir)`; empty where the line is not known."""
+        """` (TIR line 40 at device-tir)`, ` (line 15)` of the source; empty where the line is not known."""
+        if self.at == "source" and self.source:
+            return f" (line {self.source})"
         return f" (TIR line {self.line} at {self.at})" if self.line else ""
 
     @property

@@ -153,5 +153,6 @@ def state_of(result: Result) -> str:
     """The worst of a result, in one word."""
     if result.failure is not None:
         return FAILS
-    verdicts = {claim.verdict for claim in result.claims}
-    return WRONG if "refuted" in verdicts else UNDECIDED if "undecided" in verdicts else RIGHT
+    if any(claim.blames_compiler for claim in result.claims):
+        return WRONG
+    return RIGHT if all(claim.is_clean for claim in result.claims) else UNDECIDED

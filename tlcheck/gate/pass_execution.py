@@ -72,7 +72,7 @@ class ExecutedPasses:
     @property
     def refuted(self) -> list[Claim]:
         """The claims that are wrong at the end."""
-        return [claim for claim in self.claims if claim.verdict == REFUTED]
+        return [claim for claim in self.claims if claim.blames_compiler]
 
     def state(self, claim: Claim, number: int) -> PassState:
         """How a claim of `refuted` fares after a pass."""

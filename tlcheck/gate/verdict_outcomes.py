@@ -80,6 +80,9 @@ def _refuted(old: Claim | None, new: Claim, was: str) -> Outcome | None:
             return None
         words = f"refuted by {finding.rule} now, {_was(old)}"
         return _outcome("changed", finding.rule, _was(old), finding.rule, new, words)
+    if new.kind == "source":  # the source is the same on both sides: the other one was not seen to have it
+        words = f"{finding.what} ({finding.rule} {finding.name}); {_was(old)}"
+        return _outcome("changed", finding.rule, was, f"{finding.rule} {finding.name}", new, words)
     expected = "; the case expects it of this release" if new.excuse is not None else ""
     words = f"{finding.what} ({finding.rule} {finding.name}, at {finding.checkpoint}); {_was(old)}{expected}"
     return _outcome("wrong", finding.rule, was, f"{finding.rule} {finding.name}", new, words)

@@ -11,7 +11,7 @@ from typing import Literal
 
 from tlcheck.lower.runs import Run
 from tlcheck.lower.scripts import End
-from tlcheck.verdicts.claim import REFUTED, UNDECIDED, Claim, Verdict
+from tlcheck.verdicts.claim import REFUTED, UNDECIDED, Claim
 from tlcheck.verdicts.results import Result
 from tlcheck.worker.protocol import Failure
 
@@ -88,18 +88,20 @@ def _cell(result: Result, content: str, captured: bool) -> Cell:
         toolchain=run.toolchain,
         captured=captured,
         place=run.position[1:],
-        state="broken" if result.failure is not None else _state(counts),
+        state="broken" if result.failure is not None else _state(result.claims),
         counts=dict(sorted(counts.items())),
         claims=tuple(claim for claim in result.claims if claim.verdict in (REFUTED, UNDECIDED)),
         failure=result.failure,
     )
 
 
-def _state(counts: Mapping[Verdict, int]) -> State:
-    """A kernel of which nothing is claimed is not fine: nobody has looked at anything."""
-    if counts.get(REFUTED):
+def _state(claims: Sequence[Claim]) -> State:
+    """A kernel of which nothing is claimed is not fine: nobody has looked at anything. A fault of the source is no
+    release's.
+    """
+    if any(claim.blames_compiler for claim in claims):
         return "wrong"
-    return "undecided" if counts.get(UNDECIDED) or not counts else "fine"
+    return "fine" if claims and all(claim.is_clean for claim in claims) else "undecided"
 
 
 def hash_of_file(file: Path) -> str:

@@ -101,7 +101,7 @@ def _remark(claim: Claim, result: Result) -> Remark:
     where = f"{claim.source.words}: {claim.source.text}".removesuffix(": ")
     if found is None:
         return Remark(f"undecided: {claim.buffer}: {claim.reason}", WARN, [where, *known])
-    title = f"{found.rule} {found.name}: {claim.buffer}: {found.what}"
+    title = f"{found.rule} {found.name}: {claim.buffer}: {found.what} [{found.blamed(result.run.tilelang)}]"
     also = [f"also {', '.join(found.others)}"] if found.others else []
     also += [f"also {words}" for words in also_in_words(claim)]
     lines = [

@@ -43,7 +43,8 @@ def _notices(result: Result) -> Iterator[Notice]:
         place = claim.source.file, claim.source.line
         if (finding := claim.finding) is not None:
             level = NOTE if excuse else ERROR
-            message = f"{claim.buffer}: {finding.what}, at {finding.checkpoint}"
+            where = "" if finding.blame == "author" else f", at {finding.checkpoint}"
+            message = f"{claim.buffer}: {finding.what}{where} [{finding.blamed(result.run.tilelang)}]"
             message += f". {finding.origin.words}" if finding.origin is not None else ""
             yield Notice(finding.rule, level, finding.title, message, *place, f"witness: {finding.words}", excuse)
         elif claim.verdict == "undecided":

@@ -147,7 +147,8 @@ def _box(result: Result, claim: Claim, finding: Finding, edges: Box) -> Panel:
         rows.add_row(key, Text(value) if isinstance(value, str) else value)
     what = Text(finding.what[0].upper() + finding.what[1:] + ".", style="bold")
     excuse = f" ({claim.excuse.kind})" if claim.excuse else ""
-    title = Text(f"{finding.rule} {finding.name}{excuse}", style=f"bold {style}")
+    blamed = finding.blamed(result.run.tilelang)
+    title = Text(f"{finding.rule} {finding.name}{excuse} [{blamed}]", style=f"bold {style}")
     return Panel(
         Group(what, Text(), rows),
         edges,
@@ -190,7 +191,7 @@ def _rows(result: Result, claim: Claim, finding: Finding) -> Iterator[tuple[str,
 
 def _advice(claim: Claim, finding: Finding) -> str:
     known = finding.right_from
-    own = finding.advice and not finding.pass_name  # no pass makes it
+    own = finding.blame == "author" or (finding.advice and not finding.pass_name)  # no pass makes it
     ways = (
         [f"use TileLang {known}, which has it right"] if known else [] if own else ["try another release of TileLang"]
     )

@@ -40,7 +40,7 @@ from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Snapshot
 from tlcheck.toolchain.resolve import resolve
 from tlcheck.verdicts.checking import checking
-from tlcheck.verdicts.claim import REFUTED, UNDECIDED, Claim
+from tlcheck.verdicts.claim import UNDECIDED, Claim
 from tlcheck.verdicts.execution_claims import OwnRace, claims_of, own_races
 from tlcheck.verdicts.judge import JudgeWatcher, Policy
 from tlcheck.verdicts.results import Result
@@ -110,7 +110,7 @@ def against_reference(
 
 
 def _refuted(result: Result) -> tuple[Claim, ...]:
-    return tuple([claim for claim in result.claims if claim.verdict == REFUTED])
+    return tuple([claim for claim in result.claims if claim.blames_compiler])
 
 
 def _blamed(
@@ -207,7 +207,7 @@ class _OneCase:
             "undecided" if stopped else "no reference",
             lowered,
             (stopped, reason),
-            refuted=(*self._proved, *{(c.kind, c.key): c for c in claims if c.verdict == REFUTED}.values()),
+            refuted=(*self._proved, *{(c.kind, c.key): c for c in claims if c.blames_compiler}.values()),
             blocks=(len(executed[0].execution.blocks), executed[0].execution.of),
         )
 
@@ -330,9 +330,9 @@ def _who(race: OwnRace) -> str:
 
 def _judged(claims: Sequence[Claim]) -> tuple[Answer, str]:
     """What the claims of proofs and executions come to, and why it is undecided."""
-    if any(claim.verdict == REFUTED for claim in claims):
+    if any(claim.blames_compiler for claim in claims):
         return "differs", ""
-    undecided = [claim.reason for claim in claims if claim.verdict == UNDECIDED]
+    undecided = [one.reason for claim in claims for one in (claim, *claim.also) if one.verdict == UNDECIDED]
     if undecided or not claims:
         return "undecided", undecided[0] if undecided else "the kernel writes no output"
     return "agrees", ""

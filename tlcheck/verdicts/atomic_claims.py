@@ -190,4 +190,5 @@ def _finding(of: PreparedSnapshot, broken: Sequence[tuple[Evidence, Rule, Broken
         pass_config=pass_config(rule.id, checkpoint, release_of(snapshot.toolchain)),
         layout=render_layout(layout) if layout is not None else "",
         excerpt=excerpt(snapshot, checkpoint, stmt),
+        blame="author" if first.own else "compiler",
     )

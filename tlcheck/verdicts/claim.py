@@ -11,12 +11,13 @@ from typing import Literal
 
 from tlcheck.witness import Witness
 
-Kind = Literal["atomic", "output", "order", "legality"]
+Kind = Literal["atomic", "output", "order", "legality", "source"]
 Verdict = Literal["proved", "agreed", "refuted", "undecided"]
 Basis = Literal["proof", "execution", "device"]
+Blame = Literal["compiler", "author"]
 Status = Literal["same", "different", "undecided"]
 
-_LETTERS: Mapping[str, Kind] = {"A": "atomic", "O": "output", "R": "order", "L": "legality"}
+_LETTERS: Mapping[str, Kind] = {"A": "atomic", "O": "output", "R": "order", "L": "legality", "S": "source"}
 
 PROVED: Verdict = "proved"
 AGREED: Verdict = "agreed"
@@ -146,7 +147,8 @@ class Finding:
     right_from: the first later release that has it right, where the case says so. layout: index map of the buffer,
     empty without one. excerpt: the TIR around it; None where it is gone. skipped: checkpoints before this one that
     could not be executed, with the reason: one of them may be the first. origin: where it begins; None if that is not
-    known for certain.
+    known for certain. blame: `compiler` where the source is well defined and the lowered kernel differs from it,
+    `author` where the source itself is at fault.
     """
 
     rule: str
@@ -165,6 +167,13 @@ class Finding:
     excerpt: Excerpt | None = None
     skipped: tuple[str, ...] = ()
     origin: Origin | None = None
+    blame: Blame = "compiler"
+
+    def blamed(self, release: str) -> str:
+        """`your kernel`; `TileLang 0.1.9, tl.InjectSoftwarePipeline`: who is to blame. release: TileLang's."""
+        if self.blame == "author":
+            return "your kernel"
+        return f"TileLang {release}" + (f", {self.pass_name}" if self.pass_name else "")
 
     @property
     def place(self) -> str:
@@ -177,7 +186,8 @@ class Finding:
 class Claim:
     """One thing that must hold of a case and target, and its verdict.
 
-    An atomic adds what is written, an output is what was written, accesses are in order, an access is legal.
+    An atomic adds what is written, an output is what was written, accesses are in order, an access is legal, the source
+    itself is well defined: it does not race with itself, stays in bounds, and sets what it reads.
 
     key: what it is called in every release, among claims of its kind; several may share it, in program order. buffer:
     the atomic's destination, the output, the buffer accessed; `?` where it could not be read. basis: what the verdict
@@ -205,6 +215,11 @@ class Claim:
     excuse: Excuse | None = None
     executed: Executed | None = None
     not_source: str = ""
+
+    @property
+    def blames_compiler(self) -> bool:
+        """Whether it is refuted, and not because of the source itself, which is the same in every release."""
+        return self.verdict == REFUTED and self.kind != "source"
 
     @property
     def counts_as(self) -> str:
@@ -285,7 +300,7 @@ def by_cause(claims: tuple[Claim, ...]) -> tuple[Claim, ...]:
     """
     explained = {place: cause for place in range(len(claims)) if (cause := _cause(place, claims)) is not None}
     return tuple(
-        replace(claim, also=tuple(claims[other] for other, cause in explained.items() if cause == place))
+        replace(claim, also=(*claim.also, *(claims[other] for other, cause in explained.items() if cause == place)))
         for place, claim in enumerate(claims)
         if place not in explained
     )

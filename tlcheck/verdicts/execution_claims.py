@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tlcheck.execute.compare.diagnosis import Diagnosis, WrongOutput
 from tlcheck.execute.compare.execution import Execution
+from tlcheck.execute.compare.faults import BARRIER, BOUNDS, RACE, UNSET, Fault
 from tlcheck.execute.compare.onset import Onset
 from tlcheck.execute.compare.outcome import OutputOutcome
 from tlcheck.execute.compare.writers import Writer
@@ -26,6 +27,12 @@ from tlcheck.verdicts.rules.rule import rule_of
 from tlcheck.verdicts.steps import TracedLines
 from tlcheck.witness import Accesses, Act, Element, Witness
 
+_ADVICE = {
+    RACE: "T.atomic_add, T.sync_threads() between the two accesses, or an element of its own for each thread and block",
+    BOUNDS: "guard the index, or make the buffer larger",
+    UNSET: "T.clear or T.fill it before it is read",
+    BARRIER: "move T.sync_threads() out of the branch, so that all threads of the block reach it",
+}
 _LAYOUTS = "tl.LayoutInference"  # which comes right before LowerTileOp
 NO_SOURCE = "the snapshot has no source"
 
@@ -34,7 +41,8 @@ def claims_of(snapshot: Snapshot, diagnosis: Diagnosis, request: Request) -> tup
     """The claims that an execution decides: of each output, each shared buffer that was watched, an illegal access."""
     if SOURCE not in snapshot.checkpoints:
         return ()
-    return tuple(_Claims(snapshot, diagnosis.execution, request).all(diagnosis))
+    claims = _Claims(snapshot, diagnosis.execution, request)
+    return tuple(claims.with_faults(list(claims.all(diagnosis))))
 
 
 @dataclass(frozen=True)
@@ -84,6 +92,36 @@ class _Claims:
             yield self._examined("legality", name, "")
         for outcome in self._execution.outputs:
             yield self._output(outcome, diagnosis.outputs.get(outcome.name))
+
+    def with_faults(self, claims: Sequence[Claim]) -> Iterator[Claim]:
+        """The faults of the source, each with the undecided claims that it explains, then the other claims."""
+        refuted = [fault for fault in self._execution.faults if not fault.open]
+        explained: set[int] = set()
+        for fault in refuted:
+            also = [n for n, claim in enumerate(claims) if n not in explained and _is_explained(claim, fault)]
+            explained.update(also)
+            yield replace(self._source_claim(fault), also=tuple(claims[n] for n in also))
+        hints = {reason: fault.open for fault in self._execution.faults if fault.open for reason in fault.reasons}
+        for number, claim in enumerate(claims):
+            if number not in explained:
+                hint = hints.get(claim.reason, "")
+                yield replace(claim, reason=f"{claim.reason}, {hint}") if hint else claim
+
+    def _source_claim(self, fault: Fault) -> Claim:
+        """A fault of the source, which is refuted whatever TileLang makes of it."""
+        name = self._called(fault.buffer) if fault.buffer else "T.sync_threads"
+        first = self._made(fault.first.kind, _writer(fault.first), SOURCE)
+        second = None if fault.second is None else self._made(fault.second.kind, _writer(fault.second), SOURCE)
+        witness = Accesses(fault.index, first, second)
+        stmt = (fault.first if fault.second is None else fault.second).origin.stmt
+        at = fault.line or (0 if stmt is None else nearest_line(self._source, stmt))
+        finding = self._finding(fault.problem, fault.what, name, witness, stmt)
+        finding = replace(finding, checkpoint=SOURCE, excerpt=None, blame="author", pass_config="")
+        finding = replace(finding, advice=_ADVICE[fault.problem])
+        key = f"{finding.rule} {name}"
+        return Claim(
+            "source", key, name, self._line(at), REFUTED, "execution", finding=finding, executed=self._executed
+        )
 
     def _examined(self, kind: Kind, name: str, reason: str) -> Claim:
         """A buffer against which nothing was found; undecided where there is a reason."""
@@ -204,6 +242,15 @@ class _Claims:
             excerpt=excerpt(self._snapshot, at, stmt),
             skipped=() if onset is None else tuple([f"{name} ({reason})" for name, reason in onset.skipped]),
         )
+
+
+def _is_explained(claim: Claim, fault: Fault) -> bool:
+    """Whether a claim is undecided because of a fault of the source."""
+    return claim.verdict == UNDECIDED and claim.reason in fault.reasons
+
+
+def _writer(access: Access) -> Writer:
+    return Writer(access.block, access.thread, access.origin)
 
 
 def _pass_before(snapshot: Snapshot, checkpoint: str) -> str:

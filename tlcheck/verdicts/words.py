@@ -15,6 +15,7 @@ _NOUNS: Mapping[Kind, str] = {
     "output": "output",
     "order": "order claim",
     "legality": "legality claim",
+    "source": "source claim",
 }
 
 

@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-MODULE = re.compile(r"(tl[aorl]\d{3})_(\w+)")  # atomics, outputs, order, legality
+MODULE = re.compile(r"(tl[aorls]\d{3})_(\w+)")  # atomics, outputs, order, legality, the source
 _INDEX = "README.md"
 
 

@@ -5,8 +5,7 @@ least one of them writes something else, and no barrier, mbarrier, wait or __syn
 the execution as lowered of the blocks that were run). The number that is read depends on which of them is first. So it
 does where threads store different values to one element at once, and where one block accesses what another one writes.
 
-A race that the kernel as written has as well is the author's own and no finding: iterations of one T.Parallel, threads
-of code that is written for threads, or blocks.
+A race that the source has as well is its author's: TLS001.
 
 The witness names both accesses: thread, iteration, line of the TIR. Between them what is missing has to stand. Writing
 the value that is there already counts as no conflict.

@@ -1,0 +1,24 @@
+"""TLS002: an index of the source is out of bounds
+
+The source reads or writes an element of shared memory, registers or a fragment that its buffer does not have. TileLang
+guards accesses to global tensors and no others: the access touches another buffer, or nothing that exists.
+
+The witness names the element, the shape of the buffer, and the thread or iteration. An index that depends on numbers
+that tlcheck drew is undecided: declare `inputs` in the case.
+
+Bad: the last thread reads `s[128]`.
+
+```python
+@T.prim_func
+def main(x: T.Tensor((4096,), "float32"), y: T.Tensor((4096,), "float32")):
+    with T.Kernel(32, threads=128) as bx:
+        tx = T.get_thread_binding()
+        s = T.alloc_shared((128,), "float32")
+        s[tx] = x[bx * 128 + tx]
+        y[bx * 128 + tx] = s[tx + 1] - s[tx]
+```
+
+What to do: guard the index, or make the buffer larger.
+"""
+
+PROBLEM = "source-bounds"

@@ -1,0 +1,21 @@
+"""TLS004: some threads of the block do not reach a barrier
+
+`T.sync_threads()` stands in a branch that some threads of the block do not take. The others wait for them, or meet them
+at another barrier: a GPU hangs, or orders the wrong statements (CUDA C++ Programming Guide, "Synchronization
+Functions"). Where TileLang makes a named barrier of it that counts only the threads of the branch, the kernel is right
+and nothing is reported.
+
+The witness names the barrier and how many threads come.
+
+Bad: 64 of 128 threads reach the barrier.
+
+```python
+if tx < 64:
+    s[tx] = s[tx] + s[tx + 64]
+    T.sync_threads()
+```
+
+What to do: move `T.sync_threads()` out of the branch.
+"""
+
+PROBLEM = "source-barrier"
