@@ -189,6 +189,18 @@ def checked_runs(cases: Path, folder: Path, code: int) -> dict[str, Any]:
     return {run["name"]: run for run in json.loads(output.read_text())["runs"]}
 
 
+def explained(claims: list[Any]) -> list[Any]:
+    """Claims without the races of the source, and those that these explain."""
+    races = [claim for claim in claims if claim["kind"] == "source"]
+    assert {(race["finding"]["rule"], race["finding"]["blame"]) for race in races} <= {("TLS001", "author")}
+    return [claim for claim in claims if claim not in races] + [claim for race in races for claim in race["also"]]
+
+
+def raced(claims: list[Any]) -> list[tuple[str, int]]:
+    """The buffers for which the source races with itself, with the lines."""
+    return [(claim["buffer"], claim["source"]["line"]) for claim in claims if claim["kind"] == "source"]
+
+
 def line_of(statement: str, cases: Path) -> int:
     """The line of a kernel file that says this; the first one."""
     return 1 + [text.strip() for text in cases.read_text().splitlines()].index(statement)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.cpu.checking import checked_runs
+from tests.cpu.checking import checked_runs, explained, raced
 
 CASES = Path(__file__).with_name("bulk_cases.py")
 REFUTED = {
@@ -48,7 +48,8 @@ def test_what_is_refuted(checked: dict[str, Any], case: str) -> None:
 @pytest.mark.parametrize("case", AUTHORS)
 def test_what_is_the_authors(checked: dict[str, Any], case: str) -> None:
     """The order of B, and what is in it, or what is read of it."""
-    (who, line), claims = AUTHORS[case], checked[case]["claims"]
+    (who, line), claims = AUTHORS[case], explained(checked[case]["claims"])
+    assert raced(checked[case]["claims"]) == [("B", line)]
     reason = f"as written, {who} race for B{{}} (line {line}): the author's own"
     outputs = [claim for claim in claims if claim["kind"] == "output"]
     assert {claim["reason"] for claim in outputs} == {reason.format("")}

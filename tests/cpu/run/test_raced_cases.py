@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.cpu.checking import checked_runs, installed, line_of, published
+from tests.cpu.checking import checked_runs, explained, installed, line_of, published, raced
 from tlcheck.cli.main import main
 from tlcheck.toolchain.releases import PINNED
 
@@ -23,7 +23,7 @@ OPEN = {  # buffer, who races for it, in which statement
 @pytest.fixture(scope="module")
 def checked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The runs of the report, by case."""
-    return checked_runs(CASES, tmp_path_factory.mktemp("raced"), 0)
+    return checked_runs(CASES, tmp_path_factory.mktemp("raced"), 1)
 
 
 @pytest.mark.toolchain
@@ -31,7 +31,8 @@ def checked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 def test_who_races_and_where(checked: dict[str, Any], case: str) -> None:
     buffer, who, statement = OPEN[case]
     line = line_of(statement, CASES)
-    claims = checked[case]["claims"]
+    assert raced(checked[case]["claims"]) == [(buffer, line)]
+    claims = explained(checked[case]["claims"])
     assert {claim["verdict"] for claim in claims} == {"agreed", "undecided"}
     undecided = [claim for claim in claims if claim["verdict"] == "undecided"]
     assert {claim["buffer"] for claim in undecided} == {buffer, "C"}

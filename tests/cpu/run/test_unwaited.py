@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.cpu.checking import checked_runs, installed, line_of
+from tests.cpu.checking import checked_runs, explained, installed, line_of, raced
 from tests.cpu.client import Client
 from tests.warm import WarmWorker
 from tlcheck.execute.compare.run import execute
@@ -57,7 +57,7 @@ WAITS = {  # what is taken out of what is lowered, the first one or a later one,
 @pytest.fixture(scope="module")
 def checked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The runs of the report, by case."""
-    return checked_runs(CASES, tmp_path_factory.mktemp("unwaited"), 3)
+    return checked_runs(CASES, tmp_path_factory.mktemp("unwaited"), 1)
 
 
 @pytest.mark.toolchain
@@ -65,7 +65,8 @@ def checked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 def test_what_is_the_authors(checked: dict[str, Any], case: str) -> None:
     who, buffer, statement, outputs = LATE[case]
     line = line_of(statement, CASES)
-    claims = checked[case]["claims"]
+    assert raced(checked[case]["claims"]) == [(buffer, line)]
+    claims = explained(checked[case]["claims"])
     undecided = {claim["buffer"]: claim["reason"] for claim in claims if claim["verdict"] == "undecided"}
     reason = f"as written, {who} race for {buffer}{{}} (line {line}): the author's own"
     ordered = {buffer: reason.format(" as well")} if buffer in undecided else {}

@@ -44,7 +44,7 @@ def sides_of(threads_of_barrier: int, nested: bool) -> dict[str, int]:
     machine = Machine(function, (96, 1, 1), [World(0, (0, 0, 0))], tensors, {}, Options(written=True))
     watch = Author(machine, np.array([True]), frozenset({"s"}))
     machine.run(watch)
-    return watch.sides
+    return {name: clash.line for name, clash in watch.sides.items()}
 
 
 @pytest.mark.parametrize("nested", [False, True])

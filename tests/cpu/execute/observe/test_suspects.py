@@ -136,4 +136,5 @@ def _contested(body: Sequence[Stmt], about: frozenset[str] | None) -> dict[str, 
     machine = _machine(body, plain=True, written=True)
     watch = Author(machine, np.array([True, True]), frozenset({"A", "s"}), about)
     machine.run(watch)
-    return watch.contested | {"between": watch.between}
+    contested = watch.contested | {"between": watch.between}
+    return {who: {name: clash.line for name, clash in found.items()} for who, found in contested.items()}
