@@ -51,9 +51,8 @@ class Place:
         """root: uid of the allocation; start: in bytes; indices: (index, size, stride) of each dimension.
 
         arrange: gives each lane elements that other lanes point to, see ldmatrix. `aligned`: set to the bytes that the
-        address of the first element has to be a multiple of. `run`: set to how many elements each
-        follow one another along the last dimension. `unseen`: what claims call the
-        buffer, until a lane accesses it.
+        address of the first element has to be a multiple of. `run`: set to how many elements each follow one another
+        along the last dimension. `unseen`: what claims call the buffer, until a lane accesses it.
         """
         self.aligned = self.run = 1
         self.unseen = ""
