@@ -120,7 +120,7 @@ class Executed:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class FindingOrigin:
     """The first access, in execution order, in which lowered differs from source.
 
     kind: `overwritten` through another buffer's name; `early`: read while its copy is under way; `unwritten`: never
@@ -166,7 +166,7 @@ class Finding:
     layout: str = ""
     excerpt: Excerpt | None = None
     skipped: tuple[str, ...] = ()
-    origin: Origin | None = None
+    origin: FindingOrigin | None = None
     blame: Blame = "compiler"
 
     def blamed(self, release: str) -> str:

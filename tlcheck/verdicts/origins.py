@@ -9,13 +9,13 @@ from tlcheck.execute.observe.races import Race
 from tlcheck.execute.request import LOWERED, SOURCE
 from tlcheck.program.lines import line_of_use
 from tlcheck.snapshot.ir import Snapshot
-from tlcheck.verdicts.claim import Origin
+from tlcheck.verdicts.claim import FindingOrigin
 from tlcheck.verdicts.excerpts import line_of
 
 _MERGE = "tl.MergeSharedMemoryAllocations"
 
 
-def origin_in_words(snapshot: Snapshot, found: ValueOrigin, races: Sequence[Race] = ()) -> Origin:
+def origin_in_words(snapshot: Snapshot, found: ValueOrigin, races: Sequence[Race] = ()) -> FindingOrigin:
     """An origin as reports show it. races: of the same execution, which say what is missing."""
     return _Words(snapshot, found, races).origin()
 
@@ -28,11 +28,11 @@ class _Words:
         self._source = snapshot.checkpoints[SOURCE]
         self._names = {str(b.data.value): b.name for b in self._source.buffers}
 
-    def origin(self) -> Origin:
+    def origin(self) -> FindingOrigin:
         found = self._found
         other = found.other
         buffers = [found.access.buffer] + ([other.buffer] if other is not None else [])
-        return Origin(
+        return FindingOrigin(
             found.kind,
             self._line(found.access, found.writes),
             0 if other is None else self._line(other, writes=True),

@@ -83,7 +83,7 @@ def test_a_finding_is_boxed_with_all_that_it_names() -> None:
         "more     tlcheck explain TLA001",
     ):
         assert line in box, page
-    assert "╭─ TLA001 some-name ─" in page
+    assert "╭─ TLA001 some-name [TileLang 0.1.7, tl.LowerTileOp] ─" in page
 
 
 def test_another_release_is_no_advice_for_what_no_pass_makes() -> None:

@@ -159,7 +159,7 @@ class _Search:
         (right,) = expected
         times = stray.value / right if right else 0.0
         found = replace(found, expected=repr(right))
-        if times == int(times) and 2 <= times <= _MOST_TIMES and self._is_repeated(int(times)):
+        if 2 <= times <= _MOST_TIMES and times == int(times) and self._is_repeated(int(times)):
             return replace(found, kind="repeated", count=int(times))
         return found
 

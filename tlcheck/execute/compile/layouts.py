@@ -18,7 +18,7 @@ from tlcheck.snapshot.ir import Block, Expr, Layout
 from tlcheck.snapshot.walk import postorder, statements
 
 _MOST_POINTS = 1 << 22
-Order = Callable[[Array], Array]
+HappensBefore = Callable[[Array], Array]
 
 
 def annotate(program: KernelProgram) -> None:
@@ -31,7 +31,7 @@ def annotate(program: KernelProgram) -> None:
                     tensor.order = order(layout, tensor.size, program)
 
 
-def order(layout: Layout, size: int, program: KernelProgram) -> Order:
+def order(layout: Layout, size: int, program: KernelProgram) -> HappensBefore:
     """From the row-major number of a logical element to its place in memory."""
     shape = [_constant(e, program) for e in layout.input_shape]
     for var in layout.vars:

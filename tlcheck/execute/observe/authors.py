@@ -29,7 +29,7 @@ from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.state import NOWHERE, Origin
 from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.observe.accesses import AccessedCells, AccessedElements
-from tlcheck.execute.observe.order import Order
+from tlcheck.execute.observe.order import HappensBefore
 from tlcheck.execute.observe.races import Access, Clash, Contest, Race
 from tlcheck.execute.observe.shadow import CONFLICTS
 from tlcheck.execute.observe.unwaited import Unwaited
@@ -59,7 +59,7 @@ class Attributed:
     contested: tuple[tuple[Race, Contest], ...]
 
 
-def attributed(watches: Sequence[Order], authors: Callable[[], Sequence[Author]]) -> Attributed:
+def attributed(watches: Sequence[HappensBefore], authors: Callable[[], Sequence[Author]]) -> Attributed:
     """Whose the races are that were seen as lowered.
 
     authors: watched the kernel as written; asked for where something races.
@@ -170,7 +170,7 @@ class _Last:
         return np.asarray(self.world[touched.cell] == touched.world)
 
 
-class Author(Order):
+class Author(HappensBefore):
     """Watches some buffers of a kernel as written. own: buffer -> line of a race between iterations or threads; sides:
     of one between branches that run side by side; blocks: of one between blocks; early: of one with a copy for which
     the author has not waited yet; unready: of one with such a T.wgmma_gemm; between: of one between code for threads,

@@ -38,14 +38,14 @@ def same_epoch(one: Array, other: Array | int) -> Array:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Times:
-    """Times of agents: that of agent `agent` in a world is at `first + agent` in `Clock.own_times`, flat."""
+    """Times of agents: that of agent `agent` in a world is at `first + agent` in `VectorClock.own_times`, flat."""
 
     array: Array
     first: Array
     agent: Array
 
     def owners(self, at: tuple[Array, ...]) -> Array:
-        """The agents of the times at some places, as indices into `Clock.own_times`, flat."""
+        """The agents of the times at some places, as indices into `VectorClock.own_times`, flat."""
         shape = self.array.shape
         return np.asarray(np.broadcast_to(self.first, shape)[at] + np.broadcast_to(self.agent, shape)[at])
 
@@ -54,7 +54,7 @@ class Times:
         return np.asarray(steps.reshape(-1).take(self.owners(at)))
 
 
-class Clock(Observer):
+class VectorClock(Observer):
     """The clocks of the blocks that run: each method is an event of synchronization, by active threads of `mask`.
 
     mask: (worlds, threads). key: the barrier that an event is about. overtaken: warps, the first of each branch, that

@@ -24,7 +24,7 @@ from tlcheck.execute.memory.state import Origin
 from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.observe.accesses import AccessedElements
 from tlcheck.execute.observe.clock import PENDING, Times
-from tlcheck.execute.observe.order import Order
+from tlcheck.execute.observe.order import HappensBefore
 from tlcheck.execute.observe.owners import Owners
 from tlcheck.execute.observe.recurrence import Recurrence
 from tlcheck.execute.observe.shadow import MANY
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     from tlcheck.execute.machine import Machine
 
 
-class Glance(Order):
+class Glance(HappensBefore):
     """Watches the accesses of a machine. found: where they may not be ordered.
 
     digests: of each world, a number for all that it has done so far.
     """
 
     def __init__(self, machine: Machine, worlds: Mask, written: frozenset[str]) -> None:
-        """See `Order`."""
+        """See `HappensBefore`."""
         super().__init__(machine, worlds, written)
         self.found = Suspects()
         self.digests = [0] * len(machine.worlds)

@@ -14,7 +14,7 @@ from tlcheck.execute.memory.cells import Cells, Position
 from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.values import Value
 from tlcheck.execute.observe.accesses import AccessedCells, AccessedElements, Disagreement
-from tlcheck.execute.observe.clock import Clock
+from tlcheck.execute.observe.clock import VectorClock
 from tlcheck.execute.observe.races import Race
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _MOST_MASKS = 32  # of which the watched part is remembered
 
 
-class Order(Clock):
+class HappensBefore(VectorClock):
     """The clocks of a machine's blocks, and which accesses of these matter.
 
     tensors: those that are watched, by the number of their allocation. buffers: those that were accessed, each with the

@@ -2,7 +2,7 @@
 
 As in FastTrack (Flanagan and Freund, PLDI 2009) a cell has one last write, as agent and time, and of its other accesses
 the last one of each warp. Two accesses of a cell race if they conflict and the agent of the second one does not know
-the first one to be over (`Clock`), or if they are of one warp in one epoch, by different threads.
+the first one to be over (`VectorClock`), or if they are of one warp in one epoch, by different threads.
 
 The shadow of a tensor also keeps the world of each access: blocks are ordered with nothing. A shadow with events keeps
 the statement of each access, for a report. Without events a cell may stand for several (`unit_shadow`).
@@ -17,7 +17,7 @@ import numpy as np
 from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.observe.accesses import AccessedCells
-from tlcheck.execute.observe.clock import PENDING, Clock, same_epoch
+from tlcheck.execute.observe.clock import PENDING, VectorClock, same_epoch
 
 # What an access must not race with.
 CONFLICTS = {"read": ("write", "atomic"), "write": ("write", "read", "atomic"), "atomic": ("write", "read")}
@@ -51,7 +51,7 @@ class LastAccesses:
         if several.any():
             threads[at[several]] = MANY
 
-    def unordered(self, cells: AccessedCells, now: Array, clock: Clock) -> Mask | None:
+    def unordered(self, cells: AccessedCells, now: Array, clock: VectorClock) -> Mask | None:
         """Where the last access is not over for a new one, (warps, cells); None for nowhere. now: when that is."""
         times = self.time[:, cells.cell]
         if not times.any():
@@ -100,7 +100,7 @@ class LastWrites(LastAccesses):
         if several.any():
             threads[cell[several]] = MANY
 
-    def unordered(self, cells: AccessedCells, now: Array, clock: Clock) -> Mask | None:
+    def unordered(self, cells: AccessedCells, now: Array, clock: VectorClock) -> Mask | None:
         """Where the last write is not over for a new access, (1, cells); None for nowhere. now: when that is."""
         time, agent = self.time[0].take(cells.cell), self.agent[0].take(cells.cell)
         wrong = np.asarray(time > clock.known(cells, agent))
@@ -112,7 +112,7 @@ class LastWrites(LastAccesses):
             wrong |= (time > 0) & self.is_elsewhere(0, cells)
         return wrong[None] if wrong.any() else None
 
-    def unfenced(self, cells: AccessedCells, clock: Clock) -> Mask | None:
+    def unfenced(self, cells: AccessedCells, clock: VectorClock) -> Mask | None:
         """Which cells threads have written last, with no fence before the async proxy sees them; None for none."""
         time, agent = self.time[0].take(cells.cell), self.agent[0].take(cells.cell)
         generic = (agent < clock.warps) & (time > 0) & (time != PENDING)
@@ -149,7 +149,7 @@ class Shadow:
         self.others[kind].record(cells, time, event)
 
     def unordered(
-        self, kind: str, cells: AccessedCells, now: Array, clock: Clock
+        self, kind: str, cells: AccessedCells, now: Array, clock: VectorClock
     ) -> Iterator[tuple[LastAccesses, Mask]]:
         """The last accesses that an access of a kind races with, and where: (1 or warps, cells)."""
         for other in CONFLICTS[kind]:

@@ -62,7 +62,7 @@ class UnitShadow(Shadow):
         self.version += 1
 
     def times(self, worlds: int, agents: int) -> Iterator[Times]:
-        """The times of the last accesses in so many worlds, with their agents (`Clock.own_times`)."""
+        """The times of the last accesses in so many worlds, with their agents (`VectorClock.own_times`)."""
         first = np.arange(worlds) * agents
         yield Times(self._heads(self.writes.time, worlds), first, self._heads(self.writes.agent, worlds))
         for last in self.others.values():

@@ -23,7 +23,7 @@ from tlcheck.execute.memory.values import Array, Value
 from tlcheck.execute.observe.accesses import AccessedCells, AccessedElements
 from tlcheck.execute.observe.cell_shadow import CellShadow
 from tlcheck.execute.observe.clock import PENDING
-from tlcheck.execute.observe.order import Order
+from tlcheck.execute.observe.order import HappensBefore
 from tlcheck.execute.observe.races import AGREEMENT, BLOCKS, SEVERAL, Access, Race
 from tlcheck.execute.observe.shadow import MANY, LastAccesses
 from tlcheck.execute.observe.suspects import Suspects
@@ -46,7 +46,7 @@ class _Event:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Access:
+class _Checked:
     """Where an event takes place, with the shadow of that allocation. event: its number."""
 
     place: Place
@@ -56,11 +56,11 @@ class _Access:
     event: int
 
 
-class Watch(Order):
+class Watch(HappensBefore):
     """Watches the accesses of a machine. races: those found, one for each pair of statements and buffer."""
 
     def __init__(self, machine: Machine, worlds: Mask, written: frozenset[str]) -> None:
-        """See `Order`."""
+        """See `HappensBefore`."""
         super().__init__(machine, worlds, written)
         self.suspects: Suspects | None = None  # where accesses may not be ordered; None for anywhere
         self._shadows: dict[int, CellShadow] = {}
@@ -187,7 +187,7 @@ class Watch(Order):
 
     # ---- inside
 
-    def _access(self, place: Place, position: Position, mask: Mask, event: _Event, by: Any = None) -> _Access | None:
+    def _access(self, place: Place, position: Position, mask: Mask, event: _Event, by: Any = None) -> _Checked | None:
         """The access that an event makes in watched worlds, as far as it is suspected; None where it makes none."""
         active = self.active(mask)
         if not active.any():
@@ -201,7 +201,7 @@ class Watch(Order):
         elements = AccessedElements(place, position, active, chosen)
         if not len(elements.cell):
             return None
-        return _Access(place, elements, self._shadow(place), self.cells(elements, by), self._number(event))
+        return _Checked(place, elements, self._shadow(place), self.cells(elements, by), self._number(event))
 
     def _shadow(self, place: Place) -> CellShadow:
         memory = place.memory
@@ -221,7 +221,7 @@ class Watch(Order):
             self._events.append(event)
         return found
 
-    def _check(self, access: _Access, benign: Mask | None = None, *, after_write: Mask | None = None) -> None:
+    def _check(self, access: _Checked, benign: Mask | None = None, *, after_write: Mask | None = None) -> None:
         """Report the races of an access.
 
         benign: the cells in which it races with nothing; after_write: in which it does not with the last write.
@@ -242,14 +242,14 @@ class Watch(Order):
                     if mask.any():
                         self._report_after(access, last, row, int(mask.argmax()), missing)
 
-    def _check_fence(self, access: _Access) -> None:
+    def _check_fence(self, access: _Checked) -> None:
         """Report a write by threads that no fence makes visible to the async proxy."""
         writes = access.shadow.writes
         unfenced = writes.unfenced(access.cells, self)
         if unfenced is not None:
             self._report_after(access, writes, 0, int(unfenced.argmax()), "fence.proxy.async")
 
-    def _report_after(self, access: _Access, last: LastAccesses, row: int, at: int, missing: str) -> None:
+    def _report_after(self, access: _Checked, last: LastAccesses, row: int, at: int, missing: str) -> None:
         """Report a race of the cell at an index among an access's with the last access in a row."""
         cells, is_write = access.cells, last is access.shadow.writes
         cell, world = int(cells.cell[at]), int(cells.world[at])

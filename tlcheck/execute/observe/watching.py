@@ -9,7 +9,7 @@ import numpy as np
 from tlcheck.execute.machine import Machine
 from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.observe.glance import Glance
-from tlcheck.execute.observe.order import Order
+from tlcheck.execute.observe.order import HappensBefore
 from tlcheck.execute.observe.suspects import Suspects
 from tlcheck.execute.observe.watch import Watch
 from tlcheck.snapshot.ir import Function
@@ -22,7 +22,7 @@ class Watching:
         self,
         kernel: Function,
         written: frozenset[str],
-        by: Callable[[Machine, Mask, frozenset[str]], Order] | None = None,
+        by: Callable[[Machine, Mask, frozenset[str]], HappensBefore] | None = None,
         *,
         every: bool = False,
         suspects: Suspects | None = None,
@@ -32,9 +32,9 @@ class Watching:
         suspects: all that has to be watched; None for everything.
         """
         self._kernel, self._written, self._by, self._every, self._suspects = kernel, written, by, every, suspects
-        self._made: list[Order] = []
+        self._made: list[HappensBefore] = []
 
-    def __call__(self, machine: Machine) -> Sequence[Order]:
+    def __call__(self, machine: Machine) -> Sequence[HappensBefore]:
         by = self._by or (Watch if machine.options.plain else Glance)
         worlds = np.array([self._every or world.seed == machine.worlds[0].seed for world in machine.worlds])
         watch = by(machine, worlds, self._written)
@@ -47,7 +47,7 @@ class Watching:
         return [watch]
 
     @property
-    def watches(self) -> Sequence[Order]:
+    def watches(self) -> Sequence[HappensBefore]:
         """The watch of the last machine, then those of the machines before it."""
         return [*self._made[-1:], *self._made[:-1]]
 

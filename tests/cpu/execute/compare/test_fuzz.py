@@ -50,7 +50,7 @@ def test_proofs_without_an_end_are_a_timeout(monkeypatch: pytest.MonkeyPatch) ->
         while True:
             pass
 
-    monkeypatch.setattr("tlcheck.verdicts.judging.check", forever)
+    monkeypatch.setattr("tlcheck.verdicts.judging.judge_atomics", forever)
     found = verdicts_of(SUMS, None, 0.05).failure
     assert found is not None
     assert (found.kind, found.message) == ("timeout", "the proofs took more than 0.05 s of the processor")

@@ -13,7 +13,7 @@ from tlcheck.execute.machine import Machine
 from tlcheck.execute.memory.state import Tensor, World
 from tlcheck.execute.memory.values import kind_of
 from tlcheck.execute.observe.authors import Author
-from tlcheck.execute.observe.order import Order
+from tlcheck.execute.observe.order import HappensBefore
 from tlcheck.execute.observe.races import Access
 from tlcheck.execute.observe.suspects import Suspects
 from tlcheck.execute.observe.watching import Watching
@@ -97,14 +97,14 @@ def _machine(body: Sequence[Stmt], *, plain: bool, written: bool = False) -> Mac
     return Machine(function, (THREADS, 1, 1), worlds, tensors, {}, Options(written, plain=plain))
 
 
-def _watched(body: Sequence[Stmt], suspects: Suspects | None) -> Order:
+def _watched(body: Sequence[Stmt], suspects: Suspects | None) -> HappensBefore:
     machine = _machine(body, plain=True)
     (watch,) = Watching(machine.function, frozenset("A"), suspects=suspects)(machine)
     machine.run(watch)
     return watch
 
 
-def _words(watch: Order) -> list[object]:
+def _words(watch: HappensBefore) -> list[object]:
     return [(r.buffer, r.index, r.missing, _access(r.first), _access(r.second)) for r in watch.races.values()]
 
 
