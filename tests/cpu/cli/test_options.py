@@ -36,6 +36,7 @@ def test_every_option_has_its_effect(tmp_path: Path, monkeypatch: pytest.MonkeyP
         timeout=2.5,
         jobs=3,
         fork=False,
+        said=("--arg", "n=1", "--arg", "m=x", "--pythonpath", "src"),
     )
 
 

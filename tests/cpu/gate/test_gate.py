@@ -163,7 +163,7 @@ def test_every_format_from_one_run(
     assert "2 runs" in shown
     assert text.count("witness: ") == 1
     assert re.search(r"^      found at [a-z-]+, after \S+$", shown, re.MULTILINE)
-    assert "::a --arch sm_90 --toolchain new --passes\n" in shown
+    assert "::a --arch sm_90 --passes --toolchain new\n" in shown
 
 
 @pytest.mark.parametrize(
