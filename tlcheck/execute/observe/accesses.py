@@ -23,18 +23,27 @@ Chosen = Callable[[Array], Mask]  # which of some flat cells matter
 
 @dataclass(frozen=True, eq=False)
 class AccessedCells:
-    """The cells of one access: flat index, world, thread and warp of each. warps: of a block."""
+    """The cells of one access: flat index, world, thread and warp of each.
+
+    warps: of a block. size: of the allocation, in cells.
+    """
 
     cell: Array
     world: Array
     thread: Array
     warp: Array
     warps: int
+    size: int
 
     @cached_property
     def row(self) -> Array:
         """The warp of each among those of all worlds."""
         return self.world * self.warps + self.warp
+
+    @cached_property
+    def slot(self) -> Array:
+        """The index of each in arrays of (warps, size), flat."""
+        return self.warp * self.size + self.cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +98,7 @@ class AccessedElements:
             steps = np.arange(parts).reshape(-1, 1) * memory.stride
             cell = (cell + steps).reshape(-1)
             world, thread = np.tile(world, parts), np.tile(thread, parts)
-        return AccessedCells(cell, world, thread, thread // WARP, warps)
+        return AccessedCells(cell, world, thread, thread // WARP, warps, memory.flat.size)
 
     def unchanged(self, value: Value) -> Mask:
         """Which of their cells a write leaves as they are: those of an element together."""

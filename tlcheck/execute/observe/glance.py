@@ -159,37 +159,39 @@ class Glance(HappensBefore):
     # ---- what becomes of an access to shared memory
 
     def _read(self, access: UnitAccess, proxy: str) -> None:
-        self._check("read", access)
+        now = self.now(access.cells)
+        self._check("read", access, now)
         if proxy == "async":
             self._check_fence(access)
-        access.shadow.record("read", access.cells, self.now(access.cells))
+        access.shadow.record("read", access.cells, now)
 
     def _write(self, access: UnitAccess) -> None:
-        self._check("write", access)
-        cells = access.cells
-        access.shadow.writes.record_by(cells, cells.warp, cells.thread, self.now(cells))
+        cells, now = access.cells, self.now(access.cells)
+        self._check("write", access, now)
+        access.shadow.writes.record_by(cells, cells.warp, cells.thread, now)
 
     def _atomic(self, access: UnitAccess) -> None:
-        self._check("atomic", access)
-        access.shadow.record("atomic", access.cells, self.now(access.cells))
+        now = self.now(access.cells)
+        self._check("atomic", access, now)
+        access.shadow.record("atomic", access.cells, now)
 
     def _issue(self, access: UnitAccess, key: object, unsure: object, *, lane: Mask, later: Mask | None) -> None:
         self.fences_released(key, lane)
-        self._check("write", access)
+        self._check("write", access, self.now(access.cells))
         over = self.phase_after(key, later)[access.cells.world]
         access.shadow.writes.record_by(access.cells, self.agent(key), MANY, over)
 
     def _begin_copy(self, access: UnitAccess) -> None:
-        self._check("write", access)
         cells = access.cells
+        self._check("write", access, self.now(cells))
         access.shadow.writes.record_by(cells, cells.warp, cells.thread, PENDING)
 
     def _land(self, access: UnitAccess) -> None:
         access.shadow.land(access.cells, self.now(access.cells))
 
-    def _check(self, kind: str, access: UnitAccess) -> None:
+    def _check(self, kind: str, access: UnitAccess, now: Array) -> None:
         """Suspect units in which an access of a kind is not ordered after those that it conflicts with."""
-        for _, unordered in access.shadow.unordered(kind, access.cells, self.now(access.cells), self):
+        for _, unordered in access.shadow.unordered(kind, access.cells, now, self):
             access.shadow.suspect(access.cells.cell[unordered.any(axis=0)])
 
     def _check_fence(self, access: UnitAccess) -> None:
@@ -271,13 +273,16 @@ class Glance(HappensBefore):
             return
         self.note(place)
         access = self._units.accessed(place, position, mask, whole, lane)
-
-        def carry_out() -> None:
-            self._digest_each((what, place.root, about), access.digests)
-            if len(access.cells.cell):
-                act(access, *about)
-
+        # Recurrence keeps thousands of these: a partial is fewer objects for the garbage collector than a closure.
+        carry_out = partial(self._carry_out, act, (what, place.root, about), access)
         self._recurrence((what, access, about), carry_out, sign, (position, mask, lane))
+
+    def _carry_out(
+        self, act: Callable[..., None], about: tuple[str, int, tuple[object, ...]], access: UnitAccess
+    ) -> None:
+        self._digest_each(about, access.digests)
+        if len(access.cells.cell):
+            act(access, *about[2])
 
     def _synchronize(self, what: str, key: object, mask: Mask, act: Callable[..., None], *about: Any) -> None:
         """Carry out a synchronization by active lanes, unless it recurs."""

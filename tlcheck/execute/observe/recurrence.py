@@ -1,11 +1,10 @@
-"""Loops of which each round does the same to the order of accesses: looked at until that is known, then counted.
+"""Rounds of a loop that do the same to the clocks as the rounds before them: these are counted, not carried out.
 
-A glance tells every event: which cells somebody reads or writes, who meets whom. When the events have repeated
-themselves, the state before and after a round is compared: clocks, and the times of the last accesses. Each of these
-times either stays or moves on as far as its agent's own clock does in a round. If two rounds in succession do that in
-the same way, and no time of an agent that stays is as late as one that moves, so does the next one, which does nothing
-but compare and join times of the same agents: each comparison comes out as before, what was in order is again. It need
-not be looked at; in the end the times move on by as many rounds as there were.
+A glance hands in every event: an access to cells, a barrier. If the events repeat themselves, the states before and
+after a round are compared: clocks, and the times of the last accesses. Each of these times either stays, or moves on as
+far as its agent's own time does. If two rounds in succession do that in the same way, and no time of an agent that
+stays is as late as one that moves, the next round does the same: it only compares and joins times of the same agents,
+so that each comparison comes out as before. It is counted. In the end the times move on by the number of rounds.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ Sign = tuple[object, ...]  # what an event was made of, by identity: told apart 
 class Clocks(Protocol):
     """What a round may change."""
 
-    digests: list[int]  # of each world, a number for all that it has done
+    digests: list[int]  # of what each world has done
 
     def own_times(self) -> Array:
         """The time of each agent in each world, (worlds, agents)."""

@@ -37,8 +37,7 @@ class LastAccesses:
 
     def record(self, cells: AccessedCells, time: Array | int, event: int) -> None:
         """Remember accesses. No thread is named where several of a warp have accessed a cell in one epoch."""
-        at = cells.warp * self.time.shape[1] + cells.cell
-        times, threads = self.time.reshape(-1), self.thread.reshape(-1)
+        at, times, threads = cells.slot, self.time.reshape(-1), self.thread.reshape(-1)
         again = same_epoch(times.take(at), time) & (threads.take(at) != cells.thread)
         if self.world is not None:
             worlds = self.world.reshape(-1)
@@ -72,8 +71,7 @@ class LastAccesses:
 
     def land(self, cells: AccessedCells, now: Array) -> None:
         """The copies that these threads had begun are over."""
-        at = cells.warp * self.time.shape[1] + cells.cell
-        times, threads = self.time.reshape(-1), self.thread.reshape(-1)
+        at, times, threads = cells.slot, self.time.reshape(-1), self.thread.reshape(-1)
         mine = (times[at] == PENDING) & (threads[at] == cells.thread)
         times[at[mine]] = now[mine]
 
@@ -115,11 +113,11 @@ class LastWrites(LastAccesses):
     def unfenced(self, cells: AccessedCells, clock: VectorClock) -> Mask | None:
         """Which cells threads have written last, with no fence before the async proxy sees them; None for none."""
         time, agent = self.time[0].take(cells.cell), self.agent[0].take(cells.cell)
-        generic = (agent < clock.warps) & (time > 0) & (time != PENDING)
+        generic = agent < clock.warps
         if not generic.any():
             return None
-        wrong = np.asarray(generic & (time > clock.fenced_of(cells, np.where(generic, agent, 0))))
-        return wrong if wrong.any() else None
+        wrong = generic & (time > clock.fenced_of(cells, np.where(generic, agent, 0))) & (time != PENDING)
+        return np.asarray(wrong) if wrong.any() else None
 
     def is_pending(self, cells: AccessedCells) -> Mask:
         """Which cells a copy of the same thread is about to write."""

@@ -16,25 +16,27 @@ UNIT = 16  # bytes
 
 
 class Suspects:
-    """By the number of their allocation: pieces of shared memory, of 16 bytes each, in any block; tensors; and stores,
-    memory in which threads may have stored different values to one element in one statement.
+    """Where accesses may not be ordered: units of 16 bytes of shared memory, in any block, and tensors.
+
+    tensors: by the number of their allocation. stores: the same of memory in which threads may have stored different
+    values to one element in one statement.
     """
 
     def __init__(self) -> None:
         self.tensors: set[int] = set()
         self.stores: set[int] = set()
-        self._pieces: dict[int, Mask] = {}
+        self._units: dict[int, Mask] = {}
         self._cells: dict[tuple[int, int], Mask] = {}  # of an allocation, by flat cell
 
     def __bool__(self) -> bool:
-        return bool(self.tensors or self.stores) or any(pieces.any() for pieces in self._pieces.values())
+        return bool(self.tensors or self.stores) or any(units.any() for units in self._units.values())
 
-    def pieces_of(self, root: int, cells: Cells) -> Mask:
-        """The pieces of an allocation, to be marked."""
+    def units_of(self, root: int, cells: Cells) -> Mask:
+        """The units of an allocation, to be marked."""
         count = -(-cells.data.shape[0] * cells.grain // UNIT)
-        known = self._pieces.get(root, np.zeros(0, np.bool_))
+        known = self._units.get(root, np.zeros(0, np.bool_))
         if len(known) < count:
-            known = self._pieces[root] = np.concatenate([known, np.zeros(count - len(known), np.bool_)])
+            known = self._units[root] = np.concatenate([known, np.zeros(count - len(known), np.bool_)])
         return known
 
     @classmethod
@@ -44,19 +46,19 @@ class Suspects:
         for each in some:
             found.tensors |= each.tensors
             found.stores |= each.stores
-            for root, pieces in each._pieces.items():
-                known = found._pieces.get(root, pieces)
-                longer, shorter = (known, pieces) if len(known) > len(pieces) else (pieces, known)
-                found._pieces[root] = longer.copy()
-                found._pieces[root][: len(shorter)] |= shorter
+            for root, units in each._units.items():
+                known = found._units.get(root, units)
+                longer, shorter = (known, units) if len(known) > len(units) else (units, known)
+                found._units[root] = longer.copy()
+                found._units[root][: len(shorter)] |= shorter
         return found
 
     def has(self, place: Place) -> bool:
         """Whether a part of an allocation is suspected."""
         if not isinstance(place.memory, Cells):
             return place.root in self.tensors
-        pieces = self._pieces.get(place.root)
-        return pieces is not None and bool(pieces.any())
+        units = self._units.get(place.root)
+        return units is not None and bool(units.any())
 
     def among(self, place: Place, cell: Array) -> Mask:
         """Which flat cells of it are."""
@@ -68,8 +70,8 @@ class Suspects:
         """The suspected cells of an allocation, of all worlds."""
         key = root, cells.flat.size
         if key not in self._cells:
-            piece = np.arange(cells.data.shape[0]) * cells.grain // UNIT
-            self._cells[key] = np.repeat(self._pieces[root][piece], cells.stride)
+            unit = np.arange(cells.data.shape[0]) * cells.grain // UNIT
+            self._cells[key] = np.repeat(self._units[root][unit], cells.stride)
         return self._cells[key]
 
 

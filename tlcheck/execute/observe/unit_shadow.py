@@ -151,7 +151,9 @@ class Units:
         digests = _digests(flat // shadow.worlds, mask, lane, worlds)
         if not len(rows):
             no = np.empty(0, np.int64)
-            return UnitAccess(shadow, AccessedCells(no, no, no, no, self._warps), False, digests, shadow.version)
+            return UnitAccess(
+                shadow, AccessedCells(no, no, no, no, self._warps, shadow.size), False, digests, shadow.version
+            )
         cell = flat[:, rows, lanes if flat.shape[2] > 1 else 0] // shadow.worlds
         parts = place.kind.octets // memory.grain
         if not whole:
@@ -169,12 +171,12 @@ class Units:
             _, once = np.unique(where * self._warps + warp, return_index=True)
             where, world, warp, thread = where[once], world[once], warp[once], np.full(len(once), MANY)
         doubled = not whole and _is_shared_by_threads(cell * worlds + rows % worlds, lanes)
-        cells = AccessedCells(where, world, thread.astype(np.int16), warp, self._warps)
+        cells = AccessedCells(where, world, thread.astype(np.int16), warp, self._warps, shadow.size)
         return UnitAccess(shadow, cells, doubled, digests, shadow.version)
 
     def _shadow(self, root: int, memory: Cells) -> UnitShadow:
         if root not in self.shadows:
-            self.shadows[root] = UnitShadow(memory, self._warps, self._suspects.pieces_of(root, memory))
+            self.shadows[root] = UnitShadow(memory, self._warps, self._suspects.units_of(root, memory))
         return self.shadows[root]
 
 
