@@ -21,7 +21,7 @@ from tlcheck.errors import UsageError, fault
 from tlcheck.execute.compare.interpreter import interpret
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.reasons import Stopped
-from tlcheck.execute.request import SOURCE, Request
+from tlcheck.execute.request import ALL, SOURCE, Request
 from tlcheck.execute.worlds import given
 from tlcheck.execute.worlds.budget import Budget
 from tlcheck.execute.worlds.inputs import known
@@ -71,7 +71,7 @@ def _run(snapshot: Snapshot, arguments: list[Any], folder: Path, seconds: float)
         for p, value in zip(function.params, arguments, strict=True)
     }
     given.require_shapes(function, arrays, known(function, arrays))
-    execution = interpret(snapshot, Request(seeds=(0,), given={0: arrays}, budget=Budget(seconds=seconds)))
+    execution = interpret(snapshot, Request(ALL, (0,), given={0: arrays}, budget=Budget(seconds=seconds)))
     places = _written(snapshot)
     for place in places:
         left = execution.left[str(function.params[place].value)]

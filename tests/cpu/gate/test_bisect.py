@@ -136,7 +136,7 @@ def test_the_row_in_words_and_as_json(capsys: pytest.CaptureFixture[str]) -> Non
         "  wrong in 0.1.7, right in 0.1.7.post1",
         "  right in 0.1.7.post2, fails in 0.1.7.post3",
         "  fails in 0.1.7.post3, wrong in 0.1.8",
-        "by which pass: tlcheck bisect k.py::a --arch sm_90 --toolchain 0.1.8 --passes",
+        "by which pass: tlcheck bisect k.py::a --arch sm_90 --passes --toolchain 0.1.8",
     ]
     assert main([*command, "--format", "json", "-o", "out.json"]) == 1
     (row,) = published(Path("out.json").read_text(), "bisect")["rows"]
