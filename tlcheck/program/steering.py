@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator
 
 from tlcheck.program.roles import is_address
 from tlcheck.signatures.calls import name_of_call
+from tlcheck.signatures.table import signature_of
 from tlcheck.snapshot.ir import Bind, Evaluate, Expr, For, Function, If, Stmt, Store, Thread, While
 from tlcheck.snapshot.walk import children, expressions, postorder, statements
 
-_LEAVES = ("return", "break", "continue", "exit")  # parts of names of calls after which others do not run
 _CHOICES = ("select", "predicated")
 
 
@@ -30,13 +30,8 @@ class Steering:
             left += [(child, (*around, stmt)) for child in children(stmt)]
         self._numbers = {s.var.uid for s in self._around if isinstance(s, (For, Thread))}
         self._memory = {b.data.uid for b in function.buffers}
-        self._leaves = any(
-            word in name_of_call(e).lower()
-            for s in self._around
-            for e in postorder(expressions(s))
-            if e.op == "call"
-            for word in _LEAVES
-        )
+        signatures = (signature_of(e) for s in self._around for e in postorder(expressions(s)))
+        self._leaves = any(signature.leaves for signature in signatures if signature is not None)
         self._spread()
 
     def is_fixed(self, stmt: Stmt | None) -> bool:

@@ -12,11 +12,11 @@ from tlcheck.cli.main import main
 from tlcheck.toolchain.releases import PINNED
 
 CASES = Path(__file__).with_name("raced_cases.py")
-OPEN = {  # buffer, who races for it, in which statement
-    "neighbours": ("s", "iterations or threads", "s[tx] = s[(tx + 1) % 128] + s[tx]"),
-    "reversed_in_place": ("C", "iterations or threads", "s[i] = s[255 - i]"),
-    "without_barriers": ("s", "iterations or threads", "C[tx] = s[127 - tx]"),
-    "blocks_disagree": ("C", "blocks", "C[i] = A[b, i]"),
+OPEN = {  # the buffer that is raced for, the one whose order is open, who races, in which statement
+    "neighbours": ("s", "s", "iterations or threads", "s[tx] = s[(tx + 1) % 128] + s[tx]"),
+    "reversed_in_place": ("s", "C", "iterations or threads", "s[i] = s[255 - i]"),
+    "without_barriers": ("s", "s", "iterations or threads", "C[tx] = s[127 - tx]"),
+    "blocks_disagree": ("C", "C", "blocks", "C[i] = A[b, i]"),
 }
 
 
@@ -29,9 +29,9 @@ def checked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 @pytest.mark.toolchain
 @pytest.mark.parametrize("case", OPEN)
 def test_who_races_and_where(checked: dict[str, Any], case: str) -> None:
-    buffer, who, statement = OPEN[case]
+    raced_for, buffer, who, statement = OPEN[case]
     line = line_of(statement, CASES)
-    assert raced(checked[case]["claims"]) == [("s" if case == "reversed_in_place" else buffer, line)]
+    assert raced(checked[case]["claims"]) == [(raced_for, line)]
     claims = explained(checked[case]["claims"])
     assert {claim["verdict"] for claim in claims} == {"agreed", "undecided"}
     undecided = [claim for claim in claims if claim["verdict"] == "undecided"]
@@ -59,7 +59,7 @@ def test_a_race_as_written_is_its_authors_with_both_accesses(
     *raced, right = published(output.read_text(), "run-cpu")["runs"]
     said = capsys.readouterr().out
     assert (right["written"]["answer"], right["lowered"]["answer"]) == ("no reference", "agrees")
-    for found, (buffer, who, statement) in zip(raced, found_raced.values(), strict=True):
+    for found, (_, buffer, who, statement) in zip(raced, found_raced.values(), strict=True):
         line = line_of(statement, CASES)
         assert (found["written"]["answer"], found["lowered"]["answer"]) == ("races", "undecided")
         assert f"as written: RACES (line {line})   as lowered: undecided (" in said

@@ -18,6 +18,7 @@ from tlcheck.execute.observe.races import Access, Contest
 from tlcheck.execute.observe.uninitialized import UnsetRead
 from tlcheck.execute.reasons import Illegal, NotModelled, Unkept
 from tlcheck.execute.worlds.levels import is_of_barrier
+from tlcheck.program.atomics import is_atomic
 from tlcheck.program.roles import accesses
 from tlcheck.program.steering import Steering, barriers_of
 from tlcheck.signatures.calls import name_of_call
@@ -173,7 +174,7 @@ class Faults:
 
 def _adds(stmt: Stmt) -> bool:
     """Whether a statement is an atomic: what it adds to stays unset."""
-    return isinstance(stmt, Evaluate) and "atomic" in name_of_call(stmt.value).lower()
+    return isinstance(stmt, Evaluate) and stmt.value.op == "call" and is_atomic(name_of_call(stmt.value))
 
 
 def _touching(function: Function, buffer: Buffer) -> Iterator[Stmt]:

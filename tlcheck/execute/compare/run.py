@@ -148,15 +148,7 @@ class _Judge:
             self._levels.run(lowered, partial(self._levels.invocation_as_lowered, draw), watching if ordered else None)
             self._note(watching)
         except Illegal as illegal:
-            own = self._left_unwaited(draw) if isinstance(illegal, Overrun) else ""
-            missed = self._missed(illegal)
-            own = own or missed
-            reason = own or f"as lowered: {illegal}"
-            stopped = [OutputOutcome(n, "undecided", reason) for n in self._levels.outputs]
-            report = self._report(tuple(stopped), written.spent, 0)
-            report = replace(report, illegal=None if own else illegal, left=self._left_by(written))
-            report = replace(report, faults=self._barrier(missed) if missed else ())
-            return replace(report, digest=self._digest(written, draw))
+            return self._where_stopped(illegal, written, draw)
         outputs = [self._output(name, written, lowered, draw) for name in self._levels.outputs]
         settled = watching.is_settled and not self._levels.roles.returning
         early = None if settled else self._early(draw)
@@ -181,6 +173,20 @@ class _Judge:
         report = replace(report, ordered=whose.ordered, races=races, contested=contested, digest=digest)
         return replace(report, faults=self._faults(outputs, whose.contested, authors, draw))
 
+    def _where_stopped(self, illegal: Illegal, written: Invocation, draw: inputs.Draw) -> Execution:
+        """The report where the lowered kernel stops: for a fault of the source, or else illegally."""
+        unwaited = self._left_unwaited(draw) if isinstance(illegal, Overrun) else None
+        own, found = self._missed(illegal), None
+        if unwaited is not None:
+            own, found = unwaited[1].words(unwaited[0]), self._source.of_race(*unwaited)
+        elif own:
+            found = self._barrier(own)
+        reason = own or f"as lowered: {illegal}"
+        outputs = tuple([OutputOutcome(n, "undecided", reason) for n in self._levels.outputs])
+        report = self._report(outputs, written.spent, 0)
+        report = replace(report, illegal=None if own else illegal, left=self._left_by(written))
+        return replace(report, faults=() if found is None else (found,), digest=self._digest(written, draw))
+
     @cached_property
     def _source(self) -> Faults:
         levels = self._levels
@@ -194,12 +200,11 @@ class _Judge:
             return ""
         return f"the author's: as written, {missed}" + (f" (line {missed.line})" if missed.line else "")
 
-    def _barrier(self, reason: str) -> tuple[Fault, ...]:
+    def _barrier(self, reason: str) -> Fault | None:
         """The barrier that threads of the source miss."""
         missed = self._levels.diverged
         assert missed is not None
-        fault = self._source.of_illegal(missed, self._levels.worlds[missed.world].block, reason)
-        return () if fault is None else (fault,)
+        return self._source.of_illegal(missed, self._levels.worlds[missed.world].block, reason)
 
     def _faults(
         self,
@@ -220,10 +225,10 @@ class _Judge:
 
     def _unset(self, outputs: Sequence[OutputOutcome], draw: inputs.Draw) -> Iterator[Fault | None]:
         """The outputs that depend on memory of a block that nothing set, with the first read of such memory."""
-        levels = self._levels.plainly()
         unset = [o for o in outputs if o.verdict == "undecided" and o.reason.endswith(UNSET_MEMORY)]
-        if not unset or levels.in_each_iteration is not None:
+        if not unset or self._levels.in_each_iteration is not None:
             return
+        levels = self._levels.plainly()
         cleared = [levels.invocation_as_written(draw, cleared=True, chance=chance) for chance in (False, True)]
         reading = UnsetReads()
         try:
@@ -326,11 +331,11 @@ class _Judge:
             return outcome
         return self._open_to(chain.from_iterable(author.contests for author in authors()), outcome)
 
-    def _left_unwaited(self, draw: inputs.Draw) -> str:
-        """Which copies the author uses and has not waited for, so that a phase that needs them may still be open when
-        the threads arrive for the next one; empty where there is none."""
+    def _left_unwaited(self, draw: inputs.Draw) -> tuple[str, Contest] | None:
+        """The buffer of a copy that the author uses and has not waited for, so that a phase that needs it may still be
+        open when the threads arrive for the next one; None where there is none."""
         found = [(name, clash) for author in self._authors(draw, None) for name, clash in author.early.items()]
-        return Contest(EARLY, found[0][1].line).words(found[0][0]) if found else ""
+        return (found[0][0], Contest(EARLY, found[0][1].line, clash=found[0][1])) if found else None
 
     def _whatever_the_order(self, outcome: OutputOutcome, whose: Attributed) -> OutputOutcome:
         """An output that agrees in the order that was executed, where the author's own race may give it another value,
