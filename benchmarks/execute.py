@@ -191,7 +191,7 @@ def _measure(name: str, file: Path, inputs: GivenInputs | None, unwatched: bool,
         try:
             run(machine, *observers)
         finally:
-            levels[machine.options.written] += time.process_time() - begin
+            levels[machine.options.source] += time.process_time() - begin
 
     Machine.run = timed  # type: ignore[method-assign]
     snapshot = codec.loads(file.read_text(encoding="utf-8"))

@@ -128,7 +128,7 @@ class Execution:
             worlds = [World(seed, block) for seed in SEEDS for block in self.blocks]
             tensors = {str(b.data.value): self._tensor(b, inputs.Draw(below)) for b in self.written.buffers}
             options = Options(
-                written=self.as_written,
+                source=self.as_written,
                 exact=self.exact,
                 release=Release.among(self.snapshot.toolchain),
                 printed=not self.as_written,

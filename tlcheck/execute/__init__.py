@@ -1,12 +1,13 @@
-"""Kernels executed on the CPU, as written and as lowered. Needs NumPy, ml_dtypes and the standard library only.
+"""Kernels executed on the CPU: source and lowered. Needs NumPy, ml_dtypes and the standard library only.
 
 One run executes several *worlds* at once; a world is one block with the inputs of one seed. A *lane* is a world x a
-thread, or within T.Parallel as written a world x an iteration. A value is a NumPy array with the axes (vector lanes,)
-worlds, lanes, each of which may be 1, or a Python scalar where it is the same everywhere. Lanes move in lockstep:
-each statement runs in all lanes before the next one does; those that do not take part are masked (`Frame.active`).
+thread, or within T.Parallel in the source a world x an iteration. A value is a NumPy array with the axes (vector
+lanes,) worlds, lanes, each of which may be 1, or a Python scalar where it is the same everywhere. Lanes move in
+lockstep: each statement runs in all lanes before the next one does; those that do not take part are masked
+(`Frame.active`).
 
 Memory: a register or shared buffer is `Cells`, (cell, world, thread); what a block shares has one thread, and so have
-fragments as written. A global tensor is `Pages`. Both begin as poison, see `values`.
+fragments of the source. A global tensor is `Pages`. Both begin as poison, see `values`.
 
 ## Handlers
 

@@ -35,7 +35,7 @@ class Elements:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Operation:
-    """What a kernel as written begins and waits for itself, with what it reads and writes.
+    """What a source kernel begins and waits for itself, with what it reads and writes.
 
     kind: one of those above. key: the mbarrier that it completes, None for groups of a thread. worlds: (worlds,), those
     in which it completes that; None for all.
@@ -143,7 +143,7 @@ class Observer:
     def proxy_fence(self, mask: Mask) -> None:
         """fence.proxy.async by active threads."""
 
-    # ---- a kernel as written
+    # ---- a source kernel
 
     def tile_accessed(
         self, place: Place, position: Position, mask: Mask | None, lanes: int, value: Value | None

@@ -41,7 +41,7 @@ class Machine:
         self.pointers, self._left = pointers_of(function), dict(left or {})
         self.scalars, self.extents = scalars, threads
         self.state = RunState(options, prod(threads), worlds, tensors, self.pointers.free, self._left, seeds)
-        if options.written:
+        if options.source:
             annotate(self.program())
 
     def program(self, *observers: Observer) -> KernelProgram:

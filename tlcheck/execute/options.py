@@ -12,14 +12,14 @@ from tlcheck.targets.target import Target
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """written: the kernel has tile operators and T.Parallel. exact: floats are float64, whatever their dtype.
+    """source: the kernel has tile operators and T.Parallel. exact: floats are float64, whatever their dtype.
 
     early: before VectorizeLoop, when guards may be missing, and copies are narrower than the instructions that they
     become.
     late: asynchronous copies land when they are waited for, otherwise at once.
     midway: the tile operators are no longer the author's: copies that a pass made asynchronous have to be waited for.
     statements, bytes: the budget. until: seconds of this process at which it ends.
-    costly: sums as written cost what rounding each of their terms may, where floats are not exact.
+    costly: sums in the source cost what rounding each of their terms may, where floats are not exact.
     jitter: 0, or the number of a run in which all floats are changed a little: an even one as in the run before it, the
     other way, so that a sum of which nothing should be left is above zero in one of the two and below in the other.
     order: in which lanes' atomics act: as they are numbered (0), from the last one on (1), every other one first (2).
@@ -34,7 +34,7 @@ class Options:
     partial: T.sync_threads in a branch counts the threads that take it.
     """
 
-    written: bool
+    source: bool
     early: bool = False
     midway: bool = False
     exact: bool = True

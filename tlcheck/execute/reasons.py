@@ -35,7 +35,7 @@ class SourceIllegal(Stopped):
         self.illegal, self.block = illegal, block
 
 
-class WrittenUnclear(Stopped):
+class SourceUnclear(Stopped):
     """What is written has no single meaning, such as a tile's place that differs between threads."""
 
 

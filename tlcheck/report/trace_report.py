@@ -101,7 +101,7 @@ def _report(run: Run, snapshot: Snapshot, traced: Traced) -> TracedRun:
         inputs=traced.inputs,
         agree=traced.agree,
         early=traced.early,
-        written=_element(shown, traced.written, SOURCE),
+        written=_element(shown, traced.source, SOURCE),
         lowered=_element(shown, traced.lowered, LOWERED),
     )
 

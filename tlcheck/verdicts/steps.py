@@ -29,7 +29,7 @@ class TracedLines:
 
     def source(self) -> list[str]:
         """The tree of the source."""
-        return list(self._tree(self._traced.written, SOURCE, 0, []))
+        return list(self._tree(self._traced.source, SOURCE, 0, []))
 
     def lowered(self) -> list[str]:
         """The tree of the lowered kernel."""

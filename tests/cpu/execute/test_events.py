@@ -84,6 +84,6 @@ def test_a_run_publishes_what_happens() -> None:
     tensor = Tensor(kind_of("float32"), 4 * THREADS, lambda seed, numbers: np.zeros(len(numbers)))
     one, other = Counting("s"), Counting("B")
     tensors = {"A": tensor, "B": tensor}
-    Machine(function, (THREADS, 1, 1), [World(0)], tensors, {}, Options(written=False)).run(one, other)
+    Machine(function, (THREADS, 1, 1), [World(0)], tensors, {}, Options(source=False)).run(one, other)
     assert one.heard == ["write s", "barrier", "read s"]
     assert other.heard == ["barrier", "write B"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:  # who reads it need not import what executes, and NumPy
     from tlcheck.execute.compare.faults import Fault
     from tlcheck.execute.compare.outcome import OutputOutcome
-    from tlcheck.execute.memory.pages import Written
+    from tlcheck.execute.memory.pages import Stored
     from tlcheck.execute.observe.races import Contest, Race
     from tlcheck.execute.reasons import Illegal
     from tlcheck.execute.worlds import blocks
@@ -19,11 +19,11 @@ if TYPE_CHECKING:  # who reads it need not import what executes, and NumPy
 class Execution:
     """What was executed, and the verdict on each output. of: blocks of the grid. sizes: chosen for symbolic ones.
 
-    statements: executed as written and as lowered. illegal: an access that stopped the lowered side. ordered: buffers
+    statements: executed of source and lowered. illegal: an access that stopped the lowered side. ordered: buffers
     whose accesses were watched, and why their order is not known, or nothing where it is. races: pairs of accesses that
-    nothing orders. contested: such pairs that the author has not ordered either, with what races as written. lawful:
+    nothing orders. contested: such pairs that the author has not ordered either, with what races in the source. lawful:
     buffers all of whose accesses were legal. unreached: source lines (0: unknown) of branches that were not taken as
-    written and of loops that ended early, where memory decides. left: what the kernel as written left of each output,
+    written and of loops that ended early, where memory decides. left: what the source left of each output,
     for the first seed. faults: of the source itself. digest: of all that it left, and of what it was run on; equal ones
     say that two kernels do the same there. rounded: whether one block was also run with floats in their own types.
     """
@@ -40,7 +40,7 @@ class Execution:
     contested: tuple[tuple[Race, Contest], ...] = ()
     lawful: tuple[str, ...] = ()
     unreached: tuple[int, ...] = ()
-    left: Mapping[str, Written] = field(default_factory=dict, compare=False)
+    left: Mapping[str, Stored] = field(default_factory=dict, compare=False)
     digest: str = field(default="", compare=False)
     rounded: bool = False
     faults: tuple[Fault, ...] = ()

@@ -24,7 +24,7 @@ from tlcheck.snapshot.ir import Snapshot
 
 
 def interpret(snapshot: Snapshot, request: Request, say: Say | None = None) -> Execution:
-    """Run a kernel as written on the inputs of the first seed, as far as the budget goes.
+    """Run a source kernel on the inputs of the first seed, as far as the budget goes.
 
     say: what to do with what T.print prints; with None `breakpoint()` means nothing either.
 
@@ -62,7 +62,7 @@ class _Interpreter:
         blocks: list[tuple[int, int, int]] = []
         numbers, budget, spent = self._arguments.numbers(self._seed), self._request.budget, 0
         until = time.process_time() + budget.seconds
-        options = Options(written=True, exact=False, statements=budget.statements, bytes=budget.bytes, until=until)
+        options = Options(source=True, exact=False, statements=budget.statements, bytes=budget.bytes, until=until)
         *earlier, last = kernels(self._function)
         for kernel in (*earlier, last):
             needed = self._asked() if kernel is last else None

@@ -93,7 +93,7 @@ class _Search:
         self._made, self._name, self._found = made, name, found
 
     def origin(self) -> ValueOrigin | None:
-        source = self._made.written()
+        source = self._made.source()
         recorders: list[ValueRecorder] = []
 
         def recording(machine: Machine) -> Sequence[ValueRecorder]:

@@ -1,7 +1,7 @@
-"""One output of a kernel as lowered against the same output as written.
+"""One output of a kernel as lowered against the same output in the source.
 
 Equal are numbers that differ by rounding alone. A first bound is relative to the element. Where it does not hold, the
-kernel as written runs again with every number slightly changed: what moves the result further than it differs explains
+source kernel runs again with every number slightly changed: what moves the result further than it differs explains
 the difference, and where that is far, a discrete choice hangs on rounding and nothing is decided.
 """
 
@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from tlcheck.execute.compare.writers import Writer
-from tlcheck.execute.memory.pages import Pages, Written
+from tlcheck.execute.memory.pages import Pages, Stored
 from tlcheck.execute.memory.values import Array, is_poison, reason_of
 
 RELATIVE = 1e-9
@@ -29,8 +29,8 @@ class Difference:
 
     element: its place in the output's memory, in elements; index: in its shape, the place where a layout spreads it;
     its number where the tensor has strides. expected, got: as Python writes numbers; `poison: why` for poison. writer:
-    the last write as lowered, if any; author: as written. rounded: seen where floats have their own types; early: where
-    asynchronous copies land as early as they may.
+    the last write as lowered, if any; author: in the source. rounded: seen where floats have their own types; early:
+    where asynchronous copies land as early as they may.
     """
 
     element: int
@@ -60,17 +60,17 @@ class OutputOutcome:
     difference: Difference | None = None
 
 
-def left_of(tensors: Mapping[str, Pages], name: str, seed: int) -> Written:
+def left_of(tensors: Mapping[str, Pages], name: str, seed: int) -> Stored:
     """What the lowered kernel left of an output; nothing of one that it has no parameter for."""
-    return tensors[name].outcome(seed) if name in tensors else Written(np.empty(0, np.intp), np.empty(0))
+    return tensors[name].outcome(seed) if name in tensors else Stored(np.empty(0, np.intp), np.empty(0))
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
     """Elements that both sides have, and which of them differ.
 
-    initial: what untouched elements are. written, lowered: which of them each side has written. unsettled: how many
-    expected values are poison, or hang on what nobody wrote.
+    initial: what untouched elements are. by_source, by_lowered: which of them each side has written.
+    unsettled: how many expected values are poison, or hang on what nobody wrote.
     """
 
     elements: Array
@@ -78,35 +78,35 @@ class Compared:
     expected: Array
     got: Array
     differs: Mask
-    written: Mask
-    lowered: Mask
+    by_source: Mask
+    by_lowered: Mask
     unsettled: int
 
 
 def compare(
-    expected: Written, got: Written, initial: Array, elements: Array, by_chance: Written | None = None
+    expected: Stored, got: Stored, initial: Array, elements: Array, by_chance: Stored | None = None
 ) -> Compared:
     """Compare what was written on either side, element by element. initial: of `elements`, the union of all sides.
 
     by_chance: as expected, where integers that nobody has written have other values; None where it is the same.
     """
-    (left, written), (right, lowered) = (_everywhere(side, initial, elements) for side in (expected, got))
+    (left, by_source), (right, by_lowered) = (_everywhere(side, initial, elements) for side in (expected, got))
     unknown = np.zeros(len(elements), np.bool_)
     if by_chance is not None:
         other, there = _everywhere(by_chance, initial, elements)
-        unknown = (written != there) | ~_same(left, other)
+        unknown = (by_source != there) | ~_same(left, other)
     differs = left != right
     if left.dtype.kind == "f" and differs.any():
         unknown = unknown | is_poison(left)
         differs = ~_equal(left, right) | is_poison(right)
-    return Compared(elements, initial, left, right, differs & ~unknown, written, lowered, int(unknown.sum()))
+    return Compared(elements, initial, left, right, differs & ~unknown, by_source, by_lowered, int(unknown.sum()))
 
 
 def _same(a: Array, b: Array) -> Mask:
     return np.asarray((a == b) | ((a != a) & (b != b)))  # NaN is equal to NaN here
 
 
-def _everywhere(side: Written, initial: Array, elements: Array) -> tuple[Array, Mask]:
+def _everywhere(side: Stored, initial: Array, elements: Array) -> tuple[Array, Mask]:
     """What all elements are on a side, and which of them it has written."""
     if len(side.elements) == len(elements):
         return side.values.astype(initial.dtype, copy=False), np.ones(len(elements), np.bool_)
@@ -134,7 +134,7 @@ def union(a: Array, b: Array) -> Array:
 
 
 def numberless(compared: Compared) -> int:
-    """How many elements are NaN as written, and were set: equal, and yet nothing was compared."""
+    """How many elements are NaN in the source, and were set: equal, and yet nothing was compared."""
     if compared.expected.dtype.kind != "f":
         return 0
     return int((np.isnan(compared.expected) & ~is_poison(compared.expected)).sum())
@@ -165,7 +165,7 @@ def explained(compared: Compared, moved: list[Array]) -> tuple[Mask, Mask]:
 
 
 def endless(compared: Compared) -> Mask:
-    """Elements that are infinite, nearly so or NaN as written: where numbers overflow, the order of a sum says it."""
+    """Elements that are infinite, nearly so or NaN in the source: where numbers overflow, order decides."""
     if compared.expected.dtype.kind != "f":
         return np.zeros(len(compared.expected), np.bool_)
     return ~(np.abs(compared.expected) < _NEARLY) & ~is_poison(compared.got)

@@ -1,4 +1,4 @@
-"""Where an element of a tensor comes from: a tree of writes, as written and as lowered.
+"""Where an element of a tensor comes from: a tree of writes, in the source and as lowered.
 
 Each level of the tree is one more run of the block that writes the element, watched for the cells that the level
 before asks for (`tracer`).
@@ -34,7 +34,7 @@ class TracedStep:
     """An element and who wrote it. element: `a[3, 17]`; value: a number, or why it is poison.
 
     origin: of the write, None for what no statement wrote; then `input` says whether the kernel was given it.
-    lane: a thread, or an iteration of T.Parallel as written. sources: what it was made of; of a sum of products the
+    lane: a thread, or an iteration of T.Parallel in the source. sources: what it was made of; of a sum of products the
     terms `products` of them are not shown. times: how many equal ones this is of what a write was made of. cut: what
     it was made of was not followed to its end.
     """
@@ -75,21 +75,21 @@ class Provenance:
             asked = asked if level else [tracing.last]
             for query in asked:
                 found[query] = self._described(invocation.machine, query, tracing.tracer.found.get(query))
-            further = [q for query in asked if (written := found[query][0]) is not None for q in written.sources]
+            further = [q for query in asked if (write := found[query][0]) is not None for q in write.sources]
             asked = [q for q in dict.fromkeys(further) if q not in found][:_WIDTH]
             if not asked:
                 break
         return self._step(tracing.last, found)
 
     def _described(
-        self, machine: Machine, query: Query, written: FoundWrite | None
+        self, machine: Machine, query: Query, write: FoundWrite | None
     ) -> tuple[FoundWrite | None, str, str]:
         memory = machine.state.memory.get(query.cell.root)
         name = "?" if memory is None else _named(machine, query.cell, memory, self._shapes)
-        if written is not None:
+        if write is not None:
             if query.before == END and memory is not None:  # an atomic's own value is not what it leaves
-                return written, name, in_words(memory.flat[query.cell.position], machine)
-            return written, name, in_words(written.value, machine)
+                return write, name, in_words(memory.flat[query.cell.position], machine)
+            return write, name, in_words(write.value, machine)
         if isinstance(memory, Pages):
             seed = machine.worlds[0].seed
             initial = memory.initial(seed, np.array([memory.element_at(query.cell.position)]))
@@ -97,12 +97,12 @@ class Provenance:
         return None, name, "poison: never written"
 
     def _step(self, query: Query, found: Mapping[Query, tuple[FoundWrite | None, str, str]]) -> TracedStep:
-        written, name, value = found[query]
-        if written is None:
+        write, name, value = found[query]
+        if write is None:
             return TracedStep(name, value, input=not value.startswith("poison"))
-        sources = _merged([self._step(q, found) for q in written.sources if q in found])
-        cut = any(q not in found for q in written.sources)
-        return TracedStep(name, value, written.origin, written.lane, sources=sources, products=written.terms, cut=cut)
+        sources = _merged([self._step(q, found) for q in write.sources if q in found])
+        cut = any(q not in found for q in write.sources)
+        return TracedStep(name, value, write.origin, write.lane, sources=sources, products=write.terms, cut=cut)
 
 
 def _merged(steps: Sequence[TracedStep]) -> tuple[TracedStep, ...]:

@@ -1,6 +1,6 @@
-"""What float64 hides: a run in the kernel's own types, and whether it loses more than the kernel as written does.
+"""What float64 hides: a run in the kernel's own types, and whether it loses more than the source does.
 
-Both levels run once more with floats rounded to their types, the kernel as written with what rounding each term of a
+Both levels run once more with floats rounded to their types, the source with what rounding each term of a
 sum may cost on top. Their distances from the exact results are compared, not their elements: another order of
 additions is another rounding of each. What is rounded too early, or overflows, is further off nearly everywhere; where
 a choice hangs on rounding, a few elements are.
@@ -11,12 +11,12 @@ from __future__ import annotations
 import numpy as np
 
 from tlcheck.execute.memory.frame import Mask
-from tlcheck.execute.memory.pages import Written
+from tlcheck.execute.memory.pages import Stored
 from tlcheck.execute.memory.values import Array, Kind, kind_of
 from tlcheck.snapshot.ir import Evaluate, Function
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
-_TIMES = 4  # as far off as the kernel as written: still rounding
+_TIMES = 4  # as far off as the source: still rounding
 _LEAST = 2.0**-14  # of a result's usual size: what no type narrower than float32 comes near to
 _QUANTILES = (0.5, 0.9)
 _MOVING = frozenset({"load", "ramp", "broadcast", "shuffle", "var", "float"})  # these round nothing
@@ -34,22 +34,22 @@ def rounds(function: Function) -> bool:
     )
 
 
-def coarser(exact: Written, written: Written, lowered: Written, kind: Kind) -> Mask | None:
-    """Which elements to show where a kernel as lowered loses more than as written; None where it does not.
+def coarser(exact: Stored, source: Stored, lowered: Stored, kind: Kind) -> Mask | None:
+    """Which elements to show where a kernel as lowered loses more than in the source; None where it does not.
 
     exact: the results in float64; the others in real types, `written` with the cost of its sums.
     """
     if not kind.is_float or not len(exact.elements):
         return None
-    if not (np.array_equal(exact.elements, written.elements) and np.array_equal(exact.elements, lowered.elements)):
+    if not (np.array_equal(exact.elements, source.elements) and np.array_equal(exact.elements, lowered.elements)):
         return None
-    known = np.isfinite(exact.values) & np.isfinite(written.values)
+    known = np.isfinite(exact.values) & np.isfinite(source.values)
     if not known.any():
         return None
     with np.errstate(all="ignore"):
-        own, got = (np.abs(side.values - exact.values) for side in (written, lowered))
+        own, got = (np.abs(side.values - exact.values) for side in (source, lowered))
     overflows = known & ~np.isfinite(lowered.values) & (np.abs(exact.values) < kind.largest / 16)
-    as_well = np.isfinite(exact.values) & ~np.isfinite(written.values)
+    as_well = np.isfinite(exact.values) & ~np.isfinite(source.values)
     if overflows.sum() > _TIMES * as_well.sum():
         return overflows
     known &= np.isfinite(lowered.values)

@@ -1,4 +1,4 @@
-"""One kernel executed as written and as lowered, on the same blocks and inputs, and its outputs compared."""
+"""One kernel's source and lowered code executed, on the same blocks and inputs, and its outputs compared."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tlcheck.execute.compare.faults import Fault, Faults, merged
 from tlcheck.execute.compare.outcome import Difference, OutputOutcome
 from tlcheck.execute.compare.roundings import coarser, rounds
 from tlcheck.execute.compare.writers import Writer
-from tlcheck.execute.memory.pages import Written
+from tlcheck.execute.memory.pages import Stored
 from tlcheck.execute.memory.plain import index_of
 from tlcheck.execute.observe.authors import EARLY, Attributed, Author, attributed, open_to_order
 from tlcheck.execute.observe.races import RACING, Contest, Race
@@ -86,10 +86,10 @@ class _EarlyRun:
     illegal: Illegal | None = None
 
 
-def _coarser(name: str, seed: int, exact: Invocation, written: Invocation, lowered: Invocation) -> Difference | None:
-    """How an output of the kernel as lowered loses more than as written; None where it does not."""
+def _coarser(name: str, seed: int, exact: Invocation, source: Invocation, lowered: Invocation) -> Difference | None:
+    """How an output of the kernel as lowered loses more than in the source; None where it does not."""
     tensor = exact.left[name]
-    sides = [comparison.left_of(each.left, name, seed) for each in (exact, written, lowered)]
+    sides = [comparison.left_of(each.left, name, seed) for each in (exact, source, lowered)]
     wrong = coarser(sides[0], sides[1], sides[2], tensor.kind)
     if wrong is None:
         return None
@@ -119,9 +119,9 @@ class _Judge:
             parts.append(execute(self._levels.snapshot, request))
             if not parts[-1].is_clean:
                 break
-        written, draw = self._levels.as_written
+        source, draw = self._levels.source_run
         found = apart.joined(self._levels, parts, self._are_ordered)
-        return replace(found, left=self._left_by(written), digest=self._digest(written, draw))
+        return replace(found, left=self._left_by(source), digest=self._digest(source, draw))
 
     def _together(self) -> Execution:
         """Run both sides and compare every output. What is found in a quick run is looked at in a plain one.
@@ -130,50 +130,50 @@ class _Judge:
         """
         if not self._levels.plain:
             with suppress(Suspected):
-                if (found := self._compared(*self._levels.as_written)).is_clean:
+                if (found := self._compared(*self._levels.source_run)).is_clean:
                     return found
             self._levels = self._levels.plainly()
-            found = self._compared(*self._levels.as_written)
+            found = self._compared(*self._levels.source_run)
             if self._levels.has_all_before or replace(found, races=()).is_clean:
                 return found
             self._suspects = None
             self._levels = self._levels.with_all_before()
-        return self._compared(*self._levels.as_written)
+        return self._compared(*self._levels.source_run)
 
-    def _compared(self, written: Invocation, draw: inputs.Draw) -> Execution:
+    def _compared(self, source: Invocation, draw: inputs.Draw) -> Execution:
         try:
-            lowered = self._levels.invocation_as_lowered(draw)
-            watching = Watching(lowered.kernel, self._stored(), every=bool(written.steered), suspects=self._suspects)
+            lowered = self._levels.lowered_invocation(draw)
+            watching = Watching(lowered.kernel, self._stored(), every=bool(source.steered), suspects=self._suspects)
             ordered = self._levels.checkpoint == LOWERED and not self._levels.tiled  # before that there are no barriers
-            self._levels.run(lowered, partial(self._levels.invocation_as_lowered, draw), watching if ordered else None)
+            self._levels.run(lowered, partial(self._levels.lowered_invocation, draw), watching if ordered else None)
             self._note(watching)
         except Illegal as illegal:
-            return self._where_stopped(illegal, written, draw)
-        outputs = [self._output(name, written, lowered, draw) for name in self._levels.outputs]
+            return self._where_stopped(illegal, source, draw)
+        outputs = [self._output(name, source, lowered, draw) for name in self._levels.outputs]
         settled = watching.is_settled and not self._levels.roles.returning
         early = None if settled else self._early(draw)
         early_spent = 0 if early is None else early.invocation.spent
         if early is not None:
-            outputs = [self._with_early_copies(outcome, early, written, draw) for outcome in outputs]
+            outputs = [self._with_early_copies(outcome, early, source, draw) for outcome in outputs]
         stop = (None if early is None else early.illegal) or self._hang(watching, draw)
         rounded = None
-        if stop is None and written.spent + lowered.spent <= _ROUNDED and rounds(self._levels.lowered):
+        if stop is None and source.spent + lowered.spent <= _ROUNDED and rounds(self._levels.lowered):
             rounded = self._with_own_types(outputs, draw)
         outputs = outputs if rounded is None else rounded
         authors = partial(cache(self._authors), draw, self._contestable(watching, outputs))
         outputs = [self._where_ordered(outcome, authors) for outcome in outputs]
         whose = attributed(watching.watches, authors)
         outputs = [self._whatever_the_order(outcome, whose) for outcome in outputs]
-        report = self._report(tuple(outputs), written.spent, lowered.spent + early_spent)
+        report = self._report(tuple(outputs), source.spent, lowered.spent + early_spent)
         lawful = tuple(sorted(lowered.looked_at)) if watching.watches and stop is None else ()
         races = tuple([replace(race, index=self._index_of(race)) for race in whose.races])
         contested = tuple([(replace(race, index=self._index_of(race)), own) for race, own in whose.contested])
-        report = replace(report, illegal=stop, lawful=lawful, rounded=rounded is not None, left=self._left_by(written))
-        digest = self._digest(written, draw)
+        report = replace(report, illegal=stop, lawful=lawful, rounded=rounded is not None, left=self._left_by(source))
+        digest = self._digest(source, draw)
         report = replace(report, ordered=whose.ordered, races=races, contested=contested, digest=digest)
         return replace(report, faults=self._faults(outputs, whose.contested, authors, draw))
 
-    def _where_stopped(self, illegal: Illegal, written: Invocation, draw: inputs.Draw) -> Execution:
+    def _where_stopped(self, illegal: Illegal, source: Invocation, draw: inputs.Draw) -> Execution:
         """The report where the lowered kernel stops: for a fault of the source, or else illegally."""
         unwaited = self._left_unwaited(draw) if isinstance(illegal, Overrun) else None
         own, found = self._missed(illegal), None
@@ -183,15 +183,15 @@ class _Judge:
             found = self._barrier(own)
         reason = own or f"as lowered: {illegal}"
         outputs = tuple([OutputOutcome(n, "undecided", reason) for n in self._levels.outputs])
-        report = self._report(outputs, written.spent, 0)
-        report = replace(report, illegal=None if own else illegal, left=self._left_by(written))
-        return replace(report, faults=() if found is None else (found,), digest=self._digest(written, draw))
+        report = self._report(outputs, source.spent, 0)
+        report = replace(report, illegal=None if own else illegal, left=self._left_by(source))
+        return replace(report, faults=() if found is None else (found,), digest=self._digest(source, draw))
 
     @cached_property
     def _source(self) -> Faults:
         levels = self._levels
-        threads = prod(threads_of(kernels(levels.written)[-1]))
-        return Faults(levels.written, levels.sizes, threads, levels.request.given is not None)
+        threads = prod(threads_of(kernels(levels.source)[-1]))
+        return Faults(levels.source, levels.sizes, threads, levels.request.given is not None)
 
     def _missed(self, illegal: Illegal) -> str:
         """Why the lowered kernel stops, where threads of the source miss a barrier that TileLang has left as it is."""
@@ -229,12 +229,12 @@ class _Judge:
         if not unset or self._levels.in_each_iteration is not None:
             return
         levels = self._levels.plainly()
-        cleared = [levels.invocation_as_written(draw, cleared=True, chance=chance) for chance in (False, True)]
+        cleared = [levels.source_invocation(draw, cleared=True, chance=chance) for chance in (False, True)]
         reading = UnsetReads()
         try:
             for invocation in cleared:
                 invocation.run()
-            levels.invocation_as_written(draw).run(reading)
+            levels.source_invocation(draw).run(reading)
         except Stopped:
             return
         for outcome in unset:
@@ -262,7 +262,7 @@ class _Judge:
         """A deadlock that takes another order of branches: of each that may be overtaken, one in which it is."""
         for warp in sorted({warp for watch in watching.watches for warp in watch.overtaken}):
             try:
-                self._levels.invocation_as_lowered(draw, behind=warp).run()
+                self._levels.lowered_invocation(draw, behind=warp).run()
             except Deadlock as deadlock:
                 return replace(deadlock, what=f"{deadlock.what}, where the branch of warp {warp} comes last")
             except Stopped:
@@ -271,7 +271,7 @@ class _Judge:
 
     def _index_of(self, race: Race) -> tuple[int, ...]:
         """The logical index of the element that a race is about."""
-        tensor = next((b for b in self._levels.written.buffers if str(b.data.value) == race.parameter), None)
+        tensor = next((b for b in self._levels.source.buffers if str(b.data.value) == race.parameter), None)
         return race.index if tensor is None else index_of(race.index[0], inputs.extent(tensor, self._levels.sizes))
 
     def _stored(self) -> frozenset[str]:
@@ -285,7 +285,7 @@ class _Judge:
         """
         if self._levels.checkpoint != LOWERED or not has_copies(self._levels.lowered):
             return None
-        invocation = self._levels.invocation_as_lowered(draw, late=False)
+        invocation = self._levels.lowered_invocation(draw, late=False)
         try:
             invocation.run()
         except Illegal as illegal:
@@ -293,7 +293,7 @@ class _Judge:
         return _EarlyRun(invocation)
 
     def _with_early_copies(
-        self, outcome: OutputOutcome, early: _EarlyRun, written: Invocation, draw: inputs.Draw
+        self, outcome: OutputOutcome, early: _EarlyRun, source: Invocation, draw: inputs.Draw
     ) -> OutputOutcome:
         """An output that agreed and does not now is refuted."""
         if outcome.verdict != "agreed":
@@ -301,18 +301,18 @@ class _Judge:
         if early.illegal is not None:
             reason = f"with copies as early as they may be: {early.illegal}"
             return OutputOutcome(outcome.name, "undecided", reason)
-        return self._output(outcome.name, written, early.invocation, draw)
+        return self._output(outcome.name, source, early.invocation, draw)
 
     def _with_own_types(self, outputs: Sequence[OutputOutcome], draw: inputs.Draw) -> list[OutputOutcome] | None:
         """The outputs after one block has run on the last inputs with floats in their own types: what agreed and loses
         more is refuted. None where that is not possible.
         """
         world = self._levels.worlds[-1]
-        exact = self._levels.invocation_as_written(draw, worlds=[world])
-        written = self._levels.invocation_as_written(draw, worlds=[world], exact=False, costly=True)
-        lowered = self._levels.invocation_as_lowered(draw, worlds=[world], exact=False)
+        exact = self._levels.source_invocation(draw, worlds=[world])
+        source = self._levels.source_invocation(draw, worlds=[world], exact=False, costly=True)
+        lowered = self._levels.lowered_invocation(draw, worlds=[world], exact=False)
         try:
-            for invocation in (exact, written, lowered):
+            for invocation in (exact, source, lowered):
                 invocation.run()
                 invocation.machine.rest()
         except Stopped:
@@ -321,7 +321,7 @@ class _Judge:
         for outcome in outputs:
             difference = None
             if outcome.verdict == "agreed" and not self._levels.roles.returning:
-                difference = _coarser(outcome.name, world.seed, exact, written, lowered)
+                difference = _coarser(outcome.name, world.seed, exact, source, lowered)
             found.append(outcome if difference is None else self._refuted(outcome.name, difference, lowered, draw))
         return found
 
@@ -345,59 +345,59 @@ class _Judge:
         return self._open_to(((race.parameter or race.buffer, contest) for race, contest in whose.contested), outcome)
 
     def _open_to(self, contests: Iterable[tuple[str, Contest]], outcome: OutputOutcome) -> OutputOutcome:
-        """The outcome, undecided where the output's value hangs on what races as written."""
-        alone = independent(self._levels.written)
+        """The outcome, undecided where the output's value hangs on what races in the source."""
+        alone = independent(self._levels.source)
         last = frozenset(str(b.data.value) for b in self._levels.roles.outputs if b.data.uid in alone)
         reason = open_to_order(contests, outcome.name, last)
         return OutputOutcome(outcome.name, "undecided", reason) if reason else outcome
 
     def _contestable(self, watching: Watching, outputs: Sequence[OutputOutcome]) -> frozenset[str] | None:
-        """The buffers that may race as written for all that matters; None for any: a wrong output may depend on it."""
+        """Buffers whose races in the source may matter; None for any: a wrong output may depend on it."""
         if any(outcome.verdict == "refuted" for outcome in outputs):
             return None
         races = [race for watch in watching.watches for race in watch.races.values()]
         return frozenset(race.parameter or race.buffer for race in races)
 
     def _authors(self, draw: inputs.Draw, about: frozenset[str] | None) -> list[Author]:
-        """Who watched the kernel as written, once more, for races of its own. about: buffers, None for all."""
-        invocation = self._levels.invocation_as_written(draw)
-        allocated = [stmt.buffer for stmt in statements(self._levels.written.body) if isinstance(stmt, Alloc)]
+        """Who watched the source, once more, for races of its own. about: buffers, None for all."""
+        invocation = self._levels.source_invocation(draw)
+        allocated = [stmt.buffer for stmt in statements(self._levels.source.body) if isinstance(stmt, Alloc)]
         shared = [b.name for b in allocated if b.scope.startswith(("shared", "local.fragment"))]
-        every = frozenset((*shared, *pointers(self._levels.written.buffers)))
+        every = frozenset((*shared, *pointers(self._levels.source.buffers)))
         if about is not None and not about & every:
             return []
         watching = Watching(invocation.kernel, every, partial(Author, about=about), every=True)
         invocation.run(watching)
         return [watch for watch in watching.watches if isinstance(watch, Author)]
 
-    def _left_by(self, written: Invocation) -> dict[str, Written]:
+    def _left_by(self, source: Invocation) -> dict[str, Stored]:
         seed = self._levels.worlds[0].seed
-        return {name: written.left[name].outcome(seed) for name in self._levels.outputs}
+        return {name: source.left[name].outcome(seed) for name in self._levels.outputs}
 
-    def _digest(self, written: Invocation, draw: inputs.Draw) -> str:
-        """The same for two kernels only if both leave the same as written, in the same blocks and on the same draw."""
+    def _digest(self, source: Invocation, draw: inputs.Draw) -> str:
+        """Equal for two kernels only if their sources leave the same, in the same blocks and on the same draw."""
         levels = self._levels
         asked = levels.extents, tuple(levels.sizes.items()), draw, [(w.block, w.seed) for w in levels.worlds]
         found = hashlib.sha256(repr(asked).encode())
         for name in levels.outputs:
             for seed in dict.fromkeys(w.seed for w in levels.worlds):
-                left = written.left[name].outcome(seed)
+                left = source.left[name].outcome(seed)
                 for array in (left.elements, left.values):
                     found.update(f"{array.dtype} {array.shape}".encode() + array.tobytes())
         return found.hexdigest()
 
-    def _report(self, outputs: tuple[OutputOutcome, ...], written: int, lowered: int) -> Execution:
+    def _report(self, outputs: tuple[OutputOutcome, ...], source: int, lowered: int) -> Execution:
         return Execution(
             outputs,
             tuple(dict.fromkeys(w.block for w in self._levels.worlds)),
             prod(self._levels.extents),
             tuple(dict.fromkeys(w.seed for w in self._levels.worlds)),
             tuple(self._levels.sizes.items()),
-            (written, lowered),
-            unreached=tuple(sorted(self._levels.as_written[0].untried.values())),
+            (source, lowered),
+            unreached=tuple(sorted(self._levels.source_run[0].untried.values())),
         )
 
-    def _output(self, name: str, written: Invocation, lowered: Invocation, draw: inputs.Draw) -> OutputOutcome:
+    def _output(self, name: str, source: Invocation, lowered: Invocation, draw: inputs.Draw) -> OutputOutcome:
         """The verdict on one output, over all seeds."""
         unknown = numberless = compared_elements = 0
         try:
@@ -405,13 +405,13 @@ class _Judge:
         except Illegal as illegal:
             return OutputOutcome(name, "undecided", f"as written, with other numbers where nothing wrote: {illegal}")
         for seed in dict.fromkeys(w.seed for w in self._levels.worlds):
-            expected, got = written.left[name].outcome(seed), comparison.left_of(lowered.left, name, seed)
+            expected, got = source.left[name].outcome(seed), comparison.left_of(lowered.left, name, seed)
             other = by_chance[name].outcome(seed) if name in by_chance else None
             elements, initial = expected.elements, expected.values
             for side in (got, other):
                 if side is not None and not np.array_equal(elements, side.elements):
                     elements = comparison.union(elements, side.elements)
-                    initial = written.left[name].initial(seed, elements)
+                    initial = source.left[name].initial(seed, elements)
             compared = comparison.compare(expected, got, initial, elements, other)
             unknown += compared.unsettled
             numberless += comparison.numberless(compared)
@@ -456,21 +456,21 @@ class _Judge:
     def _in_any_order(
         self, name: str, compared: comparison.Compared, seed: int, lowered: Invocation, draw: inputs.Draw
     ) -> OutputOutcome:
-        """The verdict where atomics return what was there: other threads may have come first than as written.
+        """The verdict where atomics return what was there: other threads may have come first than in the source.
 
-        Other orders as written tell what hangs on them. Values that are the same ones in each, at the same elements
+        Other orders in the source tell what hangs on them. Values that are the same ones in each, at the same elements
         in whichever order, have to be so as lowered.
         """
-        strays, lone = comparison.strays(compared.expected, compared.got), compared.written ^ compared.lowered
+        strays, lone = comparison.strays(compared.expected, compared.got), compared.by_source ^ compared.by_lowered
         if strays is None and not lone.any():
             return OutputOutcome(name, "agreed")
         strays = lone if strays is None else strays
         for order in (1, 2):
-            invocation = self._levels.invocation_as_written(draw, order=order)
+            invocation = self._levels.source_invocation(draw, order=order)
             invocation.run()
             left, values = invocation.left[name].outcome(seed), compared.initial.copy()
-            elsewhere = not np.array_equal(left.elements, compared.elements[compared.written])
-            values[compared.written] = values[compared.written] if elsewhere else left.values
+            elsewhere = not np.array_equal(left.elements, compared.elements[compared.by_source])
+            values[compared.by_source] = values[compared.by_source] if elsewhere else left.values
             if elsewhere or comparison.strays(compared.expected, values) is not None:
                 return OutputOutcome(name, "undecided", "it depends on the order of atomics")
         return self._refuted(
@@ -481,9 +481,9 @@ class _Judge:
         if not self._levels.plain:
             return OutputOutcome(name, "refuted", "", difference)
         late = lowered.options.late
-        writer = self._last_write(name, difference, self._levels.invocation_as_lowered(draw, late=late))
-        author = self._last_write(name, difference, self._levels.invocation_as_written(draw))
-        buffer = next(b for b in self._levels.written.buffers if b.data.value == name)
+        writer = self._last_write(name, difference, self._levels.lowered_invocation(draw, late=late))
+        author = self._last_write(name, difference, self._levels.source_invocation(draw))
+        buffer = next(b for b in self._levels.source.buffers if b.data.value == name)
         index = index_of(difference.element, inputs.extent(buffer, self._levels.sizes)) if not buffer.strides else ()
         index = index or (difference.element,)
         found = replace(difference, writer=writer, author=author, index=index, early=not late)

@@ -60,9 +60,9 @@ class _Sources:
 
     def difference(self) -> tuple[str, Difference] | None:
         """The first output that differs."""
-        was, draw = self._old.as_written
-        now = self._new.invocation_as_written(draw)
-        self._new.run(now, partial(self._new.invocation_as_written, draw))
+        was, draw = self._old.source_run
+        now = self._new.source_invocation(draw)
+        self._new.run(now, partial(self._new.source_invocation, draw))
         return next(self._differing(was, now, draw), None)
 
     def _differing(self, was: Invocation, now: Invocation, draw: inputs.Draw) -> Iterator[tuple[str, Difference]]:
@@ -95,10 +95,10 @@ class _Sources:
 
     def _first(self, name: str, compared: comparison.Compared, wrong: comparison.Mask, seed: int) -> Difference:
         found = comparison.first(compared, wrong, seed, [])
-        buffer = next(b for b in self._old.written.buffers if b.data.value == name)
+        buffer = next(b for b in self._old.source.buffers if b.data.value == name)
         index = () if buffer.strides else index_of(found.element, inputs.extent(buffer, self._old.sizes))
         place = int(np.searchsorted(compared.elements, found.element))
         unread = buffer in self._old.roles.written
-        sides = ((found.expected, compared.written), (found.got, compared.lowered))
+        sides = ((found.expected, compared.by_source), (found.got, compared.by_lowered))
         expected, got = (_NOTHING if s == "poison" or (unread and not w[place]) else s for s, w in sides)
         return replace(found, index=index or (found.element,), expected=expected, got=got)

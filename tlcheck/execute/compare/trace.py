@@ -1,4 +1,4 @@
-"""One element traced as written and as lowered, and where the two part."""
+"""One element traced in source and lowered, and where the two part."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Traced:
 
     inputs: see `Request`. early: asynchronous copies land as early as they may. first: of the steps as lowered the one
     at which they part; None where both have one value, and where the trees end before they show it. counterpart: the
-    step as written that `first` ought to be, where another write came last. sharing: blocks that add to the element, of
-    those that were looked at; `sums`: what they leave together, as written and as lowered.
+    step in the source that `first` ought to be, where another write came last. sharing: blocks that add to the element,
+    of those that were looked at; `sums`: what they leave together, in the source and as lowered.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Traced:
     block: Block
     seed: int
     inputs: str
-    written: TracedStep
+    source: TracedStep
     lowered: TracedStep
     early: bool
     first: TracedStep | None
@@ -54,7 +54,7 @@ class Traced:
     @property
     def agree(self) -> bool:
         """Whether both levels have one value, and blocks together too."""
-        return equal(self.written.value, self.lowered.value) and equal(*self.sums)
+        return equal(self.source.value, self.lowered.value) and equal(*self.sums)
 
 
 def place_of(snapshot: Snapshot, request: Request, name: str, index: tuple[int, ...]) -> int:
@@ -66,7 +66,7 @@ def place_of(snapshot: Snapshot, request: Request, name: str, index: tuple[int, 
     if len(index) != len(shape) or any(not 0 <= i < size for i, size in zip(index, shape, strict=True)):
         raise UsageError(f"--element: {name} has the shape {list(shape)}")
     element = int(np.ravel_multi_index(index, shape))
-    invocation = made.written()
+    invocation = made.source()
     order = invocation.made(invocation.kernel, invocation.worlds).pages(name).order
     return element if order is None else int(order(np.array([element]))[0])
 
@@ -87,7 +87,7 @@ class _Prepared:
 
 
 def _block_of(prepared: _Prepared, request: Request, name: str, element: int) -> Block | None:
-    """The block that writes an element as written: of the chosen ones, else of the first ones; None if none does."""
+    """The block that writes an element in the source: of the chosen ones, else of the first ones; None if none does."""
     for chosen in _candidates(prepared, request):
         if _writes(prepared, request, chosen, name, element):
             if len(chosen) == 1:
@@ -105,8 +105,8 @@ def _candidates(prepared: _Prepared, request: Request) -> Iterator[tuple[Block, 
 
 
 def _writes(prepared: _Prepared, request: Request, chosen: tuple[Block, ...], name: str, element: int) -> bool:
-    """Whether one of these blocks writes an element as written."""
-    invocation = prepared.invocations(replace(request, blocks=chosen)).written()
+    """Whether one of these blocks writes an element in the source."""
+    invocation = prepared.invocations(replace(request, blocks=chosen)).source()
     tracing = Tracing(invocation.kernel, name, request.seeds[0], element)
     invocation.run(tracing)
     return tracing.found is not None
@@ -136,16 +136,16 @@ def trace(
         raise Stopped(f"as written, none of the blocks that were tried writes {name}{list(index)}: give --block{lines}")
     made = prepared.invocations(replace(own, blocks=(block,)), early=early)
     called = f"{name}[{', '.join(map(str, index))}]"
-    written = replace(Provenance(made.written, made.shapes).of(name, element, depth), element=called)
+    source = replace(Provenance(made.source, made.shapes).of(name, element, depth), element=called)
     try:
         lowered = replace(Provenance(made.lowered, made.shapes).of(name, element, depth), element=called)
     except UnknownTensor:
         lowered = TracedStep(called, "nothing: as lowered the kernel has no such parameter")
-    parts = parting(written, lowered)
-    sharing = _sharing(prepared, own, name, element) if _adds(written) else ()
+    parts = parting(source, lowered)
+    sharing = _sharing(prepared, own, name, element) if _adds(source) else ()
     sums = _sums(prepared, replace(own, blocks=sharing), name, element, early) if len(sharing) > 1 else ("", "")
     return Traced(
-        name, index, block, own.seeds[0], request.inputs, written, lowered, early, *parts, sharing=sharing, sums=sums
+        name, index, block, own.seeds[0], request.inputs, source, lowered, early, *parts, sharing=sharing, sums=sums
     )
 
 
@@ -168,13 +168,13 @@ def _adds(step: TracedStep) -> bool:
 
 
 def _sharing(prepared: _Prepared, request: Request, name: str, element: int) -> tuple[Block, ...]:
-    """The blocks that write an element as written, of the first ones, or of those that are asked for."""
+    """The blocks that write an element in the source, of the first ones, or of those that are asked for."""
     made = prepared.invocations(request)
     every = list(islice(made.every_block(), _SHARING)) if isinstance(request.blocks, int) else list(made.chosen)
     found: list[Block] = []
     for start in range(0, len(every), _TOGETHER):
         few = tuple(every[start : start + _TOGETHER])
-        invocation = prepared.invocations(replace(request, blocks=few)).written()
+        invocation = prepared.invocations(replace(request, blocks=few)).source()
         tracing = Tracing(invocation.kernel, name, request.seeds[0], element)
         invocation.run(tracing)
         found += [invocation.worlds[world].block for world in sorted(tracing.tracer.worlds)]
@@ -182,37 +182,38 @@ def _sharing(prepared: _Prepared, request: Request, name: str, element: int) -> 
 
 
 def _sums(prepared: _Prepared, request: Request, name: str, element: int, early: bool) -> tuple[str, str]:
-    """What blocks leave together, as written and as lowered."""
+    """What blocks leave together, in the source and as lowered."""
     made = prepared.invocations(request, early=early)
     found = []
-    for invocation in (made.written(), made.lowered()):
+    for invocation in (made.source(), made.lowered()):
         invocation.run()
         pages = invocation.left[name]
         found.append(in_words(pages.flat[pages.position_of(request.seeds[0], element)], invocation.machine))
     return found[0], found[1]
 
 
-def parting(written: TracedStep, lowered: TracedStep) -> tuple[TracedStep | None, TracedStep | None]:
-    """The first step as lowered that is not as written: poison, or another input, or another value from equal ones.
+def parting(source: TracedStep, lowered: TracedStep) -> tuple[TracedStep | None, TracedStep | None]:
+    """The first step as lowered that is not one of the source: poison, or another input, or another value from equal
+    ones.
 
     None where the trees are cut, so that it may lie deeper. Where a step reads the value of an earlier write than as
-    written, a write is missing: then it is that earlier one, and with it the last one as written. A write of the right
-    value that comes again in a later step of a loop is told in the same way.
+    written, a write is missing: then it is that earlier one, and with it the last one in the source. A write of the
+    right value that comes again in a later step of a loop is told in the same way.
     """
-    first = _first(written, lowered)
+    first = _first(source, lowered)
     if first is None:
         return None, None
-    pairs = list(_followed(written, lowered))
+    pairs = list(_followed(source, lowered))
     for counterpart, step in pairs:
-        earlier = [source for source in _deepest_first(counterpart) if source is not counterpart]
-        if _is_among(step, earlier) and any(source is step for source in first.sources):
+        earlier = [part for part in _deepest_first(counterpart) if part is not counterpart]
+        if _is_among(step, earlier) and any(part is step for part in first.sources):
             return step, counterpart
-    known = {name for step in _deepest_first(written) for name, _ in _loops(step)}
+    known = {name for step in _deepest_first(source) for name, _ in _loops(step)}
     for counterpart, step in pairs:
-        for source in step.sources:
-            own = next((o for o in counterpart.sources if equal(o.value, source.value)), None)
-            if own is not None and _again(source, own, known):
-                return source, own
+        for part in step.sources:
+            own = next((o for o in counterpart.sources if equal(o.value, part.value)), None)
+            if own is not None and _again(part, own, known):
+                return part, own
     # What is made of equal values may have one of them in another's place.
     deepest = next((step for _, step in reversed(pairs) if not step.input), first)
     inside = not deepest.cut and any(step is deepest for step in _deepest_first(first))
@@ -220,7 +221,7 @@ def parting(written: TracedStep, lowered: TracedStep) -> tuple[TracedStep | None
 
 
 def _again(step: TracedStep, own: TracedStep, known: set[str]) -> bool:
-    """Whether a write stands in a later step of one of the kernel's loops, and as written in none of that loop."""
+    """Whether a write stands in a later step of one of the kernel's loops, and in the source in none of that loop."""
     outer = {name for name, _ in _loops(own)}
     return own.origin is not None and any(name in known and name not in outer and value for name, value in _loops(step))
 
@@ -234,10 +235,10 @@ def _is_among(step: TracedStep, others: Iterable[TracedStep]) -> bool:
     return any(equal(step.value, other.value) for other in others)
 
 
-def _first(written: TracedStep, lowered: TracedStep) -> TracedStep | None:
-    if equal(written.value, lowered.value):
+def _first(source: TracedStep, lowered: TracedStep) -> TracedStep | None:
+    if equal(source.value, lowered.value):
         return None
-    steps, intended = list(_deepest_first(lowered)), list(_deepest_first(written))
+    steps, intended = list(_deepest_first(lowered)), list(_deepest_first(source))
     poisoned = next((step for step in steps if step.is_poison), None)
     if poisoned is not None:
         return None if poisoned.cut else poisoned
@@ -248,16 +249,16 @@ def _first(written: TracedStep, lowered: TracedStep) -> TracedStep | None:
     made = [
         step
         for step in steps
-        if not _is_among(step, intended) and all(_is_among(source, intended) for source in step.sources)
+        if not _is_among(step, intended) and all(_is_among(part, intended) for part in step.sources)
     ]
-    first = next(iter([*others, *made]), None) or [*_followed(written, lowered)][-1][1]
+    first = next(iter([*others, *made]), None) or [*_followed(source, lowered)][-1][1]
     return None if first.cut else first
 
 
-def _followed(written: TracedStep, lowered: TracedStep) -> Iterator[tuple[TracedStep, TracedStep]]:
+def _followed(source: TracedStep, lowered: TracedStep) -> Iterator[tuple[TracedStep, TracedStep]]:
     """Pairs of steps, down from one that differs to its one source that does, as far as there is one at each level."""
-    yield written, lowered
-    ours, theirs = _unlike(lowered, written), _unlike(written, lowered)
+    yield source, lowered
+    ours, theirs = _unlike(lowered, source), _unlike(source, lowered)
     if len(ours) == len(theirs) == 1:
         yield from _followed(theirs[0], ours[0])
 

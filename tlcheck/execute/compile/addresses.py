@@ -45,7 +45,7 @@ class Addresses:
         if len(indices) != len(buffer.shape):
             raise NotModelled("access with another number of indices")
         shape, strides = [self._code(e) for e in buffer.shape], self._strides(buffer)
-        if len(shape) == 1 and not self._state.options.written and self._tensor(buffer) is not None:
+        if len(shape) == 1 and not self._state.options.source and self._tensor(buffer) is not None:
             shape = [_EVERYTHING]  # flattened, a tensor with strides says another size than its memory has
         if self._pointers.is_merged(buffer):
             shape = [self._length(buffer)]
@@ -176,7 +176,7 @@ def joined(apply: Callable[..., Any], *codes: Code) -> Code:
 
 
 def counted(index: Expr, code: Code, extent: Code) -> Code:
-    """An index as written: negative lanes of a vector count from the end of the axis, as numbers do (`extents`)."""
+    """An index in the source: negative lanes of a vector count from the end of the axis, as numbers do (`extents`)."""
     if index.op == "ramp":
         return joined(lambda at, size: at + size * (at < 0), code, extent)
     return code

@@ -45,7 +45,7 @@ _Touching = tuple[Stmt, list[int], list[int]]  # a statement, and what the place
 
 def at_once(stmt: For, program: KernelProgram) -> Step | None:
     """The step of a loop that can run so; None for another."""
-    if program.options.plain or program.options.written or program.iterating:
+    if program.options.plain or program.options.source or program.iterating:
         return None
     loops, body = _nest(stmt)
     if prod(map(_count, loops)) * len(program.state.worlds) * program.state.threads > _MOST_LANES:

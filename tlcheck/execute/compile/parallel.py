@@ -1,4 +1,4 @@
-"""T.Parallel as written: one lane for each iteration."""
+"""T.Parallel in the source: one lane for each iteration."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tlcheck.execute.memory.cells import Cells
 from tlcheck.execute.memory.codes import Code, Step
 from tlcheck.execute.memory.frame import Frame, one_per_world, one_value
 from tlcheck.execute.memory.values import Array, Value, kind_of, nothing
-from tlcheck.execute.reasons import BudgetSpent, WrittenUnclear
+from tlcheck.execute.reasons import BudgetSpent, SourceUnclear
 from tlcheck.snapshot.ir import Alloc, For, Stmt, Store
 from tlcheck.snapshot.walk import expressions, postorder, statements
 
@@ -93,13 +93,13 @@ def variables_of(body: Stmt) -> list[int]:
 
 
 def _of_all_threads(value: Value, frame: Frame) -> Value:
-    """What a variable is in an iteration: its value in the threads, which have to agree. Raises WrittenUnclear."""
+    """What a variable is in an iteration: its value in the threads, which have to agree. Raises SourceUnclear."""
     if not isinstance(value, np.ndarray) or value.shape[-1] == 1:
         return value
     mask = frame.mask()
     first = np.take_along_axis(np.broadcast_to(value, mask.shape), np.argmax(mask, axis=-1)[:, None], axis=-1)
     if not ((value == first) | ((value != value) & (first != first)) | ~mask).all():
-        raise WrittenUnclear("a value used in T.Parallel differs between threads")
+        raise SourceUnclear("a value used in T.Parallel differs between threads")
     return first
 
 

@@ -88,7 +88,7 @@ class KernelProgram:
     def side(self, body: Stmt, condition: Code) -> Step:
         """A compiled side of a branch."""
         step, untried = self.step(body), self.state.untried
-        if not self.options.written or condition.steady:
+        if not self.options.source or condition.steady:
             return step
         self.state.steered.add(id(body))
         untried[id(body)] = first_line(body)
@@ -111,13 +111,13 @@ class KernelProgram:
         """The element of a buffer in each lane."""
         if lanes_of(buffer.dtype) > 1 and any(lanes_of(i.dtype) > 1 for i in indices):
             raise NotModelled("a vector of vectors")
-        if self.options.written:
+        if self.options.source:
             pairs = list(zip(indices, buffer.shape, strict=True))
             codes = [counted(i, self.code(self.signs.resolved(i, size)), self.code(size)) for i, size in pairs]
         else:
             codes = [self.code(i) for i in indices]
         found = self.addresses.place(buffer, codes)
-        if indices and not self.options.written and not buffer.scope.startswith("local"):
+        if indices and not self.options.source and not buffer.scope.startswith("local"):
             found.aligned = _vector_octets(indices[-1], found.kind)
         self.made.append((indices, found))
         return found
@@ -151,8 +151,8 @@ class KernelProgram:
             if frame is not None and frame.active is None:
                 self.observers.reallocated(root)
             return
-        registers = buffer.scope.startswith("local")  # as written, fragments and reducers are tiles of the block
-        own = registers and not (self.options.written and buffer.scope in ("local.fragment", "local.reducer"))
+        registers = buffer.scope.startswith("local")  # in the source, fragments and reducers are tiles of the block
+        own = registers and not (self.options.source and buffer.scope in ("local.fragment", "local.reducer"))
         size, kinds = self.pointers.room(buffer), self.pointers.kinds(buffer)
         state.memory[root] = made = state.allocate(size, kinds, state.lanes if own else 1)
         self.observers.allocated(root, made)

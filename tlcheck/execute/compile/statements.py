@@ -69,7 +69,7 @@ def _seq(stmt: Seq, program: KernelProgram) -> Step:
 
 
 def _for(stmt: For, program: KernelProgram) -> Step:
-    if program.options.written and is_shared_out(stmt):
+    if program.options.source and is_shared_out(stmt):
         return parallel(stmt, program)
     if stmt.kind == "thread_binding":
         raise NotModelled("loop bound to threads")
@@ -84,7 +84,7 @@ def _for(stmt: For, program: KernelProgram) -> Step:
     with program.following(True):
         body = program.step(stmt.body)
 
-    open_ended = program.options.written and not extent.steady
+    open_ended = program.options.source and not extent.steady
     if open_ended:
         program.state.steered.add(id(stmt))
         program.state.untried[id(stmt)] = first_line(stmt)
@@ -192,7 +192,7 @@ def iterate(frame: Frame, body: Step) -> None:
 
 
 def _while(stmt: While, program: KernelProgram) -> Step:
-    if program.options.written:
+    if program.options.source:
         program.state.steered.add(id(stmt))
     condition = program.code(stmt.condition)
     with program.following(True):

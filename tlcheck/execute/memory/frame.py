@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tlcheck.execute.memory.values import Value
-from tlcheck.execute.reasons import WrittenUnclear
+from tlcheck.execute.reasons import SourceUnclear
 
 Mask = npt.NDArray[np.bool_]
 Made = TypeVar("Made")
@@ -118,20 +118,20 @@ def _all(worlds: int, lanes: int) -> Mask:
 
 
 def one_value(value: Value, what: str) -> int:
-    """A value that has to be the same in all lanes. Raises WrittenUnclear."""
+    """A value that has to be the same in all lanes. Raises SourceUnclear."""
     if not isinstance(value, np.ndarray):
         return int(value)
     first = value.flat[0]
     if not (value == first).all():
-        raise WrittenUnclear(f"{what} differs between threads")
+        raise SourceUnclear(f"{what} differs between threads")
     return int(first)
 
 
 def one_per_world(value: Value, what: str) -> Value:
-    """A value that has to be the same in all lanes of a world: a scalar or (worlds, 1). Raises WrittenUnclear."""
+    """A value that has to be the same in all lanes of a world: a scalar or (worlds, 1). Raises SourceUnclear."""
     if not isinstance(value, np.ndarray) or value.shape[-1] == 1:
         return value
     first = value[..., :1]
     if not ((value == first) | ((value != value) & (first != first))).all():
-        raise WrittenUnclear(f"{what} differs between threads")
+        raise SourceUnclear(f"{what} differs between threads")
     return first

@@ -25,7 +25,7 @@ _FEW = 64  # pages that are missing at once, for which others may be read ahead
 Contents = Callable[[int, Array], Array | None]
 
 
-class Written(NamedTuple):
+class Stored(NamedTuple):
     """What a run left of a tensor, for one seed: elements in order, and their values."""
 
     elements: Array
@@ -292,7 +292,7 @@ class Pages:
         found: Array = ((pages << self._bits)[:, None] + np.arange(self._page)).reshape(-1)
         return found[found < self.size]
 
-    def outcome(self, seed: int) -> Written:
+    def outcome(self, seed: int) -> Stored:
         """Which elements were written in the worlds of a seed, in order, and their values."""
         which = self.distinct.index(seed)
         table = self.table[which * self._tables : (which + 1) * self._tables]
@@ -303,7 +303,7 @@ class Pages:
         inside = np.flatnonzero(written[slots])
         values = flat[slots].reshape(-1)
         elements = inside + ((pages - np.arange(len(pages))) << self._bits)[inside >> self._bits]
-        return Written(elements, values if len(inside) == len(values) else values[inside])
+        return Stored(elements, values if len(inside) == len(values) else values[inside])
 
 
 def _numbers(seeds: tuple[int, ...], distinct: tuple[int, ...]) -> Array:

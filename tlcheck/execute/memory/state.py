@@ -56,9 +56,9 @@ class RunState:
 
     threads: of a block; lanes: within T.Parallel as many as it has iterations. memory: by the number of the allocation.
     at: the statement that runs, or is compiled. spent: statements. overflowed: whether a number became larger than
-    float64 holds. looked_at: tensors and shared buffers that were accessed. steered: branches and loops, as written, on
-    which what is in memory decides; untried: lines of such branches that were not taken, and of loops that ended early.
-    reasons: of poison. shared: what the handlers of an instruction keep.
+    float64 holds. looked_at: tensors and shared buffers that were accessed. steered: branches and loops, in the source,
+    on which what is in memory decides; untried: lines of such branches that were not taken, and of loops that ended
+    early. reasons: of poison. shared: what the handlers of an instruction keep.
 
     Where all iterations of a loop run at once, each is a world of its own (`repeated`). each: the worlds without them.
     axes: of `worlds`, the iterations, then the worlds. fixed: the loops' variables in each world. sums: by allocation,
@@ -145,9 +145,10 @@ class RunState:
     def out_of_bounds(self, name: str, memory: Cells | Pages, frame: Frame, offending: Mask) -> Mask:
         """What happens where an access is out of bounds: the lanes that go on. Raises Illegal.
 
-        As written, accesses of global tensors are guarded: a load gives 0, a store does nothing. The guards come late.
+        In the source accesses of global tensors are guarded: a load gives 0, a store does nothing. The guards come
+        late.
         """
-        if (self.options.written or self.options.early) and isinstance(memory, Pages):
+        if (self.options.source or self.options.early) and isinstance(memory, Pages):
             return frame.mask() & ~offending
         shape = np.broadcast_to(offending, np.broadcast_shapes(offending.shape, (frame.worlds, 1)))
         found = np.argwhere(shape)[0]

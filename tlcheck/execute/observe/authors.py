@@ -1,6 +1,6 @@
-"""What races as written: a race of the lowered kernel that is the author's own is not TileLang's.
+"""What races in the source: a race of the lowered kernel that is the author's own is not TileLang's.
 
-As written, statements run one after the other; what has no order are the iterations of a T.Parallel, the threads of
+In the source statements run one after the other; what has no order are the iterations of a T.Parallel, the threads of
 code that is written for threads (in global memory until T.sync_threads; in shared memory TileLang puts the barriers),
 and the blocks. An epoch is what has no order within: two accesses of one element in one epoch by different lanes, of
 which one writes another value than is there, are the author's. So are those of different blocks in the whole run, and
@@ -51,7 +51,7 @@ _SEVERAL = -2
 @dataclass(frozen=True)
 class Attributed:
     """Whose races are. ordered: buffers that were watched as lowered, with why their order is not known. races:
-    TileLang's. contested: the author's own, and what races as written.
+    TileLang's. contested: the author's own, and what races in the source.
     """
 
     ordered: Mapping[str, str]
@@ -62,7 +62,7 @@ class Attributed:
 def attributed(watches: Sequence[HappensBefore], authors: Callable[[], Sequence[Author]]) -> Attributed:
     """Whose the races are that were seen as lowered.
 
-    authors: watched the kernel as written; asked for where something races.
+    authors: watched the source; asked for where something races.
     """
     names = sorted({parameter or name for watch in watches for name, parameter in watch.buffers.items()})
     ordered = dict.fromkeys(names, "")
@@ -84,8 +84,8 @@ def attributed(watches: Sequence[HappensBefore], authors: Callable[[], Sequence[
 def open_to_order(contests: Iterable[tuple[str, Contest]], name: str, last: Set[str]) -> str:
     """Why the value of an output depends on an order that the kernel does not say; empty where it does not.
 
-    contests: what races as written, by buffer. last: parameters that are not read but for themselves, so that no other
-    output depends on them.
+    contests: what races in the source, by buffer. last: parameters that are not read but for themselves, so that no
+    other output depends on them.
     """
     found = (contest.words(racing) for racing, contest in contests if racing == name or racing not in last)
     return next(found, "")
@@ -171,7 +171,7 @@ class _Last:
 
 
 class Author(HappensBefore):
-    """Watches some buffers of a kernel as written. own: buffer -> line of a race between iterations or threads; sides:
+    """Watches some buffers of a source kernel. own: buffer -> line of a race between iterations or threads; sides:
     of one between branches that run side by side; blocks: of one between blocks; early: of one with a copy for which
     the author has not waited yet; unready: of one with such a T.wgmma_gemm; between: of one between code for threads,
     or a T.tma_copy, and a T.Parallel or tile operator. Of each the first one."""
@@ -209,7 +209,7 @@ class Author(HappensBefore):
 
     @property
     def contests(self) -> Iterator[tuple[str, Contest]]:
-        """What races as written, by buffer."""
+        """What races in the source, by buffer."""
         for who, lines in self.contested.items():
             for racing, clash in lines.items():
                 yield racing, self._contest(who, clash)
@@ -218,7 +218,7 @@ class Author(HappensBefore):
         return Contest(who, clash.line, who == "blocks" and _ordering(self.machine.function), clash)
 
     def contest(self, race: Race) -> Contest | None:
-        """What races as written where the lowered kernel does; None if nothing does."""
+        """What races in the source where the lowered kernel does; None if nothing does."""
         name = race.parameter or race.buffer
         for who, lines in self.contested.items():
             if (who == "blocks") == race.across and name in lines:

@@ -64,7 +64,7 @@ class Clash:
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """A race as written, which is the author's own: who race, and the source line (0: unknown).
+    """A race in the source, which is the author's own: who race, and the source line (0: unknown).
 
     atomics: it is none if atomics of the author's order the blocks, which is not followed. clash: both accesses.
     """

@@ -50,7 +50,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class FoundWrite:
-    """A write that was sought. value: as written; lane: a thread, or an iteration of T.Parallel, None where a block
+    """A write that was sought. value: as stored; lane: a thread, or an iteration of T.Parallel, None where a block
     writes as one; world: None where it is not known, as of atomics. operands: the cells that it was made of, of each
     group one: `terms` of them are summed over.
     """

@@ -1,6 +1,6 @@
-"""What a kernel as written begins and waits for itself: T.async_copy, T.tma_copy, T.wgmma_gemm.
+"""What a source kernel begins and waits for itself: T.async_copy, T.tma_copy, T.wgmma_gemm.
 
-They go on beside what follows them ("No wait is auto-inserted", TileLang, language/copy_op.py). As written they are
+They go on beside what follows them ("No wait is auto-inserted", TileLang, language/copy_op.py). In the source they are
 carried out at once; here stands what they may still read or write, as nobody has waited for them. Who writes what one
 reads, or touches what one writes, races with it.
 """

@@ -24,7 +24,7 @@ _DRAWS = (Draw(8), *(Draw(below, gaps=False) for below in (8, 4, 2, 1)), Draw(8,
 class Arguments:
     """The arguments of a kernel's call. sizes: of symbolic shapes, and integer parameters.
 
-    draws: the ways to draw what is not given, until the kernel as written stays in bounds.
+    draws: the ways to draw what is not given, until the source stays in bounds.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class Arguments:
         poisoned: frozenset[str],
         course: Course,
     ) -> None:
-        """function: the kernel as written. own, poisoned: `Request.given` and `Request.poisoned`.
+        """function: the source. own, poisoned: `Request.given` and `Request.poisoned`.
 
         Raises Stopped where no sizes fit.
         """

@@ -22,7 +22,7 @@ def all_blocks(
     kernel: Function,
     seeds: Sequence[int],
     sizes: Mapping[str, int | float],
-    written: bool,
+    source: bool,
     budget: Budget,
     needed: Mapping[Block, Set[int]] | None = None,
 ) -> list[list[tuple[int, Block]]]:
@@ -32,7 +32,7 @@ def all_blocks(
     """
     extents, threads = grid(kernel, sizes), prod(threads_of(kernel))
     count = prod(extents) if needed is None else len(needed)
-    fit = worlds_that_fit(kernel, threads, written, budget, _THREADS // threads)
+    fit = worlds_that_fit(kernel, threads, source, budget, _THREADS // threads)
     together = max(1, fit // len(seeds))
     if fit == 0 or -(-count // together) * statements_needed(kernel, sizes) > budget.statements:
         raise BudgetSpent("too many blocks of a kernel before the last one")

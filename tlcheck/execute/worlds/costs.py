@@ -32,20 +32,20 @@ def _count(stmt: Stmt, values: dict[str, Any]) -> int:
     return max(inner, 1)
 
 
-def worlds_that_fit(function: Function, threads: int, written: bool, budget: Budget, wanted: int) -> int:
+def worlds_that_fit(function: Function, threads: int, source: bool, budget: Budget, wanted: int) -> int:
     """How many worlds fit into the bytes, at most `wanted`; 0 if not even one does."""
     each = 0
     for stmt in statements(function.body):
         if isinstance(stmt, Alloc):
-            each += _cells(stmt, threads, written) * 9
+            each += _cells(stmt, threads, source) * 9
     return min(wanted, budget.bytes // 2 // max(each, 1))
 
 
-def _cells(stmt: Alloc, threads: int, written: bool) -> int:
+def _cells(stmt: Alloc, threads: int, source: bool) -> int:
     count = 1
     for e in stmt.buffer.shape:
         count *= int(e.value) if e.op == "int" and isinstance(e.value, int) else 1
-    local = stmt.buffer.scope.startswith("local") and not (written and stmt.buffer.scope == "local.fragment")
+    local = stmt.buffer.scope.startswith("local") and not (source and stmt.buffer.scope == "local.fragment")
     if stmt.buffer.dtype == "uint8" and stmt.buffer.scope.startswith("shared"):
         return count // 2
     return count * (threads if local else 1) * max(1, kind_of(stmt.buffer.dtype).bits // 64)

@@ -36,14 +36,14 @@ def _has_courses(snapshot: Snapshot) -> bool:
 
 
 def _farthest(snapshot: Snapshot, request: Request) -> BothLevels:
-    """The levels with the sizes that let the kernel as written do most, the smallest of them."""
+    """The levels with the sizes that let the source do most, the smallest of them."""
     best = _keeping(snapshot, request)
     for size in _LARGER if inputs.symbols(snapshot.checkpoints[SOURCE]) else ():
-        if not best.as_written[0].untried:
+        if not best.source_run[0].untried:
             break
         with suppress(Stopped):
             larger = BothLevels(snapshot, replace(request, course=inputs.Course((size,))))
-            best = min(best, larger, key=lambda levels: len(levels.as_written[0].untried))
+            best = min(best, larger, key=lambda levels: len(levels.source_run[0].untried))
     return best
 
 
@@ -51,7 +51,7 @@ def _keeping(snapshot: Snapshot, request: Request) -> BothLevels:
     """The levels with the first sizes for which all holds that the kernel promises on its way. Raises Stopped."""
     first = BothLevels(snapshot, request)
     try:
-        _ = first.as_written
+        _ = first.source_run
     except Stopped as stopped:
         found = next(_with_other_sizes(snapshot, request), None) if isinstance(stopped.__cause__, Unkept) else None
         if found is None:
@@ -61,11 +61,11 @@ def _keeping(snapshot: Snapshot, request: Request) -> BothLevels:
 
 
 def _with_other_sizes(snapshot: Snapshot, request: Request) -> Iterator[BothLevels]:
-    """BothLevels with further sizes, of which the kernel as written comes to its end."""
+    """BothLevels with further sizes, of which the source comes to its end."""
     for passed in range(1, _OTHER_SIZES):
         with suppress(Stopped):
             levels = BothLevels(snapshot, replace(request, course=inputs.Course(passed=passed)))
-            _ = levels.as_written
+            _ = levels.source_run
             yield levels
 
 

@@ -75,7 +75,7 @@ class Demand:
     """What the last kernel of a function wants of those before it."""
 
     def __init__(self, function: Function, sizes: Mapping[str, int]) -> None:
-        """function: the kernel as written."""
+        """function: the source."""
         *earlier, self._last = kernels(function)
         self._sizes, self._count = sizes, len(earlier)
         small = all(prod(grid(kernel, sizes)) <= _MOST_BLOCKS for kernel in earlier)

@@ -82,7 +82,7 @@ class Invocation:
         options, seeds = self.options, tuple(dict.fromkeys(world.seed for world in self.worlds))
         budget = Budget(options.statements, options.bytes)
         for kernel, needed in zip_longest(self._earlier, self._needed[: len(self._earlier)]):
-            for batch in all_blocks(kernel, seeds, self._scalars, options.written, budget, needed):
+            for batch in all_blocks(kernel, seeds, self._scalars, options.source, budget, needed):
                 machine = self._run(self.made(kernel, [World(*world) for world in batch]), observing)
                 self.untried |= machine.state.untried
                 self.spent += machine.state.spent

@@ -51,7 +51,7 @@ class Invocations:
     shapes: of parameters, by name. chosen: the blocks that run; every_block: all of the grid.
     """
 
-    written: Callable[[], Invocation]
+    source: Callable[[], Invocation]
     lowered: Callable[[], Invocation]
     shapes: Mapping[str, tuple[int, ...]]
     chosen: tuple[blocks.Block, ...]
@@ -59,7 +59,7 @@ class Invocations:
 
 
 class BothLevels:
-    """A kernel as written and as lowered, on the blocks and inputs of one request.
+    """The source and the lowered kernel, on the blocks and inputs of one request.
 
     plain: each statement for itself, as a witness needs it; else quickly.
     """
@@ -76,20 +76,20 @@ class BothLevels:
             raise NotModelled(f"{snapshot.target or 'an unknown target'}, which is not modelled")
         self._target = target
         self._until = time.process_time() + request.budget.seconds
-        self.written = snapshot.checkpoints[SOURCE]
+        self.source = snapshot.checkpoints[SOURCE]
         self.lowered = snapshot.checkpoints[request.checkpoint]
-        for function in (self.written, self.lowered):
+        for function in (self.source, self.lowered):
             for lost in chain.from_iterable(map(lost_values, statements(function.body))):
                 raise NotModelled(f"the value of {lost.value}, which returns none")
         for refused in refusals(self.lowered, Release.among(snapshot.toolchain)) if self.checkpoint == LOWERED else ():
             raise NotModelled(f"{refused}, which nvcc refuses")
         self.tiled = is_tiled(self.lowered, self.checkpoint)
-        self._arguments = Arguments(snapshot, self.written, request.given or {}, request.poisoned, self._course)
+        self._arguments = Arguments(snapshot, self.source, request.given or {}, request.poisoned, self._course)
         self.sizes = self._arguments.sizes
-        self.roles = roles(self.written)
+        self.roles = roles(self.source)
         self.outputs = pointers(self.roles.outputs)
-        self.extents = grid(self.written, self.sizes)
-        self.meet = meets_all(self.written) or meets_all(self.lowered)
+        self.extents = grid(self.source, self.sizes)
+        self.meet = meets_all(self.source) or meets_all(self.lowered)
         self.plain |= self.meet
         self._all_before = self.plain
         self._blocks = self._chosen()
@@ -97,8 +97,8 @@ class BothLevels:
         self.worlds = self._fitting()
         self._together: dict[Function, list[list[World]]] = {}
         self.diverged: Illegal | None = None  # a barrier of the source that not all threads reach, if there is one
-        self._before: dict[tuple[str, int], Pages] = {}  # what the kernel as written left, by the limit of integers
-        self._as_written: tuple[Invocation, inputs.Draw] | None = None
+        self._before: dict[tuple[str, int], Pages] = {}  # what the source left, by the limit of integers
+        self._source_run: tuple[Invocation, inputs.Draw] | None = None
         self._by_chance: dict[inputs.Draw, Mapping[str, Pages]] = {}  # see `by_chance`
         self._moved: dict[tuple[inputs.Draw, int], tuple[Mapping[str, Pages], bool]] = {}  # see `jittered`
 
@@ -113,7 +113,7 @@ class BothLevels:
         if self.has_all_before:
             return self
         other = copy(self)
-        other._all_before, other._as_written, other._by_chance, other._moved = True, None, {}, {}
+        other._all_before, other._source_run, other._by_chance, other._moved = True, None, {}, {}
         return other
 
     @property
@@ -129,7 +129,7 @@ class BothLevels:
     @cached_property
     def _demand(self) -> Demand | None:
         """What of kernels before the last one has to run; None for all."""
-        return Demand(self.written, self.sizes) if self._is_chosen and self._are_paired() else None
+        return Demand(self.source, self.sizes) if self._is_chosen and self._are_paired() else None
 
     def _needed(self, worlds: Sequence[World]) -> Sequence[Needed | None]:
         """The blocks to run of each kernel before the last one; None for all: where blocks are asked for by name."""
@@ -140,7 +140,7 @@ class BothLevels:
 
     def _are_paired(self) -> bool:
         """Whether both levels have the same kernels before the last one, by their grids."""
-        sides = [[grid(k, self.sizes) for k in kernels(f)[:-1]] for f in (self.written, self.lowered)]
+        sides = [[grid(k, self.sizes) for k in kernels(f)[:-1]] for f in (self.source, self.lowered)]
         return sides[0] == sides[1]
 
     def _chosen(self) -> Sequence[blocks.Block]:
@@ -153,14 +153,14 @@ class BothLevels:
             if prod(self.extents) > _MOST_BLOCKS:
                 raise Stopped("more blocks than can run at once")
             return list(self.every_block())
-        return blocks.chosen((self.written, self.lowered), self.sizes, asked)
+        return blocks.chosen((self.source, self.lowered), self.sizes, asked)
 
     def _named(self, named: Sequence[blocks.Block]) -> Sequence[blocks.Block]:
         """Those of them that are in the grid; one that only an earlier kernel has is executed there in any case.
 
         Raises UsageError for one that no kernel has.
         """
-        earlier = [grid(k, self.sizes) for f in (self.written, self.lowered) for k in kernels(f)[:-1]]
+        earlier = [grid(k, self.sizes) for f in (self.source, self.lowered) for k in kernels(f)[:-1]]
         for block in named:
             if not any(blocks.is_in(block, extents) for extents in (self.extents, *earlier)):
                 place, size = ",".join(map(str, block)), " x ".join(map(str, self.extents))
@@ -173,13 +173,13 @@ class BothLevels:
         return ((i, j, k) for k in z for j in y for i in x)
 
     def invocations(self, *, early: bool = False) -> Invocations:
-        """Both levels plainly, on inputs that keep the kernel as written in bounds. early: copies are, as lowered."""
+        """Both levels plainly, on inputs that keep the source in bounds. early: copies are, as lowered."""
         levels = self.plainly().with_all_before()
-        _, draw = levels.as_written
-        names = {str(b.data.value): b for b in self.written.buffers}
+        _, draw = levels.source_run
+        names = {str(b.data.value): b for b in self.source.buffers}
         return Invocations(
-            lambda: levels.invocation_as_written(draw),
-            lambda: levels.invocation_as_lowered(draw, late=not early),
+            lambda: levels.source_invocation(draw),
+            lambda: levels.lowered_invocation(draw, late=not early),
             {name: inputs.extent(buffer, self.sizes) for name, buffer in names.items()},
             tuple(dict.fromkeys(world.block for world in self.worlds)),
             self.every_block,
@@ -188,11 +188,11 @@ class BothLevels:
     def _fitting(self) -> list[World]:
         """As many blocks and seeds as the budget allows, known before anything runs."""
         budget = self.request.budget
-        sides = ((self.written, True), (self.lowered, self.tiled))
+        sides = ((self.source, True), (self.lowered, self.tiled))
         if any(statements_needed(function, self.sizes) > budget.statements for function, _ in sides):
             raise Stopped("more statements than allowed")
         wanted = len(self._blocks) * len(self.request.seeds)
-        fit = min(worlds_that_fit(f, prod(threads_of(f)), written, budget, wanted) for f, written in sides)
+        fit = min(worlds_that_fit(f, prod(threads_of(f)), source, budget, wanted) for f, source in sides)
         if fit < (len(self._blocks) if self.meet else 1):
             raise Stopped("more memory than allowed")
         seeds = self.request.seeds[: max(1, fit // max(1, min(len(self._blocks), fit)))]
@@ -224,14 +224,14 @@ class BothLevels:
     @property
     def course(self) -> inputs.Course:
         """The course that this request takes."""
-        return replace(self._course, draw=self.as_written[1])
+        return replace(self._course, draw=self.source_run[1])
 
     @property
-    def as_written(self) -> tuple[Invocation, inputs.Draw]:
-        """The kernel as written, on inputs that keep its accesses in bounds and take it everywhere, if some can."""
-        if self._as_written is None:
-            self._as_written = self._farthest()
-        return self._as_written
+    def source_run(self) -> tuple[Invocation, inputs.Draw]:
+        """The source, on inputs that keep its accesses in bounds and take it everywhere, if some can."""
+        if self._source_run is None:
+            self._source_run = self._farthest()
+        return self._source_run
 
     def _farthest(self) -> tuple[Invocation, inputs.Draw]:
         invocation, draw = self._in_bounds()
@@ -240,7 +240,7 @@ class BothLevels:
             if not any(lacks) or left < 0:
                 break
             wider = draw.with_limit(name, below)
-            other = self.invocation_as_written(wider)
+            other = self.source_invocation(wider)
             with suppress(Stopped):
                 other.run()
                 other.machine.rest()
@@ -260,16 +260,16 @@ class BothLevels:
         if self.request.given or self._course.draw is not None:
             return []
         unread = pointers(self.roles.written)
-        return [name for name in inputs.integers(self.written) if name not in unread]
+        return [name for name in inputs.integers(self.source) if name not in unread]
 
     def _in_bounds(self) -> tuple[Invocation, inputs.Draw]:
         problem: Illegal | None = None
         draws = list(self._arguments.draws)
         while draws:
             draw = draws.pop(0)
-            invocation = self.invocation_as_written(draw)
+            invocation = self.source_invocation(draw)
             try:
-                self.run(invocation, partial(self.invocation_as_written, draw))
+                self.run(invocation, partial(self.source_invocation, draw))
                 self._before = {(name, draw.limit(name)): left for name, left in invocation.left.items()}
                 return invocation, draw
             except Illegal as illegal:
@@ -283,18 +283,18 @@ class BothLevels:
         text = f"the author's, on all inputs tried: as written, {problem}{line}"
         raise SourceIllegal(text, problem, self.worlds[problem.world % len(self.worlds)].block) from problem
 
-    def invocation_as_written(self, draw: inputs.Draw, kernel: Function | None = None, **special: Any) -> Invocation:
-        """An invocation of the kernel as written, or of another form of it, that has not run yet."""
-        return self._invocation(kernel or self.written, True, draw, **special)
+    def source_invocation(self, draw: inputs.Draw, kernel: Function | None = None, **special: Any) -> Invocation:
+        """An invocation of the source, or of another form of it, that has not run yet."""
+        return self._invocation(kernel or self.source, True, draw, **special)
 
-    def invocation_as_lowered(self, draw: inputs.Draw, **special: Any) -> Invocation:
+    def lowered_invocation(self, draw: inputs.Draw, **special: Any) -> Invocation:
         """An invocation of the kernel as lowered that has not run yet."""
         return self._invocation(self.lowered, self.tiled, draw, **special)
 
     def jittered(
         self, name: str, seed: int, draw: inputs.Draw, elements: Array, values: Array
     ) -> tuple[list[Array], bool]:
-        """The values of an output's elements as written with every number slightly changed, in two ways; whether
+        """The values of an output's elements in the source with every number slightly changed, in two ways; whether
         numbers became larger than float64 holds. values: without that."""
         moved, overflowed = [], False
         for jitter in (1, 2):
@@ -308,31 +308,31 @@ class BothLevels:
         return moved, overflowed
 
     def _with_jitter(self, draw: inputs.Draw, jitter: int) -> tuple[Mapping[str, Pages], bool]:
-        """The outputs as written with every number slightly changed; whether numbers became too large."""
+        """The outputs in the source with every number slightly changed; whether numbers became too large."""
         if (draw, jitter) not in self._moved:
-            invocation = self.invocation_as_written(draw, jitter=jitter)
+            invocation = self.source_invocation(draw, jitter=jitter)
             invocation.run()
             self._moved[draw, jitter] = {name: invocation.left[name] for name in self.outputs}, invocation.overflowed
         return self._moved[draw, jitter]
 
     @cached_property
     def _has_integers(self) -> bool:
-        return has_integers(self.written)
+        return has_integers(self.source)
 
     @property
     def in_each_iteration(self) -> Function | None:
-        """The kernel as written if its variables are set in each iteration, where that is not clear."""
-        return in_each_iteration(self.written)
+        """The source if its variables are set in each iteration, where that is not clear."""
+        return in_each_iteration(self.source)
 
     def by_chance(self, draw: inputs.Draw) -> Mapping[str, Pages]:
-        """The outputs as written where integers that nobody has written have other values, and variables that may be
+        """The outputs in the source where integers that nobody has written have other values, and variables that may be
         set once or in each iteration are set in each; none where there can be neither. Raises Illegal where such
         integers take an access out of bounds.
         """
         if not self._has_integers and self.in_each_iteration is None:
             return {}
         if draw not in self._by_chance:
-            invocation = self.invocation_as_written(draw, self.in_each_iteration, chance=True)
+            invocation = self.source_invocation(draw, self.in_each_iteration, chance=True)
             invocation.run()
             self._by_chance[draw] = {name: invocation.left[name] for name in self.outputs}
         return self._by_chance[draw]
@@ -364,7 +364,7 @@ class BothLevels:
     def _invocation(
         self,
         function: Function,
-        written: bool,
+        source: bool,
         draw: inputs.Draw,
         worlds: Sequence[World] = (),
         left: Mapping[str, Pages] | None = None,
@@ -373,19 +373,19 @@ class BothLevels:
         """An invocation that has not run yet. left: tensors after earlier kernels. special: `Options` of this one."""
         budget = self.request.budget
         options = Options(
-            written=written,
-            early=not written and self.checkpoint.is_unguarded,
-            midway=written and function is self.lowered and function is not self.written,
+            source=source,
+            early=not source and self.checkpoint.is_unguarded,
+            midway=source and function is self.lowered and function is not self.source,
             release=Release.among(self.snapshot.toolchain),
             target=self._target,
             statements=budget.statements,
             bytes=budget.bytes,
             until=self._until,
             plain=self.plain,
-            printed=not written and self.request.printed and self.checkpoint == LOWERED,
+            printed=not source and self.request.printed and self.checkpoint == LOWERED,
             barriers=not self.snapshot.is_on(_NO_BARRIERS),
-            alike=draws_anywhere(self.written),
-            partial=written and self.diverged is not None,
+            alike=draws_anywhere(self.source),
+            partial=source and self.diverged is not None,
             **special,
         )
         tensors = self._arguments.tensors(draw, self._before)

@@ -28,14 +28,14 @@ def is_tiled(function: Function, checkpoint: Checkpoint) -> bool:
 
 
 def draws_anywhere(function: Function) -> bool:
-    """Whether a kernel as written draws random numbers in a T.Parallel."""
+    """Whether a source kernel draws random numbers in a T.Parallel."""
     loops = [stmt for stmt in statements(function.body) if isinstance(stmt, For) and stmt.kind == "parallel"]
     inner = (e for loop in loops for s in statements(loop) for e in postorder(expressions(s)))
     return any(e.op == "call" and str(e.value).startswith("rng_rand") for e in inner)
 
 
 def has_integers(function: Function) -> bool:
-    """Whether a kernel as written may have integers that nobody has written: in memory of its own, from lanes that take
+    """Whether a source kernel may have integers that nobody has written: in memory of its own, from lanes that take
     no part in a shuffle, or made of such a float.
     """
     for stmt in statements(function.body):

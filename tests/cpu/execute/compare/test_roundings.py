@@ -11,7 +11,7 @@ from tests.cpu.checking import executed
 from tests.cpu.mutations.lowered import lowered_mutants
 from tests.cpu.mutations.survivors import kernels
 from tlcheck.execute.compare.roundings import coarser
-from tlcheck.execute.memory.pages import Written
+from tlcheck.execute.memory.pages import Stored
 from tlcheck.execute.memory.values import Array, kind_of, rounded
 from tlcheck.execute.request import Request
 from tlcheck.snapshot.ir import Snapshot
@@ -49,9 +49,9 @@ def test_the_same_kernel_without_it_agrees_and_says_what_was_run() -> None:
     assert claim.executed.words.endswith("as float64, one block also in the kernel's own types")
 
 
-def sides(exact: Array, written: Array, lowered: Array) -> tuple[Written, Written, Written]:
+def sides(exact: Array, written: Array, lowered: Array) -> tuple[Stored, Stored, Stored]:
     number = np.arange(len(exact))
-    return Written(number, exact), Written(number, written), Written(number, lowered)
+    return Stored(number, exact), Stored(number, written), Stored(number, lowered)
 
 
 @pytest.fixture(name="numbers")

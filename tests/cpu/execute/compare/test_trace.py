@@ -44,10 +44,10 @@ def inputs(step: TracedStep) -> set[str]:
 def test_a_product_comes_from_its_row_and_column_at_both_levels() -> None:
     found = traced(read_snapshot(RIGHT), (3, 5))
     assert found.first is None
-    assert inputs(found.written) == inputs(found.lowered) == {"A[3, 63]", "W[63, 5]"}
-    elements = [step.element for step in steps(found.written)]
+    assert inputs(found.source) == inputs(found.lowered) == {"A[3, 63]", "W[63, 5]"}
+    elements = [step.element for step in steps(found.source)]
     assert elements == ["B[3, 5]", "c[3, 5]", "a[3, 63]", "A[3, 63]", "w[63, 5]", "W[63, 5]", "c[3, 5]"]
-    assert float(found.written.value) == float(found.lowered.value)
+    assert float(found.source.value) == float(found.lowered.value)
 
 
 def test_blocks_that_add_to_an_element_are_counted_and_their_sum_said() -> None:
@@ -57,8 +57,8 @@ def test_blocks_that_add_to_an_element_are_counted_and_their_sum_said() -> None:
     other = trace(saved, replace(REQUEST, blocks=((1, 0, 0),)), "B", (3, 5), place, 8)
     assert (found.block, other.block) == ((0, 0, 0), (1, 0, 0))
     assert (found.sharing, other.sharing) == (((0, 0, 0), (1, 0, 0)), ((1, 0, 0),))
-    product = next(step for step in steps(found.written) if step.element == "c[3, 5]")
-    assert float(found.sums[0]) == float(found.sums[1]) == float(other.written.value) + float(product.value)
+    product = next(step for step in steps(found.source) if step.element == "c[3, 5]")
+    assert float(found.sums[0]) == float(found.sums[1]) == float(other.source.value) + float(product.value)
 
 
 @pytest.mark.parametrize("cleared", [False, True])
@@ -79,7 +79,7 @@ def test_what_a_product_is_added_to_is_part_of_where_it_comes_from(cleared: bool
 
     changed = {n: replace(f, body=rebuild(f.body, filled)) for n, f in saved.checkpoints.items()}
     found = traced(replace(saved, checkpoints=changed), (3, 5))
-    before = [step.value for step in steps(found.written) if step.element == "c[3, 5]"][1:]
+    before = [step.value for step in steps(found.source) if step.element == "c[3, 5]"][1:]
     assert before == ([] if cleared else ["1.0"])
     assert "1.0" in [step.value for step in steps(found.lowered) if step.element.startswith("c[")]
     assert found.agree != cleared
@@ -87,9 +87,9 @@ def test_what_a_product_is_added_to_is_part_of_where_it_comes_from(cleared: bool
 
 def test_a_lane_at_a_wrong_place_is_where_the_levels_part() -> None:
     found = traced(read_snapshot(WRONG), (0, 1))
-    assert inputs(found.written) == {"A[0, 63]", "W[63, 1]"}
+    assert inputs(found.source) == {"A[0, 63]", "W[63, 1]"}
     assert found.first is not None
-    assert inputs(found.lowered) != inputs(found.written)
+    assert inputs(found.lowered) != inputs(found.source)
 
 
 @pytest.mark.parametrize("depth", [1, 2])
@@ -176,9 +176,9 @@ def test_a_reduction_comes_from_its_own_line(kind: str, shown: list[str]) -> Non
     reduced = call("reduce", region(tile), region(result), text(kind), number(1), flag(True))
     body = (clears, *stores, reduced, call("copy", region(result), region(target)))
     found = traced(made.snapshot(body, body), (2,))
-    line = next(step for step in steps(found.written) if step.element == "r[2]")
+    line = next(step for step in steps(found.source) if step.element == "r[2]")
     assert [step.element for step in line.sources] == shown
-    assert source.name not in inputs(found.written)
+    assert source.name not in inputs(found.source)
 
 
 def test_a_product_is_followed_where_it_counts() -> None:
@@ -193,7 +193,7 @@ def test_a_product_is_followed_where_it_counts() -> None:
     no, one = flag(False), number(16)
     gemm = call("gemm", *(region(t) for t in (*tiles, total)), no, no, one, one, one, number(0), no)
     body = (*fills, zero, clear, gemm, call("copy", region(total), region(target)))
-    product = next(s for s in steps(traced(made.snapshot(body, body), (3, 5)).written) if s.element == "c[3, 5]")
+    product = next(s for s in steps(traced(made.snapshot(body, body), (3, 5)).source) if s.element == "c[3, 5]")
     assert [(step.element, step.value) for step in product.sources] == [
         ("a[3, 4]", "1.0"),
         ("w[4, 5]", "1.0"),
@@ -207,7 +207,7 @@ def test_what_lies_beyond_a_tensor_is_no_input() -> None:
     tile = made.tile("f", "float32", (8,))
     body = (call("copy", region(source, [0], [8]), region(tile)), call("copy", region(tile), region(target)))
     for element, given in ((4, {"A[4]"}), (6, set())):
-        assert inputs(traced(made.snapshot(body, body), (element,)).written) == given
+        assert inputs(traced(made.snapshot(body, body), (element,)).source) == given
 
 
 def test_what_a_statement_reads_twice_is_shown_once() -> None:

@@ -44,7 +44,7 @@ def _run(first: int) -> list[float]:
         "A": Tensor(kind, THREADS, lambda seed, numbers: values[numbers]),
         "B": Tensor(kind, THREADS, lambda seed, numbers: None),
     }
-    machine = Machine(function, (THREADS, 1, 1), [World(0)], tensors, {}, Options(written=False))
+    machine = Machine(function, (THREADS, 1, 1), [World(0)], tensors, {}, Options(source=False))
     machine.run()
     return [float(value) for value in machine.pages("B").outcome(0)[1]]
 

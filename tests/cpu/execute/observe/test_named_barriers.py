@@ -29,7 +29,7 @@ def _ran(*first: Stmt) -> tuple[Machine, Watch]:
     body = Seq((Alloc(SLOT), If(Expr("lt", "bool", (TX, number(32))), Seq(first), Seq((WAITS, READ)))))
     function = Function("main", (OUT.data,), (OUT,), (), Thread(TX, "threadIdx.x", number(64), body))
     tensors = {"OUT": Tensor(kind_of("int32"), 1, lambda seed, numbers: np.zeros(len(numbers), np.int32))}
-    machine = Machine(function, (64, 1, 1), [World(0)], tensors, {}, Options(written=False))
+    machine = Machine(function, (64, 1, 1), [World(0)], tensors, {}, Options(source=False))
     watch = Watch(machine, np.array([True]), frozenset())
     machine.run(watch)
     return machine, watch

@@ -89,12 +89,12 @@ def _suspects(body: Sequence[Stmt]) -> Suspects:
     return watching.suspects
 
 
-def _machine(body: Sequence[Stmt], *, plain: bool, written: bool = False) -> Machine:
+def _machine(body: Sequence[Stmt], *, plain: bool, source: bool = False) -> Machine:
     inner = Thread(TX, "threadIdx.x", _int(THREADS), Seq((Alloc(SHARED), *body)))
     function = Function("main", (A.data,), (A,), (), Thread(BX, "blockIdx.x", _int(2), inner))
     tensors = {"A": Tensor(kind_of("int32"), THREADS, lambda seed, elements: np.zeros(len(elements), np.int32))}
     worlds = World(0, (0, 0, 0)), World(0, (1, 0, 0))
-    return Machine(function, (THREADS, 1, 1), worlds, tensors, {}, Options(written, plain=plain))
+    return Machine(function, (THREADS, 1, 1), worlds, tensors, {}, Options(source, plain=plain))
 
 
 def _watched(body: Sequence[Stmt], suspects: Suspects | None) -> HappensBefore:
@@ -133,7 +133,7 @@ def test_an_author_who_is_asked_about_one_buffer_says_the_same_of_it(body: Seque
 
 
 def _contested(body: Sequence[Stmt], about: frozenset[str] | None) -> dict[str, dict[str, int]]:
-    machine = _machine(body, plain=True, written=True)
+    machine = _machine(body, plain=True, source=True)
     watch = Author(machine, np.array([True, True]), frozenset({"A", "s"}), about)
     machine.run(watch)
     contested = watch.contested | {"between": watch.between}

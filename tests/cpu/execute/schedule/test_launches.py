@@ -65,24 +65,24 @@ def _inputs(seed: int) -> Array:
     return np.random.default_rng(seed).standard_normal(ROWS * THREADS)
 
 
-def _run(function: Function, block: int, written: bool) -> Invocation:
+def _run(function: Function, block: int, source: bool) -> Invocation:
     size, kind = ROWS * THREADS, kind_of("float32")
     tensors = {name: Tensor(kind, size, lambda seed, numbers: None) for name in "BC"}
     tensors["A"] = Tensor(kind, size, lambda seed, numbers: _inputs(seed)[numbers])
     worlds = [World(seed, (block, 0, 0)) for seed in (0, 1)]
-    invocation = Invocation(function, [worlds], tensors, {}, Options(written))
+    invocation = Invocation(function, [worlds], tensors, {}, Options(source))
     invocation.run()
     return invocation
 
 
 @pytest.mark.parametrize(
-    ("body", "written"),
+    ("body", "source"),
     [(Seq((_launch(FIRST), _launch(SECOND))), False), (Block("root", Seq((FIRST, SECOND))), True)],
-    ids=["as lowered", "as written"],
+    ids=["as lowered", "as source"],
 )
-def test_the_second_reads_what_any_block_of_the_first_wrote(body: Stmt, written: bool) -> None:
+def test_the_second_reads_what_any_block_of_the_first_wrote(body: Stmt, source: bool) -> None:
     """Block 1 alone of the second kernel reads row 2 of what the first one wrote; all of that is there."""
-    invocation = _run(_function(body), 1, written)
+    invocation = _run(_function(body), 1, source)
     for seed in (0, 1):
         doubled = 2 * _inputs(seed).reshape(ROWS, THREADS)
         indices, values = invocation.left["B"].outcome(seed)
@@ -97,9 +97,9 @@ def test_the_second_reads_a_tensor_that_the_function_declares() -> None:
     doubled = Expr("add", "float32", (_load(A, BX, TX), _load(A, BX, TX)))
     own = Buffer("W", "float32", (_int(ROWS), _int(THREADS)), "global", Expr("var", "handle", (), "W", 11))
     first, second = _kernel(Store(own, (BX, TX), doubled)), _kernel(Store(C, (BX, TX), _load(own, MIRRORED, TX)))
-    written = _function(Block("root", Seq((Alloc(own), first, second))))
+    source = _function(Block("root", Seq((Alloc(own), first, second))))
     lowered = Function("main", (A.data, own.data, C.data), (A, own, C), (), Seq((_launch(first), _launch(second))))
-    checkpoints = {"source": written, "device-tir": lowered}
+    checkpoints = {"source": source, "device-tir": lowered}
     found = execute(Snapshot("kernel", "kernel.py", 1, {"tilelang": "0.1.15"}, "sm_90", {}, {}, checkpoints, {}))
     assert {outcome.name: outcome.verdict for outcome in found.outputs} == {"C": "agreed"}
 
@@ -127,7 +127,7 @@ def test_a_loop_launches_its_kernel_again_and_again() -> None:
     added = Expr("add", "float32", (_load(B, BX, TX), Expr("cast", "float32", (STEP,))))
     loop = For(STEP, _int(1), _int(3), "serial", _kernel(Store(B, (BX, TX), added)))
     assert len(kernels(_function(Seq((FIRST, loop))))) == 4
-    invocation = _run(_function(Seq((FIRST, loop))), 1, written=True)
+    invocation = _run(_function(Seq((FIRST, loop))), 1, source=True)
     for seed in (0, 1):
         row = invocation.left["B"].outcome(seed)[1].reshape(ROWS, THREADS)
         doubled = 2 * _inputs(seed).reshape(ROWS, THREADS)

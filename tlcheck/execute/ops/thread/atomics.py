@@ -118,7 +118,7 @@ def require_memory(target: Expr, program: KernelProgram) -> None:
     memory, and a device traps, or faults, at any other.
     """
     buffers = [p.buffer for p in postorder([target]) if p.op == "load" and p.buffer is not None]
-    if program.options.written and buffers and buffers[-1].scope.startswith("local"):
+    if program.options.source and buffers and buffers[-1].scope.startswith("local"):
         raise NotModelled(f"an atomic on {buffers[-1].name}, which is in registers")
 
 

@@ -114,7 +114,7 @@ def queue_of(program: KernelProgram) -> CopyQueue:
 def cp_async(e: Expr, program: KernelProgram) -> Run:
     """Issue a copy of 4, 8 or 16 bytes. Where the predicate is false, zeros arrive and nothing is read.
 
-    Which thread issues the copy of an iteration of T.Parallel is not known as written: it arrives at once.
+    Which thread issues the copy of an iteration of T.Parallel is not known in the source: it arrives at once.
     """
     target, source, predicate = _operands(e, program)
     condition = None if predicate is None else program.code(predicate)

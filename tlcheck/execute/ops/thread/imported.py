@@ -30,7 +30,7 @@ _SPACE = re.compile(r"\s+")
 
 @annotation("pragma_import_c")
 def annotated_source(block: Block, program: KernelProgram) -> None:
-    """The text of imported functions, as written."""
+    """The text of imported functions, verbatim."""
     program.state.shared[_TEXT] = dict(block.annotations)["pragma_import_c"]
 
 

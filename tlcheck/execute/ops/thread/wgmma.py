@@ -72,7 +72,7 @@ def in_a_loop(stmt: For, program: KernelProgram) -> Step | None:
     The sum is another one where each instruction rounds it. Plainly, each reads for itself.
     """
     options, body = program.options, stmt.body
-    if options.plain or options.written or not options.exact or not isinstance(body, Evaluate):
+    if options.plain or options.source or not options.exact or not isinstance(body, Evaluate):
         return None
     e, var = body.value, stmt.var
     if e.value != "ptx_wgmma_ss" or any(bound.op != "int" for bound in (stmt.start, stmt.extent, e.args[12])):

@@ -66,7 +66,7 @@ class RegisterFences:
 
     def used(self, place: BufferElement, position: Position, values: Array, lanes: Mask) -> None:
         """An instruction begins to use registers (elements, worlds, threads). Raises Illegal without the fence."""
-        if place.state.options.written:
+        if place.state.options.source:
             return
         passed = np.False_ if self.passed is None else self.passed
         known = next((u for u in self.last.get(place.root, []) if _is_same(u.position, position)), None)
@@ -228,7 +228,7 @@ def commit(e: Expr, program: KernelProgram) -> Run:
 
 @call("warpgroup_wait", "wait_wgmma")
 def wait(e: Expr, program: KernelProgram) -> Run:
-    """wgmma.wait_group n: at most n of the warpgroup's groups are under way. As written there are none."""
+    """wgmma.wait_group n: at most n of the warpgroup's groups are under way. In the source there are none."""
     queue, newest = ProductQueue.of(program), program.code(e.args[0])
 
     def run(frame: Frame) -> Value:

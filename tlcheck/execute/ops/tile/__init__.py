@@ -1,1 +1,1 @@
-"""Tile operators as written, one family in a file."""
+"""Tile operators in the source, one family in a file."""

@@ -5,9 +5,9 @@ nearer to the registers (global, shared, registers; the source where both are eq
 its own place. An element outside its buffer reads as 0, or as the buffer's safe value; one outside the destination is
 not written. Elements are converted to the destination's dtype.
 
-As written a copy is complete when the next statement runs, also one that the kernel waits for itself: what a wait that
-is missing does is a question to the kernel as lowered, and between the passes (`under_way`). Where a T.async_copy or
-T.tma_copy has none the author forgot it, which `authors` notices.
+In the source a copy is complete when the next statement runs, also one that the kernel waits for itself: what a wait
+that is missing does is a question to the kernel as lowered, and between the passes (`under_way`). Where a T.async_copy
+or T.tma_copy has none the author forgot it, which `authors` notices.
 """
 
 from __future__ import annotations

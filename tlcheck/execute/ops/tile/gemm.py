@@ -6,7 +6,7 @@ policy, clear; in 0.1.6 the matrices are pointers and the places of their first 
 
 Products of floats are exact in float64, sums are those of float64; integers wrap at the accumulator's width. In real
 mode a sum is rounded to the accumulator's dtype: once, but where that is narrower than float32, after each step that
-the tensor cores add by themselves, 32 bytes of a row: what such an accumulator loses, it loses there. As written a
+the tensor cores add by themselves, 32 bytes of a row: what such an accumulator loses, it loses there. In the source a
 product is complete when the next statement runs, also T.wgmma_gemm; whether the author waits for such a one is watched
 where something differs (`authors`).
 """

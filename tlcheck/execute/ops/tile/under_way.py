@@ -1,6 +1,6 @@
 """Copies of tiles between the passes: those that a pass has made asynchronous arrive when somebody waits for them.
 
-As written a copy is complete when the next statement runs. After software pipelining or warp specialization the tile
+In the source a copy is complete when the next statement runs. After software pipelining or warp specialization the tile
 operator is still there, with what is to become of it in its annotations: a group of cp.async that a wait of its own
 lands (`no_implicit_async_commit_wait`), or bytes that an mbarrier counts (`barrier`), with the arrival that announces
 them where the copy makes it itself (`emit_arrive`).

@@ -43,7 +43,7 @@ def machine_of(snapshot: Snapshot, name: str, late: bool, exact: bool, lowered: 
         before = RECORDED[f"{name}/{place}"].reshape(-1)
         tensors[str(buffer.data.value)] = Tensor(kind_of(buffer.dtype), before.size, partial(_part, before))
     threads = extents["threadIdx.x"], extents.get("threadIdx.y", 1), extents.get("threadIdx.z", 1)
-    return Machine(lowered, threads, worlds, tensors, {}, Options(written=False, late=late, exact=exact))
+    return Machine(lowered, threads, worlds, tensors, {}, Options(source=False, late=late, exact=exact))
 
 
 def run(snapshot: Snapshot, name: str, late: bool, exact: bool, lowered: Function | None = None) -> dict[int, Array]:

@@ -53,7 +53,7 @@ def _scanned(
     kind = kind_of("float32")
     given = Tensor(kind, size, lambda seed, numbers: values[numbers])
     tensors = {"A": given, "B": Tensor(kind, size, lambda seed, numbers: None)}
-    machine = Machine(function, (threads, 1, 1), [World(0)], tensors, {}, Options(written=False, release=release))
+    machine = Machine(function, (threads, 1, 1), [World(0)], tensors, {}, Options(source=False, release=release))
     watch = Watch(machine, np.array([True]), frozenset())
     machine.run(watch)
     _, left = machine.pages("B").outcome(0)

@@ -62,7 +62,7 @@ class Block:
         given = {str(b.data.value): _tensor(b, values) for b, values in self.tensors.items()}
         inner = Thread(self.tx, "threadIdx.x", number(self.threads), Seq(tuple(self.body)))
         function = Function("main", tuple(b.data for b in self.tensors), tuple(self.tensors), (), inner)
-        machine = Machine(function, (self.threads, 1, 1), [World(0)], given, {}, Options(written=False))
+        machine = Machine(function, (self.threads, 1, 1), [World(0)], given, {}, Options(source=False))
         machine.run()
         return np.asarray(machine.pages("out").outcome(0)[1]).reshape(self.threads, count)
 

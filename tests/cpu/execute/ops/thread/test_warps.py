@@ -33,7 +33,7 @@ def _run(value: Expr, active: int = THREADS) -> Array:
     body = If(Expr("lt", "bool", (TX, _int(active))), Seq((store,)))
     function = Function("main", (OUT.data,), (OUT,), (), Thread(TX, "threadIdx.x", _int(THREADS), body))
     tensors = {"OUT": Tensor(kind_of("uint32"), THREADS, lambda seed, numbers: np.zeros(len(numbers), np.uint32))}
-    machine = Machine(function, (THREADS, 1, 1), [World(0)], tensors, {}, Options(written=False))
+    machine = Machine(function, (THREADS, 1, 1), [World(0)], tensors, {}, Options(source=False))
     machine.run()
     values: Array = machine.pages("OUT").flat[:THREADS]
     return values

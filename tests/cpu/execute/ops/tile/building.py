@@ -123,7 +123,7 @@ class Kernel:
         function = self.function(*body)
         worlds = [World(0, (x, 0, 0)) for x in range(self.blocks)]
         tensors = {b.name: _tensor(b, contents) for b, contents in self.tensors.values()}
-        options = Options(written=True, exact=self.exact)
+        options = Options(source=True, exact=self.exact)
         return Machine(function, (self.threads, 1, 1), worlds, tensors, self.scalars, options)
 
     def run(self, *body: Stmt) -> dict[str, Array]:

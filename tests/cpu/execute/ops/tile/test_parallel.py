@@ -17,7 +17,7 @@ from tests.cpu.execute.ops.tile.building import (
     region,
     variable,
 )
-from tlcheck.execute.reasons import WrittenUnclear
+from tlcheck.execute.reasons import SourceUnclear
 from tlcheck.snapshot.ir import Bind, Buffer, Expr, Seq, Stmt, Store
 
 
@@ -48,7 +48,7 @@ def test_a_register_that_was_not_written_is_not_unclear() -> None:
 def test_a_variable_that_differs_between_threads_is_unclear() -> None:
     kernel, x = Kernel(), variable("x")
     target = kernel.tensor("B", "int32", [1, 5])
-    with pytest.raises(WrittenUnclear, match="differs between threads"):
+    with pytest.raises(SourceUnclear, match="differs between threads"):
         kernel.run(Seq((Bind(x, multiply(kernel.tx, 2)), row(kernel, target, x))))
 
 
