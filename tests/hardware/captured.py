@@ -146,7 +146,7 @@ class Execution:
         name, kind, size = str(buffer.data.value), kind_of(buffer.dtype), inputs.span(buffer, self.sizes)
         if size * kind.bits // 8 > MOST_BYTES:
             raise Stopped("more memory than allowed")
-        if name in [str(b.data.value) for b in roles(self.written).written]:
+        if name in [str(b.data.value) for b in roles(self.written).unread]:
             return Tensor(kind, size, lambda seed, numbers: None)
         return Tensor(kind, size, inputs.contents(self.snapshot, name, kind, draw))
 

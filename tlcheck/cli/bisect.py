@@ -138,7 +138,7 @@ def _passed_over(results: Sequence[Result]) -> Iterator[str]:
 
 def _as_written(
     found: Sequence[Lowered], asked: Request, session: Session
-) -> dict[Position, source_reference.AsWritten]:
+) -> dict[Position, source_reference.SourceAnswer]:
     """The answer of the reference for each source, on one set of inputs."""
     settings = session.settings
     options = DeviceOptions(pythonpath=settings.pythonpath)

@@ -4,7 +4,7 @@
     to_json(facts), from_json(data)      plain data both ways
     changes(before, after)               -> tuple[Change, ...], the most telling first; none between equal facts
 
-`Facts` has, for the kernel as written: buffers (dtype, shape, bytes), loops with their pipeline stages, layouts; as
+`Facts` has, for the source: buffers (dtype, shape, bytes), loops with their pipeline stages, layouts; as
 lowered: grid, threads, accesses (which instruction moves how much of which buffer, how often in a block), barriers,
 tensor core instructions, shared memory. Names that a release makes up and forms of expressions that differ between
 releases do not show in it.

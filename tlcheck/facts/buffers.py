@@ -1,4 +1,4 @@
-"""Buffers and loops of the kernel as written, and what they have become."""
+"""Buffers and loops of the source, and what they have become."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _STAGES = ("num_stages", "tl_pipelined_num_stages")
 
 def buffers(programs: Sequence[Program], trips: Trips) -> tuple[BufferFacts, ...]:
     """Parameters, shared buffers and fragments of the first program, with their sizes in the last that has them."""
-    written, parameters = programs[0], {b.data.uid for b in programs[0].function.buffers}
+    source, parameters = programs[0], {b.data.uid for b in programs[0].function.buffers}
     sizes: dict[str, int] = {}
     for program in programs:
         sizes.update({root: size for root, b in program.buffers.items() if (size := buffer_bytes(b))})
     found = []
-    for root, buffer in written.buffers.items():
+    for root, buffer in source.buffers.items():
         space = space_of(buffer.scope)
         role = (
             "parameter" if buffer.data.uid in parameters else {"shared": "shared", "local": "fragment"}.get(space, "")
         )
         if role:
-            shape = tuple(trips.text(e) for e in _version(written, root, buffer))
+            shape = tuple(trips.text(e) for e in _version(source, root, buffer))
             size = 0 if role == "parameter" else sizes.get(root, 0)
             found.append(BufferFacts(root, role, buffer.dtype, shape, size))
     return tuple(sorted(found, key=lambda b: (b.role, b.name)))
@@ -66,7 +66,7 @@ def _first_indices(program: Program, root: str) -> Iterator[ir.Expr]:
 
 
 def loops(functions: Mapping[str, ir.Function], trips: Trips) -> tuple[Loop, ...]:
-    """Loops as written, those of one variable's name together; the stages may be known at a later checkpoint only."""
+    """Loops of the source, those of one variable's name together; stages may be known only later."""
     extents: dict[str, set[str]] = {}
     stages: dict[str, int] = {}
     for number, function in enumerate(functions.values()):

@@ -78,8 +78,8 @@ def _layout_changes(before: Facts, after: Facts, *, annotated: bool) -> Iterator
     old, new = ({layout.buffer: layout for layout in facts.layouts} for facts in (before, after))
     for name in sorted(old.keys() | new.keys()):
         one, other = old.get(name), new.get(name)
-        written = any(layout is not None and layout.annotated for layout in (one, other))
-        if written != annotated or (not written and (one is None or other is None)):
+        authored = any(layout is not None and layout.annotated for layout in (one, other))
+        if authored != annotated or (not authored and (one is None or other is None)):
             continue
         if one is None or other is None or one.digest != other.digest:
             yield _relaid(name, one, other)

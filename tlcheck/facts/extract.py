@@ -24,7 +24,7 @@ def facts_of(snapshot: Snapshot) -> Facts:
     if not functions:
         return Facts(release_of(snapshot.toolchain))
     programs = [walk(function) for function in functions.values()]
-    written, lowered = programs[0], programs[-1]
+    source, lowered = programs[0], programs[-1]
     trips = Trips(lowered)
     census = Census(lowered, trips, release_of(snapshot.toolchain))
     grid, threads = _launch(lowered, trips)
@@ -35,9 +35,9 @@ def facts_of(snapshot: Snapshot) -> Facts:
         threads=threads,
         shared_bytes=shared_bytes(lowered),
         specialized=any(isinstance(s, Attr) and s.key == _SPECIALIZED for s in statements(lowered.function.body)),
-        buffers=buffers(programs, Trips(written)),
-        loops=loops(functions, Trips(written)),
-        layouts=layouts(written, inferred),
+        buffers=buffers(programs, Trips(source)),
+        loops=loops(functions, Trips(source)),
+        layouts=layouts(source, inferred),
         accesses=census.accesses(),
         syncs=synchronization(lowered, census.events, trips),
         instructions=census.instructions(),

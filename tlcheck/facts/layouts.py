@@ -22,15 +22,15 @@ _CHUNK = 16  # bytes that a swizzle moves together
 _SWIZZLES = ((128, 1), (64, 2), (32, 4))  # bytes of a row, and how many rows are permuted alike
 
 
-def layouts(written: Program, inferred: Program | None) -> tuple[LayoutFacts, ...]:
+def layouts(source: Program, inferred: Program | None) -> tuple[LayoutFacts, ...]:
     """Of each buffer, sorted: those that the kernel annotates, and those that were inferred."""
     found: dict[str, LayoutFacts] = {}
-    for program, annotated in ((written, True), (inferred, False)):
+    for program, annotated in ((source, True), (inferred, False)):
         for block in program.blocks if program is not None else ():
             for data, layout in block.layouts:
                 root = program.roots.of(data) if program is not None else ""
                 if root not in found:
-                    buffer = (program or written).buffers.get(root)
+                    buffer = (program or source).buffers.get(root)
                     found[root] = _described(root, layout, annotated, buffer.dtype if buffer is not None else "")
     return tuple(found[root] for root in sorted(found))
 

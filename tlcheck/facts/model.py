@@ -33,7 +33,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class BufferFacts:
-    """A buffer that the kernel as written has. role: `parameter`, `shared` or `fragment` (registers).
+    """A buffer that the source has. role: `parameter`, `shared` or `fragment` (registers).
 
     shape: of one version, as text; a pipelined buffer has several. size: bytes of all versions in a block, of a
     fragment in a thread; 0 where unknown.
@@ -48,7 +48,7 @@ class BufferFacts:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A loop of the kernel as written, by its variable. stages: of the software pipeline, 0 without one."""
+    """A loop of the source, by its variable. stages: of the software pipeline, 0 without one."""
 
     name: str
     extents: tuple[str, ...]

@@ -11,7 +11,7 @@ from packaging.version import Version
 from tlcheck.errors import UsageError
 from tlcheck.gate.outcome import DIFFERS
 from tlcheck.gate.pairing import unquoted
-from tlcheck.gate.source_reference import AsWritten
+from tlcheck.gate.source_reference import SourceAnswer
 from tlcheck.lower.runs import Position, Run, toolchain_title
 from tlcheck.toolchain import environment
 from tlcheck.toolchain.releases import RELEASES
@@ -27,14 +27,14 @@ class Point:
     """How a kernel fared with one release, or after one pass: `at`.
 
     state: `right`, `wrong`, `undecided`, `fails` (it cannot be lowered or checked) or `absent` (no such case there).
-    result: what was found; None where it is absent. source_answer: how the kernel as written compares with the case's
+    result: what was found; None where it is absent. source_answer: how the source compares with the case's
     reference; None where that was not asked.
     """
 
     at: str
     state: str
     result: Result | None = None
-    source_answer: AsWritten | None = None
+    source_answer: SourceAnswer | None = None
 
     @property
     def wrong(self) -> tuple[Claim, ...]:
@@ -101,11 +101,11 @@ def require_installed(releases: Sequence[str], requirements: tuple[str, ...]) ->
 
 
 def rows(
-    results: Iterable[Result], toolchains: Sequence[str], answers: Mapping[Position, AsWritten] | None = None
+    results: Iterable[Result], toolchains: Sequence[str], answers: Mapping[Position, SourceAnswer] | None = None
 ) -> list[BisectRow]:
     """One row for each case and target, in the order of reports. A file that fails, fails for all of its cases.
 
-    answers: of those runs whose kernel as written was compared with a reference.
+    answers: of those runs whose source kernel was compared with a reference.
     """
     found = sorted(results, key=lambda result: result.run.position)
     keys = list(dict.fromkeys((case_key(r.run), r.run.target) for r in found if r.run.target))
@@ -123,7 +123,7 @@ def _points(
     target: str,
     found: Sequence[Result],
     toolchains: Sequence[str],
-    answers: Mapping[Position, AsWritten],
+    answers: Mapping[Position, SourceAnswer],
 ) -> tuple[Point, ...]:
     own: Mapping[str, Result] = {
         result.run.toolchain: result
@@ -138,7 +138,7 @@ def _is_of_file(result: Result, case: str) -> bool:
     return not result.run.target and case in (result.run.case, f"{result.run.file}::{case.rpartition('::')[2]}")
 
 
-def _point(toolchain: str, result: Result | None, answers: Mapping[Position, AsWritten]) -> Point:
+def _point(toolchain: str, result: Result | None, answers: Mapping[Position, SourceAnswer]) -> Point:
     if result is None:
         return Point(toolchain, ABSENT)
     release = result.run.release

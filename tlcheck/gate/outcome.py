@@ -104,12 +104,12 @@ class LoweredSide:
         return self.result.claims
 
 
-AGREES, DIFFERS = "agrees", "differs"  # what a kernel as written does with its reference
+AGREES, DIFFERS = "agrees", "differs"  # what a source kernel does with its reference
 
 
 @dataclass(frozen=True, slots=True)
 class OtherKernel:
-    """The first element of which the kernels as written leave two values: `expected` before, `got` now.
+    """The first element of which the sources leave two values: `expected` before, `got` now.
 
     count: of the elements that differ, on the inputs of this seed. before, after: `agrees` or `differs`, of either side
     and the case's reference; otherwise there is none, or it says nothing.
@@ -139,8 +139,8 @@ class OtherKernel:
 class LoweredPair:
     """One case for one target. before, after: None where the file does not declare it for that toolchain.
 
-    captured: whether this is a kernel of a script, which compiles it instead of declaring it. traced: how the kernels
-    as written differ, None where they do not, or where that was not asked or cannot be told.
+    captured: whether this is a kernel of a script, which compiles it instead of declaring it. traced: how the
+    sources differ, None where they do not, or where that was not asked or cannot be told.
     """
 
     file: str

@@ -68,7 +68,7 @@ class Pipeline:
         return Checkpoint.VECTORIZE_LOOP if number == self.vectors else Checkpoint.DEVICE_TIR
 
     def after(self, number: int) -> Snapshot:
-        """The kernel as written, its layouts, and what it is after a pass."""
+        """The source, its layouts, and what it is after a pass."""
         places: dict[str, int] = {
             Checkpoint.SOURCE: 0,
             Checkpoint.INTENT: self.intent,
@@ -78,7 +78,7 @@ class Pipeline:
         return self._cut(places, self.stage(number), number)
 
     def executable(self, number: int, checkpoint: str) -> Snapshot:
-        """The kernel as written, and as what it is after a pass at a checkpoint."""
+        """The source, and at a checkpoint what it is after a pass."""
         return self._cut({Checkpoint.SOURCE: 0, checkpoint: number}, checkpoint, number)
 
     def text(self, number: int) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What two toolchains trace a kernel's file to: whether both kernels as written leave the same outputs.
+"""What two toolchains trace a kernel's file to: whether both sources leave the same outputs.
 
 All that comes after the first pass may be right on either side, and the numbers are others all the same. Where the case
 has a reference, it says which side is right; else nobody does.
@@ -35,7 +35,7 @@ _CODE = ("execute", "program", "signatures", "snapshot", "targets", "algebra", "
 def compare_sources(
     pairs: Sequence[LoweredPair], request: Request, settings: Settings, kept: Cache, folder: Path, watcher: Watcher
 ) -> list[LoweredPair]:
-    """The pairs, each with how its kernels as written differ. folder: of files. Raises UsageError for unfit inputs."""
+    """The pairs, each with how its sources differ. folder: of files. Raises UsageError for unfit inputs."""
     again = _InputsAgain(settings, folder, watcher)
     found = [replace(pair, traced=_found(pair, request, kept, again)) for pair in pairs]
     return list(_against_references(found, request, settings, folder, watcher))
@@ -80,7 +80,7 @@ def _found(pair: LoweredPair, request: Request, kept: Cache, again: _InputsAgain
 
 
 def _left_the_same(before: LoweredSide, after: LoweredSide) -> bool:
-    """Whether judging has found that: each side was executed as written there, mostly on the same inputs."""
+    """Whether judging has found that: each side's source was executed there, mostly on the same inputs."""
     one, other = (side.inputs.digest if side.inputs is not None else "" for side in (before, after))
     return (
         one == other and bool(before.result.source_digest) and before.result.source_digest == after.result.source_digest

@@ -1,7 +1,7 @@
-"""What the releases trace a case to: the kernel as written, against the case's reference.
+"""What the releases trace a case to: the source, against the case's reference.
 
 TileLang traces a kernel file to TIR before its first pass, and a release may trace it wrongly. Then all that comes
-after is right, and other releases give another kernel as written. Releases that trace it to the same have one answer.
+after is right, and other releases give another source kernel. Releases that trace it to the same have one answer.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _SECONDS = 20.0  # of the processor, for one source and for its reference
 
 
 @dataclass(frozen=True)
-class AsWritten:
-    """What the kernel as written comes to. answer: `agrees`, `differs` or `undecided`; why: what differs or is open."""
+class SourceAnswer:
+    """What the source comes to. answer: `agrees`, `differs` or `undecided`; why: what differs or is open."""
 
     answer: str
     why: str = ""
@@ -40,15 +40,15 @@ class AsWritten:
 
 def with_reference(
     found: Sequence[Lowered], request: RunRequest, asked: Request, folder: Path, watcher: Watcher
-) -> dict[Position, AsWritten]:
+) -> dict[Position, SourceAnswer]:
     """The answer for each run that has inputs, a reference and a kernel. Raises UsageError for unfit inputs.
 
     asked: which blocks run, and what an execution, or a reference, may take.
     """
     asked = replace(asked, budget=replace(asked.budget, seconds=min(asked.budget.seconds, _SECONDS)))
     wanted = sorted((x for x in found if x.run.has_inputs and x.snapshot is not None), key=lambda x: x.run.toolchain)
-    known: dict[tuple[str, ...], AsWritten | None] = {}
-    answers: dict[Position, AsWritten] = {}
+    known: dict[tuple[str, ...], SourceAnswer | None] = {}
+    answers: dict[Position, SourceAnswer] = {}
     for toolchain, own in groupby(wanted, key=lambda x: x.run.toolchain):
         with closing(CopiedProcess(resolve(toolchain, request.settings.requirements))) as process:
             for lowered in own:
@@ -72,17 +72,17 @@ def as_traced(snapshot: Snapshot) -> tuple[str, ...]:
 
 def _answer(
     run: Run, snapshot: Snapshot, folder: Path, process: CopiedProcess, request: RunRequest, asked: Request
-) -> AsWritten | None:
+) -> SourceAnswer | None:
     """None for a case without a reference."""
     try:
         blame = against_reference(run, snapshot, folder, process, request, asked)
     except UsageError as error:
-        return AsWritten("undecided", str(error))
-    if blame.written == "no reference":
+        return SourceAnswer("undecided", str(error))
+    if blame.source == "no reference":
         return None
-    if blame.written == DIFFERS:
-        return AsWritten(DIFFERS, f"{blame.findings[0].buffer}: {blame.findings[0].message}")
-    if blame.written == AGREES:
+    if blame.source == DIFFERS:
+        return SourceAnswer(DIFFERS, f"{blame.findings[0].buffer}: {blame.findings[0].message}")
+    if blame.source == AGREES:
         some, of = blame.blocks
-        return AsWritten(AGREES, f"in {some} of {of} blocks" if some < of else "")
-    return AsWritten("undecided", blame.reasons[0])
+        return SourceAnswer(AGREES, f"in {some} of {of} blocks" if some < of else "")
+    return SourceAnswer("undecided", blame.reasons[0])

@@ -1,4 +1,4 @@
-"""A process that executes kernels as written, for a script that is captured without a GPU and asks for their values.
+"""A process that executes sources, for a script that is captured without a GPU and asks for their values.
 
 It reads one JSON object per line and answers each with one. A request names a kernel's snapshot in an archive, and
 for `run` the arguments: a number, or the file of an array. `{"written": [place, ...]}` says which parameters the kernel

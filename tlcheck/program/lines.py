@@ -8,7 +8,7 @@ from tlcheck.snapshot.walk import expressions, statements
 
 
 def line_of_use(source: Function, buffer: str, writes: bool) -> int:
-    """The only line at which a kernel as written reads, or writes, a buffer; 0 if there is none or several."""
+    """The only line at which a source kernel reads, or writes, a buffer; 0 if there is none or several."""
     mode = WRITE if writes else READ
     lines = {stmt.line for stmt in statements(source.body) if stmt.line and _uses(stmt, buffer, mode)}
     return lines.pop() if len(lines) == 1 else 0

@@ -33,13 +33,13 @@ class Roles:
     float_atomics: bool = False
 
     @property
-    def written(self) -> tuple[Buffer, ...]:
+    def unread(self) -> tuple[Buffer, ...]:
         """The outputs that are never read: what they hold before does not matter, and they may begin as poison."""
         return tuple(b for b in self.outputs if b not in self.updated)
 
 
-def as_written(snapshot: Snapshot) -> Roles:
-    """The roles in the kernel as written; at `intent` in old snapshots; none where that was not reached."""
+def source_roles(snapshot: Snapshot) -> Roles:
+    """The roles in the source; at `intent` in old snapshots; none where that was not reached."""
     function = snapshot.checkpoints.get(Checkpoint.SOURCE) or snapshot.checkpoints.get(Checkpoint.INTENT)
     return roles(function) if function is not None else Roles()
 

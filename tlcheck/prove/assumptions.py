@@ -193,7 +193,7 @@ def _multiple(algebra: Algebra, uid: int, factor: int) -> Poly:
 
 
 def inputs(program: Program) -> frozenset[str]:
-    """The roots whose content is up to the caller, in a kernel as written, and stays the same.
+    """The roots whose content is up to the caller, in a source kernel, and stays the same.
 
     A tile that each iteration of a loop loads from another place is none: its elements have other content each time,
     and a pipeline has several of it.

@@ -21,7 +21,7 @@ from tlcheck.snapshot.ir import Buffer, Expr
 class Builder:
     """Makes footprints of one function's sites in one algebra.
 
-    logical: indices are those of the kernel as written; its layouts are still to be applied.
+    logical: indices are those of the source; its layouts are still to be applied.
     outer: uids of loops (and tags' uids of blocks) that stay symbolic. aliases: loop variable -> the uid of its
     counterpart. private: registers are those of the thread that reads them; else the block reads them as one.
     """
@@ -134,7 +134,7 @@ class _Frame:
         return offset if self.around.lane is None or self.site.tma else add(offset, self.algebra.variable(LANE))
 
     def promise(self, value: Expr | Pointer) -> None:
-        """Note what else the author of the kernel as written answers for: that vectors given by pointer start in
+        """Note what else the author of the source answers for: that vectors given by pointer start in
         bounds, and that floats fit where they are cast to integers.
         """
         if not self.b.logical:

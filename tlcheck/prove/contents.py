@@ -68,7 +68,7 @@ def reads_in_steps(algebra: Algebra, p: Poly) -> bool:
 
 
 def keeps_bounds(algebra: Algebra, intended: Sequence[Footprint], point: Mapping[int, int]) -> bool:
-    """Whether every lane as written that runs is in bounds: with another content the kernel's author is at fault.
+    """Whether every lane in the source that runs is in bounds: with another content the kernel's author is at fault.
 
     point: values of variables that are not enumerated; the others are taken as they may be lowest.
     """

@@ -12,7 +12,7 @@ from tlcheck.program.walk import Program
 from tlcheck.prove.difference import FootprintDifference
 from tlcheck.prove.fingerprints import UndecidedError
 from tlcheck.prove.instances import first_of, refute
-from tlcheck.prove.plans import REWRITTEN, Comparison, plans
+from tlcheck.prove.plans import CHANGED, Comparison, plans
 from tlcheck.prove.timing import retimed
 from tlcheck.prove.values import UnreadableError
 from tlcheck.witness import Addition
@@ -38,7 +38,7 @@ class Evidence:
 
     @property
     def first(self) -> Addition | None:
-        """The first addition as written, for rules about instructions; few ask for it."""
+        """The first addition in the source, for rules about instructions; few ask for it."""
         return None if self.compared is None else first_of(self.compared)
 
 
@@ -72,7 +72,7 @@ def evidence(comparison: Comparison) -> Evidence:
     except UndecidedError as error:
         reasons.insert(0, str(error))
     if shown is None:
-        reason = next((r for r in reasons if r != REWRITTEN), REWRITTEN)
+        reason = next((r for r in reasons if r != CHANGED), CHANGED)
         return Evidence(stage.checkpoint, found, "undecided", None, reason)
     return Evidence(stage.checkpoint, found, "different", shown, compared=comparison)
 

@@ -66,7 +66,7 @@ class Footprint:
 class Memory:
     """The layouts of a kernel's buffers: roots as the kernel declares them, and where their elements lie.
 
-    starts: root -> the first thread that touches it as written, where that is not thread 0.
+    starts: root -> the first thread that touches it in the source, where that is not thread 0.
     """
 
     def __init__(

@@ -84,7 +84,7 @@ def _differs(
     point: Mapping[int, int],
 ) -> FootprintDifference | None:
     names = _names(c)
-    capacity = _capacity(algebra, c.memory.declared.get(c.match.written[0].target.root))
+    capacity = _capacity(algebra, c.memory.declared.get(c.match.source[0].target.root))
     bounded = c.bounded and c.cut
     found = difference(algebra, intended, actual, point, names, capacity, bounded)
     if found and _reads_indices(algebra, (*intended, *actual)) and not _in_bounds(algebra, intended, point):
@@ -99,7 +99,7 @@ def _is_authors(algebra: Algebra, c: Comparison, actual: Sequence[Footprint], fo
     """Whether all that is wrong is the alignment of the kernel's own vectors, where memory says where they start: its
     author answers for what memory holds, as where an index is out of bounds.
     """
-    own = any(written.width > 1 for written in c.match.written)
+    own = any(site.width > 1 for site in c.match.source)
     return own and _reads_indices(algebra, actual) and not replace(found, misaligned=None)
 
 
@@ -110,8 +110,8 @@ def _differs_by_content(
     actual: Sequence[Footprint],
     point: Mapping[int, int],
 ) -> FootprintDifference | None:
-    """What is wrong in one instance with another content of memory, with which the kernel as written is in bounds."""
-    capacity = _capacity(algebra, c.memory.declared.get(c.match.written[0].target.root))
+    """What is wrong in one instance with another content of memory, with which the source is in bounds."""
+    capacity = _capacity(algebra, c.memory.declared.get(c.match.source[0].target.root))
     for salt, numbers in enumerate(contents(algebra, (*intended, *actual)), 1):
         with holding(algebra, salt, numbers):
             if _feasible(algebra, (*intended, *actual), point) and keeps_bounds(algebra, intended, point):
@@ -168,13 +168,13 @@ def _reads_indices(algebra: Algebra, footprints: Sequence[Footprint]) -> bool:
 
 
 def first_of(c: Comparison) -> Addition | None:
-    """The first addition as written, in the first instance; None if it cannot be read."""
+    """The first addition in the source, in the first instance; None if it cannot be read."""
     algebra = Algebra(unread)
     assume(algebra, c.intent.program, multiples=False)
-    outer = frozenset(v.uid for w in c.match.written for v in loops_of(w))
+    outer = frozenset(v.uid for w in c.match.source for v in loops_of(w))
     try:
         footprint = Builder(algebra, c.intent.program, c.memory, c.intent.reader, True, outer, {}).build(
-            c.match.written[0]
+            c.match.source[0]
         )
     except UnreadableError:
         return None
@@ -187,7 +187,7 @@ def first_of(c: Comparison) -> Addition | None:
 
 def _names(c: Comparison) -> dict[int, str]:
     names = {uid: tag for tag, uid in TAGS.items() if tag.startswith("block")}
-    for site in c.match.written:
+    for site in c.match.source:
         names.update({v.uid: str(v.value) for v in loops_of(site)})
     names.update({v.uid: str(v.value) for v in symbols(c.intent.program)})
     return names
@@ -235,7 +235,7 @@ def _polynomials(f: Footprint) -> list[Poly]:
 
 def _launch(algebra: Algebra, c: Comparison) -> dict[int, Poly]:
     """Launch dimensions of a number of blocks that is not known -> that number."""
-    axes = c.match.written[0].scope.axes
+    axes = c.match.source[0].scope.axes
     extents = {TAGS[a.tag]: algebra.poly(a.extent) for a in axes if a.kind == "block" and a.tag in TAGS}
     return {uid: extent for uid, extent in extents.items() if as_constant(extent) is None}
 

@@ -28,7 +28,7 @@ from tlcheck.snapshot.ir import Expr
 MAX_POINTS = 4096
 MAX_PEELED = 16  # iterations of a loop that a pipeline leaves behind it
 NOT_PEELED = "its sites are not a loop and the last iterations of it"
-REWRITTEN = "it is not the same expression as in the kernel"
+CHANGED = "it is not the same expression as in the kernel"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,15 +85,15 @@ class Plan:
         self, algebra: Algebra, unguarded: bool = False, iteration: Mapping[int, Poly] | None = None
     ) -> tuple[list[Footprint], list[Footprint]]:
         """Both sides as footprints of an algebra, in which variables may have values. iteration: values of loops of the
-        kernel as written alone. Raises UnreadableError.
+        source kernel alone. Raises UnreadableError.
         """
         c = self.comparison
         names = {**self.aliases, **_scalars(c.stage.program, c.intent.program)}
-        private = not any(w.tile or any(a.kind == "parallel" for a in w.scope.axes) for w in c.match.written)
+        private = not any(w.tile or any(a.kind == "parallel" for a in w.scope.axes) for w in c.match.source)
         right = Builder(algebra, c.stage.program, c.memory, c.stage.reader, False, self.outer, names, private)
         algebra.values = {**algebra.values, **(iteration or {})}
         left = Builder(algebra, c.intent.program, c.memory, c.intent.reader, True, self.outer, {}, private)
-        intended = [left.build(w) for w in c.match.written]
+        intended = [left.build(w) for w in c.match.source]
         actual = [right.build(s, unguarded) for s in c.match.sites]
         if not c.cut:
             intended = [replace(f, inside=()) for f in intended]
@@ -121,7 +121,7 @@ class Plan:
     def _same_with_any_content(
         self, algebra: Algebra, intended: Sequence[Footprint], actual: Sequence[Footprint]
     ) -> bool:
-        """Whether both sides are the same with each content of memory that keeps the kernel as written in bounds."""
+        """Whether both sides are the same with each content of memory that keeps the source in bounds."""
         for salt, numbers in enumerate(contents(algebra, (*intended, *actual)), 1):
             with holding(algebra, salt, numbers):
                 if keeps_bounds(algebra, intended, {}) and not self._same(algebra, intended, actual):
@@ -185,13 +185,13 @@ def require_one_form(intended: Sequence[Footprint], actual: Sequence[Footprint])
 def plans(c: Comparison) -> Iterator[Plan]:
     """Loops that both sides have stay symbolic; else all loops are enumerated; else blocks one by one too."""
     outer, aliases = shared_loops(c)
-    if len(c.match.written) == len(c.match.sites) == 1 and not c.match.written[0].tile:
+    if len(c.match.source) == len(c.match.sites) == 1 and not c.match.source[0].tile:
         yield Unchanged(c, outer | THREADS, aliases, {})
-    if len(c.match.written) == 1 < len(c.match.sites):
+    if len(c.match.source) == 1 < len(c.match.sites):
         yield _Peeled(c, frozenset(), {}, {})
     yield Plan(c, outer, aliases, {})
-    names = {str(v.value) for w in c.match.written for v in loops_of(w)}
-    own = frozenset(v.uid for s in (*c.match.written, *c.match.sites) for v in loops_of(s) if str(v.value) in names)
+    names = {str(v.value) for w in c.match.source for v in loops_of(w)}
+    own = frozenset(v.uid for s in (*c.match.source, *c.match.sites) for v in loops_of(s) if str(v.value) in names)
     if own != outer:
         yield Plan(c, own, {}, {})
     if own:
@@ -208,7 +208,7 @@ class Unchanged(Plan):
         require_one_launch(algebra, intended, actual)
         bounded = self.comparison.bounded or not self.comparison.cut
         if not identical(algebra, intended[0], actual[0], bounded):
-            raise UndecidedError(REWRITTEN)
+            raise UndecidedError(CHANGED)
         return aligned(algebra, actual[0])
 
 
@@ -216,8 +216,8 @@ class _Peeled(Plan):
     """The last iterations of a loop behind it, each by itself or all in a loop of their own, as a pipeline leaves them:
     for loops of unknown extent.
 
-    The loop runs as often as written but for those, and each of them is one as written, where there is one. It comes
-    before what knows nothing of loops, which would enumerate the bases of all blocks and iterations.
+    The loop runs as often as the one of the source but for those, and each of them is one of the source, where there
+    is one. It comes before what knows nothing of loops, which would enumerate the bases of all blocks and iterations.
     """
 
     is_shortcut = True
@@ -252,11 +252,11 @@ class _Peeled(Plan):
         return Plan(c, outer, aliases, {})
 
 
-def _shortened(written: Footprint, loop: Footprint) -> tuple[int, Poly, int]:
+def _shortened(source: Footprint, loop: Footprint) -> tuple[int, Poly, int]:
     """The loop that ends some iterations earlier, how often it runs, and how many those are. Raises UndecidedError."""
-    shorter = [uid for uid, ends in written.outer.items() if [*map(key, ends)] != [*map(key, loop.outer.get(uid, ()))]]
+    shorter = [uid for uid, ends in source.outer.items() if [*map(key, ends)] != [*map(key, loop.outer.get(uid, ()))]]
     if len(shorter) == 1 and shorter[0] in loop.outer:
-        (start, extent), (first, left) = written.outer[shorter[0]], loop.outer[shorter[0]]
+        (start, extent), (first, left) = source.outer[shorter[0]], loop.outer[shorter[0]]
         by = as_constant(add(extent, left, -1))
         if key(start) == key(first) and by is not None and by > 0:
             return shorter[0], left, by
@@ -317,20 +317,20 @@ def loops_of(site: Site) -> list[Expr]:
 
 def shared_loops(c: Comparison) -> tuple[frozenset[int], dict[int, int]]:
     """Loops around the written atomics that all sites have too: by variable, else by name in the same order."""
-    written = loops_of(c.match.written[0])
-    if any([v.uid for v in loops_of(w)] != [v.uid for v in written] for w in c.match.written):
+    source = loops_of(c.match.source[0])
+    if any([v.uid for v in loops_of(w)] != [v.uid for v in source] for w in c.match.source):
         return frozenset(), {}
     aliases: dict[int, int] = {}
     for site in c.match.sites:
         there = loops_of(site)
-        for position, loop in enumerate(written):
+        for position, loop in enumerate(source):
             if any(v.uid == loop.uid for v in there):
                 continue
             if position < len(there) and str(there[position].value) == str(loop.value):
                 aliases[there[position].uid] = loop.uid
             else:
                 return frozenset(), {}
-    return frozenset(v.uid for v in written), aliases
+    return frozenset(v.uid for v in source), aliases
 
 
 def content_range(algebra: Algebra, intended: Sequence[Footprint]) -> int:

@@ -1,4 +1,4 @@
-"""One snapshot prepared for judging: its functions walked, its atomics as written, its memory."""
+"""One snapshot prepared for judging: its functions walked, its atomics in the source, its memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tlcheck.snapshot.equality import united
 from tlcheck.snapshot.ir import Expr, Snapshot, Stmt, Store, Unknown
 from tlcheck.targets.lookup import TARGETS
 
-_WRITTEN = (Checkpoint.SOURCE, Checkpoint.INTENT)
+_REFERENCES = (Checkpoint.SOURCE, Checkpoint.INTENT)
 NO_BOUNDS = "tl.disable_safe_memory_legalize"
 _PROMOTED = "the kernel computes with 8 or 16 bits, which the generated CUDA does in 32"
 _LOST = "the kernel uses the value of an atomic that returns none: the generated CUDA has nothing in its place"
@@ -51,13 +51,13 @@ class PreparedSnapshot:
     _clashes: dict[str, Clash | None] = field(default_factory=dict)
 
     @property
-    def written(self) -> tuple[Site, ...]:
-        """The atomics of the kernel as written; none where the snapshot does not have it."""
+    def source(self) -> tuple[Site, ...]:
+        """The atomics of the source; none where the snapshot does not have it."""
         return self.found[self.reference].sites if self.reference in self.found else ()
 
     @property
     def unread(self) -> tuple[Expr, ...]:
-        """The atomics as written whose arguments were not understood."""
+        """The atomics in the source whose arguments were not understood."""
         return self.found[self.reference].unread if self.reference in self.found else ()
 
     def instruction(self, site: Site) -> Instruction:
@@ -103,12 +103,14 @@ def _is_opaque(stmt: Stmt) -> bool:
 
 
 def subject(snapshot: Snapshot) -> PreparedSnapshot:
-    """Walk a snapshot's functions, those that are equal once. A snapshot without `intent` has no atomics as written."""
+    """Walk a snapshot's functions, those that are equal once. A snapshot without `intent` has none of the source."""
     snapshot = replace(snapshot, checkpoints=united(snapshot.checkpoints))
     walked = {id(f): walk(f) for f in snapshot.checkpoints.values()}
     programs = {name: walked[id(f)] for name, f in snapshot.checkpoints.items()}
     without: set[Expr] = set()
-    found: dict[str, FoundAtomics] = {name: atomics(programs[name], without) for name in _WRITTEN if name in programs}
+    found: dict[str, FoundAtomics] = {
+        name: atomics(programs[name], without) for name in _REFERENCES if name in programs
+    }
     bulk = any(site.tma for f in found.values() for site in f.sites)
     made = descriptors(programs) if bulk else {}
     later = {id(p): p for name, p in programs.items() if name not in found}
@@ -131,7 +133,7 @@ def _not_source(found: Mapping[str, FoundAtomics]) -> str:
     """Why the atomics are not read at `source`; empty where all those of `intent` can be read there: then the passes
     before LayoutInference are judged too.
     """
-    source, intent = (found.get(name) for name in _WRITTEN)
+    source, intent = (found.get(name) for name in _REFERENCES)
     if source is None or intent is None:
         return "the snapshot has no source" if source is None else "the snapshot has no intent"
     if source.unread:
@@ -170,7 +172,7 @@ def _scope_of(target: Pointer, memory: Memory) -> str:
 def evidences(of: PreparedSnapshot) -> Iterator[Evidence]:
     """Evidence for every written atomic at every checkpoint after LowerTileOp, in pipeline order."""
     intent = of.programs.get(of.reference)
-    if intent is None or not of.written:
+    if intent is None or not of.source:
         return
     known = frozenset(intent.buffers)
     first = Stage(of.reference, intent, Reader(intent, known))
@@ -188,7 +190,7 @@ def evidences(of: PreparedSnapshot) -> Iterator[Evidence]:
             continue
         made[asked] = []
         stage = Stage(name, program, Reader(program, known), doubt)
-        for found in match(intent, of.written, program, of.found[name].sites):
+        for found in match(intent, of.source, program, of.found[name].sites):
             compared = _evidence(Comparison(first, stage, of.memory, found, name.is_unguarded, cut, sums))
             made[asked].append(compared if found.sites else _elsewhere(intent, program, compared))
             yield made[asked][-1]
@@ -221,8 +223,8 @@ def _evidence(comparison: Comparison) -> Evidence:
 
 
 def _elsewhere(intent: Program, program: Program, compared: Evidence) -> Evidence:
-    """What else reaches the destination here and did not as written: calls that take its address, and plain stores."""
-    root = compared.match.written[0].target.root
+    """What else reaches the destination here and not in the source: calls that take its address, and plain stores."""
+    root = compared.match.source[0].target.root
     calls = tuple(sorted(_calls_on(program, root) - _calls_on(intent, root)))
     stored = _stores_to(program, root) > _stores_to(intent, root)
     return replace(compared, calls=calls, stored=stored)

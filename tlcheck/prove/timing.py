@@ -22,11 +22,11 @@ def retimed(c: Comparison) -> str:
     """Say why what a match depends on may not be what is written; empty where nothing says so."""
     if root := next((root for site in c.match.sites for root in _moving_ends(c.stage, site)), ""):
         return f"the end of a loop is read from {root}, which the loop writes: CUDA reads it in each iteration"
-    written = {_history(c.intent, w) for w in c.match.written}
+    intended = {_history(c.intent, w) for w in c.match.source}
     lowered = {_history(c.stage, s) for s in c.match.sites}
-    if written == lowered:
+    if intended == lowered:
         return ""
-    root = min(root for history in written | lowered for root, _ in history)
+    root = min(root for history in intended | lowered for root, _ in history)
     return f"{root} is read, and written again before the atomic, and not in the same order as in the kernel"
 
 

@@ -10,7 +10,7 @@ from tlcheck import __version__
 from tlcheck.gate.bisect import BisectRow, Point
 from tlcheck.gate.bisect_passes import Passes
 from tlcheck.gate.compared_passes import ComparedPasses
-from tlcheck.gate.source_reference import AsWritten
+from tlcheck.gate.source_reference import SourceAnswer
 from tlcheck.report.bisect_report import Bisected
 from tlcheck.report.check_json import as_json
 from tlcheck.verdicts.claim import Claim
@@ -52,7 +52,7 @@ class PointReport:
     state: str
     findings: tuple[FindingReport, ...]
     failure: FailureReport | None
-    as_written: AsWritten | None
+    as_written: SourceAnswer | None
 
 
 class TransitionReport(msgspec.Struct, frozen=True, rename=_NAMES):

@@ -116,11 +116,11 @@ def lines(blame: Blame) -> Iterator[str]:
 
 
 def _written(blame: Blame) -> str:
-    if blame.written == "differs":
+    if blame.source == "differs":
         return "DIFFERS from the reference"
-    if blame.written == "races":
+    if blame.source == "races":
         return _open("RACES", blame.reasons[0])
-    return "agrees with the reference" if blame.written == "agrees" else _open(blame.written, blame.reasons[0])
+    return "agrees with the reference" if blame.source == "agrees" else _open(blame.source, blame.reasons[0])
 
 
 def _lowered(blame: Blame) -> str:
@@ -146,6 +146,6 @@ def _run(blame: Blame) -> CpuCaseReport:
         versions=dict(sorted(run.versions.items())),
         args=run.args,
         blocks=BlocksReport(*blame.blocks),
-        written=WrittenReport(blame.written, blame.reasons[0], blame.findings),
+        written=WrittenReport(blame.source, blame.reasons[0], blame.findings),
         lowered=LoweredReport(blame.lowered, blame.reasons[1], blame.refuted),
     )

@@ -1,9 +1,9 @@
 """Whom to blame for a wrong result, without a GPU: `tlcheck run --device cpu`.
 
-Each case is executed on its own inputs as written and as lowered. As written, with floats in their own types, it is
-compared with the reference: what differs there is its author's. As lowered it is compared with what is written: what
-differs there is TileLang's, and so is an atomic that a proof refutes: an execution does not ask what the device's
-library has. With `--as-written` the first is all there is: an interpreter.
+Each case's source and lowered kernel are executed on its own inputs. The source, with floats in their own types, is
+compared with the reference: a difference there is its author's. The lowered kernel is compared with the source: a
+difference there is TileLang's, and so is an atomic that a proof refutes, since an execution does not ask what the
+device's library has. With `--as-written` only the source is executed: an interpreter.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tlcheck.execute.worlds import given
 from tlcheck.execute.worlds.inputs import known
 from tlcheck.lower.runs import Lowered, Run
 from tlcheck.lower.selection import Selection
-from tlcheck.program.roles import as_written
+from tlcheck.program.roles import source_roles
 from tlcheck.run import results
 from tlcheck.run.examination import RunRequest
 from tlcheck.run.processes import CopiedProcess
@@ -51,14 +51,14 @@ Answer = Literal["agrees", "differs", "races", "undecided", "no reference", "not
 
 @dataclass(frozen=True)
 class Blame:
-    """What is said of one case. written: against the reference; lowered: against what is written.
+    """What is said of one case. source: against the reference; lowered: against the source.
 
     reasons: why either is undecided or not run, or where it races. findings: the author's, also races. refuted:
     TileLang's claims, those of proofs first. blocks: executed, and of the grid.
     """
 
     run: Run
-    written: Answer
+    source: Answer
     lowered: Answer
     reasons: tuple[str, str] = ("", "")
     findings: tuple[DeviceFinding, ...] = ()
@@ -68,7 +68,7 @@ class Blame:
 
 def exit_code(blames: Sequence[Blame]) -> int:
     """Return the exit code of what is said of cases."""
-    answers = {answer for blame in blames for answer in (blame.written, blame.lowered)}
+    answers = {answer for blame in blames for answer in (blame.source, blame.lowered)}
     return exits.exit_code(
         found=bool({"differs", "races"} & answers), unchecked=bool({"undecided", "not run"} & answers)
     )
@@ -77,7 +77,7 @@ def exit_code(blames: Sequence[Blame]) -> int:
 def blamed(request: RunRequest, folder: Path, watcher: JudgeWatcher, say: Say | None = None) -> Iterator[Blame]:
     """Execute every case that is selected. Raises UsageError, also for inputs that do not fit the kernel.
 
-    say: what to do with what kernels print, as written alone; None to execute them as lowered, too.
+    say: what to do with what kernels print, in the source alone; None to execute them as lowered, too.
     """
     groups: dict[str, list[Selection]] = {}
     for selection in request.selections:
@@ -132,13 +132,13 @@ def _blamed(
 
 @dataclass(frozen=True)
 class _Executed:
-    """An execution, its claims, and the races that are the author's own. written: what is compared with the reference.
+    """An execution, its claims, and the races that are the author's own. source: what is compared with the reference.
 
-    stopped: why the kernel as written alone did not come to its end.
+    stopped: why the source alone did not come to its end.
     """
 
     execution: Execution
-    written: Execution
+    source: Execution
     claims: tuple[Claim, ...] = ()
     races: tuple[OwnRace, ...] = ()
     stopped: str = ""
@@ -162,7 +162,7 @@ class _OneCase:
     ) -> None:
         """proved: the claims that proofs refute. folder: of files, for all cases of a toolchain.
 
-        alone: as written alone; say: for those who want to hear it. asked: blocks and budget; None for all blocks.
+        alone: in the source alone; say: for those who want to hear it. asked: blocks and budget; None for all blocks.
         """
         self._asked = asked or Request(ALL)
         self._seconds = asked.budget.seconds if asked is not None else 0.0
@@ -228,7 +228,7 @@ class _OneCase:
         }
 
     def _executed_on(self, made: Mapping[str, Any], said: Mapping[str, Any]) -> _Executed:
-        """The kernel on one set of inputs; what it leaves as written is put beside them."""
+        """The kernel on one set of inputs; what it leaves in the source is put beside them."""
         folder = Path(made["folder"])
         try:
             given.require_count(self._function, made["count"])
@@ -245,9 +245,9 @@ class _OneCase:
         poisoned = given.poisoned(self._function, said["updates"])
         asked = self._asked
         done = self._executed(Request(asked.blocks, (0,), asked.budget, given={0: arrays}, poisoned=poisoned))
-        open_, whole = as_written(self._snapshot).updated, len(done.written.blocks) == done.written.of
+        open_, whole = source_roles(self._snapshot).updated, len(done.source.blocks) == done.source.of
         for place, (_, buffer) in enumerate(self._parameters):
-            left = done.written.left.get(str(buffer.data.value)) if buffer is not None else None
+            left = done.source.left.get(str(buffer.data.value)) if buffer is not None else None
             if left is not None:
                 compared = slice(None if whole or buffer not in open_ else 0)
                 np.save(folder / f"{place}.elements.npy", left.elements[compared])
@@ -259,9 +259,9 @@ class _OneCase:
 
         Raises NotModelled for a grid whose sizes are not known.
         """
-        asked, found = self._asked.blocks, as_written(self._snapshot)
+        asked, found = self._asked.blocks, source_roles(self._snapshot)
         of, some = prod(grid(self._function, sizes)), asked if isinstance(asked, int) else len(asked)
-        if some >= of or found.written or not found.updated:
+        if some >= of or found.unread or not found.updated:
             return ""
         names = ", ".join(b.name for b in found.updated)
         return f"other blocks may add to {names}: comparing with the reference takes all {of} blocks (--blocks all)"
@@ -280,7 +280,7 @@ class _OneCase:
             return _Executed(Execution(()), Execution(()), stopped=f"{stopped}{line}")
 
     def _in_own_types(self, request: Request) -> Execution | None:
-        """The kernel as written, where an overflow is one; None where that takes more than is allowed."""
+        """The source, where an overflow is one; None where that takes more than is allowed."""
         if request.given is None:
             return None
         with suppress(Stopped):
@@ -288,17 +288,17 @@ class _OneCase:
         return None
 
     def _compared(self, blame: Blame, executed: Mapping[str, _Executed]) -> Blame:
-        """With what the reference says of the kernel as written."""
-        left = {folder: done.written for folder, done in executed.items() if done.written.left}
+        """With what the reference says of the source."""
+        left = {folder: done.source for folder, done in executed.items() if done.source.left}
         ran = {folder: len(execution.blocks) == execution.of for folder, execution in left.items()}
         if not ran:
-            return replace(blame, written="undecided", reasons=(max(blame.reasons), blame.reasons[1]))
-        found = as_written(self._snapshot)
+            return replace(blame, source="undecided", reasons=(max(blame.reasons), blame.reasons[1]))
+        found = source_roles(self._snapshot)
         task = ReferTask(
             **self._common("refer"),
             names=self._names,
             executed=ran,
-            poisoned=tuple([b.name for b in found.written]),
+            poisoned=tuple([b.name for b in found.unread]),
             updated=tuple([b.name for b in found.updated]),
             float_atomics=found.float_atomics,
         )
@@ -306,10 +306,10 @@ class _OneCase:
         trials = done.content.get("trials", ())
         findings = tuple(found for found in results.findings_of(trials) if found.kind != "inexact-inputs")
         if findings:
-            return replace(blame, written="differs", findings=findings)
+            return replace(blame, source="differs", findings=findings)
         if done.failure is not None:
-            return replace(blame, written="undecided", reasons=(done.failure.message, blame.reasons[1]))
-        return replace(blame, written="agrees")
+            return replace(blame, source="undecided", reasons=(done.failure.message, blame.reasons[1]))
+        return replace(blame, source="agrees")
 
 
 def _raced(blame: Blame, executed: Iterable[_Executed]) -> Blame:
@@ -318,10 +318,10 @@ def _raced(blame: Blame, executed: Iterable[_Executed]) -> Blame:
     if not races:
         return blame
     findings = (*blame.findings, *(DeviceFinding("race", race.buffer, f"{race.words}; {_who(race)}") for race in races))
-    if blame.written == "differs":
+    if blame.source == "differs":
         return replace(blame, findings=findings)
     lines = ", ".join(f"line {line}" for line in dict.fromkeys(race.line for race in races) if line)
-    return replace(blame, written="races", reasons=(lines, blame.reasons[1]), findings=findings)
+    return replace(blame, source="races", reasons=(lines, blame.reasons[1]), findings=findings)
 
 
 def _who(race: OwnRace) -> str:

@@ -16,7 +16,7 @@ from tlcheck.errors import UsageError
 from tlcheck.lower.client import processors
 from tlcheck.lower.runs import Run
 from tlcheck.lower.session import Watcher
-from tlcheck.program.roles import as_written
+from tlcheck.program.roles import source_roles
 from tlcheck.run import results, sanitizer, source
 from tlcheck.run.processes import EndedProcess, Pool
 from tlcheck.run.results import FAILED, NOT_RUN, PASSED, DeviceFinding, DeviceResult, Timing
@@ -148,13 +148,13 @@ class Suite:
         }
 
     def _verifying(self, subject: DeviceCase) -> VerifyTask:
-        options, found = self.options, as_written(subject.snapshot)
+        options, found = self.options, source_roles(subject.snapshot)
         return VerifyTask(
             **self._common("verify", subject),
             seeds=tuple(range(options.seeds)),
             repeats=options.repeats,
             exact=options.exact,
-            poisoned=tuple([b.name for b in found.written]),
+            poisoned=tuple([b.name for b in found.unread]),
             updated=tuple([b.name for b in found.updated]),
             float_atomics=found.float_atomics,
             watched=_watched(subject.checked),

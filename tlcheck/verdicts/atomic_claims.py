@@ -1,4 +1,4 @@
-"""The claims of one snapshot: every atomic as written is proved, refuted (with a witness) or undecided (with the
+"""The claims of one snapshot: every atomic in the source is proved, refuted (with a witness) or undecided (with the
 reason).
 """
 
@@ -56,7 +56,7 @@ def judge_atomics(snapshot: Snapshot) -> AtomicReport:
     if problem:
         return AtomicReport((), problem, unjudged)
     found = list(evidences(of))
-    judged = tuple(_judge(of, group, found) for group in _groups(of.written))
+    judged = tuple(_judge(of, group, found) for group in _groups(of.source))
     unread = tuple(_unread(snapshot, call) for call in of.unread)
     return AtomicReport(judged + unread + plain, unjudged=unjudged)
 
@@ -73,15 +73,15 @@ def _problem(of: PreparedSnapshot) -> str:
         return "the snapshot does not have the kernel as written (no pass LayoutInference was seen)"
     if not any(name not in (Checkpoint.SOURCE, Checkpoint.INTENT) for name in of.programs):
         return "the snapshot has nothing after the kernel as written"
-    if of.unread and not of.written:
+    if of.unread and not of.source:
         return "none of its atomics could be read"
-    if not of.written and of.hides(of.reference):
+    if not of.source and of.hides(of.reference):
         return "parts of the kernel were not understood, and there is no atomic in the rest"
     return ""
 
 
 def _groups(sites: Sequence[Site]) -> list[tuple[Site, ...]]:
-    """Sites of one source line are one atomic as written: newer releases peel loops before LayoutInference."""
+    """Sites of one source line are one atomic in the source: newer releases peel loops before LayoutInference."""
     groups: dict[object, list[Site]] = {}
     for site in sites:
         line = site.placed.stmt.line
@@ -91,7 +91,7 @@ def _groups(sites: Sequence[Site]) -> list[tuple[Site, ...]]:
 
 
 def _judge(of: PreparedSnapshot, group: Sequence[Site], found: Sequence[Evidence]) -> Claim:
-    own = [e for e in found if any(w in group for w in e.match.written)]
+    own = [e for e in found if any(w in group for w in e.match.source)]
     try:
         verdict, reason, finding = _decided(of, own)
     except Exception as error:
@@ -172,7 +172,7 @@ def _finding(of: PreparedSnapshot, broken: Sequence[tuple[Evidence, Rule, Broken
         return None
     evidence, rule, first, witness = shown[0]
     snapshot, checkpoint = of.snapshot, evidence.checkpoint
-    buffer = evidence.match.written[0].target.root
+    buffer = evidence.match.source[0].target.root
     layout = of.memory.layouts.get(buffer)
     sites = evidence.match.sites or evidence.match.orphans
     stmt = sites[first.site].placed.stmt if first.site < len(sites) else None

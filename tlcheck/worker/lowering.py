@@ -57,7 +57,7 @@ class _Recorder:
         if self._depth == 0:
             self._given = name, module
         if self._depth == 0 and not self._every_pass:
-            self._keep(Checkpoint.SOURCE, module, name)  # the first pass gets the kernel as written
+            self._keep(Checkpoint.SOURCE, module, name)  # the first pass gets the source
             self._keep(_BEFORE.get(name), module, name)
         elif self._depth == 0 and not self.modules:
             self._keep("000-input", module, "")

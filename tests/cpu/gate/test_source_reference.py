@@ -20,7 +20,7 @@ from tlcheck.execute.compare.interpreter import interpret
 from tlcheck.execute.request import ALL, Request
 from tlcheck.gate import source_reference
 from tlcheck.gate.bisect import rows
-from tlcheck.gate.source_reference import AsWritten
+from tlcheck.gate.source_reference import SourceAnswer
 from tlcheck.lower.runs import Lowered, Run
 from tlcheck.lower.session import Settings
 from tlcheck.report.bisect_report import Bisected, write
@@ -33,11 +33,11 @@ from tlcheck.snapshot import codec
 from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.worker.gpu.task import ReferTask, Task
 
-DIFFERENT = AsWritten("differs", "C: 3 of 4 elements are never written, the first at [1]")
+DIFFERENT = SourceAnswer("differs", "C: 3 of 4 elements are never written, the first at [1]")
 CASES = Path(__file__).parents[1] / "run" / "blamed_cases.py"
 
 
-def shown(answers: Mapping[str, AsWritten], verdicts: Mapping[str, str]) -> tuple[list[str], bool]:
+def shown(answers: Mapping[str, SourceAnswer], verdicts: Mapping[str, str]) -> tuple[list[str], bool]:
     """The report of releases that fare so as written and as lowered."""
     runs = {name: replace(make_run(name), position=(place,)) for place, name in enumerate(verdicts)}
     results = [make_result(verdict, run=runs[name]) for name, verdict in verdicts.items()]
@@ -49,7 +49,7 @@ def shown(answers: Mapping[str, AsWritten], verdicts: Mapping[str, str]) -> tupl
 
 
 def test_what_some_releases_trace_wrongly_is_wrong_there() -> None:
-    answers = {"0.1.9": DIFFERENT, "0.1.10": DIFFERENT, "0.1.11": AsWritten("agrees")}
+    answers = {"0.1.9": DIFFERENT, "0.1.10": DIFFERENT, "0.1.11": SourceAnswer("agrees")}
     said, is_wrong = shown(answers, dict.fromkeys(answers, "proved"))
     assert said[1:] == [
         "  0.1.9   wrong      as written: C: 3 of 4 elements are never written, the first at [1]",
@@ -71,7 +71,7 @@ def test_what_all_of_them_trace_wrongly_is_its_authors() -> None:
 
 
 def test_a_reference_that_all_of_them_keep_is_said() -> None:
-    said, is_wrong = shown(dict.fromkeys(("1", "2"), AsWritten("agrees")), dict.fromkeys(("1", "2"), "proved"))
+    said, is_wrong = shown(dict.fromkeys(("1", "2"), SourceAnswer("agrees")), dict.fromkeys(("1", "2"), "proved"))
     assert said[1:] == [
         "  1  right",
         "  2  right",
@@ -104,7 +104,7 @@ def test_releases_that_trace_it_to_the_same_are_asked_once(monkeypatch: pytest.M
     with bar() as watcher:
         answers = source_reference.with_reference(found, RunRequest((), Settings("1")), Request(), tmp_path, watcher)
     assert asked == ["1", "3"]
-    differs, agrees = AsWritten("differs", "C: all of it"), AsWritten("agrees")
+    differs, agrees = SourceAnswer("differs", "C: all of it"), SourceAnswer("agrees")
     assert answers == {(1,): differs, (2,): differs, (3,): agrees}  # the last one has no inputs
 
 
@@ -120,7 +120,7 @@ def test_a_sum_over_more_blocks_than_run_is_left_open_before_anything_runs(tmp_p
     request, snapshot = RunRequest((), Settings("1")), codec.loads(RIGHT.read_text())
     with closing(NoProcess(Toolchain("0.1.15", "release", tmp_path))) as process:
         found = against_reference(run, snapshot, tmp_path, process, request, Request(blocks=1))
-    assert found.written == "undecided"
+    assert found.source == "undecided"
     assert found.reasons[0] == (
         "other blocks may add to B: comparing with the reference takes all 2 blocks (--blocks all)"
     )

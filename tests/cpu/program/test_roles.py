@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cpu.execute.compile.test_elementwise import A, B
-from tlcheck.program.roles import as_written, independent, roles
+from tlcheck.program.roles import independent, roles, source_roles
 from tlcheck.snapshot import codec
 from tlcheck.snapshot.ir import Buffer, Evaluate, Expr, Function
 
@@ -29,8 +29,8 @@ def cases() -> list[tuple[str, str]]:
 
 
 def _found(file: Path) -> tuple[object, ...]:
-    found = as_written(codec.loads(file.read_text()))
-    names = [tuple(b.name for b in buffers) for buffers in (found.written, found.updated)]
+    found = source_roles(codec.loads(file.read_text()))
+    names = [tuple(b.name for b in buffers) for buffers in (found.unread, found.updated)]
     return (*names, found.returning, found.float_atomics)
 
 
@@ -72,7 +72,7 @@ def test_an_atomic_adds_to_its_first_operand(call: Expr) -> None:
     """The destination is an output that is read too; the source is an input."""
     found = roles(Function("main", (A.data, B.data), (A, B), (), Evaluate(call)))
     assert found.outputs == found.updated == (B,)
-    assert not found.written
+    assert not found.unread
 
 
 def test_an_atomic_load_writes_nothing() -> None:
@@ -93,5 +93,5 @@ def test_an_instruction_says_how_it_accesses(call: Expr, read: Buffer | None, wr
     """The address itself says nothing."""
     function = Function("main", (A.data, B.data), (A, B), (), Evaluate(call))
     found = roles(function)
-    assert found.outputs == found.written == (() if written is None else (written,))
+    assert found.outputs == found.unread == (() if written is None else (written,))
     assert independent(function) == {b.data.uid for b in (A, B) if b is not read}

@@ -73,7 +73,7 @@ def status(
     checkpoints = {"source": before, "intent": before, "device-tir": after}
     snapshot = Snapshot("case", "file", 1, {"tilelang": "0.1.15"}, "sm_90", {}, {}, checkpoints, {})
     found = evidences(subject(snapshot))
-    (asked,) = (e for e in found if root in (None, e.match.written[0].target.root))
+    (asked,) = (e for e in found if root in (None, e.match.source[0].target.root))
     return asked.status
 
 

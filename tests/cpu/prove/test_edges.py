@@ -110,7 +110,7 @@ def test_a_sum_of_more_terms_than_frames_is_judged(frames: int) -> None:
 
 def test_an_atomic_whose_judging_fails_is_undecided_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     def failing(comparison: Comparison) -> Evidence:
-        if comparison.match.written[0].target.root == "B":
+        if comparison.match.source[0].target.root == "B":
             raise KeyError(17)
         return evidence(comparison)
 

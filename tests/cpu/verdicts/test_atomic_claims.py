@@ -100,7 +100,7 @@ def _what(finding: Finding, rule: str) -> str:
     said = [
         broken.what
         for e in evidences(of)
-        if e.checkpoint == finding.checkpoint and e.match.written[0].target.root == "dQ"
+        if e.checkpoint == finding.checkpoint and e.match.source[0].target.root == "dQ"
         if (broken := _broken(rule, of, e)) is not None
     ]
     assert len(said) == 1

@@ -98,7 +98,7 @@ class _Sources:
         buffer = next(b for b in self._old.source.buffers if b.data.value == name)
         index = () if buffer.strides else index_of(found.element, inputs.extent(buffer, self._old.sizes))
         place = int(np.searchsorted(compared.elements, found.element))
-        unread = buffer in self._old.roles.written
+        unread = buffer in self._old.roles.unread
         sides = ((found.expected, compared.by_source), (found.got, compared.by_lowered))
         expected, got = (_NOTHING if s == "poison" or (unread and not w[place]) else s for s, w in sides)
         return replace(found, index=index or (found.element,), expected=expected, got=got)

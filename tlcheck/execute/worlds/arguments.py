@@ -48,7 +48,7 @@ class Arguments:
         known = () if course.draw is None else (course.draw,)
         ranges = self._ranges()
         self.draws: Sequence[Draw] = _DRAWS[:1] if own else (*known, *(replace(d, ranges=ranges) for d in _DRAWS))
-        unread = {str(b.data.value) for b in roles(self._function).written}
+        unread = {str(b.data.value) for b in roles(self._function).unread}
         self._poisoned = poisoned if own else poisoned | unread
         self._offsets, self._lengths = offsets(self._function), lengths(self._function)
 

@@ -75,7 +75,7 @@ def alike(sets: Mapping[int, Mapping[str, Array]]) -> tuple[int, ...]:
 def poisoned(function: Function, updates: Iterable[str] | None) -> frozenset[str]:
     """The outputs that begin as poison: those that are never read, unless the case says that they are updated."""
     kept = set(updates or ())
-    return frozenset(str(b.data.value) for b in roles(function).written if b.name not in kept)
+    return frozenset(str(b.data.value) for b in roles(function).unread if b.name not in kept)
 
 
 def arranged(array: Array, buffer: Buffer, sizes: Mapping[str, int]) -> Array:

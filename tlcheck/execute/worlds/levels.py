@@ -259,7 +259,7 @@ class BothLevels:
         """The integer tensors that are drawn: numbers in them may decide how often a loop runs."""
         if self.request.given or self._course.draw is not None:
             return []
-        unread = pointers(self.roles.written)
+        unread = pointers(self.roles.unread)
         return [name for name in inputs.integers(self.source) if name not in unread]
 
     def _in_bounds(self) -> tuple[Invocation, inputs.Draw]:

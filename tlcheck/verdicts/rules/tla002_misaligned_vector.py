@@ -51,5 +51,5 @@ def check(subject: PreparedSnapshot, evidence: Evidence) -> Broken | None:
         fails = f"read values that are not aligned to {source} elements"
     what = f"{count.wrong} of {count.total} {site.instruction} {fails}"
     moved = count.witness.written != count.witness.intended
-    own = not moved and any(written.width == site.width for written in evidence.match.written)
+    own = not moved and any(intended.width == site.width for intended in evidence.match.source)
     return Broken(what, count.witness, "start the tile at a multiple of the vector's width", count.site, own)

@@ -33,7 +33,7 @@ def check(subject: PreparedSnapshot, evidence: Evidence) -> Broken | None:
     """Refuted by an atomic that does the same on memory of another kind, where none is left on the destination."""
     if evidence.match.sites or not evidence.match.orphans or evidence.first is None:
         return None
-    root = evidence.match.written[0].target.root
+    root = evidence.match.source[0].target.root
     for orphan, scope in zip(evidence.match.orphans, evidence.scopes, strict=True):
         if scope.startswith(("local", "shared")):
             kind = "registers" if scope.startswith("local") else "shared memory"

@@ -32,5 +32,5 @@ def check(subject: PreparedSnapshot, evidence: Evidence) -> Broken | None:
     """Refuted by a plain store to the destination that the kernel does not have, where no atomic on it is left."""
     if evidence.match.sites or evidence.match.orphans or not evidence.stored or evidence.first is None:
         return None
-    root = evidence.match.written[0].target.root
+    root = evidence.match.source[0].target.root
     return Broken(f"{root} is updated by a plain store", evidence.first)

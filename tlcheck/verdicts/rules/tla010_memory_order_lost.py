@@ -32,7 +32,7 @@ BASIC = 80
 
 def check(subject: PreparedSnapshot, evidence: Evidence) -> Broken | None:
     """Refuted by a call that names another order than the kernel or none, or that loses it on the device."""
-    wanted = {w.order or 0 for w in evidence.match.written}
+    wanted = {w.order or 0 for w in evidence.match.source}
     if wanted == {0} or len(wanted) != 1:
         return None
     order = wanted.pop()

@@ -42,7 +42,7 @@ BASIC = 0
 
 def check(subject: PreparedSnapshot, evidence: Evidence) -> Broken | None:
     """Refuted by two elements of the destination with one offset."""
-    root = evidence.match.written[0].target.root
+    root = evidence.match.source[0].target.root
     clash = subject.clash(root)
     if clash is None:
         return None

@@ -30,7 +30,7 @@ BASIC = 12
 
 def check(subject: PreparedSnapshot, evidence: Evidence) -> Broken | None:
     """Refuted by an atomic on the destination that does what none of those written there does."""
-    wanted = {w.operation for w in evidence.match.written}
+    wanted = {w.operation for w in evidence.match.source}
     for site in evidence.match.sites:
         if site.operation not in wanted:
             return Broken(f"{site.instruction} where the kernel says {' or '.join(sorted(wanted))}", evidence.first)

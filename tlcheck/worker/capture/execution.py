@@ -64,7 +64,7 @@ class Executor:
         return self._written[kernel]
 
     def run(self, kernel: str, arguments: Sequence[Any]) -> None:
-        """Leave in tensors of the CPU what the kernel as written leaves. Raises NoValuesError."""
+        """Leave in tensors of the CPU what the source leaves. Raises NoValuesError."""
         beside = Path(self._archive).parent  # who began this script removes it, also where this process is killed
         with tempfile.TemporaryDirectory(prefix="tlcheck-values-", dir=beside) as name:
             folder = Path(name)

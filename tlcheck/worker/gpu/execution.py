@@ -41,7 +41,7 @@ def arrays(subject: LoadedCase, seeds: Iterable[int]) -> Iterator[tuple[int, lis
 
 
 def compare(subject: LoadedCase, task: ReferTask) -> Iterator[dict[str, Any]]:
-    """Each set of inputs that was executed: what the kernel as written left against the reference."""
+    """Each set of inputs that was executed: what the source left against the reference."""
     executed = {Path(folder): whole for folder, whole in task.executed.items()}
     kinds = dict(draws.variants(subject.case, task.exact))
     for folder, label, seed, values in _sets(subject, task):
