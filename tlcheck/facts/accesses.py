@@ -20,7 +20,7 @@ from tlcheck.signatures.signature import Collective, Family, Signature
 from tlcheck.signatures.table import argument, family_of, signature_of
 from tlcheck.snapshot.dtypes import dtype_of
 from tlcheck.snapshot.ir import Buffer, Expr, Store
-from tlcheck.targets.nvidia import WARP, WARPGROUP
+from tlcheck.targets.nvidia import WARPGROUP
 
 READ, WRITE, ATOMIC = "read", "write", "atomic"
 _ADDRESSES = ("address_of", "access_ptr", "tvm_access_ptr", "region")
@@ -53,8 +53,9 @@ class Here:
 class Census:
     """One walk through a function, and all that it counts."""
 
-    def __init__(self, program: Program, trips: Trips, release: str) -> None:
-        self._program = program
+    def __init__(self, program: Program, trips: Trips, release: str, warp: int) -> None:
+        """warp: threads of one."""
+        self._program, self._warp = program, warp
         self._release = Release.of(release)
         self._trips = trips
         self._accesses: dict[tuple[str, str, str, str, int], Count] = defaultdict(lambda: Count(0))
@@ -167,12 +168,12 @@ class Census:
         target = next((p for p in places if p is not None and self._is_shared(p)), None)
         number = next((a.value for a in e.args if a.op == "int" and a.dtype != "bool" and a.value), 1)
         root = target.root if target is not None else "?"
-        self._access(here, operation, root, "shared", f"{name} x{number}", 0, group=WARP)
+        self._access(here, operation, root, "shared", f"{name} x{number}", 0, group=self._warp)
 
     def _mma(self, e: Expr, here: Here, signature: Signature) -> None:
         texts = [str(a.value) for a in e.args if a.op == "str"]
         kind = str(e.value).removeprefix("ptx_").replace("_", " ")
-        group = WARPGROUP if signature.collective is Collective.WARPGROUP else WARP
+        group = WARPGROUP if signature.collective is Collective.WARPGROUP else self._warp
         name = " ".join([kind, *(t for t in texts if t not in ("row", "col"))])
         self._instructions[name] += _grouped(self._trips.count(here.scope), group)
 

@@ -13,6 +13,7 @@ from tlcheck.program.walk import Program, walk
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.ir import Attr, Expr, Snapshot, Thread
 from tlcheck.snapshot.walk import statements
+from tlcheck.targets.lookup import warp_of
 
 _SPECIALIZED = "kWarpSpecializationScope"
 _LOOKED_AT = tuple(map(str, Checkpoint))[1:]  # at the source, releases differ in what they have bound and inlined
@@ -26,7 +27,7 @@ def facts_of(snapshot: Snapshot) -> Facts:
     programs = [walk(function) for function in functions.values()]
     source, lowered = programs[0], programs[-1]
     trips = Trips(lowered)
-    census = Census(lowered, trips, release_of(snapshot.toolchain))
+    census = Census(lowered, trips, release_of(snapshot.toolchain), warp_of(snapshot.target))
     grid, threads = _launch(lowered, trips)
     inferred = programs[list(functions).index(Checkpoint.TILE_OPS)] if Checkpoint.TILE_OPS in functions else None
     return Facts(

@@ -7,8 +7,6 @@ import colorsys
 import numpy as np
 import numpy.typing as npt
 
-from tlcheck.targets.nvidia import WARP
-
 Grid = npt.NDArray[np.int64]
 _GOLDEN = 0.381966  # of the circle between the hues of two neighbouring warps: no two of a few are alike
 _CHUNK = 16  # bytes that a swizzle moves together
@@ -16,10 +14,12 @@ _CHUNKS = 8  # in 128 bytes, the width of all banks
 _STEPS = 64
 
 
-def by_thread(threads: Grid) -> tuple[Grid, tuple[str, ...]]:
-    """A hue for each warp, from dark to light by the lane. Returns places in the palette, -1 for no thread."""
+def by_thread(threads: Grid, warp: int) -> tuple[Grid, tuple[str, ...]]:
+    """A hue for each warp of so many threads, from dark to light by the lane. Returns places in the palette, -1 for no
+    thread.
+    """
     used, place = np.unique(threads, return_inverse=True)
-    palette = [_colour(t // WARP * _GOLDEN + 0.58, 0.62 + 0.28 * (t % WARP) / WARP, 0.62) for t in used.tolist()]
+    palette = [_colour(t // warp * _GOLDEN + 0.58, 0.62 + 0.28 * (t % warp) / warp, 0.62) for t in used.tolist()]
     return _places(place.reshape(threads.shape), threads), tuple(palette)
 
 

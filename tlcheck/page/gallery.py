@@ -13,6 +13,7 @@ from tlcheck.program.layouts import layouts
 from tlcheck.program.walk import Program, walk
 from tlcheck.snapshot.checkpoint import Checkpoint
 from tlcheck.snapshot.ir import Buffer, Layout, Snapshot
+from tlcheck.targets.lookup import warp_of
 from tlcheck.verdicts.claim import Claim
 from tlcheck.witness import Accesses, Addition
 
@@ -22,12 +23,13 @@ _CHECKPOINTS = (Checkpoint.INTENT, Checkpoint.TILE_OPS)  # annotates; has all th
 
 @dataclass(frozen=True)
 class Gallery:
-    """Names are those of the kernel, numbered where they repeat. widths: see `_widths`."""
+    """Names are those of the kernel, numbered where they repeat. widths: see `_widths`. warp: threads of one."""
 
     layouts: Mapping[str, Layout]
     buffers: Mapping[str, Buffer]
     claims: Sequence[Claim]
     widths: Mapping[str, int]
+    warp: int
 
     @property
     def names(self) -> list[str]:
@@ -42,7 +44,7 @@ class Gallery:
         witness = next((w for claim in own if (w := _addition(claim)) is not None), None)
         race = next((r for claim in own if (r := _accesses(claim)) is not None), None)
         at = witness.element if witness is not None and witness.element is not None else race.index if race else ()
-        drawn = picture(name, self.layouts.get(name), self.buffers.get(name), at)
+        drawn = picture(name, self.layouts.get(name), self.buffers.get(name), self.warp, at)
         if isinstance(drawn, str) or drawn.kind != OFFSET:
             return drawn
         drawn = replace(drawn, vector=self.widths.get(name, 0))
@@ -57,7 +59,7 @@ def gallery(snapshot: Snapshot, claims: Sequence[Claim] = ()) -> Gallery:
     buffers: dict[str, Buffer] = {}
     for program in programs:
         buffers = {**program.buffers, **buffers}
-    return Gallery(layouts(*programs), buffers, claims, _widths(list(found.values())))
+    return Gallery(layouts(*programs), buffers, claims, _widths(list(found.values())), warp_of(snapshot.target))
 
 
 def _widths(programs: Sequence[Program]) -> Mapping[str, int]:

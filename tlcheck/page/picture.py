@@ -127,20 +127,22 @@ def _plane(shape: Sequence[int], at: Sequence[int]) -> Window:
     return Window(indices, inside, tuple(notes))
 
 
-def picture(name: str, layout: Layout | None, buffer: Buffer | None, at: Sequence[int] = ()) -> Picture | str:
+def picture(
+    name: str, layout: Layout | None, buffer: Buffer | None, warp: int, at: Sequence[int] = ()
+) -> Picture | str:
     """Of a buffer with its layout, row-major without one; why there is none, in words, where it cannot be drawn.
 
-    at: an element that shall be seen.
+    warp: threads of one. at: an element that shall be seen.
     """
     shape = extents(layout, buffer)
     if not shape or any(extent == 0 for extent in shape):
         return f"{name} has no elements to draw"
     if layout is not None and layout.thread is not None:
-        return _fragment(name, layout, shape, at)
+        return _fragment(name, layout, shape, warp, at)
     return _memory(name, layout, buffer, shape, at)
 
 
-def _fragment(name: str, layout: Layout, shape: Sequence[int | None], at: Sequence[int]) -> Picture | str:
+def _fragment(name: str, layout: Layout, shape: Sequence[int | None], warp: int, at: Sequence[int]) -> Picture | str:
     seen = window(shape, at)
     found = IndexMap(layout, shape, seen.indices)
     assert layout.thread is not None
@@ -149,7 +151,7 @@ def _fragment(name: str, layout: Layout, shape: Sequence[int | None], at: Sequen
     if offset is None:
         return f"the registers of {name} depend on sizes that only the caller knows"
     values, register = np.where(seen.inside, thread, -1), _grid(offset, seen)
-    colours, palette = by_thread(values)
+    colours, palette = by_thread(values, warp)
     notes = list(seen.notes)
     if layout.replicas > 1:
         notes.append(f"{layout.replicas} threads hold each element; the first is shown")

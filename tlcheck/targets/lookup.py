@@ -22,6 +22,11 @@ def target(arch: str) -> Target:
     return found
 
 
+def warp_of(arch: str) -> int:
+    """Threads of a warp of an arch; as the usual targets have it for one that is not known."""
+    return TARGETS.get(arch, TARGETS[USUAL[-1]]).warp
+
+
 def rows_of(archs: Iterable[str]) -> list[int]:
     """Rows of these archs in the table of the device library, if it has any for them. Raises UsageError."""
     return [row for arch in archs if (row := target(arch).measured) is not None]

@@ -67,6 +67,16 @@ def test_a_gemm_on_tensor_cores() -> None:
     assert layouts["a"].digest == layouts["w"].digest
 
 
+def test_instructions_of_a_warp_are_counted_by_its_width() -> None:
+    """A warp of twice the threads has half the instructions; an unknown target has the usual ones."""
+    (fixture,) = (f for f in read().fixtures if f.path == "wrong/short_wait-0.1.9")
+    snapshot, counts = fixture.snapshot(), {}
+    for arch in ("sm_90", "gfx942", ""):
+        found = facts_of(replace(snapshot, target=arch)).accesses
+        counts[arch] = [a.count.number for a in found if a.instruction.startswith("ldmatrix")]
+    assert counts["sm_90"] == counts[""] == [2 * count for count in counts["gfx942"]] != []
+
+
 def test_stages_of_a_pipeline() -> None:
     (loop,) = facts("loop_pipelined", "0.1.7").loops
     assert (loop.name, loop.stages) == ("k", 2)

@@ -18,6 +18,7 @@ from tlcheck.page.gallery import gallery
 from tlcheck.page.gate_page import gate_page, shows_the_same
 from tlcheck.page.model import Page
 from tlcheck.page.picture import Picture, picture
+from tlcheck.targets.nvidia import WARP
 from tlcheck.verdicts.results import read_snapshot
 
 
@@ -83,8 +84,8 @@ def test_equal_differences_are_one_cluster_with_its_cases(report: Path) -> None:
 
 def test_threads_that_only_begin_elsewhere_are_no_other_picture() -> None:
     layout = gallery(read_snapshot(RIGHT)).layouts["c"]
-    one, later = (picture("c", replace(layout, thread_start=start), None) for start in (0, 128))
-    other = picture("c", replace(layout, index=layout.index[::-1], thread=layout.index[0]), None)
+    one, later = (picture("c", replace(layout, thread_start=start), None, WARP) for start in (0, 128))
+    other = picture("c", replace(layout, index=layout.index[::-1], thread=layout.index[0]), None, WARP)
     assert isinstance(one, Picture)
     assert isinstance(later, Picture)
     assert isinstance(other, Picture)

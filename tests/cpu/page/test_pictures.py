@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import colorsys
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -14,10 +15,12 @@ from tests.cpu.checking import StandInWorker, declared, saved_result
 from tests.fixtures.index import FOLDER
 from tlcheck.cli.main import main
 from tlcheck.lower import session
+from tlcheck.page.colours import by_thread
 from tlcheck.page.gallery import Gallery, gallery
 from tlcheck.page.layout_svg import WRONG
 from tlcheck.page.picture import CELLS, THREAD, Picture, window
 from tlcheck.program.layouts import fragment_table
+from tlcheck.targets.lookup import target
 from tlcheck.toolchain.resolve import Toolchain
 from tlcheck.verdicts.results import read_snapshot
 from tlcheck.worker.protocol import Failure
@@ -95,6 +98,16 @@ def test_the_svg_has_every_label_and_the_wrong_lane_in_red(tmp_path: Path) -> No
     red = [e.get("d", "") for e in root.iter("{http://www.w3.org/2000/svg}path") if e.get("fill") == WRONG]
     assert len(red) == 1
     assert red[0].count("M") == 1
+
+
+@pytest.mark.parametrize("arch", ["sm_90", "gfx942"])
+def test_a_warp_has_one_hue(arch: str) -> None:
+    threads, warp = np.arange(128).reshape(1, -1), target(arch).warp
+    _, palette = by_thread(threads, warp)
+    numbers = [tuple(int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)) for colour in palette]
+    hues = [round(colorsys.rgb_to_hls(*number)[0], 1) for number in numbers]
+    assert [len(set(hues[first : first + warp])) for first in range(0, 128, warp)] == [1] * (128 // warp)
+    assert len(set(hues)) == 128 // warp
 
 
 def test_without_a_buffer_the_command_lists_them(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,6 @@ from tlcheck.execute.memory.cells import Cells, Position
 from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.pages import Pages
 from tlcheck.execute.memory.values import Array, Value
-from tlcheck.targets.nvidia import WARP
 
 if TYPE_CHECKING:
     from tlcheck.execute.memory.places import Place
@@ -89,8 +88,10 @@ class AccessedElements:
         """The lane of each."""
         return self.of(np.arange(self._shape[2]))
 
-    def cells(self, worlds: int, warps: int, by: Any = None) -> AccessedCells:
-        """Their cells, in so many worlds and warps of a block. by: the thread of each element, if not its lane."""
+    def cells(self, worlds: int, warps: int, width: int, by: Any = None) -> AccessedCells:
+        """Their cells, in so many worlds and warps of a block. width: threads of a warp. by: the thread of each
+        element, if not its lane.
+        """
         cell, world, thread = self.cell, self.world(worlds), self.lane() if by is None else self.of(by)
         memory, parts = self._place.memory, self._parts
         if parts > 1:
@@ -98,7 +99,7 @@ class AccessedElements:
             steps = np.arange(parts).reshape(-1, 1) * memory.stride
             cell = (cell + steps).reshape(-1)
             world, thread = np.tile(world, parts), np.tile(thread, parts)
-        return AccessedCells(cell, world, thread, thread // WARP, warps, memory.flat.size)
+        return AccessedCells(cell, world, thread, thread // width, warps, memory.flat.size)
 
     def unchanged(self, value: Value) -> Mask:
         """Which of their cells a write leaves as they are: those of an element together."""

@@ -24,7 +24,6 @@ from tlcheck.execute.events import Observer
 from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.observe.accesses import AccessedCells
-from tlcheck.targets.nvidia import WARP
 
 PENDING = np.iinfo(np.int32).max  # the time of a copy under way: over for nobody
 EPOCH = 1 << 6  # times from one synchronization of a warp to the next
@@ -61,9 +60,9 @@ class VectorClock(Observer):
     may wait for ever (see `phase_waited`).
     """
 
-    def __init__(self, threads: int, watched: Mask) -> None:
-        """threads: of a block. watched: (worlds,), the worlds whose clocks are kept."""
-        self.warps, self.watched = -(-threads // WARP), watched
+    def __init__(self, threads: int, width: int, watched: Mask) -> None:
+        """threads: of a block. width: threads of a warp. watched: (worlds,), the worlds whose clocks are kept."""
+        self.warps, self.width, self.watched = -(-threads // width), width, watched
         self.agents = self.warps + BARRIERS
         self.clocks = np.zeros((len(watched), self.warps, self.agents), np.int32)
         self.clocks[:, np.arange(self.warps), np.arange(self.warps)] = EPOCH
@@ -197,7 +196,7 @@ class VectorClock(Observer):
 
     def _warps_of(self, mask: Mask) -> Iterator[tuple[int, Array]]:
         """The watched worlds, and the warps with active threads there."""
-        active = np.logical_or.reduceat(mask, np.arange(0, mask.shape[1], WARP), axis=1)
+        active = np.logical_or.reduceat(mask, np.arange(0, mask.shape[1], self.width), axis=1)
         for world in np.flatnonzero(self.watched).tolist():
             warps = np.flatnonzero(active[world])
             if len(warps):

@@ -47,7 +47,7 @@ class Glance(HappensBefore):
         self.found = Suspects()
         self.digests = [0] * len(machine.worlds)
         self._recurrence = Recurrence(self)
-        self._units = Units(worlds, self.warps, self.found, lambda: self._recurrence.settle())
+        self._units = Units(self, self.found, lambda: self._recurrence.settle())
         self._owners: dict[int, Owners] = {}
         self._first_lane = 1
         self._reads_late = False

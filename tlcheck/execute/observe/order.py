@@ -34,7 +34,7 @@ class HappensBefore(VectorClock):
 
     def __init__(self, machine: Machine, worlds: Mask, written: frozenset[str]) -> None:
         """worlds: (worlds,) which are watched. written: the parameters whose tensors the kernel writes."""
-        super().__init__(machine.state.threads, worlds)
+        super().__init__(machine.state.threads, machine.options.target.warp, worlds)
         self.machine = machine
         self.tensors = {uid: name for uid, name in machine.pointers.free if name in written}
         self.buffers: dict[str, str] = {}
@@ -73,7 +73,7 @@ class HappensBefore(VectorClock):
 
     def cells(self, elements: AccessedElements, by: Any = None) -> AccessedCells:
         """The cells of some elements. by: the thread of each element, where that is not its lane."""
-        return elements.cells(len(self.watched), self.warps, by)
+        return elements.cells(len(self.watched), self.warps, self.width, by)
 
     def disagreement(self, place: Place, position: Position, mask: Mask, value: Value) -> Disagreement | None:
         """See `AccessedElements.disagreement`."""

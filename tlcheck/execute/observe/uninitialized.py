@@ -87,7 +87,7 @@ class Uninitialized(Observer):
 
     def _cells(self, place: Place, position: Position, mask: Mask) -> tuple[AccessedElements, Array]:
         accessed = AccessedElements(place, position, mask)
-        return accessed, accessed.cells(len(self._machine.worlds), 1).cell
+        return accessed, accessed.cells(len(self._machine.worlds), 1, self._machine.state.threads).cell
 
     def _known(self, place: Place) -> Mask:
         known = self._set.get(place.root)

@@ -16,10 +16,9 @@ from tlcheck.execute.memory.frame import Mask
 from tlcheck.execute.memory.places import Place
 from tlcheck.execute.memory.values import Array
 from tlcheck.execute.observe.accesses import AccessedCells
-from tlcheck.execute.observe.clock import Times
+from tlcheck.execute.observe.clock import Times, VectorClock
 from tlcheck.execute.observe.shadow import MANY, Shadow
 from tlcheck.execute.observe.suspects import UNIT, Suspects
-from tlcheck.targets.nvidia import WARP
 
 _MOST_KEPT = 1 << 21  # units
 
@@ -97,9 +96,10 @@ class UnitAccess:
 class Units:
     """The shadows of shared memory; finds the units that an access is to, once for the same position and mask."""
 
-    def __init__(self, watched: Mask, warps: int, suspects: Suspects, dividing: Callable[[], None]) -> None:
-        """watched: (worlds,). warps: of a block. dividing: called before units may be divided."""
-        self._watched, self._warps, self._suspects, self._dividing = watched, warps, suspects, dividing
+    def __init__(self, clock: VectorClock, suspects: Suspects, dividing: Callable[[], None]) -> None:
+        """clock: of the blocks whose memory it is. dividing: called before units may be divided."""
+        self._watched, self._warps, self._width = clock.watched, clock.warps, clock.width
+        self._suspects, self._dividing = suspects, dividing
         self.shadows: dict[int, UnitShadow] = {}
         self._kept: dict[tuple[object, ...], tuple[object, object, UnitAccess]] = {}  # with what the ids are of
         self._size = 0
@@ -166,7 +166,7 @@ class Units:
         thread = lanes if lane is None else lane.argmax(axis=-1)[world]
         spread = (unit * shadow.worlds + world, thread, world)
         where, thread, world = (np.broadcast_to(x, unit.shape).reshape(-1) for x in spread)
-        warp = thread // WARP
+        warp = thread // self._width
         if place.arranged:  # lanes read what others point to: no thread in particular
             _, once = np.unique(where * self._warps + warp, return_index=True)
             where, world, warp, thread = where[once], world[once], warp[once], np.full(len(once), MANY)

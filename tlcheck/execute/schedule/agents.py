@@ -21,7 +21,6 @@ from tlcheck.execute.memory.frame import Frame, Mask
 from tlcheck.execute.memory.state import RunState
 from tlcheck.execute.reasons import Deadlock, Entangled, Illegal
 from tlcheck.snapshot.ir import Stmt
-from tlcheck.targets.nvidia import WARP
 
 Ready = Callable[[], bool]
 What = Callable[[], str]
@@ -73,10 +72,10 @@ class Side:
     last: npt.NDArray[np.intp]
 
     @classmethod
-    def of(cls, path: tuple[tuple[int, int], ...], lanes: Mask) -> Side:
-        """The branch of these lanes, (worlds, lanes)."""
+    def of(cls, path: tuple[tuple[int, int], ...], lanes: Mask, width: int) -> Side:
+        """The branch of these lanes, (worlds, lanes). width: lanes of a warp."""
         last = lanes.shape[-1] - 1 - lanes[:, ::-1].argmax(axis=-1)
-        return cls(path, lanes.argmax(axis=-1) // WARP, last // WARP)
+        return cls(path, lanes.argmax(axis=-1) // width, last // width)
 
     def is_beside(self, other: Side) -> bool:
         """Whether both run at the same time: they parted somewhere."""
@@ -91,9 +90,11 @@ class _Abandoned(BaseException):
 class Agents:
     """All flows of control of one run."""
 
-    def __init__(self, threads: int, worlds: int, behind: int | None = None) -> None:
-        """behind: a warp whose branch comes to each of its waits only when no other one can go on."""
-        self._behind = behind
+    def __init__(self, threads: int, worlds: int, width: int, behind: int | None = None) -> None:
+        """width: threads of a warp. behind: a warp whose branch comes to each of its waits only when no other one can
+        go on.
+        """
+        self._width, self._behind = width, behind
         self._agents = [_Agent()]
         self._current = self._agents[0]
         self._failure: BaseException | None = None
@@ -139,7 +140,7 @@ class Agents:
         self._forks += 1
         masks = [np.array(frame.mask()) for frame, _ in frames]
         before = () if self._current.side is None else self._current.side.path
-        sides = [Side.of((*before, (self._forks, n)), mask) for n, mask in enumerate(masks)]
+        sides = [Side.of((*before, (self._forks, n)), mask, self._width) for n, mask in enumerate(masks)]
         children = [_Agent(own=mask, last=last, side=side) for mask, side in zip(masks, sides, strict=True)]
         for child, (frame, run) in zip(children, frames, strict=True):
             child.frame = frame
@@ -195,7 +196,7 @@ class Agents:
     def _is_behind(self, agent: _Agent) -> bool:
         if self._behind is None or agent.own is None:
             return False
-        return bool(agent.own[:, self._behind * WARP : (self._behind + 1) * WARP].any())
+        return bool(agent.own[:, self._behind * self._width : (self._behind + 1) * self._width].any())
 
     def _next(self) -> _Agent:
         while True:
@@ -272,6 +273,8 @@ def agents_of(state: RunState) -> Agents:
     """The agents of a run."""
     found = state.shared.get("agents")
     if found is None:
-        found = state.shared["agents"] = Agents(state.threads, len(state.worlds), state.options.behind)
+        found = state.shared["agents"] = Agents(
+            state.threads, len(state.worlds), state.options.target.warp, state.options.behind
+        )
     assert isinstance(found, Agents)
     return found

@@ -98,9 +98,10 @@ def _describe(task: DeviceTask, answer: TaskAnswer) -> None:
     if not torch.cuda.is_available():
         return
     properties = torch.cuda.get_device_properties(0)
+    amd = properties.gcnArchName.partition(":")[0] if torch.version.hip else ""  # of `gfx942:sramecc+:xnack-`
     answer.content["device"] |= {
         "name": properties.name,
-        "arch": arch_of(10 * properties.major + properties.minor),
+        "arch": amd or arch_of(10 * properties.major + properties.minor),
         "multiprocessors": properties.multi_processor_count,
         "memory": properties.total_memory,
         "l2": properties.L2_cache_size,
