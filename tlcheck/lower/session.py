@@ -316,7 +316,7 @@ class _Lowering:
                 if selection.only is not None and (case.name, target) not in selection.only:
                     continue
                 position = (*run.position, place, number)
-                own = case.expects, position, case.inputs, run.said
+                own = case.expects, position, case.inputs, run.said, case.reference
                 yield Run(run.file, case.name, target, run.toolchain, run.versions, case.args, *own)
 
     def _targets(self, case: DeclaredCase, named: bool) -> tuple[str, ...]:
