@@ -42,7 +42,9 @@ def refute(c: Comparison) -> FootprintDifference | None:
             require_one_form(intended, actual)
         except (UndecidedError, UnreadableError):
             continue
-        if _divide_iterations(actual):
+        # where the sites' loops differ, what one adds in an iteration may be meant in another
+        loops = [{uid: [*map(key, ends)] for uid, ends in f.outer.items()} for f in actual]
+        if any(each != loops[0] for each in loops):
             continue
         if any(floating(f, c.memory) for f in actual) or not _trustworthy(algebra, c, intended, actual):
             return None
@@ -56,14 +58,6 @@ def refute(c: Comparison) -> FootprintDifference | None:
                 if found and not _is_authors(algebra, c, actual, found):
                     return found
     return None
-
-
-def _divide_iterations(actual: Sequence[Footprint]) -> bool:
-    """Whether the sites' loops differ: what one adds in an iteration may be meant in another, as where the last
-    iterations stand in a loop of their own.
-    """
-    loops = [{uid: [*map(key, ends)] for uid, ends in f.outer.items()} for f in actual]
-    return any(each != loops[0] for each in loops)
 
 
 def _feasible(algebra: Algebra, footprints: Sequence[Footprint], point: Mapping[int, int]) -> bool:

@@ -124,7 +124,9 @@ def subject(snapshot: Snapshot) -> PreparedSnapshot:
     starts = first_threads(programs[reference]) if reference in programs else {}
     memory = Memory(declared, layouts(*known), starts)
     device = device_of(snapshot)
-    ready = {id(f): _aligned(f, memory, device) for f in found.values()}
+    ready = {
+        id(f): replace(f, sites=tuple(_with_alignment(s, memory, device) for s in f.sites)) for f in found.values()
+    }
     found = {name: ready[id(f)] for name, f in found.items()}
     return PreparedSnapshot(snapshot, programs, found, memory, reference, not_source)
 
@@ -149,11 +151,6 @@ def _what(site: Site) -> tuple[str, str]:
 def device_of(snapshot: Snapshot) -> Device:
     """What a snapshot was lowered for, and by which release."""
     return Device(TARGETS.get(snapshot.target), snapshot.toolchain.get("tilelang", ""), snapshot.headers)
-
-
-def _aligned(found: FoundAtomics, memory: Memory, device: Device) -> FoundAtomics:
-    """The same sites with the alignment that the device asks for."""
-    return replace(found, sites=tuple(_with_alignment(s, memory, device) for s in found.sites))
 
 
 def _with_alignment(site: Site, memory: Memory, device: Device) -> Site:
@@ -236,14 +233,9 @@ def _calls_on(program: Program, root: str) -> set[str]:
         for expr in expressions(placed.stmt):
             for e in subexpressions(expr):
                 adds = e.op == "call" and e.value not in _READS and not is_copy(e)
-                if adds and any(_points(program, a, root) for a in destinations(e)):
+                if adds and any(a.op != "load" and _names(program, a, root) for a in destinations(e)):
                     found.add(str(e.value))
     return found
-
-
-def _points(program: Program, e: Expr, root: str) -> bool:
-    """Whether an argument is a pointer into the root (a load is none, unless its address is taken)."""
-    return e.op != "load" and _names(program, e, root)
 
 
 def _names(program: Program, e: Expr, root: str) -> bool:

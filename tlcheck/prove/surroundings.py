@@ -54,7 +54,9 @@ class Surroundings:
         if self.site.tile:
             self._region()
         if self.site.width > 1:
-            self._lane()
+            self.algebra.ranges[LANE] = (0, self.site.width - 1)
+            self.lane = Expr("var", "int32", value="lane", uid=LANE)
+            self.space.append(Dimension(LANE, 0, self.site.width))
         for guard in self.site.scope.guards:
             if not (once and self._on_threads(guard.condition)):
                 self._guard(guard.condition, guard.holds)
@@ -146,16 +148,16 @@ class Surroundings:
             else:
                 self.space.append(Dimension(uid, 0, size))
 
-    def _lane(self) -> None:
-        self.algebra.ranges[LANE] = (0, self.site.width - 1)
-        self.lane = Expr("var", "int32", value="lane", uid=LANE)
-        self.space.append(Dimension(LANE, 0, self.site.width))
-
     def _guard(self, condition: Expr, holds: bool) -> None:
         """A condition as polynomials >= 0 where that is possible, else as a flag."""
         op = condition.op
         if family_of(condition) is ELECTIONS:
-            self._guard(self._elected(condition), holds)
+            # one thread of each group of as many, of the block for 0; which one does not matter
+            zero = Expr("int", "int32", value=0)
+            var = next((a.var for a in self.site.scope.axes if a.tag == "threadIdx.x"), zero)
+            group = condition.args[0]
+            chosen = var if group.value == 0 else Expr("floormod", "int32", (var, group))
+            self._guard(Expr("eq", "bool", (chosen, zero)), holds)
         elif op == "var" and condition.uid in self.algebra.bindings:
             self._guard(self.algebra.bindings[condition.uid], holds)
         elif op == "not":
@@ -171,14 +173,6 @@ class Surroundings:
                 poly = self.algebra.poly(Expr("not", "bool", (condition,)))
             if as_constant(poly) != 1:
                 self.flags.append(poly)
-
-    def _elected(self, call: Expr) -> Expr:
-        """One thread of each group of as many, of the block for 0; which one does not matter."""
-        zero = Expr("int", "int32", value=0)
-        var = next((a.var for a in self.site.scope.axes if a.tag == "threadIdx.x"), zero)
-        group = call.args[0]
-        chosen = var if group.value == 0 else Expr("floormod", "int32", (var, group))
-        return Expr("eq", "bool", (chosen, zero))
 
     def _difference(self, op: str, condition: Expr) -> Poly:
         a, b = (self.algebra.poly(x) for x in condition.args)
