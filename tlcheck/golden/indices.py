@@ -146,7 +146,10 @@ class _Simplified(ast.NodeTransformer):
             case ast.Mod() if not right.terms and right.constant > 0:
                 return _modulo(left, right.constant)
             case ast.FloorDiv() if not right.terms and right.constant > 0:
-                return _divided(left, right.constant)
+                quotient, rest = left.split(right.constant)
+                if rest.is_below(right.constant):
+                    return quotient
+                return quotient.add(_atom(ast.BinOp(rest.node(), ast.FloorDiv(), ast.Constant(right.constant))))
         return _atom(ast.BinOp(left.node(), node.op, right.node()))
 
 
@@ -169,10 +172,3 @@ def _without_modulo(value: _IndexSum, by: int) -> _IndexSum:
         else:
             found = found.add(_atom(atom), factor)
     return found.split(by)[1]
-
-
-def _divided(value: _IndexSum, by: int) -> _IndexSum:
-    quotient, rest = value.split(by)
-    if rest.is_below(by):
-        return quotient
-    return quotient.add(_atom(ast.BinOp(rest.node(), ast.FloorDiv(), ast.Constant(by))))

@@ -170,7 +170,13 @@ def _atomic_calls(expr: Expr, scope: Scope, without: set[Expr]) -> Iterator[tupl
     """Atomic calls in expr; the branches of an if_then_else are guarded, and those of a select, which is `?:` in CUDA.
     Equal lanes of a vector call it each for itself. `without`: expressions known to hold none.
     """
-    _note_without(expr, without)
+    # add to `without` what holds no atomics in expr
+    holding: set[Expr] = set()
+    for e in postorder([expr], without):
+        if _is_found(e) or (holding and any(arg in holding for arg in e.args)):
+            holding.add(e)
+        else:
+            without.add(e)
     stack = [(expr, scope)]
     while stack:
         e, around = stack.pop()
@@ -185,16 +191,6 @@ def _atomic_calls(expr: Expr, scope: Scope, without: set[Expr]) -> Iterator[tupl
                 lanes = Expr("int", "int32", value=dtype_of(e.dtype).lanes)
                 inside = around.within(Axis(_EQUAL_LANE, Expr("int", "int32", value=0), lanes, "vectorized"))
             stack.append((e.args[position], inside))
-
-
-def _note_without(expr: Expr, without: set[Expr]) -> None:
-    """Add to `without` what holds no atomics in expr."""
-    holding: set[Expr] = set()
-    for e in postorder([expr], without):
-        if _is_found(e) or (holding and any(arg in holding for arg in e.args)):
-            holding.add(e)
-        else:
-            without.add(e)
 
 
 def _site(program: Program, call: Expr, scope: Scope, placed: Placed, descriptors: Mapping[str, Expr]) -> Site | None:

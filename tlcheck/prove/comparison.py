@@ -45,6 +45,8 @@ def same(
     left = [outer.part(f, bounded=True) for f in intended]
     right = [outer.part(f, bounded=bounded) for f in actual]
     if not outer.alike([*left, *right]):
+        # Sites that differ by block or iteration (a peeled or shifted loop): the bases of all of these are compared as
+        # multisets. Contents that are tried tell sums of what memory holds apart, but not its quotients.
         if any(reads_in_steps(outer.algebra, base) for part in (*left, *right) for base in part.outside):
             raise UndecidedError("the addresses of its sites differ, and are quotients of what memory holds")
         if any(reads(outer.algebra, gate) for gate in outer.gates.outside):

@@ -63,7 +63,13 @@ def _sums(
     evaluate: Evaluator, part: Part, shape: tuple[int, ...], classes: Sequence[Mapping[int, int]]
 ) -> Iterator[tuple[int, tuple[int, int]]]:
     """Number of each class, and of its active lanes in one chunk how many and their sum."""
-    mixed = mix(_keys(evaluate, part))
+    # one number for each lane, equal where destination and elements read are
+    with np.errstate(over="ignore"):
+        keys = weigh(_value(evaluate, part.target), 0)
+        for number, (leaf, (thread, element)) in enumerate(zip(part.footprint.leaves, part.leaves, strict=True)):
+            where = _value(evaluate, element)
+            keys = keys + weigh(elements(evaluate, leaf, thread, where), number + 1)
+    mixed = mix(keys)
     gates = [_gate(number, evaluate(poly)) for number, poly in part.gates]
     for cut, group in _alike(gates, classes).items():
         # as many at a time as have about as many lanes as a chunk; all of them if they have none of their own
@@ -115,16 +121,6 @@ def _passed(gate: _Gate, classes: Sequence[Mapping[int, int]], rank: int) -> Mas
 def shape_of(env: Mapping[int, Values]) -> tuple[int, ...]:
     """The shape that all variables of an environment broadcast to."""
     return np.broadcast_shapes(*(np.shape(v) for v in env.values())) if env else ()
-
-
-def _keys(evaluate: Evaluator, part: Part) -> Words:
-    """One number for each lane, equal where destination and elements read are."""
-    with np.errstate(over="ignore"):
-        keys = weigh(_value(evaluate, part.target), 0)
-        for number, (leaf, (thread, element)) in enumerate(zip(part.footprint.leaves, part.leaves, strict=True)):
-            where = _value(evaluate, element)
-            keys = keys + weigh(elements(evaluate, leaf, thread, where), number + 1)
-    return keys
 
 
 def _value(evaluate: Evaluator, factors: Factors) -> Values:
