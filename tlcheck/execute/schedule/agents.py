@@ -246,7 +246,7 @@ class Agents:
                 f"{come} threads reach a barrier that counts {whole[0].counts}, in a branch that the others do not take"
             )
             return Illegal(what, _line(whole[0].at), *_first_of(whole[0]), stmt=whole[0].at)
-        first = waiting[0]
+        first = next((a for a in waiting if a.buffer != "?"), waiting[0])  # a phase that nobody ends, before others
         what = "; ".join(dict.fromkeys(a.what() for a in waiting))
         return Deadlock(what, _line(first.at), *_first_of(first), first.buffer, first.at)
 

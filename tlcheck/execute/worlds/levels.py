@@ -281,7 +281,20 @@ class BothLevels:
         assert problem is not None
         line = f" (line {problem.line})" if problem.line else ""
         text = f"the author's, on all inputs tried: as written, {problem}{line}"
-        raise SourceIllegal(text, problem, self.worlds[problem.world % len(self.worlds)].block) from problem
+        hangs = isinstance(problem, Deadlock) and self._hangs_as_lowered(self._arguments.draws[-1])
+        block = self.worlds[problem.world % len(self.worlds)].block
+        raise SourceIllegal(text, problem, block, hangs) from problem
+
+    def _hangs_as_lowered(self, draw: inputs.Draw) -> bool:
+        """Whether threads of the lowered kernel wait for what never happens, whenever asynchronous copies land."""
+        for late in (True, False):
+            try:
+                self.lowered_invocation(draw, late=late).run()
+            except Deadlock:
+                return True
+            except Stopped:
+                continue
+        return False
 
     def source_invocation(self, draw: inputs.Draw, kernel: Function | None = None, **special: Any) -> Invocation:
         """An invocation of the source, or of another form of it, that has not run yet."""
