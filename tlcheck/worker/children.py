@@ -258,17 +258,13 @@ def _become(jobs: Sequence[Job], fork: bool, ends: tuple[int, int, int], inherit
         if fork:
             tasks.run(jobs, lines, orders)
         else:
-            _execute(jobs, lines)
+            # become a fresh interpreter that runs the job
+            (job,) = jobs
+            os.set_inheritable(lines, True)
+            main = str(Path(__file__).with_name("__main__.py"))
+            os.execv(sys.executable, [sys.executable, main, "--job", str(lines), json.dumps(as_fields(job))])
     finally:
         os._exit(70)
-
-
-def _execute(jobs: Sequence[Job], lines: int) -> None:
-    """Become a fresh interpreter that runs the job."""
-    (job,) = jobs
-    os.set_inheritable(lines, True)
-    main = str(Path(__file__).with_name("__main__.py"))
-    os.execv(sys.executable, [sys.executable, main, "--job", str(lines), json.dumps(as_fields(job))])
 
 
 def _parse(text: str) -> list[dict[str, Any]]:

@@ -109,10 +109,7 @@ class Pretence(TorchFunctionMode):  # type: ignore[misc, unused-ignore]
                 return self._without_values(func, (args[0], self._with_values(args[1]), *args[2:]), kwargs, name)
             if name in _CHANGING or re.search("[^_]_$", name):
                 raise NoValuesError(f"`{name}` of a tensor whose values do not exist without a launch") from error
-        return self._on_values(func, args, kwargs, name)
-
-    def _on_values(self, func: Callable[..., Any], args: Any, kwargs: Any, name: str) -> Any:
-        """Do it on the CPU, with the values made."""
+        # do it on the CPU, with the values made
         try:
             args, kwargs = self._with_values(args), self._with_values(kwargs)
         except NoValuesError as error:
