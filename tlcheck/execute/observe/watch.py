@@ -203,9 +203,6 @@ class Watch(HappensBefore):
         elements = AccessedElements(place, position, active, chosen)
         if not len(elements.cell):
             return None
-        return _Checked(place, elements, self._shadow(place), self.cells(elements, by), self._number(event))
-
-    def _shadow(self, place: Place) -> CellShadow:
         memory = place.memory
         shadow = self._shadows.get(place.root)
         if shadow is None:
@@ -213,7 +210,7 @@ class Watch(HappensBefore):
             self._shadows[place.root] = shadow
         elif shadow.size < memory.flat.size:
             shadow.grow(memory.flat.size)
-        return shadow
+        return _Checked(place, elements, shadow, self.cells(elements, by), self._number(event))
 
     def _number(self, event: _Event) -> int:
         key = event.kind, event.proxy, id(event.origin.stmt), event.origin.loops

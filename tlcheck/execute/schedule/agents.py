@@ -181,7 +181,8 @@ class Agents:
         if self._failure is not None:
             failure = self._failure
             if me is self._agents[0]:
-                self._release_others()
+                for agent in self._agents[1:]:
+                    agent.turn.release()
                 raise failure
             raise _Abandoned
 
@@ -253,10 +254,6 @@ class Agents:
     def _has_left(self) -> bool:
         """Whether threads have left the kernel: how they count is not modelled."""
         return any(a.frame is not None and a.frame.ended is not None for a in self._agents)
-
-    def _release_others(self) -> None:
-        for agent in self._agents[1:]:
-            agent.turn.release()
 
 
 def _line(stmt: Stmt | None) -> int:
