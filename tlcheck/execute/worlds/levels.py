@@ -220,24 +220,21 @@ class BothLevels:
     def source_run(self) -> tuple[Invocation, inputs.Draw]:
         """The source, on inputs that keep its accesses in bounds and take it everywhere, if some can."""
         if self._source_run is None:
-            self._source_run = self._farthest()
+            invocation, draw = self._in_bounds()
+            left, lacks = _TRIED + 4 * invocation.spent, self._lacks(invocation)
+            for name, below in product(self._steering(), (*_FURTHER, *([_ZEROS] if lacks[0] else []))):
+                if not any(lacks) or left < 0:
+                    break
+                wider = draw.with_limit(name, below)
+                other = self.source_invocation(wider)
+                with suppress(Stopped):
+                    other.run()
+                    other.machine.rest()
+                    left -= other.spent
+                    if self._lacks(other) < lacks:
+                        invocation, draw, lacks = other, wider, self._lacks(other)
+            self._source_run = invocation, draw
         return self._source_run
-
-    def _farthest(self) -> tuple[Invocation, inputs.Draw]:
-        invocation, draw = self._in_bounds()
-        left, lacks = _TRIED + 4 * invocation.spent, self._lacks(invocation)
-        for name, below in product(self._steering(), (*_FURTHER, *([_ZEROS] if lacks[0] else []))):
-            if not any(lacks) or left < 0:
-                break
-            wider = draw.with_limit(name, below)
-            other = self.source_invocation(wider)
-            with suppress(Stopped):
-                other.run()
-                other.machine.rest()
-                left -= other.spent
-                if self._lacks(other) < lacks:
-                    invocation, draw, lacks = other, wider, self._lacks(other)
-        return invocation, draw
 
     def _lacks(self, invocation: Invocation) -> tuple[int, int]:
         """How many outputs have no number at all, and how many branches and loops have been left out."""
