@@ -108,7 +108,14 @@ def atomics(
         for expr in expressions(placed.stmt):
             for call, scope in _atomic_calls(expr, placed.scope, without):
                 if not atomic_name(call):
-                    plain.append(_plain(program, call, placed.stmt))
+                    name, (address, *others) = _called(call)
+                    found = _is_plain(call)
+                    assert found is not None
+                    value = others.pop(0) if found[1] == "store" and others else call
+                    order = _order(others[0]) if others else None
+                    plain.append(
+                        PlainAtomic(found[1], name, pointer(program, address), value.dtype, order or 0, placed.stmt)
+                    )
                     continue
                 site = _site(program, call, scope, placed, descriptors or {})
                 if site is None:
@@ -155,15 +162,6 @@ def _is_found(e: Expr) -> bool:
 def _is_plain(e: Expr) -> re.Match[str] | None:
     name, args = _called(e)
     return _PLAIN.match(name.lower()) if args else None
-
-
-def _plain(program: Program, call: Expr, stmt: Stmt) -> PlainAtomic:
-    name, (address, *others) = _called(call)
-    found = _is_plain(call)
-    assert found is not None
-    value = others.pop(0) if found[1] == "store" and others else call
-    order = _order(others[0]) if others else None
-    return PlainAtomic(found[1], name, pointer(program, address), value.dtype, order or 0, stmt)
 
 
 def _atomic_calls(expr: Expr, scope: Scope, without: set[Expr]) -> Iterator[tuple[Expr, Scope]]:

@@ -52,7 +52,18 @@ class Surroundings:
         for axis in self.site.scope.axes:
             self._axis(axis, once)
         if self.site.tile:
-            self._region()
+            # the elements of a tile, one variable for each dimension longer than 1
+            for number, extent in enumerate(self.site.target.extents):
+                size = as_constant(self.algebra.poly(extent))
+                if size is None:
+                    raise UnreadableError("its tile's extent is not a constant")
+                uid = -200 - number
+                self.algebra.ranges[uid] = (0, size - 1)
+                self.tile.append(Expr("var", "int32", value=f"e{number}", uid=uid))
+                if size == 1:
+                    self.algebra.values[uid] = {}
+                else:
+                    self.space.append(Dimension(uid, 0, size))
         if self.site.width > 1:
             self.algebra.ranges[LANE] = (0, self.site.width - 1)
             self.lane = Expr("var", "int32", value="lane", uid=LANE)
@@ -133,20 +144,6 @@ class Surroundings:
         """The part of a variable's range that the guards leave."""
         names = self.algebra.names
         return narrowed(self.site.scope.guards, lambda e: names.get(e.uid, e.uid) == uid, low, high)
-
-    def _region(self) -> None:
-        """The elements of a tile, one variable for each dimension longer than 1."""
-        for number, extent in enumerate(self.site.target.extents):
-            size = as_constant(self.algebra.poly(extent))
-            if size is None:
-                raise UnreadableError("its tile's extent is not a constant")
-            uid = -200 - number
-            self.algebra.ranges[uid] = (0, size - 1)
-            self.tile.append(Expr("var", "int32", value=f"e{number}", uid=uid))
-            if size == 1:
-                self.algebra.values[uid] = {}
-            else:
-                self.space.append(Dimension(uid, 0, size))
 
     def _guard(self, condition: Expr, holds: bool) -> None:
         """A condition as polynomials >= 0 where that is possible, else as a flag."""

@@ -155,7 +155,12 @@ class Child:
 
     def _results(self, output: str, text: str) -> list[tuple[int, Answer]]:
         """Of those of several jobs that have one and were not answered yet. text: what came since."""
-        parts = _parts([*self.unread, *_parse(text)])
+        # the messages of each job that has come to its end, then those after them
+        parts: list[list[dict[str, Any]]] = [[]]
+        for message in [*self.unread, *_parse(text)]:
+            parts[-1].append(message)
+            if "spent" in message:
+                parts.append([])
         results = [part for part in parts[:-1] if "result" in part[-1]]
         self.unread = [message for part in parts[len(results) :] for message in part]
         new = zip(self.work[self.answered :], results, strict=False)
@@ -202,16 +207,6 @@ def _left(messages: Sequence[Mapping[str, Any]]) -> str:
     """How many tests a test file did not come to the end of, in words; empty where that is not known."""
     left = next((message["left"] for message in reversed(messages) if "left" in message), 0)
     return f"; {left} of its tests {'were' if left > 1 else 'was'} left" if left else ""
-
-
-def _parts(messages: Iterable[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """The messages of each job that has come to its end, then those after them."""
-    parts: list[list[dict[str, Any]]] = [[]]
-    for message in messages:
-        parts[-1].append(message)
-        if "spent" in message:
-            parts.append([])
-    return parts
 
 
 def _dependencies(messages: Iterable[Mapping[str, Any]]) -> Dependencies | None:

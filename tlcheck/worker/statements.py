@@ -123,11 +123,7 @@ def _for(nodes: Nodes, fields: Fields) -> Stmt:
     step = nodes.expr(fields["step"]) if "step" in fields and nodes.graph.types[fields["step"]] else None
     if step is None or (step.op == "int" and step.value == 1):
         return loop
-    return _stepped(nodes, loop, step)
-
-
-def _stepped(nodes: Nodes, loop: For, step: Expr) -> Stmt:
-    """A loop with a step counts its iterations and binds the variable."""
+    # a loop with a step counts its iterations and binds the variable
     if step.op != "int" or not isinstance(step.value, int) or step.value <= 0:
         return Unknown("loop with a step", (loop,), line=loop.line)
     dtype = loop.var.dtype
