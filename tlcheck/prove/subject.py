@@ -199,15 +199,10 @@ def _doubt(program: Program, found: FoundAtomics, device: Device) -> str:
         return _PROMOTED
     if any(is_lost(site.call, site.placed.stmt) for site in found.sites):
         return _LOST
-    return _narrowed(program, device)
-
-
-def _narrowed(program: Program, device: Device) -> str:
-    """Why floats of 16 bits are others in CUDA, or none at all; empty where nothing says so."""
-    found = sorted(of_halves(program.function, Release.of(device.release)), key=lambda pair: not pair[1])
-    if not found:
+    halves = sorted(of_halves(program.function, Release.of(device.release)), key=lambda pair: not pair[1])
+    if not halves:
         return ""
-    words, refused = found[0]
+    words, refused = halves[0]
     return f"nvcc refuses {words}" if refused else f"CUTLASS cuts off what {words} would round"
 
 
