@@ -13,13 +13,12 @@ from math import gcd
 import numpy as np
 import numpy.typing as npt
 
+from tlcheck.algebra.polynomial import Monomial, Poly, add, as_constant, constant, scale, split_multiples
 from tlcheck.snapshot.dtypes import DType, dtype_of, keeps, whole_numbers
 from tlcheck.snapshot.ir import Expr
 from tlcheck.snapshot.operators import Scalars, exact, named
 from tlcheck.snapshot.walk import postorder
 
-Monomial = tuple[int, ...]  # sorted atom numbers; () is the constant term
-Poly = dict[Monomial, int]  # with integer coefficients
 Interval = tuple[int | None, int | None]  # inclusive; None is unbounded
 UNBOUNDED: Interval = (None, None)
 MAX_TERMS = 64
@@ -31,51 +30,6 @@ MADE = -1_000_000  # uids below are of variables made here
 _RING = named("ring")  # a number that wraps on the way is the same in the end
 BITWISE = named("bits", "shift")
 _DIVISIONS = {name: exact(name, Scalars()) for name in ("floordiv", "floormod", "truncdiv", "truncmod")}
-
-
-def constant(value: int) -> Poly:
-    return {(): value} if value else {}
-
-
-def as_constant(p: Poly) -> int | None:
-    """The value of a polynomial without variables, else None."""
-    if not p:
-        return 0
-    return p.get(()) if len(p) == 1 else None
-
-
-def add(a: Poly, b: Poly, factor: int = 1) -> Poly:
-    """a + factor * b."""
-    out = dict(a)
-    for m, c in b.items():
-        total = out.get(m, 0) + factor * c
-        if total:
-            out[m] = total
-        else:
-            out.pop(m, None)
-    return out
-
-
-def key(p: Poly) -> tuple[tuple[Monomial, int], ...]:
-    """Equal for equal polynomials, and hashable."""
-    return tuple(sorted(p.items()))
-
-
-def scale(p: Poly, factor: int) -> Poly:
-    return {m: c * factor for m, c in p.items()} if factor else {}
-
-
-def split_multiples(p: Poly, c: int) -> tuple[Poly, Poly]:
-    """(q, r) with p = c*q + r, the constant of r in [0, c)."""
-    whole: Poly = {}
-    rest: Poly = {}
-    for m, v in p.items():
-        q, r = divmod(v, c) if not m or v % c == 0 else (0, v)
-        if q:
-            whole[m] = q
-        if r:
-            rest[m] = r
-    return whole, rest
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ from math import prod
 
 import numpy as np
 
-from tlcheck.algebra.algebra import Algebra, FragmentTable, Poly, add, as_constant, constant, unread
+from tlcheck.algebra.algebra import Algebra, FragmentTable, unread
 from tlcheck.algebra.evaluate import Evaluator, Values
+from tlcheck.algebra.polynomial import Poly, add, as_constant, constant
 from tlcheck.program.walk import Program
 from tlcheck.snapshot.ir import Expr, Layout
 

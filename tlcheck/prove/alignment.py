@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tlcheck.algebra.algebra import Algebra, Poly, add, as_constant
+from tlcheck.algebra.algebra import Algebra
 from tlcheck.algebra.evaluate import Dimension, Evaluator, chunks, size
+from tlcheck.algebra.polynomial import Poly, add, as_constant
 from tlcheck.program.atomics import Pointer
 from tlcheck.program.tma import LANE
 from tlcheck.prove.contents import reads

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import lcm
 
-from tlcheck.algebra.algebra import Algebra, Poly, add, scale
+from tlcheck.algebra.algebra import Algebra
 from tlcheck.algebra.evaluate import Evaluator
+from tlcheck.algebra.polynomial import Poly, add, scale
 from tlcheck.program.atomics import is_atomic, pointer
 from tlcheck.program.walk import Program, expressions, subexpressions
 from tlcheck.signatures.table import destinations

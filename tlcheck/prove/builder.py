@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
-from tlcheck.algebra.algebra import Algebra, Content, Poly, add, as_constant, constant
+from tlcheck.algebra.algebra import Algebra, Content
+from tlcheck.algebra.polynomial import Poly, add, as_constant, constant
 from tlcheck.program.atomics import Pointer, Site, pointer
 from tlcheck.program.layouts import flatten, physical, physical_shape, row_major, stages
 from tlcheck.program.tma import LANE

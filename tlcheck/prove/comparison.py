@@ -19,8 +19,9 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from tlcheck.algebra.algebra import Algebra, Poly, add, constant, key
+from tlcheck.algebra.algebra import Algebra
 from tlcheck.algebra.evaluate import Dimension, Evaluator, Words, chunks, mix, size
+from tlcheck.algebra.polynomial import Poly, add, constant, key
 from tlcheck.prove.contents import reads, reads_in_steps
 from tlcheck.prove.fingerprints import Factors, Part, Sum, UndecidedError, shape_of, weigh
 from tlcheck.prove.footprints import BLOCKS, THREADS, Footprint, Leaf, Memory

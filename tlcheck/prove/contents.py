@@ -12,8 +12,9 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from tlcheck.algebra.algebra import Algebra, Atom, Poly, add
+from tlcheck.algebra.algebra import Algebra, Atom
 from tlcheck.algebra.evaluate import Evaluator, Mask, chunks
+from tlcheck.algebra.polynomial import Poly, add
 from tlcheck.prove.footprints import Footprint
 from tlcheck.snapshot.dtypes import dtype_of
 

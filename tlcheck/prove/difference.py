@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tlcheck.algebra.algebra import Algebra, Poly
+from tlcheck.algebra.algebra import Algebra
 from tlcheck.algebra.evaluate import Array, Evaluator, Mask, Words, mix, size
+from tlcheck.algebra.polynomial import Poly
 from tlcheck.prove.fingerprints import Sum
 from tlcheck.prove.footprints import TAGS, Footprint
 from tlcheck.prove.lanes import MAX_LANES, Lanes, ReplacedError, enumerate_lanes, pieces

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tlcheck.algebra.algebra import Algebra, Monomial, Poly
+from tlcheck.algebra.algebra import Algebra
 from tlcheck.algebra.evaluate import CHUNK, Dimension, Evaluator, Mask, Values, Words, chunks, mix, text_hash
+from tlcheck.algebra.polynomial import Monomial, Poly
 from tlcheck.prove.footprints import Footprint, Leaf
 
 Factors = Mapping[Monomial, Poly]  # outer monomial -> inner coefficient

@@ -11,8 +11,9 @@ from math import prod
 
 import numpy as np
 
-from tlcheck.algebra.algebra import Algebra, Poly, add, as_constant, key
+from tlcheck.algebra.algebra import Algebra
 from tlcheck.algebra.evaluate import Dimension, Evaluator, Values, chunks, size
+from tlcheck.algebra.polynomial import Poly, add, as_constant, key
 from tlcheck.prove.contents import reads
 from tlcheck.prove.fingerprints import UndecidedError, shape_of
 

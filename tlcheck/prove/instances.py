@@ -8,8 +8,9 @@ from itertools import islice
 
 import numpy as np
 
-from tlcheck.algebra.algebra import BITWISE, Algebra, Atom, Poly, add, as_constant, constant, key, unread
+from tlcheck.algebra.algebra import BITWISE, Algebra, Atom, unread
 from tlcheck.algebra.evaluate import Evaluator, Mask, chunks
+from tlcheck.algebra.polynomial import Poly, add, as_constant, constant, key
 from tlcheck.program.atomics import is_atomic
 from tlcheck.program.layouts import flatten, row_major
 from tlcheck.program.walk import Program

@@ -8,8 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from tlcheck.algebra.algebra import OPAQUE, Algebra, Poly, add, as_constant, constant, key, unread
+from tlcheck.algebra.algebra import OPAQUE, Algebra, unread
 from tlcheck.algebra.evaluate import Dimension, Evaluator, chunks, size
+from tlcheck.algebra.polynomial import Poly, add, as_constant, constant, key
 from tlcheck.program.atomics import Site
 from tlcheck.program.matching import Match
 from tlcheck.program.walk import Program

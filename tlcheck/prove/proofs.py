@@ -11,7 +11,8 @@ from functools import cache
 from math import prod
 from typing import Any
 
-from tlcheck.algebra.algebra import Algebra, Poly, add
+from tlcheck.algebra.algebra import Algebra
+from tlcheck.algebra.polynomial import Poly, add
 
 _BINARY = frozenset(("min", "max", "floordiv", "floormod", "truncdiv", "truncmod"))
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 
-from tlcheck.algebra.algebra import Algebra, Poly, add, as_constant, constant
+from tlcheck.algebra.algebra import Algebra
 from tlcheck.algebra.evaluate import Dimension
+from tlcheck.algebra.polynomial import Poly, add, as_constant, constant
 from tlcheck.program.atomics import Site
 from tlcheck.program.threads import OPPOSITE, ORDER, narrowed
 from tlcheck.program.tma import LANE

@@ -12,7 +12,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from tlcheck.algebra.algebra import ADDRESSES, Algebra, Content, add, as_constant, constant
+from tlcheck.algebra.algebra import ADDRESSES, Algebra, Content
+from tlcheck.algebra.polynomial import add, as_constant, constant
 from tlcheck.program.atomics import Pointer, is_atomic, pointer
 from tlcheck.program.layouts import flatten, row_major
 from tlcheck.program.roles import WRITE, accesses

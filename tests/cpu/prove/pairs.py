@@ -10,8 +10,9 @@ from random import Random
 
 from tests.cpu.prove import tiles
 from tests.cpu.prove.tiles import BLOCK, THREAD
-from tlcheck.algebra.algebra import Algebra, Poly, add, constant, scale
+from tlcheck.algebra.algebra import Algebra
 from tlcheck.algebra.evaluate import Dimension, Evaluator
+from tlcheck.algebra.polynomial import Poly, add, constant, scale
 from tlcheck.prove.footprints import Footprint
 
 BLOCKS = 3

@@ -7,7 +7,8 @@ import pytest
 
 from tests.cpu.mutations.mutants import mutants
 from tests.fixtures.index import Fixture, read
-from tlcheck.algebra.algebra import Algebra, as_constant, unread
+from tlcheck.algebra.algebra import Algebra, unread
+from tlcheck.algebra.polynomial import as_constant
 from tlcheck.program.walk import Program, walk
 from tlcheck.prove.assumptions import assume, hold, nearest, promises_more, related, symbols
 from tlcheck.snapshot.ir import Evaluate, Expr, Seq, Snapshot, Stmt
