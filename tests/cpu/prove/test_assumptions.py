@@ -91,7 +91,7 @@ def test_promises_of_more_than_sizes_are_told_apart() -> None:
 
 
 def without_promises(fixture: Fixture) -> set[str]:
-    """The verdicts of a kernel whose lowering relies on a promise that the kernel as written does not have."""
+    """The verdicts of a kernel whose lowering relies on a promise that the source does not have."""
     snapshot = fixture.snapshot()
 
     def plain(_: Stmt, stmt: Stmt) -> Stmt:
